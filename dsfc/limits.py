@@ -1,0 +1,49 @@
+"""Every bound on size, depth and time, in one value.
+
+Reading, checking or compiling a spec ends within stated time and memory whatever the spec says. Each bound
+is far above any mixer known (the largest shipped spec has 1 KiB, 300 tokens and nesting 6) and far below
+what would make the compiler slow; going over one is the diagnostic `E-LIMIT`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds that a compilation respects.
+
+    Attributes:
+        bytes: size of one spec text in UTF-8.
+        tokens: tokens of one spec text.
+        nesting: open brackets at any place of a text.
+        depth: height of an expression tree; also bounds chains without brackets, such as `- - - x`.
+        name_length: characters of a name, after Greek letters are spelled out.
+        integer_digits: digits of one number literal.
+        exponent: absolute value of a decimal exponent or of a constant integer power.
+        extends_depth: mixers in a chain of `extends`.
+        expansion_nodes: expression nodes after functions, modifiers and `extends` are expanded.
+        expansion_terms: terms of a separated sum or of a state update.
+        symbolic_size: size of one axis in a symbolic matrix.
+        diagnostics: problems reported in one run.
+        seconds: wall-clock time of one `check` or `compile` of a foreign file.
+    """
+
+    bytes: int = 64 * 1024
+    tokens: int = 20_000
+    nesting: int = 64
+    depth: int = 128
+    name_length: int = 64
+    integer_digits: int = 18
+    exponent: int = 64
+    extends_depth: int = 8
+    expansion_nodes: int = 50_000
+    expansion_terms: int = 50_000
+    symbolic_size: int = 4
+    diagnostics: int = 50
+    seconds: float = 10.0
+
+
+DEFAULT_LIMITS = Limits()
+"""The bounds used where a caller gives none."""

@@ -1,0 +1,1 @@
+"""The shipped specs, as data: one mixer or modifier per file, named like the file."""
