@@ -1,0 +1,1 @@
+"""The typed mixer: names bound, bases merged, shapes and fields inferred."""

@@ -1,0 +1,133 @@
+"""The typed mixer: what a spec means once names are bound, bases merged and shapes inferred.
+
+    Mixer = axes + inputs + params + buffers + abstracts
+          + definitions (in dependency order) + states (one update each) + output
+
+Expressions may hold sums over time (`Past`), lag powers (`Lag`) and running products (`Run`);
+functions and modifiers have been expanded. `dsfc.mixer.evaluate` is the meaning of this value:
+recursion over time and double loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dsfc.primitives.declarations import (
+    AbstractMap,
+    Dimension,
+    FlowRule,
+    MapTensor,
+    Provenance,
+    Tensor,
+)
+from dsfc.primitives.expr import Axis, Expr, Field, Type
+from dsfc.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`name = value`. Read elsewhere as `Ref(name, …)`."""
+
+    name: str
+    value: Expr
+    provenance: Provenance | None = None
+    span: Span | None = None
+
+    @property
+    def type(self) -> Type:
+        """Type of the value."""
+        return self.value.type
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """x' = drift by rule(step). In `drift` the state itself is read at `Now(0)`."""
+
+    drift: Expr
+    rule: FlowRule
+    step: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class StateDecl:
+    """A declared state and its update.
+
+    Attributes:
+        name: ASCII name.
+        axes: canonical order.
+        field: real or complex.
+        backward: True when the state runs from the end of the sequence to its start.
+        update: the value at i, reading states at `Now(1)` (`Now(-1)` for backward states); None
+            exactly when `flow` is given.
+        flow: continuous form, kept because the rule cannot be read back once discretised.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    field: Field
+    backward: bool
+    update: Expr | None
+    flow: Flow | None
+    provenance: Provenance | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimText:
+    """A claim as written: it speaks of derived things and is typed after the derivation.
+
+    Attributes:
+        text: canonical text of the whole claim.
+    """
+
+    text: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A record of what `extends`, an override or `use` replaced.
+
+    Attributes:
+        kind: "extends", "override" or "use".
+        target: the name it acted on.
+        by: the mixer or modifier that did it.
+    """
+
+    kind: str
+    target: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mixer:
+    """A typed mixer; see the module docstring.
+
+    Attributes:
+        name: ASCII name of the mixer.
+        doc: the string after its name, if any.
+        axes: all dimensions in canonical order, those the output does not reach left out.
+        output: name of the output definition or state ("y").
+    """
+
+    name: str
+    doc: str | None
+    axes: tuple[Dimension, ...]
+    inputs: tuple[Tensor, ...]
+    params: tuple[Tensor | MapTensor, ...]
+    buffers: tuple[Tensor | MapTensor, ...]
+    abstracts: tuple[AbstractMap, ...]
+    definitions: tuple[Definition, ...]
+    states: tuple[StateDecl, ...]
+    output: str
+    claims: tuple[ClaimText, ...]
+    rewrites: tuple[Rewrite, ...]
+    span: Span | None = None
+
+    def definition(self, name: str) -> Definition | None:
+        """Returns the definition of that name, or None."""
+        return next((d for d in self.definitions if d.name == name), None)
+
+    def state(self, name: str) -> StateDecl | None:
+        """Returns the state of that name, or None."""
+        return next((s for s in self.states if s.name == name), None)

@@ -1,0 +1,1 @@
+"""The closed table of primitives, scalar expressions over it, and the bridge to SymPy."""

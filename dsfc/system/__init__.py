@@ -1,0 +1,1 @@
+"""The Dynamical Systems Form in index form: the value that every later stage reads."""
