@@ -1,0 +1,1 @@
+"""Targets that a plan can be printed for, one package each."""

@@ -1,0 +1,1 @@
+"""Lowering of a typed mixer to a system."""

@@ -1,0 +1,1 @@
+"""Context conditions on a mixer, one per module."""

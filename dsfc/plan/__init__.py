@@ -1,0 +1,1 @@
+"""The plan: a kernel graph for the forward system and its adjoint."""

@@ -1,0 +1,1 @@
+"""Renderings of a system: index form, Kronecker form, convolution kernel, LaTeX, JSON."""

@@ -1,0 +1,1 @@
+"""System to System: gauge, adjoint, normal form, composition, each with its record."""

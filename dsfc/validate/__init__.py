@@ -1,0 +1,1 @@
+"""An emitted module against its definition; the only package that imports torch."""
