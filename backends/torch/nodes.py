@@ -1,0 +1,395 @@
+"""Prints expressions as torch code.
+
+A value is laid out as `[lead, *axes]` with its axes in canonical order, where the lead is the batch
+and time dimensions (`[B, L]`, `[B]`, or `[B, L, L]` in the reference) or nothing for constants.
+The code never names the lead: it addresses axes from the right, so one text serves a sequence, a
+single token and the pairs (i, j).
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from fractions import Fraction
+from functools import singledispatchmethod
+
+from dsfc.primitives.expr import (
+    Add,
+    Axis,
+    Div,
+    Expr,
+    Fir,
+    Iota,
+    Lag,
+    Map,
+    Mul,
+    Num,
+    Ones,
+    Param,
+    Past,
+    Pow,
+    Prim,
+    Reduce,
+    Reduction,
+    Ref,
+    Rename,
+    Run,
+    Series,
+    Size,
+)
+from dsfc.primitives.table import row
+
+
+class Binding(IntEnum):
+    """How tightly the outermost operator of a printed text binds."""
+
+    SUM = 0
+    PRODUCT = 1
+    UNARY = 2
+    POWER = 3
+    ATOM = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Printed code of a value.
+
+    Attributes:
+        text: a Python expression.
+        axes: its axes, in the order of the trailing dimensions.
+        lead: whether batch and time dimensions stand in front.
+        binding: of the outermost operator.
+        number: whether the value is a Python number, not a tensor.
+    """
+
+    text: str
+    axes: tuple[Axis, ...]
+    lead: bool
+    binding: Binding = Binding.ATOM
+    number: bool = False
+
+    def at_least(self, binding: Binding) -> str:
+        """Returns the text, in parentheses where the context binds tighter."""
+        return self.text if self.binding >= binding else f"({self.text})"
+
+    def aligned(self, axes: tuple[Axis, ...], lead: bool) -> str:
+        """Returns text of the value indexed so that it broadcasts against `axes`.
+
+        Args:
+            axes: axes of the result, canonical order.
+            lead: whether the result has batch and time dimensions.
+        """
+        if self.number or self.axes == axes:
+            return self.text
+        slots = [":" if a in self.axes else "None" for a in axes]
+        if self.lead:
+            while slots and slots[0] == ":":
+                slots.pop(0)
+            slots.insert(0, "...")
+        else:
+            while slots and slots[0] == "None":
+                slots.pop(0)
+        if all(s in (":", "...") for s in slots):
+            return self.text
+        return f"{self.at_least(Binding.ATOM)}[{', '.join(slots)}]"
+
+    def operand(self, axes: tuple[Axis, ...], lead: bool, binding: Binding) -> str:
+        """Returns `aligned` text, in parentheses where the context binds tighter."""
+        text = self.aligned(axes, lead)
+        return self.at_least(binding) if text is self.text else text
+
+
+def letters(axes: Iterable[Axis]) -> dict[Axis, str]:
+    """Returns one einsum letter per axis: its own first letter where that is free."""
+    out: dict[Axis, str] = {}
+    free = [c for c in string.ascii_letters]
+    for a in sorted(axes):
+        want = a.name[0] if a.name[0] in free else free[0]
+        out[a] = want
+        free.remove(want)
+    return out
+
+
+def number(value: Fraction) -> str:
+    """Returns Python text of an exact number; a division where no short decimal is exact."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    decimal = float(value)
+    if Fraction(repr(decimal)) == value:
+        return repr(decimal)
+    return f"{value.numerator} / {value.denominator}"
+
+
+class Printer:
+    """Prints expressions with given names.
+
+    Args:
+        ref: text of a `Ref` (a variable name), given the node.
+        sizes: text of the size of each axis, by name.
+        names: text of each parameter, buffer and map, by name.
+        like: a tensor whose device and dtype new constants take.
+        past: prints a sum over time; None where there is none (everywhere but the reference).
+    """
+
+    def __init__(
+        self,
+        ref: Callable[[Ref], Code],
+        names: Mapping[str, str],
+        like: str,
+        past: Callable[[Past | Lag | Run], Code] | None = None,
+        fir: Callable[[Fir], Code] | None = None,
+    ) -> None:
+        self._ref = ref
+        self._names = names
+        self._like = like
+        self._past = past
+        self._fir = fir
+
+    def text(self, expr: Expr, axes: tuple[Axis, ...] | None = None) -> str:
+        """Returns the text of an expression, broadcast to `axes` where given."""
+        code = self.print(expr)
+        return code.text if axes is None else code.aligned(axes, code.lead)
+
+    @singledispatchmethod
+    def print(self, expr: Expr) -> Code:
+        """Returns the code of an expression.
+
+        Raises:
+            TypeError: a node that has no torch form (an abstract map, a draw).
+        """
+        raise TypeError(f"{type(expr).__name__} has no torch form")
+
+    @print.register
+    def _(self, expr: Num) -> Code:
+        text = number(expr.value)
+        binding = Binding.ATOM
+        if " / " in text:
+            binding = Binding.PRODUCT
+        elif text.startswith("-"):
+            binding = Binding.UNARY
+        return Code(text, (), False, binding, number=True)
+
+    @print.register
+    def _(self, expr: Size) -> Code:
+        return Code(self._names[expr.axis.name], (), False, number=True)
+
+    @print.register
+    def _(self, expr: Ones) -> Code:
+        axes = tuple(sorted(expr.over))
+        sizes = ", ".join(self._names[a.name] for a in axes)
+        return Code(f"{self._like}.new_ones({sizes})", axes, False)
+
+    @print.register
+    def _(self, expr: Iota) -> Code:
+        size = self._names[expr.axis.name]
+        where = f"device={self._like}.device, dtype={self._like}.dtype"
+        return Code(f"torch.arange({size}, {where})", (expr.axis,), False)
+
+    @print.register
+    def _(self, expr: Param) -> Code:
+        return Code(self._names[expr.name], tuple(sorted(expr.over)), False)
+
+    @print.register
+    def _(self, expr: Ref) -> Code:
+        return self._ref(expr)
+
+    @print.register(Past)
+    @print.register(Lag)
+    @print.register(Run)
+    def _(self, expr: Past | Lag | Run) -> Code:
+        if self._past is None:
+            raise TypeError(f"{type(expr).__name__} stands in a reference only")
+        return self._past(expr)
+
+    @print.register
+    def _(self, expr: Fir) -> Code:
+        if self._fir is None:
+            raise TypeError("a filter needs the registers of its argument")
+        return self._fir(expr)
+
+    @print.register
+    def _(self, expr: Add) -> Code:
+        parts = [(_negative(a), self.print(_positive(a))) for a in expr.args]
+        axes, lead = _shape(c for _, c in parts)
+        text = ""
+        for negative, code in parts:
+            body = code.operand(axes, lead, Binding.PRODUCT if negative else Binding.SUM)
+            if not text:
+                text = f"-{code.operand(axes, lead, Binding.UNARY)}" if negative else body
+            else:
+                text += f" - {body}" if negative else f" + {body}"
+        numeric = all(c.number for _, c in parts)
+        return Code(text, axes, lead, Binding.SUM, number=numeric)
+
+    @print.register
+    def _(self, expr: Mul) -> Code:
+        if _negative(expr):
+            code = self.print(_positive(expr))
+            text = f"-{code.at_least(Binding.UNARY)}"
+            return Code(text, code.axes, code.lead, Binding.UNARY, number=code.number)
+        parts = [self.print(a) for a in expr.args]
+        axes, lead = _shape(parts)
+        first, *rest = (c.operand(axes, lead, Binding.PRODUCT) for c in parts)
+        rest = [
+            c.operand(axes, lead, Binding.UNARY) for c in parts[1:]
+        ]  # a * (b / c) keeps its parentheses
+        text = " * ".join([first, *rest])
+        return Code(text, axes, lead, Binding.PRODUCT, number=all(c.number for c in parts))
+
+    @print.register
+    def _(self, expr: Div) -> Code:
+        num, den = self.print(expr.num), self.print(expr.den)
+        axes, lead = _shape((num, den))
+        above = num.operand(axes, lead, Binding.PRODUCT)
+        below = den.operand(axes, lead, Binding.UNARY)
+        both = num.number and den.number
+        return Code(f"{above} / {below}", axes, lead, Binding.PRODUCT, number=both)
+
+    @print.register
+    def _(self, expr: Pow) -> Code:
+        base, exponent = self.print(expr.base), self.print(expr.exponent)
+        axes, lead = _shape((base, exponent))
+        below = base.operand(axes, lead, Binding.ATOM)
+        above = exponent.operand(axes, lead, Binding.UNARY)
+        both = base.number and exponent.number
+        return Code(f"{below} ** {above}", axes, lead, Binding.POWER, number=both)
+
+    @print.register
+    def _(self, expr: Reduce) -> Code:
+        if expr.how is Reduction.SUM and isinstance(expr.arg, Mul):
+            return self._einsum(expr.arg.args, expr.arg.axes - {expr.axis})
+        if expr.how is Reduction.SUM and isinstance(expr.arg, Reduce):
+            inner, gone = expr.arg, {expr.axis}
+            while isinstance(inner, Reduce) and inner.how is Reduction.SUM:
+                gone.add(inner.axis)
+                inner = inner.arg
+            if isinstance(inner, Mul):
+                return self._einsum(inner.args, inner.axes - gone)
+        code = self.print(expr.arg)
+        at = code.axes.index(expr.axis) - len(code.axes)
+        call = {"sum": "sum", "mean": "mean", "max": "amax"}[expr.how.value]
+        axes = tuple(a for a in code.axes if a != expr.axis)
+        return Code(f"{code.at_least(Binding.ATOM)}.{call}(dim={at})", axes, code.lead)
+
+    @print.register
+    def _(self, expr: Map) -> Code:
+        code = self.print(expr.arg)
+        m = expr.map
+        stored = (m.each, m.source, m.target) if m.adjoint else (m.each, m.target, m.source)
+        axes = tuple(sorted(expr.axes))
+        weight = self._names[m.name] + (".conj()" if m.adjoint and m.field else "")
+        plain = not m.each and code.axes == m.source and axes == m.target and not m.adjoint
+        if plain and len(m.source) == 1 and len(m.target) == 1:
+            return Code(f"F.linear({code.text}, {weight})", axes, code.lead)
+        # A map may give back an axis it contracts: source and target then need letters apart.
+        free = [c for c in string.ascii_letters]
+        into: dict[Axis, str] = {}
+        out: dict[Axis, str] = {}
+        for group, table in ((sorted({*code.axes, *m.source, *m.each}), into), (axes, out)):
+            for a in group:
+                kept = table is out and a in into and a not in m.target
+                letter = into[a] if kept else (a.name[0] if a.name[0] in free else free[0])
+                table[a] = letter
+                if letter in free:
+                    free.remove(letter)
+        pieces = (
+            [into[a] for a in m.each],
+            [(into if m.adjoint else out)[a] for a in stored[1]],
+            [(out if m.adjoint else into)[a] for a in stored[2]],
+        )
+        matrix = "".join("".join(p) for p in pieces)
+        dots = "..." if code.lead else ""
+        left = dots + "".join(into[a] for a in code.axes)
+        right = dots + "".join(out[a] for a in axes)
+        text = f'torch.einsum("{left},{matrix}->{right}", {code.text}, {weight})'
+        return Code(text, axes, code.lead)
+
+    @print.register
+    def _(self, expr: Rename) -> Code:
+        code = self.print(expr.arg)
+        named = tuple(expr.new if a == expr.old else a for a in code.axes)
+        axes = tuple(sorted(named))
+        if named == axes:
+            return Code(code.text, axes, code.lead, code.binding)
+        letter = letters(named)
+        dots = "..." if code.lead else ""
+        spec = dots + "".join(letter[a] for a in named) + "->" + dots
+        spec += "".join(letter[a] for a in axes)
+        return Code(f'torch.einsum("{spec}", {code.text})', axes, code.lead)
+
+    @print.register
+    def _(self, expr: Prim) -> Code:
+        parts = [self.print(a) for a in expr.args]
+        axes, lead = _shape(parts)
+        numeric = all(c.number for c in parts)
+        table = row(expr.name)
+        if expr.axis is not None:
+            at = parts[0].axes.index(expr.axis) - len(parts[0].axes)
+            return Code(table.torch(parts[0].text, dim=at), axes, lead)
+        texts = [c.aligned(axes, lead) for c in parts]
+        atoms = [t if t is not c.text else c.at_least(Binding.SUM) for t, c in zip(texts, parts)]
+        return Code(
+            table.torch(*atoms, numbers=tuple(c.number for c in parts)), axes, lead, number=numeric
+        )
+
+    @print.register
+    def _(self, expr: Series) -> Code:
+        code = self.print(expr.arg)
+        terms = ["1"]
+        factorial = 1
+        for r in range(1, expr.order + 1):
+            factorial *= r
+            base = code.at_least(Binding.ATOM)
+            raised = base if r == 1 else f"{base} ** {r}"
+            terms.append(raised if factorial == 1 else f"{raised} / {factorial}")
+        return Code(" + ".join(terms), code.axes, code.lead, Binding.SUM)
+
+    def _einsum(self, factors: tuple[Expr, ...], axes: frozenset[Axis]) -> Code:
+        """Σ over the axes that the result lacks of a product, as one einsum."""
+        parts = [self.print(f) for f in factors]
+        scale = [c for c in parts if c.number]
+        tensors = [c for c in parts if not c.number]
+        letter = letters({a for c in tensors for a in c.axes})
+        lead = any(c.lead for c in tensors)
+        inputs = ",".join(
+            ("..." if c.lead else "") + "".join(letter[a] for a in c.axes) for c in tensors
+        )
+        order = tuple(sorted(axes))
+        output = ("..." if lead else "") + "".join(letter[a] for a in order)
+        operands = ", ".join(c.text for c in tensors)
+        text = f'torch.einsum("{inputs}->{output}", {operands})'
+        if not scale:
+            return Code(text, order, lead)
+        front = " * ".join(c.at_least(Binding.UNARY) for c in scale)
+        return Code(f"{front} * {text}", order, lead, Binding.PRODUCT)
+
+
+def _shape(parts: Iterable[Code]) -> tuple[tuple[Axis, ...], bool]:
+    axes: set[Axis] = set()
+    lead = False
+    for c in parts:
+        axes.update(c.axes)
+        lead = lead or c.lead
+    return tuple(sorted(axes)), lead
+
+
+def _negative(expr: Expr) -> bool:
+    """Returns whether the expression prints with a leading minus."""
+    head = expr.args[0] if isinstance(expr, Mul) else expr
+    return isinstance(head, Num) and head.value < 0
+
+
+def _positive(expr: Expr) -> Expr:
+    """Returns the expression without its leading minus."""
+    if not _negative(expr):
+        return expr
+    if isinstance(expr, Num):
+        return Num(-expr.value)
+    assert isinstance(expr, Mul)
+    head, *rest = expr.args
+    assert isinstance(head, Num)
+    if head.value == -1:
+        return rest[0] if len(rest) == 1 else Mul(tuple(rest))
+    return Mul((Num(-head.value), *rest))

@@ -1,0 +1,355 @@
+"""The kernel graph: what a backend prints from, and nothing else.
+
+    Plan = buffers + forward kernels (in order) + adjoint kernels of every scan
+         + registers (earlier tokens kept while streaming) + modes, gauge, cost + declarations
+
+Two kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
+reads other buffers. A `Scan` runs one recurrence
+
+    h_i = λ_i · h_{i-1} + key_i ⊗ value_i        out_i = Σ_contracted read_i · h_i
+
+The adjoint of a scan is a list of scans that run the other way with roles exchanged, and
+`Pairing`s ⟨h̃_i, λ_i h_{i-1}⟩; `dsfc.transform` derives it, no backend knows a gradient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from dsfc.primitives.declarations import (
+    Dimension,
+    MapTensor,
+    Provenance,
+    Tensor,
+)
+from dsfc.primitives.expr import Axis, Expr, Field
+
+
+class Role(Enum):
+    """What a buffer is to the module."""
+
+    INPUT = "input"
+    STREAM = "stream"
+    CONSTANT = "constant"
+    OUTPUT = "output"
+    STATE = "state"
+    COTANGENT = "cotangent"
+    GRADIENT = "gradient"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A named array of the graph.
+
+    Layout `[B, L, *axes]`; `[*axes]` for CONSTANT; `[B, *axes]` for STATE.
+
+    Attributes:
+        name: ASCII name, unique in the plan, as the spec gives it where it is the spec's.
+        axes: canonical order.
+        provenance: paper and equation, carried into comments.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    field: Field
+    role: Role
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """output = value, token by token. Reads buffers as `Ref` and parameters as `Param`/`Map`."""
+
+    output: str
+    value: Expr
+
+
+class Form(Enum):
+    """Which skeleton a scan needs, by the axes of its decay.
+
+    MATRIX: decay has head axes only, so a chunk is two matrix products (class `scalar`).
+    SELECTIVE: decay has key and channel axes; the tile of decays is computed inside the kernel.
+    ELEMENTWISE: no key axis; out_i = h_i.
+    """
+
+    MATRIX = "matrix"
+    SELECTIVE = "selective"
+    ELEMENTWISE = "elementwise"
+
+
+class ScanDirection(Enum):
+    """FORWARD: h_i = λ_i h_{i-1} + …. REVERSE: h̃_i = λ_{i+1} h̃_{i+1} + …, with λ_L = 1."""
+
+    FORWARD = "forward"
+    REVERSE = "reverse"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A slice of a scan's value and output along the channel axis.
+
+    Numerator and denominator of a ratio are two columns of one scan; the denominator's value is
+    the constant 1 and takes one entry.
+
+    Attributes:
+        value: buffer over heads ∪ channels; None for the constant 1, which has no channel axes.
+        output: buffer written, over heads ∪ channels (heads only where `value` is None).
+        state: name of the state tensor the column stores.
+    """
+
+    value: str | None
+    output: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogDecay:
+    """log λ of a scan as an expression over leaf buffers.
+
+    MATRIX and ELEMENTWISE scans have one leaf and the expression is that leaf. SELECTIVE scans
+    combine leaves that lack the key axes, or have no time index, into the full tile inside.
+
+    Attributes:
+        expr: reads each leaf as `Ref(leaf, Now(0))`, or `Ref(leaf, at=None)` for CONSTANT leaves.
+        leaves: buffers (role STREAM or CONSTANT).
+    """
+
+    expr: Expr
+    leaves: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One recurrence; see the module docstring.
+
+    Attributes:
+        name: unique name of the scan ("S").
+        heads: axes that enumerate independent recurrences.
+        keys: axes contracted by the read.
+        channels: the other axes.
+        decay: None for λ = 1.
+        key: buffer over heads ∪ keys; None (the constant 1) in the ELEMENTWISE form.
+        read: buffer over heads ∪ keys; None in the ELEMENTWISE form.
+        columns: what is driven and read.
+        before: True for out_i = Σ read_i · h_{i-1}: the state is read before its update.
+    """
+
+    name: str
+    form: Form
+    heads: tuple[Axis, ...]
+    keys: tuple[Axis, ...]
+    channels: tuple[Axis, ...]
+    decay: LogDecay | None
+    key: str | None
+    read: str | None
+    columns: tuple[Column, ...]
+    before: bool = False
+
+
+class Factor(Enum):
+    """A role of the forward scan, used by name in its adjoint."""
+
+    READ = "read"
+    KEY = "key"
+    VALUE = "value"
+    COTANGENT = "out_bar"
+    ONE = "1"
+
+
+class Group(Enum):
+    """Which group of axes a scan's read contracts."""
+
+    KEYS = "keys"
+    CHANNELS = "channels"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleScan:
+    """A scan of the adjoint: the forward scan's roles, exchanged.
+
+    h_i = λ h + key ⊗ value (in `direction`), result_i = Σ_contracted read_i · h_i.
+
+    Attributes:
+        result: the gradient it gives.
+        key: factor over the key axes of the state.
+        value: factor over the channel axes of the state.
+        read: factor that multiplies the state before the contraction.
+        contracted: group of axes summed over.
+        carry: True when it also carries the state's gradient (final in, initial out).
+    """
+
+    result: Factor
+    direction: ScanDirection
+    key: Factor
+    value: Factor
+    read: Factor
+    contracted: Group
+    carry: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LeafGradient:
+    """The gradient of one leaf of the log-decay from the gradient of log λ itself.
+
+    Attributes:
+        leaf: buffer.
+        value: expression over the leaves and `Ref("log_decay_bar")`, summed onto the leaf's axes.
+            A CONSTANT leaf is summed over batch and time as well.
+    """
+
+    leaf: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """log λ̄_i = Σ ⟨h̃_i, λ_i h_{i-1}⟩ over the state's axes that the decay lacks."""
+
+    summed: tuple[Axis, ...]
+    leaves: tuple[LeafGradient, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Adjoint:
+    """The derived gradient of one scan.
+
+    Attributes:
+        scan: name of the forward scan.
+        scans: one per factor that needs a gradient, in order.
+        pairing: None for λ = 1.
+    """
+
+    scan: str
+    scans: tuple[RoleScan, ...]
+    pairing: Pairing | None
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """The last values of a buffer, kept in the state so that streaming sees them.
+
+    Layout `[B, length, *axes]`, the oldest first, 0 before the start of the sequence. The stream
+    `first` is 1 minus the previous value of the constant 1.
+
+    Attributes:
+        name: of the state tensor.
+        buffer: what is kept.
+        lengths: how many values; the largest of these expressions over sizes.
+    """
+
+    name: str
+    buffer: str
+    lengths: tuple[Expr, ...]
+    axes: tuple[Axis, ...]
+    field: Field
+
+
+@dataclass(frozen=True, slots=True)
+class StateTensor:
+    """One tensor of the module's state, `[B, *axes]`."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    field: Field
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A way to run the scans, with its verdict and the reason for it."""
+
+    name: str
+    legal: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Counts per token and batch entry, as expressions over axis sizes and the chunk size.
+
+    Attributes:
+        mode: which mode.
+        operations: floating point operations (a multiply-add counts 2).
+        words: numbers read and written.
+        state: numbers in the state.
+    """
+
+    mode: str
+    operations: Expr
+    words: Expr
+    state: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One definition of the mixer, as written, for the float64 reference.
+
+    Attributes:
+        update: True when it is the update of a declared state.
+    """
+
+    name: str
+    value: Expr
+    axes: tuple[Axis, ...]
+    field: Field
+    update: bool
+
+
+Kernel = Pointwise | Scan
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A mixer as a kernel graph, with all that a module's text needs.
+
+    Attributes:
+        name: the mixer.
+        doc: its one-line description.
+        axes: dimensions.
+        inputs, params, buffers: declarations.
+        arrays: every buffer of the graph.
+        kernels: forward kernels in order.
+        adjoints: one per scan, in order.
+        registers: earlier tokens kept while streaming.
+        states: tensors of the module's state: the scans' columns, then the registers.
+        output: buffer returned.
+        gauge: the gauge the states are stored in, in words.
+        modes: every mode of the language, legal or not, with reasons.
+        costs: one per legal mode.
+        reference: definitions for the float64 reference, in dependency order.
+        system: stable text of the derived system, for docstrings.
+        structure: stable text of its structure.
+        provenance: what the spec cites, one line per definition.
+    """
+
+    name: str
+    doc: str | None
+    axes: tuple[Dimension, ...]
+    inputs: tuple[Tensor, ...]
+    params: tuple[Tensor | MapTensor, ...]
+    buffers: tuple[Tensor | MapTensor, ...]
+    arrays: tuple[Buffer, ...]
+    kernels: tuple[Kernel, ...]
+    adjoints: tuple[Adjoint, ...]
+    registers: tuple[Register, ...]
+    states: tuple[StateTensor, ...]
+    output: str
+    gauge: str
+    modes: tuple[Mode, ...]
+    costs: tuple[Cost, ...]
+    reference: tuple[Reference, ...]
+    system: str
+    structure: str
+    provenance: tuple[str, ...]
+
+    def array(self, name: str) -> Buffer:
+        """Returns the buffer of that name.
+
+        Raises:
+            KeyError: no such buffer.
+        """
+        for b in self.arrays:
+            if b.name == name:
+                return b
+        raise KeyError(name)
