@@ -1,147 +1,118 @@
-"""Constructors of expressions: they flatten, absorb ones and fold numbers, and nothing else.
+"""The constructors of expressions, and the rewriting and walking of trees.
 
-The order of terms and factors is kept as written, so that renderings are stable and readable.
+Other packages import the constructors from here; the arithmetic ones stand in `arithmetic` because
+the primitive table, which `prim` needs, is written with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 
+from dsfc.primitives.arithmetic import (
+    MINUS_ONE,
+    ONE,
+    ZERO,
+    add,
+    div,
+    is_one,
+    is_zero,
+    mul,
+    neg,
+    num,
+    ones,
+    power,
+    sub,
+    total,
+)
 from dsfc.primitives.expr import (
     Add,
     Axis,
+    Bound,
     Div,
     Expr,
-    Map,
+    Field,
+    Lag,
     Mul,
-    Num,
-    Ones,
+    Now,
+    Past,
     Pow,
-    Reduce,
-    Reduction,
+    Prim,
+    Ref,
+    Run,
     children,
     rebuild,
 )
+from dsfc.primitives.table import FieldRule, row
+
+__all__ = [
+    "MINUS_ONE",
+    "ONE",
+    "ZERO",
+    "add",
+    "div",
+    "is_one",
+    "is_zero",
+    "mul",
+    "neg",
+    "num",
+    "ones",
+    "power",
+    "prim",
+    "remake",
+    "rewrite",
+    "shift",
+    "sub",
+    "total",
+    "walk",
+]
 
 
-def num(value: int | Fraction) -> Num:
-    """Returns an exact number."""
-    return Num(Fraction(value))
+def prim(name: str, *args: Expr, axis: Axis | None = None) -> Expr:
+    """Returns the primitive `name` applied to `args`.
 
-
-ZERO = num(0)
-ONE = num(1)
-MINUS_ONE = num(-1)
-
-
-def ones(axes: Iterable[Axis]) -> Expr:
-    """Returns the tensor of ones over `axes`; the number 1 when there are none."""
-    over = frozenset(axes)
-    return Ones(over) if over else ONE
-
-
-def is_one(expr: Expr) -> bool:
-    """Returns whether the expression is the scalar number 1."""
-    return expr is ONE
-
-
-def is_zero(expr: Expr) -> bool:
-    """Returns whether the expression is the scalar number 0."""
-    return expr is ZERO
-
-
-def add(*args: Expr) -> Expr:
-    """Returns the sum: flattened, numbers folded into one, zeros dropped. No arguments give 0.
-
-    Dropping a zero keeps the axes because `+` joins equal axes, or scalars to anything.
-    """
-    flat: list[Expr] = []
-    constant = Fraction(0)
-    position: int | None = None
-    for a in args:
-        for t in a.args if isinstance(a, Add) else (a,):
-            if isinstance(t, Num):
-                constant += t.value
-                position = len(flat) if position is None else position
-            else:
-                flat.append(t)
-    if constant and position is not None:
-        flat.insert(position, num(constant))
-    if not flat:
-        return ZERO
-    return flat[0] if len(flat) == 1 else Add(tuple(flat))
-
-
-def mul(*args: Expr) -> Expr:
-    """Returns the product: flattened, numbers folded to the front, ones absorbed.
-
-    `Ones` factors whose axes the other factors already have are dropped. A zero gives 0 only when
-    no axes are lost; else 0 · ones.
-    """
-    flat: list[Expr] = []
-    constant = Fraction(1)
-    unit: frozenset[Axis] = frozenset()
-    for a in args:
-        for t in a.args if isinstance(a, Mul) else (a,):
-            if isinstance(t, Num):
-                constant *= t.value
-            elif isinstance(t, Ones):
-                unit |= t.over
-            else:
-                flat.append(t)
-    have: frozenset[Axis] = frozenset().union(*(t.axes for t in flat)) if flat else frozenset()
-    if constant == 0:
-        missing = have | unit
-        return Mul((ZERO, Ones(missing))) if missing else ZERO
-    if unit - have:
-        flat.append(Ones(unit - have))
-    if constant != 1 or not flat:
-        flat.insert(0, num(constant))
-    return flat[0] if len(flat) == 1 else Mul(tuple(flat))
-
-
-def neg(arg: Expr) -> Expr:
-    """Returns -arg."""
-    return mul(MINUS_ONE, arg)
-
-
-def sub(left: Expr, right: Expr) -> Expr:
-    """Returns left - right."""
-    return add(left, neg(right))
-
-
-def div(numerator: Expr, denominator: Expr) -> Expr:
-    """Returns the quotient; numbers are folded, a unit denominator is dropped.
+    The field of the result comes from the table. `re` and `conj` of a real value are that value.
 
     Raises:
-        ZeroDivisionError: the denominator is the number 0.
+        KeyError: no row has this name.
+        TypeError: wrong number of arguments, an axis missing or unwanted, or a complex argument
+            where the row takes real ones.
     """
-    if isinstance(denominator, Num):
-        if isinstance(numerator, Num):
-            return num(numerator.value / denominator.value)
-        return mul(num(1 / denominator.value), numerator)
-    return Div(numerator, denominator)
+    r = row(name)
+    if len(args) != r.arity:
+        raise TypeError(f"`{name}` takes {r.arity} arguments, got {len(args)}")
+    if (axis is not None) != r.along_axis:
+        raise TypeError(f"`{name}` {'needs' if r.along_axis else 'takes no'} axis")
+    real = all(a.field is Field.REAL for a in args)
+    if not real and not r.fields.takes_complex:
+        raise TypeError(f"`{name}` takes real arguments")
+    if real and r.fields is FieldRule.PART_OR_SELF:
+        return args[0]
+    return Prim(name, args, r.fields.result(real), axis)
 
 
-def power(base: Expr, exponent: Expr) -> Expr:
-    """Returns base ^ exponent; small integer powers of numbers are folded."""
-    if is_one(exponent):
-        return base
-    if isinstance(exponent, Num) and exponent.value == 0 and not base.axes:
-        return ONE
-    if isinstance(base, Num) and isinstance(exponent, Num):
-        e = exponent.value
-        if e.denominator == 1 and abs(e.numerator) <= 64 and (base.value or e > 0):
-            return num(base.value**e.numerator)
-    return Pow(base, exponent)
+def shift(expr: Expr, by: int) -> Expr:
+    """Returns the expression read `by` steps earlier: each `Now(k)` becomes `Now(k + by)`.
+
+    Only the values of *names* are 0 before the sequence: `exp(k)` shifted is `exp(k[i-1])`, which
+    is 1 at the first token. To delay the value of an expression, name it and shift the name.
+    """
+
+    def later(e: Expr) -> Expr | None:
+        if isinstance(e, Ref) and isinstance(e.at, Now):
+            return Ref(e.name, e.over, e.kind, e.when, Now(e.at.lag + by))
+        if isinstance(e, Run):
+            return Run(e.var, _moved(e.low, by), _moved(e.high, by), e.arg)
+        if isinstance(e, Past) and e.outer is None:
+            return Past(e.var, e.relation, e.body, None, e.lag + by)
+        if isinstance(e, Lag):
+            return Lag(e.terms, e.constant - by * dict(e.terms).get("i", 0))
+        return None
+
+    return rewrite(expr, later) if by else expr
 
 
-def total(axes: Iterable[Axis], arg: Expr) -> Expr:
-    """Returns Σ over each of the axes, in canonical order."""
-    for axis in sorted(axes):
-        arg = Reduce(Reduction.SUM, axis, arg)
-    return arg
+def _moved(at: Now | Bound, by: int) -> Now | Bound:
+    return Now(at.lag + by) if isinstance(at, Now) else at
 
 
 _REMAKE: dict[type[Expr], Callable[..., Expr]] = {

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from enum import Enum, IntEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 
@@ -38,6 +38,7 @@ class Axis:
     copy_of: str | None = None
 
     def __repr__(self) -> str:
+        """Shows the name alone: axes stand inside long expressions."""
         return self.name
 
 
@@ -110,10 +111,11 @@ class LinearMap:
 class _Interned(type):
     """Metaclass: building a node twice from the same arguments gives the same object."""
 
-    _table: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
-    _names: dict[type, tuple[str, ...]] = {}
+    _table: ClassVar[WeakValueDictionary[tuple[Any, ...], Any]] = WeakValueDictionary()
+    _names: ClassVar[dict[type, tuple[str, ...]]] = {}
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Builds the node, or returns the one built before."""
         made = super().__call__(*args, **kwargs)
         key = (cls, *(getattr(made, name) for name in argument_names(cls)))
         return _Interned._table.setdefault(key, made)
@@ -139,6 +141,7 @@ class Expr(metaclass=_Interned):
     type: Type = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        """Computes the type."""
         object.__setattr__(self, "type", self._infer())
 
     def _infer(self) -> Type:
@@ -160,9 +163,11 @@ class Expr(metaclass=_Interned):
         return self.type.time
 
     def __copy__(self) -> Expr:
+        """Returns itself: nodes are immutable and unique."""
         return self
 
     def __deepcopy__(self, memo: object) -> Expr:
+        """Returns itself: nodes are immutable and unique."""
         return self
 
 

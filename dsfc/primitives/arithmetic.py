@@ -1,0 +1,141 @@
+"""Constructors of sums, products, quotients and powers: they flatten, absorb ones, fold numbers.
+
+The order of terms and factors is kept as written, so that renderings are stable and readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from dsfc.primitives.expr import (
+    Add,
+    Axis,
+    Div,
+    Expr,
+    Mul,
+    Num,
+    Ones,
+    Pow,
+    Reduce,
+    Reduction,
+)
+
+
+def num(value: int | Fraction) -> Num:
+    """Returns an exact number."""
+    return Num(Fraction(value))
+
+
+ZERO = num(0)
+ONE = num(1)
+MINUS_ONE = num(-1)
+
+
+def ones(axes: Iterable[Axis]) -> Expr:
+    """Returns the tensor of ones over `axes`; the number 1 when there are none."""
+    over = frozenset(axes)
+    return Ones(over) if over else ONE
+
+
+def is_one(expr: Expr) -> bool:
+    """Returns whether the expression is the scalar number 1."""
+    return expr is ONE
+
+
+def is_zero(expr: Expr) -> bool:
+    """Returns whether the expression is the scalar number 0."""
+    return expr is ZERO
+
+
+def add(*args: Expr) -> Expr:
+    """Returns the sum: flattened, numbers folded into one, zeros dropped. No arguments give 0.
+
+    Dropping a zero keeps the axes because `+` joins equal axes, or scalars to anything.
+    """
+    flat: list[Expr] = []
+    constant = Fraction(0)
+    position: int | None = None
+    for a in args:
+        for t in a.args if isinstance(a, Add) else (a,):
+            if isinstance(t, Num):
+                constant += t.value
+                position = len(flat) if position is None else position
+            else:
+                flat.append(t)
+    if constant and position is not None:
+        flat.insert(position, num(constant))
+    if not flat:
+        return ZERO
+    return flat[0] if len(flat) == 1 else Add(tuple(flat))
+
+
+def mul(*args: Expr) -> Expr:
+    """Returns the product: flattened, numbers folded to the front, ones absorbed.
+
+    `Ones` factors whose axes the other factors already have are dropped. A zero gives 0 only when
+    no axes are lost; else 0 · ones.
+    """
+    flat: list[Expr] = []
+    constant = Fraction(1)
+    unit: frozenset[Axis] = frozenset()
+    for a in args:
+        for t in a.args if isinstance(a, Mul) else (a,):
+            if isinstance(t, Num):
+                constant *= t.value
+            elif isinstance(t, Ones):
+                unit |= t.over
+            else:
+                flat.append(t)
+    have: frozenset[Axis] = frozenset().union(*(t.axes for t in flat)) if flat else frozenset()
+    if constant == 0:
+        missing = have | unit
+        return Mul((ZERO, Ones(missing))) if missing else ZERO
+    if unit - have:
+        flat.append(Ones(unit - have))
+    if constant != 1 or not flat:
+        flat.insert(0, num(constant))
+    return flat[0] if len(flat) == 1 else Mul(tuple(flat))
+
+
+def neg(arg: Expr) -> Expr:
+    """Returns -arg."""
+    return mul(MINUS_ONE, arg)
+
+
+def sub(left: Expr, right: Expr) -> Expr:
+    """Returns left - right."""
+    return add(left, neg(right))
+
+
+def div(numerator: Expr, denominator: Expr) -> Expr:
+    """Returns the quotient; numbers are folded, a unit denominator is dropped.
+
+    Raises:
+        ZeroDivisionError: the denominator is the number 0.
+    """
+    if isinstance(denominator, Num):
+        if isinstance(numerator, Num):
+            return num(numerator.value / denominator.value)
+        return mul(num(1 / denominator.value), numerator)
+    return Div(numerator, denominator)
+
+
+def power(base: Expr, exponent: Expr) -> Expr:
+    """Returns base ^ exponent; small integer powers of numbers are folded."""
+    if is_one(exponent):
+        return base
+    if isinstance(exponent, Num) and exponent.value == 0 and not base.axes:
+        return ONE
+    if isinstance(base, Num) and isinstance(exponent, Num):
+        e = exponent.value
+        if e.denominator == 1 and abs(e.numerator) <= 64 and (base.value or e > 0):
+            return num(base.value**e.numerator)
+    return Pow(base, exponent)
+
+
+def total(axes: Iterable[Axis], arg: Expr) -> Expr:
+    """Returns Σ over each of the axes, in canonical order."""
+    for axis in sorted(axes):
+        arg = Reduce(Reduction.SUM, axis, arg)
+    return arg
