@@ -1,0 +1,53 @@
+"""The parser made from the grammar file, built once and only when a text is parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+
+from lark import Lark, Token
+from lark.parsers.lalr_interactive_parser import InteractiveParser
+
+
+def grammar_text() -> str:
+    """Text of the grammar.
+
+    Raises:
+        RuntimeError: if the package is used from a checkout that is not installed.
+    """
+    try:
+        return (files("dsfc.grammar") / "dsf.lark").read_text(encoding="utf-8")
+    except (ModuleNotFoundError, FileNotFoundError) as error:
+        raise RuntimeError(
+            "the grammar is not beside the package; install it: pip install -e ."
+        ) from error
+
+
+@cache
+def _lark() -> Lark:
+    # The basic lexer, not the contextual one: a keyword is a keyword everywhere, so `states = u` is never
+    # read as `state s = u` and using a keyword as a name can be said in one message.
+    return Lark(
+        grammar_text(),
+        parser="lalr",
+        lexer="basic",
+        propagate_positions=True,
+        maybe_placeholders=False,
+    )
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Tokens of a text whose characters are all legal.
+
+    Raises:
+        lark.UnexpectedCharacters: on any other text.
+    """
+    # Not Lark.lex, which makes a new lexer at each call.
+    parser = _lark().parse_interactive(text)
+    return parser.lexer_thread.lex(parser.parser_state)
+
+
+def automaton() -> InteractiveParser:
+    """A parser in its start state, to be fed token by token."""
+    return _lark().parse_interactive("")
