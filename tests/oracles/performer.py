@@ -7,6 +7,8 @@ Source: FAVOR+ (P0 §3.2); rows of Ω as given, not of unit length.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -18,8 +20,8 @@ CONSTRAINTS: dict[str, str] = {}
 def _feature(x: Tensor, omega: Tensor) -> Tensor:
     """Positive random features of e^(x·x'), [..., n] -> [..., r]."""
     r, n = omega.shape
-    x = x / n**0.25
-    return torch.exp(x @ omega.T - (x * x).sum(-1, keepdim=True) / 2) / r**0.5
+    x = x / math.sqrt(math.sqrt(n))
+    return torch.exp(x @ omega.T - (x * x).sum(-1, keepdim=True) / 2) / math.sqrt(r)
 
 
 def shapes(dims: dict[str, int]) -> dict[str, dict[str, tuple[int, ...]]]:

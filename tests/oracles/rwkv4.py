@@ -38,7 +38,9 @@ def forward(
         raise ValueError("a sum over the past has no initial state")
     u, w = tensors["u"], torch.exp(tensors["omega"])
     batch, length = u.shape[:2]
-    r, k, v = [], [], []
+    r: list[Tensor] = []
+    k: list[Tensor] = []
+    v: list[Tensor] = []
     for i in range(length):
         last = u[:, i - 1] if i else torch.zeros_like(u[:, 0])
         for letter, stream in (("r", r), ("k", k), ("v", v)):

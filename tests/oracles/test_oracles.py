@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 HERE = Path(__file__).parent
-MIXERS = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in ("conftest",))
-MIXERS = [name for name in MIXERS if not name.startswith("test_")]
+MIXERS = sorted(
+    path.stem for path in HERE.glob("*.py") if not path.stem.startswith(("test_", "conftest"))
+)
 # A sum over the past whose compiled form is a recurrence has that recurrence written out as well.
 RECURRENT = [
     "generalized_attn",
@@ -27,7 +28,7 @@ RECURRENT = [
     "performer",
     "retnet",
 ]
-# Their earlier tokens are read from the input itself (filters, token shift), not from a declared state.
+# They read earlier tokens from the input itself (filters, token shift), not from a declared state.
 WINDOWED = ["gla_block", "h3"]
 # Forms whose only mention of the past is a sum or a filter.
 STATELESS = [
