@@ -263,9 +263,9 @@ def test_the_block_is_gla_between_its_modifiers(load: Load, draw: Draw) -> None:
     rows = torch.eye(token.shape[-1], dtype=torch.float64)
     bare = {
         "u": token,
-        "W_Q": rows[8:18].unflatten(0, (2, 5)),
-        "W_K": rows[18:28].unflatten(0, (2, 5)),
-        "W_V": rows[28:34].unflatten(0, (2, 3)),
+        "W_Q": rows[8:18].reshape(2, 5, 34),
+        "W_K": rows[18:28].reshape(2, 5, 34),
+        "W_V": rows[28:34].reshape(2, 3, 34),
         "W_1": torch.nn.functional.pad(tensors["W_1"], (0, 26)),
         **{w: tensors[w] for w in ("W_2", "b_alpha")},
     }
