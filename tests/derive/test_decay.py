@@ -1,0 +1,169 @@
+"""Logarithms of decays: the column "log λ" of the table of mixers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from dsfc.derive.decay import decay_of, rebuilt
+from dsfc.primitives.build import ONE, add, div, mul, neg, num, ones, power, sub
+from dsfc.primitives.expr import (
+    Axis,
+    Expr,
+    Field,
+    LinearMap,
+    Map,
+    Now,
+    Param,
+    Prim,
+    Ref,
+    Rename,
+    Time,
+)
+from dsfc.primitives.polynomial import normalise
+from dsfc.system.ir import LogForm
+
+D, N, N2, H = Axis(0, "d"), Axis(1, "n"), Axis(2, "n2", copy_of="n"), Axis(3, "h", heads=True)
+U = Ref("u", frozenset({D}), Field.REAL, Time.TOKEN, Now(0))
+
+
+def prim(name: str, *args: Expr) -> Expr:
+    kind = Field.COMPLEX if name in ("cplx", "cis") else max(a.field for a in args)
+    return Prim(name, args, Field.REAL if name in ("re", "im", "abs") else kind)
+
+
+def param(name: str, *axes: Axis, kind: Field = Field.REAL) -> Expr:
+    return Param(name, frozenset(axes), kind)
+
+
+def gate(name: str) -> Expr:
+    return Map(LinearMap(name, (), (D,), (D,)), U)
+
+
+a, omega, nu, theta = param("a", D), param("omega", D), param("nu", D), param("theta", D)
+log_step = param("log_Delta", D)
+step = prim("softplus", add(gate("W_Delta"), param("b_Delta", D)))
+flow = prim("cplx", neg(prim("exp", a)), omega)
+
+EXACT = {
+    "attention": (ones([H]), num(0), None),
+    "s4d": (
+        prim("exp", mul(prim("exp", log_step), flow)),
+        neg(mul(prim("exp", log_step), prim("exp", a))),
+        mul(prim("exp", log_step), omega),
+    ),
+    "lru": (
+        prim("exp", prim("cplx", neg(prim("exp", nu)), prim("exp", theta))),
+        neg(prim("exp", nu)),
+        prim("exp", theta),
+    ),
+    "s6": (
+        prim("exp", neg(mul(step, prim("exp", a)))),
+        neg(mul(step, prim("exp", a))),
+        None,
+    ),
+    "qlstm": (
+        prim("sigmoid", gate("W_f")),
+        neg(prim("softplus", neg(gate("W_f")))),
+        None,
+    ),
+    "gla": (
+        power(prim("sigmoid", gate("W")), num(Fraction(1, 16))),
+        mul(num(Fraction(-1, 16)), prim("softplus", neg(gate("W")))),
+        None,
+    ),
+    "minimal gru": (
+        sub(ONE, prim("sigmoid", gate("W_z"))),
+        neg(prim("softplus", gate("W_z"))),
+        None,
+    ),
+    "gateloop": (
+        mul(prim("sigmoid", gate("w_a")), prim("cis", gate("w_b"))),
+        neg(prim("softplus", neg(gate("w_a")))),
+        gate("w_b"),
+    ),
+    "kernel product": (
+        mul(
+            prim("exp", prim("cplx", neg(mul(a, a)), omega)),
+            prim("conj", prim("exp", prim("cplx", neg(mul(nu, nu)), theta))),
+        ),
+        neg(add(mul(a, a), mul(nu, nu))),
+        sub(omega, theta),
+    ),
+    "quotient": (
+        div(prim("sigmoid", gate("W")), prim("exp", a)),
+        sub(neg(prim("softplus", neg(gate("W")))), a),
+        None,
+    ),
+}
+
+lower, keep = param("lb"), prim("sigmoid", gate("W_f"))
+LOG_OF = {
+    "retnet": (param("gamma", H), prim("log", param("gamma", H))),
+    "hgrn2": (
+        add(lower, mul(sub(ONE, lower), keep)),
+        prim("log", add(lower, mul(sub(ONE, lower), keep))),
+    ),
+    "mega": (
+        sub(ONE, mul(prim("sigmoid", a), prim("sigmoid", nu))),
+        prim("log1p", neg(mul(prim("sigmoid", a), prim("sigmoid", nu)))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_closed_logarithms(name):
+    value, log, phase = EXACT[name]
+    decay = decay_of(value)
+    assert decay.form is LogForm.EXACT
+    assert normalise(decay.log) == normalise(log)
+    assert (decay.phase is None) == (phase is None)
+    if phase is not None:
+        assert normalise(decay.phase) == normalise(phase)
+
+
+@pytest.mark.parametrize("name", ["attention", "s4d", "lru", "s6", "kernel product"])
+def test_exp_of_a_closed_logarithm_is_the_decay(name):
+    decay = decay_of(EXACT[name][0])
+    assert normalise(rebuilt(decay)) == normalise(decay.value)
+
+
+@pytest.mark.parametrize("name", LOG_OF)
+def test_logarithms_of_values(name):
+    value, log = LOG_OF[name]
+    decay = decay_of(value)
+    assert decay.form is LogForm.LOG_OF
+    assert decay.phase is None
+    assert normalise(decay.log) == normalise(log)
+
+
+def test_rotation_of_a_buffered_decay_keeps_its_phase():
+    decay = decay_of(mul(param("gamma", H), prim("cis", theta)))
+    assert decay.form is LogForm.LOG_OF
+    assert decay.log is prim("log", param("gamma", H))
+    assert decay.phase is theta
+
+
+def test_a_power_of_an_unsigned_base_is_not_split():
+    decay = decay_of(power(a, num(2)))
+    assert decay.log is prim("log", power(a, num(2)))
+
+
+def test_factors_of_unknown_sign_stay_together():
+    decay = decay_of(mul(a, nu, prim("exp", omega)))
+    assert decay.form is LogForm.LOG_OF
+    assert decay.log is add(omega, prim("log", mul(a, nu)))
+
+
+def test_a_complex_value_without_polar_form():
+    value = add(prim("cis", theta), param("z", D, kind=Field.COMPLEX))
+    decay = decay_of(value)
+    assert (decay.form, decay.phase, decay.log) == (LogForm.LOG_OF, None, prim("log", value))
+
+
+def test_renamed_axes_go_to_the_leaves():
+    value = Rename(N, N2, prim("exp", neg(param("a", N))))
+    decay = decay_of(value)
+    assert decay.form is LogForm.EXACT
+    assert decay.log is neg(Rename(N, N2, param("a", N)))
