@@ -6,6 +6,7 @@ both hold lives here.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from enum import Enum
 
@@ -28,7 +29,7 @@ class Dimension:
     axis: Axis
     size: Expr | None
     default: bool
-    span: Span | None = None
+    span: Span | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 class FlowRule(Enum):
@@ -85,7 +86,7 @@ class Tensor:
     field: Field = Field.REAL
     constraint: Constraint = Constraint.NONE
     init: Init | None = None
-    span: Span | None = None
+    span: Span | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class MapTensor:
 
     map: LinearMap
     init: Init | None = None
-    span: Span | None = None
+    span: Span | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -109,4 +110,4 @@ class AbstractMap:
     name: str
     source: tuple[Axis, ...]
     target: tuple[Axis, ...]
-    span: Span | None = None
+    span: Span | None = dataclasses.field(default=None, compare=False, repr=False)

@@ -15,6 +15,7 @@ Dense Λ, B, C, D are renderings of this value, not fields of it.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
@@ -191,7 +192,7 @@ class Block:
     gauge: Gauge = IDENTITY_GAUGE
     declared: bool = True
     provenance: Provenance | None = None
-    span: Span | None = None
+    span: Span | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +347,7 @@ class Stream:
     field: Field
     constant: bool = False
     provenance: Provenance | None = None
-    span: Span | None = None
+    span: Span | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +372,7 @@ class Step:
 
     rule: str
     detail: str
-    span: Span | None = None
+    span: Span | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
