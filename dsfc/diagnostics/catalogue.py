@@ -1,4 +1,140 @@
-"""stub"""
+"""All codes: one class each, whose docstring is its page.
 
-from dsfc.diagnostics.syntax_codes import *  # noqa
-from dsfc.diagnostics.syntax_codes import Limit, SyntaxProblem, Character, Keyword
+A page says what the code means and has two specs, one that raises it and one that does not, in
+fenced blocks
+`dsf wrong` and `dsf right`; tests run them. The classes stand in one module per theme and are used
+from here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from types import MappingProxyType
+
+from dsfc.diagnostics.declaration_codes import (
+    AxisTwice,
+    Declaration,
+    Initialiser,
+    NoOutput,
+    Size,
+    UnknownAxis,
+)
+from dsfc.diagnostics.name_codes import (
+    Arguments,
+    BadUse,
+    Base,
+    Capture,
+    ComplexValue,
+    NameClash,
+    Order,
+    Timeless,
+    UnknownName,
+)
+from dsfc.diagnostics.report import Diagnostic
+from dsfc.diagnostics.shape_codes import (
+    Juxtaposition,
+    ShapeAdd,
+    ShapeDiv,
+    ShapeDot,
+    ShapeMap,
+    ShapeMul,
+    ShapeOuter,
+    ShapeState,
+    ShapeSum,
+)
+from dsfc.diagnostics.syntax_codes import Character, Keyword, Limit, SyntaxProblem
+from dsfc.diagnostics.time_codes import (
+    CacheNote,
+    ClaimNote,
+    FlowRule,
+    Future,
+    Lag,
+    LagPower,
+    NonlinearState,
+    NoUpdate,
+    Recursion,
+    StateNow,
+)
+from dsfc.diagnostics.tool_codes import FileProblem, Overwrite, Unsupported
+
+_CLASSES: tuple[type[Diagnostic], ...] = (
+    SyntaxProblem, Character, Keyword, Limit,
+    UnknownAxis, AxisTwice, NameClash, UnknownName, Base, Size, Order, Capture, Timeless, BadUse,
+    Arguments, ComplexValue, Declaration, Initialiser, NoOutput,
+    ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
+    ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, LagPower, FlowRule,
+    CacheNote, ClaimNote, Unsupported, FileProblem, Overwrite,
+)  # fmt: skip
+
+CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
+"""Code to class, by theme."""
+
+_BLOCK = re.compile(r"^```dsf (wrong|right)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def explain(code: str) -> str:
+    """The page of a code: meaning, a spec that raises it, the same spec put right.
+
+    Args:
+        code: such as `E-SHAPE-ADD`; case does not matter.
+
+    Raises:
+        KeyError: if there is no such code.
+    """
+    found = CODES[code.upper()]
+    return f"{found.code}: {inspect.getdoc(found)}"
+
+
+def examples(code: str) -> tuple[str, str] | None:
+    """The wrong and the right spec of a page, or None for the codes that are not about a spec."""
+    blocks = dict(_BLOCK.findall(explain(code)))
+    return (blocks["wrong"], blocks["right"]) if blocks else None
+
+
+__all__ = [
+    "CODES",
+    "Arguments",
+    "AxisTwice",
+    "BadUse",
+    "Base",
+    "CacheNote",
+    "Capture",
+    "Character",
+    "ClaimNote",
+    "ComplexValue",
+    "Declaration",
+    "FileProblem",
+    "FlowRule",
+    "Future",
+    "Initialiser",
+    "Juxtaposition",
+    "Keyword",
+    "Lag",
+    "LagPower",
+    "Limit",
+    "NameClash",
+    "NoOutput",
+    "NoUpdate",
+    "NonlinearState",
+    "Order",
+    "Overwrite",
+    "Recursion",
+    "ShapeAdd",
+    "ShapeDiv",
+    "ShapeDot",
+    "ShapeMap",
+    "ShapeMul",
+    "ShapeOuter",
+    "ShapeState",
+    "ShapeSum",
+    "Size",
+    "StateNow",
+    "SyntaxProblem",
+    "Timeless",
+    "UnknownAxis",
+    "UnknownName",
+    "Unsupported",
+    "examples",
+    "explain",
+]

@@ -47,7 +47,7 @@ def render_all(diagnostics: Iterable[Diagnostic], *, colour: bool = False) -> st
 
 
 def to_json(diagnostics: Iterable[Diagnostic]) -> str:
-    """JSON array of diagnostics; positions are 1-based lines and columns (code points) and 0-based bytes."""
+    """JSON array of diagnostics; lines and columns (code points) from 1, bytes from 0."""
     return json.dumps([as_dict(item) for item in diagnostics], ensure_ascii=False, indent=2)
 
 
@@ -67,7 +67,7 @@ def as_dict(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def printable(text: str) -> str:
-    """`text` with control and formatting characters escaped, so that a spec cannot steer a terminal."""
+    """`text` with invisible characters escaped, so that a spec cannot steer a terminal."""
     return "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text)
 
 

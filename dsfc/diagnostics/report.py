@@ -1,7 +1,8 @@
 """What a diagnostic is, and how several are collected in one run.
 
 A diagnostic is a value of one of the classes in `dsfc.diagnostics.catalogue`. User errors travel as
-`DiagnosticError`, which holds all that one run found; anything else that escapes is an internal error.
+`DiagnosticError`, which holds all that one run found; anything else that escapes is an internal
+error.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Severity(StrEnum):
 
 
 class Stage(StrEnum):
-    """Earliest command that can report a code: parsing alone, `check`, `compile`, or the tool around them."""
+    """Earliest step that can report a code: parsing, `check`, `compile`, or the tool around."""
 
     PARSE = "parse"
     CHECK = "check"
@@ -135,7 +136,7 @@ class Reporter:
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate closest to `word`, or None if none is close; ties go to the alphabetically first."""
+    """The candidate closest to `word`, or None; ties go to the alphabetically first."""
     names = sorted(set(candidates) - {word})
     folded = [name for name in names if name.casefold() == word.casefold()]
     return next(iter(folded or get_close_matches(word, names, n=1, cutoff=0.6)), None)

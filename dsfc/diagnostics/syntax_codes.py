@@ -12,9 +12,9 @@ from dsfc.diagnostics.report import Diagnostic, Stage
 class SyntaxProblem(Diagnostic):
     """The text does not follow the grammar at this place.
 
-    The message names the mistake where it is a known one (a product without `*`, an operator at the start
-    of a line, two `=`), and otherwise says what may stand here. Reading goes on at the next definition, so
-    one run reports several.
+    The message names the mistake where it is a known one (a product without `*`, an operator at the
+    start of a line, two `=`), and otherwise says what may stand here. Reading goes on at the next
+    definition, so one run reports several.
 
     ```dsf wrong
     mixer product {
@@ -45,10 +45,10 @@ class SyntaxProblem(Diagnostic):
 class Character(Diagnostic):
     """A character that the language does not use.
 
-    Outside strings and comments a spec is written in ASCII, the Greek letters that cannot be mistaken for
-    Latin ones, and `⊗ · × ≤ ≥`. Look-alikes are refused, since two names that look the same must be the
-    same; the message gives the legal spelling. In strings and comments only characters that cannot be seen
-    are refused.
+    Outside strings and comments a spec is written in ASCII, the Greek letters that cannot be
+    mistaken for Latin ones, and `⊗ · × ≤ ≥`. Look-alikes are refused, since two names that look the
+    same must be the same; the message gives the legal spelling. In strings and comments only
+    characters that cannot be seen are refused.
 
     ```dsf wrong
     mixer difference {
@@ -80,8 +80,8 @@ class Character(Diagnostic):
 class Keyword(Diagnostic):
     """A word of the language is used as a name.
 
-    Reserved are `mixer modifier extends dims heads each input param buffer state abstract const by use on
-    claim when and complex positive nonneg unit nonzero backward`.
+    Reserved are `mixer modifier extends dims heads each input param buffer state abstract const by
+    use on claim when and complex positive nonneg unit nonzero backward`.
 
     ```dsf wrong
     mixer reserved {
@@ -115,8 +115,8 @@ class Keyword(Diagnostic):
 class Limit(Diagnostic):
     """The spec is larger than the compiler promises to handle in bounded time and memory.
 
-    All bounds stand in `dsfc.limits.Limits`, far above what a mixer needs; a caller from Python may pass
-    other ones.
+    All bounds stand in `dsfc.limits.Limits`, far above what a mixer needs; a caller from Python may
+    pass other ones.
 
     ```dsf wrong
     mixer large {

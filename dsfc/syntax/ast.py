@@ -1,8 +1,9 @@
 """The syntax tree: what a spec text says, before any name is looked up.
 
-Nodes follow the grammar one to one. Names are folded to ASCII (`η` is `eta`); the spelling used stands at
-`node.span.text`. Spans take no part in equality, so a tree is equal to the tree of any other spelling of the
-same program. Parentheses leave no node: `(a + b) + c` is an `Add` in an `Add`, `(a)` is `a`.
+Nodes follow the grammar one to one. Names are folded to ASCII (`η` is `eta`); the spelling used
+stands at `node.span.text`. Spans take no part in equality, so a tree is equal to the tree of any
+other spelling of the same program. Parentheses leave no node: `(a + b) + c` is an `Add` in an
+`Add`, `(a)` is `a`.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`f(x)`, `W(x)`, `sum[n](x)`, `sum[j <= i](x)`: arguments, with or without brackets before them."""
+    """`f(x)`, `W(x)`, `sum[n](x)`, `sum[j <= i](x)`: arguments, brackets before them or not."""
 
     name: Ident
     brackets: tuple[Condition, ...]
@@ -128,7 +129,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Juxtaposition `W x`: a linear map and its operand (`Name`, `Call`, `Index` or another `Apply`)."""
+    """Juxtaposition `W x`: a map and its operand (`Name`, `Call`, `Index` or another `Apply`)."""
 
     name: Ident
     operand: Expr
@@ -162,7 +163,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Mul:
-    """Elementwise chain `a * b / c`, read from the left; `operators[k]` stands before `operands[k + 1]`."""
+    """Elementwise chain `a * b / c`, from the left; `operators[k]` is before `operands[k + 1]`."""
 
     operands: tuple[Expr, ...]
     operators: tuple[MulOp, ...]
@@ -188,7 +189,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """`a < b <= c`: at least one comparison; `operators[k]` stands between operands `k` and `k + 1`."""
+    """`a < b <= c`: one comparison or more; `operators[k]` is between operands k and k + 1."""
 
     operands: tuple[Expr, ...]
     operators: tuple[CmpOp, ...]
@@ -253,7 +254,7 @@ class Dims:
 
 @dataclass(frozen=True, slots=True)
 class Decl:
-    """A declaration; a continuation line has the keyword of the declaration above it already filled in.
+    """A declaration; a continuation line has the keyword of the one above it filled in.
 
     Attributes:
         type: None where none is written, for a declaration without axes.
@@ -321,7 +322,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`claim stable`, `claim 0 < decay(S) < 1 when a == b and c > 0`; `when` is empty if not written."""
+    """`claim 0 < decay(S) < 1 when a == b and c > 0`; `when` is empty if not written."""
 
     relation: Condition
     when: tuple[Condition, ...] = ()
@@ -347,7 +348,7 @@ class MixerUnit:
 
 @dataclass(frozen=True, slots=True)
 class ModifierUnit:
-    """`modifier name on target "provenance" { items }`; `target` is the name the items call it by."""
+    """`modifier name on target "provenance" { items }`; `target` stands for what it is used on."""
 
     name: Ident
     target: Ident
@@ -361,7 +362,7 @@ Unit = MixerUnit | ModifierUnit
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment with its `#`, kept for the formatter; `own_line` if nothing stands before it on its line."""
+    """A comment with its `#`, for the formatter; `own_line` if nothing stands before it."""
 
     text: str
     own_line: bool
@@ -378,7 +379,7 @@ class Spec:
 
 
 def children(node: Condition) -> tuple[Expr | Relation, ...]:
-    """The expressions directly inside `node`, from left to right, those in brackets before arguments."""
+    """The expressions directly inside `node`, from left to right."""
     match node:
         case Num() | Name():
             return ()

@@ -1,7 +1,7 @@
 """Parse tree to syntax tree: the context-free part of meaning, and nothing else.
 
-Here a continuation line gets the keyword of the declaration above it, names are folded to ASCII, numbers
-become exact, and the height of expressions is bounded, so that later stages may recurse.
+Here a continuation line gets the keyword of the declaration above it, names are folded to ASCII,
+numbers become exact, and the height of expressions is bounded, so that later stages may recurse.
 """
 
 from __future__ import annotations
@@ -27,6 +27,13 @@ class Builder:
     """Builds the nodes of one source."""
 
     def __init__(self, source: Source, limits: Limits, reporter: Reporter) -> None:
+        """Keeps what every node needs.
+
+        Args:
+            source: the text the spans point into.
+            limits: bounds on expressions.
+            reporter: takes what is wrong.
+        """
         self._source = source
         self._limits = limits
         self._reporter = reporter
@@ -149,9 +156,9 @@ class Builder:
         return Span(self._source, start, start + len(token))
 
     def _span(self, tree: Parsed) -> Span:
-        # The container positions include parentheses around the rule, which leave no node of their own.
-        meta = tree.meta
-        return Span(self._source, meta.container_start_pos, meta.container_end_pos)
+        # Container positions take in the parentheses around a rule, which leave no node.
+        meta = vars(tree.meta)
+        return Span(self._source, meta["container_start_pos"], meta["container_end_pos"])
 
     # Expressions
 
@@ -212,11 +219,14 @@ class Builder:
                 count = len(list(_trees(_tree(kids[1])))) if _is(kids[1:2], "brackets") else 0
                 return ast.Call(name, tuple(below[:count]), _values(below[count:]), span)
             case "apply":
-                return ast.Apply(self._ident(_token(kids[0])), *_values(below), span=span)
+                (operand,) = _values(below)
+                return ast.Apply(self._ident(_token(kids[0])), operand, span)
             case "pow":
-                return ast.Pow(*_values(below), span=span)
+                base, exponent = _values(below)
+                return ast.Pow(base, exponent, span)
             case "neg":
-                return ast.Neg(*_values(below), span=span)
+                (operand,) = _values(below)
+                return ast.Neg(operand, span)
             case "dotted":
                 return ast.Dot(_values(below), span)
             case "term":

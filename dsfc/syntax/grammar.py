@@ -26,8 +26,8 @@ def grammar_text() -> str:
 
 @cache
 def _lark() -> Lark:
-    # The basic lexer, not the contextual one: a keyword is a keyword everywhere, so `states = u` is never
-    # read as `state s = u` and using a keyword as a name can be said in one message.
+    # The basic lexer, not the contextual one: a keyword is a keyword everywhere, so `states = u` is
+    # never read as `state s = u` and using a keyword as a name can be said in one message.
     return Lark(
         grammar_text(),
         parser="lalr",
@@ -45,7 +45,14 @@ def tokens(text: str) -> Iterator[Token]:
     """
     # Not Lark.lex, which makes a new lexer at each call.
     parser = _lark().parse_interactive(text)
-    return parser.lexer_thread.lex(parser.parser_state)
+    found: Iterator[Token] = parser.lexer_thread.lex(parser.parser_state)  # type: ignore[no-untyped-call]
+    return found
+
+
+def accepted(parser: InteractiveParser) -> set[str]:
+    """Types of the tokens a parser can take next."""
+    kinds: set[str] = parser.accepts()  # type: ignore[no-untyped-call]
+    return kinds
 
 
 def automaton() -> InteractiveParser:

@@ -1,8 +1,8 @@
 """Letters and look-alikes: the one table between what people write and ASCII names.
 
-A Greek letter in a name stands for its ASCII spelling: `W_Δ` and `W_Delta` are one name. Letters that look
-like Latin ones (`ο`, `Α`, `Β`, …) are not in the table, nor is anything beyond it, so two names that look the
-same are the same.
+A Greek letter in a name stands for its ASCII spelling: `W_Δ` and `W_Delta` are one name. Letters
+that look like Latin ones (`ο`, `Α`, `Β`, …) are not in the table, nor is anything beyond it, so two
+names that look the same are the same.
 """
 
 from __future__ import annotations
@@ -48,27 +48,22 @@ GREEK: dict[str, str] = {
 
 _UNFOLD = {name: letter for letter, name in GREEK.items() if name not in ("sum", "prod", "iota")}
 
+# Each character of the first string looks like, or is meant as, the one at its place in the second.
+_SINGLE = (
+    ("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧοϒ", "ABEZHIKMNOPTYXoY"),  # Greek that looks Latin
+    ("ςϕϵϑϱϰϖµ∆\u2126∑∏ɑß", "σφεθρκπμΔΩΣΠαβ"),  # variants of the letters in the table
+    ("аеорсухіѕјАВЕКМНОРСТХ", "aeopcyxisjABEKMHOPCTX"),  # Cyrillic that looks Latin
+    ("−–—‐‑∙•⋅∗⨂⨯✕⊙∘⊕÷∕⁄", "-----···*⊗××**+///"),
+    ("⩽⩾≦≧←∼′’‘⟨⟩", "≤≥≤≥=~'''()"),
+    ("“”„«»", '"""""'),
+    ("@`%∈", "·'#:"),
+)
 _LOOK_ALIKES: dict[str, str] = {
-    # Greek beyond the table
-    "Α": "A", "Β": "B", "Ε": "E", "Ζ": "Z", "Η": "H", "Ι": "I", "Κ": "K", "Μ": "M", "Ν": "N", "Ο": "O",
-    "Ρ": "P", "Τ": "T", "Υ": "Y", "Χ": "X", "ο": "o", "ς": "σ", "ϕ": "φ", "ϵ": "ε", "ϑ": "θ", "ϱ": "ρ",
-    "ϰ": "κ", "ϖ": "π", "ϒ": "Y", "µ": "μ", "∆": "Δ", "Ω": "Ω", "∑": "Σ", "∏": "Π", "ɑ": "α", "ß": "β",
-    # Cyrillic that looks Latin
-    "а": "a", "е": "e", "о": "o", "р": "p", "с": "c", "у": "y", "х": "x", "і": "i", "ѕ": "s", "ј": "j",
-    "А": "A", "В": "B", "Е": "E", "К": "K", "М": "M", "Н": "H", "О": "O", "Р": "P", "С": "C", "Т": "T",
-    "Х": "X",
-    # Signs
-    "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "∙": "·", "•": "·", "⋅": "·", "∗": "*", "⨂": "⊗",
-    "⨯": "×", "✕": "×", "⊙": "*", "∘": "*", "⊕": "+", "÷": "/", "∕": "/", "⁄": "/", "⩽": "≤", "⩾": "≥",
-    "≦": "≤", "≧": "≥", "≠": "!=", "≡": "==", "→": "->", "⟶": "->", "↦": "->", "←": "=", "∼": "~",
-    "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "′": "'", "’": "'", "‘": "'", "⟨": "(", "⟩": ")",
-    "√": "sqrt(…)", "∞": "a number", "²": "^2", "³": "^3", "ᵀ": "·", "∈": ":", "∧": "and", "…": "a sum",
-    # ASCII that has no meaning here
-    "@": "·", "&": "and", "|": "abs(…)", "!": "!=", "\\": "a Greek letter", "`": "'", "%": "#", "\r": "a newline",
-    "_": "a letter first", "$": "", "?": "",
-}  # fmt: skip
-
-_BLANKS = "\u00a0\u1680\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\u2028\u2029\u0085"
+    **{odd: plain for odds, plains in _SINGLE for odd, plain in zip(odds, plains, strict=True)},
+    **{"≠": "!=", "≡": "==", "→": "->", "⟶": "->", "↦": "->", "∧": "and", "&": "and", "!": "!="},
+    **{"√": "sqrt(…)", "∞": "a number", "²": "^2", "³": "^3", "ᵀ": "·", "…": "a sum"},
+    **{"|": "abs(…)", "\\": "a Greek letter", "\r": "a newline", "_": "a letter first"},
+}
 
 
 def fold(name: str) -> str:
@@ -77,9 +72,9 @@ def fold(name: str) -> str:
 
 
 def unfold(name: str) -> str:
-    """Greek spelling of an ASCII name: parts between `_` that spell a letter, digits after them kept.
+    """Greek spelling of an ASCII name, for the parts between `_` that spell a letter.
 
-    `W_Delta` becomes `W_Δ`, `alpha2` becomes `α2`, `Deltat` stays; `fold` undoes it.
+    `W_Delta` becomes `W_Δ`, `alpha2` becomes `α2`, `Deltat` and `iota` stay; `fold` undoes it.
     """
     parts = []
     for part in name.split("_"):
@@ -91,8 +86,8 @@ def unfold(name: str) -> str:
 def legal_spelling(char: str) -> str | None:
     """What to write in the place of an illegal character, or None if nothing is close."""
     if char in _LOOK_ALIKES:
-        return _LOOK_ALIKES[char] or None
-    if char in _BLANKS:
+        return _LOOK_ALIKES[char]
+    if char.isspace():
         return " "
     plain = unicodedata.normalize("NFKC", char)
     if plain != char and all(is_legal(item) for item in plain):

@@ -1,7 +1,8 @@
 """Text to tokens: characters checked, bounds held, newlines that mean nothing dropped.
 
-Illegal characters are reported and read as their nearest legal spelling where that is one character, so that
-the rest of the text can still be parsed. No pass changes an offset: tokens point into the text as given.
+Illegal characters are reported and read as their nearest legal spelling where that is one
+character, so that the rest of the text can still be parsed. No pass changes an offset: tokens point
+into the text as given.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from dsfc.syntax.ast import Comment
 from dsfc.syntax.letters import GREEK, describe, fold, legal_spelling
 
 KEYWORDS = frozenset(
-    "_MIXER _MODIFIER _EXTENDS _DIMS _CONST _BY _USE _ON _CLAIM _WHEN _AND DECL HEADS EACH FLAG".split()
+    (
+        *("_MIXER", "_MODIFIER", "_EXTENDS", "_DIMS", "_CONST", "_BY", "_USE", "_ON", "_CLAIM"),
+        *("_WHEN", "_AND", "DECL", "HEADS", "EACH", "FLAG"),
+    )
 )
 """Token types of the reserved words."""
 
@@ -49,7 +53,8 @@ def read_tokens(source: Source, limits: Limits, reporter: Reporter) -> tuple[Tok
     """Tokens of a text, ready for the parser; what is wrong with them goes to `reporter`.
 
     Raises:
-        DiagnosticError: if the text is larger than `limits`, since reading on would be what they forbid.
+        DiagnosticError: if the text is larger than `limits`, since reading on would be what they
+        forbid.
     """
     size = len(source.text.encode("utf-8", "surrogatepass"))
     if size > limits.bytes:
@@ -112,7 +117,7 @@ def _legal_text(source: Source, limits: Limits, reporter: Reporter) -> str:
 
 
 def _check_hidden(source: Source, chunk: re.Match[str], reporter: Reporter) -> str:
-    """A comment or string; characters that cannot be seen (bidirectional marks, escapes) are reported."""
+    """A comment or string; characters that cannot be seen (bidirectional marks) are reported."""
     text = chunk.group()
     if text.isprintable():
         return text
@@ -165,7 +170,7 @@ def _span(source: Source, token: Token) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """An open bracket: its token and how many tokens were out when its first newline was dropped."""
+    """An open bracket, and how many tokens were out at each newline dropped inside it."""
 
     token: Token
     newline_at: list[int]
@@ -174,8 +179,8 @@ class _Open:
 class _Layout:
     """Drops newlines that mean nothing and finds brackets without partner.
 
-    A definition whose brackets do not match is reported here and left out of the result, so that the parser
-    does not report it a second time.
+    A definition whose brackets do not match is reported here and left out of the result, so that
+    the parser does not report it a second time.
     """
 
     def __init__(self, source: Source, limits: Limits, reporter: Reporter) -> None:
@@ -200,7 +205,8 @@ class _Layout:
             if token.type == SEPARATOR and ";" not in token:
                 self._open[-1].newline_at.append(len(self._out))
                 return
-            # `f(a = 1)` on one line is a wrong `=`; with a newline before it, the line above is not closed.
+            # `f(a = 1)` on one line is a wrong `=`; with a newline before it, the line above is not
+            # closed.
             if self._newlines() or token.type in ("LBRACE", "RBRACE", SEPARATOR):
                 self._unclosed()
         if (
@@ -245,7 +251,7 @@ class _Layout:
             self._open[-1].newline_at.append(opened.newline_at[0])
 
     def _unclosed(self) -> None:
-        """Reports the innermost open bracket and ends the definition at the first newline inside brackets."""
+        """Reports the innermost open bracket; the definition ends at its first newline."""
         innermost = self._open[-1].token
         self._problem(_span(self._source, innermost), f"`{innermost}` is never closed")
         newlines = self._newlines()

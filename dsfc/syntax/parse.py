@@ -1,8 +1,8 @@
 """Text to syntax tree, with every mistake the text has.
 
-The LALR automaton is fed token by token. Where it cannot go on, the mistake is reported and reading starts
-again at the next definition (or the next mixer), as if the wrong one were not there; so one run finds one
-mistake per definition, and none that only follows from another.
+The LALR automaton is fed token by token. Where it cannot go on, the mistake is reported and reading
+starts again at the next definition (or the next mixer), as if the wrong one were not there; so one
+run finds one mistake per definition, and none that only follows from another.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Reading:
     # Saying what is wrong
 
     def _report(self, at: int) -> None:
-        """Reports the mistake at a token, unless a wrong character in the same definition explains it."""
+        """Reports a mistake, unless a wrong character in the same definition explains it."""
         start = at
         while start > 0 and self._tokens[start - 1].type not in _BOUNDARIES:
             start -= 1
@@ -141,7 +141,7 @@ class _Reading:
         known = recognise(place)
         if known is not None:
             return SyntaxProblem(span, problem=known, found=name_of(token))
-        accepted = self._automaton.accepts()
+        accepted = grammar.accepted(self._automaton)
         word = self._keyword(at, "NAME" in accepted)
         if word is not None:
             return Keyword(self._span(word), word=str(word), nearest=f"{word}_")

@@ -1,0 +1,289 @@
+"""Codes of shapes: which axes the four products, sums and maps take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dsfc.diagnostics.report import Diagnostic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeAdd(Diagnostic):
+    """Two summands have different axes.
+
+    `+` and `-` need equal axes on both sides; only a value without axes may be added to any
+    other. A silent broadcast in a sum is the one place where a missing axis and a mistake look
+    the same.
+
+    ```dsf wrong
+    mixer shaped extends qkv {
+      x = q + sum[n](q)
+      y = sum[n](x)
+    }
+    ```
+
+    The broadcast, written out:
+
+    ```dsf right
+    mixer shaped extends qkv {
+      x = q + sum[n](q) ⊗ ones[n]
+      y = sum[n](x)
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-SHAPE-ADD"
+    template: ClassVar[str] = "cannot add axes {left} and {right}; broadcast with `⊗ ones[…]`"
+    left: str
+    right: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeMul(Diagnostic):
+    """The factors of `*` have axes of which neither set contains the other.
+
+    `*` and `/` are elementwise: the axes of one side contain those of the other. Gates and decays
+    may be smaller than what they scale.
+
+    ```dsf wrong
+    mixer shaped extends qkv {
+      state S : h × n × p
+      S = S[i-1] + k * v
+      y = q · S
+    }
+    ```
+
+    The outer product:
+
+    ```dsf right
+    mixer shaped extends qkv {
+      state S : h × n × p
+      S = S[i-1] + k ⊗ v
+      y = q · S
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-SHAPE-MUL"
+    template: ClassVar[str] = (
+        "`*` is elementwise, but `{left}` has {left_axes} and `{right}` has {right_axes};"
+        " for the outer product write `⊗`"
+    )
+    left: str
+    left_axes: str
+    right: str
+    right_axes: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeOuter(Diagnostic):
+    """Both sides of `⊗` have the same axis.
+
+    The outer product joins different axes. Axes declared `heads` may be shared: they are batches.
+
+    ```dsf wrong
+    mixer shaped extends qkv {
+      x = q ⊗ k
+      y = sum[n](x)
+    }
+    ```
+
+    Elementwise:
+
+    ```dsf right
+    mixer shaped extends qkv {
+      x = q * k
+      y = sum[n](x)
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-SHAPE-OUTER"
+    template: ClassVar[str] = (
+        "`⊗` needs different axes, but both sides have {shared}; elementwise is `*`"
+    )
+    shared: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeDot(Diagnostic):
+    """The sides of `·` share no axis, or several.
+
+    `a · b` multiplies elementwise and sums over the one axis that both have; axes declared
+    `heads` are not summed over. If several are shared, say which: `sum[n](a * b)`.
+
+    ```dsf wrong
+    mixer contracted {
+      dims d, n
+      input u : d
+      param w, x : d × n
+      y = u * (w · x)
+    }
+    ```
+
+    Say which axis is summed over:
+
+    ```dsf right
+    mixer contracted {
+      dims d, n
+      input u : d
+      param w, x : d × n
+      y = u * sum[n](w * x)
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-SHAPE-DOT"
+    template: ClassVar[str] = (
+        "`·` contracts the one axis both sides share, but {left_axes} and {right_axes} "
+        "share {shared}; write `sum[axis](a * b)`"
+    )
+    left_axes: str
+    right_axes: str
+    shared: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeMap(Diagnostic):
+    """A linear map is applied to a value without its axes.
+
+    `W x` sums over the axes on the left of `->` and brings in those on the right. The value must
+    have all of the former and none of the latter, apart from the axes of `each`.
+
+    ```dsf wrong
+    mixer shaped extends qkv {
+      y = W_V q
+    }
+    ```
+
+    A map from the axes of `q`:
+
+    ```dsf right
+    mixer shaped extends qkv {
+      param W : h × n -> d
+      y = W q
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-SHAPE-MAP"
+    template: ClassVar[str] = "`{map}` takes {takes}, but got {got}"
+    map: str
+    takes: str
+    got: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Juxtaposition(Diagnostic):
+    """Two names stand side by side, and the first is no linear map.
+
+    Juxtaposition `W x` applies a declared map. Every other product has a sign: `*` elementwise,
+    `⊗` outer, `·` contraction.
+
+    ```dsf wrong
+    mixer shaped extends qkv {
+      y = sum[n](q k)
+    }
+    ```
+
+    With the sign:
+
+    ```dsf right
+    mixer shaped extends qkv {
+      y = sum[n](q * k)
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-JUXTA"
+    template: ClassVar[str] = "`{name}` is not a map; for a product write `*`"
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeSum(Diagnostic):
+    """A sum, mean or norm runs over an axis that its operand lacks.
+
+    `sum[n](x)` needs the axis n in x; the same holds for `mean`, `softmax`, `l2norm` and
+    `rmsnorm`.
+
+    ```dsf wrong
+    mixer shaped extends qkv {
+      y = sum[p](q)
+    }
+    ```
+
+    An axis that is there:
+
+    ```dsf right
+    mixer shaped extends qkv {
+      y = sum[n](q)
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-SHAPE-SUM"
+    template: ClassVar[str] = "`{operand}` has no axis `{axis}`; its axes are {axes}"
+    operand: str
+    axis: str
+    axes: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeDiv(Diagnostic):
+    """A divisor has axes that the dividend lacks.
+
+    `x / z` is elementwise and keeps the axes of x, so those of z must be among them.
+
+    ```dsf wrong
+    mixer shaped extends qkv {
+      y = sum[n](q) / k
+    }
+    ```
+
+    Divide first, then sum:
+
+    ```dsf right
+    mixer shaped extends qkv {
+      y = sum[n](q / k)
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-SHAPE-DIV"
+    template: ClassVar[str] = "the divisor has {right_axes}, which is not within {left_axes}"
+    left_axes: str
+    right_axes: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeState(Diagnostic):
+    """The update of a state does not have the state's axes.
+
+    A state is declared with all its axes, and its update has exactly those.
+
+    ```dsf wrong
+    mixer shaped extends qkv {
+      state S : h × n × p
+      S = k
+      y = q · S
+    }
+    ```
+
+    With all axes:
+
+    ```dsf right
+    mixer shaped extends qkv {
+      state S : h × n × p
+      S = k ⊗ v
+      y = q · S
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-SHAPE-STATE"
+    template: ClassVar[str] = "the update of `{state}` has axes {got}, but `{state}` has {has}"
+    state: str
+    got: str
+    has: str

@@ -1,0 +1,65 @@
+"""Codes of the tool around the language: files, outputs, what is not there yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dsfc.diagnostics.report import Diagnostic, Stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsupported(Diagnostic):
+    """The mixer is understood, but this version cannot compile it.
+
+    `check` and `show` work: the mixer is typed, lowered and classified. What is missing is the
+    code for its class or for one of its nodes, which the message names.
+
+    ```dsf wrong
+    mixer attention extends qkv {
+      y = sum[j ≤ i](exp(q · k[j]) * v[j])
+    }
+    ```
+
+    A class that is there:
+
+    ```dsf right
+    mixer attention extends qkv {
+      y = sum[j ≤ i](exp(q) · exp(k[j]) * v[j])
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-UNSUPPORTED"
+    stage: ClassVar[Stage] = Stage.COMPILE
+    template: ClassVar[str] = "not supported yet: {what}"
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileProblem(Diagnostic):
+    """A file cannot be read or written.
+
+    The message has the path and what the system said. A spec is a text file in UTF-8.
+    """
+
+    code: ClassVar[str] = "E-FILE"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "{path}: {problem}"
+    path: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overwrite(Diagnostic):
+    """A file stands where the module would be written.
+
+    `compile` replaces a file only if dsfc wrote it and nobody has edited it since. Anything else
+    is kept, unless `--force` is given. A symbolic link is never written through.
+    """
+
+    code: ClassVar[str] = "E-OUTPUT"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "{path}: {problem}; it is left alone, pass --force to replace it"
+    path: str
+    problem: str
