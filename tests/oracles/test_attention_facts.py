@@ -91,6 +91,18 @@ def test_multihead_attention_maps_the_heads_to_the_output(load: Load, draw: Draw
     assert_close(output(oracle, tensors), torch.einsum("dhp,blhp->bld", tensors["W_O"], o))
 
 
+def test_the_default_features_of_separable_attention(load: Load, draw: Draw) -> None:
+    oracle = load("separable")
+    tensors = draw(oracle)
+    features = {
+        "phi": lambda x: torch.tanh(x @ tensors["phi_A"].T),
+        "psi": lambda x: torch.tanh(x @ tensors["psi_A"].T),
+    }
+    assert_close(
+        oracle.forward(tensors, oracle.DIMS, abstracts=features)[0], output(oracle, tensors)
+    )
+
+
 def test_identity_features_make_separable_attention_generalised(load: Load, draw: Draw) -> None:
     oracle = load("separable")
     tensors = draw(oracle)

@@ -169,6 +169,21 @@ def test_hgrn2_is_convex(load: Load, draw: Draw) -> None:
     assert (product >= tensors["lb"] ** 7).all()
 
 
+def test_hgrn2_unrolls_to_a_product_of_gates(load: Load, draw: Draw) -> None:
+    tensors = draw(load("hgrn2"))
+    u, v = tensors["u"], values(tensors)
+    q = silu(torch.einsum("hnd,bld->blhn", tensors["W_Q"], u))
+    gate = torch.sigmoid(torch.einsum("hnd,bld->blhn", tensors["W_f"], u))
+    f = tensors["lb"] + (1 - tensors["lb"]) * gate
+    y = output(load("hgrn2"), tensors)
+    for i in range(7):
+        expected = torch.zeros_like(y[:, i])
+        for j in range(i + 1):
+            key = (1 - f[:, j]) * f[:, j + 1 : i + 1].prod(1)
+            expected = expected + (q[:, i] * key).sum(-1, keepdim=True) * v[:, j] / 2
+        assert_close(y[:, i], expected)
+
+
 def test_mlstm_equals_its_stabilised_form(load: Load, draw: Draw) -> None:
     """A running maximum of the log-gates changes nothing, the guard becoming e^(-m)."""
     tensors = draw(load("mlstm"))

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from types import ModuleType
 
+import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import silu, softplus
@@ -46,6 +47,17 @@ def test_s4_is_the_bilinear_step(load: Load, draw: Draw) -> None:
     tensors["B"] = 0 * tensors["B"]
     free = oracle.forward(tensors, oracle.DIMS, start)[1]["x"]
     assert (free.norm(dim=-1) < start["x"].norm(dim=-1)).all()
+
+
+def test_s4_reads_twice_the_real_part(load: Load, draw: Draw) -> None:
+    oracle = load("s4")
+    tensors = draw(oracle)
+    y, state = output(oracle, tensors), dict[str, Tensor]()
+    for i in range(7):
+        token = {**tensors, "u": tensors["u"][:, i : i + 1]}
+        state = oracle.forward(token, oracle.DIMS, state)[1]
+        read = (tensors["C"] * state["x"]).sum(-1)
+        assert_close(y[:, i], (read + read.conj()).real + tensors["D"] * tensors["u"][:, i])
 
 
 def held(pole: Tensor, step: Tensor, drive: Tensor) -> Tensor:
@@ -197,18 +209,21 @@ def test_s6_with_one_decay_and_one_step_is_an_ssd_head(load: Load, draw: Draw) -
     assert_close(output(load("s6"), s6, dims), expected[:, :, 0])
 
 
-def test_ssd_is_attention_under_a_decay_mask(load: Load, draw: Draw) -> None:
-    tensors = draw(load("ssd"))
+@pytest.mark.parametrize("name", ["ssd", "mamba2_pseudo_lti"])
+def test_ssd_is_attention_under_a_decay_mask(name: str, load: Load, draw: Draw) -> None:
+    """The pseudo-LTI form keeps the token's step in the drive and the bias's step in the decay."""
+    tensors = draw(load(name))
     u = tensors["u"]
     b, c = u @ tensors["W_B"].T, u @ tensors["W_C"].T
     x = torch.einsum("hpd,bld->blhp", tensors["W_x"], u)
     step = softplus(u @ tensors["w_Delta"].T + tensors["b_Delta"])
-    total = (step * tensors["a"]).cumsum(1)
+    in_decay = step if name == "ssd" else softplus(tensors["b_Delta"]).expand_as(step)
+    total = (in_decay * tensors["a"]).cumsum(1)
     weight = torch.exp(total[:, None, :] - total[:, :, None]) * step[:, None, :]
     lower = torch.ones(7, 7, dtype=torch.float64).tril()[None, :, :, None]
     weight = weight * lower * (c @ b.mT)[..., None]
     expected = torch.einsum("bijh,bjhp->bihp", weight, x) + tensors["D"][:, None] * x
-    assert_close(output(load("ssd"), tensors), expected)
+    assert_close(output(load(name), tensors), expected)
 
 
 def test_pseudo_lti_is_ssd_when_the_step_is_constant(load: Load, draw: Draw) -> None:
