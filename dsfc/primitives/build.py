@@ -42,7 +42,7 @@ from dsfc.primitives.expr import (
     children,
     rebuild,
 )
-from dsfc.primitives.table import FieldRule, row
+from dsfc.primitives.table import row
 
 __all__ = [
     "MINUS_ONE",
@@ -85,7 +85,7 @@ def prim(name: str, *args: Expr, axis: Axis | None = None) -> Expr:
     real = all(a.field is Field.REAL for a in args)
     if not real and not r.fields.takes_complex:
         raise TypeError(f"`{name}` takes real arguments")
-    if real and r.fields is FieldRule.PART_OR_SELF:
+    if real and r.keeps_reals:
         return args[0]
     return Prim(name, args, r.fields.result(real), axis)
 

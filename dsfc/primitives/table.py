@@ -43,7 +43,6 @@ class FieldRule(Enum):
     SAME = "takes real or complex, gives the same"
     REAL = "takes real, gives real"
     PART = "takes real or complex, gives real"
-    PART_OR_SELF = "takes complex; of a real value it is the value itself"
     COMPLEX = "takes real, gives complex"
 
     @property
@@ -83,6 +82,7 @@ class Primitive:
         printers: backend → text of the call.
         caveat: what goes wrong numerically or at special points; empty when nothing does.
         along_axis: whether it works along one axis.
+        keeps_reals: whether it is the identity on real values (then no node is built for them).
         in_specs: whether a spec may name it; the rest arises in derivatives only.
     """
 
@@ -98,6 +98,7 @@ class Primitive:
     caveat: str = ""
     along_axis: bool = False
     spelling: str = ""
+    keeps_reals: bool = False
     in_specs: bool = True
 
     def __post_init__(self) -> None:
@@ -301,12 +302,12 @@ _ROWS = (
     Primitive("min", 2, _R, np.minimum, adjoints.min_, _min_of, _UP, "Min",
               {"torch": "torch.minimum({0}, {1})", "triton": "tl.minimum({0}, {1})"},
               "ties share the derivative"),
-    Primitive("re", 1, FieldRule.PART_OR_SELF, np.real, adjoints.re_, _within(REALS), _NOT, "re",
-              _torch("real"), spelling="Re"),
+    Primitive("re", 1, FieldRule.PART, np.real, adjoints.re_, _within(REALS), _NOT, "re",
+              _torch("real"), spelling="Re", keeps_reals=True),
     Primitive("im", 1, FieldRule.PART, np.imag, adjoints.im_, _within(REALS), _NOT, "im",
               _torch("imag"), "torch.imag refuses real tensors", spelling="Im"),
-    Primitive("conj", 1, FieldRule.PART_OR_SELF, np.conj, adjoints.conj_, _within(REALS), _NOT,
-              "conjugate", {"torch": "torch.conj_physical({0})"}),
+    Primitive("conj", 1, _S, np.conj, adjoints.conj_, _within(REALS), _NOT,
+              "conjugate", {"torch": "torch.conj_physical({0})"}, keeps_reals=True),
     Primitive("cplx", 2, FieldRule.COMPLEX, lambda a, b: a + 1j * b, adjoints.cplx_,
               _within(REALS), _NOT, "", {"torch": "torch.complex({0}, {1})"},
               "torch.complex needs tensors of one dtype and does not broadcast numbers"),

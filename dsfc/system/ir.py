@@ -1,4 +1,4 @@
-"""The Dynamical Systems Form as a value: streams → stages → read-out tree.
+r"""The Dynamical Systems Form as a value: streams → stages → read-out tree.
 
     stream   a token-wise value, or a read of an earlier stage
     stage    one strongly connected set of states, jointly affine:
@@ -7,7 +7,7 @@
     output   y = read-out tree over reads C h + D u
 
 The shape of a term is closed under transposition: the transpose of (left, over, right) is
-(right, axes(dst) \\ kept, left). That is why the adjoint of a System is a System, term by term.
+(right, axes(dst) \ kept, left). That is why the adjoint of a System is a System, term by term.
 
 Decays are stored as logarithms; |λ| ≤ 1 is then the one check that the real part is ≤ 0.
 Dense Λ, B, C, D are renderings of this value, not fields of it.
@@ -40,9 +40,9 @@ class Direction(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One linear operator between state tensors: dst += left · Σ_over(right · matrix(src)).
+    r"""One linear operator between state tensors: dst += left · Σ_over(right · matrix(src)).
 
-    With kept = axes(src) \\ over: axes(dst) = kept ∪ axes(left), axes(right) ⊆ axes(src). An axis
+    With kept = axes(src) \ over: axes(dst) = kept ∪ axes(left), axes(right) ⊆ axes(src). An axis
     in both `over` and `left` is re-introduced: two different indices with one name.
 
     Attributes:
@@ -334,9 +334,9 @@ ReadOut = (
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A named value per token: an expression of inputs, parameters and earlier streams, or a
-    read-out of earlier stages.
+    """A named value per token.
 
+    An expression of inputs, parameters and earlier streams, or a read-out of earlier stages.
     `constant` streams have no time index (definitions that reach no input); they are read as
     `Ref(name, at=None)`.
     """
