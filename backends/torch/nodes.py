@@ -8,6 +8,7 @@ single token and the pairs (i, j).
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -227,15 +228,15 @@ class Printer:
     def _(self, expr: Mul) -> Code:
         if _negative(expr):
             code = self.print(_positive(expr))
+            if code.binding is Binding.UNARY and code.text.startswith("-"):
+                return Code(code.text[1:], code.axes, code.lead, Binding.UNARY, code.number)
             text = f"-{code.at_least(Binding.UNARY)}"
             return Code(text, code.axes, code.lead, Binding.UNARY, number=code.number)
         parts = [self.print(a) for a in expr.args]
         axes, lead = _shape(parts)
-        first, *rest = (c.operand(axes, lead, Binding.PRODUCT) for c in parts)
-        rest = [
-            c.operand(axes, lead, Binding.UNARY) for c in parts[1:]
-        ]  # a * (b / c) keeps its parentheses
-        text = " * ".join([first, *rest])
+        # a * (b / c) keeps its parentheses: only the first factor may be a product itself.
+        first = parts[0].operand(axes, lead, Binding.PRODUCT)
+        text = " * ".join([first, *(c.operand(axes, lead, Binding.UNARY) for c in parts[1:])])
         return Code(text, axes, lead, Binding.PRODUCT, number=all(c.number for c in parts))
 
     @print.register
@@ -254,20 +255,26 @@ class Printer:
         below = base.operand(axes, lead, Binding.ATOM)
         above = exponent.operand(axes, lead, Binding.UNARY)
         both = base.number and exponent.number
-        return Code(f"{below} ** {above}", axes, lead, Binding.POWER, number=both)
+        hug = all(re.fullmatch(r"-?[\w.]+", side) for side in (below, above))
+        power = f"{below}**{above}" if hug else f"{below} ** {above}"
+        return Code(power, axes, lead, Binding.POWER, number=both)
 
     @print.register
     def _(self, expr: Reduce) -> Code:
-        if expr.how is Reduction.SUM and isinstance(expr.arg, Mul):
-            return self._einsum(expr.arg.args, expr.arg.axes - {expr.axis})
-        if expr.how is Reduction.SUM and isinstance(expr.arg, Reduce):
-            inner, gone = expr.arg, {expr.axis}
+        if expr.how is Reduction.SUM:
+            inner: Expr = expr
+            gone: list[Axis] = []
             while isinstance(inner, Reduce) and inner.how is Reduction.SUM:
-                gone.add(inner.axis)
+                gone.append(inner.axis)
                 inner = inner.arg
             if isinstance(inner, Mul):
-                return self._einsum(inner.args, inner.axes - gone)
+                return self._einsum(inner.args, tuple(gone))
         code = self.print(expr.arg)
+        if expr.axis not in code.axes:  # a value that is constant along the axis
+            if expr.how is not Reduction.SUM:
+                return code
+            text = f"{self._names[expr.axis.name]} * {code.at_least(Binding.UNARY)}"
+            return Code(text, code.axes, code.lead, Binding.PRODUCT, code.number)
         at = code.axes.index(expr.axis) - len(code.axes)
         call = {"sum": "sum", "mean": "mean", "max": "amax"}[expr.how.value]
         axes = tuple(a for a in code.axes if a != expr.axis)
@@ -323,16 +330,28 @@ class Printer:
     def _(self, expr: Prim) -> Code:
         parts = [self.print(a) for a in expr.args]
         axes, lead = _shape(parts)
-        numeric = all(c.number for c in parts)
-        table = row(expr.name)
         if expr.axis is not None:
-            at = parts[0].axes.index(expr.axis) - len(parts[0].axes)
-            return Code(table.torch(parts[0].text, dim=at), axes, lead)
-        texts = [c.aligned(axes, lead) for c in parts]
-        atoms = [t if t is not c.text else c.at_least(Binding.SUM) for t, c in zip(texts, parts)]
-        return Code(
-            table.torch(*atoms, numbers=tuple(c.number for c in parts)), axes, lead, number=numeric
-        )
+            (code,) = parts
+            at = code.axes.index(expr.axis) - len(code.axes)
+            size = self._names[expr.axis.name]
+            made = _call(expr.name, [code.at_least(Binding.ATOM)], dim=at, size=size)
+            return Code(made.text, axes, lead, made.binding)
+        if all(c.number for c in parts):
+            parts = [Code(f"{self._like}.new_tensor({c.text})", (), False) for c in parts]
+        bound = _BOUNDS.get(expr.name)
+        if bound and any(c.number for c in parts):
+            limit, code = sorted(parts, key=lambda c: not c.number)
+            return Code(f"torch.clamp({code.text}, {bound}={limit.text})", axes, lead)
+        if any(c.number for c in parts):
+            whole = next(c for c in parts if not c.number)
+            parts = [
+                Code(f"torch.full_like({whole.text}, {c.text})", whole.axes, whole.lead)
+                if c.number
+                else c
+                for c in parts
+            ]
+        made = _call(expr.name, [c.operand(axes, lead, Binding.SUM) for c in parts])
+        return Code(made.text, axes, lead, made.binding)
 
     @print.register
     def _(self, expr: Series) -> Code:
@@ -342,28 +361,51 @@ class Printer:
         for r in range(1, expr.order + 1):
             factorial *= r
             base = code.at_least(Binding.ATOM)
-            raised = base if r == 1 else f"{base} ** {r}"
+            hug = "**" if re.fullmatch(r"[\w.]+", base) else " ** "
+            raised = base if r == 1 else f"{base}{hug}{r}"
             terms.append(raised if factorial == 1 else f"{raised} / {factorial}")
         return Code(" + ".join(terms), code.axes, code.lead, Binding.SUM)
 
-    def _einsum(self, factors: tuple[Expr, ...], axes: frozenset[Axis]) -> Code:
-        """Σ over the axes that the result lacks of a product, as one einsum."""
+    def _einsum(self, factors: tuple[Expr, ...], gone: tuple[Axis, ...]) -> Code:
+        """Σ over the axes `gone` of a product, as one einsum."""
         parts = [self.print(f) for f in factors]
-        scale = [c for c in parts if c.number]
         tensors = [c for c in parts if not c.number]
-        letter = letters({a for c in tensors for a in c.axes})
+        have = {a for c in tensors for a in c.axes}
+        scale = [Code(self._names[a.name], (), False, number=True) for a in gone if a not in have]
+        scale = [*(c for c in parts if c.number), *scale]
+        letter = letters(have)
         lead = any(c.lead for c in tensors)
         inputs = ",".join(
             ("..." if c.lead else "") + "".join(letter[a] for a in c.axes) for c in tensors
         )
-        order = tuple(sorted(axes))
+        order = tuple(sorted(have - set(gone)))
         output = ("..." if lead else "") + "".join(letter[a] for a in order)
         operands = ", ".join(c.text for c in tensors)
         text = f'torch.einsum("{inputs}->{output}", {operands})'
         if not scale:
             return Code(text, order, lead)
-        front = " * ".join(c.at_least(Binding.UNARY) for c in scale)
+        front = " * ".join(
+            [scale[0].at_least(Binding.PRODUCT), *(c.at_least(Binding.UNARY) for c in scale[1:])]
+        )
         return Code(f"{front} * {text}", order, lead, Binding.PRODUCT)
+
+
+_BOUNDS = {"max": "min", "min": "max"}
+
+
+def _call(name: str, args: list[str], **where: object) -> Code:
+    """Returns the table's torch text of a primitive, without the parentheses it does not need."""
+    text = row(name).printers["torch"].replace("torch.nn.functional.", "F.")
+    for i, arg in enumerate(args):
+        opposite = arg[1:] if re.fullmatch(r"-[\w.]+", arg) else f"-{arg}"
+        if re.fullmatch(r"-?[\w.]+", arg):
+            text = text.replace(f"-({{{i}}})", opposite)
+        text = text.replace(f"({{{i}}})", f"({arg})").replace(f"{{{i}}}", arg)
+    for key, value in where.items():
+        text = text.replace(f"({{{key}}}) ** ", f"{value}**").replace(f"{{{key}}}", str(value))
+    if text.startswith("(") and text.endswith(")"):
+        return Code(text[1:-1], (), False, Binding.SUM)
+    return Code(text, (), False, Binding.UNARY if text.startswith("-") else Binding.ATOM)
 
 
 def _shape(parts: Iterable[Code]) -> tuple[tuple[Axis, ...], bool]:

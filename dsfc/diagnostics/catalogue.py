@@ -56,7 +56,12 @@ from dsfc.diagnostics.time_codes import (
     Recursion,
     StateNow,
 )
-from dsfc.diagnostics.tool_codes import FileProblem, Overwrite, Unsupported
+from dsfc.diagnostics.tool_codes import (
+    FileProblem,
+    Overwrite,
+    UnknownBackend,
+    Unsupported,
+)
 
 _CLASSES: tuple[type[Diagnostic], ...] = (
     SyntaxProblem, Character, Keyword, Limit,
@@ -65,6 +70,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
     ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, LagPower, FlowRule,
     CacheNote, ClaimNote, Unsupported, FileProblem, Overwrite,
+    UnknownBackend,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
@@ -133,6 +139,7 @@ __all__ = [
     "SyntaxProblem",
     "Timeless",
     "UnknownAxis",
+    "UnknownBackend",
     "UnknownName",
     "Unsupported",
     "examples",

@@ -63,3 +63,17 @@ class Overwrite(Diagnostic):
     template: ClassVar[str] = "{path}: {problem}; it is left alone, pass --force to replace it"
     path: str
     problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownBackend(Diagnostic):
+    """No backend of that name is installed.
+
+    The message lists those that are.
+    """
+
+    code: ClassVar[str] = "E-BACKEND"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "no backend `{name}`; there are: {known}"
+    name: str
+    known: str

@@ -1,0 +1,70 @@
+"""What a backend is, and loading one by name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from dsfc.diagnostics.catalogue import UnknownBackend
+from dsfc.diagnostics.report import DiagnosticError, nearest
+from dsfc.plan.ir import Plan
+from dsfc.source import NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a module says of its own origin.
+
+    Attributes:
+        spec: sha256 of the mixer's System, as hexadecimal text.
+        version: of dsfc.
+        namespace: of the module's operators; unique to mixer and text.
+        source: file name of the spec, without folders.
+    """
+
+    spec: str
+    version: str
+    namespace: str
+    source: str
+
+
+class Backend(Protocol):
+    """Prints modules.
+
+    Attributes:
+        name: as in `--backend`.
+        reserved: words that a spec's names must not collide with in the emitted text.
+    """
+
+    name: str
+    reserved: frozenset[str]
+
+    def render(
+        self, plan: Plan, identity: Identity, identifier: Callable[[str], str], class_name: str
+    ) -> str:
+        """Returns the module's text, formatted, without the line that states its origin."""
+
+
+def backend_names() -> tuple[str, ...]:
+    """Returns the names of the installed backends, sorted."""
+    package = importlib.import_module("dsfc.backends")
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg))
+
+
+def load_backend(name: str) -> Backend:
+    """Returns the backend of that name.
+
+    Raises:
+        DiagnosticError: E-BACKEND, naming the nearest one there is.
+    """
+    names = backend_names()
+    if name not in names:
+        near = nearest(name, names)
+        known = ", ".join(names)
+        problem = UnknownBackend(span=NOWHERE, name=name, known=known, nearest=near)
+        raise DiagnosticError((problem,))
+    backend: Backend = importlib.import_module(f"dsfc.backends.{name}").BACKEND
+    return backend

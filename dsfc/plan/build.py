@@ -1,0 +1,308 @@
+"""System + Structure → Plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dsfc.diagnostics.catalogue import Unsupported as UnsupportedDiagnostic
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.plan import scans
+from dsfc.plan.adjoint import adjoint_of
+from dsfc.plan.cost import cost_of
+from dsfc.plan.graph import Graph
+from dsfc.plan.ir import Mode, Plan, Reference, Scan, StateTensor
+from dsfc.plan.scans import Reading, Unsupported
+from dsfc.primitives.build import ONE, add, div, mul, prim
+from dsfc.primitives.expr import Div, Expr, Map, Ref
+from dsfc.source import NOWHERE
+from dsfc.structure.ir import Structure
+from dsfc.structure.render import render as render_structure
+from dsfc.system.ir import (
+    Cache,
+    Cast,
+    Direct,
+    Direction,
+    Gate,
+    GuardKind,
+    MapOut,
+    Part,
+    Post,
+    Product,
+    Ratio,
+    Read,
+    ReadOut,
+    Stream,
+    Sum,
+    SumOver,
+    System,
+    Term,
+)
+from dsfc.system.render.index import render as render_system
+
+
+def plan(system: System, structure: Structure) -> Plan:
+    """Returns the kernel graph of a system.
+
+    Raises:
+        DiagnosticError: E-UNSUPPORTED, where no skeleton of this version runs the system.
+    """
+    try:
+        return _Planner(system, structure).plan()
+    except Unsupported as e:
+        span = e.block.span if e.block is not None else None
+        what = f"state `{e.block.state}`" if e.block is not None else f"`{system.name}`"
+        what = f"{what}: {e.why}"
+        raise DiagnosticError((UnsupportedDiagnostic(span=span or NOWHERE, what=what),)) from e
+
+
+class _Planner:
+    """The state of one planning run."""
+
+    def __init__(self, system: System, structure: Structure) -> None:
+        self.system = system
+        self.structure = structure
+        self.graph = Graph(system, self.stream)
+        self.blocks = {b.state: b for b in system.blocks}
+        self.groups = self._group()
+        self.made: dict[object, Scan] = {}
+
+    def plan(self) -> Plan:
+        system, graph = self.system, self.graph
+        if system.abstracts:
+            raise Unsupported(None, f"`{system.abstracts[0].name}` is an abstract map")
+        if any(s.direction is Direction.BACKWARD for s in system.stages):
+            raise Unsupported(None, "it runs backwards in time")
+        (out,) = system.outputs
+        name = graph.output(out.name, self.read_out(out.value), out.axes, out.provenance)
+        ran = tuple(k for k in graph.kernels if isinstance(k, Scan))
+        registers = graph.registers()
+        states = tuple(
+            StateTensor(c.state, self.blocks[c.state].axes, self.blocks[c.state].field)
+            for c in _unique_states(ran)
+        )
+        return Plan(
+            name=system.name,
+            doc=system.doc,
+            axes=system.axes,
+            inputs=system.inputs,
+            params=system.params,
+            buffers=system.buffers,
+            arrays=tuple(graph.arrays.values()),
+            kernels=tuple(graph.kernels),
+            adjoints=tuple(adjoint_of(s, graph.arrays) for s in ran),
+            registers=registers,
+            states=states,
+            output=name,
+            gauge="; ".join(_gauges(system)),
+            modes=_modes(self.structure),
+            costs=tuple(cost_of(ran, mode) for mode in ("recurrent", "chunked")),
+            reference=tuple(
+                Reference(d.name, d.value, d.axes, d.field, d.update) for d in system.definition
+            ),
+            system=render_system(system),
+            structure=render_structure(self.structure),
+            provenance=tuple(_provenance(system)),
+        )
+
+    def stream(self, stream: Stream) -> Expr:
+        """Returns a stream's value over buffers."""
+        if isinstance(stream.value, Expr):
+            return self.graph.lower(stream.value)
+        return self.read_out(stream.value)
+
+    def read_out(self, out: ReadOut) -> Expr:
+        """Returns a read-out as an expression over buffers, its scans planned."""
+        match out:
+            case Read(terms, direct):
+                parts = [self.term(t) for t in terms]
+                if direct is not None:
+                    parts.append(self.graph.lower(direct))
+                return add(*parts)
+            case Direct(value):
+                return self.graph.lower(value)
+            case Gate(factor, arg):
+                return _scaled(self.graph.lower(factor), self.read_out(arg))
+            case Product(args):
+                return mul(*map(self.read_out, args))
+            case Ratio(num, den, guard):
+                above, below = self.read_out(num), self.read_out(den)
+                if guard.kind is GuardKind.MAX_ABS and guard.constant is not None:
+                    below = prim("max", prim("abs", below), self.graph.lower(guard.constant))
+                elif guard.kind is GuardKind.ADD and guard.constant is not None:
+                    below = add(below, self.graph.lower(guard.constant))
+                return div(above, below)
+            case Cast(part, arg):
+                return prim("re" if part is Part.RE else "im", self.read_out(arg))
+            case Sum(args):
+                return add(*map(self.read_out, args))
+            case MapOut(linear, arg):
+                return Map(linear, self.read_out(arg))
+            case Post(name, args, axis):
+                return prim(name, *map(self.read_out, args), axis=axis)
+            case SumOver(axis, arg):
+                from_parts = self.read_out(arg)
+                return _summed(axis, from_parts)
+            case Cache(_, why):
+                raise Unsupported(None, f"it has no finite state ({why})")
+
+    def term(self, term: Term) -> Expr:
+        """Returns left · (output of the scan that gives this read)."""
+        r = scans.reading(term, self.blocks[term.source], self.structure.block(term.source))
+        group = self.groups[r.signature, r.block.state]
+        if group not in self.made:
+            self.made[group] = scans.build(self.graph, _scan_name(group, self.made), group)
+        scan = self.made[group]
+        column = scan.columns[[m.block.state for m in group].index(term.source)]
+        return _scaled(self.graph.lower(r.left), scans.output_of(self.graph, scan, column))
+
+    def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:
+        """Readings with one signature, of blocks that do not feed each other, share a scan."""
+        by_signature: dict[scans.Signature, list[Reading]] = {}
+        for term in _terms(self.system):
+            block = self.blocks[term.source]
+            r = scans.reading(term, block, self.structure.block(term.source))
+            members = by_signature.setdefault(r.signature, [])
+            if all(m.block is not block for m in members):
+                members.append(r)
+        out: dict[tuple[scans.Signature, str], tuple[Reading, ...]] = {}
+        feeds = _feeds(self.system)
+        for signature, members in by_signature.items():
+            alone = [m for m in members if any(_tied(m, o, feeds) for o in members if o is not m)]
+            together = tuple(m for m in members if m not in alone)
+            for m in together:
+                out[signature, m.block.state] = together
+            for m in alone:
+                out[signature, m.block.state] = (m,)
+        return out
+
+
+def _tied(a: Reading, b: Reading, feeds: dict[str, frozenset[str]]) -> bool:
+    return b.block.state in feeds[a.block.state] or a.block.state in feeds[b.block.state]
+
+
+def _feeds(system: System) -> dict[str, frozenset[str]]:
+    """State → states that its drives or decay depend on, through streams."""
+    read: dict[str, frozenset[str]] = {}
+
+    def names(expr: Expr) -> Iterator[str]:
+        from dsfc.primitives.build import walk
+
+        return (e.name for e in walk(expr) if isinstance(e, Ref))
+
+    def of(items: Iterable[str]) -> frozenset[str]:
+        return frozenset().union(*(read.get(n, frozenset()) for n in items))
+
+    for s in system.streams:
+        if isinstance(s.value, Expr):
+            read[s.name] = of(names(s.value))
+        else:
+            states = frozenset(t.source for t in terms_of(s.value))
+            read[s.name] = states | of(n for e in exprs_of(s.value) for n in names(e))
+    out: dict[str, frozenset[str]] = {}
+    for b in system.blocks:
+        found = [e for f in b.chain for d in f.drives for e in (d.key, d.stream)]
+        found += [e for f in b.chain for t in f.terms for e in (t.left, t.right)]
+        out[b.state] = of(n for e in found for n in names(e))
+    return out
+
+
+def _terms(system: System) -> Iterator[Term]:
+    for s in system.streams:
+        if not isinstance(s.value, Expr):
+            yield from terms_of(s.value)
+    for o in system.outputs:
+        yield from terms_of(o.value)
+
+
+def terms_of(out: ReadOut) -> Iterator[Term]:
+    """Yields every term of every read in a read-out tree, in order."""
+    match out:
+        case Read(terms, _):
+            yield from terms
+        case Gate(_, arg) | Cast(_, arg) | MapOut(_, arg) | SumOver(_, arg):
+            yield from terms_of(arg)
+        case Product(args) | Sum(args) | Post(_, args, _):
+            for a in args:
+                yield from terms_of(a)
+        case Ratio(num, den, _):
+            yield from terms_of(num)
+            yield from terms_of(den)
+
+
+def exprs_of(out: ReadOut) -> Iterator[Expr]:
+    """Yields every expression that stands in a read-out tree."""
+    match out:
+        case Read(terms, direct):
+            for t in terms:
+                yield t.left
+                yield t.right
+            if direct is not None:
+                yield direct
+        case Direct(value):
+            yield value
+        case Gate(factor, arg):
+            yield factor
+            yield from exprs_of(arg)
+        case Cast(_, arg) | MapOut(_, arg) | SumOver(_, arg):
+            yield from exprs_of(arg)
+        case Product(args) | Sum(args) | Post(_, args, _):
+            for a in args:
+                yield from exprs_of(a)
+        case Ratio(num, den, guard):
+            yield from exprs_of(num)
+            yield from exprs_of(den)
+            if guard.constant is not None:
+                yield guard.constant
+
+
+def _scaled(factor: Expr, value: Expr) -> Expr:
+    """Factor · value, with (1 / x) · value written value / x."""
+    if isinstance(factor, Div) and factor.num is ONE:
+        return div(value, factor.den)
+    return mul(factor, value)
+
+
+def _summed(axis: object, value: Expr) -> Expr:
+    from dsfc.primitives.expr import Axis, Reduce, Reduction
+
+    assert isinstance(axis, Axis)
+    return Reduce(Reduction.SUM, axis, value)
+
+
+def _scan_name(group: tuple[Reading, ...], made: dict[object, Scan]) -> str:
+    name = "_".join(dict.fromkeys(r.block.state for r in group))
+    taken = {s.name for s in made.values()}
+    count = 2
+    out = name
+    while out in taken:
+        out, count = f"{name}_{count}", count + 1
+    return out
+
+
+def _unique_states(ran: tuple[Scan, ...]) -> Iterator[object]:
+    seen: set[str] = set()
+    for s in ran:
+        for c in s.columns:
+            if c.state not in seen:
+                seen.add(c.state)
+                yield c
+
+
+def _gauges(system: System) -> Iterator[str]:
+    for kind in dict.fromkeys(b.gauge.kind.value for b in system.blocks):
+        states = ", ".join(b.state for b in system.blocks if b.gauge.kind.value == kind)
+        yield f"{states}: {kind}"
+
+
+def _modes(structure: Structure) -> tuple[Mode, ...]:
+    return (
+        Mode("recurrent", True, "every finite system has a recurrence"),
+        Mode("chunked", True, "the decay is diagonal, so chunks compose"),
+    )
+
+
+def _provenance(system: System) -> Iterator[str]:
+    for s in (*system.streams, *system.blocks, *system.outputs):
+        if s.provenance is not None:
+            name = s.state if hasattr(s, "state") else s.name
+            yield f"{name}: {s.provenance.text}"

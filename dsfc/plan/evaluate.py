@@ -1,0 +1,297 @@
+"""The meaning of a plan in float64: its kernels, run as literal loops over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsfc.plan.adjoint import LOG_DECAY_BAR
+from dsfc.plan.ir import (
+    Adjoint,
+    Factor,
+    Group,
+    Plan,
+    Pointwise,
+    Role,
+    RoleScan,
+    Scan,
+    ScanDirection,
+)
+from dsfc.primitives.evaluate import NamedArray
+from dsfc.primitives.evaluate import evaluate as value_of
+from dsfc.primitives.expr import Axis, Expr, LinearMap, Now, Ref
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a plan computed.
+
+    Attributes:
+        arrays: every buffer, `[L, *axes]` (`[*axes]` for constants).
+        finals: the final state of each state tensor.
+    """
+
+    arrays: Mapping[str, Array]
+    finals: Mapping[str, Array]
+
+
+class _Scope:
+    """Values of leaves at one token."""
+
+    def __init__(self, run: _Runner, i: int | None) -> None:
+        self._run = run
+        self._i = i
+
+    def size(self, axis: Axis) -> int:
+        return self._run.sizes[axis.copy_of or axis.name]
+
+    def param(self, name: str) -> NamedArray:
+        axes, data = self._run.tensors[name]
+        return NamedArray(axes, data)
+
+    def matrix(self, map: LinearMap) -> Array:
+        return self._run.matrices[map.name]
+
+    def ref(self, ref: Ref) -> NamedArray:
+        data = self._run.arrays[ref.name]
+        axes = tuple(sorted(ref.over))
+        if ref.at is None:
+            return NamedArray(axes, data)
+        assert isinstance(ref.at, Now) and self._i is not None
+        i = self._i - ref.at.lag
+        inside = 0 <= i < len(data)
+        return NamedArray(axes, data[i] if inside else np.zeros(data.shape[1:], data.dtype))
+
+    def abstract(self, name: str, value: NamedArray) -> NamedArray:
+        raise TypeError(f"`{name}` has no values in a plan")
+
+    def node(self, expr: Expr) -> NamedArray:
+        raise TypeError(f"{type(expr).__name__} does not stand in a plan")
+
+
+class _Runner:
+    def __init__(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, Array],
+        tensors: Mapping[str, Array],
+        sizes: Mapping[str, int],
+    ) -> None:
+        self.sizes = sizes
+        self.length = len(next(iter(inputs.values())))
+        self.arrays: dict[str, Array] = dict(inputs)
+        self.buffers = {b.name: b for b in plan.arrays}
+        self.matrices = dict(tensors)
+        self.tensors = {
+            t.name: (t.axes, np.asarray(tensors[t.name]))
+            for t in (*plan.params, *plan.buffers)
+            if hasattr(t, "axes")
+        }
+
+    def at(self, expr: Expr, i: int | None, axes: tuple[Axis, ...]) -> Array:
+        scope = _Scope(self, i)
+        out = value_of(expr, scope)
+        return np.array(out.expand(axes, scope.size).data)
+
+    def pointwise(self, k: Pointwise) -> None:
+        b = self.buffers[k.output]
+        if b.role is Role.CONSTANT:
+            self.arrays[k.output] = self.at(k.value, None, b.axes)
+            return
+        shape = tuple(_Scope(self, None).size(a) for a in b.axes)
+        rows = [self.at(k.value, i, b.axes) for i in range(self.length)]
+        self.arrays[k.output] = np.stack(rows) if rows else np.zeros((0, *shape))
+
+    def named(self, name: str | None, i: int) -> NamedArray:
+        """A buffer at token i; the number 1 for None."""
+        if name is None:
+            return NamedArray((), np.asarray(1.0))
+        b = self.buffers[name]
+        data = self.arrays[name]
+        return NamedArray(b.axes, data if b.role is Role.CONSTANT else data[i])
+
+    def decay(self, scan: Scan, i: int, tile: tuple[Axis, ...]) -> Array:
+        if scan.decay is None:
+            return np.ones(())
+        scope = _Scope(self, i)
+        return np.exp(value_of(scan.decay.expr, scope).over(tile))
+
+    def scan(self, scan: Scan, initial: Mapping[str, Array], finals: dict[str, Array]) -> None:
+        for c in scan.columns:
+            channels = scan.channels if c.value is not None else ()
+            tile = _tile(scan, channels)
+            h = np.array(initial[c.state], dtype=np.float64)
+            out_axes = self.buffers[c.output].axes
+            rows = []
+            for i in range(self.length):
+                before = h
+                key, value = self.named(scan.key, i), self.named(c.value, i)
+                h = self.decay(scan, i, tile) * h + key.over(tile) * value.over(tile)
+                state = before if scan.before else h
+                read = self.named(scan.read, i).over(tile) * state
+                drop = tuple(k for k, a in enumerate(tile) if a not in out_axes)
+                rows.append(read.sum(axis=drop))
+            shape = tuple(_Scope(self, None).size(a) for a in out_axes)
+            self.arrays[c.output] = np.stack(rows) if rows else np.zeros((0, *shape))
+            finals.setdefault(c.state, h)
+
+
+def _tile(scan: Scan, channels: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    return tuple(sorted((*scan.heads, *scan.keys, *channels)))
+
+
+def evaluate(
+    plan: Plan,
+    inputs: Mapping[str, Array],
+    tensors: Mapping[str, Array],
+    sizes: Mapping[str, int],
+    initial: Mapping[str, Array] | None = None,
+) -> Run:
+    """Runs the forward kernels.
+
+    Args:
+        plan: the plan.
+        inputs: `[L, *axes]` by name.
+        tensors: parameters and buffers by name, as stored.
+        sizes: of every axis, by name.
+        initial: initial state tensors; zeros where missing.
+    """
+    r = _Runner(plan, inputs, tensors, sizes)
+    scope = _Scope(r, None)
+    start = {s.name: np.zeros(tuple(scope.size(a) for a in s.axes)) for s in plan.states}
+    start |= dict(initial or {})
+    finals: dict[str, Array] = {}
+    for k in plan.kernels:
+        if isinstance(k, Pointwise):
+            r.pointwise(k)
+        else:
+            r.scan(k, start, finals)
+    return Run(r.arrays, finals)
+
+
+def evaluate_adjoint(
+    plan: Plan,
+    scan: Scan,
+    adjoint: Adjoint,
+    run: Run,
+    sizes: Mapping[str, int],
+    cotangent: Mapping[str, Array],
+    initial: Mapping[str, Array],
+    final_bar: Mapping[str, Array],
+) -> dict[str, Array]:
+    """Runs the adjoint of one scan.
+
+    Args:
+        plan: the plan.
+        scan: the forward scan.
+        adjoint: its adjoint.
+        run: what the forward kernels computed.
+        sizes: of every axis, by name.
+        cotangent: gradient of each column's output, by buffer name.
+        initial: initial state by state name.
+        final_bar: gradient of the final state, by state name.
+
+    Returns:
+        gradients: "key", "read", each value buffer, each decay leaf, each state's initial value.
+    """
+    r = _Runner(plan, {"": np.zeros(len(next(iter(cotangent.values()))))}, {}, sizes)
+    r.arrays = dict(run.arrays)
+    out: dict[str, Array] = {}
+
+    def put(name: str, value: Array) -> None:
+        out[name] = out[name] + value if name in out else value
+
+    leaf_bars: dict[str, Array] = {}
+    for c in scan.columns:
+        channels = scan.channels if c.value is not None else ()
+        tile = _tile(scan, channels)
+        factors = _factors(r, scan, c.value, cotangent[c.output], channels)
+        traces = {}
+        for direction in ScanDirection:
+            traces[direction] = _trace(
+                r, scan, direction, factors, tile, initial[c.state], final_bar[c.state]
+            )
+        for s in adjoint.scans:
+            name = {Factor.VALUE: c.value, Factor.KEY: "key", Factor.READ: "read"}[s.result]
+            if name is not None:
+                put(name, _role_result(r, scan, s, traces[s.direction][0], factors, tile, channels))
+        out[c.state] = traces[ScanDirection.REVERSE][1]
+        if adjoint.pairing is not None and scan.decay is not None:
+            h, hb = traces[ScanDirection.FORWARD][0], traces[ScanDirection.REVERSE][0]
+            bars = []
+            keep = [a for a in tile if a not in adjoint.pairing.summed]
+            for i in range(r.length):
+                prev = initial[c.state] if i == 0 else h[i - 1]
+                pair = hb[i] * r.decay(scan, i, tile) * prev
+                drop = tuple(k for k, a in enumerate(tile) if a not in keep)
+                bars.append(pair.sum(axis=drop))
+            leaf_bars[c.output] = np.stack(bars) if bars else np.zeros(0)
+    if adjoint.pairing is not None and leaf_bars:
+        r.arrays[LOG_DECAY_BAR] = sum(leaf_bars.values())  # type: ignore[assignment]
+        for leaf in adjoint.pairing.leaves:
+            b = r.buffers[leaf.leaf]
+            rows = [r.at(leaf.value, i, b.axes) for i in range(r.length)]
+            whole = np.stack(rows) if rows else np.zeros((0,))
+            put(leaf.leaf, whole.sum(axis=0) if b.role is Role.CONSTANT else whole)
+    return out
+
+
+def _factors(
+    r: _Runner, scan: Scan, value: str | None, cotangent: Array, channels: tuple[Axis, ...]
+) -> dict[Factor, list[NamedArray]]:
+    out_axes = tuple(sorted((*scan.heads, *channels)))
+    return {
+        Factor.READ: [r.named(scan.read, i) for i in range(r.length)],
+        Factor.KEY: [r.named(scan.key, i) for i in range(r.length)],
+        Factor.VALUE: [r.named(value, i) for i in range(r.length)],
+        Factor.COTANGENT: [NamedArray(out_axes, cotangent[i]) for i in range(r.length)],
+        Factor.ONE: [NamedArray((), np.asarray(1.0))] * r.length,
+    }
+
+
+def _trace(
+    r: _Runner,
+    scan: Scan,
+    direction: ScanDirection,
+    factors: Mapping[Factor, list[NamedArray]],
+    tile: tuple[Axis, ...],
+    initial: Array,
+    final_bar: Array,
+) -> tuple[list[Array], Array]:
+    """All states of the forward or the reversed recurrence, and what it leaves at its end."""
+    states: list[Array] = [np.zeros(0)] * r.length
+    if direction is ScanDirection.FORWARD:
+        h = initial
+        for i in range(r.length):
+            drive = factors[Factor.KEY][i].over(tile) * factors[Factor.VALUE][i].over(tile)
+            h = states[i] = r.decay(scan, i, tile) * h + drive
+        return states, h
+    h = final_bar
+    for i in reversed(range(r.length)):
+        drive = factors[Factor.READ][i].over(tile) * factors[Factor.COTANGENT][i].over(tile)
+        states[i] = h + drive
+        h = r.decay(scan, i, tile) * states[i]
+    return states, h
+
+
+def _role_result(
+    r: _Runner,
+    scan: Scan,
+    s: RoleScan,
+    states: list[Array],
+    factors: Mapping[Factor, list[NamedArray]],
+    tile: tuple[Axis, ...],
+    channels: tuple[Axis, ...],
+) -> Array:
+    gone = {Group.KEYS: scan.keys, Group.CHANNELS: channels, Group.NONE: ()}[s.contracted]
+    drop = tuple(k for k, a in enumerate(tile) if a in gone)
+    rows = [(factors[s.read][i].over(tile) * states[i]).sum(axis=drop) for i in range(r.length)]
+    kept = [a for a in tile if a not in gone]
+    size = _Scope(r, None).size
+    return np.stack(rows) if rows else np.zeros((0, *(size(a) for a in kept)))

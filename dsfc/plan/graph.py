@@ -1,0 +1,161 @@
+"""The graph under construction: buffers, kernels in order and registers, planned on demand.
+
+Asking for a buffer plans what it needs first, so kernels come out in an order in which they can
+run, and what nothing asks for is never planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role
+from dsfc.primitives.build import ONE, add, children, neg, remake, rewrite, sub
+from dsfc.primitives.declarations import Provenance
+from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Ref, Size, Time
+from dsfc.system.ir import Stream, System
+
+Lowering = Callable[[Stream], Expr]
+
+
+class Graph:
+    """Collects the kernels of a plan; `read_out` turns a stream into an expression over buffers."""
+
+    def __init__(self, system: System, read_out: Lowering) -> None:
+        """Starts with the inputs of `system` and nothing else."""
+        self.arrays: dict[str, Buffer] = {}
+        self.kernels: list[Kernel] = []
+        self._lengths: dict[str, list[Expr]] = {}
+        self._streams = {s.name: s for s in system.streams}
+        self._read_out = read_out
+        self._known = named_values(system)
+        taken = {s.name for s in system.streams} | {b.state for b in system.blocks}
+        taken |= {t.name for t in (*system.inputs, *system.params, *system.buffers)}
+        taken |= {d.axis.name for d in system.axes}
+        self._taken = taken
+        for t in system.inputs:
+            self.arrays[t.name] = Buffer(t.name, t.axes, t.field, Role.INPUT)
+
+    def fresh(self, name: str) -> str:
+        """Returns a name nothing has yet, as close to `name` as possible, and takes it."""
+        made, count = name, 2
+        while made in self._taken:
+            made, count = f"{name}_{count}", count + 1
+        self._taken.add(made)
+        return made
+
+    def named(self, expr: Expr) -> Expr:
+        """Returns the expression with every value that a stream holds read from that stream."""
+        done: dict[Expr, Expr] = {}
+
+        def go(e: Expr) -> Expr:
+            if e not in done:
+                ref = self._known.get(e)
+                done[e] = ref if ref is not None else remake(e, tuple(map(go, children(e))))
+            return done[e]
+
+        return go(expr)
+
+    def need(self, name: str) -> Buffer:
+        """Returns the buffer of an input or stream, planned now if it was not."""
+        if name not in self.arrays:
+            s = self._streams[name]
+            value = self._read_out(s)
+            role = Role.CONSTANT if s.constant else Role.STREAM
+            self._append(Buffer(name, s.axes, s.field, role, s.provenance), value)
+        return self.arrays[name]
+
+    def define(self, name: str, value: Expr, provenance: Provenance | None = None) -> str:
+        """Plans `name = value` under a fresh name, unless the value is a buffer already."""
+        value = self.lower(value)
+        if isinstance(value, Ref) and value.at in (Now(0), None) and value.name in self.arrays:
+            return value.name
+        role = Role.CONSTANT if value.time is Time.CONST else Role.STREAM
+        made = self.fresh(name)
+        axes = tuple(sorted(value.axes))
+        self._append(Buffer(made, axes, value.field, role, provenance), value)
+        return made
+
+    def output(
+        self, name: str, value: Expr, axes: tuple[Axis, ...], source: Provenance | None
+    ) -> str:
+        """Plans the module's result, under the spec's own name where that is free."""
+        value = self.lower(value)
+        made = name if name not in self.arrays else self.fresh(name)
+        self._append(Buffer(made, axes, value.field, Role.OUTPUT, source), value)
+        return made
+
+    def scan_output(self, name: str, axes: tuple[Axis, ...]) -> str:
+        """Adds the buffer that a scan writes; the caller appends the scan."""
+        made = self.fresh(name)
+        self.arrays[made] = Buffer(made, axes, Field.REAL, Role.STREAM)
+        return made
+
+    def lower(self, expr: Expr) -> Expr:
+        """Returns the expression with all it reads planned, `first` and filters included."""
+
+        def rule(e: Expr) -> Expr | None:
+            if isinstance(e, Fir) and isinstance(e.arg, Ref):
+                self._keep(e.arg.name, sub(Size(e.axis), ONE))
+            if not isinstance(e, Ref):
+                return None
+            if e.name == FIRST:
+                return self._first(e)
+            self.need(e.name)
+            if isinstance(e.at, Now) and e.at.lag > 0:
+                self._keep(e.name, Num(ONE.value * e.at.lag))
+            return None
+
+        return rewrite(expr, rule)
+
+    def registers(self) -> tuple[Register, ...]:
+        """Returns what must be kept of earlier tokens, in the order it was first asked for."""
+        out = []
+        for name, lengths in self._lengths.items():
+            b = self.arrays[name]
+            out.append(Register(self.fresh(f"{name}_past"), name, tuple(lengths), b.axes, b.field))
+        return tuple(out)
+
+    def _append(self, buffer: Buffer, value: Expr) -> None:
+        self.kernels.append(Pointwise(buffer.name, value))
+        self.arrays[buffer.name] = buffer
+
+    def _keep(self, name: str, length: Expr) -> None:
+        lengths = self._lengths.setdefault(name, [])
+        if length not in lengths:
+            lengths.append(length)
+
+    def _first(self, ref: Ref) -> Expr:
+        """1 - (the constant 1, one token earlier): 1 at the first token of a sequence."""
+        lag = ref.at.lag if isinstance(ref.at, Now) else 0
+        if ONES not in self.arrays:
+            self._append(Buffer(ONES, (), Field.REAL, Role.STREAM), ONE)
+        one = [Ref(ONES, frozenset(), Field.REAL, Time.TOKEN, Now(lag + k)) for k in (0, 1)]
+        for r in one:
+            if r.at != Now(0):
+                self._keep(ONES, Num(ONE.value * (lag + 1)))
+        return sub(ONE, one[1]) if lag == 0 else add(one[0], neg(one[1]))
+
+
+FIRST = "first"
+ONES = "ones"
+
+
+def named_values(system: System) -> dict[Expr, Expr]:
+    """Returns the inlined value of each stream → the `Ref` that reads it, simplest first."""
+    out: dict[Expr, Expr] = {}
+    inlined: dict[str, Expr] = {}
+
+    def rule(e: Expr) -> Expr | None:
+        if isinstance(e, Ref) and e.at in (Now(0), None):
+            return inlined.get(e.name)
+        return None
+
+    for s in system.streams:
+        if isinstance(s.value, Expr):
+            value = rewrite(s.value, rule)
+            inlined[s.name] = value
+            if not isinstance(value, Ref | Num) and value not in out:
+                time = Time.CONST if s.constant else Time.TOKEN
+                at = None if s.constant else Now(0)
+                out[value] = Ref(s.name, frozenset(s.axes), s.field, time, at)
+    return out

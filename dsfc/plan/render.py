@@ -1,0 +1,96 @@
+"""Stable text of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsfc.plan.ir import Adjoint, Buffer, LogDecay, Plan, Pointwise, RoleScan, Scan
+from dsfc.primitives.text import text
+
+
+def render(plan: Plan) -> str:
+    """Returns the plan as text: buffers, kernels in order, adjoints, state, modes, cost."""
+    return "\n".join(_lines(plan)) + "\n"
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    yield f"plan {plan.name}"
+    yield f"gauge  {plan.gauge}"
+    yield "kernels"
+    arrays = {b.name: b for b in plan.arrays}
+    for k in plan.kernels:
+        if isinstance(k, Pointwise):
+            yield f"  pointwise  {_buffer(arrays[k.output])} = {text(k.value)}"
+        else:
+            yield from _scan(k, arrays)
+    yield "adjoint"
+    for a in plan.adjoints:
+        yield from _adjoint(a)
+    yield "state"
+    for s in plan.states:
+        yield f"  {s.name}[{_axes(s.axes)}]"
+    for r in plan.registers:
+        length = ", ".join(text(e) for e in r.lengths)
+        length = f"max({length})" if len(r.lengths) > 1 else length
+        yield f"  {r.name}[{_axes(r.axes)}]  last {length} values of {r.buffer}"
+    yield "modes"
+    for m in plan.modes:
+        yield f"  {m.name}: {'legal' if m.legal else 'not legal'}, {m.why}"
+    yield "cost per token"
+    for c in plan.costs:
+        yield (
+            f"  {c.mode}: {text(c.operations)} operations, {text(c.words)} words, "
+            f"state {text(c.state)}"
+        )
+
+
+def _scan(scan: Scan, arrays: dict[str, Buffer]) -> Iterator[str]:
+    groups = ", ".join(
+        f"{name} {_axes(axes)}"
+        for name, axes in (
+            ("heads", scan.heads),
+            ("keys", scan.keys),
+            ("channels", scan.channels),
+        )
+        if axes
+    )
+    outputs = ", ".join(_buffer(arrays[c.output]) for c in scan.columns)
+    yield f"  scan       {outputs} = {scan.form.value}({groups})"
+    yield f"    log λ    {'0' if scan.decay is None else _decay(scan.decay)}"
+    if scan.key is not None:
+        yield f"    key      {scan.key}"
+    for c in scan.columns:
+        yield f"    value    {c.value or '1'} → state {c.state}"
+    if scan.read is not None:
+        yield f"    read     {scan.read}{' before the update' if scan.before else ''}"
+    elif scan.before:
+        yield "    read     before the update"
+
+
+def _adjoint(adjoint: Adjoint) -> Iterator[str]:
+    for s in adjoint.scans:
+        yield f"  {adjoint.scan}: {_role_scan(s)}"
+    if adjoint.pairing is not None:
+        yield f"  {adjoint.scan}: log_decay_bar = ⟨h̃, λ h_prev⟩ over {_axes(adjoint.pairing.summed)}"
+        for leaf in adjoint.pairing.leaves:
+            yield f"    {leaf.leaf}_bar = {text(leaf.value)}"
+
+
+def _role_scan(s: RoleScan) -> str:
+    carry = ", carries the state's gradient" if s.carry else ""
+    return (
+        f"{s.result.value}_bar = {s.direction.value} scan of {s.key.value} ⊗ {s.value.value}, "
+        f"read {s.read.value} over {s.contracted.value}{carry}"
+    )
+
+
+def _decay(decay: LogDecay) -> str:
+    return f"{text(decay.expr)}  (leaves {', '.join(decay.leaves)})"
+
+
+def _buffer(buffer: Buffer) -> str:
+    return f"{buffer.name}[{_axes(buffer.axes)}]"
+
+
+def _axes(axes: tuple[object, ...]) -> str:
+    return ", ".join(str(a) for a in axes)

@@ -1,0 +1,225 @@
+"""Turns blocks and the reads of them into scans.
+
+Reads of blocks that share decay, key and read vector become columns of one scan: numerator and
+denominator of a ratio take one pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dsfc.plan.graph import Graph
+from dsfc.plan.ir import Column, Form, LogDecay, Scan
+from dsfc.primitives.build import ONE, add, children, is_one, is_zero, mul, ones, remake
+from dsfc.primitives.expr import Axis, Expr, Field, Mul, Now, Num, Ones, Ref, Time
+from dsfc.structure.ir import BlockStructure
+from dsfc.system.ir import Block, Term
+
+
+class Unsupported(Exception):
+    """A System that is sound, but that no skeleton of this version runs.
+
+    Attributes:
+        block: the state it is about.
+        why: what stands in the way, as a clause.
+    """
+
+    def __init__(self, block: Block | None, why: str) -> None:
+        """Keeps the block, so that the diagnostic can point at the spec."""
+        super().__init__(why)
+        self.block = block
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A drive as key ⊗ value: factors with key axes on one side, the rest on the other."""
+
+    key: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What two reads must share to be columns of one scan."""
+
+    form: Form
+    heads: tuple[Axis, ...]
+    keys: tuple[Axis, ...]
+    decay: Expr
+    key: Expr
+    read: Expr
+    before: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One read of one block: a column of a scan to be.
+
+    Attributes:
+        left: what multiplies the scan's output.
+    """
+
+    block: Block
+    signature: Signature
+    channels: tuple[Axis, ...]
+    value: Expr
+    left: Expr
+
+
+def reading(term: Term, block: Block, structure: BlockStructure) -> Reading:
+    """Returns a read as a column.
+
+    Raises:
+        Unsupported: no skeleton runs this block or this read.
+    """
+    _supported(block, structure)
+    keys = structure.keys
+    over = term.over
+    if term.matrix is not None:
+        raise Unsupported(block, "a linear map stands inside its read")
+    if over != frozenset(keys):
+        raise Unsupported(block, "one read sums over other axes than another")
+    form = _form(structure)
+    split = _split(block, structure)
+    key = split.key
+    if form is not Form.ELEMENTWISE and is_one(key):
+        key = ones(keys)
+    read, left = term.right, term.left
+    if form is Form.ELEMENTWISE:
+        read, left = ONE, mul(term.left, term.right)
+    elif not read.axes <= {*structure.heads, *keys}:
+        raise Unsupported(block, "its read vector has channel axes")
+    assert block.decay is not None
+    signature = Signature(
+        form, structure.heads, keys, block.decay.log, key, read, before=term.lag != 0
+    )
+    return Reading(block, signature, structure.channels, split.value, left)
+
+
+def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
+    """Plans the scan of a group of readings with one signature, after all it needs."""
+    first = group[0]
+    s = first.signature
+    channels = max((r.channels for r in group), key=len)
+    decay = _log_decay(graph, name, s, channels)
+    key = read = None
+    if s.form is not Form.ELEMENTWISE:
+        key = graph.define(f"{name}_key", s.key)
+        read = graph.define(f"{name}_query", s.read)
+    values = []
+    for r in group:
+        one = is_one(r.value) and not r.channels and s.form is not Form.ELEMENTWISE
+        values.append(None if one else graph.define(f"{r.block.state}_value", r.value))
+    columns = tuple(
+        Column(
+            v, graph.scan_output(f"{r.block.state}_read", (*s.heads, *r.channels)), r.block.state
+        )
+        for v, r in zip(values, group, strict=True)
+    )
+    scan = Scan(name, s.form, s.heads, s.keys, channels, decay, key, read, columns, s.before)
+    graph.kernels.append(scan)
+    return scan
+
+
+def _supported(block: Block, structure: BlockStructure) -> None:
+    kind = structure.kind.value
+    if kind not in ("scalar", "selective", "elementwise"):
+        raise Unsupported(block, f"its structure class is `{kind}`")
+    if block.field is not Field.REAL:
+        raise Unsupported(block, "it is complex")
+    if len(block.chain) != 1 or len(block.chain[0].drives) != 1:
+        raise Unsupported(block, "its update has several factors or several drives")
+    if block.decay is None or block.decay.phase is not None:
+        raise Unsupported(block, "its decay is not real")
+    if not structure.nonneg_decay:
+        raise Unsupported(block, "its decay may be negative; kernels store log λ")
+
+
+def _form(structure: BlockStructure) -> Form:
+    if not structure.keys:
+        return Form.ELEMENTWISE
+    return Form.SELECTIVE if structure.kind.value == "selective" else Form.MATRIX
+
+
+def _split(block: Block, structure: BlockStructure) -> Split:
+    (drive,) = block.chain[0].drives
+    whole = mul(drive.key, drive.stream)
+    factors = whole.args if isinstance(whole, Mul) else (whole,)
+    keys: list[Expr] = []
+    values: list[Expr] = []
+    key_axes, channel_axes = set(structure.keys), set(structure.channels)
+    for f in factors:
+        if isinstance(f, Ones):
+            keys.append(ones(f.over & key_axes))
+            values.append(ones(f.over - key_axes))
+        elif not f.axes & key_axes:
+            values.append(f)
+        elif not f.axes & channel_axes:
+            keys.append(f)
+        else:
+            raise Unsupported(block, "its drive is not a key times a value")
+    return Split(mul(*keys), mul(*values))
+
+
+def _log_decay(
+    graph: Graph, name: str, s: Signature, channels: tuple[Axis, ...]
+) -> LogDecay | None:
+    if is_zero(s.decay):
+        return None
+    log = graph.named(s.decay)
+    if s.form is not Form.SELECTIVE:
+        leaf = graph.define(f"{name}_log_decay", log)
+        return LogDecay(_ref(graph, leaf), (leaf,))
+    leaves: list[str] = []
+    count = 0
+
+    def leaf_of(e: Expr) -> Expr:
+        nonlocal count
+        count += 1
+        made = graph.define(f"{name}_decay_{count}", e)
+        if made not in leaves:
+            leaves.append(made)
+        return _ref(graph, made)
+
+    def go(e: Expr) -> Expr:
+        if isinstance(e, Num):
+            return e
+        full = e.axes >= set(s.keys) and e.axes >= set(channels)
+        if e.time is Time.CONST or not full:
+            return leaf_of(e)
+        if isinstance(e, Mul):
+            return mul(*_grouped(e, go))
+        if not children(e):
+            return leaf_of(e)
+        return remake(e, tuple(map(go, children(e))))
+
+    return LogDecay(go(log), tuple(leaves))
+
+
+def _grouped(product: Mul, go: object) -> list[Expr]:
+    """Factors of a product: constants together, token-wise ones of one shape together."""
+    numbers = [a for a in product.args if isinstance(a, Num)]
+    groups: dict[tuple[frozenset[Axis], Time], list[Expr]] = {}
+    for a in product.args:
+        if not isinstance(a, Num):
+            at = (a.axes if a.time is not Time.CONST else frozenset(), a.time)
+            groups.setdefault(at, []).append(a)
+    assert callable(go)
+    return [*numbers, *(go(mul(*g)) for g in groups.values())]
+
+
+def _ref(graph: Graph, name: str) -> Ref:
+    b = graph.arrays[name]
+    constant = b.role.value == "constant"
+    at = None if constant else Now(0)
+    time = Time.CONST if constant else Time.TOKEN
+    return Ref(name, frozenset(b.axes), b.field, time, at)
+
+
+def output_of(graph: Graph, scan: Scan, column: Column) -> Ref:
+    """Returns the expression that reads a column of a scan."""
+    return _ref(graph, column.output)
+
+
+__all__ = ["Reading", "Signature", "Unsupported", "add", "build", "output_of", "reading"]

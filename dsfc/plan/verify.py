@@ -1,0 +1,106 @@
+"""Well-formedness of plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsfc.plan.ir import Form, Plan, Pointwise, Role, Scan
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Expr, Fir, Lag, Map, Now, Param, Past, Ref, Run
+
+
+class PlanError(Exception):
+    """A plan that breaks an invariant: a fault of the planner, never of a spec."""
+
+
+def verify(plan: Plan) -> None:
+    """Checks the invariants of a plan.
+
+    Every buffer but the inputs is written once, before it is read; a read of an earlier token has a
+    register that is long enough to have one; a scan's key and read lie over heads ∪ keys, its
+    values and outputs over heads ∪ channels, its state over all three; a scan without keys is
+    ELEMENTWISE and has neither key nor read; every column's state is a state of the plan; each scan
+    has one adjoint; parameters that are read are declared; the output is written.
+
+    Raises:
+        PlanError: naming the kernel and what is wrong with it.
+    """
+    arrays = {b.name: b for b in plan.arrays}
+    if len(arrays) != len(plan.arrays):
+        raise PlanError("two buffers have one name")
+    written = {b.name for b in plan.arrays if b.role is Role.INPUT}
+    kept = {r.buffer for r in plan.registers}
+    declared = {t.name for t in (*plan.params, *plan.buffers)}
+    states = {s.name for s in plan.states}
+    for k in plan.kernels:
+        for name, lag in reads(k):
+            if name not in written:
+                raise PlanError(f"{_name(k)} reads {name} before it is written")
+            if lag > 0 and name not in kept:
+                raise PlanError(f"{_name(k)} reads {name} {lag} tokens back without a register")
+            if lag < 0:
+                raise PlanError(f"{_name(k)} reads the future of {name}")
+        for out in (k.output,) if isinstance(k, Pointwise) else (c.output for c in k.columns):
+            if out in written:
+                raise PlanError(f"{out} is written twice")
+            written.add(out)
+        if isinstance(k, Pointwise):
+            _check_value(k.value, k.output, declared)
+            if not k.value.axes <= frozenset(arrays[k.output].axes):
+                raise PlanError(f"{k.output} lacks axes of its value")
+        else:
+            _check_scan(k, plan, states)
+    if plan.output not in written:
+        raise PlanError("the output is never written")
+    scans = [k.name for k in plan.kernels if isinstance(k, Scan)]
+    if scans != [a.scan for a in plan.adjoints]:
+        raise PlanError("scans and adjoints do not match")
+
+
+def _name(kernel: Pointwise | Scan) -> str:
+    return kernel.output if isinstance(kernel, Pointwise) else f"scan {kernel.name}"
+
+
+def reads(kernel: Pointwise | Scan) -> Iterator[tuple[str, int]]:
+    """Yields (buffer, lag) for all that a kernel reads."""
+    if isinstance(kernel, Pointwise):
+        for e in walk(kernel.value):
+            if isinstance(e, Ref):
+                yield e.name, e.at.lag if isinstance(e.at, Now) else 0
+        return
+    for name in (kernel.key, kernel.read, *(c.value for c in kernel.columns)):
+        if name is not None:
+            yield name, 0
+    for name in kernel.decay.leaves if kernel.decay is not None else ():
+        yield name, 0
+
+
+def _check_value(value: Expr, output: str, declared: set[str]) -> None:
+    for e in walk(value):
+        if isinstance(e, Past | Lag | Run):
+            raise PlanError(f"{output} holds a sum over time")
+        if isinstance(e, Fir) and not isinstance(e.arg, Ref):
+            raise PlanError(f"{output} filters a value that is not a buffer")
+        name = e.name if isinstance(e, Param) else e.map.name if isinstance(e, Map) else None
+        if name is not None and name not in declared:
+            raise PlanError(f"{output} reads the undeclared parameter {name}")
+
+
+def _check_scan(scan: Scan, plan: Plan, states: set[str]) -> None:
+    heads, keys = set(scan.heads), set(scan.keys)
+    arrays = {b.name: set(b.axes) for b in plan.arrays}
+    if (scan.form is Form.ELEMENTWISE) == bool(keys):
+        raise PlanError(f"scan {scan.name} has form {scan.form.value} and keys {scan.keys}")
+    for name in (scan.key, scan.read):
+        if (name is None) == bool(keys):
+            raise PlanError(f"scan {scan.name}: key and read go with key axes")
+        if name is not None and not arrays[name] <= heads | keys:
+            raise PlanError(f"scan {scan.name}: {name} has axes outside heads and keys")
+    for c in scan.columns:
+        channels = set(scan.channels) if c.value is not None else set()
+        if c.value is not None and not arrays[c.value] <= heads | channels:
+            raise PlanError(f"scan {scan.name}: {c.value} has axes outside heads and channels")
+        if arrays[c.output] != heads | channels:
+            raise PlanError(f"scan {scan.name}: {c.output} has the wrong axes")
+        if c.state not in states:
+            raise PlanError(f"scan {scan.name}: {c.state} is not a state of the plan")

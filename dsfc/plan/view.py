@@ -1,0 +1,47 @@
+"""The plan as a networkx graph, for analysis and drawing; the plan itself is the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+
+from dsfc.plan.ir import Plan, Pointwise
+from dsfc.plan.verify import reads
+
+
+def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
+    """Returns a `networkx.DiGraph` with one node per kernel, input and state.
+
+    Nodes carry `kind` ("input", "state", "pointwise", "scan") and `axes`; an edge carries the
+    `buffer` that flows along it and `lag`, 0 for the same token.
+    """
+    graph = nx.DiGraph(name=plan.name)
+    arrays = {b.name: b for b in plan.arrays}
+    writer: dict[str, str] = {}
+    for t in plan.inputs:
+        graph.add_node(t.name, kind="input", axes=tuple(a.name for a in t.axes))
+        writer[t.name] = t.name
+    for s in plan.states:
+        graph.add_node(f"state {s.name}", kind="state", axes=tuple(a.name for a in s.axes))
+    for k in plan.kernels:
+        if isinstance(k, Pointwise):
+            node = k.output
+            axes = tuple(a.name for a in arrays[k.output].axes)
+            graph.add_node(node, kind="pointwise", axes=axes)
+            writer[k.output] = node
+        else:
+            node = f"scan {k.name}"
+            tile = (*k.heads, *k.keys, *k.channels)
+            graph.add_node(node, kind="scan", axes=tuple(a.name for a in sorted(tile)))
+            for c in k.columns:
+                writer[c.output] = node
+                graph.add_edge(f"state {c.state}", node, buffer=c.state, lag=1)
+        for name, lag in reads(k):
+            graph.add_edge(writer[name], node, buffer=name, lag=lag)
+    return graph
+
+
+def order(plan: Plan) -> tuple[str, ...]:
+    """Returns the nodes in a topological order that is a function of the plan alone."""
+    return tuple(nx.lexicographical_topological_sort(to_networkx(plan)))
