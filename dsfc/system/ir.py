@@ -7,7 +7,8 @@ r"""The Dynamical Systems Form as a value: streams → stages → read-out tree.
     output   y = read-out tree over reads C h + D u
 
 The shape of a term is closed under transposition: the transpose of (left, over, right) is
-(right, axes(dst) \ kept, left). That is why the adjoint of a System is a System, term by term.
+(right, axes(dst) \ kept, left), with `matrix` and `after` exchanged. That is why the adjoint of a
+System is a System, term by term.
 
 Decays are stored as logarithms; |λ| ≤ 1 is then the one check that the real part is ≤ 0.
 Dense Λ, B, C, D are renderings of this value, not fields of it.
@@ -49,6 +50,8 @@ class Term:
         source: the state read.
         lag: 1 (forward recurrence, pre-read), -1 (backward), 0 (post-read, or inside a chain).
         matrix: a linear map applied to the source before `right`, for dense transitions.
+        after: a linear map applied to the result after `left`; then axes(dst) are those it gives.
+            Transposition exchanges it with `matrix`.
     """
 
     source: str
@@ -57,6 +60,7 @@ class Term:
     over: frozenset[Axis]
     right: Expr
     matrix: LinearMap | None = None
+    after: LinearMap | None = None
 
 
 class CouplingKind(Enum):
