@@ -1,8 +1,8 @@
 """Common mistakes, given by examples, each with what to say about it.
 
 Lark's `match_examples` idea: an example is parsed until the automaton stops, and another text that
-stops in the same state at the same kind of token has the same mistake. The states are found once per
-process and only when a text is wrong. Where the state does not tell two mistakes apart, `near` must
+stops in the same state at the same kind of token has the same mistake. The states are found once
+and only when a text is wrong. Where the state does not tell two mistakes apart, `near` must
 match the tokens before.
 """
 

@@ -1,0 +1,281 @@
+"""Syntax tree to canonical text.
+
+One item per line, two blanks of indent, the keyword of a declaration only where it changes.
+`parse(format_spec(spec))` is `spec` again; formatting twice changes nothing. Comments stay before
+or behind the item they stand at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+
+from dsfc.limits import DEFAULT_LIMITS
+from dsfc.source import Span
+from dsfc.syntax import ast
+from dsfc.syntax.letters import unfold
+
+# How tightly a node binds, as in the grammar: sum, outer product, product, contraction, sign,
+# power, application, atom.
+_ADD, _OUTER, _MUL, _DOT, _NEG, _POW, _APPLY, _ATOM = range(1, 9)
+
+
+def format_spec(spec: ast.Spec, *, ascii: bool = False) -> str:
+    """Canonical text of a spec, comments included, with a newline at its end.
+
+    Args:
+        spec: what to print.
+        ascii: spell Greek letters and signs in ASCII (comments and strings stay as they are).
+
+    Raises:
+        ValueError: if the tree was built by a program and has a string, number or operand that no
+            text can have.
+    """
+    return _Writer(spec.comments, _Printer(ascii)).spec(spec)
+
+
+def format_expr(node: ast.Condition, *, ascii: bool = False) -> str:
+    """Canonical text of one expression or relation."""
+    return _Printer(ascii).condition(node)
+
+
+class _Printer:
+    """Prints expressions and single items."""
+
+    def __init__(self, ascii: bool) -> None:
+        self._name: Callable[[str], str] = (lambda text: text) if ascii else unfold
+        self._outer, self._dot, self._cross = (
+            (" (*) ", " . ", " * ") if ascii else (" ⊗ ", " · ", " × ")
+        )
+        self._compare = {} if ascii else {ast.CmpOp.LE: "≤", ast.CmpOp.GE: "≥"}
+
+    # Expressions
+
+    def condition(self, node: ast.Condition) -> str:
+        """A relation or an expression."""
+        if not isinstance(node, ast.Relation):
+            return self.expr(node)
+        signs = [f" {self._compare.get(sign, str(sign))} " for sign in node.operators]
+        return _chain([self._inside(operand) for operand in node.operands], signs)
+
+    def expr(self, node: ast.Expr, level: int = _ADD) -> str:
+        """An expression, in parentheses if it binds looser than `level`."""
+        text, own = self._bare(node)
+        return text if own >= level else f"({text})"
+
+    def _bare(self, node: ast.Expr) -> tuple[str, int]:
+        match node:
+            case ast.Num():
+                return number(node.value), _ATOM
+            case ast.Name():
+                return self._name(node.id), _ATOM
+            case ast.Index():
+                return f"{self._name(node.name.text)}{self._brackets(node.brackets)}", _ATOM
+            case ast.Call():
+                args = ", ".join(self.expr(arg) for arg in node.args)
+                brackets = self._brackets(node.brackets) if node.brackets else ""
+                return f"{self._name(node.name.text)}{brackets}({args})", _ATOM
+            case ast.Apply():
+                if not isinstance(node.operand, ast.Name | ast.Call | ast.Index | ast.Apply):
+                    raise ValueError("a map is applied to a name, a call or an index")
+                return f"{self._name(node.name.text)} {self.expr(node.operand)}", _APPLY
+            case ast.Pow():
+                base = self.expr(node.base, _APPLY)
+                return f"{base}^{self._exponent(node.exponent)}", _POW
+            case ast.Neg():
+                return f"-{self.expr(node.operand, _NEG)}", _NEG
+            case ast.Dot():
+                return self._dot.join(self.expr(it, _NEG) for it in node.operands), _DOT
+            case ast.Mul():
+                return self._product(node), _MUL
+            case ast.Outer():
+                return self._outer.join(self.expr(it, _MUL) for it in node.operands), _OUTER
+            case ast.Add():
+                signs = [f" {sign} " for sign in node.operators]
+                return _chain([self.expr(it, _OUTER) for it in node.operands], signs), _ADD
+
+    def _product(self, node: ast.Mul) -> str:
+        """A product; a fraction of two numbers is written without blanks: `1/2`."""
+        over, under = node.operands[:2]
+        plain = over.operand if isinstance(over, ast.Neg) else over
+        fraction = isinstance(plain, ast.Num) and isinstance(under, ast.Num)
+        blank = "" if fraction and node.operators == (ast.MulOp.OVER,) else " "
+        signs = [f"{blank}{sign}{blank}" for sign in node.operators]
+        return _chain([self.expr(it, _DOT) for it in node.operands], signs)
+
+    def _exponent(self, node: ast.Expr) -> str:
+        return f"({self._inside(node)})" if isinstance(node, ast.Add) else self.expr(node, _NEG)
+
+    def _inside(self, node: ast.Expr) -> str:
+        """An index or exponent: a sum of plain names and numbers is written without blanks."""
+        if isinstance(node, ast.Add) and all(
+            isinstance(it, ast.Name | ast.Num) for it in node.operands
+        ):
+            return self.expr(node).replace(" ", "")
+        return self.expr(node)
+
+    def _brackets(self, brackets: Sequence[ast.Condition]) -> str:
+        parts = (
+            self.condition(it) if isinstance(it, ast.Relation) else self._inside(it)
+            for it in brackets
+        )
+        return f"[{', '.join(parts)}]"
+
+    # Items
+
+    def item(self, item: ast.Item, above: ast.Item | None = None) -> str:
+        """One item on one line; `above` is the item on the line before."""
+        match item:
+            case ast.Dims():
+                return "dims " + ", ".join(self._dim(dim) for dim in item.dims)
+            case ast.Decl():
+                return self._decl(item, above)
+            case ast.Const():
+                return f"const {self._name(item.name.text)} = {self.expr(item.expr)}"
+            case ast.Def():
+                left = self._name(item.name.text)
+                return f"{left} = {self.expr(item.expr)}{_quoted(item.provenance, '  ')}"
+            case ast.FunDef():
+                left = f"{self._name(item.name.text)}({self._names(item.params)})"
+                return f"{left} = {self.expr(item.expr)}{_quoted(item.provenance, '  ')}"
+            case ast.Flow():
+                rule = f"{item.rule}({self.expr(item.step)}){_quoted(item.provenance, '  ')}"
+                return f"{self._name(item.name.text)}' = {self.expr(item.drift)} by {rule}"
+            case ast.Use():
+                return f"use {item.modifier} on {self._names(item.targets)}"
+            case ast.Claim():
+                when = " and ".join(self.condition(it) for it in item.when)
+                return f"claim {self.condition(item.relation)}" + (f" when {when}" if when else "")
+
+    def _names(self, names: Iterable[ast.Ident]) -> str:
+        return ", ".join(self._name(name.text) for name in names)
+
+    def _dim(self, dim: ast.Dim) -> str:
+        heads = "heads " if dim.heads else ""
+        size = "" if dim.size is None else f" = {self.expr(dim.size)}"
+        return f"{heads}{self._name(dim.name.text)}{size}"
+
+    def _decl(self, decl: ast.Decl, above: ast.Item | None) -> str:
+        continues = isinstance(above, ast.Decl) and above.kind is decl.kind
+        word = " " * len(decl.kind) if continues and decl.type is not None else str(decl.kind)
+        written = "" if decl.type is None else f" : {self._type(decl.type)}"
+        flags = "".join(f" {flag}" for flag in decl.flags)
+        init = "" if decl.init is None else f" {decl.init.kind} {self.expr(decl.init.expr)}"
+        return f"{word} {self._names(decl.names)}{written}{flags}{init}"
+
+    def _type(self, written: ast.Type) -> str:
+        if isinstance(written, ast.TensorType):
+            return self._shape(written.axes)
+        each = f"each {self._shape(written.each)} : " if written.each else ""
+        return f"{each}{self._shape(written.source)} -> {self._shape(written.target)}"
+
+    def _shape(self, axes: Iterable[ast.Ident]) -> str:
+        return self._cross.join(self._name(axis.text) for axis in axes)
+
+
+class _Writer:
+    """Lays out units and puts every comment where it stood."""
+
+    def __init__(self, comments: Iterable[ast.Comment], printer: _Printer) -> None:
+        self._printer = printer
+        self._comments = sorted(comments, key=lambda it: it.span.start)
+        self._lines: list[str] = []
+
+    def spec(self, spec: ast.Spec) -> str:
+        """The whole text."""
+        for unit in spec.units:
+            if self._lines:
+                self._lines.append("")
+            self._before(unit.span.start, "")
+            self._unit(unit)
+        if self._comments and self._lines:
+            self._lines.append("")
+        self._before(None, "")
+        return "\n".join([*self._lines, ""]) if self._lines else ""
+
+    def _unit(self, unit: ast.Unit) -> None:
+        self._lines.append(_header(unit))
+        starts = [item.span.start for item in unit.items[1:]] + [unit.span.end]
+        above: ast.Item | None = None
+        for item, end in zip(unit.items, starts, strict=False):
+            self._before(item.span.start, "  ")
+            text = self._printer.item(item, above)
+            self._lines.append(f"  {text}{self._behind(item.span, end)}")
+            above = item
+        self._before(unit.span.end, "  ")
+        self._lines.append("}")
+
+    def _before(self, offset: int | None, indent: str) -> None:
+        """The comments that stand before an offset, each on its line."""
+        while self._comments and (offset is None or self._comments[0].span.start < offset):
+            self._lines.append(indent + self._comments.pop(0).text)
+
+    def _behind(self, item: Span, end: int) -> str:
+        """The comment behind an item on its last line, if nothing else follows there."""
+        if not self._comments:
+            return ""
+        comment = self._comments[0]
+        last_line = item.source.position(item.end)[0]
+        if item.end <= comment.span.start < end and comment.span.line == last_line:
+            return f"  {self._comments.pop(0).text}"
+        return ""
+
+
+def _header(unit: ast.Unit) -> str:
+    provenance = _quoted(unit.provenance, " ")
+    if isinstance(unit, ast.ModifierUnit):
+        return f"modifier {unit.name} on {unit.target}{provenance} {{"
+    base = "" if unit.base is None else f" extends {unit.base}"
+    return f"mixer {unit.name}{provenance}{base} {{"
+
+
+def _quoted(provenance: ast.Provenance | None, lead: str) -> str:
+    if provenance is None:
+        return ""
+    if '"' in provenance.text or "\n" in provenance.text:
+        raise ValueError("a string has neither quotes nor newlines in it")
+    return f'{lead}"{provenance.text}"'
+
+
+def _chain(operands: Sequence[str], signs: Sequence[str]) -> str:
+    return operands[0] + "".join(sign + it for sign, it in zip(signs, operands[1:], strict=True))
+
+
+def number(value: Fraction) -> str:
+    """Shortest exact text of a number literal.
+
+    Raises:
+        ValueError: if no literal has this value: it is negative, or no finite decimal fraction.
+    """
+    if value < 0:
+        raise ValueError("a negative number is written with Neg")
+    digits, exponent = _decimal(value)
+    bound = DEFAULT_LIMITS.exponent
+    if -DEFAULT_LIMITS.integer_digits < exponent < 0:
+        plain = digits.rjust(1 - exponent, "0")
+        if len(plain) <= 12:
+            return f"{plain[:exponent]}.{plain[exponent:]}"
+    if 0 <= exponent and len(digits) + exponent <= 12:
+        return digits + "0" * exponent
+    if exponent > bound:
+        return f"{digits}{'0' * (exponent - bound)}e{bound}"
+    if exponent < -bound:
+        places = -bound - exponent
+        plain = digits.rjust(places + 1, "0")
+        return f"{plain[:-places]}.{plain[-places:]}e-{bound}"
+    return f"{digits}e{exponent}" if exponent else digits
+
+
+def _decimal(value: Fraction) -> tuple[str, int]:
+    """Digits without zeros at their end, and the power of ten behind them."""
+    rest, twos, fives = value.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        raise ValueError(f"{value} is not a finite decimal fraction; divide two numbers")
+    places = max(twos, fives)
+    digits = str(value.numerator * 10**places // value.denominator)
+    short = digits.rstrip("0") or "0"
+    return short, (len(digits) - len(short) - places if value else 0)

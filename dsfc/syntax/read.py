@@ -1,0 +1,41 @@
+"""Files to sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dsfc.diagnostics.catalogue import FileProblem, Limit
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.limits import DEFAULT_LIMITS, Limits
+from dsfc.source import Source
+
+
+def read_source(path: Path, name: str | None = None, limits: Limits = DEFAULT_LIMITS) -> Source:
+    """The text of a spec file, line endings untouched; never more than `limits.bytes` are read.
+
+    Args:
+        path: the file.
+        name: what messages call it; the path by default.
+        limits: bounds on the size.
+
+    Raises:
+        DiagnosticError: `E-FILE` if it cannot be read or is not UTF-8, `E-LIMIT` if too large.
+    """
+    called = str(path) if name is None else name
+    nowhere = Source(called, "").span()
+    try:
+        with path.open("rb") as file:
+            data = file.read(limits.bytes + 1)
+    except OSError as error:
+        problem = (error.strerror or type(error).__name__).lower()
+        raise DiagnosticError([FileProblem(nowhere, path=called, problem=problem)]) from None
+    except ValueError:  # a null character in the path
+        raise DiagnosticError([FileProblem(nowhere, path=called, problem="no such file")]) from None
+    if len(data) > limits.bytes:
+        bound = str(limits.bytes)
+        raise DiagnosticError([Limit(nowhere, what="bytes of the file", size="more", bound=bound)])
+    try:
+        return Source(called, data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        problem = f"not a text in UTF-8 (byte {error.start})"
+        raise DiagnosticError([FileProblem(nowhere, path=called, problem=problem)]) from None
