@@ -134,7 +134,7 @@ class Printer:
         past: prints a sum over time; None where there is none (everywhere but the reference).
     """
 
-    def __init__(
+    def __init__(  # noqa: D107 - the class docstring lists the arguments
         self,
         ref: Callable[[Ref], Code],
         names: Mapping[str, str],
@@ -147,6 +147,7 @@ class Printer:
         self._like = like
         self._past = past
         self._fir = fir
+        self.local: dict[str, Code] = {}
 
     def text(self, expr: Expr, axes: tuple[Axis, ...] | None = None) -> str:
         """Returns the text of an expression, broadcast to `axes` where given."""
@@ -194,7 +195,7 @@ class Printer:
 
     @print.register
     def _(self, expr: Ref) -> Code:
-        return self._ref(expr)
+        return self.local.get(expr.name) or self._ref(expr)
 
     @print.register(Past)
     @print.register(Lag)

@@ -1,21 +1,17 @@
-"""The gradient of a scan, as scans.
+"""The gradient of a scan, as scans: the adjoint of its stage, matched to the scan's roles.
 
-The transpose of a term (left, over, right) is (right, axes(dst) minus kept, left). For a scan
+`dsfc.transform.stage_adjoint` derives the reversed recurrence and one contraction per role. For
 
     h_i = λ_i h_{i-1} + key_i ⊗ value_i        out_i = Σ_keys read_i · h_i
 
-it gives the system that runs the other way, h̃_i = λ_{i+1} h̃_{i+1} + read_i ⊗ out̄_i, in which
-
-    valuē_i = Σ_keys key_i · h̃_i          keȳ_i = Σ_channels value_i · h̃_i
-    read̄_i  = Σ_channels out̄_i · h_i      (log λ)̄_i = ⟨h̃_i, λ_i h_{i-1}⟩
-
-(see `dsfc.transform.adjoint`, whose evaluation the tests compare with this graph's). Every line is
-again a scan with roles exchanged, or a pairing of two.
+each contraction is again a scan of the forward or the reversed recurrence with roles exchanged, and
+the decay's gradient is a pairing of the two. This module reads those roles off the derived
+contractions; it writes down no gradient itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from dsfc.plan.ir import (
     Adjoint,
@@ -30,66 +26,132 @@ from dsfc.plan.ir import (
     Scan,
     ScanDirection,
 )
-from dsfc.primitives.build import total
+from dsfc.primitives.build import ONE, is_one, prim, total
 from dsfc.primitives.derivative import pull
 from dsfc.primitives.expr import Axis, Expr, Field, Now, Ref, Time
+from dsfc.system.ir import Block, Decay, Direction, Drive, LogForm, Read, Stage, Term
+from dsfc.system.ir import Factor as ChainFactor
+from dsfc.transform.stage_adjoint import Gradient, Role, StageAdjoint, adjoint_stage
 
 LOG_DECAY_BAR = "log_decay_bar"
+_STATE = "state"
+_LOG_DECAY = "log_decay"
+
+
+class AdjointError(Exception):
+    """A derived contraction that is not a scan of the roles: a fault of the planner."""
 
 
 def adjoint_of(scan: Scan, arrays: Mapping[str, Buffer]) -> Adjoint:
     """Returns the derived gradient of a scan with respect to all it reads."""
-    reverse, forward = ScanDirection.REVERSE, ScanDirection.FORWARD
-    if scan.form is Form.ELEMENTWISE:
-        # No key: h̃ is the gradient of the value itself.
-        scans: tuple[RoleScan, ...] = (
-            RoleScan(
-                Factor.VALUE, reverse, Factor.ONE, Factor.COTANGENT, Factor.ONE, Group.NONE, True
-            ),
-        )
-    else:
-        scans = (
-            RoleScan(
-                Factor.VALUE, reverse, Factor.READ, Factor.COTANGENT, Factor.KEY, Group.KEYS, True
-            ),
-            RoleScan(
-                Factor.KEY,
-                reverse,
-                Factor.READ,
-                Factor.COTANGENT,
-                Factor.VALUE,
-                Group.CHANNELS,
-                False,
-            ),
-            RoleScan(
-                Factor.READ,
-                forward,
-                Factor.KEY,
-                Factor.VALUE,
-                Factor.COTANGENT,
-                Group.CHANNELS,
-                False,
-            ),
-        )
-    return Adjoint(scan.name, scans, None if scan.decay is None else _pairing(scan, arrays))
+    stage, read, cotangent = _canonical(scan)
+    derived = adjoint_stage(stage, [(read, cotangent)])
+    scans = tuple(_role_scans(scan, derived))
+    pairing = None
+    for g in derived.gradients:
+        if g.role is Role.DECAY:
+            assert g.log is not None
+            pairing = _pairing(scan, g.log.axes, arrays)
+    return Adjoint(scan.name, scans, pairing)
 
 
-def _pairing(scan: Scan, arrays: Mapping[str, Buffer]) -> Pairing:
+def _canonical(scan: Scan) -> tuple[Stage, Read, Ref]:
+    """The scan as a stage whose vectors are named by their roles."""
+    heads, keys, channels = (frozenset(g) for g in (scan.heads, scan.keys, scan.channels))
+    tile = heads | keys | channels
+    value = _ref(Factor.VALUE.value, heads | channels)
+    cotangent = _ref(Factor.COTANGENT.value, heads | channels)
+    key: Expr = ONE
+    read: Expr = ONE
+    if scan.form is not Form.ELEMENTWISE:
+        key, read = (_ref(f.value, heads | keys) for f in (Factor.KEY, Factor.READ))
+    left: Expr = ONE
+    decay = None
+    if scan.decay is not None:
+        log = _ref(_LOG_DECAY, heads if scan.form is Form.MATRIX else tile)
+        left = prim("exp", log)
+        decay = Decay(left, log, None, LogForm.EXACT)
+    factor = ChainFactor(
+        (Term(_STATE, 1, left, frozenset(), ONE),),
+        (Drive(key, value),),
+    )
+    block = Block(_STATE, tuple(sorted(tile)), Field.REAL, (factor,), decay)
+    reads = Read((Term(_STATE, 0, ONE, keys, read),))
+    return Stage(Direction.FORWARD, (block,)), reads, cotangent
+
+
+def _ref(name: str, axes: frozenset[Axis]) -> Ref:
+    return Ref(name, axes, Field.REAL, Time.TOKEN, Now(0))
+
+
+_RESULTS = {
+    Role.DRIVE_STREAM: Factor.VALUE,
+    Role.DRIVE_KEY: Factor.KEY,
+    Role.READ_RIGHT: Factor.READ,
+}
+
+
+def _role_scans(scan: Scan, derived: StageAdjoint) -> Iterable[RoleScan]:
+    """One scan per role with a gradient; the first of the reversed ones carries the state's."""
+    found = {_RESULTS[g.role]: g for g in derived.gradients if g.role in _RESULTS}
+    carried = False
+    for result in (Factor.VALUE, Factor.KEY, Factor.READ):
+        if result in found:
+            made = _role_scan(scan, result, found[result], derived, carry=not carried)
+            carried = carried or made.carry
+            yield made
+
+
+def _role_scan(
+    scan: Scan, result: Factor, gradient: Gradient, derived: StageAdjoint, carry: bool
+) -> RoleScan:
+    read = gradient.read
+    if read is None:
+        raise AdjointError(f"the gradient of {result.value} is not a read of one state")
+    (state,) = (v for v in derived.values if v.name == read.source)
+    groups = {
+        frozenset(scan.keys): Group.KEYS,
+        frozenset(scan.channels): Group.CHANNELS,
+        frozenset[Axis](): Group.NONE,
+    }
+    backwards = state.cotangent
+    block = derived.stage.blocks[0] if backwards else None
+    key, value = (Factor.KEY, Factor.VALUE) if scan.key is not None else (Factor.ONE, Factor.VALUE)
+    if block is not None:
+        (drive,) = (d for f in block.chain for d in f.drives)
+        key, value = _factor(drive.key), _factor(drive.stream)
+    return RoleScan(
+        result,
+        ScanDirection.REVERSE if backwards else ScanDirection.FORWARD,
+        key,
+        value,
+        _factor(read.right),
+        groups[read.over],
+        carry=carry and backwards,
+    )
+
+
+def _factor(expr: Expr) -> Factor:
+    if is_one(expr):
+        return Factor.ONE
+    if not isinstance(expr, Ref):
+        raise AdjointError(f"{expr} is not one of the scan's roles")
+    return Factor(expr.name)
+
+
+def _pairing(scan: Scan, axes: frozenset[Axis], arrays: Mapping[str, Buffer]) -> Pairing:
     decay = scan.decay
     assert decay is not None
-    tile = (*scan.heads, *scan.keys, *scan.channels)
-    axes = tile if scan.form is not Form.MATRIX else scan.heads
-    summed = tuple(a for a in tile if a not in axes)
+    tile = sorted((*scan.heads, *scan.keys, *scan.channels))
     leaves = tuple(
-        LeafGradient(leaf, _leaf_gradient(decay, arrays[leaf], tuple(sorted(axes))))
-        for leaf in decay.leaves
+        LeafGradient(leaf, _leaf_gradient(decay, arrays[leaf], axes)) for leaf in decay.leaves
     )
-    return Pairing(summed, leaves)
+    return Pairing(tuple(a for a in tile if a not in axes), leaves)
 
 
-def _leaf_gradient(decay: LogDecay, leaf: Buffer, axes: tuple[Axis, ...]) -> Expr:
+def _leaf_gradient(decay: LogDecay, leaf: Buffer, axes: frozenset[Axis]) -> Expr:
     """The gradient of a leaf, summed onto its axes, from that of log λ over `axes`."""
-    bar = Ref(LOG_DECAY_BAR, frozenset(axes), Field.REAL, Time.TOKEN, Now(0))
+    bar = _ref(LOG_DECAY_BAR, axes)
     gradients = pull([(decay.expr, bar)]).refs
     (value,) = (g for ref, g in gradients.items() if ref.name == leaf.name)
     return total(value.axes - frozenset(leaf.axes), value)

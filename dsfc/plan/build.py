@@ -10,9 +10,9 @@ from dsfc.plan import scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Mode, Plan, Reference, Scan, StateTensor
+from dsfc.plan.ir import Column, Mode, Plan, Reference, Scan, StateTensor
 from dsfc.plan.scans import Reading, Unsupported
-from dsfc.primitives.build import ONE, add, div, mul, prim
+from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
 from dsfc.primitives.expr import Div, Expr, Map, Ref
 from dsfc.source import NOWHERE
 from dsfc.structure.ir import Structure
@@ -93,8 +93,9 @@ class _Planner:
             registers=registers,
             states=states,
             output=name,
+            result=out.name,
             gauge="; ".join(_gauges(system)),
-            modes=_modes(self.structure),
+            modes=_modes(),
             costs=tuple(cost_of(ran, mode) for mode in ("recurrent", "chunked")),
             reference=tuple(
                 Reference(d.name, d.value, d.axes, d.field, d.update) for d in system.definition
@@ -140,8 +141,7 @@ class _Planner:
             case Post(name, args, axis):
                 return prim(name, *map(self.read_out, args), axis=axis)
             case SumOver(axis, arg):
-                from_parts = self.read_out(arg)
-                return _summed(axis, from_parts)
+                return total((axis,), self.read_out(arg))
             case Cache(_, why):
                 raise Unsupported(None, f"it has no finite state ({why})")
 
@@ -153,7 +153,8 @@ class _Planner:
             self.made[group] = scans.build(self.graph, _scan_name(group, self.made), group)
         scan = self.made[group]
         column = scan.columns[[m.block.state for m in group].index(term.source)]
-        return _scaled(self.graph.lower(r.left), scans.output_of(self.graph, scan, column))
+        value = _scaled(self.graph.lower(r.left), scans.output_of(self.graph, scan, column))
+        return value if term.after is None else Map(term.after, value)
 
     def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:
         """Readings with one signature, of blocks that do not feed each other, share a scan."""
@@ -185,8 +186,6 @@ def _feeds(system: System) -> dict[str, frozenset[str]]:
     read: dict[str, frozenset[str]] = {}
 
     def names(expr: Expr) -> Iterator[str]:
-        from dsfc.primitives.build import walk
-
         return (e.name for e in walk(expr) if isinstance(e, Ref))
 
     def of(items: Iterable[str]) -> frozenset[str]:
@@ -262,13 +261,6 @@ def _scaled(factor: Expr, value: Expr) -> Expr:
     return mul(factor, value)
 
 
-def _summed(axis: object, value: Expr) -> Expr:
-    from dsfc.primitives.expr import Axis, Reduce, Reduction
-
-    assert isinstance(axis, Axis)
-    return Reduce(Reduction.SUM, axis, value)
-
-
 def _scan_name(group: tuple[Reading, ...], made: dict[object, Scan]) -> str:
     name = "_".join(dict.fromkeys(r.block.state for r in group))
     taken = {s.name for s in made.values()}
@@ -279,7 +271,7 @@ def _scan_name(group: tuple[Reading, ...], made: dict[object, Scan]) -> str:
     return out
 
 
-def _unique_states(ran: tuple[Scan, ...]) -> Iterator[object]:
+def _unique_states(ran: tuple[Scan, ...]) -> Iterator[Column]:
     seen: set[str] = set()
     for s in ran:
         for c in s.columns:
@@ -294,7 +286,7 @@ def _gauges(system: System) -> Iterator[str]:
         yield f"{states}: {kind}"
 
 
-def _modes(structure: Structure) -> tuple[Mode, ...]:
+def _modes() -> tuple[Mode, ...]:
     return (
         Mode("recurrent", True, "every finite system has a recurrence"),
         Mode("chunked", True, "the decay is diagonal, so chunks compose"),
@@ -302,7 +294,9 @@ def _modes(structure: Structure) -> tuple[Mode, ...]:
 
 
 def _provenance(system: System) -> Iterator[str]:
-    for s in (*system.streams, *system.blocks, *system.outputs):
-        if s.provenance is not None:
-            name = s.state if hasattr(s, "state") else s.name
-            yield f"{name}: {s.provenance.text}"
+    named = [(s.name, s.provenance) for s in system.streams]
+    named += [(b.state, b.provenance) for b in system.blocks]
+    named += [(o.name, o.provenance) for o in system.outputs]
+    for name, source in named:
+        if source is not None:
+            yield f"{name}: {source.text}"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role
-from dsfc.primitives.build import ONE, add, children, neg, remake, rewrite, sub
+from dsfc.primitives.build import ONE, add, neg, remake, rewrite, sub
 from dsfc.primitives.declarations import Provenance
-from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Ref, Size, Time
+from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Ref, Size, Time, children
 from dsfc.system.ir import Stream, System
 
 Lowering = Callable[[Stream], Expr]

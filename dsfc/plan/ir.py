@@ -314,6 +314,7 @@ class Plan:
         registers: earlier tokens kept while streaming.
         states: tensors of the module's state: the scans' columns, then the registers.
         output: buffer returned.
+        result: name of the output in the spec.
         gauge: the gauge the states are stored in, in words.
         modes: every mode of the language, legal or not, with reasons.
         costs: one per legal mode.
@@ -335,6 +336,7 @@ class Plan:
     registers: tuple[Register, ...]
     states: tuple[StateTensor, ...]
     output: str
+    result: str
     gauge: str
     modes: tuple[Mode, ...]
     costs: tuple[Cost, ...]

@@ -71,7 +71,8 @@ def _adjoint(adjoint: Adjoint) -> Iterator[str]:
     for s in adjoint.scans:
         yield f"  {adjoint.scan}: {_role_scan(s)}"
     if adjoint.pairing is not None:
-        yield f"  {adjoint.scan}: log_decay_bar = ⟨h̃, λ h_prev⟩ over {_axes(adjoint.pairing.summed)}"
+        over = _axes(adjoint.pairing.summed)
+        yield f"  {adjoint.scan}: log_decay_bar = ⟨h̃, λ h_prev⟩ over {over}"
         for leaf in adjoint.pairing.leaves:
             yield f"    {leaf.leaf}_bar = {text(leaf.value)}"
 

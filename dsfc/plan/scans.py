@@ -6,12 +6,24 @@ denominator of a ratio take one pass.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Column, Form, LogDecay, Scan
-from dsfc.primitives.build import ONE, add, children, is_one, is_zero, mul, ones, remake
-from dsfc.primitives.expr import Axis, Expr, Field, Mul, Now, Num, Ones, Ref, Time
+from dsfc.primitives.build import ONE, is_one, is_zero, mul, ones, remake
+from dsfc.primitives.expr import (
+    Axis,
+    Expr,
+    Field,
+    Mul,
+    Now,
+    Num,
+    Ones,
+    Ref,
+    Time,
+    children,
+)
 from dsfc.structure.ir import BlockStructure
 from dsfc.system.ir import Block, Term
 
@@ -117,7 +129,7 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
         )
         for v, r in zip(values, group, strict=True)
     )
-    scan = Scan(name, s.form, s.heads, s.keys, channels, decay, key, read, columns, s.before)
+    scan = Scan(name, s.form, s.heads, s.keys, channels, decay, key, read, tuple(columns), s.before)
     graph.kernels.append(scan)
     return scan
 
@@ -197,7 +209,7 @@ def _log_decay(
     return LogDecay(go(log), tuple(leaves))
 
 
-def _grouped(product: Mul, go: object) -> list[Expr]:
+def _grouped(product: Mul, go: Callable[[Expr], Expr]) -> list[Expr]:
     """Factors of a product: constants together, token-wise ones of one shape together."""
     numbers = [a for a in product.args if isinstance(a, Num)]
     groups: dict[tuple[frozenset[Axis], Time], list[Expr]] = {}
@@ -205,7 +217,6 @@ def _grouped(product: Mul, go: object) -> list[Expr]:
         if not isinstance(a, Num):
             at = (a.axes if a.time is not Time.CONST else frozenset(), a.time)
             groups.setdefault(at, []).append(a)
-    assert callable(go)
     return [*numbers, *(go(mul(*g)) for g in groups.values())]
 
 
@@ -220,6 +231,3 @@ def _ref(graph: Graph, name: str) -> Ref:
 def output_of(graph: Graph, scan: Scan, column: Column) -> Ref:
     """Returns the expression that reads a column of a scan."""
     return _ref(graph, column.output)
-
-
-__all__ = ["Reading", "Signature", "Unsupported", "add", "build", "output_of", "reading"]

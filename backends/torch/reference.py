@@ -1,0 +1,307 @@
+"""Prints the float64 reference: the mixer's definitions as written, evaluated literally.
+
+Token-wise definitions are printed over `[B, L]`. A sum over time is printed over all pairs (i, j)
+of tokens, masked. State updates, and the definitions they need that read a state, run in one loop
+over time. Nothing here knows the derived system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from dsfc.plan.ir import Plan, Reference
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Bound, Fir, Lag, Now, Past, Ref, Relation, Run
+
+from .layout import assign
+from .nodes import Binding, Code, Printer
+
+_MASKS = {
+    Relation.UP_TO: ("past", "tril()"),
+    Relation.BEFORE: ("before", "tril(-1)"),
+    Relation.FROM: ("onward", "triu()"),
+    Relation.AFTER: ("after", "triu(1)"),
+}
+
+
+class ReferenceText:
+    """The body of the reference function, and which helper functions it calls.
+
+    Attributes:
+        lines: statements, indented by four blanks.
+        result: variable that holds the output.
+        helpers: names of `HELPERS` it calls.
+    """
+
+    def __init__(self, plan: Plan, names: Callable[[str], str], like: str) -> None:
+        """Prints the definitions of `plan`; `names` gives identifiers, `like` an input's name."""
+        self._plan = plan
+        self._ident = names
+        self._like = like
+        self._names = {t.name: names(t.name) for t in (*plan.params, *plan.buffers)}
+        self._names |= {d.axis.name: names(d.axis.name) for d in plan.axes}
+        self._used = set(self._names.values()) | {names(r.name) for r in plan.reference}
+        self._used |= {names(t.name) for t in plan.inputs} | {"i", "past", "rows", "lag", like}
+        self._masks: dict[str, str] = {}
+        self._lags: dict[int, str] = {}
+        self.helpers: set[str] = set()
+        self._axes = {t.name: t.axes for t in plan.inputs}
+        self._axes |= {r.name: r.axes for r in plan.reference}
+        self._const = {r.name for r in plan.reference if r.value.time == 0 and not r.update}
+        loop = _recurrent(plan.reference)
+        body: list[str] = []
+        looped = False
+        for r in plan.reference:
+            if r.name in loop:
+                continue
+            if not looped and _reads(r) & loop:
+                body += self._loop([q for q in plan.reference if q.name in loop])
+                looped = True
+            body += self._token(r)
+        if loop and not looped:
+            body += self._loop([q for q in plan.reference if q.name in loop])
+        self.lines = [*self._prologue(), *body]
+        self.result = names(plan.result)
+
+    def _prologue(self) -> list[str]:
+        lines = []
+        shape = f"{self._like}.shape[1]"
+        if self._masks or self._lags:
+            lines.append(f"    i = torch.arange({shape}, device={self._like}.device)")
+        for name, call in self._masks.items():
+            ones = f"torch.ones({shape}, {shape}, dtype=torch.float64, device={self._like}.device)"
+            lines.append(f"    {name} = {ones}.{call}")
+        for constant, name in self._lags.items():
+            shift = f" - {-constant}" if constant < 0 else f" + {constant}" if constant else ""
+            lines.append(f"    {name} = (i[:, None] - i{shift}).clamp(min=0)")
+        if lines and not self._lags:
+            lines.pop(0)
+        return lines
+
+    # --- over [B, L] -----------------------------------------------------------------------------
+
+    def _token(self, r: Reference) -> list[str]:
+        printer = Printer(self._at_token, self._names, self._like, self._past, self._filter)
+        return assign(self._ident(r.name), r.value, printer, self._fresh, wrap=self._full(r))
+
+    def _full(self, r: Reference) -> Callable[[Code], str]:
+        """Expands a value that lacks axes of its definition."""
+
+        def wrap(code: Code) -> str:
+            missing = code.axes != r.axes and not code.number
+            return code.aligned(r.axes, code.lead) if missing else code.text
+
+        return wrap
+
+    def _at_token(self, ref: Ref) -> Code:
+        code = self._named(ref)
+        if isinstance(ref.at, Now) and ref.at.lag:
+            self.helpers.add("_delay")
+            return Code(f"_delay({code.text}, {ref.at.lag})", code.axes, True)
+        return code
+
+    def _named(self, ref: Ref) -> Code:
+        if ref.name == "first":
+            self.helpers.add("_first")
+            return Code(f"_first({self._like})", (), True)
+        axes = tuple(sorted(ref.over))
+        return Code(self._ident(ref.name), axes, ref.at is not None)
+
+    def _filter(self, fir: Fir) -> Code:
+        printer = Printer(self._at_token, self._names, self._like)
+        weight, arg = printer.print(fir.weight), printer.print(fir.arg)
+        at = weight.axes.index(fir.axis) - len(weight.axes)
+        taps = tuple(a for a in weight.axes if a != fir.axis)
+        axes = tuple(sorted({*taps, *arg.axes}))
+        self.helpers |= {"_fir", "_delay"}
+        if arg.axes != axes or taps not in (axes, ()):
+            raise TypeError("a filter whose weight and argument have different axes")
+        return Code(f"_fir({arg.text}, {weight.text}, {at})", axes, True)
+
+    # --- over pairs [B, L, L] --------------------------------------------------------------------
+
+    def _past(self, expr: Past | Lag | Run) -> Code:
+        """A sum over time, seen from the token level."""
+        if not isinstance(expr, Past):
+            raise TypeError(f"{type(expr).__name__} outside a sum")
+        if expr.lag:
+            raise TypeError("a sum over time, delayed")
+        printer = Printer(self._at_pair(expr.var), self._names, self._like, self._inside(expr.var))
+        body = printer.print(expr.body)
+        name, call = _MASKS[expr.relation]
+        self._masks[name] = call
+        mask = Code(name, (), True)
+        product = f"{mask.aligned(body.axes, True)} * {body.at_least(Binding.UNARY)}"
+        return Code(f"({product}).sum(dim={-1 - len(body.axes)})", body.axes, True)
+
+    def _at_pair(self, var: str) -> Callable[[Ref], Code]:
+        def ref(r: Ref) -> Code:
+            if r.at is None:
+                return self._named(r)
+            lag = r.at.lag
+            base = Ref(r.name, r.over, r.kind, r.when, Now(lag))
+            code = self._at_token(base)
+            inner = isinstance(r.at, Bound)
+            if isinstance(r.at, Bound) and r.at.var != var:
+                raise TypeError("a sum inside a sum that reads both indices")
+            index = "[:, None]" if inner else "[:, :, None]"
+            return Code(f"{code.text}{index}", code.axes, True)
+
+        return ref
+
+    def _inside(self, var: str) -> Callable[[Past | Lag | Run], Code]:
+        def inner(e: Past | Lag | Run) -> Code:
+            if isinstance(e, Lag):
+                name = self._lags.setdefault(e.constant, f"lag{len(self._lags) or ''}")
+                return Code(name, (), True)
+            if isinstance(e, Run):
+                printer = Printer(self._at_run(e.var), self._names, self._like)
+                code = printer.print(e.arg)
+                self.helpers.add("_between")
+                return Code(f"_between({code.text})", code.axes, True)
+            if e.outer != var:
+                raise TypeError("a sum inside a sum that reads the outer token")
+            body = Past(e.var, e.relation, e.body, None, e.lag)
+            code = self._past(body)
+            return Code(f"{code.text}[:, None]", code.axes, True)
+
+        return inner
+
+    def _at_run(self, var: str) -> Callable[[Ref], Code]:
+        def ref(r: Ref) -> Code:
+            lag = r.at.lag if r.at is not None else 0
+            at = None if r.at is None else Now(lag)
+            return self._at_token(Ref(r.name, r.over, r.kind, r.when, at))
+
+        return ref
+
+    # --- one loop over time ----------------------------------------------------------------------
+
+    def _loop(self, members: list[Reference]) -> list[str]:
+        ident = self._ident
+        names = {r.name for r in members}
+        lines = []
+        for r in members:
+            if r.update:
+                sizes = ", ".join(
+                    [f"{self._like}.shape[0]", *(self._names[a.name] for a in r.axes)]
+                )
+                lines.append(f"    {ident(r.name)} = {self._like}.new_zeros({sizes})")
+            lines.append(f"    {self._rows(r)} = []")
+        lines.append(f"    for i in range({self._like}.shape[1]):")
+        for r in members:
+            printer = Printer(self._at_step(names), self._names, self._like)
+            now = self._now(r.name)
+            lines += assign(now, r.value, printer, self._fresh, "        ", self._full(r))
+        for r in members:
+            lines.append(f"        {self._rows(r)}.append({self._now(r.name)})")
+            if r.update:
+                lines.append(f"        {ident(r.name)} = {self._now(r.name)}")
+        for r in members:
+            self.helpers.add("_stack")
+            sizes = ", ".join(self._names[a.name] for a in r.axes)
+            sizes = f"({sizes},)" if len(r.axes) == 1 else f"({sizes})"
+            lines.append(f"    {ident(r.name)} = _stack({self._rows(r)}, {self._like}, {sizes})")
+        return lines
+
+    def _rows(self, r: Reference) -> str:
+        return f"{self._ident(r.name)}_rows"
+
+    def _now(self, name: str) -> str:
+        return f"{self._ident(name)}_i"
+
+    def _at_step(self, names: set[str]) -> Callable[[Ref], Code]:
+        def ref(r: Ref) -> Code:
+            axes = tuple(sorted(r.over))
+            if r.at is None:
+                return self._named(r)
+            lag = r.at.lag
+            if r.name in names:
+                if lag == 0:
+                    return Code(self._now(r.name), axes, True)
+                if lag == 1:
+                    update = next(q for q in self._plan.reference if q.name == r.name).update
+                    if update:
+                        return Code(self._ident(r.name), axes, True)
+                rows = f"{self._ident(r.name)}_rows"
+                self.helpers.add("_row")
+                zeros = ", ".join(self._names[a.name] for a in axes)
+                shape = f"({zeros},)" if len(axes) == 1 else f"({zeros})"
+                return Code(f"_row({rows}, {lag}, {self._like}, {shape})", axes, True)
+            code = self._at_token(r)
+            return Code(f"{code.text}[:, i]", axes, True)
+
+        return ref
+
+    def _fresh(self, name: str) -> str:
+        count = 1
+        while f"{name}_{count}" in self._used:
+            count += 1
+        self._used.add(f"{name}_{count}")
+        return f"{name}_{count}"
+
+
+def _reads(r: Reference) -> set[str]:
+    return {e.name for e in walk(r.value) if isinstance(e, Ref)}
+
+
+def _recurrent(references: Iterable[Reference]) -> set[str]:
+    """State updates, and what they need that reads a state."""
+    items = {r.name: r for r in references}
+    stateful: set[str] = set()
+    reach: dict[str, set[str]] = {}
+
+    def closure(name: str) -> set[str]:
+        if name not in reach:
+            reach[name] = set()
+            found = set()
+            for other in _reads(items[name]):
+                if other in items:
+                    found |= {other} | closure(other)
+            reach[name] = found
+        return reach[name]
+
+    updates = {n for n, r in items.items() if r.update}
+    for n in items:
+        if n in updates or closure(n) & updates:
+            stateful.add(n)
+    needed = set(updates)
+    for u in updates:
+        needed |= closure(u) & stateful
+    return needed
+
+
+HELPERS = {
+    "_delay": '''\
+def _delay(x: Tensor, lag: int) -> Tensor:
+    """The values `lag` tokens earlier; 0 before the first."""
+    return F.pad(x, (0, 0) * (x.ndim - 2) + (lag, 0))[:, : x.shape[1]]
+''',
+    "_fir": '''\
+def _fir(x: Tensor, weight: Tensor, dim: int) -> Tensor:
+    """Σ over r of weight[r] · x[i - r], r along `dim` of the weight."""
+    return sum(w * _delay(x, r) for r, w in enumerate(weight.unbind(dim)))
+''',
+    "_first": '''\
+def _first(x: Tensor) -> Tensor:
+    """1 at the first token, else 0."""
+    return (torch.arange(x.shape[1], device=x.device) == 0).to(x.dtype).expand(x.shape[:2])
+''',
+    "_between": '''\
+def _between(x: Tensor) -> Tensor:
+    """Π over j < l ≤ i of x[l], for all pairs (i, j): `[B, L, L, ...]`."""
+    l = torch.arange(x.shape[1], device=x.device)
+    later = (l[:, None] > l).reshape(len(l), len(l), *(1,) * (x.ndim - 2))
+    return torch.where(later, x[:, :, None], torch.ones_like(x[:, :, None])).cumprod(1)
+''',
+    "_stack": '''\
+def _stack(rows: list[Tensor], like: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The rows over time; an empty sequence for none."""
+    return torch.stack(rows, 1) if rows else like.new_zeros(like.shape[0], 0, *axes)
+''',
+    "_row": '''\
+def _row(rows: list[Tensor], lag: int, like: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The row `lag` steps back; 0 before the first."""
+    return rows[-lag] if len(rows) >= lag else like.new_zeros(like.shape[0], *axes)
+''',
+}
