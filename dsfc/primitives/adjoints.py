@@ -109,12 +109,14 @@ def abs_(args: Args, out: Expr, cotangent: Expr, axis: Axis | None) -> Args:
 
 
 def sign_(args: Args, out: Expr, cotangent: Expr, axis: Axis | None) -> Args:
-    """Direction x / |x|: 0 for real x, else the part of ȳ across the direction, over |x|."""
+    """Direction x / |x|: 0 for real x, else the part of ȳ across it, over |x|; 0 at 0."""
     (x,) = args
     if x.field is Field.REAL:
         return (ZERO,)
     along = mul(out, real(mul(cotangent, conj(out))))
-    return (div(sub(cotangent, along), Prim("abs", (x,), Field.REAL)),)
+    size = Prim("abs", (x,), Field.REAL)
+    across = mul(sub(cotangent, along), _same("sign", size))
+    return (div(across, _same("max", size, TINY)),)
 
 
 def re_(args: Args, out: Expr, cotangent: Expr, axis: Axis | None) -> Args:
