@@ -1,0 +1,388 @@
+"""The adjoint of a System: its gradient, as a System.
+
+Forward quantities are computed again by the forward streams and stages; then every stage is
+reversed (`dsfc.transform.stage_adjoint`), every token-wise expression is differentiated from the
+primitive table (`dsfc.primitives.derivative`), and a cotangent read at another token is a stream
+read at another token. Nothing here knows a mixer.
+
+    inputs    the System's, and for each output its cotangent `<output>_bar`
+    outputs   `<input>_bar` per token; `<parameter>_bar`, summed over time
+    states    each reversed state g: its initial value is the gradient of the forward state's final
+              value, its final value the gradient of the forward state's initial value
+
+Complex values follow PyTorch: the gradient of a real loss L is ∂L/∂re + i ∂L/∂im.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dsfc.primitives.adjoints import conj, real
+from dsfc.primitives.build import add, mul, ones, rewrite, total, walk
+from dsfc.primitives.declarations import Constraint, Dimension, MapTensor, Tensor
+from dsfc.primitives.derivative import (
+    FilterGradient,
+    Gradients,
+    MapGradient,
+    filter_argument,
+    filter_weight,
+    pull,
+)
+from dsfc.primitives.expr import (
+    Axis,
+    Bound,
+    Expr,
+    Field,
+    Fir,
+    Lag,
+    LinearMap,
+    Now,
+    Past,
+    Ref,
+    Relation,
+    Rename,
+    Run,
+    Size,
+    Time,
+)
+from dsfc.system.ir import Cache, Direct, Output, Read, Stage, Step, Stream, System
+from dsfc.transform.flatten import Flat, Node, dependencies, flatten, stage_key
+from dsfc.transform.record import Record
+from dsfc.transform.stage_adjoint import (
+    Gradient,
+    Role,
+    StageAdjoint,
+    StateValue,
+    adjoint_stage,
+)
+from dsfc.transform.terms import Names
+
+__all__ = [
+    "Gradient",
+    "Role",
+    "StageAdjoint",
+    "StateValue",
+    "adjoint",
+    "adjoint_stage",
+]
+
+FIRST = "first"
+"""The reserved name that is 1 at the first token; it has no gradient."""
+
+
+def adjoint(system: System, wrt: Iterable[str] | None = None) -> tuple[System, Record]:
+    """Returns the gradient of a System as a System.
+
+    Args:
+        system: the System; its outputs are per token.
+        wrt: inputs and parameters whose gradients are wanted; None for all.
+
+    Returns:
+        The adjoint, and a record whose names map each output to its cotangent input, each wanted
+        input and parameter to its gradient output, and each state to its reversed state.
+
+    Raises:
+        ValueError: an output is summed over time, or a sum over the past that is kept whole holds
+            a running product.
+        TypeError: an expression has no derivative (an uninterpreted map, a filter in a sum).
+    """
+    return _Adjoint(system, None if wrt is None else frozenset(wrt)).build()
+
+
+_CONVERSE = {
+    Relation.UP_TO: Relation.FROM,
+    Relation.BEFORE: Relation.AFTER,
+    Relation.FROM: Relation.UP_TO,
+    Relation.AFTER: Relation.BEFORE,
+}
+"""The relation of i to j when j stands in the given relation to i."""
+
+
+class _Adjoint:
+    def __init__(self, system: System, wrt: frozenset[str] | None) -> None:
+        self.system = system
+        self.wrt = wrt
+        self.names = Names.of(system)
+        self.flat: Flat = flatten(system, self.names)
+        self.cotangents: dict[str, list[Expr]] = {}
+        self.params: dict[str, list[Expr]] = {}
+        self.matrices: dict[str, list[MapGradient]] = {}
+        self.reads: dict[str, list[tuple[Read, Expr]]] = {}
+        self.streams: list[Stream] = []
+        self.stages: list[Stage] = []
+        self.axes: list[Dimension] = list(system.axes)
+        self.renamed: list[tuple[str, str]] = []
+        self.steps: list[Step] = []
+        self.nodes = {n.name: n for n in self.flat.nodes}
+        self.home = {b.state: stage_key(s) for s in system.stages for b in s.blocks}
+
+    def build(self) -> tuple[System, Record]:
+        inputs = [self._seed(o, value) for o, value in self.flat.outputs]
+        for item in reversed(self.flat.order):
+            if isinstance(item, Stage):
+                self._stage(item)
+            else:
+                self._node(item)
+        outputs = [self._input_output(t) for t in self.system.inputs if self._wanted(t.name)]
+        outputs += [self._param_output(t) for t in self.system.params if self._wanted(t.name)]
+        return self._system(tuple(inputs), tuple(outputs)), self._record()
+
+    def _wanted(self, name: str) -> bool:
+        return self.wrt is None or name in self.wrt
+
+    # --- outputs and streams ----------------------------------------------------------------------
+
+    def _seed(self, output: Output, value: Expr) -> Tensor:
+        if output.over_time:
+            raise ValueError(f"`{output.name}` is summed over time; its adjoint is not a System")
+        name = self._fresh(output.name)
+        seed = Ref(name, frozenset(output.axes), output.field, Time.TOKEN, Now(0))
+        self.renamed.append((output.name, name))
+        self._pull([(value, seed)])
+        return Tensor(name, output.axes, output.field, Constraint.NONE)
+
+    def _fresh(self, name: str) -> str:
+        return self.names.fresh(f"{name}_bar")
+
+    def _name(self, wish: str, value: Expr | Cache, axes: Sequence[Axis], kind: Field) -> Ref:
+        """Adds a stream and returns its value."""
+        name = self.names.fresh(wish)
+        self.streams.append(Stream(name, value, tuple(axes), kind))
+        return Ref(name, frozenset(axes), kind, Time.TOKEN, Now(0))
+
+    def _node(self, node: Node) -> None:
+        waiting = self.cotangents.pop(node.name, [])
+        if not waiting:
+            return
+        cotangent = self._name(f"{node.name}_bar", _sum(waiting, node.axes), node.axes, node.field)
+        match node.value:
+            case Expr():
+                self._pull([(node.value, cotangent)])
+            case Read(terms, direct):
+                for key in {self.home[t.source]: None for t in terms}:
+                    self.reads.setdefault(key, []).append((node.value, cotangent))
+                if direct is not None:
+                    self._pull([(direct, cotangent)])
+            case Cache(past, why):
+                self._cache(past, why, cotangent)
+
+    # --- stages -----------------------------------------------------------------------------------
+
+    def _stage(self, stage: Stage) -> None:
+        reads = self.reads.pop(stage_key(stage), [])
+        made = adjoint_stage(stage, reads, self.names.fresh)
+        self.stages.append(made.stage)
+        self.streams.extend(v.stream for v in made.values)
+        self.renamed.extend(made.reversed_state)
+        for gradient in made.maps:
+            self._matrix(gradient)
+        self._pull([(g.leaf, g.value) for g in made.gradients])
+        for state, reversed_state in made.reversed_state:
+            self.steps.append(Step("reverse", f"{state} → {reversed_state}"))
+
+    # --- token-wise expressions -------------------------------------------------------------------
+
+    def _pull(self, pairs: list[tuple[Expr, Expr]]) -> None:
+        self._distribute(pull(pairs))
+
+    def _distribute(self, gradients: Gradients) -> None:
+        for ref, value in gradients.refs.items():
+            self._ref(ref, value)
+        for param, value in gradients.params.items():
+            self.params.setdefault(param.name, []).append(value)
+        for gradient in gradients.maps:
+            self._matrix(gradient)
+        for filtered in gradients.filters:
+            self._filter(filtered)
+
+    def _ref(self, ref: Ref, value: Expr) -> None:
+        """Adds a contribution to what `ref` reads, at that value's own token."""
+        if ref.name == FIRST:
+            return
+        if isinstance(ref.at, Now) and ref.at.lag:
+            moved = self._name(f"{ref.name}_bar_part", value, sorted(ref.axes), ref.field)
+            value = Ref(moved.name, moved.over, moved.kind, moved.when, Now(-ref.at.lag))
+        self.cotangents.setdefault(ref.name, []).append(value)
+
+    def _matrix(self, gradient: MapGradient) -> None:
+        self.matrices.setdefault(gradient.map.name, []).append(gradient)
+
+    def _filter(self, filtered: FilterGradient) -> None:
+        fir = filtered.filter
+        axes = sorted(filtered.cotangent.axes)
+        named = self._name("filter_bar", filtered.cotangent, axes, filtered.cotangent.field)
+        arg = fir.arg
+        assert isinstance(arg, Ref)  # filter_argument refuses everything else
+        self._ref(Ref(arg.name, arg.over, arg.kind, arg.when, Now(0)), filter_argument(fir, named))
+        copy = self._copy(fir.axis)
+        self._pull([(fir.weight, filter_weight(fir, named, copy))])
+
+    def _copy(self, axis: Axis) -> Axis:
+        """A fresh axis of the same size."""
+        root = axis.copy_of or axis.name
+        index = 1 + max(d.axis.index for d in self.axes)
+        new = Axis(index, self.names.fresh(f"{root}_row"), axis.heads, root)
+        self.axes.append(Dimension(new, Size(axis), False))
+        return new
+
+    # --- sums that stay sums ----------------------------------------------------------------------
+
+    def _cache(self, past: Past, why: str, cotangent: Ref) -> None:
+        """y_i = Σ_j f(i, j): leaves at i sum over j, leaves at j sum over i."""
+        if any(isinstance(e, Run | Past) for e in walk(past.body)):
+            raise ValueError("a sum over the past that holds another sum or product has no adjoint")
+        if past.outer is not None:
+            raise ValueError("a cache is a sum over the outer time index")
+        at_i = Ref(cotangent.name, cotangent.over, cotangent.kind, cotangent.when, Now(0))
+        gradients = pull([(past.body, at_i)])
+        if gradients.filters:
+            raise TypeError("a filter inside a sum that does not separate has no derivative")
+        refs: dict[Ref, Expr] = {}
+        for ref, value in gradients.refs.items():
+            inner = isinstance(ref.at, Bound)
+            made = self._summed(past, _swapped(value, past.var) if inner else value, inner, why)
+            at = Now(ref.at.lag) if isinstance(ref.at, Bound) else ref.at
+            own = Ref(ref.name, ref.over, ref.kind, min(ref.when, Time.TOKEN), at)
+            refs[own] = add(refs[own], made) if own in refs else made
+        params = {p: self._summed(past, g, False, why) for p, g in gradients.params.items()}
+        maps = tuple(self._cache_matrix(past, g, why) for g in gradients.maps)
+        self._distribute(Gradients(refs, params, (), ()))
+        for name, value in maps:
+            self.params.setdefault(name, []).append(value)
+
+    def _summed(self, past: Past, value: Expr, inner: bool, why: str) -> Expr:
+        """Σ of a summand over the other index, as a stream."""
+        relation, lag = (
+            (_CONVERSE[past.relation], -past.lag) if inner else (past.relation, past.lag)
+        )
+        total_past = Past(past.var, relation, value, None, lag)
+        return self._name("sum_bar", Cache(total_past, why), sorted(value.axes), value.field)
+
+    def _cache_matrix(self, past: Past, g: MapGradient, why: str) -> tuple[str, Expr]:
+        return g.map.name, self._summed(past, self._outer(g), False, why)
+
+    # --- results ----------------------------------------------------------------------------------
+
+    def _input_output(self, tensor: Tensor) -> Output:
+        name = self._fresh(tensor.name)
+        self.renamed.append((tensor.name, name))
+        value = _sum(self.cotangents.pop(tensor.name, []), tensor.axes)
+        return Output(name, Direct(value), tensor.axes, tensor.field)
+
+    def _param_output(self, tensor: Tensor | MapTensor) -> Output:
+        name = self._fresh(tensor.name)
+        self.renamed.append((tensor.name, name))
+        parts = self.params.pop(tensor.name, [])
+        if isinstance(tensor, Tensor):
+            value = _sum(parts, tensor.axes)
+            return Output(name, Direct(value), tensor.axes, tensor.field, over_time=True)
+        axes = self._matrix_axes(tensor.map)
+        parts += [self._outer(g) for g in self.matrices.pop(tensor.name, [])]
+        value = _sum(parts, axes)
+        return Output(name, Direct(value), axes, tensor.map.field, over_time=True)
+
+    def _matrix_axes(self, map: LinearMap) -> tuple[Axis, ...]:
+        """Axes of a stored matrix, `[*each, *target, *source]` with copies of doubled names."""
+        source = tuple(self._row(a) if a in map.target else a for a in map.source)
+        return (*map.each, *map.target, *source)
+
+    def _row(self, axis: Axis) -> Axis:
+        """The copy of an axis that numbers a matrix's columns; one for all matrices."""
+        root = axis.copy_of or axis.name
+        for d in self.axes:
+            if d.axis.copy_of == root and d.axis.name.startswith(f"{root}_row"):
+                return d.axis
+        return self._copy(axis)
+
+    def _outer(self, g: MapGradient) -> Expr:
+        """Σ over other axes of cotangent ⊗ conj(argument), with the axes of the matrix."""
+        map = g.map
+        argument, cotangent = g.argument, g.cotangent
+        for a in map.source:
+            if a in map.target:
+                argument = Rename(a, self._row(a), argument)
+        axes = frozenset(self._matrix_axes(map))
+        product = mul(cotangent, conj(argument))
+        product = total(product.axes - axes, product)
+        missing = axes - product.axes
+        product = mul(product, ones(missing)) if missing else product
+        return real(product) if map.field is Field.REAL else product
+
+    def _system(self, inputs: tuple[Tensor, ...], outputs: tuple[Output, ...]) -> System:
+        forward = [n.stream for n in self.flat.nodes]
+        streams, stages = _reached(
+            [*forward, *self.streams], [*self.system.stages, *self.stages], outputs
+        )
+        return System(
+            name=f"{self.system.name}_adjoint",
+            doc=f"gradient of {self.system.name}",
+            axes=tuple(self.axes),
+            inputs=self.system.inputs + inputs,
+            params=self.system.params,
+            buffers=self.system.buffers,
+            abstracts=self.system.abstracts,
+            streams=streams,
+            stages=stages,
+            outputs=outputs,
+            definition=(),
+            claims=(),
+            derivation=(*self.system.derivation, Step("adjoint", self.system.name), *self.steps),
+        )
+
+    def _record(self) -> Record:
+        return Record("adjoint", tuple(self.steps), tuple(self.renamed))
+
+
+def _sum(parts: list[Expr], axes: Sequence[Axis]) -> Expr:
+    """Σ of contributions with exactly these axes; zeros when there are none."""
+    value = add(*parts)
+    missing = frozenset(axes) - value.axes
+    return mul(value, ones(missing)) if missing else value
+
+
+def _swapped(expr: Expr, var: str) -> Expr:
+    """The expression with the outer time index and the summed one exchanged."""
+
+    def rule(e: Expr) -> Expr | None:
+        match e:
+            case Ref(at=Now(lag)):
+                return Ref(e.name, e.over, e.kind, e.when, Bound(var, lag))
+            case Ref(at=Bound(name, lag)) if name == var:
+                return Ref(e.name, e.over, e.kind, e.when, Now(lag))
+            case Lag(terms, constant):
+                names = {"i": var, var: "i"}
+                moved = tuple(sorted((names.get(v, v), c) for v, c in terms))
+                return Lag(moved, constant)
+            case Fir():
+                raise TypeError("a filter inside a sum that does not separate has no derivative")
+        return None
+
+    return rewrite(expr, rule)
+
+
+def _reached(
+    streams: list[Stream], stages: list[Stage], outputs: tuple[Output, ...]
+) -> tuple[tuple[Stream, ...], tuple[Stage, ...]]:
+    """The streams and stages that the outputs need, and every reversed stage."""
+    home = {b.state: stage_key(s) for s in stages for b in s.blocks}
+    items: dict[str, Node | Stage] = {stage_key(s): s for s in stages}
+    for s in streams:
+        assert isinstance(s.value, Expr | Read | Cache)
+        items[s.name] = Node(s.name, s.value, s.axes, s.field, s.constant)
+    pending = [n for o in outputs for n in _names_of(o)]
+    pending += [stage_key(s) for s in stages]
+    seen: set[str] = set()
+    while pending:
+        key = pending.pop()
+        if key in items and key not in seen:
+            seen.add(key)
+            pending.extend(dependencies(items[key], home))
+    return (
+        tuple(s for s in streams if s.name in seen),
+        tuple(s for s in stages if stage_key(s) in seen),
+    )
+
+
+def _names_of(output: Output) -> list[str]:
+    assert isinstance(output.value, Direct)
+    return [e.name for e in walk(output.value.value) if isinstance(e, Ref)]

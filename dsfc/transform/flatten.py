@@ -1,0 +1,231 @@
+"""A System with its read-outs taken apart: reads and caches are streams, the rest is expressions.
+
+Read-out trees compute on the values of their leaves like any expression; with the leaves named, a
+tree is one expression, and token-wise algebra (derivatives above all) needs one set of rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dsfc.primitives.build import add, div, mul, prim, total, walk
+from dsfc.primitives.expr import Axis, Expr, Field, Map, Now, Ref, Time, join
+from dsfc.system.ir import (
+    Cache,
+    Cast,
+    Direct,
+    Gate,
+    Guard,
+    GuardKind,
+    MapOut,
+    Output,
+    Post,
+    Product,
+    Ratio,
+    Read,
+    ReadOut,
+    Stage,
+    Stream,
+    Sum,
+    SumOver,
+    System,
+)
+from dsfc.transform.terms import Names, result_axes
+
+Leaf = Expr | Read | Cache
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A named value whose definition is an expression, a read of states, or a cache."""
+
+    name: str
+    value: Leaf
+    axes: tuple[Axis, ...]
+    field: Field
+    constant: bool = False
+
+    @property
+    def ref(self) -> Ref:
+        """The value at the present token."""
+        if self.constant:
+            return Ref(self.name, frozenset(self.axes), self.field, Time.CONST, None)
+        return Ref(self.name, frozenset(self.axes), self.field, Time.TOKEN, Now(0))
+
+    @property
+    def stream(self) -> Stream:
+        """The same as a stream of a System."""
+        return Stream(self.name, self.value, self.axes, self.field, self.constant)
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A System taken apart.
+
+    Attributes:
+        order: nodes and stages, each behind everything it depends on.
+        outputs: output name → its value as an expression over nodes.
+    """
+
+    order: tuple[Node | Stage, ...]
+    outputs: tuple[tuple[Output, Expr], ...]
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes in order."""
+        return tuple(n for n in self.order if isinstance(n, Node))
+
+
+def flatten(system: System, names: Names) -> Flat:
+    """Returns the System with read-outs taken apart.
+
+    Args:
+        system: the System.
+        names: makes names for the leaves of read-outs.
+    """
+    taker = _Taker(system, names)
+    nodes: list[Node] = []
+    for s in system.streams:
+        value: Leaf
+        if isinstance(s.value, Expr | Read | Cache):
+            value = s.value
+        else:
+            value = taker.expr(s.value, s.name)
+            nodes.extend(taker.taken())
+        nodes.append(Node(s.name, value, s.axes, s.field, s.constant))
+    outputs: list[tuple[Output, Expr]] = []
+    for o in system.outputs:
+        outputs.append((o, taker.expr(o.value, o.name)))
+        nodes.extend(taker.taken())
+    return Flat(_sorted(nodes, system.stages), tuple(outputs))
+
+
+class _Taker:
+    def __init__(self, system: System, names: Names) -> None:
+        self._axes = {b.state: frozenset(b.axes) for b in system.blocks}
+        self._fields = {b.state: b.field for b in system.blocks}
+        self._names = names
+        self._new: list[Node] = []
+
+    def taken(self) -> list[Node]:
+        """Returns the leaves found since the last call."""
+        out, self._new = self._new, []
+        return out
+
+    def expr(self, r: ReadOut, wish: str) -> Expr:
+        match r:
+            case Direct(value):
+                return value
+            case Read():
+                return self._named(r, *self._read_type(r), f"{wish}_read")
+            case Cache(past):
+                return self._named(r, past.axes, past.field, f"{wish}_sum")
+            case Gate(factor, arg):
+                return mul(factor, self.expr(arg, wish))
+            case Product(args):
+                return mul(*(self.expr(a, wish) for a in args))
+            case Sum(args):
+                return add(*(self.expr(a, wish) for a in args))
+            case Ratio(numerator, denominator, guard):
+                below = guarded(self.expr(denominator, wish), guard)
+                return div(self.expr(numerator, wish), below)
+            case Cast(part, arg):
+                return prim(part.name.lower(), self.expr(arg, wish))
+            case MapOut(map, arg):
+                return Map(map, self.expr(arg, wish))
+            case Post(name, args, axis):
+                return prim(name, *(self.expr(a, wish) for a in args), axis=axis)
+            case SumOver(axis, arg):
+                return total((axis,), self.expr(arg, wish))
+
+    def _named(self, value: Read | Cache, axes: Iterable[Axis], kind: Field, wish: str) -> Expr:
+        node = Node(self._names.fresh(wish), value, tuple(sorted(axes)), kind)
+        self._new.append(node)
+        return node.ref
+
+    def _read_type(self, read: Read) -> tuple[frozenset[Axis], Field]:
+        axes: frozenset[Axis] = frozenset()
+        kind = Field.REAL
+        if read.direct is not None:
+            axes, kind = read.direct.axes, read.direct.field
+        for t in read.terms:
+            axes |= result_axes(t, self._axes[t.source])
+            maps = [m.field for m in (t.matrix, t.after) if m is not None]
+            kind = max(kind, self._fields[t.source], join((t.left.type, t.right.type)).field, *maps)
+        return axes, kind
+
+
+def guarded(value: Expr, guard: Guard) -> Expr:
+    """Returns a denominator with its guard."""
+    if guard.kind is GuardKind.NONE or guard.constant is None:
+        return value
+    if guard.kind is GuardKind.ADD:
+        return add(value, guard.constant)
+    return prim("max", prim("abs", value), guard.constant)
+
+
+def names_in(*exprs: Expr) -> set[str]:
+    """Returns the names that expressions read."""
+    return {e.name for x in exprs for e in walk(x) if isinstance(e, Ref)}
+
+
+def stage_exprs(stage: Stage) -> list[Expr]:
+    """Returns all token-wise expressions of a stage."""
+    out: list[Expr] = []
+    for b in stage.blocks:
+        for f in b.chain:
+            out += [x for t in f.terms for x in (t.left, t.right)]
+            out += [x for d in f.drives for x in (d.key, d.stream)]
+    return out
+
+
+def read_exprs(read: Read) -> list[Expr]:
+    """Returns all token-wise expressions of a read."""
+    out = [x for t in read.terms for x in (t.left, t.right)]
+    return out if read.direct is None else [*out, read.direct]
+
+
+def dependencies(node: Node | Stage, home: dict[str, str]) -> set[str]:
+    """Returns the names a node or stage needs.
+
+    Args:
+        node: the node or stage.
+        home: state → key of its stage.
+    """
+    if isinstance(node, Stage):
+        return names_in(*stage_exprs(node))
+    match node.value:
+        case Expr():
+            return names_in(node.value)
+        case Read() as read:
+            return names_in(*read_exprs(read)) | {home[t.source] for t in read.terms}
+        case Cache(past):
+            return names_in(past)
+    raise TypeError(type(node.value).__name__)
+
+
+def stage_key(stage: Stage) -> str:
+    """Returns a key for a stage among names of nodes."""
+    return f"stage {stage.blocks[0].state}"
+
+
+def _sorted(nodes: list[Node], stages: tuple[Stage, ...]) -> tuple[Node | Stage, ...]:
+    """Dependency order, otherwise as given."""
+    home = {b.state: stage_key(s) for s in stages for b in s.blocks}
+    table: dict[str, Node | Stage] = {n.name: n for n in nodes}
+    table |= {stage_key(s): s for s in stages}
+    out: list[Node | Stage] = []
+    done: set[str] = set()
+    for start in table:
+        stack: list[tuple[str, bool]] = [(start, False)]
+        while stack:
+            key, ready = stack.pop()
+            if ready:
+                out.append(table[key])
+            elif key not in done:
+                done.add(key)
+                stack.append((key, True))
+                needs = dependencies(table[key], home)
+                stack.extend((n, False) for n in sorted(needs, reverse=True) if n in table)
+    return tuple(out)
