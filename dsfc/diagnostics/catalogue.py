@@ -61,6 +61,7 @@ from dsfc.diagnostics.tool_codes import (
     Overwrite,
     UnknownBackend,
     Unsupported,
+    WhichMixer,
 )
 
 _CLASSES: tuple[type[Diagnostic], ...] = (
@@ -70,7 +71,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
     ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, LagPower, FlowRule,
     CacheNote, ClaimNote, Unsupported, FileProblem, Overwrite,
-    UnknownBackend,
+    UnknownBackend, WhichMixer,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
@@ -142,6 +143,7 @@ __all__ = [
     "UnknownBackend",
     "UnknownName",
     "Unsupported",
+    "WhichMixer",
     "examples",
     "explain",
 ]

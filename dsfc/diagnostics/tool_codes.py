@@ -77,3 +77,17 @@ class UnknownBackend(Diagnostic):
     template: ClassVar[str] = "no backend `{name}`; there are: {known}"
     name: str
     known: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhichMixer(Diagnostic):
+    """A text does not say which of its mixers is meant.
+
+    Without `--mixer NAME` the mixer named like the file is taken, or the only one in the text.
+    """
+
+    code: ClassVar[str] = "E-MIXER"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "{problem}; it defines: {known}"
+    problem: str
+    known: str

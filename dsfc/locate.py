@@ -1,0 +1,66 @@
+"""Finds the file that a user's word for a spec means: a path, or the name of a shipped spec."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from dsfc.diagnostics.catalogue import FileProblem
+from dsfc.diagnostics.report import DiagnosticError, nearest
+from dsfc.source import Source
+
+SUFFIX = ".dsf"
+_BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A spec file.
+
+    Attributes:
+        file: its path.
+        shipped: True for one of the library that comes with dsfc.
+    """
+
+    file: Path
+    shipped: bool = False
+
+
+def locate(path: str | os.PathLike[str]) -> Place:
+    """Returns the place of a spec.
+
+    Args:
+        path: a file, or the bare name of a shipped spec, such as `s6`; a file of that very name
+            comes first.
+
+    Raises:
+        DiagnosticError: E-FILE, naming the nearest spec there is.
+    """
+    word = os.fspath(path)
+    file = Path(word)
+    try:
+        if file.is_file():
+            return Place(file)
+        if _BARE.fullmatch(word) and (shipped := _library() / f"{word}{SUFFIX}").is_file():
+            return Place(shipped, shipped=True)
+        if file.exists():  # a folder, a pipe; reading it says what is wrong, if anything is
+            return Place(file)
+        beside = [str(f) for f in file.parent.glob(f"*{SUFFIX}")]
+    except (OSError, ValueError):  # a path that the system cannot have; so does reading it
+        return Place(file)
+    near = nearest(word, beside) or nearest(file.stem, shipped_names())
+    problem = "no such file, and no shipped spec of that name"
+    nowhere = Source(word, "").span()
+    raise DiagnosticError((FileProblem(nowhere, path=word, problem=problem, nearest=near),))
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Returns the names of the shipped specs, sorted."""
+    return tuple(sorted(f.stem for f in _library().glob(f"*{SUFFIX}")))
+
+
+def _library() -> Path:
+    return Path(str(resources.files("dsfc.specs")))

@@ -1,0 +1,204 @@
+"""The stages in order, from the path of a spec to the text of a module.
+
+| stage    | function                    | in → out                        | package          |
+|----------|-----------------------------|---------------------------------|------------------|
+| parse    | `parse(source)`             | `Source` → `Spec`, the tree     | `dsfc/syntax`    |
+| resolve  | `resolve(spec, library)`    | `Spec` → `Mixer`, typed         | `dsfc/mixer`     |
+| derive   | `derive(mixer)`             | `Mixer` → `System`              | `dsfc/derive`    |
+| classify | `classify(system)`          | `System` → `Structure`          | `dsfc/structure` |
+| plan     | `plan(system, structure)`   | → `Plan`, a graph of kernels    | `dsfc/plan`      |
+| emit     | `emit(plan, backend)`       | `Plan` → `ModuleText`           | `dsfc/emit`      |
+
+The System is a value of `dsfc/system`, which `dsfc/transform` takes to other Systems (its adjoint
+among them). Running an emitted module against its definition is `dsfc/validate`: no stage imports
+torch. With `DSFC_CHECK=1` in the environment every value is verified where it is made.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from dsfc.derive.derive import derive
+from dsfc.diagnostics.catalogue import WhichMixer
+from dsfc.diagnostics.report import DiagnosticError, nearest
+from dsfc.emit.module import ModuleText, emit
+from dsfc.limits import DEFAULT_LIMITS, Limits
+from dsfc.locate import Place, locate
+from dsfc.mixer.ir import Mixer
+from dsfc.mixer.library import Library
+from dsfc.mixer.resolve import resolve
+from dsfc.mixer.verify import verify as verify_mixer
+from dsfc.plan.build import plan
+from dsfc.plan.ir import Plan
+from dsfc.plan.verify import verify as verify_plan
+from dsfc.structure.classify import classify
+from dsfc.structure.ir import Structure
+from dsfc.syntax.ast import MixerUnit, Spec
+from dsfc.syntax.parse import parse
+from dsfc.syntax.read import read_source
+from dsfc.system.ir import System
+from dsfc.system.verify import verify as verify_system
+
+STAGE_NOTE = "in stage "
+_ValueT = TypeVar("_ValueT")
+
+
+@dataclass(frozen=True)
+class SpecText:
+    """A parsed spec text and the place it was read from.
+
+    Attributes:
+        place: the file.
+        spec: its syntax tree.
+        limits: bounds that every stage respects.
+    """
+
+    place: Place
+    spec: Spec
+    limits: Limits = DEFAULT_LIMITS
+
+    @property
+    def mixers(self) -> tuple[str, ...]:
+        """Names of the mixers that the text defines, in order."""
+        return tuple(u.name.text for u in self.spec.units if isinstance(u, MixerUnit))
+
+    def compilation(self, mixer: str | None = None) -> Compilation:
+        """Returns the way of one mixer through the stages.
+
+        Args:
+            mixer: its name; by default the one named like the file, or the only one.
+
+        Raises:
+            DiagnosticError: E-MIXER, where that does not say which.
+        """
+        return Compilation(self, self._chosen(mixer))
+
+    def _chosen(self, mixer: str | None) -> str:
+        names = self.mixers
+        if mixer is None and self.place.file.stem in names:
+            return self.place.file.stem
+        if mixer is None and len(names) == 1:
+            return names[0]
+        if mixer in names:
+            return mixer
+        if not names:
+            problem = "the text defines no mixer"
+        elif mixer is None:
+            problem = "the text defines several mixers and none is named like the file"
+        else:
+            problem = f"the text defines no mixer `{mixer}`"
+        known = ", ".join(names) or "none"
+        near = nearest(mixer, names) if mixer else None
+        span = self.spec.span.source.span(0, 0)
+        raise DiagnosticError((WhichMixer(span, problem=problem, known=known, nearest=near),))
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """One mixer's way through the stages; each stage runs once, when its value is first read.
+
+    Every value may raise `DiagnosticError`, which holds all that the stage found wrong.
+
+    Attributes:
+        text: the spec text.
+        name: the mixer.
+    """
+
+    text: SpecText
+    name: str
+
+    @property
+    def spec(self) -> Spec:
+        """The syntax tree of the whole text."""
+        return self.text.spec
+
+    @cached_property
+    def mixer(self) -> Mixer:
+        """The mixer: names bound, bases merged, shapes and fields inferred."""
+        place = self.text.place
+        folder = None if place.shipped else place.file.parent
+        library = Library(folder=folder, limits=self.text.limits)
+        with _stage("resolve"):
+            return _verified(resolve(self.spec, library, self.name), verify_mixer)
+
+    @cached_property
+    def system(self) -> System:
+        """Its Dynamical Systems Form."""
+        mixer = self.mixer
+        with _stage("derive"):
+            return _verified(derive(mixer, self.text.limits), verify_system)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What kind of system it is."""
+        system = self.system
+        with _stage("classify"):
+            return classify(system)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The graph of kernels that computes it and its gradient."""
+        system, structure = self.system, self.structure
+        with _stage("plan"):
+            return _verified(plan(system, structure), verify_plan)
+
+    def module(self, backend: str = "torch") -> ModuleText:
+        """The text of a module, printed by the backend of that name."""
+        planned = self.plan
+        with _stage("emit"):
+            return emit(planned, backend, self.text.place.file.name)
+
+
+def read(path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> SpecText:
+    """Returns the parsed text of a file.
+
+    Args:
+        path: a spec file, or the bare name of a shipped spec, such as `s6`.
+        limits: bounds on size, depth and number; going over one is the diagnostic E-LIMIT.
+
+    Raises:
+        DiagnosticError: E-FILE, or all mistakes in the writing of the text.
+    """
+    place = locate(path)
+    source = read_source(place.file, limits=limits)
+    with _stage("parse"):
+        return SpecText(place, parse(source, limits), limits)
+
+
+def load(
+    path: str | os.PathLike[str], mixer: str | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Compilation:
+    """Returns a mixer of a spec: its `.mixer`, `.system`, `.structure`, `.plan` and `.module()`.
+
+    Args:
+        path: a spec file, or the bare name of a shipped spec, such as `s6`.
+        mixer: its name; by default the one named like the file, or the only one in it.
+        limits: bounds on size, depth and number.
+
+    Raises:
+        DiagnosticError: with every problem found up to here; later stages raise when asked for.
+    """
+    return read(path, limits).compilation(mixer)
+
+
+@contextmanager
+def _stage(name: str) -> Iterator[None]:
+    """Notes on an internal error which stage it happened in."""
+    try:
+        yield
+    except DiagnosticError:
+        raise
+    except Exception as e:
+        e.add_note(STAGE_NOTE + name)
+        raise
+
+
+def _verified(value: _ValueT, verify: Callable[[_ValueT], None]) -> _ValueT:
+    if os.environ.get("DSFC_CHECK", "") not in ("", "0"):
+        verify(value)
+    return value
