@@ -20,6 +20,7 @@ from dsfc.primitives.expr import (
     Add,
     Axis,
     Div,
+    Draw,
     Expr,
     Fir,
     Iota,
@@ -210,6 +211,18 @@ class Printer:
         if self._fir is None:
             raise TypeError("a filter needs the registers of its argument")
         return self._fir(expr)
+
+    @print.register
+    def _(self, expr: Draw) -> Code:
+        return self.draw(expr)
+
+    def draw(self, expr: Draw) -> Code:
+        """Returns the code of a random draw; initialisers only.
+
+        Raises:
+            TypeError: this is not an initialiser.
+        """
+        raise TypeError(f"a draw ({expr.distribution}) outside an initialiser")
 
     @print.register
     def _(self, expr: Add) -> Code:

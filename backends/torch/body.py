@@ -1,0 +1,279 @@
+"""Prints the functional form: token-wise kernels as statements around the calls of the scans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, Scan
+from dsfc.primitives.build import ONE
+from dsfc.primitives.expr import Axis, Expr, Fir, Map, Now, Param, Ref, Size, children
+
+from .layout import assign
+from .nodes import Binding, Code, Printer
+from .parameters import stored_axes
+
+ScanCall = Callable[[Scan], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class BodyText:
+    """The functional form's statements.
+
+    Attributes:
+        lines: indented by four blanks; the scans' calls included.
+        result: text of the output.
+        registers: text of each register's next value, in the order of the plan.
+        filters: whether `_fir` is called.
+    """
+
+    lines: tuple[str, ...]
+    result: str
+    registers: tuple[str, ...]
+    filters: bool
+
+
+class Body:
+    """Prints kernels in order.
+
+    Args:
+        plan: the plan.
+        names: identifier of each name of the plan.
+        like: identifier of an input; gives batch, length, device and dtype.
+        call: lines that call a scan's operator and bind its outputs.
+    """
+
+    def __init__(  # noqa: D107 - the class docstring lists the arguments
+        self, plan: Plan, names: Callable[[str], str], like: str, call: ScanCall
+    ) -> None:
+        self._plan = plan
+        self._ident = names
+        self._like = like
+        self._call = call
+        self._arrays = {b.name: b for b in plan.arrays}
+        self._registers = {r.buffer: r for r in plan.registers}
+        self._wide = wide_buffers(plan)
+        self._used = {names(n) for n in self._arrays} | {names(r.name) for r in plan.registers}
+        self._used |= {names(t.name) for t in (*plan.params, *plan.buffers)} | {like}
+        self._used |= {names(s.name) for s in plan.states} | {"dtype", "wide", "mode", "chunk"}
+        self._all: dict[str, str] = {}
+        self._filters = False
+        self._sizes: dict[str, str] = {}
+
+    def text(self) -> BodyText:
+        """Returns the statements."""
+        lines: list[str] = []
+        for t in self._plan.inputs:
+            lines += self._extend(t.name)
+        for k in self._plan.kernels:
+            if isinstance(k, Scan):
+                lines += self._call(k)
+                for c in k.columns:
+                    lines += self._extend(c.output)
+            else:
+                lines += self._pointwise(k)
+        sizes = [f"    {name} = {text}" for name, text in self._sizes.items()]
+        return BodyText(
+            tuple([*sizes, *lines]),
+            self._ident(self._plan.output),
+            tuple(self._next(r) for r in self._plan.registers),
+            self._filters,
+        )
+
+    def size(self, axis: Axis) -> str:
+        """Returns the variable that holds an axis' size, bound in the prologue."""
+        name = axis.copy_of or axis.name
+        ident = self._ident(name)
+        if ident not in self._sizes:
+            self._sizes[ident] = self._where(name)
+        return ident
+
+    def _where(self, name: str) -> str:
+        for t in (*self._plan.params, *self._plan.buffers):
+            for at, a in enumerate(stored_axes(t)):
+                if a.name == name:
+                    return f"{self._ident(t.name)}.shape[{at}]"
+        for i in self._plan.inputs:
+            for at, a in enumerate(i.axes):
+                if a.name == name:
+                    return f"{self._ident(i.name)}.shape[{at + 2}]"
+        for s in self._plan.states:
+            for at, a in enumerate(s.axes):
+                if a.name == name:
+                    return f"{self._ident(s.name)}.shape[{at + 1}]"
+        raise KeyError(name)
+
+    # --- kernels ---------------------------------------------------------------------------------
+
+    def _pointwise(self, k: Pointwise) -> list[str]:
+        b = self._arrays[k.output]
+        ident = self._ident(b.name)
+        if k.value is ONE and b.role is Role.STREAM and not b.axes:
+            lines = [f"    {ident} = {self._like}.new_ones({self._like}.shape[:2])"]
+        else:
+            printer = _Printer(self, wide=b.name in self._wide)
+            lines = assign(ident, k.value, printer, self._fresh, wrap=self._whole(b))
+        if b.provenance is not None:
+            lines = [f"    # {b.provenance.text}", *lines]
+        return lines + self._extend(k.output)
+
+    def _whole(self, b: Buffer) -> Callable[[Code], str]:
+        """Broadcasts a value that lacks axes or the lead of its buffer."""
+
+        def wrap(code: Code) -> str:
+            lead = b.role is not Role.CONSTANT
+            if code.axes == b.axes and code.lead == lead and not code.number:
+                return code.text
+            sizes = ", ".join(self.size(a) for a in b.axes)
+            shape = f"*{self._like}.shape[:2], {sizes}".rstrip(", ") if lead else sizes
+            if code.number:
+                return f"{self._like}.new_full(({shape.rstrip(',')},), {code.text})"
+            text = code.aligned(b.axes, code.lead)
+            atom = text if text is not code.text else code.at_least(Binding.ATOM)
+            return f"{atom}.expand({shape})"
+
+        return wrap
+
+    # --- earlier tokens --------------------------------------------------------------------------
+
+    def _extend(self, name: str) -> list[str]:
+        """Puts the register in front of a buffer, once it is computed."""
+        register = self._registers.get(name)
+        if register is None:
+            return []
+        ident, past = self._ident(name), self._ident(register.name)
+        whole = self._unused(f"{ident}_all")
+        self._all[name] = whole
+        return [f"    {whole} = torch.cat(({past}.to({ident}.dtype), {ident}), 1)"]
+
+    def _next(self, register: Register) -> str:
+        past, whole = self._ident(register.name), self._all[register.buffer]
+        return f"{whole}[:, {whole}.shape[1] - {past}.shape[1] :].to({past}.dtype)"
+
+    def delayed(self, name: str, lag: int) -> str:
+        """Returns text of a buffer's values `lag` tokens earlier."""
+        past = self._ident(self._registers[name].name)
+        start = f"{past}.shape[1] - {lag}"
+        return f"{self._all[name]}.narrow(1, {start}, {self._like}.shape[1])"
+
+    def filtered(self, fir: Fir, printer: Printer) -> Code:
+        """Returns the code of a causal filter."""
+        assert isinstance(fir.arg, Ref)
+        weight = printer.print(fir.weight)
+        at = weight.axes.index(fir.axis) - len(weight.axes)
+        taps = tuple(a for a in weight.axes if a != fir.axis)
+        own = tuple(sorted(fir.arg.over))
+        if taps not in ((), own):
+            raise TypeError("a filter's weight has other axes than what it filters")
+        self._filters = True
+        whole, past = self._all[fir.arg.name], self._ident(self._registers[fir.arg.name].name)
+        lag = fir.arg.at.lag if isinstance(fir.arg.at, Now) else 0
+        start = f"{past}.shape[1]" + (f" - {lag}" if lag else "")
+        text = f"_fir({whole}, {weight.text}, {at}, {start})"
+        return Code(text, own, True)
+
+    def named(self, ref: Ref) -> Code:
+        """Returns the code that reads a buffer."""
+        b = self._arrays[ref.name]
+        if isinstance(ref.at, Now) and ref.at.lag:
+            return Code(self.delayed(ref.name, ref.at.lag), b.axes, True)
+        return Code(self._ident(ref.name), b.axes, b.role is not Role.CONSTANT)
+
+    def lookup(self, name: str) -> str:
+        """Returns the identifier of a parameter or buffer, or of an axis' size."""
+        if any(t.name == name for t in (*self._plan.params, *self._plan.buffers)):
+            return self._ident(name)
+        (axis,) = (d.axis for d in self._plan.axes if d.axis.name == name)
+        return self.size(axis)
+
+    def _fresh(self, name: str) -> str:
+        count = 1
+        while f"{name}_{count}" in self._used:
+            count += 1
+        return self._unused(f"{name}_{count}")
+
+    def _unused(self, name: str) -> str:
+        while name in self._used:
+            name += "_"
+        self._used.add(name)
+        return name
+
+    @property
+    def like(self) -> str:
+        """Identifier of an input."""
+        return self._like
+
+
+class _Printer(Printer):
+    """Reads buffers and parameters; widens what feeds a decay to the accumulation dtype."""
+
+    def __init__(self, body: Body, wide: bool) -> None:
+        super().__init__(body.named, _Names(body), body.like, fir=self._filter)
+        self._body = body
+        self._is_wide = wide
+
+    def _filter(self, fir: Fir) -> Code:
+        return self._body.filtered(fir, self)
+
+    def print(self, expr: Expr) -> Code:  # type: ignore[override]
+        """Returns the code of an expression."""
+        if isinstance(expr, Size):
+            return Code(self._body.size(expr.axis), (), False, number=True)
+        code = super().print(expr)
+        if self._is_wide and isinstance(expr, Map | Param) and not code.text.endswith(".to(wide)"):
+            return Code(f"{code.at_least(Binding.ATOM)}.to(wide)", code.axes, code.lead)
+        return code
+
+
+class _Names(dict[str, str]):
+    """Axis sizes and parameters by name, sizes bound on first use."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__()
+        self._body = body
+
+    def __missing__(self, name: str) -> str:
+        return self._body.lookup(name)
+
+
+def wide_buffers(plan: Plan) -> frozenset[str]:
+    """Returns the buffers that a decay is computed from, between the maps and the scan.
+
+    Decays act over the whole sequence, so their logarithms are computed in the accumulation dtype.
+    """
+    values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
+    found: set[str] = set()
+    stack = [
+        leaf
+        for k in plan.kernels
+        if isinstance(k, Scan) and k.decay is not None
+        for leaf in k.decay.leaves
+    ]
+    while stack:
+        name = stack.pop()
+        if name in found or name not in values:
+            continue
+        found.add(name)
+        stack.extend(_elementwise_reads(values[name]))
+    return frozenset(found)
+
+
+def _elementwise_reads(value: Expr) -> list[str]:
+    """Buffers read by an expression outside the arguments of its maps."""
+    out: list[str] = []
+    stack = [value]
+    while stack:
+        e = stack.pop()
+        if isinstance(e, Ref):
+            out.append(e.name)
+        elif not isinstance(e, Map):
+            stack.extend(children(e))
+    return out
+
+
+FIR = '''\
+def _fir(x: Tensor, weight: Tensor, dim: int, start: int) -> Tensor:
+    """Σ over r of weight[r] · x[i - r], r along `dim` of the weight; token 0 stands at `start`."""
+    length = x.shape[1] - start
+    return sum(w * x.narrow(1, start - r, length) for r, w in enumerate(weight.unbind(dim)))
+'''

@@ -1,0 +1,262 @@
+"""Sizes, parameters and initialisers of an emitted `nn.Module`.
+
+A constraint is kept by construction: a `positive` parameter is stored as its logarithm, a `unit`
+one as its logit, a `nonneg` one as its root. The module's text computes the value from what is
+stored, so what a proof assumes of the parameter holds of every weight that training can reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dsfc.plan.ir import Plan
+from dsfc.primitives.build import ZERO, num, walk
+from dsfc.primitives.declarations import Constraint, Init, MapTensor, Tensor
+from dsfc.primitives.distributions import distribution
+from dsfc.primitives.expr import Axis, Div, Draw, Expr, Mul, Num, Ref
+
+from .nodes import Binding, Code, Printer
+
+
+@dataclass(frozen=True, slots=True)
+class SizeText:
+    """One size argument of the constructor.
+
+    Attributes:
+        name: identifier.
+        argument: its declaration, such as `h: int = 4` or `n: int | None = None`.
+        lines: statements that fill in a derived default; empty where there is none.
+        meaning: for the docstring.
+    """
+
+    name: str
+    argument: str
+    lines: tuple[str, ...]
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How a constrained parameter is stored.
+
+    Attributes:
+        prefix: of the stored name.
+        inverse: text of the stored value, from `{0}`.
+        value: text of the parameter, from the stored `{0}`.
+        note: for the docstring.
+    """
+
+    prefix: str
+    inverse: str
+    value: str
+    note: str
+
+
+STORAGE = {
+    Constraint.POSITIVE: Storage("log_", "torch.log({0})", "torch.exp({0})", "stored as its log"),
+    Constraint.UNIT: Storage(
+        "logit_", "torch.logit({0})", "torch.sigmoid({0})", "stored as its logit"
+    ),
+    Constraint.NONNEG: Storage("root_", "torch.sqrt({0})", "{0}.square()", "stored as its root"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterText:
+    """One parameter or buffer of the module.
+
+    Attributes:
+        name: identifier of its value in the functional form.
+        attribute: identifier of what the module stores.
+        shape: text of its shape in the constructor, such as `h, n, d`.
+        axes: names of the axes in stored order, for shape comments.
+        value: text of the value from `self`.
+        init: statements of `reset_parameters`.
+        buffer: whether it is fixed.
+        note: what the docstring says besides its shape.
+    """
+
+    name: str
+    attribute: str
+    shape: str
+    axes: tuple[str, ...]
+    value: str
+    init: tuple[str, ...]
+    buffer: bool
+    note: str
+
+
+def sizes(plan: Plan, names: Callable[[str], str]) -> tuple[SizeText, ...]:
+    """Returns the size arguments in canonical order; copies of axes have none."""
+    out = []
+    printer = _size_printer(plan, names, "")
+    for d in plan.axes:
+        if d.axis.copy_of is not None:
+            continue
+        name = names(d.axis.name)
+        if d.size is None:
+            out.append(SizeText(name, f"{name}: int", (), "required"))
+        elif isinstance(d.size, Num):
+            value = d.size.value.numerator
+            out.append(SizeText(name, f"{name}: int = {value}", (), f"{value} if not given"))
+        else:
+            text = whole(d.size, printer)
+            lines = tuple(_derived(name, d.size, text, printer))
+            meaning = f"{text.replace('//', '/')} if not given"
+            out.append(SizeText(name, f"{name}: int | None = None", lines, meaning))
+    return tuple(out)
+
+
+def whole(size: Expr, printer: Printer) -> str:
+    """Returns text of a size expression in integer arithmetic."""
+    if isinstance(size, Div):
+        above, below = printer.print(size.num), printer.print(size.den)
+        return f"{above.at_least(Binding.PRODUCT)} // {below.at_least(Binding.UNARY)}"
+    factor = _unit_fraction(size)
+    if factor is not None:
+        rest, den = factor
+        return f"{printer.print(rest).at_least(Binding.PRODUCT)} // {den}"
+    return printer.text(size)
+
+
+def _unit_fraction(size: Expr) -> tuple[Expr, int] | None:
+    """(x, k) for a size written (1/k) · x, as `d / 16` is."""
+    if isinstance(size, Mul) and len(size.args) == 2:
+        head, rest = size.args
+        if isinstance(head, Num) and head.value.numerator == 1:
+            return rest, head.value.denominator
+    return None
+
+
+def _derived(name: str, size: Expr, text: str, printer: Printer) -> list[str]:
+    lines = [f"if {name} is None:"]
+    if "//" in text:
+        above, below = text.split(" // ")
+        lines += [
+            f"    if {above} % {below}:",
+            f'        raise ValueError(f"{name} = {above} / {below} is not whole; give {name}")',
+        ]
+    return [*lines, f"    {name} = {text}"]
+
+
+def _size_printer(plan: Plan, names: Callable[[str], str], prefix: str, like: str = "") -> Printer:
+    def ref(r: Ref) -> Code:
+        raise TypeError(f"{r.name} in a size or an initialiser")
+
+    table = {d.axis.name: f"{prefix}{names(d.axis.copy_of or d.axis.name)}" for d in plan.axes}
+    return Printer(ref, table, like)
+
+
+def parameters(plan: Plan, names: Callable[[str], str]) -> tuple[ParameterText, ...]:
+    """Returns parameters, then buffers, in the order they are declared."""
+    taken = {names(t.name) for t in (*plan.params, *plan.buffers, *plan.inputs)}
+    taken |= {names(d.axis.name) for d in plan.axes}
+    params = [_parameter(plan, t, names, taken, buffer=False) for t in plan.params]
+    buffers = [_parameter(plan, t, names, taken, buffer=True) for t in plan.buffers]
+    return (*params, *buffers)
+
+
+def _parameter(
+    plan: Plan, t: Tensor | MapTensor, names: Callable[[str], str], taken: set[str], buffer: bool
+) -> ParameterText:
+    name = names(t.name)
+    axes = stored_axes(t)
+    storage = None if buffer or isinstance(t, MapTensor) else STORAGE.get(t.constraint)
+    attribute = name
+    if storage is not None:
+        attribute = _fresh(f"{storage.prefix}{name}", taken)
+    shape = ", ".join(names(a.copy_of or a.name) for a in axes)
+    init = _init(plan, t, names, f"self.{attribute}", axes, storage)
+    value = f"self.{attribute}" if storage is None else storage.value.format(f"self.{attribute}")
+    return ParameterText(
+        name,
+        attribute,
+        shape,
+        tuple(a.name for a in axes),
+        value,
+        tuple(init),
+        buffer,
+        "" if storage is None else storage.note,
+    )
+
+
+def stored_axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:
+    """Returns the axes of an array in stored order."""
+    if isinstance(t, MapTensor):
+        return (*t.map.each, *t.map.target, *t.map.source)
+    return t.axes
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _init(
+    plan: Plan,
+    t: Tensor | MapTensor,
+    names: Callable[[str], str],
+    target: str,
+    axes: tuple[Axis, ...],
+    storage: Storage | None,
+) -> list[str]:
+    init = t.init
+    if init is None:
+        # No initialiser in the spec: small noise for maps, which must break symmetry; else 0.
+        init = Init(_small_noise(axes), True) if isinstance(t, MapTensor) else Init(ZERO, False)
+    value = init.value
+    if storage is None and isinstance(value, Num):
+        constant = float(value.value)
+        named = {0.0: f"zeros_({target})", 1.0: f"ones_({target})"}
+        return [f"nn.init.{named.get(constant, f'constant_({target}, {constant!r})')}"]
+    printer = _InitPrinter(plan, names, target)
+    if storage is None and isinstance(value, Draw) and value.distribution in ("uniform", "normal"):
+        low, high = (printer.text(a) for a in value.args)
+        return [f"nn.init.{value.distribution}_({target}, {low}, {high})"]
+    code = printer.print(value)
+    text = code.text
+    if code.axes and code.axes != axes and not any(isinstance(e, Draw) for e in walk(value)):
+        text = code.aligned(tuple(sorted(axes)), code.lead)
+    if code.number:
+        text = f"torch.full_like({target}, {text})"
+    if storage is not None:
+        text = storage.inverse.format(text)
+    return [f"{target}.copy_({text})"]
+
+
+def _small_noise(axes: tuple[Axis, ...]) -> Draw:
+    return Draw("normal", (ZERO, num(1) if not axes else _FIFTIETH), frozenset(axes))
+
+
+_FIFTIETH = Num(num(1).value / 50)
+
+
+class _InitPrinter(Printer):
+    """Prints initialisers: draws take shape, dtype and device from the parameter itself."""
+
+    def __init__(self, plan: Plan, names: Callable[[str], str], target: str) -> None:
+        table = {d.axis.name: f"self.{names(d.axis.copy_of or d.axis.name)}" for d in plan.axes}
+
+        def ref(r: Ref) -> Code:
+            raise TypeError(f"{r.name} in an initialiser")
+
+        super().__init__(ref, table, target)
+        self._target = target
+
+    def draw(self, expr: Draw) -> Code:
+        """Returns the code of a draw of the parameter's shape."""
+        text = distribution(expr.distribution).torch
+        text = text.replace("torch.empty({shape})", f"torch.empty_like({self._target})")
+        text = text.replace("torch.randn({shape})", f"torch.randn_like({self._target})")
+        text = text.replace("torch.nn.init", "nn.init")
+        args = [self.print(a) for a in expr.args]
+        for i, a in enumerate(args):
+            atom = a.at_least(Binding.UNARY)
+            text = text.replace(f"({{{i}}}) *", f"{atom} *").replace(f"{{{i}}}", a.text)
+        if text.startswith("1 * "):
+            text = text.removeprefix("1 * ")
+        binding = Binding.PRODUCT if " * " in text else Binding.ATOM
+        return Code(text, tuple(sorted(expr.over)), False, binding)
