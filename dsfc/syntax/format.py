@@ -253,7 +253,7 @@ def number(value: Fraction) -> str:
     bound = DEFAULT_LIMITS.exponent
     if -DEFAULT_LIMITS.integer_digits < exponent < 0:
         plain = digits.rjust(1 - exponent, "0")
-        if len(plain) <= 12:
+        if len(plain) <= 8:
             return f"{plain[:exponent]}.{plain[exponent:]}"
     if 0 <= exponent and len(digits) + exponent <= 12:
         return digits + "0" * exponent

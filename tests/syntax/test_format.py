@@ -1,0 +1,204 @@
+"""Canonical text: parsing it gives the tree back, printing it again changes nothing."""
+
+from fractions import Fraction
+from importlib.resources import files
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsfc.source import Source
+from dsfc.syntax import ast
+from dsfc.syntax.format import format_expr, format_spec, number
+from dsfc.syntax.parse import parse
+
+SPECS = [
+    it.read_text(encoding="utf-8")
+    for it in sorted(files("dsfc.specs").iterdir(), key=lambda it: it.name)
+    if it.name.endswith(".dsf")
+]
+
+
+def parsed(text):
+    return parse(Source("a.dsf", text))
+
+
+# Random trees: everything a text can say.
+
+NAMES = st.sampled_from(["a", "b", "W", "eta", "W_Delta", "alpha2", "states", "sum", "i", "lambda"])
+IDENTS = NAMES.map(ast.Ident)
+NUMBERS = st.builds(
+    lambda digits, power: Fraction(digits) * Fraction(10) ** power,
+    st.integers(0, 10**9),
+    st.integers(-30, 30),
+)
+
+
+def chain(kind, operands, operators):
+    return st.lists(operands, min_size=2, max_size=4).flatmap(
+        lambda parts: st.lists(
+            st.sampled_from(operators), min_size=len(parts) - 1, max_size=len(parts) - 1
+        ).map(lambda signs: kind(tuple(parts), tuple(signs)))
+    )
+
+
+def several(children):
+    return st.lists(children, min_size=1, max_size=3).map(tuple)
+
+
+def relations(children):
+    return chain(ast.Relation, children, list(ast.CmpOp))
+
+
+def larger(children):
+    brackets = several(st.one_of(children, relations(children)))
+    calls = st.builds(ast.Call, IDENTS, st.one_of(st.just(()), brackets), several(children))
+    indices = st.builds(ast.Index, IDENTS, brackets)
+    operands = st.one_of(NAMES.map(ast.Name), calls, indices)
+    applied = st.builds(ast.Apply, IDENTS, operands)
+    return st.one_of(
+        calls,
+        indices,
+        applied,
+        st.builds(ast.Apply, IDENTS, applied),
+        st.builds(ast.Pow, children, children),
+        st.builds(ast.Neg, children),
+        st.lists(children, min_size=2, max_size=3).map(lambda it: ast.Dot(tuple(it))),
+        st.lists(children, min_size=2, max_size=3).map(lambda it: ast.Outer(tuple(it))),
+        chain(ast.Mul, children, list(ast.MulOp)),
+        chain(ast.Add, children, list(ast.AddOp)),
+    )
+
+
+EXPRS = st.recursive(st.one_of(NUMBERS.map(ast.Num), NAMES.map(ast.Name)), larger, max_leaves=12)
+CONDITIONS = st.one_of(EXPRS, relations(EXPRS))
+PROVENANCE = st.one_of(
+    st.none(),
+    st.text(st.characters(categories=["L", "N", "P", "Zs"], exclude_characters='"'))
+    .filter(str.isprintable)
+    .map(ast.Provenance),
+)
+SHAPES = several(IDENTS)
+TYPES = st.one_of(
+    SHAPES.map(ast.TensorType),
+    st.builds(ast.MapType, st.one_of(st.just(()), SHAPES), SHAPES, SHAPES),
+)
+ITEMS = st.one_of(
+    several(st.builds(ast.Dim, IDENTS, st.booleans(), st.one_of(st.none(), EXPRS))).map(ast.Dims),
+    st.builds(
+        ast.Decl,
+        st.sampled_from(ast.DeclKind),
+        several(IDENTS),
+        st.one_of(st.none(), TYPES),
+        st.lists(st.sampled_from(ast.Flag), max_size=2).map(tuple),
+        st.one_of(st.none(), st.builds(ast.Init, st.sampled_from(ast.InitKind), EXPRS)),
+    ),
+    st.builds(ast.Const, IDENTS, EXPRS),
+    st.builds(ast.Def, IDENTS, EXPRS, PROVENANCE),
+    st.builds(ast.FunDef, IDENTS, several(IDENTS), EXPRS, PROVENANCE),
+    st.builds(ast.Flow, IDENTS, EXPRS, IDENTS, EXPRS, PROVENANCE),
+    st.builds(ast.Use, IDENTS, several(IDENTS)),
+    st.builds(ast.Claim, CONDITIONS, st.lists(CONDITIONS, max_size=2).map(tuple)),
+)
+BODIES = st.lists(ITEMS, max_size=5).map(tuple)
+UNITS = st.one_of(
+    st.builds(ast.MixerUnit, IDENTS, PROVENANCE, st.one_of(st.none(), IDENTS), BODIES),
+    st.builds(ast.ModifierUnit, IDENTS, IDENTS, PROVENANCE, BODIES),
+)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(UNITS, max_size=2).map(tuple).map(ast.Spec), st.booleans())
+def test_every_tree_comes_back_from_its_text(spec, ascii):
+    text = format_spec(spec, ascii=ascii)
+    again = parsed(text)
+    assert again == spec
+    assert format_spec(again, ascii=ascii) == text
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(CONDITIONS)
+def test_every_expression_comes_back_from_its_text(node):
+    claim = parsed(f"mixer m {{ claim {format_expr(node)} }}").units[0].items[0]
+    assert claim.relation == node
+
+
+@pytest.mark.parametrize("text", SPECS, ids=lambda text: text.splitlines()[0][:40])
+@pytest.mark.parametrize("ascii", [False, True])
+def test_shipped_specs_come_back_with_their_comments(text, ascii):
+    spec = parsed(text)
+    printed = format_spec(spec, ascii=ascii)
+    again = parsed(printed)
+    assert again == spec
+    assert [it.text for it in again.comments] == [it.text for it in spec.comments]
+    assert format_spec(again, ascii=ascii) == printed
+
+
+def test_the_canonical_text():
+    text = (
+        """
+# before
+mixer m "P0" extends b {   # behind the brace
+  dims d,n=d/2
+    param w_eta,  b:d  ~  normal( 0,.5e0)""".replace(".5", "0.5")
+        + """  # behind
+          W : each d : n->d
+  buffer lb unit = 0
+  x'=-a*x+u(*)w by zoh(1/100) "eq. 1"; f(a) = (a+b)*a^-(1/2)   # second
+  # own line
+  y = sum[j<=i]( q . k[ j-1 ] )
+  # last
+}
+# end
+"""
+    )
+    assert (
+        format_spec(parsed(text))
+        == """\
+# before
+mixer m "P0" extends b {
+  # behind the brace
+  dims d, n = d / 2
+  param w_η, b : d ~ normal(0, 0.5)  # behind
+        W : each d : n -> d
+  buffer lb unit = 0
+  x' = -a * x + u ⊗ w by zoh(1/100)  "eq. 1"
+  f(a) = (a + b) * a^-(1/2)  # second
+  # own line
+  y = sum[j ≤ i](q · k[j-1])
+  # last
+}
+
+# end
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Fraction(0), "0"),
+        (Fraction(10000), "10000"),
+        (Fraction(1, 50), "0.02"),
+        (Fraction(15, 10**9), "15e-9"),
+        (Fraction(3) * 10**70, "3000000e64"),
+        (Fraction(3, 10**70), "0.000003e-64"),
+    ],
+)
+def test_numbers_are_printed_exactly_and_shortly(value, text):
+    assert number(value) == text
+    assert Fraction(text) == value
+
+
+@pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(-1)])
+def test_numbers_without_a_literal_are_refused(value):
+    with pytest.raises(ValueError):
+        number(value)
+
+
+def test_trees_without_a_text_are_refused():
+    with pytest.raises(ValueError):
+        format_expr(ast.Apply(ast.Ident("W"), ast.Num(Fraction(1))))
+    unit = ast.MixerUnit(ast.Ident("m"), ast.Provenance('a"b'), None, ())
+    with pytest.raises(ValueError):
+        format_spec(ast.Spec((unit,)))
