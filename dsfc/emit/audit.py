@@ -1,12 +1,17 @@
 """Reads emitted text as an enemy would have written it.
 
 Emitted modules run where specs from strangers were compiled. Every text is parsed again and held
-against a short list: what it imports, and words that reach an evaluator.
+against short lists of what a module may import, which built-in functions it may name, and which
+attributes nobody needs for arithmetic. A spec cannot reach any of this (names are identifiers,
+texts stand in docstrings and comments); the audit is the second lock, and it names a compiler fault
+where the first one fails.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+from collections.abc import Iterable
 
 IMPORTS = frozenset(
     {
@@ -14,22 +19,47 @@ IMPORTS = frozenset(
         "collections.abc",
         "dataclasses",
         "functools",
+        "logging",
         "math",
         "torch",
+        "torch.library",
         "torch.nn",
         "torch.nn.functional",
+        "torch.serialization",
         "torch.utils",
         "torch.utils.flop_counter",
-        "torch.serialization",
         "triton",
         "triton.language",
         "typing",
     }
 )
-FORBIDDEN = frozenset(
-    {"eval", "exec", "compile", "open", "input", "breakpoint", "globals", "vars", "__import__"}
+"""Modules that emitted text may import, or import from."""
+
+BUILTINS = frozenset(
+    {
+        "Exception", "FutureWarning", "IndexError", "KeyError", "NotImplementedError",
+        "RuntimeError", "RuntimeWarning", "TypeError", "UserWarning", "ValueError",
+        "abs", "all", "any", "bool", "classmethod", "dict", "divmod", "enumerate", "float",
+        "frozenset", "int", "isinstance", "iter", "len", "list", "map", "max", "min", "next",
+        "object", "pow", "property", "range", "repr", "reversed", "round", "set", "sorted",
+        "staticmethod", "str", "sum", "super", "tuple", "type", "zip",
+    }
+)  # fmt: skip
+"""Built-in names that emitted text may use; evaluators, files and reflection are not among them."""
+
+DUNDERS = frozenset(
+    {"__all__", "__init__", "__name__", "__post_init__", "__repr__", "__version__", "__wrapped__"}
 )
-DUNDERS = frozenset({"__all__", "__init__", "__name__", "__file__"})
+"""Names with two leading underscores that emitted text may define or read."""
+
+ATTRIBUTES = frozenset(
+    {"_C", "classes", "cpp_extension", "ctypes", "f_globals", "gi_frame", "hub", "import_module"}
+    | {"load", "load_library", "loads", "load_inline", "open", "os", "popen"}
+    | {"subprocess", "sys", "system", "tb_frame"}
+)
+"""Attributes that emitted text may not read: doors from torch to files, code and the system."""
+
+_NODES = (ast.Global, ast.Nonlocal, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await)
 
 
 class EmissionError(Exception):
@@ -40,25 +70,48 @@ def audit(text: str) -> None:
     """Checks emitted text.
 
     Raises:
-        EmissionError: it does not parse, imports something unexpected, or names an evaluator.
+        EmissionError: it does not parse, imports something unexpected, or names a built-in
+            function or an attribute that it has no use for.
     """
     try:
         tree = ast.parse(text)
-    except SyntaxError as e:
-        raise EmissionError(f"line {e.lineno} does not parse: {e.msg}") from e
+    except (SyntaxError, ValueError) as e:
+        raise EmissionError(f"the text does not parse: {e}") from e
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                _imported(alias.name, node.lineno)
-        elif isinstance(node, ast.ImportFrom):
-            _imported(node.module or ".", node.lineno)
-        elif isinstance(node, ast.Name) and node.id in FORBIDDEN:
-            raise EmissionError(f"line {node.lineno} names {node.id}")
-        elif isinstance(node, ast.Attribute) and node.attr.startswith("__"):
-            if node.attr not in DUNDERS:
-                raise EmissionError(f"line {node.lineno} reads {node.attr}")
+        problem = _problem(node)
+        if problem is not None:
+            raise EmissionError(f"line {getattr(node, 'lineno', 0)} {problem}")
 
 
-def _imported(name: str, line: int) -> None:
-    if name not in IMPORTS:
-        raise EmissionError(f"line {line} imports {name}")
+def _problem(node: ast.AST) -> str | None:
+    """What is wrong with one node, or None."""
+    match node:
+        case ast.Import(names):
+            return _first(f"imports {a.name}" for a in names if a.name not in IMPORTS)
+        case ast.ImportFrom(module, names, level):
+            if level or module not in IMPORTS:
+                return f"imports {'.' * level}{module or ''}"
+            return _first(_attribute(a.name) for a in names)
+        case ast.Name(name):
+            if hasattr(builtins, name) and name not in BUILTINS and name not in DUNDERS:
+                return f"names {name}"
+            return f"names {name}" if _hidden(name) else None
+        case ast.Attribute(_, name):
+            return _attribute(name)
+        case ast.FunctionDef(name) | ast.ClassDef(name) | ast.arg(name) | ast.keyword(name):
+            return f"names {name}" if name is not None and _hidden(name) else None
+        case _ if isinstance(node, _NODES):
+            return f"holds {type(node).__name__}"
+    return None
+
+
+def _attribute(name: str) -> str | None:
+    return f"reads {name}" if _hidden(name) or name in ATTRIBUTES else None
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith("__") and name not in DUNDERS
+
+
+def _first(problems: Iterable[str | None]) -> str | None:
+    return next((p for p in problems if p is not None), None)

@@ -19,7 +19,7 @@ class Identity:
     """What a module says of its own origin.
 
     Attributes:
-        spec: sha256 of the mixer's System, as hexadecimal text.
+        spec: sha256 of the mixer's plan, as hexadecimal text.
         version: of dsfc.
         namespace: of the module's operators; unique to mixer and text.
         source: file name of the spec, without folders.

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 import tempfile
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from dsfc.diagnostics.catalogue import FileProblem, Overwrite
-from dsfc.diagnostics.report import Diagnostic, DiagnosticError
+from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.audit import audit
 from dsfc.emit.backend import Identity, load_backend
 from dsfc.emit.names import class_name, identifier
@@ -58,7 +59,7 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
     """
     target = load_backend(backend)
     spec = hashlib.sha256(_canonical(plan)).hexdigest()
-    cls = class_name(plan.name)
+    cls = class_name(plan.name, target.reserved)
     rename = partial(identifier, reserved=target.reserved | {cls})
     stem = f"dsfc_{plan.name}_"
     dsfc_version = version("dsfc")
@@ -95,27 +96,34 @@ def write(module: ModuleText, path: Path, force: bool = False) -> bool:
     data = module.text.encode()
     try:
         if path.is_symlink():
-            raise _refused(Overwrite(span=NOWHERE, path=str(path), problem="it is a symbolic link"))
-        if path.is_dir():
-            raise _refused(FileProblem(span=NOWHERE, path=str(path), problem="it is a folder"))
+            raise _overwrite(path, "it is a symbolic link")
         if path.exists():
-            there = path.read_bytes()
-            if there == data:
+            if not path.is_file():  # a device or a pipe: reading it may never end
+                raise _unwritable(path, "it is not a regular file")
+            if path.read_bytes() == data:
                 return False
-            if not force and not untouched(there):
-                problem = "it was not written by dsfc, or has been edited since"
-                raise _refused(Overwrite(span=NOWHERE, path=str(path), problem=problem))
+            reason = None if force else _kept(path)
+            if reason is not None:
+                raise _overwrite(path, reason)
         _replace(path, data)
     except OSError as e:
-        problem = e.strerror or str(e)
-        raise _refused(FileProblem(span=NOWHERE, path=str(path), problem=problem)) from e
+        raise _unwritable(path, e.strerror or str(e)) from e
     return True
 
 
+def _kept(path: Path) -> str | None:
+    """Why a file is not replaced without being told so, or None."""
+    if not path.stat().st_mode & stat.S_IWUSR:
+        return "it is read-only"
+    if not untouched(path.read_bytes()):
+        return "it was not written by dsfc, or has been edited since"
+    return None
+
+
 def untouched(data: bytes) -> bool:
-    """Returns whether bytes are an emitted module as it was written."""
+    """Returns whether bytes are an emitted module as it was written, line endings aside."""
     try:
-        text = data.decode()
+        text = data.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
         return False
     head = _ORIGIN.match(text)
@@ -141,8 +149,12 @@ def _replace(path: Path, data: bytes) -> None:
         raise
 
 
-def _refused(diagnostic: Diagnostic) -> DiagnosticError:
-    return DiagnosticError((diagnostic,))
+def _overwrite(path: Path, problem: str) -> DiagnosticError:
+    return DiagnosticError((Overwrite(NOWHERE, path=str(path), problem=problem),))
+
+
+def _unwritable(path: Path, problem: str) -> DiagnosticError:
+    return DiagnosticError((FileProblem(NOWHERE, path=str(path), problem=problem),))
 
 
 def _canonical(plan: Plan) -> bytes:

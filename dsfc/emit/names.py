@@ -9,8 +9,17 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import sys
+from functools import cache
 
 PYTHON = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
+# A file of one of these names would stand before the real module on its folder's import path;
+# the last four are devices on Windows.
+MODULES = (
+    frozenset(sys.stdlib_module_names)
+    | {"dsfc", "jax", "numpy", "scipy", "torch", "triton"}
+    | {"aux", "con", "nul", "prn"}
+)
 
 
 def identifier(name: str, reserved: frozenset[str]) -> str:
@@ -21,9 +30,28 @@ def identifier(name: str, reserved: frozenset[str]) -> str:
         reserved: words of the backend and of the module's own text, besides Python's.
     """
     bare = name.rstrip("_")
-    return f"{name}_" if bare in PYTHON or bare in reserved else name
+    return f"{name}_" if bare in _bare(PYTHON) or bare in _bare(reserved) else name
 
 
-def class_name(mixer: str) -> str:
-    """Returns the class name of a mixer: `normalized_attn` → `NormalizedAttn`, `s6` → `S6`."""
-    return "".join(part[:1].upper() + part[1:] for part in mixer.split("_") if part) or "Mixer"
+def class_name(mixer: str, reserved: frozenset[str]) -> str:
+    """Returns the class name of a mixer: `normalized_attn` → `NormalizedAttn`, `s6` → `S6`.
+
+    Args:
+        mixer: its name.
+        reserved: words of the backend, besides Python's.
+    """
+    parts = (part for part in mixer.split("_") if part)
+    return identifier("".join(part[:1].upper() + part[1:] for part in parts) or "Mixer", reserved)
+
+
+def file_name(mixer: str) -> str:
+    """Returns the name of a mixer's file: `s6` → `s6.py`, but `torch` → `torch_.py`."""
+    bare = mixer.rstrip("_")
+    taken = bare.lower() in MODULES or bare in keyword.kwlist
+    return f"{mixer}_.py" if taken else f"{mixer}.py"
+
+
+@cache
+def _bare(words: frozenset[str]) -> frozenset[str]:
+    """The words without trailing underscores: no name may become a word by getting one."""
+    return frozenset(word.rstrip("_") for word in words)

@@ -1,0 +1,75 @@
+"""Imports emitted modules by path, any number of versions side by side.
+
+The name in `sys.modules` is made of the file's path and its bytes: the same file gives the same
+module object again, an edited one gives a second module and leaves the first alone. Nothing is
+cached on disk. `importlib.reload`, `copy` and `pickle` work as for any other module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+
+_PREFIX = "dsfc_emitted_"
+
+
+def import_module(path: str | os.PathLike[str]) -> ModuleType:
+    """Returns the module of an emitted file. Importing runs the file, as `import` does.
+
+    Args:
+        path: the `.py` file that `dsfc.compile` wrote.
+
+    Raises:
+        ImportError: there is no such file, or it is a spec that is to be compiled first.
+        Exception: whatever the file itself raises, torch missing for example.
+    """
+    file = Path(path).resolve()
+    if file.suffix != ".py":
+        hint = "; compile it first" if file.suffix == ".dsf" else ""
+        raise ImportError(f"{file} is not an emitted module{hint}", path=str(file))
+    try:
+        content = file.read_bytes()
+    except OSError as e:
+        raise ImportError(f"{file}: {e.strerror or e}", path=str(file)) from e
+    digest = hashlib.sha256(str(file).encode("utf-8", "surrogatepass") + b"\0" + content)
+    stem = re.sub(r"\W", "_", file.stem)  # a dot would make a package of it
+    name = f"{_PREFIX}{stem}_{digest.hexdigest()[:16]}"
+    _FINDER.files[name] = file
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.append(_FINDER)
+    return importlib.import_module(name)
+
+
+class _Loader(SourceFileLoader):
+    """Compiles the source every time: a byte-code cache goes by a clock of whole seconds."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class _Finder(MetaPathFinder):
+    """Finds what `import_module` was asked for, so that it can be found again by its name."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, Path] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        file = self.files.get(fullname)
+        if file is None:
+            return None
+        return spec_from_file_location(fullname, file, loader=_Loader(fullname, str(file)))
+
+
+_FINDER = _Finder()
