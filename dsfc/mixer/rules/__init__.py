@@ -1,1 +1,1 @@
-"""Context conditions on a mixer, one per module."""
+"""Context conditions on a mixer, one per file."""

@@ -1,0 +1,34 @@
+"""Where an expression stands while it is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dsfc.mixer.times import Clock
+from dsfc.primitives.expr import Axis, Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where an expression stands.
+
+    Attributes:
+        owner: the definition it belongs to.
+        clock: time variables that may be named.
+        taken: unique names of all enclosing time variables, nameable or not.
+        args: arguments of the function being expanded; None values were reported.
+        calls: functions being expanded, outermost first.
+        backward: whether the owner is a backward state, whose update may look ahead.
+        draws: axes of a draw inside an initialiser after `~`; None where nothing may be drawn.
+        constant: whether only constants may be named (initialisers and constants).
+    """
+
+    owner: str
+    clock: Clock = field(default_factory=Clock)
+    taken: frozenset[str] = frozenset()
+    args: Mapping[str, Expr | None] = field(default_factory=dict)
+    calls: tuple[str, ...] = ()
+    backward: bool = False
+    draws: frozenset[Axis] | None = None
+    constant: bool = False

@@ -1,0 +1,362 @@
+"""From a syntax tree to a typed expression: names are bound, functions expanded, shapes checked.
+
+An ill-typed part is reported once and becomes None; whatever contains it is None without another
+word. All parts of an expression are looked at, so that one run reports every mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+
+from dsfc.diagnostics.catalogue import (
+    Arguments,
+    Capture,
+    Juxtaposition,
+    LagPower,
+    Limit,
+    UnknownName,
+)
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter, nearest
+from dsfc.limits import Limits
+from dsfc.mixer import calls, indices, shapes
+from dsfc.mixer.context import Context
+from dsfc.mixer.rules.recursion import constant_cycle, function_cycle
+from dsfc.mixer.scope import Scope
+from dsfc.mixer.shapes import Operand
+from dsfc.mixer.times import TIME, Clock, has_lag, is_lag, lag_power
+from dsfc.primitives.build import num, prim
+from dsfc.primitives.declarations import MapTensor
+from dsfc.primitives.expr import (
+    Add,
+    Expr,
+    Field,
+    Lag,
+    Mul,
+    Now,
+    Param,
+    Ref,
+    Size,
+    Time,
+    children,
+)
+from dsfc.primitives.table import SPELLINGS
+from dsfc.source import Span
+from dsfc.syntax import ast
+
+FIRST = "first"
+
+
+class Expressions:
+    """Types the expressions of one mixer.
+
+    Attributes:
+        scope: names of the mixer.
+        definition: returns the typed value of a definition, None if it is ill-typed.
+        lift: gives an expression at time i a name, and returns that name.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        reporter: Reporter,
+        limits: Limits,
+        definition: Callable[[str], Expr | None],
+        declared: Callable[[str], bool],
+        lift: Callable[[str, Expr, Span], str],
+    ) -> None:
+        self.scope = scope
+        self.limits = limits
+        self.definition = definition
+        self.declared = declared
+        self.lift = lift
+        self._reporter = reporter
+        self._said: set[tuple[str, Span]] = set()
+        self._constants: dict[str, Expr | None] = {}
+        self._reading: list[str] = []
+        self._nodes = 0
+        self._depth = 0
+        self._heights: dict[Expr, int] = {}
+
+    # Reporting
+
+    def add(self, *problems: Diagnostic) -> None:
+        """Takes note of a problem; the same code at the same place is said once."""
+        for problem in problems:
+            if (problem.code, problem.span) not in self._said:
+                self._said.add((problem.code, problem.span))
+                self._reporter.add(problem)
+
+    def _spend(self, amount: int, span: Span) -> None:
+        self._nodes += amount
+        if self._nodes > self.limits.expansion_nodes:
+            self._give_up("nodes of expanded expressions", self.limits.expansion_nodes, span)
+
+    def _give_up(self, what: str, bound: int, span: Span) -> None:
+        """Ends the run: going on would take unbounded time or memory."""
+        self.add(Limit(span, what=what, size=f"more than {bound}", bound=str(bound)))
+        raise DiagnosticError(self._reporter)
+
+    def _height(self, value: Expr) -> int:
+        if value not in self._heights:
+            below = (self._height(child) for child in children(value))
+            self._heights[value] = 1 + max(below, default=0)
+        return self._heights[value]
+
+    # Expressions
+
+    def type(self, node: ast.Condition, ctx: Context) -> Expr | None:
+        """Returns the typed expression of a syntax tree, None after a report."""
+        self._spend(1, node.span)
+        self._depth += 1
+        if self._depth > self.limits.depth:
+            self._give_up("height of an expression", self.limits.depth, node.span)
+        value = self._type(node, ctx)
+        self._depth -= 1
+        if isinstance(value, Add | Mul):
+            self._spend(len(value.args), node.span)
+        if value is not None and self._height(value) > self.limits.depth:
+            self._give_up("height of an expanded expression", self.limits.depth, node.span)
+        return value
+
+    def operand(self, node: ast.Condition, ctx: Context) -> Operand | None:
+        """Returns the typed expression with its place."""
+        value = self.type(node, ctx)
+        return None if value is None else Operand(value, node.span)
+
+    def _type(self, node: ast.Condition, ctx: Context) -> Expr | None:
+        match node:
+            case ast.Num():
+                return num(node.value)
+            case ast.Name():
+                return self.name(node.id, node.span, ctx)
+            case ast.Index():
+                return indices.index(self, node, ctx)
+            case ast.Call():
+                return calls.call(self, node, ctx)
+            case ast.Apply():
+                return self._apply(node, ctx)
+            case ast.Neg():
+                value = self.type(node.operand, ctx)
+                return None if value is None else shapes.negated(value)
+            case ast.Pow():
+                return self._power(node, ctx)
+            case ast.Dot():
+                return self._chain(node.operands, ctx, lambda a, b, k: shapes.contracted(a, b, self))
+            case ast.Outer():
+                return self._chain(node.operands, ctx, lambda a, b, k: shapes.outer(a, b, self))
+            case ast.Add():
+                return self._sum(node, ctx)
+            case ast.Mul():
+                return self._product(node, ctx)
+            case ast.Relation():
+                problem = "a comparison has no value"
+                self.add(Arguments(node.span, function=node.span.text, problem=problem))
+                return None
+
+    def _chain(
+        self,
+        nodes: tuple[ast.Expr, ...],
+        ctx: Context,
+        join: Callable[[Operand, Operand, int], Expr | None],
+    ) -> Expr | None:
+        """Operands joined from the left; all are typed before any is joined."""
+        operands = [self.operand(node, ctx) for node in nodes]
+        left = operands[0]
+        for k, right in enumerate(operands[1:]):
+            if left is None or right is None:
+                return None
+            value = join(left, right, k)
+            left = None if value is None else left.with_value(value, right)
+        return None if left is None else left.value
+
+    def _sum(self, node: ast.Add, ctx: Context) -> Expr | None:
+        minus = [op is ast.AddOp.MINUS for op in node.operators]
+        return self._chain(
+            node.operands, ctx, lambda a, b, k: shapes.added(a, b, minus[k], self)
+        )
+
+    def _product(self, node: ast.Mul, ctx: Context) -> Expr | None:
+        def join(left: Operand, right: Operand, k: int) -> Expr | None:
+            if node.operators[k] is ast.MulOp.TIMES:
+                return shapes.multiplied(left, right, self)
+            if right.value is num(0):
+                self.add(Arguments(right.span, function="/", problem="divides by zero"))
+                return None
+            return shapes.divided(left, right, self)
+
+        return self._chain(node.operands, ctx, join)
+
+    def _power(self, node: ast.Pow, ctx: Context) -> Expr | None:
+        base, exponent = self.operand(node.base, ctx), self.operand(node.exponent, ctx)
+        if base is None or exponent is None:
+            return None
+        if isinstance(exponent.value, Lag) and is_lag(exponent.value):
+            return lag_power(base.value, exponent.value)
+        if has_lag(exponent.value):
+            self.add(LagPower(exponent.span, exponent=exponent.text))
+            return None
+        return shapes.raised(base, exponent, self)
+
+    def _apply(self, node: ast.Apply, ctx: Context) -> Expr | None:
+        arg = self.operand(node.operand, ctx)
+        name = node.name.text
+        if ctx.args and name in ctx.args:
+            self.add(Juxtaposition(node.name.span, name=name))
+            return None
+        if not self.is_map(name):
+            self._refuse_apply(node)
+            return None
+        return self.apply_map(name, arg, node.span)
+
+    def _refuse_apply(self, node: ast.Apply) -> None:
+        name = node.name.text
+        known = (*self.scope.values(), *self.scope.program.functions, *SPELLINGS)
+        if name not in known:
+            close = nearest(name, known)
+            self.add(UnknownName(node.name.span, name=name, nearest=close))
+            return
+        hint = None
+        if name in SPELLINGS or name in self.scope.program.functions:
+            hint = f"a function takes its argument in parentheses: `{name}(…)`"
+        self.add(Juxtaposition(node.name.span, name=node.name.span.text or name, hint=hint))
+
+    def is_map(self, name: str) -> bool:
+        """Whether the name is declared as a linear map."""
+        declared = self.scope.program.declared.get(name)
+        return (
+            declared is not None
+            and declared.kind in (ast.DeclKind.PARAM, ast.DeclKind.BUFFER)
+            and isinstance(declared.decl.type, ast.MapType)
+        )
+
+    def apply_map(self, name: str, arg: Operand | None, span: Span) -> Expr | None:
+        """Returns a declared map applied to a value (T7)."""
+        if not self.declared(name) or arg is None:
+            return None
+        tensor = self.scope.tensors[name]
+        assert isinstance(tensor, MapTensor)
+        return shapes.mapped(tensor.map, arg, span, self)
+
+    # Names
+
+    def name(self, name: str, span: Span, ctx: Context) -> Expr | None:
+        """Returns what a name stands for at the present token."""
+        if name in ctx.args:
+            return ctx.args[name]
+        if name == TIME or name in ctx.clock.vars:
+            return Lag(((ctx.clock.vars.get(name, TIME), 1),), 0)
+        return self.read(name, Now(0), span, ctx)
+
+    def read(self, name: str, at: Now, span: Span, ctx: Context) -> Expr | None:
+        """Returns the value of a name of the mixer, streams at the time `at`."""
+        program = self.scope.program
+        if name in program.consts:
+            return self.constant(name)
+        if name in self.scope.axes:
+            return Size(self.scope.axes[name])
+        if name == FIRST or name in program.declared or name in program.updates:
+            value = self._declared_or_defined(name, at, span, ctx)
+            return None if value is None else self._checked(name, value, span, ctx)
+        if name == "pi":
+            return prim("pi")
+        self._unknown(name, span)
+        return None
+
+    def _unknown(self, name: str, span: Span) -> None:
+        program = self.scope.program
+        if name in program.functions or name in SPELLINGS:
+            problem = f"is a function; call it: `{name}(…)`"
+            self.add(Arguments(span, function=name, problem=problem))
+            return
+        close = nearest(name, self.scope.values())
+        self.add(UnknownName(span, name=span.text or name, nearest=close))
+
+    def _declared_or_defined(
+        self, name: str, at: Now, span: Span, ctx: Context
+    ) -> Expr | None:
+        if name == FIRST:
+            return Ref(FIRST, frozenset(), Field.REAL, Time.TOKEN, at)
+        kind = self.scope.kind(name)
+        if self.is_map(name):
+            problem = f"is a linear map; apply it: `{name} x`"
+            self.add(Arguments(span, function=name, problem=problem))
+            return None
+        if kind is ast.DeclKind.ABSTRACT:
+            self.add(Arguments(span, function=name, problem=f"is a map; apply it: `{name}(x)`"))
+            return None
+        if kind is not None:
+            return self._tensor(name, kind, at)
+        value = self.definition(name)
+        if value is None:
+            return None
+        when = None if value.time is Time.CONST else at
+        return Ref(name, value.axes, value.field, value.time, when)
+
+    def _tensor(self, name: str, kind: ast.DeclKind, at: Now) -> Expr | None:
+        if not self.declared(name):
+            return None
+        if kind is ast.DeclKind.STATE:
+            state = self.scope.states[name]
+            assert state is not None
+            return Ref(name, frozenset(state.axes), state.field, Time.STATE, at)
+        if kind is ast.DeclKind.INPUT:
+            tensor = self.scope.inputs[name]
+            assert tensor is not None
+            return Ref(name, frozenset(tensor.axes), tensor.field, Time.TOKEN, at)
+        held = self.scope.tensors[name]
+        assert held is not None and not isinstance(held, MapTensor)
+        return Param(name, frozenset(held.axes), held.field)
+
+    def _checked(self, name: str, value: Expr, span: Span, ctx: Context) -> Expr | None:
+        """W10, and what initialisers and constants may name."""
+        if ctx.constant:
+            problem = f"is used in `{ctx.owner}`, which may use numbers, sizes and constants only"
+            self.add(Arguments(span, function=name, problem=problem))
+            return None
+        if ctx.calls and value.time is not Time.CONST:
+            self.add(Capture(span, function=ctx.calls[-1], stream=span.text or name))
+            return None
+        return value
+
+    def constant(self, name: str) -> Expr | None:
+        """Returns the value of a constant."""
+        if name in self._reading:
+            path = (*self._reading[self._reading.index(name) :], name)
+            self.add(constant_cycle(path, self.scope.program.consts[name].name.span))
+            return None
+        if name not in self._constants:
+            item = self.scope.program.consts[name]
+            self._reading.append(name)
+            value = self.type(item.expr, Context(name, constant=True))
+            self._reading.pop()
+            self._constants[name] = value
+        return self._constants[name]
+
+    # Functions of the spec
+
+    def expand(self, item: ast.FunDef, node: ast.Call, ctx: Context) -> Expr | None:
+        """Returns a function's body with its arguments in place."""
+        name = item.name.text
+        args = [self.type(arg, ctx) for arg in node.args]
+        if node.brackets or len(args) != len(item.params):
+            count = len(item.params)
+            problem = f"takes {count} argument{'s' if count != 1 else ''}, got {len(args)}"
+            if node.brackets:
+                problem = "takes no brackets"
+            self.add(Arguments(node.span, function=name, problem=problem))
+            return None
+        if name in ctx.calls:
+            path = (*ctx.calls[ctx.calls.index(name) :], name)
+            self.add(function_cycle(path, item.name.span))
+            return None
+        bound = {p.text: value for p, value in zip(item.params, args, strict=True)}
+        inner = replace(
+            ctx,
+            clock=Clock({}, ctx.clock.ahead),
+            args=MappingProxyType(bound),
+            calls=(*ctx.calls, name),
+        )
+        return self.type(item.expr, inner)
+

@@ -1,0 +1,110 @@
+"""Which names an expression reads, and how far back: the time side of a typed expression."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dsfc.mixer.ir import Mixer, StateDecl
+from dsfc.primitives.expr import (
+    Bound,
+    Expr,
+    Fir,
+    Now,
+    Past,
+    Ref,
+    Relation,
+    Run,
+    children,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The lags at which a value is read: from `least` to `most` steps back, both may be infinite."""
+
+    least: float
+    most: float
+
+    def back(self, steps: float) -> Span:
+        """Returns the lags, `steps` further back."""
+        return Span(self.least + steps, self.most + steps)
+
+    def turned(self) -> Span:
+        """Returns the lags as a system that runs backwards counts them."""
+        return Span(-self.most, -self.least)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One name with the lags it is read at."""
+
+    name: str
+    lags: Span
+
+
+Clock = Mapping[str, Span]
+
+
+def reads(expr: Expr) -> frozenset[Read]:
+    """Returns what an expression reads at which lags, relative to the present token."""
+    return _reads(expr, {}, {})
+
+
+def _reads(expr: Expr, clock: Clock, memo: dict[Expr, frozenset[Read]]) -> frozenset[Read]:
+    """`memo` belongs to one clock: a shared part is looked at once."""
+    if expr in memo:
+        return memo[expr]
+    match expr:
+        case Ref():
+            at = expr.at
+            out = frozenset() if at is None else frozenset({Read(expr.name, _lags(at, clock))})
+        case Fir():
+            taps = _reads(expr.arg, clock, memo)
+            spread = frozenset(Read(r.name, Span(r.lags.least, math.inf)) for r in taps)
+            out = spread | _reads(expr.weight, clock, memo)
+        case Past():
+            out = _reads(expr.body, {**clock, expr.var: _summed(expr, clock)}, {})
+        case Run():
+            low, high = _lags(expr.low, clock), _lags(expr.high, clock)
+            inside = Span(high.least, low.most - 1)
+            out = _reads(expr.arg, {**clock, expr.var: inside}, {})
+        case _:
+            found = [_reads(child, clock, memo) for child in children(expr)]
+            out = frozenset().union(*found)
+    memo[expr] = out
+    return out
+
+
+def _lags(at: Now | Bound, clock: Clock) -> Span:
+    return Span(at.lag, at.lag) if isinstance(at, Now) else clock[at.var].back(at.lag)
+
+
+def _summed(past: Past, clock: Clock) -> Span:
+    outer = (Span(0, 0) if past.outer is None else clock[past.outer]).back(past.lag)
+    match past.relation:
+        case Relation.UP_TO:
+            return Span(outer.least, math.inf)
+        case Relation.BEFORE:
+            return Span(outer.least + 1, math.inf)
+        case Relation.FROM:
+            return Span(-math.inf, outer.most)
+        case Relation.AFTER:
+            return Span(-math.inf, outer.most - 1)
+
+
+def state_reads(state: StateDecl) -> frozenset[Read]:
+    """Returns what a state's update reads; a flow's own value is the continuous one, not a read."""
+    if state.flow is None:
+        assert state.update is not None
+        return reads(state.update)
+    drift = {r for r in reads(state.flow.drift) if r != Read(state.name, Span(0, 0))}
+    return frozenset(drift) | reads(state.flow.step)
+
+
+def mixer_reads(mixer: Mixer) -> dict[str, frozenset[Read]]:
+    """Returns what each definition and each state of a mixer reads."""
+    out = {d.name: reads(d.value) for d in mixer.definitions}
+    out.update({s.name: state_reads(s) for s in mixer.states})
+    return out

@@ -1,0 +1,378 @@
+"""From syntax tree to typed mixer: bases merged, modifiers applied, names bound, shapes inferred.
+
+The order of definitions in a text means nothing. What the output does not reach is dropped: its
+parameters, buffers, inputs, definitions and axes are not part of the mixer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from dsfc.diagnostics.catalogue import ComplexValue, NoOutput, ShapeState, UnknownName
+from dsfc.diagnostics.report import DiagnosticError, Reporter, nearest
+from dsfc.mixer.axes import dimensions, size_axes, used_axes
+from dsfc.mixer.declarations import Declarations
+from dsfc.mixer.context import Context
+from dsfc.mixer.expressions import Expressions
+from dsfc.mixer.graph import components, reachable
+from dsfc.mixer.ir import ClaimText, Definition, Flow, Mixer, StateDecl
+from dsfc.mixer.library import Found, Library
+from dsfc.mixer.merge import Program, merge, report_axis_clashes
+from dsfc.mixer.modifiers import apply_modifiers
+from dsfc.mixer.rules.flow_rule import check_diagonal, flow_rule
+from dsfc.mixer.rules.function_scope import check_functions
+from dsfc.mixer.rules.has_update import check_updates
+from dsfc.mixer.rules.lag_power import check_lags
+from dsfc.mixer.rules.names import OUTPUT
+from dsfc.mixer.rules.one_step import check_one_step
+from dsfc.mixer.rules.present import check_present
+from dsfc.mixer.rules.recursion import Reading, circles, readings, report
+from dsfc.mixer.scope import Scope
+from dsfc.mixer.shapes import named
+from dsfc.mixer.times import settled
+from dsfc.primitives.build import walk
+from dsfc.primitives.declarations import Dimension, Provenance
+from dsfc.primitives.expr import Abstract, Axis, Expr, Field, Map, Param, Ref
+from dsfc.source import Span
+from dsfc.syntax import ast
+from dsfc.syntax.format import format_expr
+
+_RULES = (check_present, check_one_step, check_diagonal)
+"""Conditions on the typed mixer; W7 and W8, on linearity, are found by the derivation."""
+
+
+def resolve(spec: ast.Spec, name: str | None = None, library: Library | None = None) -> Mixer:
+    """Returns the typed mixer a spec means.
+
+    Args:
+        spec: the syntax tree of the text.
+        name: which mixer of the text; its last one by default.
+        library: where bases and modifiers are looked up; the shipped library by default.
+
+    Raises:
+        DiagnosticError: with everything that is wrong, each located, none following from another.
+    """
+    books = Library() if library is None else library
+    reporter = Reporter()
+    unit = _unit(spec, name)
+    return _Resolver(Found(unit, books.home(spec)), books, reporter).mixer()
+
+
+def _unit(spec: ast.Spec, name: str | None) -> ast.MixerUnit:
+    units = [unit for unit in spec.units if isinstance(unit, ast.MixerUnit)]
+    chosen = [unit for unit in units if name is None or unit.name.text == name]
+    if chosen:
+        return chosen[-1]
+    if name is None:
+        called = ", ".join(unit.name.text for unit in spec.units) or spec.span.source.name
+        raise DiagnosticError([NoOutput(spec.span, mixer=called)])
+    close = nearest(name, (unit.name.text for unit in units))
+    raise DiagnosticError([UnknownName(spec.span, name=name, nearest=close)])
+
+
+class _Resolver:
+    """One run over one mixer."""
+
+    def __init__(self, found: Found, library: Library, reporter: Reporter) -> None:
+        self._library = library
+        self._reporter = reporter
+        self._program = merge(found, library, reporter)
+        apply_modifiers(self._program, library, reporter)
+        report_axis_clashes(self._program, reporter)
+        dims = dimensions(self._program.dims, self._program.consts, reporter)
+        self._scope = Scope(self._program, dims, reporter)
+        self._typer = Expressions(
+            self._scope,
+            reporter,
+            library.limits,
+            self._value,
+            lambda name: self._declarations.typed(name),
+            self._lift,
+        )
+        self._declarations = Declarations(self._scope, self._typer, self._axes_of)
+        self._values: dict[str, Expr | None] = {}
+        self._lifted: dict[str, Definition] = {}
+        self._flows: dict[str, Flow | None] = {}
+
+    def mixer(self) -> Mixer:
+        """The mixer, or everything that is wrong with it."""
+        program, reporter = self._program, self._reporter
+        graph = self._readings()
+        wanted = self._wanted(graph)
+        self._report_circles(graph, wanted)
+        for name in wanted:
+            if name in program.declared:
+                self._declarations.typed(name)
+        for part in components({n: [r.name for r in found] for n, found in graph.items()}):
+            for name in part:
+                if name in wanted and name in program.updates:
+                    self._value(name)
+        for name in wanted:
+            if name in program.consts:
+                self._typer.constant(name)
+        check_updates(program, wanted, reporter)
+        check_functions(self._typer, program)
+        reporter.raise_errors()
+        mixer = self._assembled()
+        for rule in _RULES:
+            rule(mixer, program, reporter)
+        reporter.raise_errors()
+        if OUTPUT not in program.updates:
+            unit = program.unit
+            reporter.add(NoOutput(unit.name.span, mixer=unit.name.text))
+        reporter.raise_errors()
+        return reached(mixer)
+
+    # Which names depend on which
+
+    def _readings(self) -> dict[str, tuple[Reading, ...]]:
+        """What each definition and each state's update reads, functions expanded."""
+        program = self._program
+        inside = {name: tuple(readings(f.expr)) for name, f in program.functions.items()}
+        calls = {name: [r.name for r in found if r.name in inside] for name, found in inside.items()}
+
+        def expanded(node: ast.Expr) -> Iterator[Reading]:
+            own = tuple(readings(node))
+            yield from own
+            for name in sorted(reachable(calls, (r.name for r in own if r.name in inside))):
+                yield from inside[name]
+
+        out: dict[str, tuple[Reading, ...]] = {}
+        for name, update in program.updates.items():
+            nodes = (update.expr,) if isinstance(update, ast.Def) else (update.drift, update.step)
+            found = [r for node in nodes for r in expanded(node)]
+            shapes = [program.declared[r.name].alias for r in found if r.name in program.declared]
+            like = [Reading(a.definition, a.definition, False) for a in shapes if a is not None]
+            out[name] = tuple(dict.fromkeys((*found, *like)))
+        return out
+
+    def _wanted(self, graph: dict[str, tuple[Reading, ...]]) -> tuple[str, ...]:
+        """Names to type: what the output reaches, and all that the mixer's own text says.
+
+        Definitions that only a base mentions and that nothing reads any more are left alone: an
+        override may have made them meaningless.
+        """
+        program = self._program
+        edges = {name: [r.name for r in found] for name, found in graph.items()}
+        roots = [OUTPUT, *program.own] if OUTPUT in program.updates else [*program.declared, *edges]
+        seen = reachable(edges, roots)
+        order = (*program.declared, *program.consts, *program.updates)
+        return tuple(dict.fromkeys(name for name in order if name in seen))
+
+    def _report_circles(
+        self, graph: dict[str, tuple[Reading, ...]], wanted: tuple[str, ...]
+    ) -> None:
+        """W2, W3 on definitions; those on a circle have no value."""
+        defined = [n for n in wanted if self._scope.is_definition(n)]
+        inner = {n: tuple(r for r in graph[n] if r.name in defined) for n in defined}
+        spans = {n: self._program.updates[n].name.span for n in defined}
+        for names in circles(inner):
+            self._reporter.add(report(inner, names, spans))
+            self._values.update(dict.fromkeys(names))
+
+    # Values
+
+    def _value(self, name: str) -> Expr | None:
+        """The typed value of a definition or the typed update of a state."""
+        if name not in self._values:
+            self._values[name] = None  # until it is typed, a reader gets nothing
+            self._values[name] = self._typed(name)
+        return self._values[name]
+
+    def _typed(self, name: str) -> Expr | None:
+        update = self._program.updates[name]
+        state = self._scope.is_state(name)
+        if state and not self._declarations.typed(name):
+            return None
+        backward = state and self._scope.states[name].backward  # type: ignore[union-attr]
+        ctx = Context(name, backward=backward)
+        if isinstance(update, ast.Flow):
+            return self._typed_flow(name, update, ctx)
+        value = self._typer.type(update.expr, ctx)
+        if value is None or not check_lags(value, update.expr, self._reporter):
+            return None
+        value = settled(value)
+        return self._checked_state(name, value, update.expr.span) if state else self._real(name, value)
+
+    def _real(self, name: str, value: Expr) -> Expr | None:
+        """The output is real."""
+        if name == OUTPUT and value.field is Field.COMPLEX:
+            self._complex(self._program.updates[name].name.span, "the output `y`")
+            return None
+        return value
+
+    def _complex(self, span: Span, what: str) -> None:
+        problem = f"{what} is complex where a real value is needed; take `Re(…)`"
+        self._reporter.add(ComplexValue(span, problem=problem))
+
+    def _checked_state(self, name: str, value: Expr, span: Span) -> Expr | None:
+        """T10, and the field of a state."""
+        state = self._scope.states[name]
+        assert state is not None
+        if value.axes != frozenset(state.axes):
+            got, has = named(value.axes), named(state.axes)
+            self._reporter.add(ShapeState(span, state=name, got=got, has=has))
+            return None
+        if value.field > state.field:
+            self._complex(span, f"the update of `{name}`")
+            return None
+        if name == OUTPUT and state.field is Field.COMPLEX:
+            self._complex(span, "the output `y`")
+            return None
+        return value
+
+    def _typed_flow(self, name: str, update: ast.Flow, ctx: Context) -> Expr | None:
+        drift = self._typer.type(update.drift, ctx)
+        step = self._typer.operand(update.step, ctx)
+        rule = flow_rule(update, self._scope, step, self._reporter)
+        if drift is not None and self._checked_state(name, drift, update.drift.span) is None:
+            drift = None
+        if drift is None or step is None or rule is None:
+            return None
+        whole = (check_lags(drift, update.drift, self._reporter), check_lags(step.value, update.step, self._reporter))
+        if not all(whole):
+            return None
+        self._flows[name] = Flow(settled(drift), rule, settled(step.value))
+        return drift
+
+    def _axes_of(self, name: str) -> Iterable[Axis] | None:
+        """Axes of a definition, for the shapes of a modifier's parameters."""
+        if self._scope.kind(name) is not None:
+            if not self._declarations.typed(name):
+                return None
+            state = self._scope.states.get(name)
+            tensor = self._scope.inputs.get(name)
+            return state.axes if state is not None else tensor.axes if tensor is not None else None
+        value = self._value(name)
+        return None if value is None else sorted(value.axes)
+
+    def _lift(self, owner: str, value: Expr, span: Span) -> str:
+        """Names an expression at the present token, so that its past values are 0 before it."""
+        for name, definition in self._lifted.items():
+            if definition.value is value:
+                return name
+        name = self._program.fresh(f"{owner}_filtered")
+        while name in self._lifted:
+            name = f"{name}_"
+        value = settled(value)
+        self._lifted[name] = Definition(name, value, None, span)
+        return name
+
+    # The mixer
+
+    def _assembled(self) -> Mixer:
+        """The mixer with everything that is typed."""
+        program, scope = self._program, self._scope
+        held = [t for t in scope.tensors.values() if t is not None]
+        kinds = {name: d.kind for name, d in program.declared.items()}
+        position = {name: k for k, name in enumerate(program.declared)}
+        held.sort(key=lambda t: position[t.name])
+        unit = program.unit
+        inputs = [t for t in scope.inputs.values() if t is not None]
+        return Mixer(
+            name=unit.name.text,
+            doc=unit.provenance.text if unit.provenance is not None else None,
+            axes=scope.dimensions,
+            inputs=tuple(sorted(inputs, key=lambda t: position[t.name])),
+            params=tuple(t for t in held if kinds[t.name] is ast.DeclKind.PARAM),
+            buffers=tuple(t for t in held if kinds[t.name] is ast.DeclKind.BUFFER),
+            abstracts=tuple(a for a in scope.abstracts.values() if a is not None),
+            definitions=tuple(self._definitions()),
+            states=tuple(self._states()),
+            output=OUTPUT,
+            claims=tuple(_claim(claim) for claim in program.claims),
+            rewrites=tuple(program.rewrites),
+            span=unit.name.span,
+        )
+
+    def _definitions(self) -> Iterator[Definition]:
+        """Definitions in dependency order."""
+        found = dict(self._lifted)
+        for name, update in self._program.updates.items():
+            value = self._values.get(name)
+            if self._scope.is_definition(name) and value is not None:
+                assert isinstance(update, ast.Def)
+                found[name] = Definition(name, value, _provenance(update), update.name.span)
+        edges = {
+            name: sorted({n.name for n in walk(d.value) if isinstance(n, Ref)})
+            for name, d in found.items()
+        }
+        for part in components(edges):
+            yield found[part[0]]
+
+    def _states(self) -> Iterator[StateDecl]:
+        for name in self._program.declared:
+            state = self._scope.states.get(name)
+            value = self._values.get(name)
+            if state is None or value is None:
+                continue
+            update = self._program.updates[name]
+            flow = self._flows.get(name)
+            yield StateDecl(
+                name,
+                state.axes,
+                state.field,
+                state.backward,
+                None if flow is not None else value,
+                flow,
+                _provenance(update),
+                update.name.span,
+            )
+
+
+def _provenance(update: ast.Def | ast.Flow) -> Provenance | None:
+    return None if update.provenance is None else Provenance(update.provenance.text)
+
+
+def _claim(claim: ast.Claim) -> ClaimText:
+    when = " and ".join(format_expr(part) for part in claim.when)
+    return ClaimText(format_expr(claim.relation) + (f" when {when}" if when else ""), claim.span)
+
+
+def reached(mixer: Mixer) -> Mixer:
+    """Returns the mixer without what its output does not reach."""
+    edges: dict[str, list[str]] = {}
+    for definition in mixer.definitions:
+        edges[definition.name] = _mentions(definition.value)
+    for state in mixer.states:
+        parts = [state.update] if state.update is not None else []
+        if state.flow is not None:
+            parts = [state.flow.drift, state.flow.step]
+        edges[state.name] = [name for part in parts for name in _mentions(part)]
+    kept = reachable(edges, [mixer.output])
+    small = replace(
+        mixer,
+        inputs=tuple(t for t in mixer.inputs if t.name in kept),
+        params=tuple(t for t in mixer.params if t.name in kept),
+        buffers=tuple(t for t in mixer.buffers if t.name in kept),
+        abstracts=tuple(a for a in mixer.abstracts if a.name in kept),
+        definitions=tuple(d for d in mixer.definitions if d.name in kept),
+        states=tuple(s for s in mixer.states if s.name in kept),
+    )
+    return replace(small, axes=_reached_axes(small))
+
+
+def _mentions(expr: Expr) -> list[str]:
+    out: dict[str, None] = {}
+    for node in walk(expr):
+        match node:
+            case Ref() | Param() | Abstract():
+                out[node.name] = None
+            case Map():
+                out[node.map.name] = None
+            case _:
+                pass
+    return list(out)
+
+
+def _reached_axes(mixer: Mixer) -> tuple[Dimension, ...]:
+    by_axis = {d.axis: d for d in mixer.axes}
+    kept: set[Axis] = set()
+    stack = list(used_axes(mixer))
+    while stack:
+        axis = stack.pop()
+        if axis not in kept:
+            kept.add(axis)
+            stack.extend(size_axes(by_axis[axis]))
+    return tuple(d for d in mixer.axes if d.axis in kept)

@@ -1,0 +1,31 @@
+"""W9: what is raised to a power over time is raised to a lag, the distance of two tokens."""
+
+from __future__ import annotations
+
+from dsfc.diagnostics.catalogue import LagPower
+from dsfc.diagnostics.report import Reporter
+from dsfc.mixer.times import is_lag
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Expr, Lag
+from dsfc.syntax import ast
+
+
+def check_lags(value: Expr, node: ast.Expr, reporter: Reporter) -> bool:
+    """Returns whether every time scalar in a value is a lag; reports those that are positions."""
+    wrong = [n for n in walk(value) if isinstance(n, Lag) and not is_lag(n)]
+    for lag in wrong:
+        reporter.add(LagPower(node.span, exponent=shown(lag)))
+    return not wrong
+
+
+def shown(lag: Lag) -> str:
+    """Returns a time scalar as text: `i - j - 1`."""
+    out = ""
+    ordered = sorted(lag.terms, key=lambda t: (t[1] < 0, t[0] != "i", t[0]))
+    for var, coefficient in ordered:
+        size = "" if abs(coefficient) == 1 else f"{abs(coefficient)} "
+        sign = ("-" if coefficient < 0 else "") if not out else (" - " if coefficient < 0 else " + ")
+        out += f"{sign}{size}{var}"
+    if lag.constant:
+        out += f" {'-' if lag.constant < 0 else '+'} {abs(lag.constant)}"
+    return out

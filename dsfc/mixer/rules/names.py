@@ -1,0 +1,97 @@
+"""W1: names are defined once; axes and words with a meaning are not names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dsfc.diagnostics.catalogue import NameClash
+from dsfc.diagnostics.report import Label, Reporter
+from dsfc.primitives.table import SPELLINGS
+from dsfc.syntax import ast
+
+TIME = "i"
+FIRST = "first"
+OUTPUT = "y"
+REDUCTIONS = frozenset({"sum", "mean"})
+FORMS = frozenset({"prod", "fir", "taylor", "rename", "ones", "iota"})
+
+_RESERVED = {TIME: "the time index", FIRST: "the mark of the first token"}
+
+
+def check_names(items: Iterable[ast.Item], reporter: Reporter) -> None:
+    """Reports names that one text introduces twice, and reserved ones.
+
+    A declared state and its update share a name; nothing else does.
+    """
+    axes: dict[str, ast.Ident] = {}
+    values: dict[str, ast.Ident] = {}
+    states: dict[str, ast.Ident] = {}
+    for item in items:
+        match item:
+            case ast.Dims():
+                for dim in item.dims:
+                    _introduce(dim.name, axes, "an axis", reporter)
+            case ast.Decl():
+                table = states if item.kind is ast.DeclKind.STATE else values
+                for name in item.names:
+                    _introduce(name, table, "already declared", reporter)
+                    if name.text == OUTPUT and item.kind is not ast.DeclKind.STATE:
+                        reporter.add(NameClash(name.span, name=OUTPUT, role="the output"))
+            case ast.Const() | ast.FunDef():
+                _introduce(item.name, values, "already defined", reporter)
+                if isinstance(item, ast.FunDef):
+                    _check_function(item, reporter)
+                if item.name.text == OUTPUT:
+                    reporter.add(NameClash(item.name.span, name=OUTPUT, role="the output"))
+            case ast.Def() | ast.Flow():
+                _introduce(item.name, values, "already defined", reporter)
+            case _:
+                pass
+    for name, first in axes.items():
+        for table in (values, states):
+            if name in table:
+                label = Label(first.span, "the axis")
+                reporter.add(
+                    NameClash(table[name].span, name=name, role="an axis", labels=(label,))
+                )
+    _check_state_clashes(items, states, reporter)
+
+
+def _introduce(
+    name: ast.Ident, table: dict[str, ast.Ident], what: str, reporter: Reporter
+) -> None:
+    if name.text in _RESERVED:
+        reporter.add(NameClash(name.span, name=name.text, role=_RESERVED[name.text]))
+    elif name.text in table:
+        label = Label(table[name.text].span, "first here")
+        reporter.add(NameClash(name.span, name=name.text, role=what, labels=(label,)))
+    else:
+        table[name.text] = name
+
+
+def _check_function(item: ast.FunDef, reporter: Reporter) -> None:
+    """A function may not hide a primitive or a form of the language."""
+    name = item.name.text
+    if name in SPELLINGS or name in REDUCTIONS or name in FORMS:
+        reporter.add(NameClash(item.name.span, name=name, role="a function of the language"))
+    seen: dict[str, ast.Ident] = {}
+    for param in item.params:
+        _introduce(param, seen, "already an argument", reporter)
+
+
+def _check_state_clashes(
+    items: Iterable[ast.Item], states: dict[str, ast.Ident], reporter: Reporter
+) -> None:
+    """A state shares its name with its update only, not with a constant, function or tensor."""
+    for item in items:
+        others: tuple[ast.Ident, ...] = ()
+        if isinstance(item, ast.Decl) and item.kind is not ast.DeclKind.STATE:
+            others = item.names
+        elif isinstance(item, ast.Const | ast.FunDef):
+            others = (item.name,)
+        for name in others:
+            if name.text in states:
+                label = Label(states[name.text].span, "the state")
+                reporter.add(
+                    NameClash(name.span, name=name.text, role="a state", labels=(label,))
+                )

@@ -1,0 +1,75 @@
+"""W3: no instantaneous circle. A state's update reads states at the step before, never at its own."""
+
+from __future__ import annotations
+
+
+from dsfc.diagnostics.catalogue import Declaration, Recursion, StateNow
+from dsfc.diagnostics.report import Reporter
+from dsfc.mixer.graph import components, shortest_path
+from dsfc.mixer.ir import Mixer
+from dsfc.mixer.merge import Program
+from dsfc.mixer.reads import Read, mixer_reads
+from dsfc.mixer.rules.places import place
+
+
+def check_present(mixer: Mixer, program: Program, reporter: Reporter) -> None:
+    """Reports states that read their own present or future value, through definitions or not."""
+    graph = mixer_reads(mixer)
+    edges = {name: sorted({r.name for r in found}) for name, found in graph.items()}
+    backward = {s.name: s.backward for s in mixer.states}
+    for part in components(edges):
+        states = [name for name in part if name in backward]
+        if not states or (len(part) == 1 and part[0] not in edges[part[0]]):
+            continue
+        if len({backward[name] for name in states}) > 1:
+            _report_both_ways(states, program, reporter)
+            continue
+        turn = backward[states[0]]
+        inside = {n: [_counted(r, turn) for r in graph[n] if r.name in part] for n in part}
+        if not _report_ahead(inside, turn, program, reporter):
+            _report_now(inside, states, program, reporter)
+
+
+def _counted(read: Read, turn: bool) -> Read:
+    return Read(read.name, read.lags.turned()) if turn else read
+
+
+def _report_both_ways(states: list[str], program: Program, reporter: Reporter) -> None:
+    path = " → ".join((*states, states[0]))
+    span = program.updates[states[0]].name.span
+    what, repair = "a state that runs the other way", "states that read each other run one way"
+    reporter.add(Recursion(span, name=states[0], what=what, path=path, repair=repair))
+
+
+def _report_ahead(
+    inside: dict[str, list[Read]], turn: bool, program: Program, reporter: Reporter
+) -> bool:
+    """Reports readings against the direction of the states; returns whether there were any."""
+    found = False
+    for owner in sorted(inside):
+        for read in sorted(inside[owner], key=lambda r: r.name):
+            if read.lags.least < 0:
+                found = True
+                span = place(program, owner, read.name, indexed=True)
+                way = "runs backward, so it is read at" if turn else "runs forward, so it is read at"
+                step = f"`{read.name}[i{'+' if turn else '-'}1]`"
+                problem = f"{way} {step} here"
+                reporter.add(Declaration(span, name=read.name, problem=problem))
+    return found
+
+
+def _report_now(
+    inside: dict[str, list[Read]], states: list[str], program: Program, reporter: Reporter
+) -> None:
+    now = {n: [r.name for r in found if r.lags.least <= 0] for n, found in inside.items()}
+    for part in components(now):
+        if len(part) == 1 and part[0] not in now[part[0]]:
+            continue
+        state = next(name for name in part if name in states)
+        following = next(n for n in now[state] if n in part)
+        path = (state, *shortest_path(now, following, state))
+        span = place(program, state, following)
+        hint = f"the path is {' → '.join(path)}" if len(path) > 2 else None
+        reporter.add(StateNow(span, state=state, hint=hint))
+
+

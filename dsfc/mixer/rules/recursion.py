@@ -1,0 +1,95 @@
+"""W2 and W3 on the text: definitions that depend on themselves, through however many others.
+
+Only a declared state may read its own past, so a circle of definitions is an error whatever its
+indices; if one of its readings lies in the past, declaring a state is the repair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dsfc.diagnostics.catalogue import Recursion
+from dsfc.mixer.graph import components, shortest_path
+from dsfc.source import Span
+from dsfc.syntax import ast
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One place where a definition reads another name.
+
+    Attributes:
+        text: how it is written, e.g. `x[i-1]`.
+        past: whether it has a time index.
+    """
+
+    name: str
+    text: str
+    past: bool
+
+
+def readings(node: ast.Condition) -> Iterator[Reading]:
+    """Yields every name an expression mentions; time variables and axes among them."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Name():
+                yield Reading(part.id, part.id, False)
+            case ast.Index():
+                yield Reading(part.name.text, _short(part), True)
+            case ast.Call() | ast.Apply():
+                yield Reading(part.name.text, part.name.text, False)
+            case _:
+                pass
+
+
+def _short(node: ast.Index) -> str:
+    text = "".join(node.span.text.split())
+    return text or f"{node.name.text}[…]"
+
+
+Readings = Mapping[str, tuple[Reading, ...]]
+
+
+def circles(graph: Readings) -> Iterator[frozenset[str]]:
+    """Yields each set of definitions that depend on one another.
+
+    Args:
+        graph: what each definition reads, other definitions only (states left out, functions
+            expanded).
+    """
+    edges = {name: [r.name for r in found] for name, found in graph.items()}
+    for part in components(edges):
+        if len(part) > 1 or part[0] in edges[part[0]]:
+            yield frozenset(part)
+
+
+def report(graph: Readings, names: frozenset[str], spans: Mapping[str, Span]) -> Recursion:
+    """Returns the report about a circle: through a reading of the past, if it has one."""
+    inside = {n: [r for r in graph[n] if r.name in names] for n in graph if n in names}
+    closing = [(n, r) for n in inside for r in inside[n]]
+    past = [(n, r) for n, r in closing if r.past]
+    reader, reading = (past or closing)[0]
+    edges = {n: [r.name for r in found] for n, found in inside.items()}
+    path = shortest_path(edges, reading.name, reader)
+    shown = " → ".join((*path, reading.text))
+    if past:
+        what, repair = "its own past", f"declare `state {reading.name} : …`"
+    else:
+        what, repair = "its own value", "a definition cannot depend on itself"
+    return Recursion(spans[reading.name], name=reading.name, what=what, path=shown, repair=repair)
+
+
+def constant_cycle(path: Sequence[str], span: Span) -> Recursion:
+    """Returns the report about constants that are defined by one another."""
+    return _circle(path, span, "a constant cannot depend on itself")
+
+
+def function_cycle(path: Sequence[str], span: Span) -> Recursion:
+    """Returns the report about functions that call one another."""
+    return _circle(path, span, "functions are expanded, so they cannot call themselves")
+
+
+def _circle(path: Sequence[str], span: Span, repair: str) -> Recursion:
+    shown = " → ".join(path)
+    return Recursion(span, name=path[0], what="its own value", path=shown, repair=repair)
