@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import singledispatch
 from typing import Any, Protocol
 
@@ -44,7 +45,7 @@ from dsfc.primitives.expr import (
     Series,
     Size,
 )
-from dsfc.primitives.table import row
+from dsfc.primitives.table import Primitive, row
 
 Array = NDArray[Any]
 
@@ -108,7 +109,37 @@ class Scope(Protocol):
         """Evaluates a node that exists in a mixer only (`Past`, `Lag`, `Run`) or a `Draw`."""
 
 
-def evaluate(expr: Expr, scope: Scope, known: dict[Expr, NamedArray] | None = None) -> NamedArray:
+class Algebra(Protocol):
+    """What the entries of arrays are, and how primitives act on them."""
+
+    def number(self, value: Fraction) -> Any:  # noqa: ANN401
+        """Returns an exact number as an entry."""
+
+    def apply(self, row: Primitive, args: tuple[Array, ...], axis: int | None) -> Array:
+        """Applies a primitive; `axis` counts from the last."""
+
+
+class Float64:
+    """Double precision: float64 and complex128."""
+
+    def number(self, value: Fraction) -> float:
+        """Returns the nearest double."""
+        return float(value)
+
+    def apply(self, row: Primitive, args: tuple[Array, ...], axis: int | None) -> Array:
+        """Applies the row's NumPy function."""
+        return np.asarray(row.value(*args) if axis is None else row.value(*args, axis=axis))
+
+
+FLOAT64 = Float64()
+
+
+def evaluate(
+    expr: Expr,
+    scope: Scope,
+    known: dict[Expr, NamedArray] | None = None,
+    algebra: Algebra = FLOAT64,
+) -> NamedArray:
     """Returns the value of an expression, with exactly its axes.
 
     Args:
@@ -116,87 +147,89 @@ def evaluate(expr: Expr, scope: Scope, known: dict[Expr, NamedArray] | None = No
         scope: values of the leaves.
         known: values of sub-expressions already evaluated in this scope; extended in place. Pass
             one dictionary to evaluate several expressions at the same token.
+        algebra: what the entries are; the scope's values must be of the same kind.
 
     Raises:
         TypeError: the expression has a node that the scope cannot evaluate.
     """
-    memo: dict[Expr, NamedArray] = {} if known is None else known
+    at = _Evaluation(scope, {} if known is None else known, algebra)
+    return at.value(expr).expand(canonical(expr.axes), scope.size)
 
-    def go(e: Expr) -> NamedArray:
-        out = memo.get(e)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Evaluation:
+    scope: Scope
+    known: dict[Expr, NamedArray]
+    algebra: Algebra
+
+    def value(self, e: Expr) -> NamedArray:
+        out = self.known.get(e)
         if out is None:
-            out = memo[e] = _value(e, go, scope)
+            out = self.known[e] = _value(e, self)
         return out
 
-    return go(expr).expand(canonical(expr.axes), scope.size)
-
-
-Go = Callable[[Expr], NamedArray]
+    def number(self, value: Fraction | int) -> NamedArray:
+        return NamedArray((), np.asarray(self.algebra.number(Fraction(value))))
 
 
 @singledispatch
-def _value(e: Expr, go: Go, scope: Scope) -> NamedArray:
+def _value(e: Expr, at: _Evaluation) -> NamedArray:
     raise TypeError(f"{type(e).__name__} has no value")
 
 
-def scalar(value: complex) -> NamedArray:
-    """Returns a value without axes."""
-    return NamedArray((), np.asarray(value))
+@_value.register
+def _(e: Num, at: _Evaluation) -> NamedArray:
+    return at.number(e.value)
 
 
 @_value.register
-def _(e: Num, go: Go, scope: Scope) -> NamedArray:
-    return scalar(float(e.value))
+def _(e: Size, at: _Evaluation) -> NamedArray:
+    return at.number(at.scope.size(e.axis))
 
 
 @_value.register
-def _(e: Size, go: Go, scope: Scope) -> NamedArray:
-    return scalar(float(scope.size(e.axis)))
+def _(e: Ones, at: _Evaluation) -> NamedArray:
+    return at.number(1).expand(canonical(e.over), at.scope.size)
 
 
 @_value.register
-def _(e: Ones, go: Go, scope: Scope) -> NamedArray:
-    axes = canonical(e.over)
-    return NamedArray(axes, np.ones([scope.size(a) for a in axes]))
+def _(e: Iota, at: _Evaluation) -> NamedArray:
+    count = range(at.scope.size(e.axis))
+    return NamedArray((e.axis,), np.asarray([at.algebra.number(Fraction(k)) for k in count]))
 
 
 @_value.register
-def _(e: Iota, go: Go, scope: Scope) -> NamedArray:
-    return NamedArray((e.axis,), np.arange(scope.size(e.axis), dtype=np.float64))
+def _(e: Param, at: _Evaluation) -> NamedArray:
+    return at.scope.param(e.name)
 
 
 @_value.register
-def _(e: Param, go: Go, scope: Scope) -> NamedArray:
-    return scope.param(e.name)
-
-
-@_value.register
-def _(e: Ref, go: Go, scope: Scope) -> NamedArray:
-    return scope.ref(e)
+def _(e: Ref, at: _Evaluation) -> NamedArray:
+    return at.scope.ref(e)
 
 
 @_value.register(Past)
 @_value.register(Lag)
 @_value.register(Run)
 @_value.register(Draw)
-def _(e: Expr, go: Go, scope: Scope) -> NamedArray:
-    return scope.node(e)
+def _(e: Expr, at: _Evaluation) -> NamedArray:
+    return at.scope.node(e)
 
 
 def _joined(function: Callable[..., Array], args: Iterable[NamedArray]) -> NamedArray:
     values = tuple(args)
     axes = canonical(frozenset().union(*(v.axes for v in values)))
-    return NamedArray(axes, function(*(v.over(axes) for v in values)))
+    return NamedArray(axes, np.asarray(function(*(v.over(axes) for v in values))))
 
 
 @_value.register
-def _(e: Add, go: Go, scope: Scope) -> NamedArray:
-    return _joined(lambda *a: _folded(np.add, a), (go(x) for x in e.args))
+def _(e: Add, at: _Evaluation) -> NamedArray:
+    return _joined(lambda *a: _folded(np.add, a), (at.value(x) for x in e.args))
 
 
 @_value.register
-def _(e: Mul, go: Go, scope: Scope) -> NamedArray:
-    return _joined(lambda *a: _folded(np.multiply, a), (go(x) for x in e.args))
+def _(e: Mul, at: _Evaluation) -> NamedArray:
+    return _joined(lambda *a: _folded(np.multiply, a), (at.value(x) for x in e.args))
 
 
 def _folded(function: Callable[[Array, Array], Array], values: tuple[Array, ...]) -> Array:
@@ -207,13 +240,13 @@ def _folded(function: Callable[[Array, Array], Array], values: tuple[Array, ...]
 
 
 @_value.register
-def _(e: Div, go: Go, scope: Scope) -> NamedArray:
-    return _joined(np.divide, (go(e.num), go(e.den)))
+def _(e: Div, at: _Evaluation) -> NamedArray:
+    return _joined(np.divide, (at.value(e.num), at.value(e.den)))
 
 
 @_value.register
-def _(e: Pow, go: Go, scope: Scope) -> NamedArray:
-    return _joined(np.power, (go(e.base), go(e.exponent)))
+def _(e: Pow, at: _Evaluation) -> NamedArray:
+    return _joined(np.power, (at.value(e.base), at.value(e.exponent)))
 
 
 _REDUCERS: Mapping[Reduction, Callable[..., Array]] = {
@@ -224,39 +257,39 @@ _REDUCERS: Mapping[Reduction, Callable[..., Array]] = {
 
 
 @_value.register
-def _(e: Reduce, go: Go, scope: Scope) -> NamedArray:
-    product = _contracted(e, go) if e.how is Reduction.SUM else None
+def _(e: Reduce, at: _Evaluation) -> NamedArray:
+    product = _contracted(e, at) if e.how is Reduction.SUM else None
     if product is not None:
         return product
-    x = go(e.arg)
+    x = at.value(e.arg)
     if e.axis not in x.axes:
         # Only `Ones` factors carried the axis and were absorbed by broadcasting.
-        x = x.expand(canonical((*x.axes, e.axis)), scope.size)
-    at = x.axes.index(e.axis)
-    axes = x.axes[:at] + x.axes[at + 1 :]
-    return NamedArray(axes, np.asarray(_REDUCERS[e.how](x.data, axis=at)))
+        x = x.expand(canonical((*x.axes, e.axis)), at.scope.size)
+    place = x.axes.index(e.axis)
+    axes = x.axes[:place] + x.axes[place + 1 :]
+    return NamedArray(axes, np.asarray(_REDUCERS[e.how](x.data, axis=place)))
 
 
-def _contracted(e: Reduce, go: Go) -> NamedArray | None:
+def _contracted(e: Reduce, at: _Evaluation) -> NamedArray | None:
     """Σ over one axis of a product of two as an einsum; None when the shape is another."""
     if not isinstance(e.arg, Mul) or len(e.arg.args) != 2:
         return None
-    left, right = (go(x) for x in e.arg.args)
+    left, right = (at.value(x) for x in e.arg.args)
     if e.axis not in left.axes or e.axis not in right.axes:
         return None
     axes = canonical(frozenset(left.axes) | frozenset(right.axes))
-    at = {a: k for k, a in enumerate(axes)}
+    number = {a: k for k, a in enumerate(axes)}
     out = tuple(a for a in axes if a != e.axis)
     data = np.einsum(
-        left.data, [at[a] for a in left.axes], right.data, [at[a] for a in right.axes],
-        [at[a] for a in out],
+        left.data, [number[a] for a in left.axes], right.data, [number[a] for a in right.axes],
+        [number[a] for a in out],
     )  # fmt: skip
     return NamedArray(out, np.asarray(data))
 
 
 @_value.register
-def _(e: Map, go: Go, scope: Scope) -> NamedArray:
-    return apply_map(e.map, scope.matrix(e.map), go(e.arg), scope.size)
+def _(e: Map, at: _Evaluation) -> NamedArray:
+    return apply_map(e.map, at.scope.matrix(e.map), at.value(e.arg), at.scope.size)
 
 
 def apply_map(
@@ -289,24 +322,24 @@ def apply_map(
 
 
 @_value.register
-def _(e: Fir, go: Go, scope: Scope) -> NamedArray:
+def _(e: Fir, at: _Evaluation) -> NamedArray:
     if not isinstance(e.arg, Ref) or not isinstance(e.arg.at, Now):
         raise TypeError("the argument of a Fir must be a name, so that its past values exist")
-    weight = go(e.weight).expand(canonical({*e.weight.axes, e.axis}), scope.size)
-    at = weight.axes.index(e.axis)
-    axes = weight.axes[:at] + weight.axes[at + 1 :]
+    weight = at.value(e.weight).expand(canonical({*e.weight.axes, e.axis}), at.scope.size)
+    place = weight.axes.index(e.axis)
+    axes = weight.axes[:place] + weight.axes[place + 1 :]
     out: NamedArray | None = None
-    for r in range(scope.size(e.axis)):
+    for r in range(at.scope.size(e.axis)):
         lag = e.arg.at.lag + (-r if e.reverse else r)
-        value = go(Ref(e.arg.name, e.arg.over, e.arg.kind, e.arg.when, Now(lag)))
-        tap = _joined(np.multiply, (NamedArray(axes, np.take(weight.data, r, at)), value))
+        value = at.value(Ref(e.arg.name, e.arg.over, e.arg.kind, e.arg.when, Now(lag)))
+        tap = _joined(np.multiply, (NamedArray(axes, np.take(weight.data, r, place)), value))
         out = tap if out is None else _joined(np.add, (out, tap))
-    return scalar(0.0) if out is None else out
+    return at.number(0) if out is None else out
 
 
 @_value.register
-def _(e: Rename, go: Go, scope: Scope) -> NamedArray:
-    x = go(e.arg)
+def _(e: Rename, at: _Evaluation) -> NamedArray:
+    x = at.value(e.arg)
     if e.old not in x.axes:
         return x
     named = tuple(e.new if a == e.old else a for a in x.axes)
@@ -315,29 +348,32 @@ def _(e: Rename, go: Go, scope: Scope) -> NamedArray:
 
 
 @_value.register
-def _(e: Prim, go: Go, scope: Scope) -> NamedArray:
+def _(e: Prim, at: _Evaluation) -> NamedArray:
     r = row(e.name)
     if e.axis is None:
-        return _joined(r.value, (go(a) for a in e.args))
-    x = go(e.args[0])
+        if not e.args:
+            return NamedArray((), at.algebra.apply(r, (), None))
+        return _joined(lambda *a: at.algebra.apply(r, a, None), (at.value(a) for a in e.args))
+    x = at.value(e.args[0])
     if e.axis not in x.axes:
-        x = x.expand(canonical((*x.axes, e.axis)), scope.size)
-    return NamedArray(x.axes, r.value(x.data, axis=x.axes.index(e.axis) - len(x.axes)))
+        x = x.expand(canonical((*x.axes, e.axis)), at.scope.size)
+    along = x.axes.index(e.axis) - len(x.axes)
+    return NamedArray(x.axes, at.algebra.apply(r, (x.data,), along))
 
 
 @_value.register
-def _(e: Series, go: Go, scope: Scope) -> NamedArray:
-    x = go(e.arg)
-    out = np.zeros_like(x.data)
+def _(e: Series, at: _Evaluation) -> NamedArray:
+    x = at.value(e.arg)
+    out = x.data * 0
     for r in range(e.order, -1, -1):
-        out = out * x.data + 1 / math.factorial(r)
-    return NamedArray(x.axes, out)
+        out = out * x.data + at.algebra.number(Fraction(1, math.factorial(r)))
+    return NamedArray(x.axes, np.asarray(out))
 
 
 @_value.register
-def _(e: Abstract, go: Go, scope: Scope) -> NamedArray:
-    x = go(e.arg)
-    return scope.abstract(e.name, x.expand(canonical(e.arg.axes), scope.size))
+def _(e: Abstract, at: _Evaluation) -> NamedArray:
+    x = at.value(e.arg)
+    return at.scope.abstract(e.name, x.expand(canonical(e.arg.axes), at.scope.size))
 
 
 def dtype_of(kind: Field) -> type[np.float64] | type[np.complex128]:

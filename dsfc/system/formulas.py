@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import singledispatch
 
-from dsfc.primitives.build import ZERO, add, div, mul, ones, prim, total
-from dsfc.primitives.expr import Axis, Expr, Map, Now, Ref, Time
+from dsfc.primitives.build import ZERO, add, div, is_one, mul, ones, prim, total
+from dsfc.primitives.expr import Axis, Div, Expr, Map, Now, Ref, Time
 from dsfc.system.ir import (
     Block,
     Cache,
@@ -122,7 +122,10 @@ def _(r: Cache, blocks: States) -> Expr:
 
 @_formula.register
 def _(r: Gate, blocks: States) -> Expr:
-    return mul(r.factor, _formula(r.arg, blocks))
+    value = _formula(r.arg, blocks)
+    if isinstance(r.factor, Div) and is_one(r.factor.num):
+        return div(value, r.factor.den)
+    return mul(r.factor, value)
 
 
 @_formula.register

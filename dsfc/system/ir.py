@@ -331,9 +331,7 @@ class SumOver:
     arg: ReadOut
 
 
-ReadOut = (
-    Read | Direct | Cache | Gate | Product | Ratio | Cast | Sum | MapOut | Post | SumOver
-)
+ReadOut = Read | Direct | Cache | Gate | Product | Ratio | Cast | Sum | MapOut | Post | SumOver
 
 
 @dataclass(frozen=True, slots=True)
