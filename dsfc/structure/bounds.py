@@ -1,0 +1,320 @@
+"""Bounds on decays by interval arithmetic and a vertex rule; only what is proved is stated.
+
+Ranges come from the primitive table and from the constraints of declarations. Two evaluations are
+intersected: over the expression as written, and over its normal form (where a² is a square, not a
+product of two independent factors). The vertex rule: a polynomial that is affine in each of several
+bounded atoms takes its extremes at corners of their box; intervals alone give lb + (1 − lb)σ only
+[0, 2].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import reduce
+from itertools import product
+
+from dsfc.primitives.build import walk
+from dsfc.primitives.declarations import Constraint
+from dsfc.primitives.expr import (
+    Add,
+    Div,
+    Expr,
+    Field,
+    Iota,
+    Mul,
+    Num,
+    Ones,
+    Param,
+    Pow,
+    Prim,
+    Reduce,
+    Reduction,
+    Ref,
+    Rename,
+    Size,
+)
+from dsfc.primitives.interval import (
+    INF,
+    NONNEG,
+    POSITIVE,
+    REALS,
+    UNIT,
+    Interval,
+    exactly,
+    inverse,
+    plus,
+    times,
+)
+from dsfc.primitives.polynomial import Monomial, Polynomial, normalise, order_key
+from dsfc.primitives.table import row
+from dsfc.structure.ir import Bound, BoundKind
+from dsfc.system.ir import Decay, KeptFlow, LogForm, System
+
+_CONSTRAINTS = {
+    Constraint.NONE: REALS,
+    Constraint.NONZERO: REALS,
+    Constraint.POSITIVE: POSITIVE,
+    Constraint.NONNEG: NONNEG,
+    Constraint.UNIT: UNIT,
+}
+
+_EXPONENTS = 64
+"""Integer powers beyond this are taken through logarithms."""
+
+_ONE = Interval(1.0, 1.0)
+_CORNERS = 8
+"""Atoms beyond which the vertex rule is not tried: it looks at 2^atoms corners."""
+
+
+def constraints_of(system: System) -> dict[str, Interval]:
+    """Returns the ranges that the declarations promise, by name of input, parameter or buffer."""
+    tensors = (*system.inputs, *system.params, *system.buffers)
+    return {
+        t.name: _CONSTRAINTS[c]
+        for t in tensors
+        if (c := getattr(t, "constraint", Constraint.NONE)) is not Constraint.NONE
+    }
+
+
+class Ranges:
+    """Ranges of real expressions, definitions inlined; remembers what it has seen."""
+
+    def __init__(self, known: Mapping[str, Interval]) -> None:
+        """Takes the ranges of leaves by name; other leaves are any real number."""
+        self._known = known
+        self._done: dict[Expr, Interval] = {}
+
+    def of(self, expr: Expr) -> Interval:
+        """Returns an interval that contains every value of a real expression."""
+        found = self._done.get(expr)
+        if found is None:
+            found = _meet(self._written(expr), self._normal(normalise(expr)))
+            self._done[expr] = found
+        return found
+
+    def modulus(self, expr: Expr) -> Interval:
+        """Returns an interval that contains |x| for every value of an expression."""
+        if expr.field is Field.REAL:
+            return row("abs").range(self.of(expr))
+        match expr:
+            case Prim("cis"):
+                return _ONE
+            case Prim("exp", (z,)):
+                return row("exp").range(self.real_part(z))
+            case Prim("conj", (z,)):
+                return self.modulus(z)
+            case Mul(args):
+                return reduce(times, (self.modulus(a) for a in args))
+            case Div(numerator, denominator):
+                return times(self.modulus(numerator), inverse(self.modulus(denominator)))
+            case Pow(base, Num(value)) if value.denominator == 1:
+                return _power(self.modulus(base), value)
+            case Rename(arg=arg):
+                return self.modulus(arg)
+        return NONNEG
+
+    def real_part(self, z: Expr) -> Interval:
+        """Returns an interval that contains Re z for every value of an expression."""
+        if z.field is Field.REAL:
+            return self.of(z)
+        match z:
+            case Prim("cplx", (re, _)):
+                return self.of(re)
+            case Prim("conj", (inner,)):
+                return self.real_part(inner)
+            case Add(args):
+                return reduce(plus, (self.real_part(a) for a in args))
+            case Mul(args):
+                parts = [a for a in args if a.field is Field.COMPLEX]
+                if len(parts) == 1:
+                    real = [self.of(a) for a in args if a.field is Field.REAL]
+                    return reduce(times, real, self.real_part(parts[0]))
+            case Div(numerator, denominator) if denominator.field is Field.REAL:
+                return times(self.real_part(numerator), inverse(self.of(denominator)))
+        return REALS
+
+    # --- as written -------------------------------------------------------------------------------
+
+    def _written(self, e: Expr) -> Interval:
+        if e.field is Field.COMPLEX:
+            return REALS
+        match e:
+            case Num(value):
+                return exactly(value)
+            case Size():
+                return Interval(1.0, INF)
+            case Ones():
+                return _ONE
+            case Iota():
+                return NONNEG
+            case Param(name=name) | Ref(name=name):
+                return self._known.get(name, REALS)
+            case Add(args):
+                return reduce(plus, (self.of(a) for a in args))
+            case Mul(args):
+                return reduce(times, (self.of(a) for a in args))
+            case Div(numerator, denominator):
+                return times(self.of(numerator), inverse(self.of(denominator)))
+            case Pow(base, Num(value)):
+                return _power(self.of(base), value)
+            case Prim():
+                return self._prim(e)
+            case Rename(arg=arg):
+                return self.of(arg)
+            case Reduce(how=how, arg=arg):
+                return _reduced(how, self.of(arg))
+        return REALS
+
+    def _prim(self, e: Prim) -> Interval:
+        if e.name == "abs":
+            return self.modulus(e.args[0])
+        if e.name == "re":
+            return self.real_part(e.args[0])
+        if any(a.field is Field.COMPLEX for a in e.args):
+            return REALS
+        return row(e.name).range(*(self.of(a) for a in e.args))
+
+    # --- the normal form --------------------------------------------------------------------------
+
+    def _normal(self, p: Polynomial) -> Interval:
+        atoms = sorted(p.atoms(), key=order_key)
+        if any(a.field is Field.COMPLEX for a in atoms):
+            return REALS
+        ranges = {a: self._written(a) for a in atoms}
+        terms = [times(exactly(c), _monomial(m, ranges)) for m, c in p.terms]
+        out = reduce(plus, terms, Interval(0.0, 0.0))
+        return _meet(out, self._vertices(p, ranges))
+
+    def _vertices(self, p: Polynomial, ranges: Mapping[Expr, Interval]) -> Interval:
+        """The hull of the values at the corners, for a polynomial affine in bounded atoms."""
+        affine = all(e == 1 for m, _ in p.terms for _, e in m)
+        bounded = all(r.low > -INF and r.high < INF for r in ranges.values())
+        if not affine or not bounded or not 1 < len(ranges) <= _CORNERS:
+            return REALS
+        atoms = list(ranges)
+        corners: list[Interval] = []
+        for choice in product(*((ranges[a].low, ranges[a].high) for a in atoms)):
+            at = {a: Interval(x, x) for a, x in zip(atoms, choice, strict=True)}
+            terms = [times(exactly(c), _monomial(m, at)) for m, c in p.terms]
+            corners.append(reduce(plus, terms, Interval(0.0, 0.0)))
+        hull = reduce(Interval.hull, corners)
+        # A function affine in each atom has no extreme inside an open box unless it is constant.
+        inside = all(r.open_low and r.open_high for r in ranges.values())
+        if inside and hull.low < hull.high:
+            return Interval(hull.low, hull.high, True, True)
+        return hull
+
+
+def _meet(a: Interval, b: Interval) -> Interval:
+    """The intersection; both contain the same values, so it is not empty but for rounding."""
+    out = a.meet(b)
+    return out if out.low <= out.high else a
+
+
+def _monomial(m: Monomial, ranges: Mapping[Expr, Interval]) -> Interval:
+    return reduce(times, (_power(ranges[a], e) for a, e in m), _ONE)
+
+
+def _power(base: Interval, exponent: Fraction) -> Interval:
+    if exponent.denominator != 1 or abs(exponent) > _EXPONENTS:
+        if base.low < 0:
+            return REALS
+        return row("exp").range(times(exactly(exponent), row("log").range(base)))
+    n = int(exponent)
+    if n < 0:
+        return inverse(_power(base, -exponent))
+    if n % 2 == 0:
+        base = row("abs").range(base)
+    out = _ONE
+    for _ in range(n):
+        out = times(out, base)
+    return out
+
+
+def _reduced(how: Reduction, a: Interval) -> Interval:
+    if how is not Reduction.SUM:
+        return a
+    if a.low >= 0:
+        return Interval(a.low, INF, a.open_low)
+    if a.high <= 0:
+        return Interval(-INF, a.high, True, a.open_high)
+    return REALS
+
+
+# --- bounds on |Λ| --------------------------------------------------------------------------------
+
+
+def modulus_of(decay: Decay, ranges: Ranges) -> Interval:
+    """Returns an interval that contains |λ|."""
+    out = ranges.modulus(decay.value)
+    if decay.form is LogForm.EXACT:
+        out = _meet(out, row("exp").range(ranges.of(decay.log)))
+    return out
+
+
+def is_positive(decay: Decay, ranges: Ranges) -> bool:
+    """Returns whether λ is e^log for all values: a positive real, or of closed polar form."""
+    if decay.form is LogForm.EXACT:
+        return True
+    if decay.value.field is Field.REAL:
+        return _above(ranges.of(decay.value), 0.0)
+    logs = [e for e in walk(decay.log) if isinstance(e, Prim) and e.name in _LOGS]
+    return decay.phase is not None and all(
+        _above(ranges.of(e.args[0]), _LOGS[e.name]) for e in logs
+    )
+
+
+_LOGS = {"log": 0.0, "log1p": -1.0}
+"""Logarithms and the point above which they are defined."""
+
+
+def _above(a: Interval, point: float) -> bool:
+    return a.low > point or (a.low == point and a.open_low)
+
+
+def diagonal_bound(decay: Decay, flow: KeptFlow | None, ranges: Ranges) -> Bound:
+    """Returns what is proved of |λ| for the diagonal of a transition.
+
+    Args:
+        decay: its decay, definitions inlined.
+        flow: the continuous form (definitions inlined): a diagonal with negative real part gives
+            |λ| < 1 under all three rules when the step is positive.
+        ranges: ranges of leaves.
+    """
+    if normalise(decay.value).constant == 1:
+        return Bound(BoundKind.EQUAL_ONE, "Λ = I")
+    size = modulus_of(decay, ranges)
+    kind = _kind(size)
+    if kind is not BoundKind.UNKNOWN:
+        return Bound(kind, f"|λ| lies in {interval_text(size)}")
+    if flow is not None and not flow.low_rank:
+        step = ranges.of(flow.step)
+        real = ranges.real_part(flow.diagonal)
+        if _above(step, 0.0):
+            if real.high < 0 or (real.high == 0 and real.open_high):
+                return Bound(BoundKind.LESS_THAN_ONE, "Re A < 0 and Δ > 0")
+            if real.high <= 0:
+                return Bound(BoundKind.AT_MOST_ONE, "Re A ≤ 0 and Δ > 0")
+    return Bound(BoundKind.UNKNOWN, f"|λ| lies in {interval_text(size)}")
+
+
+def _kind(size: Interval) -> BoundKind:
+    if size.low == size.high == 1:
+        return BoundKind.EQUAL_ONE
+    if size.high < 1 or (size.high == 1 and size.open_high):
+        return BoundKind.LESS_THAN_ONE
+    return BoundKind.AT_MOST_ONE if size.high == 1 else BoundKind.UNKNOWN
+
+
+def interval_text(a: Interval) -> str:
+    """Returns an interval in the usual notation."""
+    left = "(" if a.open_low or a.low == -INF else "["
+    right = ")" if a.open_high or a.high == INF else "]"
+    return f"{left}{_end(a.low)}, {_end(a.high)}{right}"
+
+
+def _end(x: float) -> str:
+    if x in (INF, -INF):
+        return "∞" if x > 0 else "−∞"
+    return f"{x:g}".replace("-", "−")

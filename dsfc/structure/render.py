@@ -1,0 +1,74 @@
+"""Structures as stable text."""
+
+from __future__ import annotations
+
+from dsfc.primitives.text import text
+from dsfc.structure.classes import CLASSES
+from dsfc.structure.ir import BlockStructure, Bound, BoundKind, Structure
+from dsfc.system.ir import Coupling, Decay, Guard, LogForm
+
+
+def render(structure: Structure) -> str:
+    """Returns the structure as text, one property per line."""
+    row = CLASSES[structure.name]
+    lines = [
+        f"structure of {structure.system}",
+        f"  class       {structure.title} ({structure.label})",
+        f"  computed by {row.form}",
+        f"  modes       {', '.join(m.value for m in row.modes)}",
+        f"  causal      {'yes' if structure.causal else 'no'}",
+        f"  state       {text(structure.state_size)} numbers per sequence",
+    ]
+    lines += [f"  no finite state: {why}" for why in structure.sums]
+    for block in structure.blocks:
+        lines += _block(block)
+    for ratio in structure.ratios:
+        over = f"{', '.join(ratio.numerators)} / {', '.join(ratio.denominators) or 'token-wise'}"
+        guard = "" if ratio.guard.constant is None else f", guard {_guard(ratio.guard)}"
+        lines.append(f"  ratio {over}{guard}")
+    return "\n".join(lines) + "\n"
+
+
+def _guard(guard: Guard) -> str:
+    return guard.kind.value + (f" with {text(guard.constant)}" if guard.constant else "")
+
+
+def _block(b: BlockStructure) -> list[str]:
+    known = (("Λ", b.transition_fixed), ("B", b.drive_fixed), ("C", b.read_fixed))
+    fixed = [name for name, is_fixed in known if is_fixed]
+    lines = [
+        f"  block {b.state}: {b.label}, {b.name.value}",
+        f"    axes      {b.axes_text}  (head / key / channel), {b.field.name.lower()}",
+        f"    fixed     {', '.join(fixed) or 'nothing'}",
+        f"    log λ     {decay_text(b.decay)}",
+        f"    coupling  {coupling_text(b.coupling)}",
+        f"    |Λ|       {bound_text(b.bound)}",
+        f"    read      {b.read.value}",
+    ]
+    if b.pair:
+        lines.append(f"    pair      {b.pair}")
+    return lines
+
+
+def decay_text(decay: Decay | None) -> str:
+    """Returns the logarithm of a decay as text; a dash when there is no diagonal."""
+    if decay is None:
+        return "–"
+    out = text(decay.log)
+    if decay.phase is not None:
+        out += f", phase {text(decay.phase)}"
+    return out if decay.form is LogForm.EXACT else f"{out}  (of the computed value)"
+
+
+def coupling_text(coupling: Coupling) -> str:
+    """Returns a coupling as text."""
+    if coupling.scale is None:
+        return coupling.kind.value
+    return f"{coupling.kind.value}, a = {text(coupling.scale)}"
+
+
+def bound_text(bound: Bound) -> str:
+    """Returns a bound with its reason as text."""
+    if bound.kind is BoundKind.NORM_NEEDED and bound.diagonal is not None:
+        return f"diagonal {bound.diagonal.value}; a norm argument is needed: {bound.reason}"
+    return f"{bound.kind.value}: {bound.reason}"
