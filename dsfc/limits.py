@@ -1,8 +1,8 @@
 """Every bound on size, depth and time, in one value.
 
-Reading, checking or compiling a spec ends within stated time and memory whatever the spec says. Each bound
-is far above any mixer known (the largest shipped spec has 1 KiB, 300 tokens and nesting 6) and far below
-what would make the compiler slow; going over one is the diagnostic `E-LIMIT`.
+Reading, checking or compiling a spec ends within stated time and memory whatever the spec says.
+Each bound is far above any mixer known (the largest shipped spec has 1 KiB, 300 tokens and nesting
+6) and far below what would make the compiler slow; going over one is the diagnostic `E-LIMIT`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Limits:
         expansion_terms: terms of a separated sum or of a state update.
         symbolic_size: size of one axis in a symbolic matrix.
         diagnostics: problems reported in one run.
-        seconds: wall-clock time of one `check` or `compile` of a foreign file.
+        seconds: wall-clock time of one `check`, `show` or `compile` from the command line.
+        memory: bytes of address space that such a command may take, where the system can tell.
     """
 
     bytes: int = 64 * 1024
@@ -43,6 +44,7 @@ class Limits:
     symbolic_size: int = 4
     diagnostics: int = 50
     seconds: float = 10.0
+    memory: int = 4 * 1024**3
 
 
 DEFAULT_LIMITS = Limits()

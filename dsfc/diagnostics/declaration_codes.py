@@ -160,12 +160,12 @@ class Initialiser(Diagnostic):
     mixer started {
       dims d
       input u : d
-      param w : d ~ gauss(0, 1)
+      param w : d = normal(0, 1)
       y = w * u
     }
     ```
 
-    With a distribution of the language:
+    A draw stands after `~`:
 
     ```dsf right
     mixer started {

@@ -23,6 +23,7 @@ from dsfc.syntax.mistakes import Place, expectation, name_of, recognise
 _UNITS = frozenset({"_MIXER", "_MODIFIER"})
 _END = "$END"
 _BOUNDARIES = frozenset({lex.SEPARATOR, "LBRACE", "RBRACE"})
+_ENDS = frozenset({lex.SEPARATOR, "RBRACE", _END})
 # What makes the automaton ready for a definition after a mistake: the tree is not used any more.
 _RESUME = (Token("_MIXER", "mixer"), Token("NAME", "resumed"), Token("LBRACE", "{"))
 
@@ -89,15 +90,21 @@ class _Reading:
         if here == _END:
             return at + 1
         self._automaton = grammar.automaton()
-        if here in _UNITS and self._brace is not None:  # the brace of the unit above is missing
+        if (
+            self._starts_unit(at) and self._brace is not None
+        ):  # the brace of the unit above is missing
             self._brace = None
             return at
         if self._brace is None:
             return self._next_unit(at)
-        while self._tokens[at].type not in (lex.SEPARATOR, "RBRACE", _END, *_UNITS):
+        while self._tokens[at].type not in _ENDS and not self._starts_unit(at):
             at += 1
         self._enter_body()
         return at
+
+    def _starts_unit(self, at: int) -> bool:
+        """Whether a unit begins here, and not a definition of something called `mixer`."""
+        return self._tokens[at].type in _UNITS and self._tokens[at + 1].type == "NAME"
 
     def _next_unit(self, at: int) -> int:
         """After a mistake outside braces: the body if there is one, else the next unit."""
@@ -132,7 +139,7 @@ class _Reading:
     def _problem(self, at: int) -> Diagnostic:
         token = self._tokens[at]
         span = self._span(token)
-        if self._brace is not None and (token.type == _END or token.type in _UNITS):
+        if self._brace is not None and (token.type == _END or self._starts_unit(at)):
             label = Label(self._span(self._brace), "opened here")
             return SyntaxProblem(span, problem="`}` is missing before this place", labels=(label,))
         place = Place(

@@ -189,7 +189,7 @@ class TestMistakes:
         (found,) = problems(f"mixer m {{\n {text}\n}}")
         assert found.span.text == shown
 
-    @pytest.mark.parametrize("word", ["state", "unit", "by", "dims", "heads", "when"])
+    @pytest.mark.parametrize("word", ["state", "unit", "by", "dims", "heads", "when", "mixer"])
     def test_words_of_the_language_are_no_names(self, word):
         found = problems(f"mixer m {{\n dims d\n {word} = 2\n y = 1\n}}")
         assert [it.code for it in found] == ["E-KEYWORD"]
