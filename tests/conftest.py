@@ -1,0 +1,82 @@
+"""Tiers of tests, and what every test runs under.
+
+A test without a mark is `fast`. `@pytest.mark.ci` and `@pytest.mark.full` put it into a later tier;
+`--tier ci` runs fast and ci, `--tier full` runs all. This file is the only place that says so.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import hypothesis
+import pytest
+
+TIERS = {
+    "fast": "every promise on small cases: minutes on a laptop",
+    "ci": "every spec, every mode, the docs and the wheel: before a change is merged",
+    "full": "every class through every compiler, thousands of random programs: before a release",
+}
+EXAMPLES = {"fast": 50, "ci": 200, "full": 2000}
+"""Examples that hypothesis draws for a law, unless the law says how many."""
+
+ROOT = Path(__file__).parent.parent
+
+# Values are verified where they are made, by any test, and by the processes that a test starts.
+os.environ["DSFC_CHECK"] = "1"
+# Parallel test processes share the cores; each must not start a thread per core.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tier", choices=list(TIERS), default="fast", help="how much to run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for tier, meaning in list(TIERS.items())[1:]:
+        config.addinivalue_line("markers", f"{tier}: {meaning}")
+    for tier, count in EXAMPLES.items():
+        hypothesis.settings.register_profile(
+            tier, max_examples=count, derandomize=True, deadline=None, database=None
+        )
+    hypothesis.settings.load_profile(config.getoption("--tier"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    order = list(TIERS)
+    later = order[order.index(config.getoption("--tier")) + 1 :]
+    left_out = [item for item in items if any(item.get_closest_marker(tier) for tier in later)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+@pytest.fixture(scope="session")
+def tier(request: pytest.FixtureRequest) -> str:
+    """The tier of this run, for tests that scale with it."""
+    return request.config.getoption("--tier")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder of the checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Callable[[str], ModuleType]:
+    """Loads `tests/oracles/<mixer>.py` by the name of the mixer."""
+
+    def load(name: str) -> ModuleType:
+        path = ROOT / "tests" / "oracles" / f"{name}.py"
+        spec = importlib.util.spec_from_file_location(f"oracle_{name}", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
