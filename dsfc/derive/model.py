@@ -1,0 +1,175 @@
+"""What a derivation works on: definitions, states and axes as plain expressions.
+
+The separation of sums over the past adds states, tensor powers add axes, delays add definitions.
+The model collects them; it lives for one derivation and never leaves this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from dsfc.limits import DEFAULT_LIMITS, Limits
+from dsfc.mixer.ir import Definition, Flow, Mixer
+from dsfc.primitives.build import walk
+from dsfc.primitives.declarations import Dimension, Provenance
+from dsfc.primitives.expr import Axis, Bound, Expr, Field, Now, Past, Ref, Size, Time
+from dsfc.source import NOWHERE, Span
+from dsfc.system.ir import Step
+
+SUM_MARK = "Σ"
+"""Stands in `Model.reach` for a sum over the past that stayed a sum; no name can be spelled so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """A state with its update, declared or found by separating a sum over the past.
+
+    Attributes:
+        name: name of the state.
+        axes: canonical order.
+        field: real or complex.
+        backward: whether it runs from the end to the start.
+        update: value at i, reading states at `Now(1)` (`Now(-1)` backward); None for a flow.
+        flow: continuous form.
+        declared: whether the spec declares it.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    field: Field
+    backward: bool
+    update: Expr | None
+    flow: Flow | None = None
+    declared: bool = True
+    provenance: Provenance | None = None
+    span: Span | None = None
+
+    @property
+    def step(self) -> int:
+        """The lag at which the recurrence reads its states."""
+        return -1 if self.backward else 1
+
+    @property
+    def body(self) -> tuple[Expr, ...]:
+        """Everything the update is made of."""
+        if self.flow is not None:
+            return (self.flow.drift, self.flow.step)
+        return () if self.update is None else (self.update,)
+
+    def ref(self, at: Now | Bound) -> Ref:
+        """Returns the value of the state at a time index."""
+        return Ref(self.name, frozenset(self.axes), self.field, Time.STATE, at)
+
+
+@dataclass(slots=True)
+class Model:
+    """The working state of one derivation; see the module docstring.
+
+    Attributes:
+        mixer: what is being derived.
+        definitions: name → definition, in dependency order of the mixer, then those added.
+        states: name → equation.
+        axes: dimensions, copies of axes at the end.
+        why: sums that do not separate → the reason.
+        steps: record of the derivation.
+    """
+
+    mixer: Mixer
+    limits: Limits = DEFAULT_LIMITS
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    states: dict[str, Equation] = field(default_factory=dict)
+    axes: list[Dimension] = field(default_factory=list)
+    why: dict[Expr, str] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    _names: set[str] = field(default_factory=set)
+    _reach: dict[Expr, frozenset[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, mixer: Mixer, limits: Limits = DEFAULT_LIMITS) -> Model:
+        """Returns the model of a mixer, before any separation."""
+        model = cls(mixer, limits, axes=list(mixer.axes))
+        model.definitions = {d.name: d for d in mixer.definitions}
+        for s in mixer.states:
+            model.states[s.name] = Equation(
+                s.name, s.axes, s.field, s.backward, s.update, s.flow, True, s.provenance, s.span
+            )
+        tensors = (*mixer.inputs, *mixer.params, *mixer.buffers, *mixer.abstracts)
+        model._names = {t.name for t in tensors} | set(model.definitions) | set(model.states)
+        model._names |= {d.axis.name for d in mixer.axes} | {"first", "i", mixer.name}
+        return model
+
+    # --- names and axes ---------------------------------------------------------------------------
+
+    def fresh(self, wish: str) -> str:
+        """Returns an unused name: the wish itself, or with the next number."""
+        name, k = wish, 1
+        while name in self._names:
+            k += 1
+            name = f"{wish}_{k}"
+        self._names.add(name)
+        return name
+
+    def copy_of(self, axis: Axis, taken: Iterable[Axis]) -> Axis:
+        """Returns a copy of an axis that is not among those taken; copies are reused.
+
+        This is what a tensor power is: the second contraction of `n` runs over a copy of `n`.
+        """
+        root = axis.copy_of or axis.name
+        used = set(taken)
+        for d in self.axes:
+            if d.axis.copy_of == root and d.axis not in used:
+                return d.axis
+        origin = next(d.axis for d in self.axes if d.axis.name == root)
+        index = 1 + max(d.axis.index for d in self.axes)
+        new = Axis(index, self.fresh(f"{root}_2"), origin.heads, root)
+        self.axes.append(Dimension(new, Size(origin), False))
+        self.note("copy axis", f"{new.name} is a copy of {root}: it is contracted once more")
+        return new
+
+    def define(self, wish: str, value: Expr) -> str:
+        """Adds a definition and returns its name."""
+        name = self.fresh(wish)
+        self.definitions[name] = Definition(name, value)
+        return name
+
+    def note(self, rule: str, detail: str, span: Span | None = None) -> None:
+        """Records a step."""
+        self.steps.append(Step(rule, detail, span))
+
+    def span_of(self, name: str) -> Span:
+        """Returns where a definition or state stands in the text, as well as it is known."""
+        d, s = self.definitions.get(name), self.states.get(name)
+        found = d.span if d else s.span if s else None
+        return found or self.mixer.span or NOWHERE
+
+    # --- dependence -------------------------------------------------------------------------------
+
+    def value(self, name: str) -> Expr | None:
+        """Returns the value of a definition, None for other names."""
+        d = self.definitions.get(name)
+        return None if d is None else d.value
+
+    def reach(self, expr: Expr) -> frozenset[str]:
+        """Returns the states that a value depends on through definitions, not through updates.
+
+        Contains `SUM_MARK` when the value holds a sum over the past.
+        """
+        found = self._reach.get(expr)
+        if found is not None:
+            return found
+        out: set[str] = set()
+        for e in walk(expr):
+            if isinstance(e, Past):
+                out.add(SUM_MARK)
+            elif isinstance(e, Ref):
+                if e.name in self.states:
+                    out.add(e.name)
+                elif e.name in self.definitions:
+                    out |= self.reach(self.definitions[e.name].value)
+        self._reach[expr] = frozenset(out)
+        return self._reach[expr]
+
+    def forget(self) -> None:
+        """Drops what was remembered about dependence; call after definitions are replaced."""
+        self._reach.clear()

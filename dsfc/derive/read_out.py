@@ -1,0 +1,295 @@
+"""L5, read-outs: a value that depends on states as a tree over reads C h + D u.
+
+A value is first tried as affine in all its states. Where that fails, the node at its top becomes a
+node of the tree: a quotient a Ratio, a product a Product or a Gate, a map a MapOut, Re and Im a
+Cast, a primitive a Post. Under a contraction, factors that depend on states become streams and the
+rest stays a Read. What no node can hold is computed from streams.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from dsfc.derive.affine import Affine, Analysis, NotAffine, factors_of, live_axes
+from dsfc.derive.model import SUM_MARK, Model
+from dsfc.derive.separated import sum_over
+from dsfc.derive.streams import Streams
+from dsfc.primitives.build import ONE, ZERO, add, div, is_one, mul, ones, remake, walk
+from dsfc.primitives.expr import (
+    Add,
+    Axis,
+    Div,
+    Expr,
+    Map,
+    Mul,
+    Now,
+    Past,
+    Prim,
+    Reduce,
+    Reduction,
+    Ref,
+    Size,
+    Time,
+    children,
+)
+from dsfc.system.ir import (
+    Cache,
+    Cast,
+    Direct,
+    Gate,
+    Guard,
+    GuardKind,
+    MapOut,
+    Part,
+    Post,
+    Product,
+    Ratio,
+    Read,
+    ReadOut,
+    Sum,
+    SumOver,
+    Term,
+)
+
+_PARTS = {"re": Part.RE, "im": Part.IM}
+
+
+class ReadOuts:
+    """Makes the read-outs of one System and, with them, its streams."""
+
+    def __init__(self, model: Model) -> None:
+        """Takes the model after separation."""
+        self.model = model
+        self.streams = Streams(model, self.of)
+        self._all = Analysis(model, (*model.states, SUM_MARK), shifts=False)
+        self._counts: Counter[str] | None = None
+
+    def of(self, e: Expr) -> ReadOut:
+        """Returns the read-out of a value."""
+        if not self.model.reach(e):
+            return Direct(self.streams.token(e))
+        if isinstance(e, Ref):
+            return self._ref(e)
+        if not _map_on_top(e, self.model):
+            try:
+                return self._read(self._all.of(e), e.axes)
+            except NotAffine:
+                pass
+        return self._node(e)
+
+    def _depends(self, e: Expr) -> bool:
+        return bool(self.model.reach(e))
+
+    def _ref(self, e: Ref) -> ReadOut:
+        value = self.model.value(e.name)
+        if value is not None and self._inlined(e):
+            return self.of(value)
+        if value is None and e.at in (Now(0), Now(self.model.states[e.name].step)):
+            return self._read(self._all.of(e), e.axes)
+        return Direct(self.streams.token(e))
+
+    # --- affine -----------------------------------------------------------------------------------
+
+    def _read(self, form: Affine, axes: frozenset[Axis]) -> ReadOut:
+        """A Read, with the token-wise factors that all its terms share in front of it."""
+        token = self.streams.token
+        terms = [_settled(replace(t, left=token(t.left), right=token(t.right))) for t in form.terms]
+        direct = None if form.rest is None else token(form.rest)
+        if not terms:
+            return Direct(direct if direct is not None else mul(ZERO, ones(axes)))
+        gates = self._gates(terms, direct, axes)
+        if not gates:
+            return Read(tuple(terms), direct)
+        bare = tuple(replace(t, left=_without(t.left, gates)) for t in terms)
+        if direct is not None:
+            direct = _without(direct, gates)
+            direct = mul(direct, ones(axes - direct.axes))
+        return Gate(mul(*gates), Read(bare, direct))
+
+    def _gates(
+        self, terms: list[Term], direct: Expr | None, axes: frozenset[Axis]
+    ) -> tuple[Expr, ...]:
+        """Token-wise factors common to all parts of a read, as long as no term loses an axis."""
+        parts = [t.left for t in terms] + ([] if direct is None else [direct])
+        out: tuple[Expr, ...] = ()
+        for f in factors_of(parts[0]):
+            if f.time is Time.CONST or not all(f in factors_of(p) for p in parts):
+                continue
+            kept = (self._term_axes(t, (*out, f)) for t in terms)
+            if all(k == axes for k in kept):
+                out = (*out, f)
+        return out
+
+    def _term_axes(self, t: Term, gates: tuple[Expr, ...]) -> frozenset[Axis]:
+        live = live_axes(t, frozenset(self.model.states[t.source].axes))
+        return live | _without(t.left, gates).axes | (t.right.axes - t.over)
+
+    # --- nodes ------------------------------------------------------------------------------------
+
+    def _node(self, e: Expr) -> ReadOut:
+        match e:
+            case Past():
+                return Cache(self.streams.cached(e), self.model.why[e])
+            case Add(args):
+                return self._sum(e, args)
+            case Mul(args):
+                return self._product(args)
+            case Div(numerator, denominator):
+                return self._quotient(numerator, denominator)
+            case Map(map=m, arg=arg):
+                return MapOut(m, self.of(arg))
+            case Prim(name, args, _, axis):
+                if name in _PARTS:
+                    return Cast(_PARTS[name], self.of(args[0]))
+                return Post(name, tuple(self.of(a) for a in args), axis)
+            case Reduce(how, axis, arg) if how is not Reduction.MAX:
+                out = self._contraction(axis, arg)
+                return Gate(div(ONE, Size(axis)), out) if how is Reduction.MEAN else out
+        return self._computed(e)
+
+    def _sum(self, e: Add, args: tuple[Expr, ...]) -> ReadOut:
+        """Affine summands make one Read, token-wise ones its direct part, others stand apart."""
+        affine: list[Expr] = []
+        free: list[Expr] = []
+        others: list[ReadOut] = []
+        for a in args:
+            full = a if a.axes == e.axes else mul(a, ones(e.axes - a.axes))
+            if not self._depends(full):
+                free.append(full)
+            elif not _map_on_top(full, self.model) and self._is_affine(full):
+                affine.append(full)
+            else:
+                others.append(self.of(full))
+        parts: list[ReadOut] = []
+        if affine:
+            parts.append(self.of(add(*affine, *free)))
+        elif free:
+            parts.append(Direct(self.streams.token(add(*free))))
+        both = [*others, *parts]
+        return both[0] if len(both) == 1 else Sum(tuple(both))
+
+    def _is_affine(self, e: Expr) -> bool:
+        try:
+            self._all.of(e)
+        except NotAffine:
+            return False
+        return True
+
+    def _product(self, args: tuple[Expr, ...]) -> ReadOut:
+        free = [a for a in args if not self._depends(a)]
+        inner = [self.of(a) for a in args if self._depends(a)]
+        factor = self.streams.token(mul(*free))
+        gates: list[Expr] = [] if is_one(factor) else [factor]
+        out: ReadOut = inner[0] if len(inner) == 1 else Product(tuple(inner))
+        if isinstance(out, Gate):
+            gates, out = [*gates, out.factor], out.arg
+        return Gate(mul(*gates), out) if gates else out
+
+    def _quotient(self, numerator: Expr, denominator: Expr) -> ReadOut:
+        token = self.streams.token
+        if not self._depends(denominator):
+            inner, factor = self.of(numerator), token(div(ONE, denominator))
+            if isinstance(inner, Gate):
+                return Gate(mul(inner.factor, factor), inner.arg)
+            return Gate(factor, inner)
+        den, guard = self._guarded(denominator)
+        num = self.of(numerator)
+        below = self.of(den)
+        if isinstance(num, Gate):
+            # The gate in front of a ratio stands in front of it again.
+            return Gate(num.factor, Ratio(num.arg, below, guard))
+        return Ratio(num, below, guard)
+
+    def _guarded(self, e: Expr) -> tuple[Expr, Guard]:
+        """The guard that a denominator's top node is, and what it guards."""
+        while isinstance(e, Ref) and e.at == Now(0) and e.name in self.model.definitions:
+            e = self.model.definitions[e.name].value
+        if isinstance(e, Prim) and e.name == "max":
+            for a, c in (e.args, e.args[::-1]):
+                if isinstance(a, Prim) and a.name == "abs" and not self._depends(c):
+                    return a.args[0], Guard(GuardKind.MAX_ABS, self.streams.token(c))
+        if isinstance(e, Add):
+            constant = [a for a in e.args if a.time is Time.CONST]
+            rest = [a for a in e.args if a.time is not Time.CONST]
+            if constant and rest:
+                return add(*rest), Guard(GuardKind.ADD, self.streams.token(add(*constant)))
+        return e, Guard()
+
+    def _contraction(self, axis: Axis, arg: Expr) -> ReadOut:
+        """Σ over an axis of a product: all but one dependent factor become streams."""
+        while self._inlined(arg):
+            arg = self.model.definitions[arg.name].value  # type: ignore[attr-defined]
+        if axis not in arg.axes:
+            return Gate(Size(axis), self.of(arg))
+        if isinstance(arg, Add):
+            full = (a if a.axes == arg.axes else mul(a, ones(arg.axes - a.axes)) for a in arg.args)
+            return self.of(add(*(sum_over(axis, a) for a in full)))
+        dependent = [a for a in factors_of(arg) if self._depends(a)]
+        affine = [a for a in dependent if axis in a.axes and self._is_affine(a)]
+        if len(dependent) > 1 and affine:
+            kept = max(affine, key=lambda a: len(a.axes))
+            rest = (self._named(a) for a in factors_of(arg) if a is not kept)
+            return self.of(Reduce(Reduction.SUM, axis, mul(*rest, kept)))
+        return SumOver(axis, self.of(arg))
+
+    def _inlined(self, e: Expr) -> bool:
+        """Whether a value is a definition that is read in place rather than as a stream."""
+        if not isinstance(e, Ref) or e.name not in self.model.definitions or e.at != Now(0):
+            return False
+        return self._depends(e) and e.name not in self.streams.made and self._uses(e.name) < 2
+
+    def _uses(self, name: str) -> int:
+        if self._counts is None:
+            self._counts = Counter(
+                c.name
+                for d in self.model.definitions.values()
+                for e in [d.value, *walk(d.value)]
+                for c in ((e,) if e is d.value else children(e))
+                if isinstance(c, Ref)
+            )
+        return self._counts[name]
+
+    def _named(self, e: Expr) -> Expr:
+        return self.streams.named(e) if self._depends(e) else e
+
+    def _computed(self, e: Expr) -> ReadOut:
+        """A node that no read-out node can be: its arguments become streams."""
+        return Direct(self.streams.token(remake(e, tuple(self._named(c) for c in children(e)))))
+
+
+def _map_on_top(e: Expr, model: Model) -> bool:
+    """Whether a linear map is applied to a state-dependent value outside all contractions."""
+    match e:
+        case Map(arg=arg):
+            return bool(model.reach(arg))
+        case Add(args) | Mul(args):
+            return any(_map_on_top(a, model) for a in args)
+        case Div(numerator, _):
+            return _map_on_top(numerator, model)
+        case Ref(name=name) if name in model.definitions and e.at == Now(0):
+            return _map_on_top(model.definitions[name].value, model)
+    return False
+
+
+def _settled(t: Term) -> Term:
+    """Constants of a contraction stand with its right side: they belong to C."""
+    if not t.over:
+        return t
+    moved = [f for f in factors_of(t.left) if f.time is Time.CONST and _per_head(f)]
+    if not moved:
+        return t
+    kept = [f for f in factors_of(t.left) if f not in moved]
+    return replace(t, left=mul(*kept), right=mul(*moved, t.right))
+
+
+def _per_head(e: Expr) -> bool:
+    return all(a.heads for a in e.axes)
+
+
+def _without(e: Expr, factors: tuple[Expr, ...]) -> Expr:
+    """A product with each of some factors taken out once."""
+    rest = list(factors_of(e))
+    for f in factors:
+        rest.remove(f)
+    return mul(*rest)

@@ -1,0 +1,134 @@
+"""Token-wise values of a System: every state-dependent value that another stage uses gets a name.
+
+An expression in a System reads inputs, parameters and streams only. `Streams.token` rewrites an
+expression of the model into such a one: definitions become streams of the same name, and parts that
+read states become streams whose value is a read-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dsfc.derive.model import Model
+from dsfc.primitives.build import remake
+from dsfc.primitives.expr import (
+    Add,
+    Bound,
+    Div,
+    Expr,
+    Mul,
+    Now,
+    Past,
+    Ref,
+    Time,
+    children,
+)
+from dsfc.system.ir import Direct, ReadOut, Stream
+
+_ELEMENTWISE = (Add, Mul, Div)
+
+
+class Streams:
+    """The streams of one System, made when they are first read.
+
+    Attributes:
+        made: name → stream.
+    """
+
+    def __init__(self, model: Model, read_out: Callable[[Expr], ReadOut]) -> None:
+        """Takes the model and the function that makes a read-out of a value."""
+        self.model = model
+        self.made: dict[str, Stream] = {}
+        self._read_out = read_out
+        self._tokens: dict[Expr, Expr] = {}
+        self._named: dict[Expr, Ref] = {}
+
+    def token(self, e: Expr) -> Expr:
+        """Returns the expression over streams alone."""
+        found = self._tokens.get(e)
+        if found is None:
+            found = self._tokens[e] = self._find(e)
+        return found
+
+    def _find(self, e: Expr) -> Expr:
+        if isinstance(e, Ref):
+            return self._ref(e)
+        if not self.model.reach(e):
+            return self._inside(e)
+        if isinstance(e, _ELEMENTWISE) or not self._reads_directly(e):
+            return self._inside(e)
+        return self._fresh(e)
+
+    def _inside(self, e: Expr) -> Expr:
+        return remake(e, tuple(self.token(c) for c in children(e)))
+
+    def _reads_directly(self, e: Expr) -> bool:
+        """Whether a state, or a sum that stayed a sum, stands in the expression itself."""
+        if isinstance(e, Past):
+            return True
+        if isinstance(e, Ref):
+            return e.name in self.model.states
+        return any(self._reads_directly(c) for c in children(e))
+
+    def _ref(self, e: Ref) -> Expr:
+        if e.name in self.model.states:
+            s = self.model.states[e.name]
+            if e.at is None:
+                raise AssertionError(f"the state {e.name} is read without a time index")
+            now = self._fresh(s.ref(Now(0)))
+            return Ref(now.name, now.over, now.kind, now.when, e.at)
+        if e.name in self.model.definitions:
+            self.ensure(e.name)
+        return e
+
+    def named(self, e: Expr) -> Expr:
+        """Returns a value as the name of a stream."""
+        return self.token(e) if isinstance(e, Ref) else self._fresh(e)
+
+    def _fresh(self, e: Expr) -> Ref:
+        """Returns the stream of a value that is no definition."""
+        if e not in self._named:
+            wish = f"{e.name}_now" if isinstance(e, Ref) else "read"
+            name = self.model.define(wish, e)
+            self._named[e] = Ref(name, e.axes, e.field, Time.STATE, Now(0))
+        self.ensure(self._named[e].name)
+        return self._named[e]
+
+    def ensure(self, name: str) -> Stream:
+        """Returns the stream of a definition, made now if it was not yet."""
+        if name not in self.made:
+            d = self.model.definitions[name]
+            value: Expr | ReadOut
+            if self.model.reach(d.value):
+                value = self._read_out(d.value)
+                if isinstance(value, Direct):
+                    value = value.value
+            else:
+                value = self.token(d.value)
+            constant = d.value.time is Time.CONST
+            self.made[name] = Stream(
+                name, value, tuple(sorted(d.value.axes)), d.value.field, constant,
+                d.provenance, d.span,
+            )  # fmt: skip
+        return self.made[name]
+
+    def cached(self, past: Past) -> Past:
+        """Returns a sum that stays, its body over streams.
+
+        States in the body are read through streams of their values, at the summed index too.
+        """
+
+        def go(e: Expr) -> Expr:
+            if isinstance(e, Ref):
+                return self._ref(e)
+            free = not any(isinstance(x, Bound) for x in _indices(e))
+            if free and not isinstance(e, Past) and self.model.reach(e):
+                return self.token(e)
+            return remake(e, tuple(go(c) for c in children(e)))
+
+        return Past(past.var, past.relation, go(past.body), past.outer, past.lag)
+
+
+def _indices(e: Expr) -> list[Now | Bound | None]:
+    own: list[Now | Bound | None] = [e.at] if isinstance(e, Ref) else []
+    return own + [i for c in children(e) for i in _indices(c)]
