@@ -2,7 +2,7 @@
 
 Reading, checking or compiling a spec ends within stated time and memory whatever the spec says.
 Each bound is far above any mixer known (the largest shipped spec has 1 KiB, 300 tokens and nesting
-6) and far below what would make the compiler slow; going over one is the diagnostic `E-LIMIT`.
+5) and far below what would make the compiler slow; going over one is the diagnostic `E-LIMIT`.
 """
 
 from __future__ import annotations

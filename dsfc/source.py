@@ -1,7 +1,7 @@
 """Texts and positions in them.
 
-A `Span` is a half-open range of code points of one `Source`. Spans never take part in the equality of the
-values that carry them: two spellings of one program are equal.
+A `Span` is a half-open range of code points of one `Source`. Spans never take part in the equality
+of the values that carry them: two spellings of one program are equal.
 """
 
 from __future__ import annotations
