@@ -3,7 +3,7 @@
 | stage    | function                    | in → out                        | package          |
 |----------|-----------------------------|---------------------------------|------------------|
 | parse    | `parse(source)`             | `Source` → `Spec`, the tree     | `dsfc/syntax`    |
-| resolve  | `resolve(spec, library)`    | `Spec` → `Mixer`, typed         | `dsfc/mixer`     |
+| resolve  | `resolve(spec, …, library)` | `Spec` → `Mixer`, typed         | `dsfc/mixer`     |
 | derive   | `derive(mixer)`             | `Mixer` → `System`              | `dsfc/derive`    |
 | classify | `classify(system)`          | `System` → `Structure`          | `dsfc/structure` |
 | plan     | `plan(system, structure)`   | → `Plan`, a graph of kernels    | `dsfc/plan`      |
@@ -21,12 +21,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.catalogue import WhichMixer
 from dsfc.diagnostics.report import DiagnosticError, nearest
-from dsfc.emit.module import ModuleText, emit
+from dsfc.emit.module import ModuleText, destination, emit, write
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.locate import Place, locate
 from dsfc.mixer.ir import Mixer
@@ -44,7 +45,6 @@ from dsfc.syntax.read import read_source
 from dsfc.system.ir import System
 from dsfc.system.verify import verify as verify_system
 
-STAGE_NOTE = "in stage "
 _ValueT = TypeVar("_ValueT")
 
 
@@ -124,14 +124,14 @@ class Compilation:
         folder = None if place.shipped else place.file.parent
         library = Library(folder=folder, limits=self.text.limits)
         with _stage("resolve"):
-            return _verified(resolve(self.spec, library, self.name), verify_mixer)
+            return _verified(resolve(self.spec, self.name, library), verify_mixer)
 
     @cached_property
     def system(self) -> System:
         """Its Dynamical Systems Form."""
         mixer = self.mixer
         with _stage("derive"):
-            return _verified(derive(mixer, self.text.limits), verify_system)
+            return _verified(derive(mixer), verify_system)
 
     @cached_property
     def structure(self) -> Structure:
@@ -186,6 +186,31 @@ def load(
     return read(path, limits).compilation(mixer)
 
 
+def compile_spec(
+    path: str | os.PathLike[str],
+    backend: str = "torch",
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    mixer: str | None = None,
+) -> Path:
+    """Compiles a spec and returns the path of the module.
+
+    Args:
+        path: a spec file, or the bare name of a shipped spec.
+        backend: what to print the module for.
+        out: file to write, or existing folder to write into; `./<mixer>.py` by default.
+        force: replace a file that dsfc did not write, or that was edited since.
+        mixer: which mixer of the text.
+
+    Raises:
+        DiagnosticError: with every problem found; nothing is written then.
+    """
+    module = load(path, mixer).module(backend)
+    target = destination(module, None if out is None else Path(out))
+    write(module, target, force)
+    return target
+
+
 @contextmanager
 def _stage(name: str) -> Iterator[None]:
     """Notes on an internal error which stage it happened in."""
@@ -194,7 +219,7 @@ def _stage(name: str) -> Iterator[None]:
     except DiagnosticError:
         raise
     except Exception as e:
-        e.add_note(STAGE_NOTE + name)
+        e.add_note(f"in stage {name}")
         raise
 
 

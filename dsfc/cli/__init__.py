@@ -1,1 +1,87 @@
-"""The command line, one module per command."""
+"""The command line, one module per command.
+
+Exit codes: 0 ok, 1 diagnostics (or a module that does not keep its promises), 2 wrong usage,
+3 a fault of dsfc itself. Commands import what they need when they run: `dsfc --help` is fast.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+from typing import Any
+
+import click
+
+from dsfc.cli.check import check
+from dsfc.cli.compile import compile_command
+from dsfc.cli.explain import explain
+from dsfc.cli.process import Process
+from dsfc.cli.show import show
+from dsfc.cli.verify import verify
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+
+
+class Commands(click.Group):
+    """All commands, with one place where what they raise becomes an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as in click
+        """Runs a command; diagnostics give exit code 1, anything unforeseen 3."""
+        try:
+            return super().invoke(ctx)
+        except (click.exceptions.Exit, click.ClickException, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise  # the reader of a pipe went away; click ends quietly
+            from dsfc.cli.failure import report
+
+            ctx.exit(report(error))
+
+
+def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"dsfc {version('dsfc')}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="A SPEC is a .dsf file, or the bare name of a shipped spec such as s6.",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Print the version and exit.",
+)
+@click.pass_context
+def commands(ctx: click.Context) -> None:
+    """A compiler for sequence mixers: from a definition to a PyTorch module."""
+    import os
+
+    # https://no-color.org: any value but the empty one turns colours off, pipes do so anyway.
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+
+
+for _command in (check, show, compile_command, verify, explain):
+    commands.add_command(_command)
+
+
+def main() -> int:
+    """Runs the command line of this process; returns only where click does not exit itself."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show Λ gets \u039b; no output is lost to an encoding error.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    commands(prog_name="dsfc", obj=Process(own=True))
+    return 0

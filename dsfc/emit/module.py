@@ -17,7 +17,7 @@ from dsfc.diagnostics.catalogue import FileProblem, Overwrite
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.audit import audit
 from dsfc.emit.backend import Identity, load_backend
-from dsfc.emit.names import class_name, identifier
+from dsfc.emit.names import class_name, file_name, identifier
 from dsfc.plan.ir import Plan
 from dsfc.plan.json import to_json
 from dsfc.source import NOWHERE
@@ -31,7 +31,7 @@ class ModuleText:
     """An emitted module.
 
     Attributes:
-        mixer: its name; the file is `<mixer>.py` unless the user says otherwise.
+        mixer: its name; the file is named like it unless the user says otherwise.
         class_name: name of the `nn.Module`.
         text: the whole file.
         identity: what the module says of its origin.
@@ -75,6 +75,18 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
         f"# Written by dsfc {dsfc_version} ({backend} backend); sha256 of what follows: {digest}\n"
     )
     return ModuleText(plan.name, cls, head + body, identity)
+
+
+def destination(module: ModuleText, out: Path | None) -> Path:
+    """Returns where a module goes: a file, or the file of its name in a folder.
+
+    Args:
+        module: the module.
+        out: file or existing folder; None for the current folder.
+    """
+    if out is None:
+        return Path(file_name(module.mixer))
+    return out / file_name(module.mixer) if out.is_dir() else out
 
 
 def write(module: ModuleText, path: Path, force: bool = False) -> bool:

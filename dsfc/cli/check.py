@@ -1,0 +1,203 @@
+"""`dsfc check`: everything that is wrong with specs, and what each mixer is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dsfc.cli.process import bounded
+
+if TYPE_CHECKING:
+    from dsfc.diagnostics.report import Diagnostic
+    from dsfc.pipeline import Compilation, SpecText
+
+
+@dataclass(frozen=True, slots=True)
+class Mixer:
+    """What `check` says of one mixer.
+
+    Attributes:
+        name: the mixer.
+        title: its structure class; None for a base without output.
+        refusal: why this version cannot compile it, or None.
+    """
+
+    name: str
+    title: str | None
+    refusal: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What `check` says of one spec.
+
+    Attributes:
+        spec: as the user gave it.
+        mixers: those without errors.
+        diagnostics: errors and notes, in the order of the text.
+    """
+
+    spec: str
+    mixers: tuple[Mixer, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def errors(self) -> int:
+        """How many of the diagnostics are errors."""
+        return sum(d.severity == "error" for d in self.diagnostics)
+
+
+@click.command()
+@click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["human", "json", "short"]),
+    default="human",
+    show_default=True,
+    help="How to print; short is one line per diagnostic.",
+)
+@click.pass_context
+def check(ctx: click.Context, specs: tuple[str, ...], form: str) -> None:
+    """Check specs: parse, type, derive and classify every mixer in them.
+
+    All mistakes of a text are listed, each with its place. Claims are listed as not checked by this
+    version. Exit code 1 if there is an error.
+    """
+    found = []
+    for spec in specs:
+        with bounded(f"check {spec}"):
+            found.append(_checked(spec))
+    printers = {"human": _human, "short": _short}
+    if form == "json":
+        click.echo(_json(found))
+    else:
+        for item in found:
+            for line in printers[form](item):
+                click.echo(line)
+    if form == "human":
+        click.echo(_summary(found))
+    ctx.exit(1 if any(item.errors for item in found) else 0)
+
+
+def _checked(spec: str) -> Checked:
+    from dsfc.diagnostics.report import DiagnosticError, in_order
+    from dsfc.pipeline import read
+
+    try:
+        text = read(spec)
+    except DiagnosticError as e:
+        return Checked(spec, (), e.diagnostics)
+    mixers: list[Mixer] = []
+    diagnostics: list[Diagnostic] = []
+    for name in text.mixers:
+        mixer, said = _mixer(text, name)
+        diagnostics += said
+        if mixer is not None:
+            mixers.append(mixer)
+    return Checked(spec, tuple(mixers), in_order(diagnostics))
+
+
+def _mixer(text: SpecText, name: str) -> tuple[Mixer | None, tuple[Diagnostic, ...]]:
+    """What is to be said of one mixer of a text."""
+    from dsfc.diagnostics.catalogue import NoOutput
+    from dsfc.diagnostics.report import DiagnosticError
+
+    it = text.compilation(name)
+    try:
+        title = it.structure.title
+    except DiagnosticError as e:
+        if all(isinstance(d, NoOutput) for d in e.diagnostics):
+            return Mixer(name, None, "it has no output `y`; it is a base for others"), ()
+        return None, e.diagnostics
+    return Mixer(name, title, _refusal(it)), tuple(_notes(it))
+
+
+def _refusal(it: Compilation) -> str | None:
+    from dsfc.diagnostics.report import DiagnosticError
+
+    try:
+        it.plan  # noqa: B018 - made to see whether it can be
+    except DiagnosticError as e:
+        return "; ".join(d.message for d in e.diagnostics)
+    return None
+
+
+def _notes(it: Compilation) -> Iterator[Diagnostic]:
+    from dsfc.diagnostics.catalogue import CacheNote, ClaimNote
+    from dsfc.source import NOWHERE
+
+    for claim in it.mixer.claims:
+        yield ClaimNote(claim.span or NOWHERE, claim=claim.text)
+    place = it.mixer.span or it.spec.span
+    for why in it.structure.sums:
+        yield CacheNote(place, why=why)
+
+
+def _human(item: Checked) -> Iterator[str]:
+    from dsfc.diagnostics.render import printable, render
+
+    verdict = click.style("ok", fg="green") if not item.errors else click.style("wrong", fg="red")
+    yield f"{click.style(printable(item.spec), bold=True)}: {verdict}"
+    for m in item.mixers:
+        yield f"  {m.name}: {_what(m)}"
+    for d in item.diagnostics:
+        if d.severity == "error":
+            yield "\n" + render(d, colour=True)
+        else:
+            yield f"  line {d.span.line}: {printable(d.message)}"
+
+
+def _what(m: Mixer) -> str:
+    from dsfc.diagnostics.render import printable
+
+    parts = [] if m.title is None else [m.title]
+    return printable("; ".join([*parts, m.refusal or "compiles"]))
+
+
+def _short(item: Checked) -> Iterator[str]:
+    from dsfc.diagnostics.render import printable
+
+    for d in item.diagnostics:
+        yield printable(f"{d.span}: {d.severity}: {d}")
+
+
+def _json(found: list[Checked]) -> str:
+    import json
+
+    from dsfc.diagnostics.render import as_dict
+
+    def document(item: Checked) -> dict[str, Any]:
+        return {
+            "spec": item.spec,
+            "ok": not item.errors,
+            "mixers": [
+                {
+                    "name": m.name,
+                    "class": m.title,
+                    "compiles": m.refusal is None,
+                    "why_not": m.refusal,
+                }
+                for m in item.mixers
+            ],
+            "diagnostics": [as_dict(d) for d in item.diagnostics],
+        }
+
+    body = {"format": 1, "specs": [document(item) for item in found]}
+    return json.dumps(body, ensure_ascii=False, indent=2)
+
+
+def _summary(found: list[Checked]) -> str:
+    errors = sum(item.errors for item in found)
+    claims = sum(d.code == "N-CLAIM" for item in found for d in item.diagnostics)
+    parts = [_count(len(found), "spec"), _count(errors, "error")]
+    if claims:
+        parts.append(f"{_count(claims, 'claim')} not checked by this version")
+    return ", ".join(parts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

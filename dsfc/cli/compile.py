@@ -1,0 +1,77 @@
+"""`dsfc compile`: specs to modules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dsfc.cli.process import bounded
+
+
+@click.command("compile")
+@click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="File to write, folder to write into, or - for standard output. [default: ./<mixer>.py]",
+)
+@click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
+@click.option("--backend", default="torch", show_default=True, help="What to print the module for.")
+@click.option("--force", is_flag=True, help="Replace a file that dsfc did not write.")
+@click.pass_context
+def compile_command(
+    ctx: click.Context,
+    specs: tuple[str, ...],
+    out: Path | None,
+    mixer: str | None,
+    backend: str,
+    force: bool,
+) -> None:
+    """Compile specs to modules and print the path of each.
+
+    A file that dsfc wrote and nobody edited is replaced; anything else is left alone without
+    --force. Files are written whole or not at all.
+    """
+    from dsfc.cli.failure import DIAGNOSTICS, say
+    from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.emit.module import ModuleText, destination, write
+    from dsfc.pipeline import load
+
+    to_stdout = str(out) == "-"
+    if len(specs) > 1:
+        if mixer is not None:
+            raise click.UsageError("--mixer goes with one spec")
+        if out is not None and not to_stdout and not out.is_dir():
+            raise click.UsageError(f"-o must be an existing folder for several specs, not {out}")
+    modules: list[tuple[ModuleText, Path]] = []
+    failed = False
+    for spec in specs:
+        try:
+            with bounded(f"compile {spec}"):
+                module = load(spec, mixer).module(backend)
+        except DiagnosticError as e:
+            say(e.diagnostics)
+            failed = True
+        else:
+            modules.append((module, destination(module, out)))
+    _distinct([] if to_stdout else [path for _, path in modules])
+    for module, path in modules:
+        if to_stdout:
+            click.echo(module.text, nl=False)
+            continue
+        try:
+            write(module, path, force)
+        except DiagnosticError as e:
+            say(e.diagnostics)
+            failed = True
+        else:
+            click.echo(path)
+    ctx.exit(DIAGNOSTICS if failed else 0)
+
+
+def _distinct(paths: list[Path]) -> None:
+    twice = [path for path in paths if paths.count(path) > 1]
+    if twice:
+        raise click.UsageError(f"two of the specs would be written to {twice[0]}")

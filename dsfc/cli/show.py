@@ -1,0 +1,127 @@
+"""`dsfc show`: any stage of a mixer as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from dsfc.cli.process import bounded
+
+if TYPE_CHECKING:
+    from dsfc.pipeline import Compilation
+    from dsfc.system.ir import System
+
+STAGES = ("ast", "mixer", "system", "structure", "plan", "adjoint", "module")
+FORMS = ("index", "kronecker", "phi", "latex", "json")
+GAUGES = ("lowered", "paper")
+
+
+@click.command()
+@click.argument("spec")
+@click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
+@click.option(
+    "--stage",
+    type=click.Choice(STAGES),
+    default="system",
+    show_default=True,
+    help="Which value to show; adjoint is the System of the gradient.",
+)
+@click.option(
+    "--form",
+    type=click.Choice(FORMS),
+    help="How to show a system: in index form, as Λ, B, C, D in Kronecker form, as the kernel Φ of "
+    "y = Φ u, as LaTeX. Every stage but module has json.  [default: index]",
+)
+@click.option(
+    "--gauge",
+    type=click.Choice(GAUGES),
+    help="The state basis: as lowered for computing, or the paper's, where Λ holds the ratio of "
+    "normalisers.  [default: lowered]",
+)
+@click.option("--backend", default="torch", show_default=True, help="For --stage module.")
+def show(
+    spec: str, mixer: str | None, stage: str, form: str | None, gauge: str | None, backend: str
+) -> None:
+    """Show a mixer as the system that was derived from it, or any other stage."""
+    if stage not in ("system", "adjoint"):
+        if form not in (None, "json"):
+            raise click.UsageError(f"--form {form} goes with --stage system or adjoint")
+        if gauge is not None:
+            raise click.UsageError("--gauge goes with --stage system or adjoint")
+    if stage == "module" and form is not None:
+        raise click.UsageError("--stage module is shown as its text")
+    with bounded(f"show {spec}"):
+        from dsfc.pipeline import load
+
+        it = load(spec, mixer)
+        if stage in ("system", "adjoint"):
+            text = _system(it, stage, form or "index", gauge or "lowered")
+        elif stage == "module":
+            text = it.module(backend).text
+        else:
+            text = _json(it, stage) if form == "json" else _TEXTS[stage](it)
+    click.echo(text, nl=not text.endswith("\n"))
+
+
+def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
+    """A system in one form and gauge, with what it is behind its index form."""
+    from dsfc.structure.render import render as structure_text
+
+    system = it.system
+    if stage == "adjoint":
+        from dsfc.transform.adjoint import adjoint
+
+        system, _ = adjoint(system)
+    text = _form(system, form, gauge)
+    if form == "index" and stage == "system":
+        text = f"{text}\n{structure_text(it.structure)}"
+    return text
+
+
+def _form(system: System, form: str, gauge: str) -> str:
+    from dsfc.system.render import index, json
+
+    return index.index_form(system) if form == "index" else json.to_json(system)
+
+
+def _json(it: Compilation, stage: str) -> str:
+    import json
+
+    from dsfc.primitives.json import encode
+
+    value = it.spec if stage == "ast" else getattr(it, stage)
+    return json.dumps(encode(value), ensure_ascii=False, indent=1)
+
+
+def _ast(it: Compilation) -> str:
+    from dsfc.syntax.format import format_spec
+
+    return format_spec(it.spec)
+
+
+def _mixer(it: Compilation) -> str:
+    from dsfc.mixer.render import render
+
+    return render(it.mixer)
+
+
+def _structure(it: Compilation) -> str:
+    from dsfc.structure.render import render
+
+    return render(it.structure)
+
+
+def _plan(it: Compilation) -> str:
+    from dsfc.plan.render import render
+
+    return render(it.plan)
+
+
+_TEXTS: dict[str, Callable[[Compilation], str]] = {
+    "ast": _ast,
+    "mixer": _mixer,
+    "structure": _structure,
+    "plan": _plan,
+}
