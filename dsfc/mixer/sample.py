@@ -1,0 +1,88 @@
+"""Random arrays for a mixer that keep its declarations' promises, for tests and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsfc.mixer.ir import Mixer
+from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
+from dsfc.primitives.expr import Axis, Field
+
+Array = NDArray[Any]
+_SCALE = 0.6  # keeps exponentials of projections within a few units over tens of tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Arguments of `dsfc.mixer.evaluate`.
+
+    Attributes:
+        inputs: `[L, *axes]` by name.
+        params: parameters and buffers, `[*axes]` or `[*each, *target, *source]`.
+        initial: states before the first token, `[*axes]`.
+    """
+
+    inputs: dict[str, Array]
+    params: dict[str, Array]
+    initial: dict[str, Array]
+
+
+def sample(mixer: Mixer, sizes: Mapping[str, int], seed: int, length: int = 5) -> Sample:
+    """Returns random inputs, parameters, buffers and initial states.
+
+    Args:
+        mixer: the mixer.
+        sizes: size of every axis by name.
+        seed: the same seed gives the same arrays.
+        length: number of tokens.
+    """
+    draws = _Draws(np.random.default_rng(seed), sizes)
+    inputs = {t.name: draws.tensor(t, length) for t in mixer.inputs}
+    params = {
+        t.name: draws.map(t) if isinstance(t, MapTensor) else draws.tensor(t)
+        for t in (*mixer.params, *mixer.buffers)
+    }
+    initial = {s.name: draws.plain(s.axes, s.field) for s in mixer.states}
+    return Sample(inputs, params, initial)
+
+
+class _Draws:
+    """Draws arrays one after the other."""
+
+    def __init__(self, generator: np.random.Generator, sizes: Mapping[str, int]) -> None:
+        self._generator = generator
+        self._sizes = sizes
+
+    def plain(self, axes: tuple[Axis, ...], field: Field, *lead: int) -> Array:
+        """Normal entries."""
+        shape = (*lead, *(self._sizes[a.name] for a in axes))
+        real = self._generator.normal(0, _SCALE, shape)
+        if field is Field.REAL:
+            return real
+        return np.asarray((real + 1j * self._generator.normal(0, _SCALE, shape)) / np.sqrt(2))
+
+    def map(self, tensor: MapTensor) -> Array:
+        """The stored array of a linear map."""
+        map_ = tensor.map
+        return self.plain((*map_.each, *map_.target, *map_.source), map_.field)
+
+    def tensor(self, tensor: Tensor, *lead: int) -> Array:
+        """Entries that keep the tensor's constraint, well away from its edge."""
+        value = self.plain(tensor.axes, tensor.field, *lead)
+        match tensor.constraint:
+            case Constraint.NONE:
+                return value
+            case Constraint.POSITIVE:
+                return np.abs(value) + 0.3
+            case Constraint.NONNEG:
+                return np.abs(value)
+            case Constraint.UNIT:
+                return 0.1 + 0.8 / (1 + np.exp(-value))
+            case Constraint.NONZERO:
+                size = np.abs(value)
+                return np.asarray(value / size * (size + 0.4))
