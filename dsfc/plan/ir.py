@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from dsfc.primitives.declarations import (
     Dimension,
@@ -355,3 +356,10 @@ class Plan:
             if b.name == name:
                 return b
         raise KeyError(name)
+
+    def to_networkx(self) -> Any:  # noqa: ANN401 - networkx has no types
+        """Returns a `networkx.DiGraph` of kernels, inputs and states; see `dsfc.plan.view`."""
+        # networkx takes a tenth of a second to import; only who asks for a graph pays for it.
+        from dsfc.plan.view import to_networkx
+
+        return to_networkx(self)
