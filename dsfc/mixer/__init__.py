@@ -4,8 +4,23 @@ from __future__ import annotations
 
 from dsfc.mixer.axes import sizes
 from dsfc.mixer.evaluate import evaluate
+from dsfc.mixer.json import from_json, to_json
 from dsfc.mixer.library import Library
+from dsfc.mixer.render import render
 from dsfc.mixer.resolve import resolve
 from dsfc.mixer.sample import Sample, sample
+from dsfc.mixer.verify import MixerError, verify
 
-__all__ = ["Library", "Sample", "evaluate", "resolve", "sample", "sizes"]
+__all__ = [
+    "Library",
+    "MixerError",
+    "Sample",
+    "evaluate",
+    "from_json",
+    "render",
+    "resolve",
+    "sample",
+    "sizes",
+    "to_json",
+    "verify",
+]

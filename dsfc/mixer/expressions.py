@@ -206,7 +206,8 @@ class Expressions:
             self.add(Juxtaposition(node.name.span, name=name))
             return None
         if not self.is_map(name):
-            self._refuse_apply(node)
+            if name not in self.scope.program.declared or self.declared(name):
+                self._refuse_apply(node)
             return None
         return self.apply_map(name, arg, node.span)
 

@@ -56,6 +56,7 @@ class Program:
         own: names that the mixer's own text declares or defines (not its bases).
         uses: `use` lines in textual order, each with the place it was written in.
         renamed: inputs that modifiers replaced everywhere, with the name that replaces them.
+        complete: whether all bases were found.
     """
 
     unit: ast.MixerUnit
@@ -69,6 +70,7 @@ class Program:
     uses: list[tuple[ast.Use, Home]] = field(default_factory=list)
     own: set[str] = field(default_factory=set)
     renamed: dict[str, str] = field(default_factory=dict)
+    complete: bool = True
 
     def taken(self, name: str) -> bool:
         """Whether the name is declared, defined or an axis."""
@@ -93,7 +95,9 @@ def merge(found: Found, library: Library, reporter: Reporter) -> Program:
         reporter: takes unknown, circular and too deep bases, and names defined twice.
     """
     program = Program(found.unit)
+    before = len(reporter)
     chain = _chain(found, library, reporter)
+    program.complete = len(reporter) == before
     for position, part in enumerate(chain):
         check_names(part.unit.items, reporter)
         if position:

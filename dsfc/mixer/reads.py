@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dsfc.mixer.ir import Mixer, StateDecl
+from dsfc.primitives.build import walk
 from dsfc.primitives.expr import (
+    Abstract,
     Bound,
     Expr,
     Fir,
+    Map,
     Now,
+    Param,
     Past,
     Ref,
     Relation,
@@ -108,3 +112,27 @@ def mixer_reads(mixer: Mixer) -> dict[str, frozenset[Read]]:
     out = {d.name: reads(d.value) for d in mixer.definitions}
     out.update({s.name: state_reads(s) for s in mixer.states})
     return out
+
+
+def mentions(mixer: Mixer) -> dict[str, list[str]]:
+    """Returns every name that each definition and state mentions: streams, tensors and maps."""
+    out = {d.name: _mentioned(d.value) for d in mixer.definitions}
+    for state in mixer.states:
+        flow = state.flow
+        parts = (state.update,) if flow is None else (flow.drift, flow.step)
+        found = (name for part in parts if part is not None for name in _mentioned(part))
+        out[state.name] = list(dict.fromkeys(found))
+    return out
+
+
+def _mentioned(expr: Expr) -> list[str]:
+    out: dict[str, None] = {}
+    for node in walk(expr):
+        match node:
+            case Ref() | Param() | Abstract():
+                out[node.name] = None
+            case Map():
+                out[node.map.name] = None
+            case _:
+                pass
+    return list(out)

@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from dsfc.diagnostics.catalogue import ComplexValue, NoOutput, ShapeState, UnknownName
-from dsfc.diagnostics.report import DiagnosticError, Reporter, nearest
+from dsfc.diagnostics.catalogue import (
+    ComplexValue,
+    NoOutput,
+    ShapeState,
+    UnknownAxis,
+    UnknownName,
+    WhichMixer,
+)
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter, nearest
 from dsfc.mixer.axes import dimensions, size_axes, used_axes
 from dsfc.mixer.declarations import Declarations
 from dsfc.mixer.context import Context
@@ -20,6 +27,7 @@ from dsfc.mixer.ir import ClaimText, Definition, Flow, Mixer, StateDecl
 from dsfc.mixer.library import Found, Library
 from dsfc.mixer.merge import Program, merge, report_axis_clashes
 from dsfc.mixer.modifiers import apply_modifiers
+from dsfc.mixer.reads import mentions
 from dsfc.mixer.rules.flow_rule import check_diagonal, flow_rule
 from dsfc.mixer.rules.function_scope import check_functions
 from dsfc.mixer.rules.has_update import check_updates
@@ -33,7 +41,7 @@ from dsfc.mixer.shapes import named
 from dsfc.mixer.times import settled
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Dimension, Provenance
-from dsfc.primitives.expr import Abstract, Axis, Expr, Field, Map, Param, Ref
+from dsfc.primitives.expr import Axis, Expr, Field, Ref
 from dsfc.source import Span
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_expr
@@ -54,9 +62,8 @@ def resolve(spec: ast.Spec, name: str | None = None, library: Library | None = N
         DiagnosticError: with everything that is wrong, each located, none following from another.
     """
     books = Library() if library is None else library
-    reporter = Reporter()
     unit = _unit(spec, name)
-    return _Resolver(Found(unit, books.home(spec)), books, reporter).mixer()
+    return _Resolver(Found(unit, books.home(spec)), books).mixer()
 
 
 def _unit(spec: ast.Spec, name: str | None) -> ast.MixerUnit:
@@ -64,20 +71,35 @@ def _unit(spec: ast.Spec, name: str | None) -> ast.MixerUnit:
     chosen = [unit for unit in units if name is None or unit.name.text == name]
     if chosen:
         return chosen[-1]
-    if name is None:
-        called = ", ".join(unit.name.text for unit in spec.units) or spec.span.source.name
-        raise DiagnosticError([NoOutput(spec.span, mixer=called)])
-    close = nearest(name, (unit.name.text for unit in units))
-    raise DiagnosticError([UnknownName(spec.span, name=name, nearest=close)])
+    names = [unit.name.text for unit in units]
+    problem = "there is no mixer" + ("" if name is None else f" `{name}`")
+    close = None if name is None else nearest(name, names)
+    known = ", ".join(names) or "none"
+    span = spec.span.source.span(0, 0)
+    raise DiagnosticError([WhichMixer(span, problem=problem, known=known, nearest=close)])
+
+
+class _WithoutBase(Reporter):
+    """Drops what only follows from a base that was not found: its names and axes are unknown."""
+
+    def __init__(self, before: Reporter) -> None:
+        super().__init__()
+        super().add(*before)
+
+    def add(self, *diagnostics: Diagnostic) -> None:
+        """Takes note of problems that stand on their own."""
+        super().add(*(d for d in diagnostics if not isinstance(d, UnknownName | UnknownAxis)))
 
 
 class _Resolver:
     """One run over one mixer."""
 
-    def __init__(self, found: Found, library: Library, reporter: Reporter) -> None:
-        self._library = library
-        self._reporter = reporter
+    def __init__(self, found: Found, library: Library) -> None:
+        reporter = Reporter()
         self._program = merge(found, library, reporter)
+        if not self._program.complete:
+            reporter = _WithoutBase(reporter)
+        self._reporter = reporter
         apply_modifiers(self._program, library, reporter)
         report_axis_clashes(self._program, reporter)
         dims = dimensions(self._program.dims, self._program.consts, reporter)
@@ -332,15 +354,7 @@ def _claim(claim: ast.Claim) -> ClaimText:
 
 def reached(mixer: Mixer) -> Mixer:
     """Returns the mixer without what its output does not reach."""
-    edges: dict[str, list[str]] = {}
-    for definition in mixer.definitions:
-        edges[definition.name] = _mentions(definition.value)
-    for state in mixer.states:
-        parts = [state.update] if state.update is not None else []
-        if state.flow is not None:
-            parts = [state.flow.drift, state.flow.step]
-        edges[state.name] = [name for part in parts for name in _mentions(part)]
-    kept = reachable(edges, [mixer.output])
+    kept = reachable(mentions(mixer), [mixer.output])
     small = replace(
         mixer,
         inputs=tuple(t for t in mixer.inputs if t.name in kept),
@@ -351,19 +365,6 @@ def reached(mixer: Mixer) -> Mixer:
         states=tuple(s for s in mixer.states if s.name in kept),
     )
     return replace(small, axes=_reached_axes(small))
-
-
-def _mentions(expr: Expr) -> list[str]:
-    out: dict[str, None] = {}
-    for node in walk(expr):
-        match node:
-            case Ref() | Param() | Abstract():
-                out[node.name] = None
-            case Map():
-                out[node.map.name] = None
-            case _:
-                pass
-    return list(out)
 
 
 def _reached_axes(mixer: Mixer) -> tuple[Dimension, ...]:
