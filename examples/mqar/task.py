@@ -49,8 +49,8 @@ class Task:
 
     @property
     def chance(self) -> float:
-        """The accuracy of guessing a value at random."""
-        return 1 / (self.vocabulary - self.vocabulary // 2)
+        """The accuracy of naming any value of the list, without knowing which."""
+        return 1 / self.pairs
 
     def batch(self, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Draws fresh sequences.

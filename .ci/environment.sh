@@ -1,0 +1,35 @@
+# Sourced, not run: `environment test` makes or completes .venv with an extra of pyproject.toml.
+#
+# PYTHON names the interpreter to start from. Everything is installed at the versions of
+# constraints.txt; what is there already is left alone, so calling it again takes a moment.
+# PyTorch comes first: the newest one may differ from the pinned one, and is large.
+# pip reads its own settings, so PIP_EXTRA_INDEX_URL can name PyTorch's index of CPU builds.
+
+environment() {
+  local extra=$1 stamp=.venv/.complete-$1 wanted
+  wanted=$(cat pyproject.toml constraints.txt | cksum)
+  if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && .venv/bin/python -c 'import dsfc' 2>/dev/null; then
+    return 0
+  fi
+  if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+    echo "Making a virtual environment in .venv"
+    "$(interpreter)" -m venv --clear .venv
+  fi
+  echo "Installing dsfc and what '$extra' needs into .venv"
+  .venv/bin/python -m pip install --quiet --constraint constraints.txt torch
+  .venv/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[$extra]"
+  echo "$wanted" > "$stamp"
+}
+
+# Prints the first interpreter that is new enough.
+interpreter() {
+  local name
+  for name in ${PYTHON:-python3 python3.13 python3.12 python3.11 python}; do
+    if "$name" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      echo "$name"
+      return 0
+    fi
+  done
+  echo "No Python 3.11 or newer found; name one with PYTHON=…" >&2
+  return 1
+}

@@ -1,0 +1,161 @@
+"""The comparison as a table and as two pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from task import Task
+from train import Result, Run
+
+COLOURS = {"normalized_attn": "#0072b2", "linear_attn": "#d55e00", "softmax": "#555555"}
+NAMES = {
+    "normalized_attn": "normalised attention (dsfc)",
+    "linear_attn": "linear attention (dsfc)",
+    "softmax": "softmax attention (torch)",
+}
+LINES = ("-", "--", ":", "-.")
+"""One line style per seed."""
+
+CONVOLUTION_NOTE = (
+    "The causal convolution of width 2 before each mixer is not in the paper. Without it the linear"
+    " mixers do not get beyond naming some value of the list in this many steps."
+)
+
+
+def title(run: Run) -> str:
+    """Names a run in a few words."""
+    bare = "" if run.convolution else ", no convolution"
+    return f"{run.mixer}, {run.task.pairs} pairs, n = {run.keys}, seed {run.seed}{bare}"
+
+
+def show(results: Sequence[Result], seconds: float) -> None:
+    """Prints one row per model, one accuracy per seed."""
+    seeds = sorted({result.run.seed for result in results})
+    table = Table(title="Multi-query associative recall: share of questions answered right")
+    for name in ("task", "mixer", "n", "numbers in a state"):
+        table.add_column(name)
+    for seed in seeds:
+        table.add_column(f"seed {seed}", justify="right")
+    table.add_column("any of the list", justify="right")
+    table.add_column("s per run", justify="right")
+    previous = None
+    for task, mixer, keys, convolution in _models(results):
+        chosen = [
+            r
+            for r in results
+            if (r.run.task, r.run.mixer, r.run.keys, r.run.convolution)
+            == (task, mixer, keys, convolution)
+        ]
+        by_seed = {r.run.seed: f"{r.accuracy:.3f}" for r in chosen}
+        if previous not in (None, task):
+            table.add_section()
+        previous = task
+        table.add_row(
+            _sizes(task),
+            NAMES[mixer] + ("" if convolution else ", without convolution"),
+            str(keys),
+            _state(chosen[0].run),
+            *(by_seed.get(seed, "") for seed in seeds),
+            f"{task.chance:.3f}",
+            f"{sum(r.seconds for r in chosen) / len(chosen):.0f}",
+        )
+    console = Console(width=120)
+    console.print(table)
+    console.print(CONVOLUTION_NOTE)
+    console.print(f"{len(results)} runs in {seconds:.0f} s.")
+
+
+def draw(results: Sequence[Result], folder: Path) -> tuple[Path, Path]:
+    """Draws accuracy against steps and against the size of the state; returns the files."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    return _draw_steps(results, folder / "steps.png"), _draw_states(results, folder / "states.png")
+
+
+def _draw_steps(results: Sequence[Result], path: Path) -> Path:
+    from matplotlib import pyplot
+
+    panels = sorted(
+        {(r.run.task.length, r.run.task, r.run.keys) for r in results},
+        key=lambda panel: (panel[0], panel[2]),
+    )
+    figure, axes = pyplot.subplots(
+        1, len(panels), figsize=(3.6 * len(panels), 3.6), sharey=True, layout="constrained"
+    )
+    for axis, (_, task, keys) in zip(axes, panels, strict=True):
+        for result in results:
+            run = result.run
+            if (run.task, run.keys) != (task, keys):
+                continue
+            name = NAMES[run.mixer] + ("" if run.convolution else ", without convolution")
+            axis.plot(
+                *zip(*result.curve, strict=True),
+                color=COLOURS[run.mixer] if run.convolution else "#cc79a7",
+                linestyle=LINES[run.seed % len(LINES)],
+                label=f"{name}, seed {run.seed}",
+            )
+        axis.axhline(task.chance, color="#bbbbbb", linewidth=0.8)
+        axis.set(
+            title=f"{_sizes(task)}, n = {keys}", xlabel="steps of 64 sequences", ylim=(0, 1.02)
+        )
+    axes[0].set_ylabel("questions answered right")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+    return path
+
+
+def _draw_states(results: Sequence[Result], path: Path) -> Path:
+    from matplotlib import pyplot
+
+    task = max((r.run.task for r in results), key=lambda task: task.length)
+    figure, axis = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    for mixer in NAMES:
+        chosen = [r for r in results if (r.run.task, r.run.mixer) == (task, mixer)]
+        for seed in sorted({r.run.seed for r in chosen}):
+            points = sorted(
+                (r.run.keys * r.run.width, r.accuracy) for r in chosen if r.run.seed == seed
+            )
+            axis.plot(
+                *zip(*points, strict=True),
+                color=COLOURS[mixer],
+                linestyle=LINES[seed % len(LINES)],
+                marker="o",
+                label=f"{NAMES[mixer]}, seed {seed}",
+            )
+    sizes = sorted({r.run.keys * r.run.width for r in results if r.run.task == task})
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(sizes, [f"{size // 64} × 64" for size in sizes])
+    axis.set(
+        title=f"{_sizes(task)} (softmax keeps all keys and values instead)",
+        xlabel="numbers in a state, n × 64",
+        ylabel="questions answered right",
+        ylim=(0, 1.02),
+    )
+    axis.legend(fontsize="small")
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+    return path
+
+
+def _models(results: Sequence[Result]) -> list[tuple[Task, str, int, bool]]:
+    """Returns what differs by more than the seed, smaller tasks and states first."""
+    found = {(r.run.task, r.run.mixer, r.run.keys, r.run.convolution) for r in results}
+    order = list(NAMES)
+    return sorted(found, key=lambda m: (m[0].length, not m[3], m[2], order.index(m[1])))
+
+
+def _sizes(task: Task) -> str:
+    return f"{task.pairs} pairs in {task.length} tokens"
+
+
+def _state(run: Run) -> str:
+    if run.mixer == "softmax":
+        return "grows with length"
+    extra = run.keys if run.mixer == "linear_attn" else 0
+    return f"{run.keys * run.width + extra:,}"
