@@ -34,6 +34,7 @@ from dsfc.system.ir import Factor as ChainFactor
 from dsfc.transform.stage_adjoint import Gradient, Role, StageAdjoint, adjoint_stage
 
 LOG_DECAY_BAR = "log_decay_bar"
+_GROUPS = (Axis(0, "h", heads=True), Axis(1, "n"), Axis(2, "p"))
 _STATE = "state"
 _LOG_DECAY = "log_decay"
 
@@ -48,16 +49,17 @@ def adjoint_of(scan: Scan, arrays: Mapping[str, Buffer]) -> Adjoint:
     derived = adjoint_stage(stage, [(read, cotangent)])
     scans = tuple(_role_scans(scan, derived))
     pairing = None
-    for g in derived.gradients:
-        if g.role is Role.DECAY:
-            assert g.log is not None
-            pairing = _pairing(scan, g.log.axes, arrays)
+    if any(g.role is Role.DECAY for g in derived.gradients):
+        pairing = _pairing(scan, arrays)
     return Adjoint(scan.name, scans, pairing)
 
 
 def _canonical(scan: Scan) -> tuple[Stage, Read, Ref]:
     """The scan as a stage whose vectors are named by their roles."""
-    heads, keys, channels = (frozenset(g) for g in (scan.heads, scan.keys, scan.channels))
+    # One axis per group: an empty group is a group of size 1, and its contraction is one too.
+    heads, keys, channels = (frozenset({a}) for a in _GROUPS)
+    if scan.form is Form.ELEMENTWISE:
+        keys = frozenset()
     tile = heads | keys | channels
     value = _ref(Factor.VALUE.value, heads | channels)
     cotangent = _ref(Factor.COTANGENT.value, heads | channels)
@@ -110,9 +112,9 @@ def _role_scan(
         raise AdjointError(f"the gradient of {result.value} is not a read of one state")
     (state,) = (v for v in derived.values if v.name == read.source)
     groups = {
-        frozenset(scan.keys): Group.KEYS,
-        frozenset(scan.channels): Group.CHANNELS,
         frozenset[Axis](): Group.NONE,
+        frozenset({_GROUPS[1]}): Group.KEYS,
+        frozenset({_GROUPS[2]}): Group.CHANNELS,
     }
     backwards = state.cotangent
     block = derived.stage.blocks[0] if backwards else None
@@ -139,10 +141,11 @@ def _factor(expr: Expr) -> Factor:
     return Factor(expr.name)
 
 
-def _pairing(scan: Scan, axes: frozenset[Axis], arrays: Mapping[str, Buffer]) -> Pairing:
+def _pairing(scan: Scan, arrays: Mapping[str, Buffer]) -> Pairing:
     decay = scan.decay
     assert decay is not None
     tile = sorted((*scan.heads, *scan.keys, *scan.channels))
+    axes = frozenset(scan.heads if scan.form is Form.MATRIX else tile)
     leaves = tuple(
         LeafGradient(leaf, _leaf_gradient(decay, arrays[leaf], axes)) for leaf in decay.leaves
     )

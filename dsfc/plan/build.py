@@ -37,7 +37,7 @@ from dsfc.system.ir import (
     System,
     Term,
 )
-from dsfc.system.render.index import render as render_system
+from dsfc.system.render.index import index_form
 
 
 def plan(system: System, structure: Structure) -> Plan:
@@ -100,7 +100,7 @@ class _Planner:
             reference=tuple(
                 Reference(d.name, d.value, d.axes, d.field, d.update) for d in system.definition
             ),
-            system=render_system(system),
+            system=index_form(system),
             structure=render_structure(self.structure),
             provenance=tuple(_provenance(system)),
         )

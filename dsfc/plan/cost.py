@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dsfc.plan.ir import Cost, Form, Scan
-from dsfc.primitives.build import ONE, add, div, mul, num
+from dsfc.primitives.build import add, div, mul, num
 from dsfc.primitives.expr import Axis, Expr, Param, Size
 
 CHUNK = Param("chunk", frozenset())
@@ -28,7 +28,7 @@ def cost_of(scans: Iterable[Scan], mode: str) -> Cost:
     chunked = mode == "chunked"
     for s in scans:
         h, k = _size(s.heads), _size(s.keys)
-        v = add(*(_size(s.channels) if c.value is not None else ONE for c in s.columns))
+        v = add(*(_size(c.channels) for c in s.columns))
         tile = mul(k, v)
         state.append(mul(h, tile))
         if s.form is Form.MATRIX and chunked:

@@ -124,8 +124,7 @@ class _Runner:
 
     def scan(self, scan: Scan, initial: Mapping[str, Array], finals: dict[str, Array]) -> None:
         for c in scan.columns:
-            channels = scan.channels if c.value is not None else ()
-            tile = _tile(scan, channels)
+            tile = _tile(scan, c.channels)
             h = np.array(initial[c.state], dtype=np.float64)
             out_axes = self.buffers[c.output].axes
             rows = []
@@ -209,7 +208,7 @@ def evaluate_adjoint(
 
     leaf_bars: dict[str, Array] = {}
     for c in scan.columns:
-        channels = scan.channels if c.value is not None else ()
+        channels = c.channels
         tile = _tile(scan, channels)
         factors = _factors(r, scan, c.value, cotangent[c.output], channels)
         traces = {}

@@ -94,14 +94,16 @@ class Column:
     the constant 1 and takes one entry.
 
     Attributes:
-        value: buffer over heads ∪ channels; None for the constant 1, which has no channel axes.
-        output: buffer written, over heads ∪ channels (heads only where `value` is None).
+        value: buffer over heads ∪ channels; None for the constant 1.
+        output: buffer written, over heads ∪ channels.
         state: name of the state tensor the column stores.
+        channels: its channel axes: those of the scan, or none.
     """
 
     value: str | None
     output: str
     state: str
+    channels: tuple[Axis, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
-from dsfc.structure.ir import BlockStructure
+from dsfc.structure.ir import BlockStructure, ClassName
 from dsfc.system.ir import Block, Term
 
 
@@ -102,9 +102,9 @@ def reading(term: Term, block: Block, structure: BlockStructure) -> Reading:
         read, left = ONE, mul(term.left, term.right)
     elif not read.axes <= {*structure.heads, *keys}:
         raise Unsupported(block, "its read vector has channel axes")
-    assert block.decay is not None
+    assert structure.decay is not None
     signature = Signature(
-        form, structure.heads, keys, block.decay.log, key, read, before=term.lag != 0
+        form, structure.heads, keys, structure.decay.log, key, read, before=term.lag != 0
     )
     return Reading(block, signature, structure.channels, split.value, left)
 
@@ -123,35 +123,39 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
     for r in group:
         one = is_one(r.value) and not r.channels and s.form is not Form.ELEMENTWISE
         values.append(None if one else graph.define(f"{r.block.state}_value", r.value))
-    columns = tuple(
-        Column(
-            v, graph.scan_output(f"{r.block.state}_read", (*s.heads, *r.channels)), r.block.state
-        )
-        for v, r in zip(values, group, strict=True)
-    )
+    columns = []
+    for v, r in zip(values, group, strict=True):
+        state = r.block.state
+        output = graph.scan_output(f"{state}_read", tuple(sorted((*s.heads, *r.channels))))
+        columns.append(Column(v, output, state, r.channels))
     scan = Scan(name, s.form, s.heads, s.keys, channels, decay, key, read, tuple(columns), s.before)
     graph.kernels.append(scan)
     return scan
 
 
+_RUN = {
+    ClassName.SCALAR: Form.MATRIX,
+    ClassName.SELECTIVE: Form.SELECTIVE,
+    ClassName.ELEMENTWISE: Form.ELEMENTWISE,
+}
+
+
 def _supported(block: Block, structure: BlockStructure) -> None:
-    kind = structure.kind.value
-    if kind not in ("scalar", "selective", "elementwise"):
-        raise Unsupported(block, f"its structure class is `{kind}`")
+    if structure.name not in _RUN:
+        raise Unsupported(block, f"its structure class is `{structure.name.value}`")
     if block.field is not Field.REAL:
         raise Unsupported(block, "it is complex")
     if len(block.chain) != 1 or len(block.chain[0].drives) != 1:
         raise Unsupported(block, "its update has several factors or several drives")
-    if block.decay is None or block.decay.phase is not None:
+    if structure.decay is None or structure.decay.phase is not None:
         raise Unsupported(block, "its decay is not real")
-    if not structure.nonneg_decay:
-        raise Unsupported(block, "its decay may be negative; kernels store log λ")
+    if not structure.positive:
+        raise Unsupported(block, "its decay is not proved positive, and kernels store log λ")
 
 
 def _form(structure: BlockStructure) -> Form:
-    if not structure.keys:
-        return Form.ELEMENTWISE
-    return Form.SELECTIVE if structure.kind.value == "selective" else Form.MATRIX
+    # A class says how the decay varies; without a key axis there is nothing to contract.
+    return _RUN[structure.name] if structure.keys else Form.ELEMENTWISE
 
 
 def _split(block: Block, structure: BlockStructure) -> Split:

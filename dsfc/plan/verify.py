@@ -97,7 +97,7 @@ def _check_scan(scan: Scan, plan: Plan, states: set[str]) -> None:
         if name is not None and not arrays[name] <= heads | keys:
             raise PlanError(f"scan {scan.name}: {name} has axes outside heads and keys")
     for c in scan.columns:
-        channels = set(scan.channels) if c.value is not None else set()
+        channels = set(c.channels)
         if c.value is not None and not arrays[c.value] <= heads | channels:
             raise PlanError(f"scan {scan.name}: {c.value} has axes outside heads and channels")
         if arrays[c.output] != heads | channels:

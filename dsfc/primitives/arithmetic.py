@@ -51,23 +51,45 @@ def is_zero(expr: Expr) -> bool:
 def add(*args: Expr) -> Expr:
     """Returns the sum: flattened, numbers folded into one, zeros dropped. No arguments give 0.
 
-    Dropping a zero keeps the axes because `+` joins equal axes, or scalars to anything.
+    `ones` beside a term that has its axes is the number 1. Dropping a zero keeps the axes because
+    `+` joins equal axes, or scalars to anything.
     """
     flat: list[Expr] = []
     constant = Fraction(0)
     position: int | None = None
-    for a in args:
-        for t in a.args if isinstance(a, Add) else (a,):
-            if isinstance(t, Num):
-                constant += t.value
-                position = len(flat) if position is None else position
-            else:
-                flat.append(t)
+    terms = [t for a in args for t in (a.args if isinstance(a, Add) else (a,))]
+    for t in terms:
+        number = _number(t, terms)
+        if number is None:
+            flat.append(t)
+        else:
+            constant += number
+            position = len(flat) if position is None else position
     if constant and position is not None:
         flat.insert(position, num(constant))
     if not flat:
         return ZERO
     return flat[0] if len(flat) == 1 else Add(tuple(flat))
+
+
+def _number(term: Expr, terms: list[Expr]) -> Fraction | None:
+    """The number a summand stands for: `2`, or `2 * ones` beside a term that has those axes."""
+    if isinstance(term, Num):
+        return term.value
+    factors = term.args if isinstance(term, Mul) else (term,)
+    if not all(isinstance(f, Num | Ones) for f in factors):
+        return None
+    if not any(term.axes <= t.axes for t in terms if t is not term and not _constant(t)):
+        return None
+    out = Fraction(1)
+    for f in factors:
+        out *= f.value if isinstance(f, Num) else 1
+    return out
+
+
+def _constant(term: Expr) -> bool:
+    factors = term.args if isinstance(term, Mul) else (term,)
+    return all(isinstance(f, Num | Ones) for f in factors)
 
 
 def mul(*args: Expr) -> Expr:
