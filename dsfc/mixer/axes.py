@@ -1,4 +1,4 @@
-"""Axes and their sizes: from `dims` lines to typed dimensions, and from given sizes to all sizes."""
+"""Axes and their sizes: from `dims` to typed dimensions, and from given sizes to all sizes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ class _SizeReader:
             case ast.Mul():
                 return self._product(node)
             case _:
-                return self._refuse(node, "is not arithmetic of numbers and sizes")
+                self._refuse(node, "is not arithmetic of numbers and sizes")
+                return None
 
     def _name(self, node: ast.Name) -> Expr | None:
         if node.id in self._axes:
@@ -91,8 +92,7 @@ class _SizeReader:
     def _chain(self, operands: Iterable[ast.Expr], minus: list[bool]) -> Expr | None:
         terms = [self._read(operand) for operand in operands]
         signed = [
-            t if t is None or not m else neg(t)
-            for t, m in zip(terms, [False, *minus], strict=True)
+            t if t is None or not m else neg(t) for t, m in zip(terms, [False, *minus], strict=True)
         ]
         known = [t for t in signed if t is not None]
         return add(*known) if len(known) == len(signed) else None
@@ -104,7 +104,8 @@ class _SizeReader:
             if out is None or factor is None:
                 return None
             if op is ast.MulOp.OVER and isinstance(factor, Num) and factor.value == 0:
-                return self._refuse(node, "divides by zero")
+                self._refuse(node, "divides by zero")
+                return None
             out = mul(out, factor) if op is ast.MulOp.TIMES else div(out, factor)
         return out
 

@@ -1,8 +1,8 @@
 """The meaning of the language in double precision: recursion over time and double loops.
 
 Nothing here is derived or rearranged: a sum over the past is a loop over tokens, a running product
-a loop inside it, a flow is discretised at every token from the drift as written. It is the yardstick
-for everything downstream, and slow on purpose.
+a loop inside it, a flow is discretised at every token from the drift as written. It is the
+yardstick for everything downstream, and slow on purpose.
 """
 
 from __future__ import annotations
@@ -334,5 +334,3 @@ def _affine(
     offset = at(np.zeros(size, kind))
     columns = [at(unit) - offset for unit in np.eye(size, dtype=kind)]
     return np.stack(columns, axis=1), offset
-
-

@@ -143,7 +143,9 @@ class Expressions:
             case ast.Pow():
                 return self._power(node, ctx)
             case ast.Dot():
-                return self._chain(node.operands, ctx, lambda a, b, k: shapes.contracted(a, b, self))
+                return self._chain(
+                    node.operands, ctx, lambda a, b, k: shapes.contracted(a, b, self)
+                )
             case ast.Outer():
                 return self._chain(node.operands, ctx, lambda a, b, k: shapes.outer(a, b, self))
             case ast.Add():
@@ -173,9 +175,7 @@ class Expressions:
 
     def _sum(self, node: ast.Add, ctx: Context) -> Expr | None:
         minus = [op is ast.AddOp.MINUS for op in node.operators]
-        return self._chain(
-            node.operands, ctx, lambda a, b, k: shapes.added(a, b, minus[k], self)
-        )
+        return self._chain(node.operands, ctx, lambda a, b, k: shapes.added(a, b, minus[k], self))
 
     def _product(self, node: ast.Mul, ctx: Context) -> Expr | None:
         def join(left: Operand, right: Operand, k: int) -> Expr | None:
@@ -274,9 +274,7 @@ class Expressions:
         close = nearest(name, self.scope.values())
         self.add(UnknownName(span, name=span.text or name, nearest=close))
 
-    def _declared_or_defined(
-        self, name: str, at: Now, span: Span, ctx: Context
-    ) -> Expr | None:
+    def _declared_or_defined(self, name: str, at: Now, span: Span, ctx: Context) -> Expr | None:
         if name == FIRST:
             return Ref(FIRST, frozenset(), Field.REAL, Time.TOKEN, at)
         kind = self.scope.kind(name)
@@ -360,4 +358,3 @@ class Expressions:
             calls=(*ctx.calls, name),
         )
         return self.type(item.expr, inner)
-

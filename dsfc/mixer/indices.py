@@ -78,7 +78,7 @@ def _reading(ctx: Context) -> Context:
 def _argument_at(
     typer: Expressions, node: ast.Index, value: Expr, at: Instant, ctx: Context
 ) -> Expr | None:
-    """An argument at another time, which must be a name itself: only values of names are delayed."""
+    """An argument at another time; it must be a name: only values of names are delayed."""
     if isinstance(value, Ref) and value.at is not None:
         moment = later(at, value.at)
         if moment is not None:

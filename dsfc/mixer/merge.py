@@ -190,9 +190,7 @@ def _declare(program: Program, declared: Declared, by: str) -> None:
         program.rewrites.append(Rewrite("override", name, by))
 
 
-def _define(
-    program: Program, item: ast.Const | ast.FunDef | ast.Def | ast.Flow, by: str
-) -> None:
+def _define(program: Program, item: ast.Const | ast.FunDef | ast.Def | ast.Flow, by: str) -> None:
     name = item.name.text
     declared = program.declared.get(name)
     update = isinstance(item, ast.Def | ast.Flow)
@@ -201,24 +199,28 @@ def _define(
         program.rewrites.append(Rewrite("override", name, by))
     if not (update and state):
         program.declared.pop(name, None)
-    tables: tuple[dict[str, object], ...] = (program.consts, program.functions, program.updates)  # type: ignore[assignment]
-    own = program.consts if isinstance(item, ast.Const) else (
-        program.functions if isinstance(item, ast.FunDef) else program.updates
-    )
-    for table in tables:
-        if table is not own:
-            table.pop(name, None)
-    own[name] = item  # type: ignore[assignment]
+    match item:
+        case ast.Const():
+            program.functions.pop(name, None)
+            program.updates.pop(name, None)
+            program.consts[name] = item
+        case ast.FunDef():
+            program.consts.pop(name, None)
+            program.updates.pop(name, None)
+            program.functions[name] = item
+        case ast.Def() | ast.Flow():
+            program.consts.pop(name, None)
+            program.functions.pop(name, None)
+            program.updates[name] = item
 
 
 def report_axis_clashes(program: Program, reporter: Reporter) -> None:
     """Reports names that are also axes (a base's included), at the later of the two places."""
     for name, dim in program.dims.items():
         declared = program.declared.get(name)
-        other = declared.name if declared is not None else None
-        for table in (program.consts, program.functions, program.updates):
-            if name in table:
-                other = table[name].name
+        items = (program.consts.get(name), program.functions.get(name), program.updates.get(name))
+        defined = next((item.name for item in items if item is not None), None)
+        other = defined if declared is None else declared.name
         if other is not None:
             label = Label(dim.name.span, "the axis")
             reporter.add(NameClash(other.span, name=name, role="an axis", labels=(label,)))

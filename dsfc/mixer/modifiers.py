@@ -1,7 +1,7 @@
 """`use m on a, b`: rewrites one definition after the other, in textual order.
 
-The definition so far gets a name of its own (`q_before_short_conv`), so that a modifier may read its
-past, and the modifier's body takes its place. Names that a modifier brings are prefixed with
+The definition so far gets a name of its own (`q_before_short_conv`), so that a modifier may read
+its past, and the modifier's body takes its place. Names that a modifier brings are prefixed with
 `<definition>_<modifier>_`. An input keeps its name, since that is the argument of the module:
 everything else then reads the modified value, `u_token_shift`.
 """
@@ -16,6 +16,7 @@ from dsfc.diagnostics.report import Reporter, nearest
 from dsfc.mixer.ir import Rewrite
 from dsfc.mixer.library import Home, Library
 from dsfc.mixer.merge import Alias, Declared, Program, Update, introduced
+from dsfc.mixer.rename import renamed
 from dsfc.mixer.rules.names import check_names
 from dsfc.syntax import ast
 
@@ -185,36 +186,3 @@ def _rename_inputs(program: Program) -> None:
     for name, function in program.functions.items():
         inner = {k: v for k, v in names.items() if k not in {p.text for p in function.params}}
         program.functions[name] = replace(function, expr=renamed(function.expr, inner))
-
-
-def renamed(node: ast.Condition, names: Mapping[str, str]) -> ast.Condition:
-    """Returns the expression with names replaced; spans stay those of the text."""
-
-    def ident(name: ast.Ident) -> ast.Ident:
-        return replace(name, text=names[name.text]) if name.text in names else name
-
-    def go(node: ast.Condition) -> ast.Condition:
-        match node:
-            case ast.Num():
-                return node
-            case ast.Name():
-                return replace(node, id=names.get(node.id, node.id))
-            case ast.Index():
-                return replace(node, name=ident(node.name), brackets=tuple(map(go, node.brackets)))
-            case ast.Call():
-                return replace(
-                    node,
-                    name=ident(node.name),
-                    brackets=tuple(map(go, node.brackets)),
-                    args=tuple(map(go, node.args)),
-                )
-            case ast.Apply():
-                return replace(node, name=ident(node.name), operand=go(node.operand))
-            case ast.Neg():
-                return replace(node, operand=go(node.operand))
-            case ast.Pow():
-                return replace(node, base=go(node.base), exponent=go(node.exponent))
-            case ast.Dot() | ast.Mul() | ast.Outer() | ast.Add() | ast.Relation():
-                return replace(node, operands=tuple(map(go, node.operands)))
-
-    return go(node)

@@ -25,19 +25,19 @@ from dsfc.primitives.expr import (
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """The lags at which a value is read: from `least` to `most` steps back, both may be infinite."""
+class Lags:
+    """The lags a value is read at: from `least` to `most` steps back; both may be infinite."""
 
     least: float
     most: float
 
-    def back(self, steps: float) -> Span:
+    def back(self, steps: float) -> Lags:
         """Returns the lags, `steps` further back."""
-        return Span(self.least + steps, self.most + steps)
+        return Lags(self.least + steps, self.most + steps)
 
-    def turned(self) -> Span:
+    def turned(self) -> Lags:
         """Returns the lags as a system that runs backwards counts them."""
-        return Span(-self.most, -self.least)
+        return Lags(-self.most, -self.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Read:
     """One name with the lags it is read at."""
 
     name: str
-    lags: Span
+    lags: Lags
 
 
-Clock = Mapping[str, Span]
+Clock = Mapping[str, Lags]
 
 
 def reads(expr: Expr) -> frozenset[Read]:
@@ -66,13 +66,13 @@ def _reads(expr: Expr, clock: Clock, memo: dict[Expr, frozenset[Read]]) -> froze
             out = frozenset() if at is None else frozenset({Read(expr.name, _lags(at, clock))})
         case Fir():
             taps = _reads(expr.arg, clock, memo)
-            spread = frozenset(Read(r.name, Span(r.lags.least, math.inf)) for r in taps)
+            spread = frozenset(Read(r.name, Lags(r.lags.least, math.inf)) for r in taps)
             out = spread | _reads(expr.weight, clock, memo)
         case Past():
             out = _reads(expr.body, {**clock, expr.var: _summed(expr, clock)}, {})
         case Run():
             low, high = _lags(expr.low, clock), _lags(expr.high, clock)
-            inside = Span(high.least, low.most - 1)
+            inside = Lags(high.least, low.most - 1)
             out = _reads(expr.arg, {**clock, expr.var: inside}, {})
         case _:
             found = [_reads(child, clock, memo) for child in children(expr)]
@@ -81,21 +81,21 @@ def _reads(expr: Expr, clock: Clock, memo: dict[Expr, frozenset[Read]]) -> froze
     return out
 
 
-def _lags(at: Now | Bound, clock: Clock) -> Span:
-    return Span(at.lag, at.lag) if isinstance(at, Now) else clock[at.var].back(at.lag)
+def _lags(at: Now | Bound, clock: Clock) -> Lags:
+    return Lags(at.lag, at.lag) if isinstance(at, Now) else clock[at.var].back(at.lag)
 
 
-def _summed(past: Past, clock: Clock) -> Span:
-    outer = (Span(0, 0) if past.outer is None else clock[past.outer]).back(past.lag)
+def _summed(past: Past, clock: Clock) -> Lags:
+    outer = (Lags(0, 0) if past.outer is None else clock[past.outer]).back(past.lag)
     match past.relation:
         case Relation.UP_TO:
-            return Span(outer.least, math.inf)
+            return Lags(outer.least, math.inf)
         case Relation.BEFORE:
-            return Span(outer.least + 1, math.inf)
+            return Lags(outer.least + 1, math.inf)
         case Relation.FROM:
-            return Span(-math.inf, outer.most)
+            return Lags(-math.inf, outer.most)
         case Relation.AFTER:
-            return Span(-math.inf, outer.most - 1)
+            return Lags(-math.inf, outer.most - 1)
 
 
 def state_reads(state: StateDecl) -> frozenset[Read]:
@@ -103,7 +103,7 @@ def state_reads(state: StateDecl) -> frozenset[Read]:
     if state.flow is None:
         assert state.update is not None
         return reads(state.update)
-    drift = {r for r in reads(state.flow.drift) if r != Read(state.name, Span(0, 0))}
+    drift = {r for r in reads(state.flow.drift) if r != Read(state.name, Lags(0, 0))}
     return frozenset(drift) | reads(state.flow.step)
 
 

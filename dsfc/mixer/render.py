@@ -25,7 +25,14 @@ def render(mixer: Mixer, ascii_only: bool = False) -> str:
         ascii_only: spell × ⊗ · ≤ ≥ → in ASCII.
     """
     out = "\n".join(_lines(mixer)) + "\n"
-    table = {"⊗": "(*)", "·": ".", "≤": "<=", "≥": ">=", "×": "*", "→": "->"}
+    table: dict[str, str | int | None] = {
+        "⊗": "(*)",
+        "·": ".",
+        "≤": "<=",
+        "≥": ">=",
+        "×": "*",
+        "→": "->",
+    }
     return out.translate(str.maketrans(table)) if ascii_only else out
 
 

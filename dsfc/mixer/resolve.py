@@ -19,13 +19,13 @@ from dsfc.diagnostics.catalogue import (
 )
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter, nearest
 from dsfc.mixer.axes import dimensions, size_axes, used_axes
-from dsfc.mixer.declarations import Declarations
 from dsfc.mixer.context import Context
+from dsfc.mixer.declarations import Declarations
 from dsfc.mixer.expressions import Expressions
 from dsfc.mixer.graph import components, reachable
 from dsfc.mixer.ir import ClaimText, Definition, Flow, Mixer, StateDecl
 from dsfc.mixer.library import Found, Library
-from dsfc.mixer.merge import Program, merge, report_axis_clashes
+from dsfc.mixer.merge import merge, report_axis_clashes
 from dsfc.mixer.modifiers import apply_modifiers
 from dsfc.mixer.reads import mentions
 from dsfc.mixer.rules.flow_rule import check_diagonal, flow_rule
@@ -152,7 +152,9 @@ class _Resolver:
         """What each definition and each state's update reads, functions expanded."""
         program = self._program
         inside = {name: tuple(readings(f.expr)) for name, f in program.functions.items()}
-        calls = {name: [r.name for r in found if r.name in inside] for name, found in inside.items()}
+        calls = {
+            name: [r.name for r in found if r.name in inside] for name, found in inside.items()
+        }
 
         def expanded(node: ast.Expr) -> Iterator[Reading]:
             own = tuple(readings(node))
@@ -215,7 +217,9 @@ class _Resolver:
         if value is None or not check_lags(value, update.expr, self._reporter):
             return None
         value = settled(value)
-        return self._checked_state(name, value, update.expr.span) if state else self._real(name, value)
+        return (
+            self._checked_state(name, value, update.expr.span) if state else self._real(name, value)
+        )
 
     def _real(self, name: str, value: Expr) -> Expr | None:
         """The output is real."""
@@ -252,7 +256,10 @@ class _Resolver:
             drift = None
         if drift is None or step is None or rule is None:
             return None
-        whole = (check_lags(drift, update.drift, self._reporter), check_lags(step.value, update.step, self._reporter))
+        whole = (
+            check_lags(drift, update.drift, self._reporter),
+            check_lags(step.value, update.step, self._reporter),
+        )
         if not all(whole):
             return None
         self._flows[name] = Flow(settled(drift), rule, settled(step.value))

@@ -1,4 +1,4 @@
-"""Time in expressions: indices such as `i-1`, relations such as `j ≤ i`, and lags such as `i - j`."""
+"""Time in expressions: indices such as `i-1`, relations such as `j ≤ i`, lags such as `i - j`."""
 
 from __future__ import annotations
 
@@ -224,5 +224,3 @@ def run_head(node: ast.Relation) -> RunHead | None:
 def shifted(at: Instant, by: int) -> Instant:
     """Returns the index `by` steps earlier."""
     return Now(at.lag + by) if isinstance(at, Now) else Bound(at.var, at.lag + by)
-
-

@@ -57,7 +57,9 @@ def test_evaluation_is_the_oracle(
     mixer, module = shipped(name), oracle(name)
     if started and not mixer.states:
         pytest.skip("no declared state")
-    known = sizes(mixer, {k: v for k, v in module.DIMS.items() if k in {d.axis.name for d in mixer.axes}})
+    known = sizes(
+        mixer, {k: v for k, v in module.DIMS.items() if k in {d.axis.name for d in mixer.axes}}
+    )
     drawn = sample(mixer, known, seed=length, length=length)
     matrices, maps = tanh_maps(module, seed=length)
     tensors = {k: torch.tensor(v) for k, v in drawn.params.items()} | matrices
@@ -78,7 +80,9 @@ def test_declared_tensors_are_those_of_the_oracle(
     name: str, shipped: Shipped, oracle: Oracle
 ) -> None:
     mixer, module = shipped(name), oracle(name)
-    known = sizes(mixer, {k: v for k, v in module.DIMS.items() if k in {d.axis.name for d in mixer.axes}})
+    known = sizes(
+        mixer, {k: v for k, v in module.DIMS.items() if k in {d.axis.name for d in mixer.axes}}
+    )
     drawn = sample(mixer, known, seed=0, length=1)
     shapes = module.shapes(module.DIMS)
     assert {t.name for t in mixer.inputs} == set(shapes["inputs"])

@@ -57,7 +57,8 @@ def check_diagonal(mixer: Mixer, program: Program, reporter: Reporter) -> None:
             update = program.updates[state.name]
             assert isinstance(update, ast.Flow)
             rule = flow.rule.value
-            problem = f"{rule} needs a diagonal flow; `{state.name}` has a low-rank part, use bilinear"
+            part = f"`{state.name}` has a low-rank part"
+            problem = f"{rule} needs a diagonal flow; {part}, use bilinear"
             span = update.drift.span
             reporter.add(FlowRuleProblem(span, state=state.name, problem=problem))
 

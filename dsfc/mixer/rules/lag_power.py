@@ -24,8 +24,8 @@ def shown(lag: Lag) -> str:
     ordered = sorted(lag.terms, key=lambda t: (t[1] < 0, t[0] != "i", t[0]))
     for var, coefficient in ordered:
         size = "" if abs(coefficient) == 1 else f"{abs(coefficient)} "
-        sign = ("-" if coefficient < 0 else "") if not out else (" - " if coefficient < 0 else " + ")
-        out += f"{sign}{size}{var}"
+        sign = "-" if coefficient < 0 else "+"
+        out += f" {sign} {size}{var}" if out else f"{sign.strip('+')}{size}{var}"
     if lag.constant:
         out += f" {'-' if lag.constant < 0 else '+'} {abs(lag.constant)}"
     return out

@@ -33,10 +33,10 @@ def check_names(items: Iterable[ast.Item], reporter: Reporter) -> None:
                     _introduce(dim.name, axes, "an axis", reporter)
             case ast.Decl():
                 table = states if item.kind is ast.DeclKind.STATE else values
-                for name in item.names:
-                    _introduce(name, table, "already declared", reporter)
-                    if name.text == OUTPUT and item.kind is not ast.DeclKind.STATE:
-                        reporter.add(NameClash(name.span, name=OUTPUT, role="the output"))
+                for ident in item.names:
+                    _introduce(ident, table, "already declared", reporter)
+                    if ident.text == OUTPUT and item.kind is not ast.DeclKind.STATE:
+                        reporter.add(NameClash(ident.span, name=OUTPUT, role="the output"))
             case ast.Const() | ast.FunDef():
                 _introduce(item.name, values, "already defined", reporter)
                 if isinstance(item, ast.FunDef):
@@ -57,9 +57,7 @@ def check_names(items: Iterable[ast.Item], reporter: Reporter) -> None:
     _check_state_clashes(items, states, reporter)
 
 
-def _introduce(
-    name: ast.Ident, table: dict[str, ast.Ident], what: str, reporter: Reporter
-) -> None:
+def _introduce(name: ast.Ident, table: dict[str, ast.Ident], what: str, reporter: Reporter) -> None:
     if name.text in _RESERVED:
         reporter.add(NameClash(name.span, name=name.text, role=_RESERVED[name.text]))
     elif name.text in table:
@@ -92,6 +90,4 @@ def _check_state_clashes(
         for name in others:
             if name.text in states:
                 label = Label(states[name.text].span, "the state")
-                reporter.add(
-                    NameClash(name.span, name=name.text, role="a state", labels=(label,))
-                )
+                reporter.add(NameClash(name.span, name=name.text, role="a state", labels=(label,)))

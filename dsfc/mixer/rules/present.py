@@ -1,7 +1,6 @@
-"""W3: no instantaneous circle. A state's update reads states at the step before, never at its own."""
+"""W3: no instantaneous circle. An update reads states at the step before, never at its own."""
 
 from __future__ import annotations
-
 
 from dsfc.diagnostics.catalogue import Declaration, Recursion, StateNow
 from dsfc.diagnostics.report import Reporter
@@ -51,9 +50,8 @@ def _report_ahead(
             if read.lags.least < 0:
                 found = True
                 span = place(program, owner, read.name, indexed=True)
-                way = "runs backward, so it is read at" if turn else "runs forward, so it is read at"
-                step = f"`{read.name}[i{'+' if turn else '-'}1]`"
-                problem = f"{way} {step} here"
+                way, sign = ("backward", "+") if turn else ("forward", "-")
+                problem = f"it runs {way}, so its update reads `{read.name}[i{sign}1]`"
                 reporter.add(Declaration(span, name=read.name, problem=problem))
     return found
 
@@ -71,5 +69,3 @@ def _report_now(
         span = place(program, state, following)
         hint = f"the path is {' → '.join(path)}" if len(path) > 2 else None
         reporter.add(StateNow(span, state=state, hint=hint))
-
-

@@ -1,0 +1,118 @@
+"""Sums over axes and over time, and running products."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from dsfc.diagnostics.catalogue import NameClash, Unsupported
+from dsfc.mixer import shapes
+from dsfc.mixer.arguments import count, wrong
+from dsfc.mixer.context import Context
+from dsfc.mixer.indices import axes_of
+from dsfc.mixer.times import TIME, Clock, run_head, shifted, sum_head
+from dsfc.primitives.expr import Bound, Expr, Past, Reduction, Relation, Run
+from dsfc.syntax import ast
+
+if TYPE_CHECKING:
+    from dsfc.mixer.expressions import Expressions
+
+
+def reduction(how: Reduction, typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
+    """`sum[n](x)`, `mean[n](x)`, `max[n](x)`; several axes are reduced one after the other."""
+    arg = typer.operand(node.args[0], ctx)
+    if not count(typer, node, 1):
+        return None
+    if not node.brackets:
+        wrong(typer, node, f"needs an axis: `{node.name.text}[n](…)`")
+        return None
+    axes = axes_of(typer, node.brackets, node.name.text)
+    if axes is None or arg is None:
+        return None
+    for axis in axes:
+        value = shapes.reduced(how, axis, arg, typer)
+        if value is None:
+            return None
+        arg = replace(arg, value=value)
+    return arg.value
+
+
+def summed(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
+    """`sum[n](x)` over an axis, or `sum[j ≤ i](x)` over time."""
+    if any(isinstance(bracket, ast.Relation) for bracket in node.brackets):
+        return _over_time(typer, node, ctx)
+    return reduction(Reduction.SUM, typer, node, ctx)
+
+
+def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
+    if len(node.brackets) != 1:
+        wrong(typer, node, "takes one relation in brackets: `sum[j ≤ i](…)`")
+        return None
+    (relation,) = node.brackets
+    assert isinstance(relation, ast.Relation)
+    head = sum_head(relation, ctx.clock)
+    if head is None:
+        if len(relation.operators) > 1:
+            typer.add(Unsupported(relation.span, what="a sum over a window of tokens"))
+        else:
+            wrong(typer, node, "takes a new index and its bound: `sum[j ≤ i](…)`")
+        return None
+    outer = ctx.clock.instant(head.outer, ctx.args)
+    if outer is None:
+        wrong(typer, node, "must be bounded by `i` or an index of an enclosing sum")
+        return None
+    inner = _bind(typer, head.word, relation, ctx, head.relation)
+    if inner is None or not count(typer, node, 1):
+        return None
+    var = inner.clock.vars[head.word]
+    body = typer.type(node.args[0], inner)
+    if body is None:
+        return None
+    enclosing = outer.var if isinstance(outer, Bound) else None
+    return Past(var, head.relation, body, enclosing, outer.lag)
+
+
+def _bind(
+    typer: Expressions,
+    word: str,
+    place: ast.Condition,
+    ctx: Context,
+    relation: Relation | None,
+) -> Context | None:
+    """The context inside a sum or product over time; its index has a name of its own."""
+    if word == TIME or word in typer.scope.axes or word in ctx.args:
+        role = "an axis" if word in typer.scope.axes else "taken"
+        typer.add(NameClash(place.span, name=word, role=role))
+        return None
+    var, number = word, 1
+    while var in ctx.taken:
+        number += 1
+        var = f"{word}{number}"
+    ahead = ctx.clock.ahead
+    if relation in (Relation.FROM, Relation.AFTER):
+        ahead |= {var}
+    clock = Clock(MappingProxyType({**ctx.clock.vars, word: var}), ahead)
+    return replace(ctx, clock=clock, taken=ctx.taken | {var})
+
+
+def running_product(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
+    """`prod[j < l ≤ i](a[l])`."""
+    relation = node.brackets[0] if len(node.brackets) == 1 else None
+    head = run_head(relation) if isinstance(relation, ast.Relation) else None
+    if head is None or relation is None:
+        wrong(typer, node, "takes two bounds in brackets: `prod[j < l ≤ i](…)`")
+        return None
+    low = ctx.clock.instant(head.low, ctx.args)
+    high = ctx.clock.instant(head.high, ctx.args)
+    if low is None or high is None:
+        wrong(typer, node, "must be bounded by `i` or indices of enclosing sums")
+        return None
+    inner = _bind(typer, head.word, relation, ctx, None)
+    if inner is None or not count(typer, node, 1):
+        return None
+    arg = typer.type(node.args[0], inner)
+    if arg is None:
+        return None
+    var = inner.clock.vars[head.word]
+    return Run(var, shifted(low, head.low_shift), shifted(high, head.high_shift), arg)
