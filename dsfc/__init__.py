@@ -3,7 +3,7 @@
     >>> import dsfc
     >>> mixer = dsfc.load("normalized_attn")            # a path, or the name of a shipped spec
     >>> mixer.structure.title
-    'ratio over scalar'
+    'scalar'
 
 `load` gives the values of all stages (`.mixer`, `.system`, `.structure`, `.plan`), each made when
 first read. `compile` writes a module, `import_module` imports it, `verify` runs it against the

@@ -36,11 +36,13 @@ class Checked:
 
     Attributes:
         spec: as the user gave it.
+        source: what its diagnostics call it.
         mixers: those without errors.
         diagnostics: errors and notes, in the order of the text.
     """
 
     spec: str
+    source: str
     mixers: tuple[Mixer, ...]
     diagnostics: tuple[Diagnostic, ...]
 
@@ -50,7 +52,7 @@ class Checked:
         return sum(d.severity == "error" for d in self.diagnostics)
 
 
-@click.command()
+@click.command(short_help="Say everything that is wrong with specs.")
 @click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
 @click.option(
     "--format",
@@ -90,7 +92,7 @@ def _checked(spec: str) -> Checked:
     try:
         text = read(spec)
     except DiagnosticError as e:
-        return Checked(spec, (), e.diagnostics)
+        return Checked(spec, spec, (), e.diagnostics)
     mixers: list[Mixer] = []
     diagnostics: list[Diagnostic] = []
     for name in text.mixers:
@@ -98,7 +100,7 @@ def _checked(spec: str) -> Checked:
         diagnostics += said
         if mixer is not None:
             mixers.append(mixer)
-    return Checked(spec, tuple(mixers), in_order(diagnostics))
+    return Checked(spec, text.spec.span.source.name, tuple(mixers), in_order(diagnostics))
 
 
 def _mixer(text: SpecText, name: str) -> tuple[Mixer | None, tuple[Diagnostic, ...]]:
@@ -148,7 +150,13 @@ def _human(item: Checked) -> Iterator[str]:
         if d.severity == "error":
             yield "\n" + render(d, colour=True)
         else:
-            yield f"  line {d.span.line}: {printable(d.message)}"
+            yield f"  {printable(f'{_place(d, item)}: {d.message}')}"
+
+
+def _place(d: Diagnostic, item: Checked) -> str:
+    """Line of a note; with the file, where the note is about a base that stands elsewhere."""
+    own = d.span.source.name == item.source
+    return f"line {d.span.line}" if own else str(d.span)
 
 
 def _what(m: Mixer) -> str:

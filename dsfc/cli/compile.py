@@ -9,7 +9,7 @@ import click
 from dsfc.cli.process import bounded
 
 
-@click.command("compile")
+@click.command("compile", short_help="Compile specs to modules.")
 @click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
 @click.option(
     "-o",

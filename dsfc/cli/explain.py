@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Print the page of a diagnostic.")
 @click.argument("code", required=False)
 def explain(code: str | None) -> None:
     """Print the page of a diagnostic CODE, or list all codes."""

@@ -18,7 +18,7 @@ FORMS = ("index", "kronecker", "phi", "latex", "json")
 GAUGES = ("lowered", "paper")
 
 
-@click.command()
+@click.command(short_help="Show the derived system, or any other stage.")
 @click.argument("spec")
 @click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
 @click.option(

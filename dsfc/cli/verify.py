@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Run a module against its definition.")
 @click.argument("target", metavar="MODULE|SPEC")
 @click.pass_context
 def verify(ctx: click.Context, target: str) -> None:

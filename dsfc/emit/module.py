@@ -70,11 +70,15 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
     identity = Identity(spec, dsfc_version, stem + content, source)
     body = target.render(plan, identity, rename, cls)
     audit(body)
+    return ModuleText(plan.name, cls, origin_line(body, backend, dsfc_version) + body, identity)
+
+
+def origin_line(body: str, backend: str, dsfc_version: str) -> str:
+    """Returns the first line of a module, by which an edit of what follows it is told."""
     digest = hashlib.sha256(body.encode()).hexdigest()
-    head = (
+    return (
         f"# Written by dsfc {dsfc_version} ({backend} backend); sha256 of what follows: {digest}\n"
     )
-    return ModuleText(plan.name, cls, head + body, identity)
 
 
 def destination(module: ModuleText, out: Path | None) -> Path:
