@@ -209,7 +209,7 @@ def coupled():
     g = prim("sigmoid", Map(w, U))
     a = block(
         "a",
-        (N, D),
+        (D, N),
         Factor(
             (
                 Term("a", 1, g, FREE, ONE),
