@@ -16,26 +16,20 @@ from dsfc.primitives.build import is_one, mul
 from dsfc.primitives.expr import Axis, Expr
 from dsfc.system.ir import (
     Block,
-    Cast,
     Coupling,
     Decay,
     Direction,
     Drive,
     Factor,
-    Gate,
     KeptFlow,
-    MapOut,
-    Post,
-    Product,
     Ratio,
     Read,
     ReadOut,
     Stage,
     Stream,
-    Sum,
-    SumOver,
     Term,
 )
+from dsfc.system.traverse import arguments
 
 
 def over_streams(update: Update, streams: Streams) -> Update:
@@ -158,25 +152,6 @@ def _reads(r: ReadOut, below: bool) -> Iterator[tuple[Term, bool]]:
     else:
         for a in arguments(r):
             yield from _reads(a, below)
-
-
-def arguments(r: ReadOut) -> tuple[ReadOut, ...]:
-    """Returns the direct sub-trees of a read-out."""
-    match r:
-        case Ratio(num, den):
-            return num, den
-        case Product(args) | Sum(args) | Post(args=args):
-            return args
-        case Gate(arg=arg) | Cast(arg=arg) | MapOut(arg=arg) | SumOver(arg=arg):
-            return (arg,)
-    return ()
-
-
-def inner_read_outs(r: ReadOut) -> Iterator[ReadOut]:
-    """Yields all nodes of a read-out tree, parents first."""
-    yield r
-    for a in arguments(r):
-        yield from inner_read_outs(a)
 
 
 def read_outs_of(streams: Iterable[Stream]) -> Iterator[ReadOut]:

@@ -5,9 +5,9 @@ Every form of a mixer takes this one path; nothing here knows a mixer by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from dsfc.derive.blocks import Blocks, inner_read_outs, over_streams, read_outs_of
+from dsfc.derive.blocks import Blocks, over_streams, read_outs_of
 from dsfc.derive.drive import Splitter
 from dsfc.derive.inline import Inliner
 from dsfc.derive.model import Model
@@ -25,18 +25,13 @@ from dsfc.mixer.ir import Mixer
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Now, Ref
 from dsfc.system.ir import (
-    Cache,
-    Direct,
-    Gate,
     Output,
-    Ratio,
-    Read,
     ReadOut,
     Stage,
     Stream,
     System,
-    Term,
 )
+from dsfc.system.traverse import expressions, parts, terms
 
 
 def derive(mixer: Mixer, limits: Limits = DEFAULT_LIMITS) -> System:
@@ -120,7 +115,7 @@ class _Lowering:
             s = model.states[name]
             value, provenance = s.ref(Now(0)), s.provenance
         tree = read_outs.of(value)
-        for node in inner_read_outs(tree):
+        for node in parts(tree):
             model.note("L5 read-out", type(node).__name__)
         return Output(name, tree, tuple(sorted(value.axes)), value.field, False, provenance)
 
@@ -130,13 +125,13 @@ class _Lowering:
         """Names of the states that the output depends on; makes their streams on the way."""
         seen: set[str] = set()
         visited: set[str] = set()
-        waiting = [t.source for t in _terms(output.value)]
+        waiting = [t.source for t in terms(output.value)]
         while True:
             for s in list(streams.made.values()):
                 if s.name not in visited:
                     visited.add(s.name)
                     if not isinstance(s.value, Expr):
-                        waiting += [t.source for t in _terms(s.value)]
+                        waiting += [t.source for t in terms(s.value)]
             if not waiting:
                 return frozenset(seen)
             name = waiting.pop()
@@ -171,12 +166,6 @@ class _Lowering:
             claims=tuple(c.text for c in mixer.claims),
             derivation=tuple(model.steps),
         )
-
-
-def _terms(r: ReadOut) -> Iterator[Term]:
-    for node in inner_read_outs(r):
-        if isinstance(node, Read):
-            yield from node.terms
 
 
 def _ordered(
@@ -217,12 +206,10 @@ class _Order:
         self._seen: set[object] = set()
 
     def visit_read_out(self, r: ReadOut) -> None:
-        for node in inner_read_outs(r):
-            for e in expressions(node):
-                self.visit(e)
-            if isinstance(node, Read):
-                for t in node.terms:
-                    self.visit_stage(self.stage_of[t.source])
+        for e in expressions(r):
+            self.visit(e)
+        for t in terms(r):
+            self.visit_stage(self.stage_of[t.source])
 
     def visit(self, e: Expr) -> None:
         for x in walk(e):
@@ -259,20 +246,3 @@ class _Order:
                     self.visit(left)
                     self.visit(right)
         self.stages.append(names)
-
-
-def expressions(r: ReadOut) -> tuple[Expr, ...]:
-    """Returns the expressions that a node of a read-out holds itself."""
-    match r:
-        case Read(terms, direct):
-            held = [e for t in terms for e in (t.left, t.right)]
-            return (*held, *([] if direct is None else [direct]))
-        case Direct(value):
-            return (value,)
-        case Cache(past):
-            return (past,)
-        case Gate(factor=factor):
-            return (factor,)
-        case Ratio(guard=guard) if guard.constant is not None:
-            return (guard.constant,)
-    return ()

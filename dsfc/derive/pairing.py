@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from dsfc.derive.blocks import inner_read_outs
 from dsfc.derive.inline import Inliner
 from dsfc.primitives.build import is_one
 from dsfc.primitives.expr import Expr
 from dsfc.primitives.polynomial import canonical
 from dsfc.system.ir import Block, Gate, Ratio, Read, ReadOut, Stage
+from dsfc.system.traverse import parts
 
 
 def pairs(
@@ -30,7 +30,7 @@ def pairs(
         return a is b or canonical(inliner.inlined(a)) is canonical(inliner.inlined(b))
 
     for r in read_outs:
-        for ratio in inner_read_outs(r):
+        for ratio in parts(r):
             if not isinstance(ratio, Ratio):
                 continue
             for below in _terms(ratio.den):
