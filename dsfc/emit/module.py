@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +23,16 @@ from dsfc.plan.json import to_json
 from dsfc.source import NOWHERE
 
 PLACEHOLDER = "0" * 8
-_ORIGIN = re.compile(r"\A# Written by dsfc \S+ \(\w+ backend\); sha256 of what follows: (\w{64})\n")
+_HEAD = """\
+# Written by dsfc {version} ({backend} backend) from {source}.
+# sha256 of the plan: {plan}
+# sha256 of the lines below: {body}
+"""
+_ORIGIN = re.compile(
+    r"\A# Written by dsfc (?P<version>\S+) \((?P<backend>\w+) backend\) from (?P<source>\S+)\.\n"
+    r"# sha256 of the plan: (?P<plan>[0-9a-f]{64})\n"
+    r"# sha256 of the lines below: (?P<body>[0-9a-f]{64})\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,25 @@ class ModuleText:
     identity: Identity
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the first lines of an emitted file say of where it comes from.
+
+    Attributes:
+        version: of dsfc.
+        backend: which backend printed it.
+        source: file name of the spec.
+        plan: sha256 of the plan.
+        untouched: whether the rest is as it was written, line endings aside.
+    """
+
+    version: str
+    backend: str
+    source: str
+    plan: str
+    untouched: bool
+
+
 def emit(plan: Plan, backend: str, source: str) -> ModuleText:
     """Returns the module of a plan.
 
@@ -56,29 +84,49 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
 
     Raises:
         DiagnosticError: E-BACKEND.
+        EmissionError: the backend printed what no module may hold.
     """
     target = load_backend(backend)
-    spec = hashlib.sha256(_canonical(plan)).hexdigest()
     cls = class_name(plan.name, target.reserved)
     rename = partial(identifier, reserved=target.reserved | {cls})
     stem = f"dsfc_{plan.name}_"
-    dsfc_version = version("dsfc")
-    draft = target.render(
-        plan, Identity(spec, dsfc_version, stem + PLACEHOLDER, source), rename, cls
-    )
-    content = hashlib.sha256(draft.encode()).hexdigest()[:8]
-    identity = Identity(spec, dsfc_version, stem + content, source)
+    # A file may be called anything, and the name goes into comments.
+    called = re.sub(r"[^A-Za-z0-9_.-]", "_", source)[:80] or "_"
+    identity = Identity(digest(plan), version("dsfc"), stem + PLACEHOLDER, called)
+    draft = target.render(plan, identity, rename, cls)
+    identity = replace(identity, namespace=stem + _sha256(draft)[:8])
     body = target.render(plan, identity, rename, cls)
     audit(body)
-    return ModuleText(plan.name, cls, origin_line(body, backend, dsfc_version) + body, identity)
+    return ModuleText(plan.name, cls, head(identity, backend, body) + body, identity)
 
 
-def origin_line(body: str, backend: str, dsfc_version: str) -> str:
-    """Returns the first line of a module, by which an edit of what follows it is told."""
-    digest = hashlib.sha256(body.encode()).hexdigest()
-    return (
-        f"# Written by dsfc {dsfc_version} ({backend} backend); sha256 of what follows: {digest}\n"
+def digest(plan: Plan) -> str:
+    """Returns the sha256 of a plan, which modules are known by."""
+    return _sha256(json.dumps(to_json(plan), sort_keys=True, separators=(",", ":")))
+
+
+def head(identity: Identity, backend: str, body: str) -> str:
+    """Returns the first lines of a module, by which an edit of the rest is told."""
+    return _HEAD.format(
+        version=identity.version,
+        backend=backend,
+        source=identity.source,
+        plan=identity.spec,
+        body=_sha256(body),
     )
+
+
+def origin(data: bytes) -> Origin | None:
+    """Returns where an emitted file comes from; None for any other file."""
+    try:
+        text = data.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return None
+    said = _ORIGIN.match(text)
+    if said is None:
+        return None
+    same = _sha256(text[said.end() :]) == said["body"]
+    return Origin(said["version"], said["backend"], said["source"], said["plan"], same)
 
 
 def destination(module: ModuleText, out: Path | None) -> Path:
@@ -131,21 +179,10 @@ def _kept(path: Path) -> str | None:
     """Why a file is not replaced without being told so, or None."""
     if not path.stat().st_mode & stat.S_IWUSR:
         return "it is read-only"
-    if not untouched(path.read_bytes()):
+    there = origin(path.read_bytes())
+    if there is None or not there.untouched:
         return "it was not written by dsfc, or has been edited since"
     return None
-
-
-def untouched(data: bytes) -> bool:
-    """Returns whether bytes are an emitted module as it was written, line endings aside."""
-    try:
-        text = data.decode().replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        return False
-    head = _ORIGIN.match(text)
-    if head is None:
-        return False
-    return hashlib.sha256(text[head.end() :].encode()).hexdigest() == head[1]
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -173,5 +210,5 @@ def _unwritable(path: Path, problem: str) -> DiagnosticError:
     return DiagnosticError((FileProblem(NOWHERE, path=str(path), problem=problem),))
 
 
-def _canonical(plan: Plan) -> bytes:
-    return json.dumps(to_json(plan), sort_keys=True, separators=(",", ":")).encode()
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -12,12 +12,12 @@ import pytest
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit import module as emission
 from dsfc.emit.backend import Identity
-from dsfc.emit.module import ModuleText, destination, origin_line, untouched, write
+from dsfc.emit.module import ModuleText, Origin, destination, head, origin, write
 
 
 def text_of(body: str, mixer: str = "s6") -> ModuleText:
     identity = Identity("0" * 64, "1.0", f"dsfc_{mixer}_00000000", f"{mixer}.dsf")
-    return ModuleText(mixer, "S6", origin_line(body, "torch", "1.0") + body, identity)
+    return ModuleText(mixer, "S6", head(identity, "torch", body) + body, identity)
 
 
 ONE = text_of('"""One."""\n')
@@ -156,10 +156,19 @@ def test_a_write_that_fails_leaves_the_old_file(
     assert [p.name for p in tmp_path.iterdir()] == ["s6.py"]
 
 
-def test_untouched_tells_edits() -> None:
-    assert untouched(ONE.text.encode())
-    assert not untouched(ONE.text.encode() + b" ")
-    assert not untouched(b"")
+def test_a_module_says_where_it_comes_from() -> None:
+    found = origin(ONE.text.encode())
+    assert found == Origin("1.0", "torch", "s6.dsf", "0" * 64, untouched=True)
+
+
+def test_an_edit_is_told() -> None:
+    found = origin(ONE.text.encode() + b" ")
+    assert found is not None and not found.untouched
+
+
+@pytest.mark.parametrize("data", [b"", b"x = 1\n", b"\xff", b"# Written by dsfc\n"])
+def test_other_files_have_no_origin(data: bytes) -> None:
+    assert origin(data) is None
 
 
 def test_where_a_module_goes(tmp_path: Path) -> None:
