@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dsfc.emit.importing import import_module as import_module
     from dsfc.pipeline import compile_spec as compile
     from dsfc.pipeline import load as load
-    from dsfc.validate.run import verify as verify
+    from dsfc.verification import verify as verify
 
 __all__ = ["DiagnosticError", "__version__", "compile", "import_module", "load", "verify"]
 
