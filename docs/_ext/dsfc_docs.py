@@ -1,0 +1,96 @@
+"""What Sphinx needs of dsfc: colours for specs, and pages made from the compiler's own tables."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from pygments.lexer import RegexLexer, words
+from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from dsfc.diagnostics.catalogue import CODES, explain
+from dsfc.primitives.table import TABLE
+
+
+class DsfLexer(RegexLexer):
+    """Specs."""
+
+    name = "dsf"
+    aliases: ClassVar[list[str]] = ["dsf"]
+    tokens: ClassVar[dict[str, list[Any]]] = {
+        "root": [
+            (r"#[^\n]*", Comment),
+            (r'"[^"\n]*"', String),
+            (
+                words(
+                    "mixer modifier on extends dims heads input param buffer state abstract const "
+                    "each by use claim when and complex positive nonneg unit nonzero backward".split(),
+                    suffix=r"\b",
+                ),
+                Keyword,
+            ),
+            (r"\d+(\.\d+)?([eE][+-]?\d+)?", Number),
+            (r"[A-Za-zΑ-Ωα-ω][A-Za-z0-9_Α-Ωα-ω]*", Name),
+            (r"[-+*/^·⊗×~=<>≤≥'.]", Operator),
+            (r"[][(){},;:|]", Punctuation),
+            (r"\s+|.", Text),
+        ]
+    }
+
+
+class Generated(SphinxDirective):
+    """A directive whose body is Markdown that a method writes."""
+
+    has_content = False
+
+    def run(self) -> list[nodes.Node]:
+        """Returns the parsed Markdown."""
+        lines = self.markdown().splitlines()
+        return self.parse_content_to_nodes_of(lines)
+
+    def parse_content_to_nodes_of(self, lines: list[str]) -> list[nodes.Node]:
+        """Parses lines as if they stood in the page."""
+        content = StringList(lines, source=self.get_source_info()[0])
+        holder = nodes.Element()
+        self.state.nested_parse(content, 0, holder, match_titles=True)
+        return holder.children
+
+    def markdown(self) -> str:
+        """Writes the body."""
+        raise NotImplementedError
+
+
+class ErrorIndex(Generated):
+    """Every code of the catalogue with its page."""
+
+    def markdown(self) -> str:
+        """Writes one section per code, in the order of the catalogue."""
+        parts = []
+        for code in CODES:
+            page = explain(code).removeprefix(f"{code}: ")
+            page = page.replace("```dsf wrong", "```dsf").replace("```dsf right", "```dsf")
+            parts.append(f"## {code}\n\n{page}\n")
+        return "\n".join(parts)
+
+
+class PrimitiveTable(Generated):
+    """Every row of the primitive table."""
+
+    def markdown(self) -> str:
+        """Writes one table row per primitive."""
+        rows = ["| in specs | arguments | field | monotone |", "|---|---|---|---|"]
+        for row in TABLE.values():
+            cells = (f"`{row.spelling}`", str(row.arity), row.fields.value, row.monotone.value)
+            rows.append("| " + " | ".join(cells) + " |")
+        return "\n".join(rows)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Registers the lexer and the directives."""
+    app.add_lexer("dsf", DsfLexer)
+    app.add_directive("error-index", ErrorIndex)
+    app.add_directive("primitive-table", PrimitiveTable)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Builds these pages into docs/_build/html, running every example. Makes .venv and installs what is missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. .ci/environment.sh
+environment docs
+.venv/bin/python -P -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+echo "wrote docs/_build/html/index.html"
