@@ -87,6 +87,8 @@ class Analysis:
         over: names of the states that are unknowns.
         shifts: whether definitions that depend on them may be read at a lag (updates); else such
             reads are left to the remainder (read-outs), where they become streams.
+        present: whether an unknown at the present token is a term (read-outs, delayed reads); else
+            its own update is put in (updates).
         inner: (definition, state) when the definition is itself the unknown: the value of the state
             after the factors of a chain that come before.
     """
@@ -95,15 +97,20 @@ class Analysis:
         self,
         model: Model,
         over: Iterable[str],
+        *,
         shifts: bool,
+        present: bool = True,
         inner: tuple[str, str] | None = None,
     ) -> None:
         """Fixes the unknowns."""
         self.model = model
         self.over = frozenset(over)
         self.shifts = shifts
+        self.present = present
         self.inner = inner
         self._done: dict[Expr, Affine] = {}
+        self._version = model.version
+        self._before: Analysis | None = None
 
     def depends(self, e: Expr) -> bool:
         """Returns whether a value depends on an unknown."""
@@ -115,6 +122,9 @@ class Analysis:
         Raises:
             NotAffine: it has none.
         """
+        if self._version != self.model.version:
+            self._done.clear()
+            self._version = self.model.version
         found = self._done.get(e)
         if found is None:
             found = self._done[e] = self._find(e)
@@ -165,13 +175,15 @@ class Analysis:
             return self.of(value)
         if not self.shifts:
             return Affine(rest=e)
-        return self._delayed(e, self.of(value), e.at.lag)
+        if self._before is None:
+            self._before = Analysis(self.model, self.over, shifts=True)
+        return self._delayed(e, self._before.of(value), e.at.lag)
 
     def _state(self, e: Ref) -> Affine:
         s = self.model.states[e.name]
         if not isinstance(e.at, Now):
             return Affine(rest=e)
-        if self.shifts and e.at.lag == 0 and s.flow is None:
+        if not self.present and e.at.lag == 0 and s.flow is None:
             # An update that reads another state of its stage at the same time: put its update in.
             assert s.update is not None
             return self.of(s.update)

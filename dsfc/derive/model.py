@@ -73,6 +73,9 @@ class Model:
         axes: dimensions, copies of axes at the end.
         why: sums that do not separate → the reason.
         steps: record of the derivation.
+        cuts: definitions that are read as streams wherever they stand, although they depend on
+            states: `reach` ends at them.
+        version: grows when `reach` may have changed.
     """
 
     mixer: Mixer
@@ -82,6 +85,8 @@ class Model:
     axes: list[Dimension] = field(default_factory=list)
     why: dict[Expr, str] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
+    cuts: set[str] = field(default_factory=set)
+    version: int = 0
     _names: set[str] = field(default_factory=set)
     _reach: dict[Expr, frozenset[str]] = field(default_factory=dict)
 
@@ -165,7 +170,7 @@ class Model:
             elif isinstance(e, Ref):
                 if e.name in self.states:
                     out.add(e.name)
-                elif e.name in self.definitions:
+                elif e.name in self.definitions and e.name not in self.cuts:
                     out |= self.reach(self.definitions[e.name].value)
         self._reach[expr] = frozenset(out)
         return self._reach[expr]
@@ -173,3 +178,10 @@ class Model:
     def forget(self) -> None:
         """Drops what was remembered about dependence; call after definitions are replaced."""
         self._reach.clear()
+        self.version += 1
+
+    def cut(self, name: str) -> None:
+        """Makes a definition a stream wherever it is read from now on."""
+        if name not in self.cuts:
+            self.cuts.add(name)
+            self.forget()

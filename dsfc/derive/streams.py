@@ -63,11 +63,15 @@ class Streams:
         return remake(e, tuple(self.token(c) for c in children(e)))
 
     def _reads_directly(self, e: Expr) -> bool:
-        """Whether a state, or a sum that stayed a sum, stands in the expression itself."""
+        """Whether a read-out node could hold the expression's state or sum that stayed a sum.
+
+        A state further back than a read can reach is a delayed stream, wherever it stands.
+        """
         if isinstance(e, Past):
             return True
         if isinstance(e, Ref):
-            return e.name in self.model.states
+            s = self.model.states.get(e.name)
+            return s is not None and e.at in (Now(0), Now(s.step))
         return any(self._reads_directly(c) for c in children(e))
 
     def _ref(self, e: Ref) -> Expr:
@@ -82,8 +86,11 @@ class Streams:
         return e
 
     def named(self, e: Expr) -> Expr:
-        """Returns a value as the name of a stream."""
-        return self.token(e) if isinstance(e, Ref) else self._fresh(e)
+        """Returns a value as the name of a stream, which is a leaf from now on."""
+        made = self.token(e) if isinstance(e, Ref) else self._fresh(e)
+        assert isinstance(made, Ref)
+        self.model.cut(made.name)
+        return made
 
     def _fresh(self, e: Expr) -> Ref:
         """Returns the stream of a value that is no definition."""

@@ -70,7 +70,7 @@ def _chain(model: Model, stage: tuple[str, ...], s: Equation) -> Update:
     while True:
         below = _inner(model, stage, s, value)
         inner = None if below is None else (below, s.name)
-        form = Analysis(model, stage, True, inner).of(value)
+        form = Analysis(model, stage, shifts=True, present=False, inner=inner).of(value)
         chain.insert(0, _with_axes(form, frozenset(s.axes), model))
         if below is None:
             return Update(s, tuple(_joined(chain, s)))
