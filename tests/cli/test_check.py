@@ -1,0 +1,142 @@
+"""`dsfc check`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+RUNNING = """\
+mixer running "a running sum" {
+  dims d
+  input u : d
+  state s : d
+  s = 1/2 * s[i-1] + u
+  y = s
+  claim stable
+}
+"""
+
+THREE_MISTAKES = """\
+mixer three {
+  dims d, n
+  input u : d
+  param W_B : d -> n
+  b = W_B x
+  c = ones[m]
+  e = u + W_B u
+  y = u
+}
+"""
+
+THREE_SLIPS = """\
+mixer three {
+  dims d d
+  input u : d
+  b = * u
+  y = u )
+}
+"""
+
+
+def test_a_spec_without_mistakes(run: Callable, spec: Callable) -> None:
+    spec(RUNNING, "running.dsf")
+    result = run("check", "running.dsf")
+    assert result.exit_code == 0
+    assert result.output == (
+        "running.dsf: ok\n"
+        "  running: scalar; compiles\n"
+        "  line 7: claim `stable` is not checked by this version\n"
+        "1 spec, 0 errors, 1 claim not checked by this version\n"
+    )
+
+
+def test_three_mistakes_are_all_located(run: Callable, spec: Callable) -> None:
+    spec(THREE_MISTAKES, "three.dsf")
+    result = run("check", "--format", "short", "three.dsf")
+    assert result.exit_code == 1
+    assert [line.split(": ")[:3] for line in result.output.splitlines()] == [
+        ["three.dsf:5:11", "error", "E-UNKNOWN-NAME"],
+        ["three.dsf:6:12", "error", "E-AXIS"],
+        ["three.dsf:7:7", "error", "E-SHAPE-ADD"],
+    ]
+
+
+def test_three_slips_of_writing_are_all_located(run: Callable, spec: Callable) -> None:
+    spec(THREE_SLIPS, "three.dsf")
+    result = run("check", "--format", "short", "three.dsf")
+    assert [line.split(":")[1] for line in result.output.splitlines()] == ["2", "4", "5"]
+
+
+def test_the_human_form_underlines(run: Callable, spec: Callable) -> None:
+    spec(THREE_MISTAKES, "three.dsf")
+    result = run("check", "three.dsf")
+    assert "three.dsf: wrong" in result.output
+    assert "  --> three.dsf:5:11\n  |\n5 |   b = W_B x\n  |           ^\n" in result.output
+    assert result.output.endswith("1 spec, 3 errors\n")
+
+
+def test_json_is_for_tools(run: Callable, spec: Callable) -> None:
+    spec(RUNNING, "running.dsf")
+    spec(THREE_MISTAKES, "three.dsf")
+    result = run("check", "--format", "json", "running.dsf", "three.dsf")
+    body = json.loads(result.output)
+    good, bad = body["specs"]
+    assert (body["format"], good["ok"], bad["ok"], result.exit_code) == (1, True, False, 1)
+    assert good["mixers"][0]["name"] == "running" and good["mixers"][0]["class"] == "scalar"
+    assert [d["code"] for d in good["diagnostics"]] == ["N-CLAIM"]
+    assert [d["span"]["start"]["line"] for d in bad["diagnostics"]] == [5, 6, 7]
+
+
+def test_every_mixer_of_a_text_is_checked(run: Callable, spec: Callable) -> None:
+    spec(RUNNING + THREE_MISTAKES)
+    result = run("check", "--format", "json", "mine.dsf")
+    (only,) = json.loads(result.output)["specs"]
+    assert [m["name"] for m in only["mixers"]] == ["running"]
+    assert sum(d["severity"] == "error" for d in only["diagnostics"]) == 3
+
+
+@pytest.mark.parametrize("name", ["s6", "qkv", "gate", "softmax"])
+def test_shipped_specs_are_found_by_name(run: Callable, name: str) -> None:
+    assert run("check", name).exit_code == 0
+
+
+def test_a_base_without_output_is_no_mistake(run: Callable) -> None:
+    assert "qkv: it has no output `y`; it is a base for others" in run("check", "qkv").output
+
+
+def test_what_this_version_cannot_compile_is_said(run: Callable) -> None:
+    assert "softmax: softmax; not supported yet" in run("check", "softmax").output
+
+
+def test_a_note_about_a_base_names_its_file(run: Callable) -> None:
+    assert "generalized_attn.dsf:5:3: claim" in run("check", "normalized_attn").output
+
+
+def test_several_files_go_on_after_a_wrong_one(run: Callable, spec: Callable) -> None:
+    spec(THREE_SLIPS, "three.dsf")
+    result = run("check", "three.dsf", "none.dsf", "s6")
+    assert result.exit_code == 1
+    assert result.output.endswith("3 specs, 4 errors, 1 claim not checked by this version\n")
+
+
+def test_the_specs_of_the_user_come_first(run: Callable, spec: Callable) -> None:
+    spec(RUNNING, "s6")
+    assert "  running: scalar" in run("check", "s6").output
+
+
+def test_bases_stand_beside_the_spec(run: Callable, spec: Callable, folder: Path) -> None:
+    spec(RUNNING, "running.dsf")
+    spec("mixer other extends running { s = 1/3 * s[i-1] + u }\n", "other.dsf")
+    (folder / "elsewhere").mkdir()
+    assert run("check", "other.dsf").exit_code == 0
+    assert run("check", str(folder / "other.dsf")).exit_code == 0
+
+
+def test_a_text_cannot_steer_the_terminal(run: Callable, spec: Callable) -> None:
+    spec("mixer m {\n  dims d\n  input u : d\n  y = u \x1b]0;owned\x07\n}\n")
+    result = run("check", "mine.dsf")
+    assert result.exit_code == 1
+    assert "\x1b]0" not in result.output and "\x07" not in result.output
