@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dsfc.mixer.graph import components
 from dsfc.mixer.ir import Flow, Mixer, StateDecl
-from dsfc.mixer.reads import mixer_reads
+from dsfc.mixer.reads import Lags, Read, mixer_reads
 from dsfc.primitives.declarations import FlowRule, MapTensor
 from dsfc.primitives.evaluate import (
     NamedArray,
@@ -124,10 +124,10 @@ class _Run:
         for part in components(edges):
             backward = any(n in self.states and self.states[n].backward for n in part)
             tokens = range(self.length - 1, -1, -1) if backward else range(self.length)
-            for name in part:
-                self.values[name] = {}
+            self.values.update((name, {}) for name in part)
+            order = _at_one_token(part, graph)
             for token in tokens:
-                for name in part:
+                for name in order:
                     self.at(name, token)
         return {name: self._stacked(name) for name in edges}
 
@@ -175,6 +175,15 @@ class _Run:
                 return self.initial[name]
         shape = [self.sizes[a.name] for a in axes]
         return NamedArray(axes, np.zeros(shape, dtype_of(kind)))
+
+
+def _at_one_token(
+    part: tuple[str, ...], graph: Mapping[str, frozenset[Read]]
+) -> tuple[str, ...]:
+    """The names of a stage so that each stands after those it reads at the same token."""
+    now = Lags(0, 0)
+    edges = {n: sorted(r.name for r in graph[n] if r.name in part and r.lags == now) for n in part}
+    return tuple(name for group in components(edges) for name in group)
 
 
 @dataclass(frozen=True, slots=True)

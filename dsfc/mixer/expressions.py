@@ -116,9 +116,14 @@ class Expressions:
         self._depth -= 1
         if isinstance(value, Add | Mul):
             self._spend(len(value.args), node.span)
-        if value is not None and self._height(value) > self.limits.depth:
-            self._give_up("height of an expanded expression", self.limits.depth, node.span)
+        if value is not None:
+            self.check_height(value, node.span)
         return value
+
+    def check_height(self, value: Expr, span: Span) -> None:
+        """Ends the run at an expression too high for the recursions of later stages."""
+        if self._height(value) > self.limits.depth:
+            self._give_up("height of an expanded expression", self.limits.depth, span)
 
     def operand(self, node: ast.Condition, ctx: Context) -> Operand | None:
         """Returns the typed expression with its place."""

@@ -83,7 +83,8 @@ def _argument_at(
         moment = later(at, value.at)
         if moment is not None:
             return _moved(typer, node, value, moment, ctx)
-    if value.time is Time.CONST:
+        _refuse(typer, node, "the argument is already taken at a summed token")
+    elif value.time is Time.CONST:
         _refuse(typer, node, "the argument does not depend on time")
     else:
         _refuse(typer, node, "only a name may be indexed, and the argument is an expression")

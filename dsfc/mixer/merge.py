@@ -7,6 +7,7 @@ other way round; only a declared state and its update live side by side.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from dsfc.diagnostics.catalogue import Base, NameClash
@@ -77,10 +78,10 @@ class Program:
         tables = (self.dims, self.declared, self.consts, self.functions, self.updates)
         return any(name in table for table in tables)
 
-    def fresh(self, stem: str) -> str:
-        """Returns `stem`, or `stem_2`, `stem_3`, … if it is taken."""
+    def fresh(self, stem: str, also: Container[str] = ()) -> str:
+        """Returns `stem`, or `stem_2`, `stem_3`, … if it is taken or among `also`."""
         name, number = stem, 1
-        while self.taken(name):
+        while self.taken(name) or name in also:
             number += 1
             name = f"{stem}_{number}"
         return name

@@ -7,10 +7,10 @@ parameters, buffers, inputs, definitions and axes are not part of the mixer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from dsfc.diagnostics.catalogue import (
     ComplexValue,
+    FlowRule,
     NoOutput,
     ShapeState,
     UnknownAxis,
@@ -18,16 +18,18 @@ from dsfc.diagnostics.catalogue import (
     WhichMixer,
 )
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter, nearest
-from dsfc.mixer.axes import dimensions, size_axes, used_axes
+from dsfc.mixer.axes import dimensions
 from dsfc.mixer.context import Context
 from dsfc.mixer.declarations import Declarations
+from dsfc.mixer.dependencies import mixer_readings, typing_order, wanted_names
 from dsfc.mixer.expressions import Expressions
-from dsfc.mixer.graph import components, reachable
+from dsfc.mixer.flows import continuous
+from dsfc.mixer.graph import components
 from dsfc.mixer.ir import ClaimText, Definition, Flow, Mixer, StateDecl
 from dsfc.mixer.library import Found, Library
 from dsfc.mixer.merge import merge, report_axis_clashes
 from dsfc.mixer.modifiers import apply_modifiers
-from dsfc.mixer.reads import mentions
+from dsfc.mixer.reach import reached
 from dsfc.mixer.rules.flow_rule import check_diagonal, flow_rule
 from dsfc.mixer.rules.function_scope import check_functions
 from dsfc.mixer.rules.has_update import check_updates
@@ -35,12 +37,12 @@ from dsfc.mixer.rules.lag_power import check_lags
 from dsfc.mixer.rules.names import OUTPUT
 from dsfc.mixer.rules.one_step import check_one_step
 from dsfc.mixer.rules.present import check_present
-from dsfc.mixer.rules.recursion import Reading, circles, readings, report
+from dsfc.mixer.rules.recursion import Readings, circles, report
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import named
 from dsfc.mixer.times import settled
 from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import Dimension, Provenance
+from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Ref
 from dsfc.source import Span
 from dsfc.syntax import ast
@@ -120,16 +122,15 @@ class _Resolver:
     def mixer(self) -> Mixer:
         """The mixer, or everything that is wrong with it."""
         program, reporter = self._program, self._reporter
-        graph = self._readings()
-        wanted = self._wanted(graph)
+        graph = mixer_readings(program)
+        wanted = wanted_names(program, graph)
         self._report_circles(graph, wanted)
         for name in wanted:
             if name in program.declared:
                 self._declarations.typed(name)
-        for part in components({n: [r.name for r in found] for n, found in graph.items()}):
-            for name in part:
-                if name in wanted and name in program.updates:
-                    self._value(name)
+        for name in typing_order(graph, self._scope.is_state):
+            if name in wanted:
+                self._value(name)
         for name in wanted:
             if name in program.consts:
                 self._typer.constant(name)
@@ -146,51 +147,14 @@ class _Resolver:
         reporter.raise_errors()
         return reached(mixer)
 
-    # Which names depend on which
-
-    def _readings(self) -> dict[str, tuple[Reading, ...]]:
-        """What each definition and each state's update reads, functions expanded."""
-        program = self._program
-        inside = {name: tuple(readings(f.expr)) for name, f in program.functions.items()}
-        calls = {
-            name: [r.name for r in found if r.name in inside] for name, found in inside.items()
-        }
-
-        def expanded(node: ast.Expr) -> Iterator[Reading]:
-            own = tuple(readings(node))
-            yield from own
-            for name in sorted(reachable(calls, (r.name for r in own if r.name in inside))):
-                yield from inside[name]
-
-        out: dict[str, tuple[Reading, ...]] = {}
-        for name, update in program.updates.items():
-            nodes = (update.expr,) if isinstance(update, ast.Def) else (update.drift, update.step)
-            found = [r for node in nodes for r in expanded(node)]
-            shapes = [program.declared[r.name].alias for r in found if r.name in program.declared]
-            like = [Reading(a.definition, a.definition, False) for a in shapes if a is not None]
-            out[name] = tuple(dict.fromkeys((*found, *like)))
-        return out
-
-    def _wanted(self, graph: dict[str, tuple[Reading, ...]]) -> tuple[str, ...]:
-        """Names to type: what the output reaches, and all that the mixer's own text says.
-
-        Definitions that only a base mentions and that nothing reads any more are left alone: an
-        override may have made them meaningless.
-        """
-        program = self._program
-        edges = {name: [r.name for r in found] for name, found in graph.items()}
-        roots = [OUTPUT, *program.own] if OUTPUT in program.updates else [*program.declared, *edges]
-        seen = reachable(edges, roots)
-        order = (*program.declared, *program.consts, *program.updates)
-        return tuple(dict.fromkeys(name for name in order if name in seen))
-
-    def _report_circles(
-        self, graph: dict[str, tuple[Reading, ...]], wanted: tuple[str, ...]
-    ) -> None:
+    def _report_circles(self, graph: Readings, wanted: tuple[str, ...]) -> None:
         """W2, W3 on definitions; those on a circle have no value."""
-        defined = [n for n in wanted if self._scope.is_definition(n)]
+        updates = self._program.updates
+        defined = [
+            n for n in wanted if self._scope.is_definition(n) and isinstance(updates[n], ast.Def)
+        ]
         inner = {n: tuple(r for r in graph[n] if r.name in defined) for n in defined}
-        spans = {n: self._program.updates[n].name.span for n in defined}
+        spans = {n: updates[n].name.span for n in defined}
         for names in circles(inner):
             self._reporter.add(report(inner, names, spans))
             self._values.update(dict.fromkeys(names))
@@ -212,6 +176,10 @@ class _Resolver:
         backward = state and self._scope.states[name].backward  # type: ignore[union-attr]
         ctx = Context(name, backward=backward)
         if isinstance(update, ast.Flow):
+            if not state:
+                problem = f"`{name}` is not a state; declare `state {name} : …`"
+                self._reporter.add(FlowRule(update.name.span, state=name, problem=problem))
+                return None
             return self._typed_flow(name, update, ctx)
         value = self._typer.type(update.expr, ctx)
         if value is None or not check_lags(value, update.expr, self._reporter):
@@ -252,18 +220,21 @@ class _Resolver:
         drift = self._typer.type(update.drift, ctx)
         step = self._typer.operand(update.step, ctx)
         rule = flow_rule(update, self._scope, step, self._reporter)
-        if drift is not None and self._checked_state(name, drift, update.drift.span) is None:
-            drift = None
         if drift is None or step is None or rule is None:
             return None
-        whole = (
-            check_lags(drift, update.drift, self._reporter),
-            check_lags(step.value, update.step, self._reporter),
-        )
-        if not all(whole):
+        if not check_lags(drift, update.drift, self._reporter):
             return None
-        self._flows[name] = Flow(settled(drift), rule, settled(step.value))
+        if not check_lags(step.value, update.step, self._reporter):
+            return None
+        if self._checked_state(name, drift, update.drift.span) is None:
+            return None
+        drift = continuous(settled(drift), name, self._defined)
+        self._typer.check_height(drift, update.drift.span)
+        self._flows[name] = Flow(drift, rule, step.value)
         return drift
+
+    def _defined(self, name: str) -> Expr | None:
+        return self._value(name) if self._scope.is_definition(name) else None
 
     def _axes_of(self, name: str) -> Iterable[Axis] | None:
         """Axes of a definition, for the shapes of a modifier's parameters."""
@@ -281,10 +252,8 @@ class _Resolver:
         for name, definition in self._lifted.items():
             if definition.value is value:
                 return name
-        name = self._program.fresh(f"{owner}_filtered")
-        while name in self._lifted:
-            name = f"{name}_"
         value = settled(value)
+        name = self._program.fresh(f"{owner}_filtered", self._lifted)
         self._lifted[name] = Definition(name, value, None, span)
         return name
 
@@ -357,30 +326,3 @@ def _provenance(update: ast.Def | ast.Flow) -> Provenance | None:
 def _claim(claim: ast.Claim) -> ClaimText:
     when = " and ".join(format_expr(part) for part in claim.when)
     return ClaimText(format_expr(claim.relation) + (f" when {when}" if when else ""), claim.span)
-
-
-def reached(mixer: Mixer) -> Mixer:
-    """Returns the mixer without what its output does not reach."""
-    kept = reachable(mentions(mixer), [mixer.output])
-    small = replace(
-        mixer,
-        inputs=tuple(t for t in mixer.inputs if t.name in kept),
-        params=tuple(t for t in mixer.params if t.name in kept),
-        buffers=tuple(t for t in mixer.buffers if t.name in kept),
-        abstracts=tuple(a for a in mixer.abstracts if a.name in kept),
-        definitions=tuple(d for d in mixer.definitions if d.name in kept),
-        states=tuple(s for s in mixer.states if s.name in kept),
-    )
-    return replace(small, axes=_reached_axes(small))
-
-
-def _reached_axes(mixer: Mixer) -> tuple[Dimension, ...]:
-    by_axis = {d.axis: d for d in mixer.axes}
-    kept: set[Axis] = set()
-    stack = list(used_axes(mixer))
-    while stack:
-        axis = stack.pop()
-        if axis not in kept:
-            kept.add(axis)
-            stack.extend(size_axes(by_axis[axis]))
-    return tuple(d for d in mixer.axes if d.axis in kept)

@@ -81,7 +81,7 @@ def _bind(
     relation: Relation | None,
 ) -> Context | None:
     """The context inside a sum or product over time; its index has a name of its own."""
-    if word == TIME or word in typer.scope.axes or word in ctx.args:
+    if word in typer.scope.axes or typer.scope.program.taken(word) or word in (TIME, *ctx.args):
         role = "an axis" if word in typer.scope.axes else "taken"
         typer.add(NameClash(place.span, name=word, role=role))
         return None

@@ -19,37 +19,28 @@ def check_one_step(mixer: Mixer, program: Program, reporter: Reporter) -> None:
     graph = mixer_reads(mixer)
     edges = {name: sorted({r.name for r in found}) for name, found in graph.items()}
     backward = {s.name: s.backward for s in mixer.states}
-    for part in components(edges):
-        turn = any(backward.get(name, False) for name in part)
-        for name in part:
-            if name in backward:
-                _check(name, frozenset(part), graph, turn, backward, program, reporter)
+    for names in components(edges):
+        turn = any(backward.get(name, False) for name in names)
+        part = frozenset(names)
+        # Definitions stand in dependency order: what one reads was looked at before.
+        furthest = dict.fromkeys(backward, 0.0)
+        for definition in mixer.definitions:
+            if definition.name in part:
+                reached = _reached(graph[definition.name], part, turn, furthest)
+                furthest[definition.name] = max((steps for _, steps in reached), default=0.0)
+        for state in sorted(part & backward.keys()):
+            for read, steps in _reached(graph[state], part, turn, furthest):
+                if steps > 1:
+                    span = place(program, state, read.name, indexed=True)
+                    reference = "".join(span.text.split()) or read.name
+                    reporter.add(Lag(span, reference=reference))
 
 
-def _check(
-    state: str,
-    part: frozenset[str],
-    graph: dict[str, frozenset[Read]],
-    turn: bool,
-    states: dict[str, bool],
-    program: Program,
-    reporter: Reporter,
-) -> None:
-    memo: dict[str, float] = {}
-
-    def furthest(name: str) -> float:
-        """Largest lag at which a definition of this stage reads one of its states."""
-        if name not in memo:
-            memo[name] = 0
-            memo[name] = max((through(r) for r in graph[name] if r.name in part), default=0)
-        return memo[name]
-
-    def through(read: Read) -> float:
-        lags = read.lags.turned() if turn else read.lags
-        return lags.most + (0 if read.name in states else furthest(read.name))
-
-    for read in sorted(graph[state], key=lambda r: (r.name, r.lags.most)):
-        if read.name in part and through(read) > 1:
-            span = place(program, state, read.name, indexed=True)
-            reference = "".join(span.text.split()) or read.name
-            reporter.add(Lag(span, reference=reference))
+def _reached(
+    found: frozenset[Read], part: frozenset[str], turn: bool, furthest: dict[str, float]
+) -> list[tuple[Read, float]]:
+    """What is read within the stage, with how far back a state is reached through it."""
+    inside = sorted((r for r in found if r.name in part), key=lambda r: (r.name, r.lags.most))
+    return [
+        (r, (r.lags.turned() if turn else r.lags).most + furthest.get(r.name, 0.0)) for r in inside
+    ]

@@ -1,0 +1,39 @@
+"""What the output of a mixer reaches; the rest is not part of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dsfc.mixer.axes import size_axes, used_axes
+from dsfc.mixer.graph import reachable
+from dsfc.mixer.ir import Mixer
+from dsfc.mixer.reads import mentions
+from dsfc.primitives.declarations import Dimension
+from dsfc.primitives.expr import Axis
+
+
+def reached(mixer: Mixer) -> Mixer:
+    """Returns the mixer without what its output does not reach."""
+    kept = reachable(mentions(mixer), [mixer.output])
+    small = replace(
+        mixer,
+        inputs=tuple(t for t in mixer.inputs if t.name in kept),
+        params=tuple(t for t in mixer.params if t.name in kept),
+        buffers=tuple(t for t in mixer.buffers if t.name in kept),
+        abstracts=tuple(a for a in mixer.abstracts if a.name in kept),
+        definitions=tuple(d for d in mixer.definitions if d.name in kept),
+        states=tuple(s for s in mixer.states if s.name in kept),
+    )
+    return replace(small, axes=_reached_axes(small))
+
+
+def _reached_axes(mixer: Mixer) -> tuple[Dimension, ...]:
+    by_axis = {d.axis: d for d in mixer.axes}
+    kept: set[Axis] = set()
+    stack = list(used_axes(mixer))
+    while stack:
+        axis = stack.pop()
+        if axis not in kept:
+            kept.add(axis)
+            stack.extend(size_axes(by_axis[axis]))
+    return tuple(d for d in mixer.axes if d.axis in kept)
