@@ -17,8 +17,10 @@ Dense Λ, B, C, D are renderings of this value, not fields of it.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from typing import TYPE_CHECKING
 
 from dsfc.primitives.declarations import (
     AbstractMap,
@@ -30,6 +32,9 @@ from dsfc.primitives.declarations import (
 )
 from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Past
 from dsfc.source import Span
+
+if TYPE_CHECKING:
+    from dsfc.system.matrices import Matrices
 
 
 class Direction(IntEnum):
@@ -413,6 +418,27 @@ class System:
     def blocks(self) -> tuple[Block, ...]:
         """All blocks of all stages, in order."""
         return tuple(b for s in self.stages for b in s.blocks)
+
+    def matrices(
+        self,
+        gauge: str = "lowered",
+        sizes: Mapping[str, int] | None = None,
+        length: int | None = None,
+    ) -> Matrices:
+        """Returns Λ_i, B_i, C_i, D_i and Φ as SymPy objects; see `dsfc.system.matrices`.
+
+        Args:
+            gauge: "lowered" (as stored) or "paper" (states divided by their normaliser).
+            sizes: size of each axis by name; by default what the spec says, else 2 (1 for heads).
+            length: number of tokens; only for systems that read the future.
+
+        Raises:
+            ValueError: no such gauge or axis, or a size below 1.
+        """
+        # SymPy takes a quarter of a second to import; only who asks for matrices pays for it.
+        from dsfc.system.matrices import matrices
+
+        return matrices(self, gauge, sizes, length)
 
 
 @dataclass(frozen=True, slots=True)
