@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc.derive.model import Model
+from dsfc.derive.model import Equation, Model
 from dsfc.primitives.build import remake
 from dsfc.primitives.expr import (
     Add,
@@ -76,14 +76,20 @@ class Streams:
 
     def _ref(self, e: Ref) -> Expr:
         if e.name in self.model.states:
-            s = self.model.states[e.name]
-            if e.at is None:
-                raise AssertionError(f"the state {e.name} is read without a time index")
-            now = self._fresh(s.ref(Now(0)))
-            return Ref(now.name, now.over, now.kind, now.when, e.at)
+            return self._state(e, self.model.states[e.name])
         if e.name in self.model.definitions:
             self.ensure(e.name)
         return e
+
+    def _state(self, e: Ref, s: Equation) -> Expr:
+        """A state as a stream: of its value now, or of the one before, which knows the start."""
+        if e.at is None:
+            raise AssertionError(f"the state {e.name} is read without a time index")
+        before = e.at.lag * s.step > 0
+        made = self._fresh(s.ref(Now(s.step if before else 0)))
+        lag = e.at.lag - (s.step if before else 0)
+        at = Now(lag) if isinstance(e.at, Now) else Bound(e.at.var, lag)
+        return Ref(made.name, made.over, made.kind, made.when, at)
 
     def named(self, e: Expr) -> Expr:
         """Returns a value as the name of a stream, which is a leaf from now on."""
@@ -95,7 +101,9 @@ class Streams:
     def _fresh(self, e: Expr) -> Ref:
         """Returns the stream of a value that is no definition."""
         if e not in self._named:
-            wish = f"{e.name}_now" if isinstance(e, Ref) else "read"
+            wish = "read"
+            if isinstance(e, Ref):
+                wish = f"{e.name}_now" if e.at == Now(0) else f"{e.name}_before"
             name = self.model.define(wish, e)
             self._named[e] = Ref(name, e.axes, e.field, Time.STATE, Now(0))
         self.ensure(self._named[e].name)

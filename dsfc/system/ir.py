@@ -49,7 +49,9 @@ class Term:
     r"""One linear operator between state tensors: dst += left · Σ_over(right · matrix(src)).
 
     With kept = axes(src) \ over: axes(dst) = kept ∪ axes(left), axes(right) ⊆ axes(src). An axis
-    in both `over` and `left` is re-introduced: two different indices with one name.
+    in both `over` and `left` is re-introduced: two different indices with one name. Where nothing
+    is re-introduced, `right` may have further axes, which are then axes of dst: a group of queries
+    over one key, Σ_n q[g, n] S[n, p].
 
     Attributes:
         source: the state read.

@@ -41,7 +41,7 @@ from dsfc.primitives.expr import (
     Time,
 )
 from dsfc.system.ir import Block, Decay, Direction, Drive, Factor, Read, Stage, Stream, Term
-from dsfc.transform.terms import apply_factor, mapped_axes, transposed
+from dsfc.transform.terms import apply_factor, expansion, mapped_axes, transposed
 
 
 class Role(Enum):
@@ -249,8 +249,11 @@ class _Builder:
         inner = mapped_axes(source, term.matrix)
         kept = inner - term.over
         read = cotangent if term.after is None else Map(adjoint_map(term.after), cotangent)
-        stream = total((read.axes | term.left.axes) - kept, mul(conj(term.left), read))
-        key = conj(term.right)
+        key, left = conj(term.right), conj(term.left)
+        summed = (read.axes | left.axes) - kept
+        if expansion(term, inner):
+            key, left = ONE, mul(left, key)
+        stream = total(summed, mul(left, read))
         missing = inner - key.axes - stream.axes
         if missing:
             key = mul(key, ones(missing))
@@ -433,11 +436,12 @@ class _Builder:
         inner = total(term.over, mul(term.right, h))
         back = cotangent if term.after is None else Map(adjoint_map(term.after), cotangent)
         kept = h.axes - term.over
-        stream = total((back.axes | term.left.axes) - kept, mul(conj(term.left), back))
+        wide = expansion(term, h.axes)
+        stream = total((back.axes | term.left.axes) - kept - wide, mul(conj(term.left), back))
         self._add(roles[0], place, term.left, mul(back, conj(inner)))
         self._add(roles[1], place, term.right, mul(stream, conj(h)))
         if term.matrix is not None:
-            right = mul(conj(term.right), stream)
+            right = total(wide, mul(conj(term.right), stream))
             missing = h.axes - right.axes
             right = mul(right, ones(missing)) if missing else right
             self.maps.append(_map_gradient(term.matrix, right, state))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dsfc.primitives.adjoints import conj
-from dsfc.primitives.build import ZERO, add, mul, ones, total
+from dsfc.primitives.build import ONE, ZERO, add, mul, ones, total
 from dsfc.primitives.derivative import adjoint as adjoint_map
 from dsfc.primitives.expr import Axis, Expr, LinearMap, Map
 from dsfc.system.ir import Factor, System, Term
@@ -38,8 +38,17 @@ def result_axes(term: Term, source: Axes) -> Axes:
         term: the term.
         source: axes of the state it reads.
     """
-    kept = mapped_axes(source, term.matrix) - term.over
-    return mapped_axes(kept | term.left.axes, term.after)
+    inner = mapped_axes(source, term.matrix)
+    kept = inner - term.over
+    return mapped_axes(kept | term.left.axes | expansion(term, inner), term.after)
+
+
+def expansion(term: Term, inner: Axes) -> Axes:
+    """Returns the axes that the right side has beside those of the mapped source.
+
+    A group of queries over one key has them: Σ_n q[g, n] S[n, p] has the axis g of q.
+    """
+    return term.right.axes - inner
 
 
 def apply_term(term: Term, value: Expr) -> Expr:
@@ -74,14 +83,17 @@ def transposed(term: Term, source: Axes, target: Axes, name: str, lag: int) -> T
     inner = mapped_axes(source, term.matrix)
     outer = unmapped_axes(target, term.after)
     kept = inner - term.over
-    left = conj(term.right)
-    missing = term.over - left.axes
+    left, right = conj(term.right), conj(term.left)
+    if expansion(term, inner):
+        # What expanded under the sum is contracted under it now: both sides go under the new sum.
+        left, right = ONE, mul(right, left)
+    missing = term.over - left.axes - (right.axes - outer)
     return Term(
         source=name,
         lag=lag,
         left=mul(left, ones(missing)) if missing else left,
         over=outer - kept,
-        right=conj(term.left),
+        right=right,
         matrix=None if term.after is None else adjoint_map(term.after),
         after=None if term.matrix is None else adjoint_map(term.matrix),
     )
