@@ -177,9 +177,7 @@ class _Run:
         return NamedArray(axes, np.zeros(shape, dtype_of(kind)))
 
 
-def _at_one_token(
-    part: tuple[str, ...], graph: Mapping[str, frozenset[Read]]
-) -> tuple[str, ...]:
+def _at_one_token(part: tuple[str, ...], graph: Mapping[str, frozenset[Read]]) -> tuple[str, ...]:
     """The names of a stage so that each stands after those it reads at the same token."""
     now = Lags(0, 0)
     edges = {n: sorted(r.name for r in graph[n] if r.name in part and r.lags == now) for n in part}

@@ -10,6 +10,7 @@ from dsfc.mixer.arguments import count, wrong
 from dsfc.mixer.context import Context
 from dsfc.mixer.indices import axes_of
 from dsfc.mixer.shapes import Operand, named
+from dsfc.mixer.times import is_lag
 from dsfc.primitives.build import rewrite, walk
 from dsfc.primitives.expr import (
     Axis,
@@ -74,6 +75,9 @@ def _filtered(
     typer: Expressions, node: ast.Call, axis: Axis, weight: Expr, arg: Expr, ctx: Context
 ) -> Expr | None:
     """The filter of a name at the present token; at a summed token the filter gets a name."""
+    if any(isinstance(n, Lag) and not is_lag(n) for e in (weight, arg) for n in walk(e)):
+        wrong(typer, node, "cannot filter a value of the position itself")
+        return None
     moments = {
         n.at for e in (weight, arg) for n in walk(e) if isinstance(n, Ref) and n.at is not None
     }

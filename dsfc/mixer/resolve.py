@@ -249,10 +249,10 @@ class _Resolver:
 
     def _lift(self, owner: str, value: Expr, span: Span) -> str:
         """Names an expression at the present token, so that its past values are 0 before it."""
+        value = settled(value)
         for name, definition in self._lifted.items():
             if definition.value is value:
                 return name
-        value = settled(value)
         name = self._program.fresh(f"{owner}_filtered", self._lifted)
         self._lifted[name] = Definition(name, value, None, span)
         return name

@@ -67,12 +67,12 @@ def circles(graph: Readings) -> Iterator[frozenset[str]]:
 def report(graph: Readings, names: frozenset[str], spans: Mapping[str, Span]) -> Recursion:
     """Returns the report about a circle: through a reading of the past, if it has one."""
     inside = {n: [r for r in graph[n] if r.name in names] for n in graph if n in names}
-    closing = [(n, r) for n in inside for r in inside[n]]
+    closing = [(n, r) for n, found in inside.items() for r in found]
     past = [(n, r) for n, r in closing if r.past]
-    reader, reading = (past or closing)[0]
+    first = next(iter(inside))
+    reader, reading = past[0] if past else next((n, r) for n, r in closing if r.name == first)
     edges = {n: [r.name for r in found] for n, found in inside.items()}
-    path = shortest_path(edges, reading.name, reader)
-    shown = " → ".join((*path, reading.text))
+    shown = " → ".join((*shortest_path(edges, reading.name, reader), reading.text))
     if past:
         what, repair = "its own past", f"declare `state {reading.name} : …`"
     else:
