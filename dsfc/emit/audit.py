@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterable
+from typing import TypeGuard
 
 IMPORTS = frozenset(
     {
@@ -40,12 +42,12 @@ BUILTINS = frozenset(
         "Exception", "FutureWarning", "IndexError", "KeyError", "NotImplementedError",
         "RuntimeError", "RuntimeWarning", "TypeError", "UserWarning", "ValueError",
         "abs", "all", "any", "bool", "classmethod", "dict", "divmod", "enumerate", "float",
-        "frozenset", "int", "isinstance", "iter", "len", "list", "map", "max", "min", "next",
+        "frozenset", "getattr", "hasattr", "int", "isinstance", "iter", "len", "list", "map", "max", "min", "next",
         "object", "pow", "property", "range", "repr", "reversed", "round", "set", "sorted",
         "staticmethod", "str", "sum", "super", "tuple", "type", "zip",
     }
 )  # fmt: skip
-"""Built-in names that emitted text may use; evaluators, files and reflection are not among them."""
+"""Built-in names that emitted text may use; no evaluator, no file, no way to set or list names."""
 
 DUNDERS = frozenset(
     {"__all__", "__init__", "__name__", "__post_init__", "__repr__", "__version__", "__wrapped__"}
@@ -59,6 +61,7 @@ ATTRIBUTES = frozenset(
 )
 """Attributes that emitted text may not read: doors from torch to files, code and the system."""
 
+_DUNDER = re.compile(r"__\w+__")
 _NODES = (ast.Global, ast.Nonlocal, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await)
 
 
@@ -77,15 +80,30 @@ def audit(text: str) -> None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as e:
         raise EmissionError(f"the text does not parse: {e}") from e
+    lookups = {id(node.func) for node in ast.walk(tree) if _is_lookup(node)}
     for node in ast.walk(tree):
-        problem = _problem(node)
+        problem = None if id(node) in lookups else _problem(node)
         if problem is not None:
             raise EmissionError(f"line {getattr(node, 'lineno', 0)} {problem}")
+
+
+def _is_lookup(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether a node is `getattr(x, "name", default)` of an attribute that may be read."""
+    match node:
+        case ast.Call(ast.Name("getattr"), [_, ast.Constant(str(name)), _], []):
+            return _attribute(name) is None
+    return False
 
 
 def _problem(node: ast.AST) -> str | None:
     """What is wrong with one node, or None."""
     match node:
+        case ast.Call(ast.Name("getattr" | "hasattr" as name), [_, key, *_]):
+            if isinstance(key, ast.Constant):
+                return _attribute(str(key.value))
+            return None if isinstance(key, ast.Name) else f"computes a name for {name}"
+        case ast.Constant(str(text)):
+            return f"spells {text}" if _DUNDER.fullmatch(text) else None
         case ast.Import(names):
             return _first(f"imports {a.name}" for a in names if a.name not in IMPORTS)
         case ast.ImportFrom(module, names, level):
@@ -110,7 +128,7 @@ def _attribute(name: str) -> str | None:
 
 
 def _hidden(name: str) -> bool:
-    return name.startswith("__") and name not in DUNDERS
+    return name.startswith("__") and name.strip("_") != "" and name not in DUNDERS
 
 
 def _first(problems: Iterable[str | None]) -> str | None:
