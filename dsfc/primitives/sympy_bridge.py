@@ -293,10 +293,9 @@ def symbol_array(
 # --- matrices -------------------------------------------------------------------------------------
 
 
-def matrix(rows: Sequence[Sequence[Symbolic]] | NDArray[Any]) -> sympy.Matrix:
+def matrix(rows: Sequence[Sequence[Symbolic]], columns: int) -> Symbolic:
     """Returns an immutable matrix of the entries given."""
-    array = np.asarray(rows, dtype=object)
-    return sympy.ImmutableMatrix(*array.shape, [_entry(v) for v in array.flat])
+    return sympy.ImmutableMatrix(len(rows), columns, [_entry(v) for row in rows for v in row])
 
 
 def _entry(value: Symbolic) -> Symbolic:
@@ -304,9 +303,27 @@ def _entry(value: Symbolic) -> Symbolic:
     return value if isinstance(value, sympy.Basic) else sympy.Integer(operator.index(value))
 
 
-def product(*factors: sympy.Matrix) -> sympy.Matrix:
-    """Returns the ordered product of matrices, entries not expanded."""
-    out = factors[0]
-    for f in factors[1:]:
-        out = out * f
-    return out
+def unknown_function(name: str, index: Sequence[int], args: tuple[Symbolic, ...]) -> Symbolic:
+    """Returns entry `index` of an uninterpreted real map applied to its arguments."""
+    label = f"{name}_{{{','.join(map(str, index))}}}" if index else name
+    return sympy.Function(label, real=True)(*args)
+
+
+def diagonal(values: Sequence[Symbolic]) -> Symbolic:
+    """Returns a diagonal matrix."""
+    return sympy.ImmutableMatrix(sympy.diag(*values))
+
+
+def real_part(value: Symbolic) -> Symbolic:
+    """Returns the real part of a matrix, entry by entry."""
+    return value.applyfunc(sympy.re)
+
+
+def zeros(rows: int, columns: int) -> Symbolic:
+    """Returns a matrix of zeros."""
+    return sympy.ImmutableMatrix(sympy.zeros(rows, columns))
+
+
+def eye(size: int) -> Symbolic:
+    """Returns the identity."""
+    return sympy.ImmutableMatrix(sympy.eye(size))

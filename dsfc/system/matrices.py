@@ -1,0 +1,142 @@
+"""Λ_i, B_i, C_i, D_i and the kernel Φ_{ij} of a System, as SymPy matrices at chosen sizes.
+
+    h_i = Λ_i h_{i-1} + B_i u_i,   y_i = Re(C_i h_i + D_i u_i),   Φ_{ij} = C_i Λ_i ⋯ Λ_{j+1} B_j
+
+Entries are exact: token-wise values are symbols with the token as first index (k_{2,0,1} is head 0,
+key 1 of k at token 2), parameters and constants are symbols without. The vector of a state stands
+in the order (head, channel, key fastest). Nothing is expanded or simplified.
+
+Gauges. "lowered" is the System as stored: for attention Λ = I and 1/η in C. "paper" is that of P0
+eq. 15 with the index corrected: the states divided by what their reads are divided by, so that
+Λ_i = η_{i-1}/η_i, B_i = ψ_i/η_i (not ψ_i/η_{i-1}) and C_i = φ_iᵀ. Both have the same Φ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from dsfc.primitives.expr import Axis
+from dsfc.primitives.sympy_bridge import Symbolic
+from dsfc.system.ir import System
+from dsfc.system.linear import linear_parts
+from dsfc.system.linear_system import LinearSystem
+from dsfc.system.symbolic import Setting, SymbolScope, column
+
+GAUGES = ("lowered", "paper")
+
+
+def matrices(
+    system: System,
+    gauge: str = "lowered",
+    sizes: Mapping[str, int] | None = None,
+    length: int | None = None,
+    output: int = 0,
+) -> Matrices:
+    """Returns the matrices of a System at chosen sizes.
+
+    Args:
+        system: the System.
+        gauge: "lowered" or "paper", see the module docstring.
+        sizes: size of each axis by name; left out, 1 for heads and 2 for all others.
+        length: number of tokens; only for systems that read the future, else tokens do not end.
+        output: which output of the System.
+
+    Raises:
+        ValueError: no such gauge or axis, or a size below 1.
+    """
+    if gauge not in GAUGES:
+        raise ValueError(f"no gauge {gauge!r}; there are {', '.join(GAUGES)}")
+    setting = Setting(system, _sizes(system, sizes or {}), length)
+    return Matrices(setting, gauge, output)
+
+
+def _sizes(system: System, given: Mapping[str, int]) -> dict[Axis, int]:
+    unknown = set(given) - {d.axis.name for d in system.axes}
+    if unknown or any(v < 1 for v in given.values()):
+        raise ValueError(f"no axis {sorted(unknown)}" if unknown else "sizes are at least 1")
+    out: dict[Axis, int] = {}
+    for d in system.axes:
+        root = next((a for a in out if a.name == d.axis.copy_of), None)
+        if d.axis.name in given:
+            out[d.axis] = given[d.axis.name]
+        elif root is not None:
+            out[d.axis] = out[root]
+        else:
+            out[d.axis] = 1 if d.axis.heads else 2
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Matrices:
+    """The matrices of a System in one gauge, at fixed sizes.
+
+    `Lambda`, `B`, `C`, `D` and `Phi` are those of the first part, the one nearest to the output.
+    A ratio has the parts "num" and "den" besides, each with the same methods; in the first part its
+    denominator is the symbol η, which `explicit` writes out.
+
+    Attributes:
+        setting: the System and its sizes.
+        gauge: "lowered" or "paper".
+        output: which output.
+    """
+
+    setting: Setting
+    gauge: str
+    output: int = 0
+
+    @cached_property
+    def parts(self) -> Mapping[str, LinearSystem]:
+        """The linear parts of the output by name."""
+        found = linear_parts(self.setting.system, self.output)
+        in_paper = self.gauge == "paper"
+        return {p.name: LinearSystem(self.setting, p, in_paper) for p in found}
+
+    @property
+    def first(self) -> LinearSystem:
+        """The part nearest to the output.
+
+        Raises:
+            ValueError: nothing in the output is linear in states or inputs.
+        """
+        if not self.parts:
+            raise ValueError(f"`{self.setting.system.name}` has no linear part: no Λ, B, C, D")
+        return next(iter(self.parts.values()))
+
+    def Lambda(self, i: int) -> Symbolic:
+        """Returns Λ_i of the first part."""
+        return self.first.Lambda(i)
+
+    def B(self, i: int) -> Symbolic:
+        """Returns B_i of the first part."""
+        return self.first.B(i)
+
+    def C(self, i: int, lag: int | None = None) -> Symbolic:
+        """Returns C_i of the first part."""
+        return self.first.C(i, lag)
+
+    def D(self, i: int) -> Symbolic:
+        """Returns D_i of the first part."""
+        return self.first.D(i)
+
+    def Phi(self, i: int, j: int) -> Symbolic:
+        """Returns Φ_{ij} of the first part."""
+        return self.first.Phi(i, j)
+
+    def explicit(self, value: Symbolic, tokens: int) -> Symbolic:
+        """Returns an expression or matrix with the symbols of denominators written out.
+
+        Args:
+            value: what holds them.
+            tokens: the denominators of the tokens before this one are written out.
+        """
+        known: dict[Symbolic, Symbolic] = {}
+        for part in self.parts.values():
+            for name in part.normalisers:
+                den = next(p for p in self.parts.values() if p.part.root is name.ratio.den)
+                for i in range(tokens):
+                    symbols = column(SymbolScope(self.setting, i), name.ref, den.output_axes)
+                    values = den.guarded(i, name.ratio.guard)
+                    known.update(zip(symbols, values, strict=True))
+        return value.xreplace(known)
