@@ -41,7 +41,6 @@ from dsfc.structure.ir import (
     Structure,
 )
 from dsfc.structure.linear import is_fixed_linear
-from dsfc.structure.traverse import expressions, parts, trees
 from dsfc.system.ir import (
     FREE,
     Block,
@@ -59,6 +58,7 @@ from dsfc.system.ir import (
     Term,
 )
 from dsfc.transform.inline import Inliner
+from dsfc.transform.traverse import expressions, parts, trees
 
 
 def classify(system: System) -> Structure:

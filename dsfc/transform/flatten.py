@@ -101,6 +101,12 @@ def flatten(system: System, names: Names) -> Flat:
     return Flat(_sorted(nodes, system.stages), tuple(outputs))
 
 
+def read_out_type(tree: ReadOut, system: System) -> tuple[tuple[Axis, ...], Field]:
+    """Returns the axes and the field of a read-out."""
+    value = _Taker(system, Names.of(system)).expr(tree, "value")
+    return tuple(sorted(value.axes)), value.field
+
+
 class _Taker:
     def __init__(self, system: System, names: Names) -> None:
         self._axes = {b.state: frozenset(b.axes) for b in system.blocks}

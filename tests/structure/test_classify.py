@@ -223,7 +223,7 @@ def test_roles_are_those_of_the_stage(lowered):
       b = 0.5 * b[i-1] + sum[d](a[i-1]) + W u
       y = sum[n](a) }"""
     keys = {b.state: [a.name for a in b.keys] for b in classify(lowered(text)).blocks}
-    assert keys == {"a": ["n"], "b": ["n"]}
+    assert keys == {"a": ["d", "n"], "b": ["n"]}
 
 
 def test_pairs_need_equal_decay(lowered):

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from dsfc.primitives.expr import Expr
 from dsfc.system.ir import (
+    Block,
     Cache,
     Cast,
     Direct,
     Gate,
     MapOut,
+    Output,
     Post,
     Product,
     Ratio,
     Read,
     ReadOut,
+    Stream,
     Sum,
     SumOver,
     System,
@@ -67,3 +71,45 @@ def expressions(system: System) -> Iterator[Expr]:
         for step in block.chain:
             yield from (x for t in step.terms for x in (t.left, t.right))
             yield from (x for d in step.drives for x in (d.key, d.stream))
+
+
+def map_blocks(system: System, rule: Callable[[Block], Block]) -> System:
+    """Returns the System with a rule applied to every block."""
+    stages = tuple(replace(s, blocks=tuple(rule(b) for b in s.blocks)) for s in system.stages)
+    return replace(system, stages=stages)
+
+
+def map_trees(system: System, rule: Callable[[ReadOut], ReadOut]) -> System:
+    """Returns the System with a rule applied to every node of every read-out, leaves first."""
+
+    def go(tree: ReadOut) -> ReadOut:
+        match tree:
+            case Gate(factor, arg):
+                tree = Gate(factor, go(arg))
+            case Cast(part, arg):
+                tree = Cast(part, go(arg))
+            case MapOut(map, arg):
+                tree = MapOut(map, go(arg))
+            case SumOver(axis, arg):
+                tree = SumOver(axis, go(arg))
+            case Product(args):
+                tree = Product(tuple(go(a) for a in args))
+            case Sum(args):
+                tree = Sum(tuple(go(a) for a in args))
+            case Post(name, args, axis):
+                tree = Post(name, tuple(go(a) for a in args), axis)
+            case Ratio(numerator, denominator, guard):
+                tree = Ratio(go(numerator), go(denominator), guard)
+        return rule(tree)
+
+    def stream(s: Stream) -> Stream:
+        return s if isinstance(s.value, Expr) else replace(s, value=go(s.value))
+
+    def output(o: Output) -> Output:
+        return replace(o, value=go(o.value))
+
+    return replace(
+        system,
+        streams=tuple(stream(s) for s in system.streams),
+        outputs=tuple(output(o) for o in system.outputs),
+    )

@@ -1,0 +1,352 @@
+"""Changes of gauge: other bases for a state, the same map from input to output.
+
+With g_i = h_i / f_i (f the gauge's factor, nowhere zero) a transition Λ_i becomes
+f_i⁻¹ Λ_i f_{i-1}, a drive b_i / f_i, and a read of h_i a read of f_i g_i. P0 eq. 15 is the gauge
+f = η of an attention whose Λ is the identity; a stabilised running maximum is another.
+
+The initial state is h_{-1} and f_{-1} = 1, unless f is constant: then it is h_{-1} / f.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dsfc.primitives.build import ONE, ZERO, add, div, is_one, mul, neg, prim
+from dsfc.primitives.expr import Div, Expr, Field, LinearMap, Mul, Now, Ref, Time
+from dsfc.system.ir import (
+    IDENTITY_GAUGE,
+    Block,
+    Decay,
+    Direction,
+    Drive,
+    Factor,
+    Gate,
+    Gauge,
+    GaugeKind,
+    Guard,
+    LogForm,
+    Ratio,
+    Read,
+    ReadOut,
+    Stage,
+    Step,
+    Stream,
+    System,
+    Term,
+)
+from dsfc.transform.flatten import guarded, read_out_type
+from dsfc.transform.order import ordered
+from dsfc.transform.record import Record
+from dsfc.transform.terms import Names
+from dsfc.transform.traverse import map_blocks, map_trees
+
+FIRST = Ref("first", frozenset(), Field.REAL, Time.TOKEN, Now(0))
+
+
+class GaugeError(ValueError):
+    """A change of gauge that does not exist."""
+
+
+def change_gauge(
+    system: System, state: str, factor: Expr, kind: GaugeKind = GaugeKind.ETA
+) -> tuple[System, Record]:
+    """Returns the System with a state stored as g_i = h_i / factor_i.
+
+    Args:
+        system: the System.
+        state: the state.
+        factor: f, token-wise or constant, nowhere zero, with axes of the state.
+        kind: what the gauge is called.
+
+    Returns:
+        The System and a record. A factor that varies in time is given a name, so that its value of
+        the token before can be read. A final value of the state is that of h over f.
+
+    Raises:
+        GaugeError: there is no such state, the factor has other axes than the state or mixes with
+            a matrix, or varies in time while the state runs backwards.
+    """
+    return _Change(system, state, factor, kind).build()
+
+
+def identity_gauge(system: System, state: str) -> tuple[System, Record]:
+    """Returns the System with a state back in the identity gauge.
+
+    Raises:
+        GaugeError: there is no such state.
+    """
+    block = _block(system, state)
+    if block.gauge.factor is None:
+        return system, Record("gauge")
+    made, record = change_gauge(system, state, div(ONE, block.gauge.factor), GaugeKind.IDENTITY)
+    return _with_gauge(made, state, IDENTITY_GAUGE), record
+
+
+def eta_gauge(system: System) -> tuple[System, Record]:
+    """Returns the System in the paper's gauge: post-scales 1/η of reads go into the transition.
+
+    A read-out r / η, with η token-wise or a read of a denominator's states (P0 §3.2), has its
+    states stored as h / η; then Λ_i = η_{i-1}/η_i and the read-out is r alone. Read-outs that are
+    not of that form are left as they are.
+    """
+    names = Names.of(system)
+    streams: list[Stream] = []
+    steps: list[Step] = []
+    found: dict[str, Expr] = {}
+
+    def named(below: ReadOut, guard: Guard) -> Expr:
+        axes, kind = read_out_type(below, system)
+        name = names.fresh("eta")
+        streams.append(Stream(name, below, axes, kind))
+        return guarded(Ref(name, frozenset(axes), kind, Time.TOKEN, Now(0)), guard)
+
+    def note(top: Read, bottom: Expr) -> None:
+        for t in top.terms:
+            block = _block(system, t.source)
+            if bottom.axes <= frozenset(block.axes) and t.source not in found:
+                found[t.source] = bottom
+
+    def denominator(tree: ReadOut) -> ReadOut:
+        match tree:
+            case Ratio(Read() as top, below, guard):
+                value = named(below, guard)
+                note(top, value)
+                return Gate(div(ONE, value), top)
+            case Gate(Div(_, bottom), Read() as top):
+                note(top, bottom)
+        return tree
+
+    trees = map_trees(system, denominator)
+    made = replace(trees, streams=trees.streams + tuple(streams))
+    for state, factor in found.items():
+        made, record = change_gauge(made, state, factor)
+        steps.extend(record.steps)
+    return ordered(map_trees(made, _absorbed)), Record("gauge", tuple(steps))
+
+
+def lag_power_gauge(system: System, state: str) -> tuple[System, Record]:
+    """Returns the System with a diagonal state stored as h_i / Π_{k ≤ i} λ_k: its Λ is then I.
+
+    The product is a state of its own. Over long sequences it leaves the range of any number
+    format: this gauge is for algebra, not for computing.
+
+    Raises:
+        GaugeError: the state has no purely diagonal transition, or runs backwards.
+    """
+    block = _block(system, state)
+    lam = diagonal_of(block)
+    stage = _stage(system, state)
+    if lam is None or stage.direction is Direction.BACKWARD:
+        raise GaugeError(f"{state} has no forward diagonal transition")
+    names = Names.of(system)
+    power, wish = names.fresh(f"{state}_power"), names.fresh(f"{state}_scale")
+    axes = tuple(sorted(lam.axes))
+    recurrence = Factor((Term(power, 1, lam, frozenset(), ONE),), (Drive(mul(lam, FIRST), ONE),))
+    scale = Block(power, axes, lam.field, (recurrence,), block.decay, declared=False)
+    value = Read((Term(power, 0, ONE, frozenset(), ONE),))
+    stream = Stream(wish, value, axes, lam.field)
+    grown = replace(
+        system,
+        streams=(*system.streams, stream),
+        stages=(Stage(Direction.FORWARD, (scale,)), *system.stages),
+    )
+    factor = Ref(wish, lam.axes, lam.field, Time.TOKEN, Now(0))
+    made, record = change_gauge(grown, state, factor, GaugeKind.LAG_POWER)
+    unit = Decay(ONE, ZERO, None, LogForm.EXACT)
+
+    def free(b: Block) -> Block:
+        if b.state != state:
+            return b
+        (only,) = b.chain
+        # λ_i f_{i-1} / f_i = 1; at the first token f_{-1} = 1 and the drive of f is λ.
+        chain = (Factor((Term(state, 1, ONE, frozenset(), ONE),), only.drives),)
+        return replace(b, chain=chain, decay=unit)
+
+    return ordered(map_blocks(made, free)), record
+
+
+def diagonal_of(block: Block) -> Expr | None:
+    """Returns λ of a transition that is one diagonal factor, None for others."""
+    if len(block.chain) != 1 or len(block.chain[0].terms) != 1:
+        return None
+    (term,) = block.chain[0].terms
+    plain = term.matrix is None and term.after is None and not term.over
+    return mul(term.left, term.right) if plain and term.source == block.state else None
+
+
+def cancelled(expr: Expr) -> Expr:
+    """Returns a product with the factors that stand above and below taken out."""
+    above: list[Expr] = []
+    below: list[Expr] = []
+    _split(expr, above, below)
+    for factor in list(below):
+        if factor in above:
+            above.remove(factor)
+            below.remove(factor)
+    top = mul(*above)
+    return div(top, mul(*below)) if below else top
+
+
+def _split(expr: Expr, above: list[Expr], below: list[Expr]) -> None:
+    match expr:
+        case Mul(args):
+            for a in args:
+                _split(a, above, below)
+        case Div(numerator, denominator):
+            _split(numerator, above, below)
+            _split(denominator, below, above)
+        case _:
+            above.append(expr)
+
+
+# --- the change -----------------------------------------------------------------------------------
+
+
+class _Change:
+    def __init__(self, system: System, state: str, factor: Expr, kind: GaugeKind) -> None:
+        self.system = system
+        self.block = _block(system, state)
+        self.stage = _stage(system, state)
+        self.state = state
+        self.kind = kind
+        self.streams: tuple[Stream, ...] = ()
+        if not factor.axes <= frozenset(self.block.axes):
+            raise GaugeError(f"the factor has axes that {state} lacks")
+        self.now, self.before = self._values(factor)
+
+    def _values(self, factor: Expr) -> tuple[Expr, Expr]:
+        """f_i and f_{i-1}."""
+        if factor.time is Time.CONST:
+            return factor, factor
+        if self.stage.direction is Direction.BACKWARD:
+            raise GaugeError(f"{self.state} runs backwards; its gauge must be constant")
+        return factor, self._delayed(factor)
+
+    def _delayed(self, factor: Expr) -> Expr:
+        """f_{i-1}, 1 before the sequence: products and quotients are delayed factor by factor."""
+        match factor:
+            case Div(numerator, denominator):
+                return div(self._delayed(numerator), self._delayed(denominator))
+            case Mul(args):
+                return mul(*(self._delayed(a) for a in args))
+        if factor.time is Time.CONST:
+            # f_{-1} = 1 all the same
+            return add(factor, mul(FIRST, add(ONE, neg(factor))))
+        if isinstance(factor, Ref) and factor.at == Now(0):
+            ref = factor
+        else:
+            name = Names.of(self.system).fresh(f"{self.state}_gauge")
+            axes = tuple(sorted(factor.axes))
+            self.streams += (Stream(name, factor, axes, factor.field),)
+            ref = Ref(name, factor.axes, factor.field, Time.TOKEN, Now(0))
+        return add(Ref(ref.name, ref.over, ref.kind, ref.when, Now(1)), FIRST)
+
+    def build(self) -> tuple[System, Record]:
+        made = replace(self.system, streams=self.system.streams + self.streams)
+        made = map_blocks(made, self._block)
+        made = map_trees(made, self._tree)
+        step = Step("gauge", f"{self.state} is stored over {self.kind.value}")
+        return ordered(made), Record("gauge", (step,), ((self.state, self.state),))
+
+    def _tree(self, tree: ReadOut) -> ReadOut:
+        if isinstance(tree, Read):
+            return Read(tuple(self._read_term(t) for t in tree.terms), tree.direct)
+        return tree
+
+    def _read_term(self, t: Term) -> Term:
+        if t.source != self.state:
+            return t
+        return self._scaled(t, self.now if t.lag == 0 else self.before)
+
+    def _scaled(self, t: Term, factor: Expr) -> Term:
+        """The term on factor · source."""
+        _commutes(factor, t.matrix)
+        if factor.axes & t.over:
+            return replace(t, right=cancelled(mul(t.right, factor)))
+        return replace(t, left=cancelled(mul(t.left, factor)))
+
+    def _block(self, b: Block) -> Block:
+        chain = []
+        inside = b.state in {x.state for x in self.stage.blocks}
+        for level, f in enumerate(b.chain):
+            terms = tuple(self._chain_term(t, level) for t in f.terms) if inside else f.terms
+            drives = f.drives
+            if b.state == self.state and level == len(b.chain) - 1:
+                terms = tuple(self._over(t) for t in terms)
+                drives = tuple(Drive(cancelled(div(d.key, self.now)), d.stream) for d in drives)
+            chain.append(Factor(terms, drives))
+        made = replace(b, chain=tuple(chain))
+        if b.state != self.state:
+            return made
+        return replace(made, gauge=self._gauge(b), decay=self._decay(b.decay), flow=None)
+
+    def _chain_term(self, t: Term, level: int) -> Term:
+        if t.source != self.state:
+            return t
+        if level == 0:
+            return self._scaled(t, self.before)
+        return self._scaled(t, self.now) if level >= len(self.block.chain) else t
+
+    def _over(self, t: Term) -> Term:
+        _commutes(self.now, t.after)
+        return replace(t, left=cancelled(div(t.left, self.now)))
+
+    def _gauge(self, b: Block) -> Gauge:
+        held = b.gauge.factor
+        factor = self.now if held is None else cancelled(mul(held, self.now))
+        return Gauge(self.kind, factor, b.gauge.shared_with)
+
+    def _decay(self, decay: Decay | None) -> Decay | None:
+        if decay is None or self.now.time is Time.CONST:
+            return decay
+        value = cancelled(div(mul(decay.value, self.before), self.now))
+        kind = Field.COMPLEX if value.field is Field.COMPLEX else Field.REAL
+        if kind is Field.COMPLEX:
+            return Decay(value, prim("log", value), None, LogForm.LOG_OF)
+        ratio = div(self.before, self.now)
+        return Decay(value, add(decay.log, prim("log", prim("abs", ratio))), None, LogForm.LOG_OF)
+
+
+def _commutes(factor: Expr, map: LinearMap | None) -> None:
+    if map is not None and factor.axes & frozenset((*map.source, *map.target)):
+        raise GaugeError(f"the factor does not commute with `{map.name}`")
+
+
+def _absorbed(tree: ReadOut) -> ReadOut:
+    """A gate in front of a read, where it cancels a factor of every term."""
+    match tree:
+        case Gate(factor, Read(terms, direct)):
+            new = []
+            for t in terms:
+                if t.after is not None:
+                    return tree
+                new.append(replace(t, left=cancelled(mul(factor, t.left))))
+            if any(_size(n.left) > _size(t.left) for n, t in zip(new, terms, strict=True)):
+                return tree
+            return Read(tuple(new), None if direct is None else mul(factor, direct))
+    return tree
+
+
+def _size(expr: Expr) -> int:
+    above: list[Expr] = []
+    below: list[Expr] = []
+    _split(expr, above, below)
+    return len([e for e in above if not is_one(e)]) + len(below)
+
+
+# --- parts of Systems -----------------------------------------------------------------------------
+
+
+def _block(system: System, state: str) -> Block:
+    for b in system.blocks:
+        if b.state == state:
+            return b
+    raise GaugeError(f"there is no state {state}")
+
+
+def _stage(system: System, state: str) -> Stage:
+    return next(s for s in system.stages if any(b.state == state for b in s.blocks))
+
+
+def _with_gauge(system: System, state: str, gauge: Gauge) -> System:
+    return map_blocks(system, lambda b: replace(b, gauge=gauge) if b.state == state else b)

@@ -1,0 +1,148 @@
+"""Padding and sequence starts as algebra: a padded step is Λ = I, B = 0; a start is Λ = 0."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dsfc.primitives.build import ONE, add, mul, ones, rewrite, sub
+from dsfc.primitives.declarations import Tensor
+from dsfc.primitives.expr import Expr, Field, Fir, Now, Past, Ref, Time
+from dsfc.system.ir import (
+    Block,
+    Cache,
+    Direct,
+    Drive,
+    Factor,
+    Gate,
+    Read,
+    ReadOut,
+    Stage,
+    Step,
+    System,
+    Term,
+)
+from dsfc.transform.compose import CompositionError
+from dsfc.transform.record import Record
+from dsfc.transform.terms import Names
+from dsfc.transform.traverse import map_trees
+
+
+def masked(system: System, name: str = "mask") -> tuple[System, Record]:
+    """Returns the System with padded tokens: where the mask is 0, Λ = I and B = 0.
+
+    Args:
+        system: the System.
+        name: name of the new input, 1 at tokens that count and 0 at padding.
+    """
+    name = Names.of(system).fresh(name)
+    keep = Ref(name, frozenset(), Field.REAL, Time.TOKEN, Now(0))
+
+    def factor(b: Block, f: Factor) -> Factor:
+        lag = f.terms[0].lag if f.terms else 0
+        terms: list[Term] = []
+        own = False
+        for t in f.terms:
+            left = mul(keep, t.left)
+            if t.source == b.state and not t.over and t.matrix is None and t.after is None:
+                own = True
+                left = add(left, mul(sub(ONE, keep), ones(t.left.axes)))
+            terms.append(replace(t, left=left))
+        if not own:
+            terms.append(Term(b.state, lag, sub(ONE, keep), frozenset(), ONE))
+        return Factor(tuple(terms), tuple(Drive(mul(keep, d.key), d.stream) for d in f.drives))
+
+    def stage(s: Stage) -> Stage:
+        blocks = []
+        for b in s.blocks:
+            chain = []
+            for level, f in enumerate(b.chain):
+                lag = int(s.direction) if level == 0 else 0
+                made = factor(b, f)
+                terms = tuple(replace(t, lag=lag) for t in made.terms)
+                chain.append(Factor(terms, made.drives))
+            blocks.append(replace(b, chain=tuple(chain), decay=None, flow=None))
+        return replace(s, blocks=tuple(blocks))
+
+    made = replace(
+        system,
+        inputs=(*system.inputs, Tensor(name, ())),
+        stages=tuple(stage(s) for s in system.stages),
+    )
+    return made, Record("mask", (Step("mask", "Λ = I and B = 0 where it is 0"),), (("mask", name),))
+
+
+def with_starts(system: System, name: str = "start") -> tuple[System, Record]:
+    """Returns the System with sequence starts inside the row: Λ = 0 where a sequence starts.
+
+    Several sequences stand one after the other, and each is computed as if it stood alone from a
+    zero state. Values of earlier tokens are 0 beyond the start, and `first` is 1 at each start.
+
+    Args:
+        system: the System; none of its stages runs backwards.
+        name: name of the new input, 1 at the first token of a sequence and 0 elsewhere.
+
+    Raises:
+        CompositionError: the System runs backwards, reads ahead, filters, or sums over the past
+            without a finite state.
+    """
+    if any(s.direction < 0 for s in system.stages):
+        raise CompositionError("a state that runs backwards ends at ends, not at starts")
+    name = Names.of(system).fresh(name)
+    start = Ref(name, frozenset(), Field.REAL, Time.TOKEN, Now(0))
+    going = sub(ONE, start)
+
+    def lagged(e: Expr) -> Expr | None:
+        match e:
+            case Ref(name="first"):
+                return Ref(name, e.over, e.kind, e.when, e.at)
+            case Ref(at=Now(lag)) if lag > 0:
+                inside = [
+                    sub(ONE, Ref(name, frozenset(), Field.REAL, Time.TOKEN, Now(k)))
+                    for k in range(lag)
+                ]
+                return mul(*inside, e)
+            case Ref(at=Now(lag)) if lag < 0:
+                raise CompositionError("a value of a later token is read")
+            case Fir() | Past():
+                raise CompositionError("a filter or a sum reaches over the start of a sequence")
+        return None
+
+    def expr(e: Expr) -> Expr:
+        return rewrite(e, lagged)
+
+    def term(t: Term) -> Term:
+        left, right = expr(t.left), expr(t.right)
+        return replace(t, left=mul(going, left) if t.lag == 1 else left, right=right)
+
+    def factor(f: Factor) -> Factor:
+        drives = tuple(Drive(expr(d.key), expr(d.stream)) for d in f.drives)
+        return Factor(tuple(term(t) for t in f.terms), drives)
+
+    def block(b: Block) -> Block:
+        return replace(b, chain=tuple(factor(f) for f in b.chain), decay=None, flow=None)
+
+    def tree(r: ReadOut) -> ReadOut:
+        match r:
+            case Read(terms, direct):
+                moved = None if direct is None else expr(direct)
+                return Read(tuple(term(t) for t in terms), moved)
+            case Direct(value):
+                return Direct(expr(value))
+            case Gate(f, arg):
+                return Gate(expr(f), arg)
+            case Cache():
+                raise CompositionError("a sum over the past reaches over the start of a sequence")
+        return r
+
+    made = map_trees(system, tree)
+    made = replace(
+        made,
+        inputs=(*system.inputs, Tensor(name, ())),
+        streams=tuple(
+            replace(s, value=expr(s.value)) if isinstance(s.value, Expr) else s
+            for s in made.streams
+        ),
+        stages=tuple(replace(s, blocks=tuple(block(b) for b in s.blocks)) for s in made.stages),
+    )
+    step = Step("starts", "Λ = 0 where a sequence starts")
+    return made, Record("starts", (step,), (("start", name),))

@@ -1,0 +1,142 @@
+"""The normal form of a System: what two ways of writing one mixer have in common.
+
+Token-wise definitions are put into the expressions that read them, expressions are normalised as
+polynomials over atoms, equal blocks are merged, what no output needs is dropped, and states and
+streams are numbered in order of their use. The normal form is for comparing: e^{a+b} is written
+e^a e^b there, which need not be computed so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dsfc.primitives.build import mul, ones
+from dsfc.primitives.expr import Expr
+from dsfc.primitives.polynomial import canonical, order_key
+from dsfc.system.ir import (
+    FREE,
+    Block,
+    Cache,
+    Decay,
+    Direct,
+    Drive,
+    Factor,
+    Gate,
+    Read,
+    ReadOut,
+    Stage,
+    Step,
+    System,
+    Term,
+)
+from dsfc.transform.inline import Inliner
+from dsfc.transform.order import ordered
+from dsfc.transform.record import Record
+from dsfc.transform.rename import Renamer
+from dsfc.transform.traverse import map_trees
+
+
+def normal_form(system: System) -> tuple[System, Record]:
+    """Returns the normal form of a System, and a record of merged and renamed states.
+
+    The value of the System at every input is the same, wherever its divisions are defined.
+    """
+    steps: list[Step] = []
+    system = _normalised(system)
+    while True:
+        merged, names = _merged_once(system)
+        if not names:
+            break
+        steps += [Step("merge", f"{old} is {new}") for old, new in names.items()]
+        system = merged
+    system = ordered(system, reached_only=True)
+    names = _numbered(system)
+    made = replace(Renamer(names).system(system), definition=(), derivation=())
+    return made, Record("normal form", tuple(steps), tuple(names.items()))
+
+
+def _normalised(system: System) -> System:
+    inline = Inliner(system).of
+
+    def normal(e: Expr) -> Expr:
+        return _with_axes(canonical(inline(e)), e)
+
+    def tree(r: ReadOut) -> ReadOut:
+        match r:
+            case Read(terms, direct):
+                moved = None if direct is None else normal(direct)
+                return Read(_sorted_terms(terms, normal), moved)
+            case Direct(value):
+                return Direct(normal(value))
+            case Gate(factor, arg):
+                return Gate(normal(factor), arg)
+            case Cache(past, why):
+                return Cache(past, why)
+        return r
+
+    def block(b: Block) -> Block:
+        chain = tuple(_normal_factor(f, normal) for f in b.chain)
+        decay = b.decay
+        if decay is not None:
+            phase = None if decay.phase is None else normal(decay.phase)
+            decay = Decay(normal(decay.value), normal(decay.log), phase, decay.form)
+        return replace(b, chain=chain, decay=decay, provenance=None)
+
+    made = map_trees(system, tree)
+    return replace(
+        made,
+        streams=tuple(
+            replace(s, value=normal(s.value), provenance=None)
+            if isinstance(s.value, Expr)
+            else replace(s, provenance=None)
+            for s in made.streams
+        ),
+        stages=tuple(replace(s, blocks=tuple(block(b) for b in s.blocks)) for s in made.stages),
+        outputs=tuple(replace(o, provenance=None) for o in made.outputs),
+    )
+
+
+def _with_axes(value: Expr, like: Expr) -> Expr:
+    """A normal form with the axes that only `ones` gave put back."""
+    missing = like.axes - value.axes
+    return mul(value, ones(missing)) if missing else value
+
+
+def _sorted_terms(terms: tuple[Term, ...], normal: Callable[[Expr], Expr]) -> tuple[Term, ...]:
+    made = [replace(t, left=normal(t.left), right=normal(t.right)) for t in terms]
+    return tuple(
+        sorted(
+            made,
+            key=lambda t: (t.source, t.lag, sorted(t.over), order_key(t.left), order_key(t.right)),
+        )
+    )
+
+
+def _normal_factor(f: Factor, normal: Callable[[Expr], Expr]) -> Factor:
+    drives = [Drive(normal(d.key), normal(d.stream), FREE) for d in f.drives]
+    drives.sort(key=lambda d: (order_key(d.key), order_key(d.stream)))
+    return Factor(_sorted_terms(f.terms, normal), tuple(drives))
+
+
+def _merged_once(system: System) -> tuple[System, dict[str, str]]:
+    """States of stages of their own with the same update become one."""
+    known: dict[object, str] = {}
+    names: dict[str, str] = {}
+    kept: list[Stage] = []
+    for s in system.stages:
+        if len(s.blocks) == 1:
+            (b,) = s.blocks
+            key = (s.direction, b.axes, b.field, Renamer({b.state: ""}).of(b.chain))
+            if key in known:
+                names[b.state] = known[key]
+                continue
+            known[key] = b.state
+        kept.append(s)
+    renamer = Renamer(names)
+    return renamer.system(replace(system, stages=tuple(kept))), names
+
+
+def _numbered(system: System) -> dict[str, str]:
+    names = {s.name: f"s{k}" for k, s in enumerate(system.streams, 1)}
+    return names | {b.state: f"h{k}" for k, b in enumerate(system.blocks, 1)}
