@@ -17,7 +17,19 @@ from numpy.typing import NDArray
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.evaluate import NamedArray, apply_map, canonical, dtype_of
 from dsfc.primitives.evaluate import evaluate as evaluate_expr
-from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Now, Past, Ref, Relation
+from dsfc.primitives.expr import (
+    Axis,
+    Bound,
+    Expr,
+    Field,
+    Lag,
+    LinearMap,
+    Now,
+    Past,
+    Ref,
+    Relation,
+    Run,
+)
 from dsfc.primitives.table import row
 from dsfc.system.ir import (
     Block,
@@ -378,7 +390,7 @@ class _Moment:
         """A named value; zero outside the sequence, which a constant does not have."""
         if ref.at is None:
             return self.run.constant(ref.name)
-        token = (self.token if isinstance(ref.at, Now) else self.bound[ref.at.var]) - ref.at.lag
+        token = self._instant(ref.at)
         inside = 0 <= token < self.run.length
         if ref.name == "first":
             return NamedArray((), np.asarray(1.0 if token == 0 and inside else 0.0))
@@ -399,15 +411,34 @@ class _Moment:
         return NamedArray(axes, np.transpose(data, [made.index(a) for a in axes]))
 
     def node(self, expr: Expr) -> NamedArray:
-        """A sum over time that stayed one."""
-        if not isinstance(expr, Past):
-            raise TypeError(f"{type(expr).__name__} has no place in a System")
+        """What stands in caches only: sums over time, lags, running products."""
+        match expr:
+            case Past():
+                return self._past(expr)
+            case Lag(terms, constant):
+                clock = {"i": self.token, **self.bound}
+                value = sum(c * clock[v] for v, c in terms) + constant
+                return NamedArray((), np.asarray(float(value)))
+            case Run(var, low, high, arg):
+                axes = canonical(expr.axes)
+                product = np.ones([self.size(a) for a in axes], dtype_of(expr.field))
+                for token in range(self._instant(low) + 1, self._instant(high) + 1):
+                    product = product * evaluate_expr(arg, self._within(var, token)).data
+                return NamedArray(axes, product)
+        raise TypeError(f"{type(expr).__name__} has no place in a System")
+
+    def _instant(self, at: Now | Bound) -> int:
+        return (self.token if isinstance(at, Now) else self.bound[at.var]) - at.lag
+
+    def _within(self, var: str, token: int) -> _Moment:
+        return _Moment(self.run, self.token, {**self.bound, var: token})
+
+    def _past(self, expr: Past) -> NamedArray:
         outer = self.token if expr.outer is None else self.bound[expr.outer]
         axes = canonical(expr.axes)
         total = np.zeros([self.size(a) for a in axes], dtype_of(expr.field))
         for token in _tokens(expr.relation, outer - expr.lag, self.run.length):
-            there = _Moment(self.run, self.token, {**self.bound, expr.var: token})
-            total = total + evaluate_expr(expr.body, there).data
+            total = total + evaluate_expr(expr.body, self._within(expr.var, token)).data
         return NamedArray(axes, total)
 
 

@@ -1,6 +1,6 @@
 """Well-formedness of a System: what every pass and every stage after the derivation may rely on.
 
-I1  No Past outside a Cache, no Lag, no Run, and no reference to a state outside the terms of reads.
+I1  No Past, Lag or Run outside a Cache, and no reference to a state outside the terms of reads.
 I2  Coefficients, keys and streams refer to inputs, parameters and streams of earlier stages only.
 I3  A term has the axes of what it adds to, and its right side those of its (mapped) source.
 I4  Recurrence terms have the lag of their stage, terms inside a chain 0, reads one of the two.
@@ -112,10 +112,8 @@ class _Checker:
         """I1, I2 and the types of what an expression refers to."""
         for x in walk(e):
             match x:
-                case Past() if not cache:
-                    yield f"{where}: I1: a sum over time outside a cache"
-                case Lag() | Run():
-                    yield f"{where}: I1: {type(x).__name__} has no place in a system"
+                case Past() | Lag() | Run() if not cache:
+                    yield f"{where}: I1: {type(x).__name__} outside a cache"
                 case Ref():
                     yield from self._ref(x, where)
                 case Param(name=name):

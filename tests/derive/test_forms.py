@@ -1,0 +1,421 @@
+"""What each construct of the language is lowered to, and mixers written in several forms."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dsfc.derive.derive import derive
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.limits import Limits
+from dsfc.primitives.polynomial import canonical
+from dsfc.primitives.text import text
+from dsfc.system.ir import (
+    Cache,
+    Cast,
+    CouplingKind,
+    Direct,
+    Direction,
+    Gate,
+    GuardKind,
+    MapOut,
+    Post,
+    Product,
+    Ratio,
+    Read,
+    Sum,
+    SumOver,
+)
+
+QKV = """dims d, heads h = 2, n = 3, p = 4
+  input u : d
+  param W_Q, W_K : d -> h × n;  W_V : d -> h × p
+  q = W_Q u;  k = W_K u;  v = W_V u
+"""
+
+
+def mixer(body: str, states: str = "") -> str:
+    return f"mixer m {{ {QKV}{states}\n{body} }}"
+
+
+FORMS = {
+    "queries in groups": (
+        "param W_G : d -> h × d\n y = sum[j ≤ i](W_G u · W_G u * q · k[j] * v[j])"
+    ),
+    "running mean": "y = sum[j ≤ i](v[j]) / sum[j ≤ i](1)",
+    "square by power": "y = sum[j ≤ i]((1 + q · k[j])^2 * v[j])",
+    "square of a square": "y = sum[j ≤ i]((q · k[j])^2^2 * v[j])",
+    "sum in a sum": "y = sum[j ≤ i](q · k[j] * sum[l ≤ j]((1/2)^(j-l) * k[j] · k[l] * v[l]))",
+    "a sum over a sum": ("o = sum[j ≤ i](q · k[j] * v[j])\n y = sum[j < i](q · k[j] * o[j])"),
+    "a cache in a sum": "y = sum[j ≤ i](q · k[j] * sum[l < j](exp(k[j] · k[l]) * v[l]))",
+    "lag in the past": "y = sum[j ≤ i-2]((1/2)^(i-j) * q · k[j] * v[j])",
+    "even lags": "param c : h unit\n y = sum[j ≤ i](c^(2*(i-j)+1) * q · k[j] * v[j])",
+    "both directions": (
+        "y = sum[j ≤ i](q · k[j] * v[j]) + sum[j > i]((1/2)^(j-i) * q · k[j] * v[j])"
+    ),
+    "gate in the exponent": (
+        "param w : d -> h\n c = w u\n y = sum[j ≤ i](exp(c - c[j] - 1/3 * (i-j)) * q · k[j] * v[j])"
+    ),
+    "quotient of sides": "y = sum[j ≤ i](q · k[j] * v[j] / (1 + sum[n](q^2)) / (1 + sum[p](v[j]^2)))",
+    "running product": (
+        "param w : d -> h\n a = sigmoid(w u)\n"
+        "y = sum[j < i](prod[j < l < i](a[l]) * q · k[j] * v[j])"
+    ),
+    "product to the present": (
+        "param w : d -> h\n a = sigmoid(w u)\n"
+        "y = sum[j < i](prod[j < l ≤ i](a[l]) * q · k[j] * v[j])"
+    ),
+    "product of the future": (
+        "param w : d -> h\n a = sigmoid(w u)\n"
+        "y = sum[j ≥ i](prod[i < l ≤ j](a[l]) * q · k[j] * v[j])"
+    ),
+    "turning": (
+        "param θ : h\n y = sum[j ≤ i](Re(cis(θ * (i-j))) * Im(cis(1/3 * (i-j))) * q · k[j] * v[j])"
+    ),
+}
+"""Sums over time: name → body. Each must be its literal meaning."""
+
+
+@pytest.mark.parametrize("name", [n for n in FORMS if n != "queries in groups"])
+def test_sums_over_time(name, mixer_of, error_of):
+    m = mixer_of(mixer(FORMS[name]))
+    assert error_of(m, derive(m)) < 1e-12
+
+
+STATES = {
+    "a chain of three": (
+        "state S : h × n × p",
+        "param w : d -> h;  K : d -> h × n\n β = sigmoid(w u);  l = K u\n F = β * S[i-1]\n"
+        "G = F + k ⊗ (v - k · F)\n S = β * (G - l ⊗ (l · G))\n y = q · S",
+    ),
+    "low rank on both axes": (
+        "state S : h × n × p",
+        "param P : d -> h × p\n r = P u\n"
+        "S = S[i-1] + k ⊗ v - r ⊗ sum[p](r * S[i-1]) + n^(-1/2) * k ⊗ (k · sum[p](r * S[i-1])) ⊗ r\n"
+        "y = q · S",
+    ),
+    "its own output, delayed": (
+        "state S : h × n × p",
+        "o = q · S\n S = S[i-1] + k ⊗ (v - 1/10 * o[i-1])\n y = o * silu(o) + max(o, 1/2)",
+    ),
+    "two states that feed back": (
+        "state S, Z : h × n × p",
+        "S = 1/2 * S[i-1] + 1/4 * Z[i-1] + k ⊗ v\n Z = 1/3 * Z[i-1] + 1/5 * S\n y = q · S + q · Z",
+    ),
+    "two states in series": (
+        "state S, Z : h × n × p",
+        "S = 1/2 * S[i-1] + k ⊗ v\n o = tanh(q · S)\n Z = Z[i-1] + k ⊗ o\n y = q · Z",
+    ),
+    "coefficients from an earlier stage": (
+        "state S : h × n × p;  z : h × n",
+        "z = 1/2 * z[i-1] + k\n S = sigmoid(z) * S[i-1] + k ⊗ v\n y = tanh(z) · S",
+    ),
+    "a state that runs backwards": (
+        "state S : h × n × p backward",
+        "S = 1/2 * S[i+1] + k ⊗ v\n y = q · S + q · S[i+1]",
+    ),
+    "functions of the read-out": (
+        "state S : h × n × p",
+        "S = 1/2 * S[i-1] + k ⊗ v\n y = sum[n](tanh(S) * S) + mean[n](tanh(S)) + max(q · S, v)",
+    ),
+    "delayed reads": (
+        "state S : h × n × p",
+        "S = 1/2 * S[i-1] + k ⊗ v\n o = q · S\n y = o[i-1] + o[i-2] + q · S[i-2] + q · S[i-1]",
+    ),
+    "a filter of a read-out": (
+        "state S : h × n × p",
+        "dims t = 3\n param w : h × p × t\n S = 1/2 * S[i-1] + k ⊗ v\n o = q · S\n y = fir[t](w, o)",
+    ),
+    "a map of a read-out": (
+        "state S : h × n × p",
+        "param W : h × p -> d\n S = 1/2 * S[i-1] + k ⊗ v\n y = W (q · S + v) + u",
+    ),
+    "a number in an update": ("state c : h", "c = 1/2 * c[i-1] + 1\n y = q · k * v / c"),
+    "a state of another shape": (
+        "state S : h × n × p;  z : h × n",
+        "z = 1/2 * z[i-1] + k - 1/9 * sum[p](S[i-1])\n S = 1/3 * S[i-1] + k ⊗ v + 1/7 * z[i-1] ⊗ v\n"
+        "y = q · S",
+    ),
+    "a dense map after a gate": (
+        "state x : d",
+        "param A : d -> d\n F = sigmoid(u) * x[i-1]\n x = 1/3 * A F + u\n y = x",
+    ),
+}
+"""State updates: name → (declaration, body)."""
+
+
+@pytest.mark.parametrize("name", list(STATES))
+def test_state_updates(name, mixer_of, error_of):
+    states, body = STATES[name]
+    if "dims t" in body:
+        body = body.replace("dims t = 3\n", "")
+        states = f"dims t = 3\n {states}"
+    m = mixer_of(mixer(body, states))
+    assert error_of(m, derive(m)) < 1e-12
+
+
+def test_queries_in_groups_share_a_state(mixer_of, error_of):
+    m = mixer_of(
+        "mixer m { dims d, heads h = 2, g = 3, n = 4, p = 2\n input u : d\n"
+        "param W_Q : d -> h × g × n;  W_K : d -> h × n;  W_V : d -> h × p\n"
+        "q = W_Q u;  k = W_K u;  v = W_V u\n y = sum[j ≤ i](q · k[j] ⊗ v[j]) }"
+    )
+    system = derive(m)
+    assert [a.name for a in system.blocks[0].axes] == ["h", "n", "p"]
+    assert error_of(m, system) < 1e-12
+
+
+def test_block_diagonal_gates(mixer_of, error_of):
+    m = mixer_of(
+        "mixer m { dims b = 2, c = 3\n input u : b × c\n param W_r, W_g : each b : c -> c\n"
+        "state h : b × c\n h = sigmoid(W_r u) * h[i-1] + sigmoid(W_g u) * u\n y = h }"
+    )
+    assert error_of(m, derive(m)) < 1e-12
+
+
+def test_reset_at_the_first_token(mixer_of, error_of):
+    m = mixer_of("mixer m extends rg_lru { a = (1 - first) * exp(-8 * softplus(ζ) * r) }")
+    assert error_of(m, derive(m)) < 1e-12
+
+
+# --- one mixer, several forms ----------------------------------------------------------------------
+
+
+def shape(system):
+    """What two Systems that differ only in names have in common."""
+    order = {b.state: f"#{k}" for k, b in enumerate(system.blocks)}
+
+    def plain(e):
+        return text(canonical(e))
+
+    def tree(r):
+        match r:
+            case Read(terms, direct):
+                held = [
+                    (order[t.source], t.lag, plain(t.left), sorted(t.over), plain(t.right))
+                    for t in terms
+                ]
+                return "Read", held, None if direct is None else plain(direct)
+            case Gate(factor, arg):
+                return "Gate", plain(factor), tree(arg)
+            case Ratio(num, den, guard):
+                return "Ratio", tree(num), tree(den), guard.kind
+        raise AssertionError(type(r))
+
+    blocks = [
+        (
+            s.direction, b.axes, b.field, plain(b.decay.value), plain(b.decay.log), b.decay.form,
+            [(plain(d.key), plain(d.stream), d.coupling.kind) for f in b.chain for d in f.drives],
+        )
+        for s in system.stages
+        for b in s.blocks
+    ]  # fmt: skip
+    return blocks, tree(system.read_out), [s.name for s in system.streams]
+
+
+RETNET = (
+    "mixer m extends retnet { state S : h × n × p\n S = γ * S[i-1] + k ⊗ v\n y = n^(-1/2) * q · S }"
+)
+NORMALISED = (
+    "mixer m extends normalized_attn { state S : h × n × p\n S = S[i-1] + k ⊗ v\n y = q · S / η }"
+)
+SSD = (
+    "mixer m extends ssd { y = sum[j ≤ i](prod[j < l ≤ i](exp(-a * Δ[l])) * c · b[j]"
+    " * Δ[j] * x[j]) + D * x }"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("retnet", RETNET), ("normalized_attn", NORMALISED), ("ssd", SSD)]
+)
+def test_sum_over_the_past_and_state_update_give_one_system(
+    name, other, shipped, mixer_of, error_of
+):
+    first, second = derive(shipped(name)), derive(mixer_of(other))
+    assert shape(first) == shape(second)
+    m = mixer_of(other)
+    assert error_of(m, second) < 1e-12
+
+
+def test_s6_as_a_flow_has_the_same_decay_and_drive(shipped, mixer_of, error_of):
+    m = mixer_of("mixer m extends s6 { S' = -exp(a) * S + u ⊗ b by euler(Δ) }")
+    one, other = (derive(x).blocks[0] for x in (shipped("s6"), m))
+    assert canonical(one.decay.log) is canonical(other.decay.log)
+    (a,), (b,) = one.chain[0].drives, other.chain[0].drives
+    assert canonical(a.key) is canonical(b.key) and a.stream is b.stream
+    assert a.coupling.kind is b.coupling.kind is CouplingKind.EULER
+    assert error_of(m, derive(m), {"d": 16, "n": 3}) < 1e-12
+
+
+def test_the_rule_of_a_flow_changes_the_coupling_and_nothing_else(shipped, mixer_of, error_of):
+    m = mixer_of("mixer m extends s6 { S' = -exp(a) * S + u ⊗ b by zoh(Δ) }")
+    block = derive(m).blocks[0]
+    assert block.chain[0].drives[0].coupling.kind is CouplingKind.ZOH
+    assert canonical(block.decay.log) is canonical(derive(shipped("s6")).blocks[0].decay.log)
+    assert error_of(m, derive(m), {"d": 16, "n": 3}) < 1e-12
+    m = mixer_of("mixer m extends s4d { x' = A * x + B * u by bilinear(Δ) }")
+    assert derive(m).blocks[0].chain[0].drives[0].coupling.kind is CouplingKind.BILINEAR
+    assert error_of(m, derive(m)) < 1e-12
+
+
+# --- the pieces ------------------------------------------------------------------------------------
+
+
+def test_attention_has_no_decay_and_a_gate(shipped):
+    system = derive(shipped("normalized_attn"))
+    (block,) = system.blocks
+    (drive,) = block.chain[0].drives
+    assert text(block.decay.value) == "1"
+    assert (text(drive.key), text(drive.stream)) == ("k", "v")
+    gate = system.read_out
+    assert isinstance(gate, Gate) and text(gate.factor) == "1 / eta"
+    (term,) = gate.arg.terms
+    assert (text(term.left), text(term.right), term.lag) == ("1", "q", 0)
+
+
+PAIRS = {
+    "s6": ("Delta ⊗ b", "u"),
+    "ssd": ("b ⊗ Delta", "x"),
+    "rg_lru": ("sqrt(1 - a^2) * g", "u"),
+    "qlstm": ("sigmoid(W_i u)", "W_u u"),
+    "qlstm_tanh": ("sigmoid(W_i u)", "tanh(W_u u)"),
+    "deltanet": ("beta * k", "v"),
+    "h3": ("ones[n]", "z"),
+    "gla_block": ("k", "v"),
+}
+
+
+@pytest.mark.parametrize("name", list(PAIRS))
+def test_drives_are_split_into_key_and_stream(name, shipped):
+    (block,) = derive(shipped(name)).blocks
+    drives = [d for f in block.chain for d in f.drives]
+    assert [(text(d.key), text(d.stream)) for d in drives] == [PAIRS[name]]
+
+
+@pytest.mark.parametrize("name", ["linear_attn", "performer", "lln", "lnssm", "mlstm", "rwkv4"])
+def test_numerator_and_denominator_are_paired(name, shipped):
+    system = derive(shipped(name))
+    above, below = system.blocks
+    assert above.gauge.shared_with == (below.state,)
+    assert below.gauge.shared_with == (above.state,)
+    assert text(below.chain[0].drives[0].stream) == "1"
+    node = system.read_out
+    while isinstance(node, Gate | MapOut):
+        node = node.arg
+    assert isinstance(node, Ratio)
+
+
+def test_the_denominator_of_order_zero_is_a_counter(shipped):
+    system = derive(shipped("taylor_softmax"))
+    axes = [[a.name for a in b.axes] for b in system.blocks]
+    assert axes == [
+        ["h", "p"],
+        ["h", "n", "p"],
+        ["h", "n", "p", "n_2"],
+        [],
+        ["h", "n"],
+        ["h", "n", "n_2"],
+    ]
+    assert [b.gauge.shared_with for b in system.blocks] == [
+        ("z",), ("z_2",), ("z_3",), ("S",), ("S_2",), ("S_3",)
+    ]  # fmt: skip
+
+
+def test_a_product_of_rank_one_updates_is_a_chain(shipped):
+    (block,) = derive(shipped("gated_deltanet")).blocks
+    first, second = block.chain
+    assert [text(t.left) for t in first.terms] == ["alpha"] and not first.drives
+    assert [(text(t.left), text(t.right), t.lag) for t in second.terms] == [
+        ("1", "1", 0), ("-beta * k", "k", 0)
+    ]  # fmt: skip
+    assert second.drives[0].coupling.kind is CouplingKind.LOW_RANK
+
+
+def test_strict_sums_read_before_the_update(shipped):
+    system = derive(shipped("rwkv4"))
+    ratio = system.read_out.arg.arg
+    assert [t.lag for t in ratio.num.terms] == [1] and ratio.num.direct is not None
+
+
+def test_a_sum_over_the_future_is_a_backward_stage(shipped):
+    system = derive(shipped("dlr_bidirectional"))
+    assert [s.direction for s in system.stages] == [Direction.FORWARD, Direction.BACKWARD]
+    assert isinstance(system.read_out, Sum)
+    assert all(isinstance(a, Cast) for a in system.read_out.args)
+
+
+def test_guards_are_read_off_the_denominator(shipped, mixer_of):
+    ratio = derive(shipped("mlstm")).read_out.arg
+    assert ratio.guard.kind is GuardKind.MAX_ABS and text(ratio.guard.constant) == "1"
+    m = mixer_of("mixer m extends linear_attn { y = sum[j ≤ i](score(q, k[j]) * v[j])"
+                 " / (sum[j ≤ i](score(q, k[j])) + 1e-6) }")  # fmt: skip
+    assert derive(m).read_out.guard.kind is GuardKind.ADD
+
+
+def test_nodes_of_the_read_out(system_of):
+    def node(body, state="state S : h × n × p"):
+        return system_of(mixer(f"S = 1/2 * S[i-1] + k ⊗ v\n {body}", state)).read_out
+
+    assert isinstance(node("y = (q · S) * (k · S)"), Product)
+    assert isinstance(node("y = tanh(q · S)"), Post)
+    assert isinstance(node("y = sum[n](tanh(S))"), SumOver)
+    assert isinstance(node("y = v"), Direct)
+    assert isinstance(node("y = sum[j ≤ i](exp(q · k[j]) * v[j])"), Cache)
+    assert isinstance(node("y = silu(v) * (q · S)"), Gate)
+
+
+def test_what_the_output_does_not_reach_is_dropped(system_of):
+    system = system_of(mixer("S = 1/2 * S[i-1] + k ⊗ v\n y = q · k * v", "state S : h × n × p"))
+    assert not system.stages
+    assert [s.name for s in system.streams] == ["q", "k", "v"]
+
+
+def test_the_base_of_a_lag_power_must_not_vary(system_of):
+    cache = system_of(mixer("y = sum[j ≤ i](sigmoid(q · k)^(i-j) * v[j])")).read_out
+    assert isinstance(cache, Cache)
+    assert cache.why.startswith("the base of a lag power varies in time")
+
+
+# --- refusals --------------------------------------------------------------------------------------
+
+
+def refusal(text_, mixer_of, limits=None):
+    with pytest.raises(DiagnosticError) as caught:
+        derive(mixer_of(text_), *([limits] if limits else []))
+    return [str(d) for d in caught.value.diagnostics]
+
+
+def test_functions_of_the_past_are_refused(mixer_of):
+    (found,) = refusal(
+        mixer("S = tanh(S[i-1]) + k ⊗ v\n y = q · S", "state S : h × n × p"), mixer_of
+    )
+    assert re.fullmatch(
+        r"E-NONLINEAR-STATE: `S` is not linear in its past: `tanh` is applied to it in "
+        r"`tanh\(S\[i-1\]\)`; move the nonlinearity to the input or to the read-out",
+        found,
+    )
+
+
+def test_coefficients_of_their_own_stage_are_refused(mixer_of):
+    body = "g = sigmoid(sum[n](z[i-1]))\n z = g * z[i-1] + k\n y = q · z * v"
+    (found,) = refusal(mixer(body, "state z : h × n"), mixer_of)
+    assert "the factor `g` of `z[i-1]` depends on the state through g → z[i-1]" in found
+
+
+def test_states_that_run_both_ways_may_not_read_each_other(mixer_of):
+    body = "s = 1/2 * s[i-1] + u + t\n t = 1/2 * t[i+1] + s\n y = s"
+    (found,) = refusal(mixer(body, "state s : d;  t : d backward"), mixer_of)
+    assert found.startswith("E-RECURSION")
+
+
+def test_a_state_read_two_steps_back_through_a_definition_is_refused(mixer_of):
+    body = "o = q · S[i-1]\n S = S[i-1] + k ⊗ o[i-1]\n y = q · S"
+    (found,) = refusal(mixer(body, "state S : h × n × p"), mixer_of)
+    assert found.startswith("E-LAG")
+
+
+def test_expansions_end_in_a_diagnostic(mixer_of):
+    body = "y = sum[j ≤ i]((1 + q · k[j] + sum[p](v * v[j]))^40 * v[j])"
+    (found,) = refusal(mixer(body), mixer_of, Limits(expansion_terms=500))
+    assert found.startswith("E-LIMIT")
