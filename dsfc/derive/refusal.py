@@ -46,7 +46,8 @@ def _product(model: Model, stage: frozenset[str], problem: NotAffine) -> tuple[s
     plain = [f for f in problem.factors if isinstance(f, Ref) and f.name in stage]
     others = [f for f in problem.factors if f not in plain]
     culprit = (others or list(problem.factors))[0]
-    kept = next(f for f in problem.factors if f is not culprit)
+    # Equal expressions are one object, so a square has its culprit twice.
+    kept = next((f for f in problem.factors if f is not culprit), culprit)
     why = (
         f"the factor `{text(culprit)}` of `{text(kept)}` depends on the state through "
         f"{_path(model, stage, culprit)}"
