@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -59,8 +59,8 @@ class SpecText:
     """
 
     place: Place
-    spec: Spec
-    limits: Limits = DEFAULT_LIMITS
+    spec: Spec = field(repr=False)
+    limits: Limits = field(default=DEFAULT_LIMITS, repr=False)
 
     @property
     def mixers(self) -> tuple[str, ...]:

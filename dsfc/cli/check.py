@@ -86,6 +86,7 @@ def check(ctx: click.Context, specs: tuple[str, ...], form: str) -> None:
 
 
 def _checked(spec: str) -> Checked:
+    from dsfc.diagnostics.catalogue import WhichMixer
     from dsfc.diagnostics.report import DiagnosticError, in_order
     from dsfc.pipeline import read
 
@@ -93,6 +94,9 @@ def _checked(spec: str) -> Checked:
         text = read(spec)
     except DiagnosticError as e:
         return Checked(spec, spec, (), e.diagnostics)
+    if not text.spec.units:
+        nothing = WhichMixer(text.spec.span, problem="the text is empty", known="nothing")
+        return Checked(spec, spec, (), (nothing,))
     mixers: list[Mixer] = []
     diagnostics: list[Diagnostic] = []
     for name in text.mixers:

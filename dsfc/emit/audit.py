@@ -42,9 +42,9 @@ BUILTINS = frozenset(
         "Exception", "FutureWarning", "IndexError", "KeyError", "NotImplementedError",
         "RuntimeError", "RuntimeWarning", "TypeError", "UserWarning", "ValueError",
         "abs", "all", "any", "bool", "classmethod", "dict", "divmod", "enumerate", "float",
-        "frozenset", "getattr", "hasattr", "int", "isinstance", "iter", "len", "list", "map", "max", "min", "next",
-        "object", "pow", "property", "range", "repr", "reversed", "round", "set", "sorted",
-        "staticmethod", "str", "sum", "super", "tuple", "type", "zip",
+        "frozenset", "getattr", "hasattr", "int", "isinstance", "iter", "len", "list", "map", "max",
+        "min", "next", "object", "pow", "property", "range", "repr", "reversed", "round", "set", "slice",
+        "slice", "sorted", "staticmethod", "str", "sum", "super", "tuple", "type", "zip",
     }
 )  # fmt: skip
 """Built-in names that emitted text may use; no evaluator, no file, no way to set or list names."""

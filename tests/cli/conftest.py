@@ -45,7 +45,7 @@ def start(folder: Path) -> Start:
             [sys.executable, *what, *map(str, args)],
             capture_output=True,
             text=True,
-            encoding="utf-8",
+            encoding=variables.get("PYTHONIOENCODING", "utf-8"),
             env={**os.environ, **variables},
             timeout=120,
         )

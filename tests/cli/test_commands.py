@@ -1,0 +1,211 @@
+"""What all commands share: exit codes, colours, help, faults of the compiler itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import dsfc.pipeline
+from dsfc.cli import commands
+
+COMMANDS = ("check", "compile", "explain", "show", "verify")
+
+RUNNING = """\
+mixer running {
+  dims d
+  input u : d
+  state s : d
+  s = 1/2 * s[i-1] + u
+  y = s
+}
+"""
+
+WRONG = {
+    "empty": "",
+    "no mixer": "hello world",
+    "no brace": "mixer m {\n  dims d\n  input u : d\n  y = u\n",
+    "unknown name": "mixer m {\n  dims d\n  input u : d\n  y = x\n}\n",
+    "unknown axis": "mixer m {\n  dims d\n  input u : e\n  y = u\n}\n",
+    "future": "mixer m {\n  dims d\n  input u : d\n  y = u[i+1]\n}\n",
+    "shapes": "mixer m {\n  dims d, n\n  input u : d;  w : n\n  y = u + w\n}\n",
+    "nonlinear": "mixer m {\n  dims d\n  input u : d\n  state s : d\n"
+    "  s = s[i-1] * s[i-1]\n  y = s\n}\n",
+    "character": "mixer m {\n  dims d\n  input u : d\n  y = u § u\n}\n",
+    "base": "mixer m extends nothing {\n  y = u\n}\n",
+    "itself": "mixer m extends m {\n  y = u\n}\n",
+    "number": "mixer m {\n  dims d\n  input u : d\n  y = 12345678901234567890 * u\n}\n",
+    "nesting": "mixer m {\n  dims d\n  input u : d\n  y = "
+    + "(" * 5000
+    + "u"
+    + ")" * 5000
+    + "\n}\n",
+    "chain": "mixer m {\n  dims d\n  input u : d\n  y = " + "-" * 5000 + "u\n}\n",
+    "size": "# " + "x" * 70_000,
+}
+
+
+@pytest.mark.parametrize("command", ["check", "show", "compile"])
+@pytest.mark.parametrize("text", WRONG.values(), ids=list(WRONG))
+def test_a_wrong_text_gives_diagnostics_and_code_1(
+    run: Callable, spec: Callable, command: str, text: str
+) -> None:
+    spec(text, "wrong.dsf")
+    result = run(command, "wrong.dsf")
+    said = result.stdout if command == "check" else result.stderr
+    assert result.exit_code == 1
+    assert "error[E-" in said and "wrong.dsf" in said
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("command", ["check", "show", "compile"])
+def test_what_is_no_text(run: Callable, folder: Path, command: str) -> None:
+    (folder / "bytes.dsf").write_bytes(b"mixer \xff\xfe")
+    (folder / "folder.dsf").mkdir()
+    for name in ("bytes.dsf", "folder.dsf", "missing.dsf", "nul\0.dsf", "x" * 5000):
+        result = run(command, name)
+        assert result.exit_code == 1 and "E-FILE" in result.output
+
+
+@pytest.mark.parametrize("args", [["frobnicate"], ["check"], ["--frobnicate"], ["show"]])
+def test_wrong_usage_gives_code_2(run: Callable, args: list[str]) -> None:
+    result = run(*args)
+    assert result.exit_code == 2 and "Usage: " in result.stderr
+
+
+def test_a_near_command_is_named(run: Callable) -> None:
+    assert "compile" in run("compil").stderr
+
+
+def test_an_internal_fault_gives_code_3_and_says_how_to_report_it(
+    run: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(system: object) -> None:
+        raise KeyError("S")
+
+    monkeypatch.setattr(dsfc.pipeline, "classify", fail)
+    result = run("show", "s6")
+    assert result.exit_code == 3
+    assert result.stderr.startswith("internal error in stage classify: KeyError: 'S'\n")
+    assert "fault of dsfc" in result.stderr and version("dsfc") in result.stderr
+    assert "Traceback" not in result.stderr
+    monkeypatch.setenv("DSFC_TRACEBACK", "1")
+    assert "Traceback" in run("show", "s6").stderr
+
+
+def test_every_command_is_in_the_help(run: Callable) -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    for name in COMMANDS:
+        assert f"\n  {name} " in result.output
+        assert run(name, "--help").exit_code == 0
+    assert set(commands.commands) == set(COMMANDS)
+
+
+def test_version(run: Callable) -> None:
+    assert run("--version").output == f"dsfc {version('dsfc')}\n"
+
+
+@pytest.mark.parametrize("code", ["E-SYNTAX", "e-syntax"])
+def test_explain_prints_a_page(run: Callable, code: str) -> None:
+    result = run("explain", code)
+    assert result.exit_code == 0 and result.output.startswith("E-SYNTAX: ")
+
+
+def test_explain_lists_all_codes(run: Callable) -> None:
+    from dsfc.diagnostics.catalogue import CODES
+
+    assert [line.split()[0] for line in run("explain").output.splitlines()] == sorted(CODES)
+
+
+def test_explain_names_the_nearest_code(run: Callable) -> None:
+    result = run("explain", "E-SINTAX")
+    assert result.exit_code == 2 and "did you mean E-SYNTAX?" in result.stderr
+
+
+def test_pipes_get_no_colours(start: Callable) -> None:
+    done = start("check", "lstm")
+    assert done.returncode == 1 and "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+@pytest.mark.parametrize("no_color, coloured", [("", True), ("1", False)])
+def test_terminals_get_colours_unless_told_not_to(no_color: str, coloured: bool) -> None:
+    import os
+    import pty
+
+    out: list[bytes] = []
+
+    def read(descriptor: int) -> bytes:
+        data = os.read(descriptor, 1024)
+        out.append(data)
+        return b"."
+
+    before = os.environ.get("NO_COLOR")
+    os.environ["NO_COLOR"] = no_color
+    try:
+        pty.spawn([sys.executable, "-m", "dsfc", "check", "lstm"], read)
+    finally:
+        del os.environ["NO_COLOR"]
+        if before is not None:
+            os.environ["NO_COLOR"] = before
+    assert (b"\x1b[" in b"".join(out)) is coloured
+
+
+def test_a_terminal_without_greek_loses_nothing(start: Callable) -> None:
+    done = start("show", "normalized_attn", PYTHONIOENCODING="latin-1")
+    assert done.returncode == 0 and "log \\u03bb" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell")
+def test_a_reader_that_goes_away_is_no_fault(folder: Path) -> None:
+    import subprocess
+
+    done = subprocess.run(
+        f"{sys.executable} -m dsfc show s6 --form json | head -c 1",
+        shell=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout == "{" and "error" not in done.stderr
+
+
+def test_a_run_that_takes_too_long_ends_with_a_diagnostic(start: Callable, spec: Callable) -> None:
+    spec(RUNNING, "running.dsf")
+    code = (
+        "import sys, time, dsfc.limits, dsfc.pipeline\n"
+        "from dsfc.cli import process, main\n"
+        "process.bounded.__wrapped__.__defaults__ = (dsfc.limits.Limits(seconds=0.2),)\n"
+        "dsfc.pipeline.classify = lambda system: time.sleep(30)\n"
+        "sys.argv = ['dsfc', 'show', 'running.dsf']\n"
+        "main()\n"
+    )
+    done = start(code=code)
+    assert done.returncode == 1
+    assert "error[E-LIMIT]: time to show running.dsf: more, at most 0.2 s allowed" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="no bound on memory there")
+def test_a_run_that_takes_too_much_memory_ends_with_a_diagnostic(
+    start: Callable, spec: Callable
+) -> None:
+    spec(RUNNING, "running.dsf")
+    code = (
+        "import sys, dsfc.limits, dsfc.pipeline\n"
+        "from dsfc.cli import process, main\n"
+        "process.bounded.__wrapped__.__defaults__ = (dsfc.limits.Limits(memory=2 << 30),)\n"
+        "dsfc.pipeline.classify = lambda system: bytearray(4 << 30)\n"
+        "sys.argv = ['dsfc', 'show', 'running.dsf']\n"
+        "main()\n"
+    )
+    done = start(code=code)
+    assert done.returncode == 1
+    assert "error[E-LIMIT]: memory to show running.dsf" in done.stderr
+
+
+def test_the_bounds_are_off_where_the_process_is_not_ours(
+    run: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threading.Timer.start", lambda self: pytest.fail("a watchdog"))
+    assert run("show", "s6").exit_code == 0
