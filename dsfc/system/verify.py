@@ -14,6 +14,7 @@ I10 The diagonal terms of a factor are merged into one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from dsfc.primitives.build import walk
@@ -99,8 +100,11 @@ class _Checker:
         yield from self._reached()
 
     def _names(self) -> Iterator[str]:
-        held = [*self.inputs, *self.tensors, *self.maps, *self.streams, *self.blocks]
-        for name in sorted({n for n in held if held.count(n) > 1}):
+        system = self.system
+        held = Counter(t.name for t in (*system.inputs, *system.params, *system.buffers))
+        held.update(s.name for s in system.streams)
+        held.update(b.state for b in system.blocks)
+        for name in sorted(n for n, count in held.items() if count > 1):
             yield f"`{name}` names two things"
         axes = [d.axis for d in self.system.axes]
         if axes != sorted(set(axes)) or len({a.name for a in axes}) != len(axes):

@@ -57,7 +57,9 @@ FORMS = {
     "gate in the exponent": (
         "param w : d -> h\n c = w u\n y = sum[j ≤ i](exp(c - c[j] - 1/3 * (i-j)) * q · k[j] * v[j])"
     ),
-    "quotient of sides": "y = sum[j ≤ i](q · k[j] * v[j] / (1 + sum[n](q^2)) / (1 + sum[p](v[j]^2)))",
+    "quotient of sides": (
+        "y = sum[j ≤ i](q · k[j] * v[j] / (1 + sum[n](q^2)) / (1 + sum[p](v[j]^2)))"
+    ),
     "running product": (
         "param w : d -> h\n a = sigmoid(w u)\n"
         "y = sum[j < i](prod[j < l < i](a[l]) * q · k[j] * v[j])"
@@ -92,8 +94,8 @@ STATES = {
     "low rank on both axes": (
         "state S : h × n × p",
         "param P : d -> h × p\n r = P u\n"
-        "S = S[i-1] + k ⊗ v - r ⊗ sum[p](r * S[i-1]) + n^(-1/2) * k ⊗ (k · sum[p](r * S[i-1])) ⊗ r\n"
-        "y = q · S",
+        "S = S[i-1] + k ⊗ v - r ⊗ sum[p](r * S[i-1])"
+        " + n^(-1/2) * k ⊗ (k · sum[p](r * S[i-1])) ⊗ r\n y = q · S",
     ),
     "its own output, delayed": (
         "state S : h × n × p",
@@ -125,7 +127,8 @@ STATES = {
     ),
     "a filter of a read-out": (
         "state S : h × n × p",
-        "dims t = 3\n param w : h × p × t\n S = 1/2 * S[i-1] + k ⊗ v\n o = q · S\n y = fir[t](w, o)",
+        "dims t = 3\n param w : h × p × t\n S = 1/2 * S[i-1] + k ⊗ v\n o = q · S\n"
+        "y = fir[t](w, o)",
     ),
     "a map of a read-out": (
         "state S : h × n × p",
@@ -134,7 +137,8 @@ STATES = {
     "a number in an update": ("state c : h", "c = 1/2 * c[i-1] + 1\n y = q · k * v / c"),
     "a state of another shape": (
         "state S : h × n × p;  z : h × n",
-        "z = 1/2 * z[i-1] + k - 1/9 * sum[p](S[i-1])\n S = 1/3 * S[i-1] + k ⊗ v + 1/7 * z[i-1] ⊗ v\n"
+        "z = 1/2 * z[i-1] + k - 1/9 * sum[p](S[i-1])\n"
+        "S = 1/3 * S[i-1] + k ⊗ v + 1/7 * z[i-1] ⊗ v\n"
         "y = q · S",
     ),
     "a dense map after a gate": (
@@ -179,7 +183,7 @@ def test_reset_at_the_first_token(mixer_of, error_of):
     assert error_of(m, derive(m)) < 1e-12
 
 
-# --- one mixer, several forms ----------------------------------------------------------------------
+# --- one mixer, several forms ----------------------------------------------------
 
 
 def shape(system):
@@ -259,7 +263,7 @@ def test_the_rule_of_a_flow_changes_the_coupling_and_nothing_else(shipped, mixer
     assert error_of(m, derive(m)) < 1e-12
 
 
-# --- the pieces ------------------------------------------------------------------------------------
+# --- the pieces ----------------------------------------------------
 
 
 def test_attention_has_no_decay_and_a_gate(shipped):
@@ -377,7 +381,7 @@ def test_the_base_of_a_lag_power_must_not_vary(system_of):
     assert cache.why.startswith("the base of a lag power varies in time")
 
 
-# --- refusals --------------------------------------------------------------------------------------
+# --- refusals ----------------------------------------------------
 
 
 def refusal(text_, mixer_of, limits=None):
