@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-Monomial = tuple[tuple[int, int], ...]
-"""Pairs (atom, exponent), by atom; exponents may be negative, never 0."""
+Monomial = tuple[tuple[int, Fraction], ...]
+"""Pairs (atom, exponent), by atom; exponents may be negative, never 0, and fractions only of
+exponentials."""
 Polynomial = Mapping[Monomial, Fraction]
 """Monomial → coefficient, no zero coefficients."""
 
@@ -27,6 +28,7 @@ Clearing = Callable[[int], tuple[int, Polynomial, int]]
 ONE: Polynomial = {(): Fraction(1)}
 _I = 0
 """The atom of the imaginary unit."""
+_IMAGINARY: Polynomial = {((_I, Fraction(1)),): Fraction(1)}
 
 
 def equal(left: Any, right: Any) -> bool:  # noqa: ANN401
@@ -65,7 +67,7 @@ class Atoms:
     def polynomial(self, e: Any) -> Polynomial:  # noqa: ANN401
         """Returns a SymPy expression as a polynomial over atoms, inverses being atoms."""
         if e not in self._done:
-            self._done[e] = self._of(e)
+            self._done[e] = self._rooted(self._of(e))
         return self._done[e]
 
     def _of(self, e: Any) -> Polynomial:  # noqa: ANN401
@@ -78,8 +80,12 @@ class Atoms:
         name = e.func.__name__
         if name == "exp":
             return self._exponential(self.polynomial(e.args[0]))
+        if name in ("cos", "sin"):
+            return self._wave(self.polynomial(e.args[0]), name)
+        if name == "Abs":
+            return self._size(self.polynomial(e.args[0]))
         if name == "ImaginaryUnit":
-            return {((_I, 1),): Fraction(1)}
+            return _IMAGINARY
         if e.is_Pow:
             return self._power_of(e)
         if name in ("re", "im"):
@@ -94,21 +100,41 @@ class Atoms:
         x, bar = self.polynomial(arg), self.polynomial(arg.conjugate())
         if name == "re":
             return _scaled(_plus(x, bar), Fraction(1, 2))
-        minus_half_i: Polynomial = {((_I, 1),): Fraction(-1, 2)}
-        return self._times(minus_half_i, _plus(x, _scaled(bar, Fraction(-1))))
+        half = _scaled(_IMAGINARY, Fraction(-1, 2))
+        return self._times(half, _plus(x, _scaled(bar, Fraction(-1))))
+
+    def _number(self, key: object) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
 
     def _atom(self, key: object, kind: _Root | _Inverse | None = None) -> Polynomial:
-        number = self._numbers.setdefault(key, len(self._numbers))
+        number = self._number(key)
         if kind is not None:
             self._kinds[number] = kind
-        return {((number, 1),): Fraction(1)}
+        return {((number, Fraction(1)),): Fraction(1)}
 
     def _exponential(self, exponent: Polynomial) -> Polynomial:
-        out = ONE
-        for m, c in exponent.items():
-            atom = self._atom(("exp", m, c.denominator))
-            out = self._times(out, self._integer_power(atom, c.numerator))
-        return out
+        """Π e^{m c}: one atom per monomial m, its coefficient c as exponent."""
+        atoms = {self._number(("exp", m)): c for m, c in exponent.items()}
+        return {tuple(sorted(atoms.items())): Fraction(1)}
+
+    def _wave(self, x: Polynomial, name: str) -> Polynomial:
+        """Euler's formula: cos x = (e^{ix} + e^{-ix}) / 2, sin x = -i (e^{ix} - e^{-ix}) / 2."""
+        turned = self._times(_IMAGINARY, x)
+        forth, back = self._exponential(turned), self._exponential(_scaled(turned, Fraction(-1)))
+        if name == "cos":
+            return _scaled(_plus(forth, back), Fraction(1, 2))
+        half = _scaled(_IMAGINARY, Fraction(-1, 2))
+        return self._times(half, _plus(forth, _scaled(back, Fraction(-1))))
+
+    def _size(self, p: Polynomial) -> Polynomial:
+        """|c m q| = |c| |m| |q|, with the same choice of q for all multiples of a polynomial."""
+        if not p:
+            return {}
+        (m, c), monic = self._monic(p)
+        parts = [self._integer_power(self._atom(("size", a)), int(k)) for a, k in m if a != _I]
+        if len(p) > 1:
+            parts.append(self._atom(("size", _key(monic))))
+        return _scaled(self._times(*parts), abs(c))
 
     def _power_of(self, e: Any) -> Polynomial:  # noqa: ANN401
         base, exponent = e.args
@@ -132,13 +158,25 @@ class Atoms:
     def _inverse(self, p: Polynomial) -> Polynomial:
         if not p:
             raise ZeroDivisionError("the inverse of 0")
-        # Divided by one of its monomials, a polynomial and its multiples have one inverse atom.
-        m, c = min(p.items())
+        (m, c), monic = self._monic(p)
         unit: Polynomial = {tuple((a, -k) for a, k in m): 1 / c}
         if len(p) == 1:
             return self._times(unit, ONE)
-        monic = self._times(p, unit)
         return self._times(unit, self._atom(("inverse", _key(monic)), _Inverse(monic)))
+
+    def _monic(self, p: Polynomial) -> tuple[tuple[Monomial, Fraction], Polynomial]:
+        """A term of a polynomial and the quotient by it, the same for all its multiples."""
+        # In lexicographic order of exponents the smallest term stays so under every multiple.
+        atoms = sorted({a for m in p for a, _ in m if a != _I})
+        zero = Fraction(0)
+
+        def order(m: Monomial) -> tuple[Fraction, ...]:
+            powers = dict(m)
+            return (*(powers.get(a, zero) for a in atoms), powers.get(_I, zero))
+
+        m, c = min(p.items(), key=lambda term: order(term[0]))
+        unit: Polynomial = {tuple((a, -k) for a, k in m): 1 / c}
+        return (m, c), self._times(p, unit)
 
     def _times(self, *factors: Polynomial) -> Polynomial:
         out = ONE
@@ -151,50 +189,62 @@ class Atoms:
             out = {m: c for m, c in terms.items() if c}
         return out
 
-    def _cleared(self, p: Polynomial) -> Polynomial:
-        """Removes roots beyond their degree and inverses, the latest atoms first."""
+    def _rooted(self, p: Polynomial) -> Polynomial:
+        """The same value with every root to a power below its degree."""
         while True:
-            # Clearing an atom brings in earlier ones, or inverses of what stood under a root.
+            for number, kind in self._kinds.items():
+                if isinstance(kind, _Root):
+                    exponents = self._exponents(p, number)
+                    if not all(0 <= k < kind.degree for k in exponents):
+                        p = self._replaced(p, number, _lowered(kind))
+                        break
+            else:
+                return p
+
+    def _cleared(self, p: Polynomial) -> Polynomial:
+        """A multiple of p without inverses, the latest cleared first."""
+        while True:
+            # Clearing an inverse brings in earlier ones, or others from under a root.
+            p = self._rooted(p)
             for number in sorted(self._kinds, reverse=True):
-                exponents = [dict(m).get(number, 0) for m in p]
-                rule = self._clearing(self._kinds[number], exponents)
-                if rule is not None:
-                    p = self._replaced(p, number, rule)
+                kind = self._kinds[number]
+                exponents = self._exponents(p, number)
+                if isinstance(kind, _Inverse) and any(exponents):
+                    p = self._replaced(p, number, _multiplied(kind, max(exponents)))
                     break
             else:
                 return p
 
-    def _clearing(self, kind: _Root | _Inverse, exponents: list[int]) -> Clearing | None:
-        """How an atom with these exponents is removed; None when there is nothing to remove."""
-        if isinstance(kind, _Root):
-            degree, radicand = kind.degree, kind.radicand
-            if all(0 <= k < degree for k in exponents):
-                return None
-            return lambda k: (k % degree, radicand, k // degree)
-        if not any(exponents):
-            return None
-        most, of = max(exponents), kind.of
-        return lambda k: (0, of, most - k)
+    def _exponents(self, p: Polynomial, number: int) -> list[int]:
+        return [int(dict(m).get(number, 0)) for m in p]
 
     def _replaced(self, p: Polynomial, number: int, rule: Clearing) -> Polynomial:
         parts = []
         for m, c in p.items():
             rest = tuple(pair for pair in m if pair[0] != number)
-            kept, by, times = rule(dict(m).get(number, 0))
-            atom: Polynomial = {((number, kept),): Fraction(1)} if kept else ONE
+            kept, by, times = rule(int(dict(m).get(number, 0)))
+            atom: Polynomial = {((number, Fraction(kept)),): Fraction(1)} if kept else ONE
             parts.append(self._times({rest: c}, atom, self._integer_power(by, times)))
         return _plus(*parts)
+
+
+def _lowered(root: _Root) -> Clearing:
+    return lambda k: (k % root.degree, root.radicand, k // root.degree)
+
+
+def _multiplied(inverse: _Inverse, most: int) -> Clearing:
+    return lambda k: (0, inverse.of, most - k)
 
 
 def _joined(m: Monomial, n: Monomial) -> tuple[Monomial, int]:
     """The product of two monomials and the sign from i² = -1."""
     powers = dict(m)
     for a, k in n:
-        powers[a] = powers.get(a, 0) + k
-    turns = powers.pop(_I, 0) % 4
+        powers[a] = powers.get(a, Fraction(0)) + k
+    turns = int(powers.pop(_I, 0)) % 4
     sign = -1 if turns >= 2 else 1
     if turns % 2:
-        powers[_I] = 1
+        powers[_I] = Fraction(1)
     return tuple(sorted((a, k) for a, k in powers.items() if k)), sign
 
 

@@ -68,6 +68,9 @@ _CONSTRUCTORS: Mapping[str, Callable[..., Symbolic]] = {
     "cplx": lambda a, b: a + sympy.I * b,
     "cis": lambda a: sympy.exp(sympy.I * a),
     "pi": lambda: sympy.pi,
+    # Evaluated, SymPy would write them out in sines and cosines.
+    "re": lambda a: a if a.is_real else sympy.re(a, evaluate=False),
+    "im": lambda a: sympy.S.Zero if a.is_real else sympy.im(a, evaluate=False),
     "step": lambda a: sympy.Heaviside(a, sympy.Rational(1, 2)),
 }
 
@@ -316,7 +319,7 @@ def diagonal(values: Sequence[Symbolic]) -> Symbolic:
 
 def real_part(value: Symbolic) -> Symbolic:
     """Returns the real part of a matrix, entry by entry."""
-    return value.applyfunc(sympy.re)
+    return value.applyfunc(lambda v: apply_row("re", v))
 
 
 def zeros(rows: int, columns: int) -> Symbolic:

@@ -29,6 +29,10 @@ SAME = [
     (re(exp(I * x) * exp(-I * x)), sympy.Integer(1)),
     (Max(Abs(x * (1 + y)), 1), Max(1, Abs(x + x * y))),
     (1 / (x * I), -I / x),
+    (exp(I * x), sympy.cos(x) + I * sympy.sin(x)),
+    (re(exp(z * x)), exp(x * re(z)) * sympy.cos(x * im(z))),
+    (Abs(2 * x * y + x), Abs(x) * Abs(2 * y + 1)),
+    (1 / (x * z + y * z), (1 / z) / (x + y)),
 ]
 DIFFERENT = [
     ((x + y) ** 2, x**2 + y**2),

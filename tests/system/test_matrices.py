@@ -6,19 +6,17 @@ values as free symbols. Equality is exact, of rational functions over atoms.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import dsfc.specs
 import numpy as np
 import pytest
 
-import dsfc.specs
 from dsfc.derive.derive import derive
 from dsfc.mixer.library import Library
 from dsfc.mixer.resolve import resolve
 from dsfc.primitives import sympy_bridge as bridge
-from dsfc.primitives.build import ONE, prim
 from dsfc.primitives.evaluate import NamedArray, canonical
 from dsfc.primitives.expr import Bound, Expr, Field, Lag, Now, Past, Ref, Relation, Run, Time
 from dsfc.primitives.rational import equal
