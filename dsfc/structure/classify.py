@@ -101,7 +101,8 @@ class _Transition:
 class _Classifier:
     def __init__(self, system: System) -> None:
         self.system = system
-        self.inline = Inliner(system).of
+        self.streams = Inliner(system)
+        self.inline = self.streams.of
         self.ranges = Ranges(constraints_of(system))
         self.reads = [p for t in trees(system) for p in parts(t) if isinstance(p, Read)]
         self.blocks = {b.state: b for b in system.blocks}
@@ -252,7 +253,8 @@ class _Classifier:
 
     def _drive_fixed(self, block: Block) -> bool:
         drives = [d for f in block.chain for d in f.drives]
-        return all(is_fixed_linear(self.inline(mul(d.key, d.stream))) for d in drives)
+        values = [self.inline(mul(d.key, d.stream)) for d in drives]
+        return all(is_fixed_linear(v, self.streams.value) for v in values)
 
     def _read_fixed(self, block: Block) -> bool:
         terms = [t for r in self.reads for t in r.terms if t.source == block.state]

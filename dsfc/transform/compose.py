@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from dsfc.primitives.build import ONE, mul, ones
 from dsfc.primitives.declarations import Dimension
-from dsfc.primitives.expr import Axis, Expr, Size
+from dsfc.primitives.expr import Axis, Expr, Rename, Size
 from dsfc.system.ir import (
     Block,
     Drive,
@@ -100,19 +100,25 @@ def kronecker(first: System, second: System) -> tuple[System, Record]:
     a, read_a = _single(first)
     b, read_b = _single(second)
     made = _union(first, second, "kronecker", ())
-    shared = frozenset(read_a.over) & frozenset(read_b.over)
+    shared = read_a.over & read_b.over
     dims = list(made.axes)
     moved = {axis: _copy(dims, axis, names) for axis in sorted(shared)}
-    renamer = Renamer(axes=moved)
+
+    def apart(e: Expr) -> Expr:
+        # Parameters keep their axes: the copy is made where they are read.
+        for old, new in moved.items():
+            e = Rename(old, new, e) if old in e.axes else e
+        return e
+
     (drive_a,), (drive_b,) = a.chain[0].drives, b.chain[0].drives
     same = _inlined(first, drive_a.stream) is _inlined(second, drive_b.stream)
     if not same or moved.keys() & drive_b.stream.axes:
         raise CompositionError("the two kernels act on different streams")
-    lam_a, lam_b = _lambda(a), renamer.expr(_lambda(b))
-    axes = tuple(sorted({*a.axes, *renamer.of(b.axes)}))
+    lam_a, lam_b = _lambda(a), apart(_lambda(b))
+    axes = tuple(sorted({*a.axes, *(moved.get(x, x) for x in b.axes)}))
     state = names.fresh(f"{a.state}_x_{b.state}")
     kind = max(a.field, b.field)
-    key = mul(drive_a.key, renamer.expr(drive_b.key))
+    key = mul(drive_a.key, apart(drive_b.key))
     missing = frozenset(axes) - key.axes - drive_a.stream.axes
     factor = Factor(
         (Term(state, 1, mul(lam_a, lam_b), frozenset(), ONE),),
@@ -123,8 +129,8 @@ def kronecker(first: System, second: System) -> tuple[System, Record]:
         state,
         0,
         mul(read_a.left, read_b.left),
-        frozenset(read_a.over) | frozenset(renamer.of(tuple(read_b.over))),
-        mul(read_a.right, renamer.expr(read_b.right)),
+        read_a.over | frozenset(moved.get(x, x) for x in read_b.over),
+        mul(read_a.right, apart(read_b.right)),
     )
     output = replace(first.outputs[0], value=Read((read,)), field=kind)
     stage = Stage(first.stages[0].direction, (block,))

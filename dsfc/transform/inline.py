@@ -1,13 +1,13 @@
 """Expressions with the definitions they read put in their place.
 
 Only values of the present token and constants are put in: a name read at another token is 0 outside
-the sequence, which its definition need not be.
+the sequence, which its definition need not be. For the same reason a filter keeps reading its name.
 """
 
 from __future__ import annotations
 
 from dsfc.primitives.build import remake
-from dsfc.primitives.expr import Expr, Now, Ref, children
+from dsfc.primitives.expr import Expr, Fir, Now, Ref, children
 from dsfc.system.ir import System
 
 
@@ -36,16 +36,25 @@ class Inliner:
             stack.pop()
         return self._done[expr]
 
+    def value(self, name: str) -> Expr | None:
+        """Returns the definition of a stream, inlined; None for inputs and reads of stages."""
+        found = self._values.get(name)
+        return None if found is None else self.of(found)
+
     def _value(self, e: Expr) -> Expr | None:
         if isinstance(e, Ref) and (e.at is None or e.at == Now(0)):
             return self._values.get(e.name)
         return None
 
     def _needs(self, e: Expr) -> tuple[Expr, ...]:
+        if isinstance(e, Fir):
+            return (e.weight,)
         value = self._value(e)
         return children(e) if value is None else (value,)
 
     def _made(self, e: Expr) -> Expr:
+        if isinstance(e, Fir):
+            return remake(e, (self._done[e.weight], e.arg))
         value = self._value(e)
         if value is not None:
             return self._done[value]
