@@ -43,9 +43,7 @@ class Body:
         call: lines that call a scan's operator and bind its outputs.
     """
 
-    def __init__(  # noqa: D107 - the class docstring lists the arguments
-        self, plan: Plan, names: Callable[[str], str], like: str, call: ScanCall
-    ) -> None:
+    def __init__(self, plan: Plan, names: Callable[[str], str], like: str, call: ScanCall) -> None:
         self._plan = plan
         self._ident = names
         self._like = like
@@ -127,7 +125,7 @@ class Body:
             sizes = ", ".join(self.size(a) for a in b.axes)
             shape = f"*{self._like}.shape[:2], {sizes}".rstrip(", ") if lead else sizes
             if code.number:
-                return f"{self._like}.new_full(({shape.rstrip(',')},), {code.text})"
+                return f"{self._like}.new_full(({shape}{',' if shape else ''}), {code.text})"
             text = code.aligned(b.axes, code.lead)
             atom = text if text is not code.text else code.at_least(Binding.ATOM)
             return f"{atom}.expand({shape})"
@@ -142,7 +140,7 @@ class Body:
         if register is None:
             return []
         ident, past = self._ident(name), self._ident(register.name)
-        whole = self._unused(f"{ident}_all")
+        whole = self.unused(f"{ident}_all")
         self._all[name] = whole
         return [f"    {whole} = torch.cat(({past}.to({ident}.dtype), {ident}), 1)"]
 
@@ -190,9 +188,10 @@ class Body:
         count = 1
         while f"{name}_{count}" in self._used:
             count += 1
-        return self._unused(f"{name}_{count}")
+        return self.unused(f"{name}_{count}")
 
-    def _unused(self, name: str) -> str:
+    def unused(self, name: str) -> str:
+        """Returns an unused variable name close to the one given, and takes it."""
         while name in self._used:
             name += "_"
         self._used.add(name)
@@ -215,7 +214,7 @@ class _Printer(Printer):
     def _filter(self, fir: Fir) -> Code:
         return self._body.filtered(fir, self)
 
-    def print(self, expr: Expr) -> Code:  # type: ignore[override]
+    def print(self, expr: Expr) -> Code:
         """Returns the code of an expression."""
         if isinstance(expr, Size):
             return Code(self._body.size(expr.axis), (), False, number=True)

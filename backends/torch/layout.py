@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc.primitives.build import rewrite
-from dsfc.primitives.expr import Expr, Now, Ref, Time, children
+from dsfc.primitives.build import add, mul, rewrite
+from dsfc.primitives.expr import Add, Expr, Lag, Mul, Now, Past, Ref, Run, Time, children
 
 from .nodes import Code, Printer
 
@@ -39,7 +39,7 @@ def assign(
         line = f"{indent}{target} = {wrap(printer.print(expr))}"
         if len(line) <= WIDTH:
             return [*lines, line]
-        part = _part(expr, printer, WIDTH - len(indent) - len(target) - 8)
+        part = _part(expr, printer, WIDTH - len(indent) - len(target) - 5)
         if part is None:
             return [*lines, line]
         code = printer.print(part)
@@ -52,23 +52,61 @@ def assign(
 
 
 def _replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
-    return rewrite(expr, lambda e: new if e is old else None)
+    parts = old.args if isinstance(old, Add | Mul) else ()
+
+    def rule(e: Expr) -> Expr | None:
+        if e is old:
+            return new
+        if parts and type(e) is type(old) and isinstance(e, Add | Mul) and set(parts) < set(e.args):
+            rest = [new if a is parts[0] else a for a in e.args if a not in parts[1:]]
+            return add(*rest) if isinstance(e, Add) else mul(*rest)
+        return None
+
+    return rewrite(expr, rule)
 
 
 def _part(expr: Expr, printer: Printer, room: int) -> Expr | None:
-    """The largest sub-expression that fits a line of its own and is worth a name."""
+    """The largest sub-expression that fits a line of its own and is worth a name.
+
+    Of a long sum or product of small things, its first two.
+    """
     best: tuple[int, Expr] | None = None
-    stack = list(children(expr))
+    pair: Expr | None = None
+    stack = [expr]
     seen: set[Expr] = set()
     while stack:
         e = stack.pop()
         if e in seen:
             continue
         seen.add(e)
-        if children(e):
-            size = len(printer.print(e).text)
-            if size > room:
-                stack.extend(children(e))
-            elif size > 8 and (best is None or size > best[0]):
+        if isinstance(e, Add | Mul) and len(e.args) > 2:
+            first = [a for a in e.args if not printer.print(a).number][:2]
+            pair = (add if isinstance(e, Add) else mul)(*first) if len(first) == 2 else pair
+        size = len(printer.print(e).text)
+        if e is not expr and size <= room:
+            if size > (8 if children(e) else 30) and (best is None or size > best[0]):
                 best = (size, e)
-    return None if best is None else best[1]
+        elif not isinstance(e, Past | Lag | Run):  # the parts of a sum mean something else outside
+            stack.extend(children(e))
+    return pair if best is None else best[1]
+
+
+def wrapped(head: str, items: list[str], tail: str, indent: str, started: bool = False) -> str:
+    """Returns `head(items)tail` as a formatter lays it out: on one line, on three, or exploded.
+
+    Args:
+        head: what stands before the parenthesis, without indent.
+        items: what stands inside.
+        tail: what follows the parenthesis.
+        indent: of the statement.
+        started: whether `head` has the indent already.
+    """
+    head = head if started else f"{indent}{head}"
+    line = f"{head}({', '.join(items)}){tail}"
+    if len(line) <= WIDTH:
+        return line
+    inner = f"{indent}    {', '.join(items)}"
+    if len(inner) <= WIDTH:
+        return f"{head}(\n{inner}\n{indent}){tail}"
+    rows = "".join(f"{indent}    {item},\n" for item in items)
+    return f"{head}(\n{rows}{indent}){tail}"

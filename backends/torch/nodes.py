@@ -135,7 +135,7 @@ class Printer:
         past: prints a sum over time; None where there is none (everywhere but the reference).
     """
 
-    def __init__(  # noqa: D107 - the class docstring lists the arguments
+    def __init__(
         self,
         ref: Callable[[Ref], Code],
         names: Mapping[str, str],
@@ -244,7 +244,8 @@ class Printer:
             code = self.print(_positive(expr))
             if code.binding is Binding.UNARY and code.text.startswith("-"):
                 return Code(code.text[1:], code.axes, code.lead, Binding.UNARY, code.number)
-            text = f"-{code.at_least(Binding.UNARY)}"
+            hugged = code.binding is Binding.POWER and "**" in code.text
+            text = f"-({code.text})" if hugged else f"-{code.at_least(Binding.UNARY)}"
             return Code(text, code.axes, code.lead, Binding.UNARY, number=code.number)
         parts = [self.print(a) for a in expr.args]
         axes, lead = _shape(parts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 from dsfc.plan.ir import Plan
 from dsfc.primitives.build import ZERO, num, walk
@@ -16,6 +17,7 @@ from dsfc.primitives.declarations import Constraint, Init, MapTensor, Tensor
 from dsfc.primitives.distributions import distribution
 from dsfc.primitives.expr import Axis, Div, Draw, Expr, Mul, Num, Ref
 
+from .layout import WIDTH, assign
 from .nodes import Binding, Code, Printer
 
 
@@ -224,7 +226,21 @@ def _init(
         text = f"torch.full_like({target}, {text})"
     if storage is not None:
         text = storage.inverse.format(text)
-    return [f"{target}.copy_({text})"]
+    line = f"{target}.copy_({text})"
+    if len(line) + 8 <= WIDTH:
+        return [line]
+    name = "start"
+    if isinstance(value, Draw):
+        first, *rest = text.split(" * ")
+        lines = [f"{name} = {first}", *(f"{name} = {name} * {factor}" for factor in rest)]
+    else:
+        parts = count(1)
+        indent = " " * 8
+        long = assign(name, value, printer, lambda wish: f"{wish}_{next(parts)}", indent)
+        lines = [line.removeprefix(indent) for line in long]
+    if storage is not None:
+        name = storage.inverse.format(name)
+    return [*lines, f"{target}.copy_({name})"]
 
 
 def _small_noise(axes: tuple[Axis, ...]) -> Draw:

@@ -44,6 +44,8 @@ class ReferenceText:
         self._used |= {names(t.name) for t in plan.inputs} | {"i", "past", "rows", "lag", like}
         self._masks: dict[str, str] = {}
         self._lags: dict[int, str] = {}
+        self._pending: list[str] = []
+        self._sums: dict[Past, Code] = {}
         self.helpers: set[str] = set()
         self._axes = {t.name: t.axes for t in plan.inputs}
         self._axes |= {r.name: r.axes for r in plan.reference}
@@ -82,7 +84,9 @@ class ReferenceText:
 
     def _token(self, r: Reference) -> list[str]:
         printer = Printer(self._at_token, self._names, self._like, self._past, self._filter)
-        return assign(self._ident(r.name), r.value, printer, self._fresh, wrap=self._full(r))
+        lines = assign(self._ident(r.name), r.value, printer, self._fresh, wrap=self._full(r))
+        pending, self._pending = self._pending, []
+        return [*pending, *lines]
 
     def _full(self, r: Reference) -> Callable[[Code], str]:
         """Expands a value that lacks axes of its definition."""
@@ -124,10 +128,19 @@ class ReferenceText:
         """A sum over time, seen from the token level."""
         if not isinstance(expr, Past):
             raise TypeError(f"{type(expr).__name__} outside a sum")
+        if expr not in self._sums:
+            self._sums[expr] = self._sum(expr)
+        return self._sums[expr]
+
+    def _sum(self, expr: Past) -> Code:
         if expr.lag:
             raise TypeError("a sum over time, delayed")
         printer = Printer(self._at_pair(expr.var), self._names, self._like, self._inside(expr.var))
         body = printer.print(expr.body)
+        if len(body.text) > 50:
+            name = self._fresh("pairs")
+            self._pending += assign(name, expr.body, printer, self._fresh)
+            body = Code(name, body.axes, True)
         name, call = _MASKS[expr.relation]
         self._masks[name] = call
         mask = Code(name, (), True)
@@ -198,10 +211,10 @@ class ReferenceText:
             if r.update:
                 lines.append(f"        {ident(r.name)} = {self._now(r.name)}")
         for r in members:
-            self.helpers.add("_stack")
+            self.helpers.add("_in_time")
             sizes = ", ".join(self._names[a.name] for a in r.axes)
             sizes = f"({sizes},)" if len(r.axes) == 1 else f"({sizes})"
-            lines.append(f"    {ident(r.name)} = _stack({self._rows(r)}, {self._like}, {sizes})")
+            lines.append(f"    {ident(r.name)} = _in_time({self._rows(r)}, {self._like}, {sizes})")
         return lines
 
     def _rows(self, r: Reference) -> str:
@@ -294,8 +307,8 @@ def _between(x: Tensor) -> Tensor:
     later = (l[:, None] > l).reshape(len(l), len(l), *(1,) * (x.ndim - 2))
     return torch.where(later, x[:, :, None], torch.ones_like(x[:, :, None])).cumprod(1)
 ''',
-    "_stack": '''\
-def _stack(rows: list[Tensor], like: Tensor, axes: tuple[int, ...]) -> Tensor:
+    "_in_time": '''\
+def _in_time(rows: list[Tensor], like: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The rows over time; an empty sequence for none."""
     return torch.stack(rows, 1) if rows else like.new_zeros(like.shape[0], 0, *axes)
 ''',

@@ -10,13 +10,13 @@ from dsfc.plan import scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Column, Mode, Plan, Reference, Scan, StateTensor
+from dsfc.plan.ir import Column, Form, Mode, Plan, Reference, Scan, StateTensor
 from dsfc.plan.scans import Reading, Unsupported
 from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
 from dsfc.primitives.expr import Div, Expr, Map, Ref
 from dsfc.source import NOWHERE
 from dsfc.structure.ir import Structure
-from dsfc.structure.render import render as render_structure
+from dsfc.structure.render import bound_text
 from dsfc.system.ir import (
     Cache,
     Cast,
@@ -37,7 +37,7 @@ from dsfc.system.ir import (
     System,
     Term,
 )
-from dsfc.system.render.index import index_form
+from dsfc.system.render.index import equations
 
 
 def plan(system: System, structure: Structure) -> Plan:
@@ -100,8 +100,8 @@ class _Planner:
             reference=tuple(
                 Reference(d.name, d.value, d.axes, d.field, d.update) for d in system.definition
             ),
-            system=index_form(system),
-            structure=render_structure(self.structure),
+            system=equations(system),
+            structure=_structure(self.structure),
             provenance=tuple(_provenance(system)),
         )
 
@@ -158,22 +158,25 @@ class _Planner:
 
     def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:
         """Readings with one signature, of blocks that do not feed each other, share a scan."""
-        by_signature: dict[scans.Signature, list[Reading]] = {}
+        by_signature: dict[object, list[Reading]] = {}
         for term in _terms(self.system):
             block = self.blocks[term.source]
             r = scans.reading(term, block, self.structure.block(term.source))
-            members = by_signature.setdefault(r.signature, [])
+            # Only a matrix scan gains by a shared pass: the others have no products to share.
+            shared = r.signature.form is Form.MATRIX
+            key = r.signature if shared else (r.signature, block.state)
+            members = by_signature.setdefault(key, [])
             if all(m.block is not block for m in members):
                 members.append(r)
         out: dict[tuple[scans.Signature, str], tuple[Reading, ...]] = {}
         feeds = _feeds(self.system)
-        for signature, members in by_signature.items():
+        for members in by_signature.values():
             alone = [m for m in members if any(_tied(m, o, feeds) for o in members if o is not m)]
             together = tuple(m for m in members if m not in alone)
             for m in together:
-                out[signature, m.block.state] = together
+                out[m.signature, m.block.state] = together
             for m in alone:
-                out[signature, m.block.state] = (m,)
+                out[m.signature, m.block.state] = (m,)
         return out
 
 
@@ -284,6 +287,14 @@ def _gauges(system: System) -> Iterator[str]:
     for kind in dict.fromkeys(b.gauge.kind.value for b in system.blocks):
         states = ", ".join(b.state for b in system.blocks if b.gauge.kind.value == kind)
         yield f"{states}: {kind}"
+
+
+def _structure(structure: Structure) -> str:
+    """Class, cell and proved bound of each block, a line each."""
+    lines = [f"class {structure.title}"]
+    for b in structure.blocks:
+        lines.append(f"{b.state}: {b.label}, axes {b.axes_text}, |Λ| {bound_text(b.bound)}")
+    return "\n".join(lines) + "\n"
 
 
 def _modes() -> tuple[Mode, ...]:

@@ -322,8 +322,8 @@ class Plan:
         modes: every mode of the language, legal or not, with reasons.
         costs: one per legal mode.
         reference: definitions for the float64 reference, in dependency order.
-        system: stable text of the derived system, for docstrings.
-        structure: stable text of its structure.
+        system: stable text of the derived system's equations, for docstrings.
+        structure: stable text of its class and of each block's cell and bound.
         provenance: what the spec cites, one line per definition.
     """
 

@@ -57,6 +57,15 @@ def index_form(system: System) -> str:
     return "\n\n".join("\n".join(p) for p in parts if p) + "\n"
 
 
+def equations(system: System) -> str:
+    """Returns the part of the index form that computes: streams, stages and output."""
+    blocks = states(system)
+    parts = [_section("streams", (_stream(s, blocks) for s in system.streams))]
+    parts += [_stage(k, stage, blocks) for k, stage in enumerate(system.stages, 1)]
+    parts.append(_section("output", (_output(o, blocks) for o in system.outputs)))
+    return "\n".join("\n".join(p) for p in parts if p) + "\n"
+
+
 def _section(title: str, lines: Iterable[str]) -> list[str]:
     body = [_INDENT + line for line in lines]
     return [title, *body] if body else []

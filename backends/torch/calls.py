@@ -1,0 +1,291 @@
+"""Prints the call of a scan's operator in the functional form.
+
+A matrix scan's operator takes `[B, L, h, n]`, `[B, L, h, p]` and `[B, h, n, p]` whatever the axes
+of the spec: heads, keys and channels are each flattened to one axis, a missing head axis is one of
+size 1, and columns are laid side by side along the channels. The other forms take the spec's axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dsfc.plan.ir import Buffer, Column, Form, Role, Scan
+from dsfc.primitives.expr import Axis
+
+from .layout import WIDTH, wrapped
+from .skeletons import Skeleton
+
+Size = Callable[[Axis], str]
+
+
+class ScanCall:
+    """Prints the statements of one call.
+
+    Args:
+        skeleton: the scan.
+        names: identifier of each buffer and state.
+        size: variable that holds an axis' size.
+        like: identifier of an input.
+        fresh: gives an unused variable name.
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        names: Callable[[str], str],
+        size: Size,
+        like: str,
+        fresh: Callable[[str], str],
+    ) -> None:
+        self._s = skeleton
+        self._scan = skeleton.scan
+        self._ident = names
+        self._size = size
+        self._like = like
+        self._fresh = fresh
+
+    def lines(self, next_states: dict[str, str]) -> list[str]:
+        """Returns the statements; `next_states` learns the variable of each state's next value."""
+        scan = self._scan
+        before: list[str] = []
+        read = looked = None
+        if scan.read is not None:
+            read = self._keyed(scan.read)
+            if scan.before:
+                looked = self._fresh(f"{scan.name}_looked")
+                before.append(f"    {looked} = {read}")
+                read = f"torch.cat(({looked}, torch.zeros_like({looked}[:, :1])), 1)[:, 1:]"
+        tokens = [] if read is None else [read, self._keyed(scan.key or "")]
+        tokens.append(self._values(before))
+        arguments = [f"{t}.to(dtype)" for t in tokens]
+        arguments += [f"{self._leaf(n)}.to(wide)" for n in self._s.leaf_buffers]
+        state = self._states(before)
+        arguments.append(f"{state}.to(wide)")
+        arguments += ["mode", "chunk"]
+        out, last = self._fresh(f"{scan.name}_out"), self._fresh(f"{scan.name}_last")
+        after = self._outputs(out) + self._next(last, next_states)
+        # A result that needs no change of layout is bound under its own name at once.
+        for line in list(after):
+            name, _, value = line.strip().partition(" = ")
+            if value == out and not scan.before:
+                out = name
+                after.remove(line)
+            elif value == last:
+                last = name
+                after.remove(line)
+        head = f"{out}, {last} = _recurrence{self._s.suffix}().apply"
+        shifted = self._shifted(out, state, looked) if scan.before else []
+        return [*before, wrapped(head, arguments, "", "    "), *shifted, *after]
+
+    # --- arguments -------------------------------------------------------------------------------
+
+    def _keyed(self, name: str) -> str:
+        """A read or key in the operator's layout."""
+        if self._scan.form is not Form.MATRIX:
+            return self._expanded(name, self._arrays(name).axes)
+        heads: tuple[Axis, ...] = () if self._s.shared else self._scan.heads
+        groups = (self._scan.keys,) if self._s.shared else (heads, self._scan.keys)
+        return self._grouped(name, groups)
+
+    def _values(self, before: list[str]) -> str:
+        """The columns' values side by side."""
+        scan = self._scan
+        if scan.form is not Form.MATRIX:
+            (column,) = scan.columns
+            assert column.value is not None
+            axes = self._tile(column) if scan.form is Form.ELEMENTWISE else self._side(column)
+            return self._expanded(column.value, axes)
+        parts = []
+        known: str | None = None
+        for c in scan.columns:
+            if c.value is not None:
+                part = self._grouped(c.value, (scan.heads, c.channels))
+                known = known or part
+                parts.append(part)
+            else:
+                parts.append("")
+        if known is None:
+            heads = ", ".join([self._size(a) for a in scan.heads] or ["1"])
+            known = f"{self._like}.new_ones(*{self._like}.shape[:2], {heads}, 1)"
+            return self._flat_heads(known) if len(scan.heads) > 1 else known
+        one = f"torch.ones_like({known}[..., :1])"
+        if len(parts) == 1:
+            return parts[0]
+        name = self._fresh(f"{scan.name}_values")
+        before.append(_concatenated(name, [p or one for p in parts]))
+        return name
+
+    def _flat_heads(self, text: str) -> str:
+        return f"{text}.flatten(2, {1 + len(self._scan.heads)})"
+
+    def _leaf(self, name: str) -> str:
+        """A leaf of the decay, with a batch axis and, where it varies, a time axis."""
+        b = self._arrays(name)
+        scan = self._scan
+        ident = self._ident(name)
+        if scan.form is Form.MATRIX:
+            return self._grouped(name, (scan.heads,))
+        if scan.form is Form.ELEMENTWISE:
+            (column,) = scan.columns
+            return self._expanded(name, self._tile(column))
+        if b.role is Role.CONSTANT:
+            return f"{ident}.expand({self._like}.shape[0], {', '.join(['-1'] * len(b.axes))})"
+        return ident
+
+    def _states(self, before: list[str]) -> str:
+        scan = self._scan
+        if scan.form is not Form.MATRIX:
+            return self._ident(scan.columns[0].state)
+        parts = [self._state(c) for c in scan.columns]
+        if len(parts) == 1:
+            return parts[0]
+        name = self._fresh(f"{scan.name}_before")
+        before.append(_concatenated(name, parts))
+        return name
+
+    def _state(self, c: Column) -> str:
+        scan = self._scan
+        groups = (scan.heads, scan.keys, c.channels)
+        return self._regrouped(self._ident(c.state), self._tile(c), groups, lead=1)
+
+    # --- results ---------------------------------------------------------------------------------
+
+    def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
+        """Outputs read before the update: those of the token before, the first from the state."""
+        if read is None:
+            first = f"{state}.unsqueeze(1).to({out}.dtype)"
+        else:
+            equation = self._s.before_equation
+            first = f'torch.einsum("{equation}", {read}[:, :1], {state}).to({out}.dtype)'
+        return [f"    {out} = torch.cat(({first}, {out}), 1)[:, :-1]"]
+
+    def _outputs(self, out: str) -> list[str]:
+        scan = self._scan
+        if scan.form is not Form.MATRIX:
+            return [f"    {self._ident(scan.columns[0].output)} = {out}"]
+        lines = []
+        for c, part in zip(scan.columns, self._slices(out), strict=True):
+            axes = tuple(sorted((*scan.heads, *c.channels)))
+            text = self._ungrouped(part, axes, (scan.heads, c.channels), lead=2)
+            lines.append(f"    {self._ident(c.output)} = {text}")
+        return lines
+
+    def _next(self, last: str, next_states: dict[str, str]) -> list[str]:
+        scan = self._scan
+        lines = []
+        parts = self._slices(last) if scan.form is Form.MATRIX else [last]
+        for c, part in zip(scan.columns, parts, strict=True):
+            if c.state in next_states:
+                continue
+            groups = (scan.heads, scan.keys, c.channels)
+            text = part
+            if scan.form is Form.MATRIX:
+                text = self._ungrouped(part, self._tile(c), groups, lead=1)
+            name = self._fresh(f"{self._ident(c.state)}_next")
+            next_states[c.state] = name
+            lines.append(f"    {name} = {text}")
+        return lines
+
+    def _slices(self, name: str) -> list[str]:
+        """The columns of an array along its last axis."""
+        columns = self._scan.columns
+        if len(columns) == 1:
+            return [name]
+        bounds = ["0"]
+        for c in columns:
+            width = " * ".join(self._size(a) for a in c.channels) or "1"
+            bounds.append(width if bounds[-1] == "0" else f"{bounds[-1]} + {width}")
+        out = []
+        for k in range(len(columns)):
+            start = "" if bounds[k] == "0" else bounds[k]
+            stop = "" if k == len(columns) - 1 else bounds[k + 1]
+            gap = " " if " " in start or " " in stop else ""
+            left = f"{start}{gap}" if start else ""
+            right = f"{gap}{stop}" if stop else ""
+            out.append(f"{name}[..., {left}:{right}]")
+        return out
+
+    # --- layouts ---------------------------------------------------------------------------------
+
+    def _arrays(self, name: str) -> Buffer:
+        return self._s.arrays[name]
+
+    def _tile(self, c: Column) -> tuple[Axis, ...]:
+        return tuple(sorted((*self._scan.heads, *self._scan.keys, *c.channels)))
+
+    def _side(self, c: Column) -> tuple[Axis, ...]:
+        return tuple(sorted((*self._scan.heads, *c.channels)))
+
+    def _expanded(self, name: str, axes: tuple[Axis, ...]) -> str:
+        """A buffer broadcast to `[B, L, *axes]`."""
+        b = self._arrays(name)
+        ident = self._ident(name)
+        lead = b.role is not Role.CONSTANT
+        if b.axes == axes and lead:
+            return ident
+        slots = [":" if a in b.axes else "None" for a in axes]
+        sizes = ", ".join(self._size(a) for a in axes)
+        shape = f"*{self._like}.shape[:2], {sizes}" if sizes else f"*{self._like}.shape[:2]"
+        if all(s == ":" for s in slots):
+            return f"{ident}.expand({shape})"
+        index = ", ".join(["...", *slots] if lead else slots)
+        return f"{ident}[{index}].expand({shape})"
+
+    def _grouped(self, name: str, groups: tuple[tuple[Axis, ...], ...]) -> str:
+        """A buffer as `[B, L, group, …]`, broadcast to the groups' axes first."""
+        axes = tuple(sorted(a for g in groups for a in g))
+        return self._regrouped(self._expanded(name, axes), axes, groups, lead=2)
+
+    def _regrouped(
+        self, text: str, axes: tuple[Axis, ...], groups: tuple[tuple[Axis, ...], ...], lead: int
+    ) -> str:
+        """Puts the groups one after the other and makes one axis of each."""
+        order = [a for g in groups for a in g]
+        if list(axes) != order:
+            where = ", ".join(str(axes.index(a) + lead) for a in order)
+            front = ", ".join(str(k) for k in range(lead))
+            text = f"{text}.permute({front}, {where})"
+        place = lead
+        for g in groups:
+            if not g:
+                text = f"{text}.unsqueeze({place})"
+            elif len(g) > 1:
+                text = f"{text}.flatten({place}, {place + len(g) - 1})"
+            place += 1
+        return text
+
+    def _ungrouped(
+        self, text: str, axes: tuple[Axis, ...], groups: tuple[tuple[Axis, ...], ...], lead: int
+    ) -> str:
+        """Undoes `_regrouped`."""
+        at = lead + len(groups) - 1
+        for g in reversed(groups):
+            if not g:
+                text = f"{text}.squeeze({at})"
+            elif len(g) > 1:
+                sizes = ", ".join(self._size(a) for a in g)
+                text = f"{text}.unflatten({at}, ({sizes}))"
+            at -= 1
+        order = [a for g in groups for a in g]
+        if list(axes) != order:
+            where = ", ".join(str(order.index(a) + lead) for a in axes)
+            front = ", ".join(str(k) for k in range(lead))
+            text = f"{text}.permute({front}, {where})"
+        return text
+
+
+def _concatenated(name: str, parts: list[str]) -> str:
+    line = f"    {name} = torch.cat(({', '.join(parts)}), -1)"
+    if len(line) <= WIDTH:
+        return line
+    rows = "".join(f"        {p},\n" for p in parts)
+    return f"    {name} = (\n{rows}    )\n    {name} = torch.cat({name}, -1)"
+
+
+def is_shared(scan: Scan, arrays: dict[str, Buffer]) -> bool:
+    """Whether a matrix scan's read and key are the same for all heads."""
+    if scan.form is not Form.MATRIX or not scan.heads:
+        return False
+    heads = set(scan.heads)
+    assert scan.read is not None and scan.key is not None
+    return not heads & set(arrays[scan.read].axes) and not heads & set(arrays[scan.key].axes)
