@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dsfc.mixer.graph import components
 from dsfc.mixer.ir import Flow, Mixer, StateDecl
 from dsfc.mixer.reads import Lags, Read, mixer_reads
+from dsfc.mixer.words import FIRST, TIME
 from dsfc.primitives.declarations import FlowRule, MapTensor
 from dsfc.primitives.evaluate import (
     NamedArray,
@@ -225,7 +226,7 @@ class _Moment:
             return self.present[ref.name]
         token = self.instant(ref.at)
         inside = 0 <= token < self.run.length
-        if ref.name == "first":
+        if ref.name == FIRST:
             return _scalar(1.0 if token == 0 and inside else 0.0)
         if not inside:
             return self.run.outside(ref.name, token, axes, ref.kind)
@@ -249,7 +250,7 @@ class _Moment:
             case Run():
                 return self._run(expr)
             case Lag():
-                clock = {"i": self.token, **self.bound}
+                clock = {TIME: self.token, **self.bound}
                 total = sum(c * clock[v] for v, c in expr.terms) + expr.constant
                 return _scalar(float(total))
             case _:

@@ -25,7 +25,8 @@ from dsfc.mixer.context import Context
 from dsfc.mixer.rules.recursion import constant_cycle, function_cycle
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import Operand
-from dsfc.mixer.times import TIME, Clock, has_lag, is_lag, lag_power
+from dsfc.mixer.times import Clock, has_lag, is_lag, lag_power
+from dsfc.mixer.words import FIRST, TIME
 from dsfc.primitives.build import num, prim
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import (
@@ -44,8 +45,6 @@ from dsfc.primitives.expr import (
 from dsfc.primitives.table import SPELLINGS
 from dsfc.source import Span
 from dsfc.syntax import ast
-
-FIRST = "first"
 
 
 class Expressions:

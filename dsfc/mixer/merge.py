@@ -15,7 +15,7 @@ from dsfc.diagnostics.report import Label, Reporter, nearest
 from dsfc.limits import Limits
 from dsfc.mixer.ir import Rewrite
 from dsfc.mixer.library import Found, Home, Library
-from dsfc.mixer.rules.names import check_names
+from dsfc.mixer.rules.names import check_names, spelled
 from dsfc.syntax import ast
 
 Update = ast.Def | ast.Flow
@@ -224,4 +224,6 @@ def report_axis_clashes(program: Program, reporter: Reporter) -> None:
         other = defined if declared is None else declared.name
         if other is not None:
             label = Label(dim.name.span, "the axis")
-            reporter.add(NameClash(other.span, name=name, role="an axis", labels=(label,)))
+            reporter.add(
+                NameClash(other.span, name=spelled(other), role="an axis", labels=(label,))
+            )

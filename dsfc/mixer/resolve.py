@@ -34,13 +34,13 @@ from dsfc.mixer.rules.flow_rule import check_diagonal, flow_rule
 from dsfc.mixer.rules.function_scope import check_functions
 from dsfc.mixer.rules.has_update import check_updates
 from dsfc.mixer.rules.lag_power import check_lags
-from dsfc.mixer.rules.names import OUTPUT
 from dsfc.mixer.rules.one_step import check_one_step
 from dsfc.mixer.rules.present import check_present
 from dsfc.mixer.rules.recursion import Readings, circles, report
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import named
 from dsfc.mixer.times import settled
+from dsfc.mixer.words import OUTPUT
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Ref
@@ -65,7 +65,10 @@ def resolve(spec: ast.Spec, name: str | None = None, library: Library | None = N
     """
     books = Library() if library is None else library
     unit = _unit(spec, name)
-    return _Resolver(Found(unit, books.home(spec)), books).mixer()
+    try:
+        return _Resolver(Found(unit, books.home(spec)), books).mixer()
+    except DiagnosticError as error:
+        raise DiagnosticError(error.diagnostics[: books.limits.diagnostics]) from None
 
 
 def _unit(spec: ast.Spec, name: str | None) -> ast.MixerUnit:
@@ -154,9 +157,9 @@ class _Resolver:
             n for n in wanted if self._scope.is_definition(n) and isinstance(updates[n], ast.Def)
         ]
         inner = {n: tuple(r for r in graph[n] if r.name in defined) for n in defined}
-        spans = {n: updates[n].name.span for n in defined}
+        places = {n: updates[n].name for n in defined}
         for names in circles(inner):
-            self._reporter.add(report(inner, names, spans))
+            self._reporter.add(report(inner, names, places))
             self._values.update(dict.fromkeys(names))
 
     # Values

@@ -11,7 +11,8 @@ from dsfc.mixer import shapes
 from dsfc.mixer.arguments import count, wrong
 from dsfc.mixer.context import Context
 from dsfc.mixer.indices import axes_of
-from dsfc.mixer.times import TIME, Clock, run_head, shifted, sum_head
+from dsfc.mixer.times import Clock, run_head, shifted, sum_head
+from dsfc.mixer.words import TIME
 from dsfc.primitives.expr import Bound, Expr, Past, Reduction, Relation, Run
 from dsfc.syntax import ast
 

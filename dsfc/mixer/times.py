@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dsfc.mixer.words import TIME
 from dsfc.primitives.build import add, mul, num, power, rewrite, walk
 from dsfc.primitives.expr import Bound, Expr, Lag, Now, Num, Relation
 from dsfc.syntax import ast
-
-TIME = "i"
 
 _RELATIONS = {
     ast.CmpOp.LE: Relation.UP_TO,

@@ -9,6 +9,7 @@ from dsfc.mixer.graph import components, reachable
 from dsfc.mixer.ir import Mixer, StateDecl
 from dsfc.mixer.reads import mentions, mixer_reads
 from dsfc.mixer.times import is_lag
+from dsfc.mixer.words import FIRST, TIME
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import (
@@ -30,8 +31,6 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
-
-FIRST = "first"
 
 
 class MixerError(AssertionError):
@@ -93,7 +92,7 @@ def _check_names(mixer: Mixer) -> Iterator[str]:
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         yield f"names {twice} stand for two things"
-    clash = set(names) & ({d.axis.name for d in mixer.axes} | {"i", FIRST})
+    clash = set(names) & ({d.axis.name for d in mixer.axes} | {TIME, FIRST})
     if clash:
         yield f"names {sorted(clash)} are axes or reserved"
     if mixer.definition(mixer.output) is None and mixer.state(mixer.output) is None:
@@ -209,7 +208,7 @@ def _unbound(expr: Expr, bound: frozenset[str]) -> Iterator[str]:
             case Ref() if isinstance(node.at, Bound):
                 used = {node.at.var}
             case Lag():
-                used = {var for var, _ in node.terms} - {"i"}
+                used = {var for var, _ in node.terms} - {TIME}
             case Run():
                 used = {at.var for at in (node.low, node.high) if isinstance(at, Bound)}
             case Past() if node.outer is not None:

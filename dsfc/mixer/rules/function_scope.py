@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dsfc.diagnostics.catalogue import Capture
 from dsfc.mixer.expressions import Expressions
 from dsfc.mixer.merge import Program
+from dsfc.mixer.rules.names import spelled
 from dsfc.primitives.expr import Time
+from dsfc.source import Span
 from dsfc.syntax import ast
 
 
@@ -19,17 +21,18 @@ def check_functions(typer: Expressions, program: Program) -> None:
     for name in sorted(program.own & program.functions.keys()):
         function = program.functions[name]
         hidden = {p.text for p in function.params} | set(_bound(function.expr))
-        for word, node in _names(function.expr):
+        for word, text, span in _names(function.expr):
             if word not in hidden and _is_stream(typer, program, word):
-                typer.add(Capture(node.span, function=name, stream=word))
+                typer.add(Capture(span, function=name, stream=text))
 
 
-def _names(node: ast.Condition) -> Iterator[tuple[str, ast.Condition]]:
+def _names(node: ast.Condition) -> Iterator[tuple[str, str, Span]]:
+    """Names that are read, with their spelling and place."""
     for part in ast.walk(node):
         if isinstance(part, ast.Name):
-            yield part.id, part
+            yield part.id, part.span.text or part.id, part.span
         elif isinstance(part, ast.Index):
-            yield part.name.text, part
+            yield part.name.text, spelled(part.name), part.span
 
 
 def _bound(node: ast.Condition) -> Iterator[str]:

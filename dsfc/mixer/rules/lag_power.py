@@ -5,6 +5,7 @@ from __future__ import annotations
 from dsfc.diagnostics.catalogue import LagPower
 from dsfc.diagnostics.report import Reporter
 from dsfc.mixer.times import is_lag
+from dsfc.mixer.words import TIME
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Lag
 from dsfc.syntax import ast
@@ -21,7 +22,7 @@ def check_lags(value: Expr, node: ast.Expr, reporter: Reporter) -> bool:
 def shown(lag: Lag) -> str:
     """Returns a time scalar as text: `i - j - 1`."""
     out = ""
-    ordered = sorted(lag.terms, key=lambda t: (t[1] < 0, t[0] != "i", t[0]))
+    ordered = sorted(lag.terms, key=lambda t: (t[1] < 0, t[0] != TIME, t[0]))
     for var, coefficient in ordered:
         size = "" if abs(coefficient) == 1 else f"{abs(coefficient)} "
         sign = "-" if coefficient < 0 else "+"

@@ -6,14 +6,9 @@ from collections.abc import Iterable
 
 from dsfc.diagnostics.catalogue import NameClash
 from dsfc.diagnostics.report import Label, Reporter
+from dsfc.mixer.words import FIRST, FORMS, OUTPUT, TIME
 from dsfc.primitives.table import SPELLINGS
 from dsfc.syntax import ast
-
-TIME = "i"
-FIRST = "first"
-OUTPUT = "y"
-REDUCTIONS = frozenset({"sum", "mean"})
-FORMS = frozenset({"prod", "fir", "taylor", "rename", "ones", "iota"})
 
 _RESERVED = {TIME: "the time index", FIRST: "the mark of the first token"}
 
@@ -52,17 +47,19 @@ def check_names(items: Iterable[ast.Item], reporter: Reporter) -> None:
             if name in table:
                 label = Label(first.span, "the axis")
                 reporter.add(
-                    NameClash(table[name].span, name=name, role="an axis", labels=(label,))
+                    NameClash(
+                        table[name].span, name=spelled(table[name]), role="an axis", labels=(label,)
+                    )
                 )
     _check_state_clashes(items, states, reporter)
 
 
 def _introduce(name: ast.Ident, table: dict[str, ast.Ident], what: str, reporter: Reporter) -> None:
     if name.text in _RESERVED:
-        reporter.add(NameClash(name.span, name=name.text, role=_RESERVED[name.text]))
+        reporter.add(NameClash(name.span, name=spelled(name), role=_RESERVED[name.text]))
     elif name.text in table:
         label = Label(table[name.text].span, "first here")
-        reporter.add(NameClash(name.span, name=name.text, role=what, labels=(label,)))
+        reporter.add(NameClash(name.span, name=spelled(name), role=what, labels=(label,)))
     else:
         table[name.text] = name
 
@@ -70,8 +67,10 @@ def _introduce(name: ast.Ident, table: dict[str, ast.Ident], what: str, reporter
 def _check_function(item: ast.FunDef, reporter: Reporter) -> None:
     """A function may not hide a primitive or a form of the language."""
     name = item.name.text
-    if name in SPELLINGS or name in REDUCTIONS or name in FORMS:
-        reporter.add(NameClash(item.name.span, name=name, role="a function of the language"))
+    if name in SPELLINGS or name in FORMS:
+        reporter.add(
+            NameClash(item.name.span, name=spelled(item.name), role="a function of the language")
+        )
     seen: dict[str, ast.Ident] = {}
     for param in item.params:
         _introduce(param, seen, "already an argument", reporter)
@@ -90,4 +89,11 @@ def _check_state_clashes(
         for name in others:
             if name.text in states:
                 label = Label(states[name.text].span, "the state")
-                reporter.add(NameClash(name.span, name=name.text, role="a state", labels=(label,)))
+                reporter.add(
+                    NameClash(name.span, name=spelled(name), role="a state", labels=(label,))
+                )
+
+
+def spelled(name: ast.Ident) -> str:
+    """Returns a name as its text spells it: `η` where it says so, though its name is `eta`."""
+    return name.span.text or name.text

@@ -8,6 +8,7 @@ from dsfc.mixer.graph import components, shortest_path
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.merge import Program
 from dsfc.mixer.reads import Read, mixer_reads
+from dsfc.mixer.rules.names import spelled
 from dsfc.mixer.rules.places import place
 
 
@@ -67,5 +68,6 @@ def _report_now(
         following = next(n for n in now[state] if n in part)
         path = (state, *shortest_path(now, following, state))
         span = place(program, state, following)
+        name = spelled(program.updates[state].name)
         hint = f"the path is {' → '.join(path)}" if len(path) > 2 else None
-        reporter.add(StateNow(span, state=state, hint=hint))
+        reporter.add(StateNow(span, state=name, hint=hint))

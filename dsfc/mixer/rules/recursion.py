@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from dsfc.diagnostics.catalogue import Recursion
 from dsfc.mixer.graph import components, shortest_path
+from dsfc.mixer.rules.names import spelled
 from dsfc.source import Span
 from dsfc.syntax import ast
 
@@ -34,11 +35,11 @@ def readings(node: ast.Condition) -> Iterator[Reading]:
     for part in ast.walk(node):
         match part:
             case ast.Name():
-                yield Reading(part.id, part.id, False)
+                yield Reading(part.id, part.span.text or part.id, False)
             case ast.Index():
                 yield Reading(part.name.text, _short(part), True)
             case ast.Call() | ast.Apply():
-                yield Reading(part.name.text, part.name.text, False)
+                yield Reading(part.name.text, spelled(part.name), False)
             case _:
                 pass
 
@@ -64,7 +65,7 @@ def circles(graph: Readings) -> Iterator[frozenset[str]]:
             yield frozenset(part)
 
 
-def report(graph: Readings, names: frozenset[str], spans: Mapping[str, Span]) -> Recursion:
+def report(graph: Readings, names: frozenset[str], places: Mapping[str, ast.Ident]) -> Recursion:
     """Returns the report about a circle: through a reading of the past, if it has one."""
     inside = {n: [r for r in graph[n] if r.name in names] for n in graph if n in names}
     closing = [(n, r) for n, found in inside.items() for r in found]
@@ -72,12 +73,15 @@ def report(graph: Readings, names: frozenset[str], spans: Mapping[str, Span]) ->
     first = next(iter(inside))
     reader, reading = past[0] if past else next((n, r) for n, r in closing if r.name == first)
     edges = {n: [r.name for r in found] for n, found in inside.items()}
-    shown = " → ".join((*shortest_path(edges, reading.name, reader), reading.text))
+    path = (spelled(places[n]) for n in shortest_path(edges, reading.name, reader))
+    shown = " → ".join((*path, reading.text))
+    place = places[reading.name]
     if past:
-        what, repair = "its own past", f"declare `state {reading.name} : …`"
+        what, repair = "its own past", f"declare `state {spelled(place)} : …`"
     else:
         what, repair = "its own value", "a definition cannot depend on itself"
-    return Recursion(spans[reading.name], name=reading.name, what=what, path=shown, repair=repair)
+    name = spelled(place)
+    return Recursion(place.span, name=name, what=what, path=shown, repair=repair)
 
 
 def constant_cycle(path: Sequence[str], span: Span) -> Recursion:
