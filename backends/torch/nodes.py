@@ -247,12 +247,7 @@ class Printer:
             hugged = code.binding is Binding.POWER and "**" in code.text
             text = f"-({code.text})" if hugged else f"-{code.at_least(Binding.UNARY)}"
             return Code(text, code.axes, code.lead, Binding.UNARY, number=code.number)
-        parts = [self.print(a) for a in expr.args]
-        axes, lead = _shape(parts)
-        # a * (b / c) keeps its parentheses: only the first factor may be a product itself.
-        first = parts[0].operand(axes, lead, Binding.PRODUCT)
-        text = " * ".join([first, *(c.operand(axes, lead, Binding.UNARY) for c in parts[1:])])
-        return Code(text, axes, lead, Binding.PRODUCT, number=all(c.number for c in parts))
+        return _product([self.print(a) for a in expr.args])
 
     @print.register
     def _(self, expr: Div) -> Code:
@@ -382,27 +377,49 @@ class Printer:
         return Code(" + ".join(terms), code.axes, code.lead, Binding.SUM)
 
     def _einsum(self, factors: tuple[Expr, ...], gone: tuple[Axis, ...]) -> Code:
-        """Σ over the axes `gone` of a product, as one einsum."""
+        """Σ over the axes `gone` of a product.
+
+        Factors without those axes stand outside; of the others at most two enter one einsum, since
+        torch forms the outer product of more.
+        """
         parts = [self.print(f) for f in factors]
         tensors = [c for c in parts if not c.number]
         have = {a for c in tensors for a in c.axes}
-        scale = [Code(self._names[a.name], (), False, number=True) for a in gone if a not in have]
-        scale = [*(c for c in parts if c.number), *scale]
-        letter = letters(have)
-        lead = any(c.lead for c in tensors)
+        scale = [c for c in parts if c.number]
+        scale += [Code(self._names[a.name], (), False, number=True) for a in gone if a not in have]
+        summed = set(gone) & have
+        outside = [c for c in tensors if not summed & set(c.axes)]
+        inside = [c for c in tensors if summed & set(c.axes)]
+        while len(inside) > 2:
+            inside = [_product(inside[:2]), *inside[2:]]
+        if not inside:
+            return _product([*scale, *outside])
+        letter = letters({a for c in inside for a in c.axes})
+        lead = any(c.lead for c in inside)
+        order = tuple(sorted({a for c in inside for a in c.axes} - summed))
         inputs = ",".join(
-            ("..." if c.lead else "") + "".join(letter[a] for a in c.axes) for c in tensors
+            ("..." if c.lead else "") + "".join(letter[a] for a in c.axes) for c in inside
         )
-        order = tuple(sorted(have - set(gone)))
         output = ("..." if lead else "") + "".join(letter[a] for a in order)
-        operands = ", ".join(c.text for c in tensors)
-        text = f'torch.einsum("{inputs}->{output}", {operands})'
-        if not scale:
-            return Code(text, order, lead)
-        front = " * ".join(
-            [scale[0].at_least(Binding.PRODUCT), *(c.at_least(Binding.UNARY) for c in scale[1:])]
-        )
-        return Code(f"{front} * {text}", order, lead, Binding.PRODUCT)
+        operands = ", ".join(c.text for c in inside)
+        contracted = Code(f'torch.einsum("{inputs}->{output}", {operands})', order, lead)
+        if len(inside) == 1 and len(summed) == 1:
+            (axis,) = summed
+            at = inside[0].axes.index(axis) - len(inside[0].axes)
+            text = f"{inside[0].at_least(Binding.ATOM)}.sum(dim={at})"
+            contracted = Code(text, order, lead)
+        return _product([*scale, contracted, *outside])
+
+
+def _product(parts: list[Code]) -> Code:
+    """Returns the code of a product of printed factors."""
+    if len(parts) == 1:
+        return parts[0]
+    axes, lead = _shape(parts)
+    # a * (b / c) keeps its parentheses: only the first factor may be a product itself.
+    first = parts[0].operand(axes, lead, Binding.PRODUCT)
+    text = " * ".join([first, *(c.operand(axes, lead, Binding.UNARY) for c in parts[1:])])
+    return Code(text, axes, lead, Binding.PRODUCT, number=all(c.number for c in parts))
 
 
 _BOUNDS = {"max": "min", "min": "max"}

@@ -135,9 +135,11 @@ def _derived(name: str, size: Expr, text: str, printer: Printer) -> list[str]:
     lines = [f"if {name} is None:"]
     if "//" in text:
         above, below = text.split(" // ")
+        divisor = below if below.isdigit() else f"{{{below}}}"
+        why = f"{name} = {above} / {below} = {{{above}}} / {divisor} is not whole"
         lines += [
             f"    if {above} % {below}:",
-            f'        raise ValueError(f"{name} = {above} / {below} is not whole; give {name}")',
+            f'        raise ValueError(f"{why}; give {name}")',
         ]
     return [*lines, f"    {name} = {text}"]
 

@@ -32,7 +32,9 @@ RESERVED = frozenset(
 )
 # From how many tokens on the chunked mode is faster than one token after another, measured on a
 # CPU; the least of a module's scans counts.
-CROSSOVER = {Form.MATRIX: 4, Form.SELECTIVE: 4, Form.ELEMENTWISE: 64}
+CROSSOVER = {Form.MATRIX: 4, Form.SELECTIVE: 4, Form.ELEMENTWISE: 128}
+# Tokens per chunk that are fastest, measured likewise.
+CHUNK = {Form.MATRIX: 64, Form.SELECTIVE: 32, Form.ELEMENTWISE: 64}
 
 
 @cache
@@ -140,9 +142,6 @@ class _Module:
     def doc(self) -> list[str]:
         """Paragraphs of the docstring: source, derived system, structure."""
         out = []
-        if self.plan.provenance:
-            cited = "\n".join(f"    {plain(p)}" for p in self.plan.provenance)
-            out.append(f"Source, by definition:\n\n{cited}")
         system = "\n".join(_indented(self.plan.system))
         out.append(f"Derived from {plain(self.identity.source)}:\n\n{system}")
         structure = "\n".join(_indented(self.plan.structure))
@@ -184,6 +183,10 @@ class _Module:
     @property
     def chunk(self) -> str:
         return "CHUNK" if self.scans else "64"
+
+    @property
+    def chunk_length(self) -> int:
+        return min(CHUNK[s.scan.form] for s in self.skeletons)
 
     @property
     def imports(self) -> list[str]:

@@ -17,9 +17,9 @@ from .layout import wrapped
 from .nodes import Code, Printer
 
 _VARIABLE = {
-    Factor.READ: "read",
-    Factor.KEY: "key",
-    Factor.VALUE: "value",
+    Factor.READ: "q",
+    Factor.KEY: "k",
+    Factor.VALUE: "v",
     Factor.COTANGENT: "do",
 }
 
@@ -62,7 +62,7 @@ class Skeleton:
     @cached_property
     def tokens(self) -> list[str]:
         """Arguments `[B, L, ...]` besides the decay's."""
-        return ["value"] if self.scan.form is Form.ELEMENTWISE else ["read", "key", "value"]
+        return ["v"] if self.scan.form is Form.ELEMENTWISE else ["q", "k", "v"]
 
     @cached_property
     def decays(self) -> list[str]:
@@ -70,7 +70,7 @@ class Skeleton:
         if self.scan.decay is None:
             return []
         if self.scan.form is not Form.SELECTIVE:
-            return ["log_decay"]
+            return ["g"]
         return [*self.rates, *self.constants]
 
     @cached_property
@@ -78,7 +78,7 @@ class Skeleton:
         """Leaf buffer → argument, token-wise ones first."""
         assert self.scan.decay is not None
         names = sorted(self.scan.decay.leaves, key=lambda n: self._constant(n))
-        return {n: f"rate_{k}" if len(names) > 1 else "rate" for k, n in enumerate(names, 1)}
+        return {n: f"g{k}" if len(names) > 1 else "g" for k, n in enumerate(names, 1)}
 
     def _constant(self, name: str) -> bool:
         return self.arrays[name].role is Role.CONSTANT
@@ -117,23 +117,23 @@ class Skeleton:
     @property
     def leaves(self) -> list[str]:
         """All tensor arguments of the forward operator."""
-        return [*self.inputs, "state"]
+        return [*self.inputs, "S"]
 
     @property
     def grads(self) -> list[str]:
         """Gradients of `inputs`."""
-        return [f"d_{x}" for x in self.inputs]
+        return [f"d{x}" for x in self.inputs]
 
     @property
     def timed_grads(self) -> list[str]:
         """Gradients of `timed`."""
-        return [f"d_{x}" for x in self.timed]
+        return [f"d{x}" for x in self.timed]
 
     # --- the operators' registration --------------------------------------------------------------
 
     def own_backward(self) -> str:
         """Runs the backward implementation."""
-        args = [*self.leaves, "do", "ds", "chunk"]
+        args = [*self.leaves, "do", "dS", "chunk"]
         line = f"        return _own(run({', '.join(args)}))"
         if len(line) <= 100:
             return line
@@ -141,7 +141,7 @@ class Skeleton:
 
     def call_backward(self) -> str:
         """Calls the backward operator."""
-        args = [*self.leaves, "do", "ds", "mode", "chunk"]
+        args = [*self.leaves, "do", "dS", "mode", "chunk"]
         return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     def flops_def(self, name: str) -> str:
@@ -153,10 +153,10 @@ class Skeleton:
     def flops_shape(self) -> str:
         """Reads the sizes off the shapes."""
         if self.scan.form is Form.MATRIX:
-            return "(B, L, h, p), n = value, key[-1]"
+            return "(B, L, h, p), n = v, k[-1]"
         if self.scan.form is Form.ELEMENTWISE:
-            return "size = math.prod(value)"
-        return "size = value[1] * math.prod(state)"
+            return "size = math.prod(v)"
+        return "size = v[1] * math.prod(S)"
 
     @property
     def forward_flops(self) -> str:
@@ -174,7 +174,7 @@ class Skeleton:
 
     def register_forward(self) -> str:
         """Registers the forward operator."""
-        at = self.leaves.index("value")
+        at = self.leaves.index("v")
         fake = f"lambda *x: _empty(x[{at}], x[{len(self.leaves) - 1}])"
         return self._register("forward", fake)
 
@@ -185,8 +185,7 @@ class Skeleton:
 
     def _register(self, name: str, fake: str) -> str:
         tail = self.suffix
-        op = f"lambda: _OPS.{name}{tail}"
-        items = [f'"{name}{tail}"', f"_{name}{tail}", fake, f"_{name}_flops{tail}", op]
+        items = [f'"{name}{tail}"', f"_{name}{tail}", fake, f"_{name}_flops{tail}"]
         return wrapped("_register", items, "", "")
 
     # --- lines -----------------------------------------------------------------------------------
@@ -199,7 +198,7 @@ class Skeleton:
             backward: whether it takes cotangents and returns gradients.
             more: further parameters.
         """
-        args = self.leaves + (["do", "ds"] if backward else [])
+        args = self.leaves + (["do", "dS"] if backward else [])
         count = len(self.leaves) if backward else 2
         result = f"tuple[{', '.join(['Tensor'] * count)}]"
         params = [f"{a}: Tensor" for a in args] + list(more)
@@ -207,7 +206,7 @@ class Skeleton:
 
     def method(self, backward: bool) -> str:
         """The `def` line of an autograd function's forward."""
-        args = self.leaves + (["do", "ds"] if backward else [])
+        args = self.leaves + (["do", "dS"] if backward else [])
         count = len(self.leaves) if backward else 2
         result = f"tuple[{', '.join(['Tensor'] * count)}]"
         params = [*(f"{a}: Tensor" for a in args), "mode: str", "chunk: int"]
@@ -267,13 +266,13 @@ class Skeleton:
         return f"{self._step(self.back.key)},{self._step(self.back.value)}->Bhnp"
 
     def _steps(self, direction: ScanDirection) -> list[str]:
-        state = "state" if direction is ScanDirection.FORWARD else "ds"
+        state = "S" if direction is ScanDirection.FORWARD else "dS"
         lines = []
         for s in self.adjoint.scans:
             if s.direction is direction:
                 subscripts = f"{self._step(s.read)},Bhnp->{self._step(s.result)}"
                 value = f'torch.einsum("{subscripts}", {_VARIABLE[s.read]}[i], {state})'
-                lines.append(f"d_{_VARIABLE[s.result]}.append({value})")
+                lines.append(f"d{_VARIABLE[s.result]}.append({value})")
         return lines
 
     @property
@@ -290,7 +289,7 @@ class Skeleton:
     def rows_in_time(self) -> str:
         """The rows of each gradient in the order of time."""
         reverse = {
-            f"d_{_VARIABLE[s.result]}"
+            f"d{_VARIABLE[s.result]}"
             for s in self.adjoint.scans
             if s.direction is ScanDirection.REVERSE
         }
@@ -306,7 +305,7 @@ class Skeleton:
         """Σ read · state before the update, over a time axis of length at most 1."""
         if self.scan.form is Form.MATRIX:
             return f"{self._step(Factor.READ).replace('B', 'BL')},Bhnp->BLhp"
-        return self.look_of("read", "BL", "B", "do", "BL")
+        return self.look_of("q", "BL", "B", "do", "BL")
 
     # --- lines of the matrix form, in chunks ------------------------------------------------------
 
@@ -314,7 +313,7 @@ class Skeleton:
         """Statements that cut arguments into chunks, head axis in front."""
         if not self.shared:
             return "\n".join(_each(names, "_split(x, chunk)"))
-        plain = [n for n in names if n in ("read", "key")]
+        plain = [n for n in names if n in ("q", "k")]
         headed = [n for n in names if n not in plain]
         lines = _each(plain, "_split(x, chunk)") + _each(headed, "_split(x, chunk, heads=1)")
         return "\n".join(lines)
@@ -334,15 +333,15 @@ class Skeleton:
         return f"{text} * pair" if headed else f"{text}.unsqueeze(1) * pair"
 
     def _scores_of(self, earlier_or_later: str) -> str:
-        headed = self.decay or not (self.shared and earlier_or_later == "read_key")
+        headed = self.decay or not (self.shared and earlier_or_later == "q_k")
         return "BhNIJ" if headed else "BNIJ"
 
     @property
     def forward_lines(self) -> list[str]:
         """The output from inside the chunk, then from before it."""
         name, _ = self._scores(Factor.READ, Factor.KEY)
-        inside = f'torch.einsum("{self._scores_of(name)},BhNJp->BhNIp", {name}, value)'
-        past = f'torch.einsum("{self._chunk(Factor.READ, "I")},BhNnp->BhNIp", read, past)'
+        inside = f'torch.einsum("{self._scores_of(name)},BhNJp->BhNIp", {name}, v)'
+        past = f'torch.einsum("{self._chunk(Factor.READ, "I")},BhNnp->BhNIp", q, past)'
         head = " * head" if self.decay else ""
         return [
             f"{name} = {self._masked(Factor.READ, Factor.KEY)}",
@@ -368,7 +367,7 @@ class Skeleton:
         for s in self.adjoint.scans:
             later, earlier, _ = self._needs(s)
             name, text = self._scores(later, earlier)
-            decayed = self.decay and name != "read_key"
+            decayed = self.decay and name != "q_k"
             lines.setdefault(name, f"{name} = {text if decayed else self._masked(later, earlier)}")
         return list(lines.values())
 
@@ -376,7 +375,7 @@ class Skeleton:
     def undecayed(self) -> list[str]:
         """Names of the products that the decay still has to be applied to."""
         names = dict.fromkeys(self._scores(*self._needs(s)[:2])[0] for s in self.adjoint.scans)
-        return [n for n in names if n != "read_key"]
+        return [n for n in names if n != "q_k"]
 
     @property
     def chunk_gradients(self) -> list[str]:
@@ -387,7 +386,7 @@ class Skeleton:
             name, _ = self._scores(later, earlier)
             forward = s.direction is ScanDirection.FORWARD
             here, there = ("I", "J") if forward else ("J", "I")
-            result = f"d_{_VARIABLE[s.result]}"
+            result = f"d{_VARIABLE[s.result]}"
             shape = self._chunk(s.result, here)
             w = _VARIABLE[weighed]
             subscripts = f"{self._scores_of(name)},{self._chunk(weighed, there)}->{shape}"
@@ -428,13 +427,13 @@ class Skeleton:
             rows = ", ".join(self.grads)
             return (
                 f"    rows = {rows}\n"
-                "    return *(_join(r, x) for r, x in zip(rows, like, strict=True)), ds"
+                "    return *(_join(r, x) for r, x in zip(rows, like, strict=True)), dS"
             )
         out = []
         for k, x in enumerate(self.inputs):
-            headed = x not in ("read", "key")
-            out.append(f"    d_{x} = _join(d_{x}, like[{k}]{', heads=1' if headed else ''})")
-        return "\n".join([*out, f"    return {', '.join(self.grads)}, ds"])
+            headed = x not in ("q", "k")
+            out.append(f"    d{x} = _join(d{x}, like[{k}]{', heads=1' if headed else ''})")
+        return "\n".join([*out, f"    return {', '.join(self.grads)}, dS"])
 
     # --- lines of the selective form --------------------------------------------------------------
 
@@ -486,14 +485,14 @@ class Skeleton:
         def ref(r: Ref) -> Code:
             if r.name in names:
                 return Code(names[r.name], self.arrays[r.name].axes, True)
-            return Code("d_log_decay", tuple(sorted(r.over)), True)
+            return Code("dg", tuple(sorted(r.over)), True)
 
         return Printer(ref, {}, like)
 
     def log_decay(self) -> str:
         """Text of log λ over the tile, from the leaves."""
         assert self.scan.decay is not None
-        code = self._leaf_code("value").print(self.scan.decay.expr)
+        code = self._leaf_code("v").print(self.scan.decay.expr)
         tile = tuple(sorted(self._letters))
         return code.aligned(tile, True)
 
@@ -501,12 +500,12 @@ class Skeleton:
         """Statements that return each leaf's gradient, in the order of the arguments."""
         assert self.adjoint.pairing is not None
         by_leaf = {g.leaf: g.value for g in self.adjoint.pairing.leaves}
-        printer = self._leaf_code("d_log_decay")
+        printer = self._leaf_code("dg")
         lines, results = [], []
         for name, argument in self._leaves.items():
             code = printer.print(by_leaf[name])
-            lines.append(f"d_{argument} = {code.aligned(self.arrays[name].axes, True)}")
-            results.append(f"d_{argument}")
+            lines.append(f"d{argument} = {code.aligned(self.arrays[name].axes, True)}")
+            results.append(f"d{argument}")
         return [*lines, f"return {', '.join(results)}{',' if len(results) == 1 else ''}"]
 
     def define_log_decay(self) -> str:
@@ -521,7 +520,7 @@ class Skeleton:
 
     def define_leaf_gradients(self) -> str:
         """The `def` line of the function that computes the leaves' gradients."""
-        params = ["d_log_decay: Tensor", *(f"{a}: Tensor" for a in self.decays)]
+        params = ["dg: Tensor", *(f"{a}: Tensor" for a in self.decays)]
         return wrapped(f"def _leaf_gradients{self.suffix}", params, " -> tuple[Tensor, ...]:", "")
 
     def leaf_arguments(self, at: str, time_first: bool = False) -> str:
@@ -564,7 +563,7 @@ class Skeleton:
     @property
     def constant_grads(self) -> str:
         """Gradients of the leaves without a time axis, with a comma behind each."""
-        return "".join(f"d_{c}, " for c in self.constants)
+        return "".join(f"d{c}, " for c in self.constants)
 
 
 _FACTOR = {v: k for k, v in _VARIABLE.items()}

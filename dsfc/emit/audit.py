@@ -88,8 +88,13 @@ def audit(text: str) -> None:
 
 
 def _is_lookup(node: ast.AST) -> TypeGuard[ast.Call]:
-    """Whether a node is `getattr(x, "name", default)` of an attribute that may be read."""
+    """Whether a node is `getattr(x, "name", default)` of an attribute that may be read.
+
+    Of the module's own operators (`_OPS`) any may be looked up.
+    """
     match node:
+        case ast.Call(ast.Name("getattr"), [ast.Name("_OPS"), _, _], []):
+            return True
         case ast.Call(ast.Name("getattr"), [_, ast.Constant(str(name)), _], []):
             return _attribute(name) is None
     return False
