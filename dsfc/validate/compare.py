@@ -1,0 +1,149 @@
+"""How close two results must be, and what is said where they are not.
+
+Two rules, none with a tolerance picked by hand for a mixer:
+
+- float64: max|a - b| / max|b| of each tensor is at most `EXACT`, whatever the mixer;
+- lower precision: the error is at most `FORWARD` times (`BACKWARD` times for gradients) the error
+  that the plain torch form makes in the same precision, both measured against float64.
+
+The second is the rule of FlashAttention's tests (Dao 2023): it needs no knowledge of conditioning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+EXACT = 1e-11
+"""Largest relative error in float64."""
+
+ROUNDING = 1e-13
+"""Largest relative error in float64 between two runs that differ in memory layout alone."""
+
+FORWARD = 2.0
+"""How many times the plain form's error an output may have."""
+
+BACKWARD = 3.0
+"""How many times the plain form's error a gradient may have."""
+
+
+class BrokenPromiseError(Exception):
+    """A module does not do what it promises; the message says what, in one line."""
+
+
+NEGLIGIBLE = 1e-3
+"""A tensor smaller than this share of the largest one beside it is measured against that share.
+
+A gradient that vanishes identically (that of the queries of a ratio, with one token) is rounding
+noise in both; measured against itself it would never agree.
+"""
+
+
+def relative_error(got: Tensor, want: Tensor, floor: float = 0.0) -> float:
+    """Returns max|got - want| / max|want|, in float64.
+
+    Infinite where shapes differ, where NaN or an infinity stands in one of them only, and where
+    `want` is all zeros and `got` is not.
+
+    Args:
+        got: a result.
+        want: what it is measured against, any shape.
+        floor: the least that is divided by.
+    """
+    if got.shape != want.shape:
+        return float("inf")
+    if want.numel() == 0:
+        return 0.0
+    a, b = _wide(got), _wide(want)
+    finite = torch.isfinite(b)
+    if not torch.equal(torch.isfinite(a), finite):
+        return float("inf")
+    odd = ~finite
+    if not torch.equal(torch.nan_to_num(a[odd], nan=0.5), torch.nan_to_num(b[odd], nan=0.5)):
+        return float("inf")
+    a, b = a[finite], b[finite]
+    if b.numel() == 0:
+        return 0.0
+    difference, scale = (a - b).abs().max().item(), max(b.abs().max().item(), floor)
+    if difference == 0.0:
+        return 0.0
+    return difference / scale if scale else float("inf")
+
+
+def agree(
+    got: Mapping[str, Tensor], want: Mapping[str, Tensor], tolerance: float, where: str
+) -> float:
+    """Checks that named results agree, and returns the largest relative error.
+
+    Args:
+        got: results.
+        want: what they are measured against; the same names.
+        tolerance: largest relative error of each tensor.
+        where: says in a message which case this is.
+
+    Raises:
+        BrokenPromiseError: names differ, or an error is larger than the tolerance.
+    """
+    if set(got) != set(want):
+        raise BrokenPromiseError(f"{where}: gives {', '.join(got)}, not {', '.join(want)}")
+    worst, floor = 0.0, NEGLIGIBLE * max((largest(x) for x in want.values()), default=0.0)
+    for name, value in want.items():
+        if got[name].shape != value.shape:
+            shapes = f"shape {list(got[name].shape)}, not {list(value.shape)}"
+            raise BrokenPromiseError(f"{where}: {name} has {shapes}")
+        error = relative_error(got[name], value, floor)
+        if not error <= tolerance:
+            problem = f"{name} is off by {error:.1e}, more than {tolerance:g}"
+            raise BrokenPromiseError(f"{where}: {problem}")
+        worst = max(worst, error)
+    return worst
+
+
+def largest(x: Tensor) -> float:
+    """Returns the largest magnitude among a tensor's finite entries, 0 where there is none."""
+    wide = _wide(x)
+    finite = wide[torch.isfinite(wide)]
+    return finite.abs().max().item() if finite.numel() else 0.0
+
+
+def same(got: Tensor, want: Tensor, what: str) -> None:
+    """Checks that two tensors are equal bit for bit, NaN included.
+
+    Raises:
+        BrokenPromiseError: they are not.
+    """
+    if got.dtype != want.dtype or got.shape != want.shape:
+        kinds = f"{got.dtype} {list(got.shape)}, not {want.dtype} {list(want.shape)}"
+        raise BrokenPromiseError(f"{what}: {kinds}")
+    if not torch.equal(torch.isnan(got), torch.isnan(want)) or not torch.equal(
+        torch.nan_to_num(got), torch.nan_to_num(want)
+    ):
+        raise BrokenPromiseError(f"{what}: not the same bits")
+
+
+def bar_share(
+    got: Tensor, plain: Tensor, truth: Tensor, factor: float, dtype: torch.dtype, floor: float
+) -> float:
+    """Returns the error of `got` as a share of what it may be; at most 1 is good.
+
+    The plain form may be right by luck; half a unit in the last place is always granted to it.
+
+    Args:
+        got: a result in low precision.
+        plain: the plain torch form's result in the same precision.
+        truth: the result in float64.
+        factor: `FORWARD` or `BACKWARD`.
+        dtype: the precision.
+        floor: the least that errors are divided by.
+    """
+    allowed = max(relative_error(plain, truth, floor), torch.finfo(dtype).eps / 2)
+    error = relative_error(got, truth, floor)
+    if error == 0.0:
+        return 0.0
+    return error / (factor * allowed) if allowed < float("inf") else 0.0
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.detach().to(torch.complex128 if x.is_complex() else torch.float64)

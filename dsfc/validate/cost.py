@@ -1,0 +1,128 @@
+"""Promises about memory and work, counted, not timed.
+
+Counts come from PyTorch's dispatch: every tensor that an operation makes, also inside the module's
+own operators. They do not depend on the machine or on what else runs on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
+
+from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
+from dsfc.validate.surface import Surface, loss
+from dsfc.validate.surface import surface as read_surface
+
+_LONG, _CHUNK = 256, 16
+
+
+class Allocations(TorchDispatchMode):
+    """Counts operations and the numbers they make, inside the operators of a namespace too.
+
+    Attributes:
+        operations: how many.
+        made: numbers in all results together.
+        largest: numbers in the largest one.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__()
+        self._namespace = namespace
+        self.operations = self.made = self.largest = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None) -> Any:  # type: ignore[no-untyped-def, override] # noqa: ANN401, ANN001
+        """Runs a call and counts what it makes."""
+        if func.namespace == self._namespace:
+            # The kernel runs with this mode on, so that its own operations are seen.
+            keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+            with self:
+                return func.redispatch(keys, *args, **(kwargs or {}))
+        given = {x.untyped_storage().data_ptr() for x in args if isinstance(x, Tensor)}
+        out = func(*args, **(kwargs or {}))
+        self.operations += 1
+        for x in tree_leaves(out):
+            if isinstance(x, Tensor) and x.untyped_storage().data_ptr() not in given:
+                count = x.untyped_storage().nbytes() // x.element_size()
+                self.made += count
+                self.largest = max(self.largest, count)
+        return out
+
+
+def streaming(surface: Surface, tokens: int = 200) -> str:
+    """A step costs the same work and memory however many tokens came before, and is right."""
+    sample = surface.sample(tokens, batch=1)
+    layer, state = sample.layer, sample.state
+    size = _bytes(surface, state)
+    costs, row = [], torch.empty(0)
+    watched = {0, 1, tokens // 2, tokens - 2, tokens - 1}
+    with torch.no_grad():
+        for i in range(tokens):
+            inputs = [x[:, i] for x in sample.inputs.values()]
+            if i in watched:
+                with Allocations(surface.namespace) as count:
+                    row, state = layer.step(*inputs, state)
+                costs.append((count.operations, count.made, count.largest))
+            else:
+                row, state = layer.step(*inputs, state)
+            if _bytes(surface, state) != size:
+                raise BrokenPromiseError(f"the state grows at token {i}")
+        y, last = layer(**sample.inputs, state=sample.state, return_state=True)
+    if len(set(costs)) != 1:
+        raise BrokenPromiseError(f"the cost of a step changes: {costs[0]} becomes {costs[-1]}")
+    got = {"y": row, **surface.tensors(state)}
+    agree(got, {"y": y[:, -1], **surface.tensors(last)}, 100 * EXACT, f"token {tokens}")
+    operations, made, _ = costs[0]
+    return f"{tokens} tokens, {operations} operations and {made} numbers each, state {size} bytes"
+
+
+def memory(surface: Surface) -> str:
+    """No pass makes a tensor of the size of all states of the sequence."""
+    wide = read_surface(surface.module, {axis: 8 * size for axis, size in surface.sizes.items()})
+    sample = wide.sample(_LONG, batch=1, dtype=torch.float32)
+    state = sum(x.numel() for x in wide.tensors(sample.state).values())
+    streams = max(
+        (x.numel() for call in wide.calls(sample) for x in (*call.args, *call.outs)
+         if isinstance(x, Tensor)),
+        default=0,
+    )
+    allowed = max(_LONG * state // 4, 4 * streams)
+    worst = 0
+    for mode in wide.modes:
+        inputs = {k: v.clone().requires_grad_() for k, v in sample.inputs.items()}
+        with Allocations(wide.namespace) as count:
+            y, after = sample.layer(
+                **inputs, state=sample.state, mode=mode, chunk=_CHUNK, return_state=True
+            )
+            loss(y, *wide.tensors(after).values()).backward()
+        if count.largest > allowed:
+            problem = f"a tensor of {count.largest} numbers, {_LONG} tokens of {state} state each"
+            raise BrokenPromiseError(f"{mode}: {problem}")
+        worst = max(worst, count.largest)
+    share = worst / (_LONG * state) if state else 0.0
+    return f"largest {share:.3f} of all states" if state else "no state"
+
+
+def flops(surface: Surface) -> str:
+    """The operators have a formula for PyTorch's counter of floating-point operations."""
+    sample = surface.sample(64, dtype=torch.float32, state=False)
+    inputs = {k: v.clone().requires_grad_() for k, v in sample.inputs.items()}
+    names = {call.op.name() for call in surface.calls(sample)}
+    with FlopCounterMode(display=False) as counter:
+        sample.layer(**inputs).sum().backward()
+    counts = {
+        str(op): n for op, n in counter.get_flop_counts()["Global"].items()
+    }
+    mine = {op: n for op, n in counts.items() if surface.namespace in op}
+    if len(mine) != len(names) or any(n <= 0 for n in mine.values()):
+        raise BrokenPromiseError(f"{len(names)} operators, counted: {mine}")
+    return ", ".join(f"{op.rpartition('.')[2]} {n}" for op, n in mine.items())
+
+
+def _bytes(surface: Surface, state: object) -> int:
+    """Bytes that a state keeps alive."""
+    return sum(x.untyped_storage().nbytes() for x in surface.tensors(state).values())

@@ -1,0 +1,165 @@
+"""Runs every check on an emitted module.
+
+    >>> import dsfc
+    >>> module = dsfc.import_module("normalized_attn.py")          # doctest: +SKIP
+    >>> print(verify(module).render())                             # doctest: +SKIP
+
+The checks know nothing of the mixer: names, shapes and parameters are read off the module's public
+surface, the judge is the definition that the module carries along. What a definition is worth is
+the compiler's promise and is tested there; this holds the module to it, and to PyTorch's rules.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+
+import torch
+
+from dsfc.validate import compilers, cost, precision, torch_surface, values
+from dsfc.validate.compare import BrokenPromiseError
+from dsfc.validate.report import Outcome, Report, Row
+from dsfc.validate.surface import Surface, surface
+
+Progress = Callable[[int, int, str], None]
+"""Called before each check with how many are done, how many there are, and the next one's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A promise and what holds a module to it.
+
+    Attributes:
+        name: short, unique.
+        run: returns what it measured; raises `BrokenPromiseError`.
+        slow: left out of a quick run: it compiles machine code or takes thousands of steps.
+    """
+
+    name: str
+    run: Callable[[Surface], str]
+    slow: bool = False
+
+    @property
+    def promise(self) -> str:
+        """What is promised: the first line of the check's docstring."""
+        function = self.run.func if isinstance(self.run, partial) else self.run
+        return (function.__doc__ or "").strip().splitlines()[0].rstrip(".")
+
+
+CHECKS = (
+    Check("definition", values.definition),
+    Check("modes", values.modes),
+    Check("segments", values.segments),
+    Check("past", values.memory_of_the_past),
+    Check("steps", values.steps),
+    Check("causality", values.causality),
+    Check("layouts", values.layouts),
+    Check("rows", values.rows),
+    Check("extremes", values.extremes),
+    Check("precision", precision.low_precision),
+    Check("dtypes", precision.dtypes),
+    Check("autocast", precision.autocast),
+    Check("streaming", cost.streaming),
+    Check("streaming long", partial(cost.streaming, tokens=10_000), slow=True),
+    Check("memory", cost.memory),
+    Check("opcheck", torch_surface.opcheck),
+    Check("gradcheck", torch_surface.gradcheck),
+    Check("gradgradcheck", torch_surface.gradgradcheck),
+    Check("func grad", torch_surface.func_grad),
+    Check("hessian", torch_surface.hessian),
+    Check("third order", torch_surface.third_order),
+    Check("forward mode", torch_surface.forward_mode),
+    Check("vmap", torch_surface.vectorized),
+    Check("per sample", torch_surface.per_sample),
+    Check("checkpointing", torch_surface.checkpointing),
+    Check("meta", torch_surface.meta),
+    Check("flops", cost.flops),
+    Check("copies", torch_surface.copies),
+    Check("imports", torch_surface.imports),
+    Check("complaints", torch_surface.complaints),
+    Check("compile", compilers.compiled),
+    Check("dynamic", compilers.dynamic),
+    Check("export", compilers.exported),
+    Check("inductor", compilers.inductor, slow=True),
+    Check("package", compilers.packaged, slow=True),
+)
+"""All checks, cheap ones and those about values first."""
+
+
+def verify(
+    module: ModuleType,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    quick: bool = True,
+    progress: Progress | None = None,
+) -> Report:
+    """Holds an emitted module to its promises.
+
+    Args:
+        module: as `dsfc.import_module` returns it.
+        sizes: of the axes; by default small ones, all different.
+        quick: leave out what compiles machine code and what takes thousands of steps.
+        progress: called before each check.
+
+    Returns:
+        one row per check; `report.kept` says whether all promises are kept.
+
+    Raises:
+        SurfaceError: this is no emitted module, or its class refuses the sizes.
+    """
+    chosen = tuple(check for check in CHECKS if not (quick and check.slow))
+    with settled():
+        found = surface(module, sizes)
+        rows = []
+        for done, check in enumerate(chosen):
+            if progress is not None:
+                progress(done, len(chosen), check.name)
+            rows.append(run(check, found))
+    if progress is not None:
+        progress(len(chosen), len(chosen), "")
+    return Report(found.mixer, found.namespace, dict(found.sizes), tuple(rows))
+
+
+def run(check: Check, found: Surface) -> Row:
+    """Runs one check and returns its row.
+
+    Args:
+        check: which.
+        found: the module's surface.
+    """
+    start = time.perf_counter()
+    outcome = Outcome.KEPT
+    try:
+        figure = check.run(found)
+    except BrokenPromiseError as e:
+        outcome, figure = Outcome.BROKEN, str(e)
+    except Exception as e:
+        # Whatever PyTorch raises on a module that does not follow its rules is a finding.
+        first = (str(e).strip().splitlines() or [""])[0]
+        outcome, figure = Outcome.BROKEN, f"{type(e).__name__}: {first}"
+    return Row(check.name, check.promise, outcome, figure, time.perf_counter() - start)
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """Fresh memory holds NaN, PyTorch's own warnings are silent; the caller's settings come back.
+
+    Memory that a module reads before it wrote it then shows in every result.
+    """
+    before = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    fill = torch.utils.deterministic.fill_uninitialized_memory
+    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+        warnings.simplefilter("ignore")
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.utils.deterministic.fill_uninitialized_memory = True
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(before, warn_only=warn_only)
+            torch.utils.deterministic.fill_uninitialized_memory = fill

@@ -1,0 +1,379 @@
+"""The public surface of an emitted module, read without knowing its mixer.
+
+Everything the checks use comes from here: names from signatures, sizes of inputs from what the
+module itself says it expects, parameter values from the call of its functional form. A class may
+store a constrained parameter as its logarithm, for example; the functional form and the reference
+take its value, so the values are taken where the class hands them over.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+SIZES = (6, 2, 4, 3, 5, 7)
+"""Sizes of axes in the order of the constructor: all different, so that no two are mixed up."""
+
+_CONSTANTS = ("__all__", "SPEC", "NAMESPACE", "MODES", "State", "reference")
+
+_PREFIX = 3
+"""Tokens that lie before a state that is drawn."""
+
+
+class SurfaceError(Exception):
+    """This is no emitted module, or it cannot be made with these sizes."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one call is made with.
+
+    Attributes:
+        layer: the module's class, with parameters drawn.
+        inputs: `[B, L, *axes]` each, by name.
+        state: what came before, or None for nothing.
+    """
+
+    layer: nn.Module
+    inputs: Mapping[str, Tensor]
+    state: Any = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an operator of the module, as PyTorch saw it.
+
+    Attributes:
+        op: the overload.
+        args: its arguments.
+        outs: its results.
+    """
+
+    op: Any
+    args: tuple[Any, ...]
+    outs: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """An emitted module and the sizes it is run with.
+
+    Attributes:
+        module: the Python module.
+        sizes: arguments of the constructor.
+        inputs: shape of each input without batch and length, by name.
+        unit: whether inputs are drawn from (0, 1) because the mixer is not defined elsewhere.
+    """
+
+    module: ModuleType
+    sizes: Mapping[str, int]
+    inputs: Mapping[str, tuple[int, ...]]
+    unit: bool = False
+
+    # --- names -----------------------------------------------------------------------------------
+
+    @property
+    def mixer(self) -> str:
+        """Name of the functional form."""
+        return _exports(self.module)[1]
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the operators."""
+        return str(self.module.NAMESPACE)
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Legal modes."""
+        return tuple(self.module.MODES)
+
+    @property
+    def cls(self) -> type[nn.Module]:
+        """The `nn.Module`."""
+        found: type[nn.Module] = getattr(self.module, _exports(self.module)[0])
+        return found
+
+    @property
+    def functional(self) -> Callable[..., tuple[Tensor, ...]]:
+        """The mixer as a function of inputs, parameter values and states."""
+        found: Callable[..., tuple[Tensor, ...]] = getattr(self.module, self.mixer)
+        return found
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the state's tensors."""
+        return tuple(f.name for f in dataclasses.fields(self.module.State))
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the functional form's tensors: inputs, parameters and buffers, states."""
+        kinds = inspect.signature(self.functional).parameters
+        return tuple(name for name in kinds if name not in ("mode", "chunk"))
+
+    # --- material --------------------------------------------------------------------------------
+
+    def layer(
+        self, dtype: torch.dtype = torch.float64, seed: int = 0, device: str | None = None
+    ) -> nn.Module:
+        """Returns the class with parameters large enough to see every gradient.
+
+        Args:
+            dtype: of the parameters.
+            seed: of all draws; two layers of one seed and dtype are equal.
+            device: where to make it; `meta` leaves the parameters undrawn.
+        """
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            layer = self.cls(**self.sizes, dtype=dtype, device=device)
+        generator = torch.Generator().manual_seed(seed + 1)
+        with torch.no_grad():
+            for p in layer.parameters():
+                if not p.is_meta:
+                    p.add_(_normal(tuple(p.shape), p.dtype, generator), alpha=0.4)
+        return layer
+
+    def draw(
+        self, length: int, batch: int = 2, dtype: torch.dtype = torch.float64, seed: int = 0
+    ) -> dict[str, Tensor]:
+        """Returns random inputs, away from 0, where a mixer may have a pole or a kink.
+
+        Args:
+            length: L.
+            batch: B.
+            dtype: of the inputs.
+            seed: of the draw.
+        """
+        generator = torch.Generator().manual_seed(1000 + seed)
+        drawn = {}
+        for name, axes in self.inputs.items():
+            x = _normal((batch, length, *axes), dtype, generator)
+            drawn[name] = 0.1 + 0.8 * torch.sigmoid(x) if self.unit else x + 0.25 * x.sgn()
+        return drawn
+
+    def sample(
+        self,
+        length: int,
+        batch: int = 2,
+        dtype: torch.dtype = torch.float64,
+        state: bool = True,
+        seed: int = 0,
+    ) -> Sample:
+        """Returns a layer, inputs and, if wanted, the state after a few random tokens.
+
+        A state is reached, not drawn: a denominator's state is a sum of positive numbers, and a
+        register of the first token knows whether there was one.
+        """
+        layer = self.layer(dtype, seed)
+        inputs = self.draw(length, batch, dtype, seed)
+        before = None
+        if state:
+            prefix = self.draw(_PREFIX, batch, dtype, seed + 1)
+            with torch.no_grad():
+                _, before = layer(**prefix, return_state=True)
+        return Sample(layer, inputs, before)
+
+    def tensors(self, state: Any) -> dict[str, Tensor]:  # noqa: ANN401 - a class of the module
+        """Returns the tensors of a state by name."""
+        return {name: getattr(state, name) for name in self.states}
+
+    def values(self, sample: Sample) -> dict[str, Tensor]:
+        """Returns the functional form's tensors by name, parameters as the class computes them.
+
+        They carry their graph: gradients with respect to what the layer stores flow through them.
+        """
+        seen: list[dict[str, Any]] = []
+        inner, signature = self.functional, inspect.signature(self.functional)
+
+        def spied(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - passed on as they come
+            seen.append(dict(signature.bind(*args, **kwargs).arguments))
+            return inner(*args, **kwargs)
+
+        setattr(self.module, self.mixer, spied)
+        try:
+            sample.layer(**sample.inputs, state=sample.state)
+        finally:
+            setattr(self.module, self.mixer, inner)
+        if len(seen) != 1:
+            raise SurfaceError(f"{self.cls.__name__} does not call {self.mixer} once")
+        return {name: seen[0][name] for name in self.arguments}
+
+    def reference(self, values: Mapping[str, Tensor]) -> Tensor:
+        """Returns y `[B, L, *axes]` of the module's own definition, from nothing before.
+
+        Args:
+            values: tensors of the functional form, by name; states are not read.
+        """
+        names = inspect.signature(self.module.reference).parameters
+        y: Tensor = self.module.reference(**{name: values[name] for name in names})
+        return y
+
+    def fixed(self, names: tuple[str, ...], mode: str, chunk: int) -> Callable[..., Any]:
+        """Returns the functional form of positional tensors, in one mode.
+
+        Args:
+            names: what the positions mean.
+            mode: `auto` or a legal mode.
+            chunk: tokens per chunk.
+        """
+
+        def run(*tensors: Tensor) -> tuple[Tensor, ...]:
+            given = dict(zip(names, tensors, strict=True))
+            return self.functional(**given, mode=mode, chunk=chunk)
+
+        return run
+
+    def calls(self, sample: Sample, **how: Any) -> tuple[Call, ...]:  # noqa: ANN401 - passed on
+        """Returns every call of the module's operators in a forward and a backward pass."""
+        inputs = {k: v.detach().clone().requires_grad_() for k, v in sample.inputs.items()}
+        with OperatorSpy(self.namespace) as spy:
+            y, after = sample.layer(**inputs, state=sample.state, return_state=True, **how)
+            loss(y, *self.tensors(after).values()).backward()
+        sample.layer.zero_grad()
+        return tuple(spy.calls)
+
+
+class OperatorSpy(TorchDispatchMode):
+    """Notes the calls of one namespace's operators.
+
+    Attributes:
+        calls: what was called, in order.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__()
+        self._namespace = namespace
+        self.calls: list[Call] = []
+
+    def __torch_dispatch__(  # type: ignore[override, no-untyped-def]
+        self, func, types, args=(), kwargs=None
+    ) -> Any:  # noqa: ANN401 - as in torch
+        """Runs a call and notes it."""
+        out = func(*args, **(kwargs or {}))
+        if func.namespace == self._namespace:
+            outs = tuple(x for x in tree_leaves(out) if isinstance(x, Tensor))
+            self.calls.append(Call(func, tuple(args), outs))
+        return out
+
+
+def loss(*outs: Tensor) -> Tensor:
+    """Returns a scalar in which every entry of every tensor has a gradient of its own."""
+    terms = [torch.sin(x.abs() if x.is_complex() else x).sum() for x in outs]
+    return torch.stack([t.double() for t in terms]).sum()
+
+
+def surface(module: ModuleType, sizes: Mapping[str, int] | None = None) -> Surface:
+    """Reads the public surface of an emitted module.
+
+    Args:
+        module: the Python module.
+        sizes: of the axes; by default small ones, all different.
+
+    Raises:
+        SurfaceError: this is no emitted module, or its class refuses the sizes.
+    """
+    missing = [name for name in _CONSTANTS if not hasattr(module, name)]
+    if missing:
+        lacks = ", ".join(missing)
+        raise SurfaceError(f"{module.__name__} is not a module that dsfc wrote: it lacks {lacks}")
+    cls = getattr(module, _exports(module)[0])
+    chosen = _sizes(cls, sizes)
+    found = Surface(module, chosen, _inputs(cls, chosen))
+    return found if _defined(found) else dataclasses.replace(found, unit=True)
+
+
+def _exports(module: ModuleType) -> tuple[str, str]:
+    """Names of the class and of the functional form."""
+    names = [name for name in module.__all__ if name not in ("State", "reference")]
+    classes = [name for name in names if isinstance(getattr(module, name), type)]
+    functions = [name for name in names if name not in classes]
+    if len(classes) != 1 or len(functions) != 1:
+        raise SurfaceError(f"{module.__name__} does not export one class and one function")
+    return classes[0], functions[0]
+
+
+def _sizes(cls: type[nn.Module], sizes: Mapping[str, int] | None) -> dict[str, int]:
+    """Sizes of all axes; where the class refuses them, of those that must be given."""
+    parameters = inspect.signature(cls).parameters
+    axes = [name for name in parameters if name not in ("device", "dtype")]
+    if sizes is not None:
+        unknown = sorted(set(sizes) - set(axes))
+        if unknown:
+            raise SurfaceError(f"{cls.__name__} has no axis {', '.join(unknown)}")
+        needed = [n for n in axes if parameters[n].default is inspect.Parameter.empty]
+        absent = [n for n in needed if n not in sizes]
+        if absent:
+            raise SurfaceError(f"{cls.__name__} needs a size of {', '.join(absent)}")
+        problem = _refusal(cls, sizes)
+        if problem is not None:
+            raise SurfaceError(f"{cls.__name__} refuses these sizes: {problem}") from problem
+        return dict(sizes)
+    small = dict(zip(axes, (*SIZES, *range(8, 8 + len(axes))), strict=False))
+    needed = [n for n in axes if parameters[n].default is inspect.Parameter.empty]
+    round_ones = dict.fromkeys(needed, 16)
+    for candidate in (small, round_ones):
+        problem = _refusal(cls, candidate)
+        if problem is None:
+            return candidate
+    raise SurfaceError(f"{cls.__name__} refuses small sizes: {problem}") from problem
+
+
+def _refusal(cls: type[nn.Module], sizes: Mapping[str, int]) -> Exception | None:
+    try:
+        cls(**sizes, device="meta")
+    except (ValueError, TypeError, RuntimeError) as e:
+        return e
+    return None
+
+
+def _inputs(cls: type[nn.Module], sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Shapes of the inputs, from what the layer says when it is given something else."""
+    layer = cls(**sizes)
+    names = []
+    for name in inspect.signature(layer.forward).parameters:
+        if name == "state":
+            break
+        names.append(name)
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name in names:
+        given = {n: torch.zeros(1, 1, *shapes.get(n, ())) for n in names}
+        given[name] = torch.zeros(())
+        try:
+            layer(**given)
+        except ValueError as e:
+            shapes[name] = _expected(name, str(e))
+        else:
+            raise SurfaceError(f"{cls.__name__} takes a number for {name} and does not complain")
+    return shapes
+
+
+def _expected(name: str, message: str) -> tuple[int, ...]:
+    """`u must be [B, L, d] = [B, L, 6], got []` → `(6,)`."""
+    lists = re.findall(r"\[B, L((?:, \d+)*)\]", message.split("got")[0])
+    if not message.startswith(f"{name} must be") or not lists:
+        raise SurfaceError(f"no shape of {name} in the message: {message}")
+    return tuple(int(size) for size in re.findall(r"\d+", lists[-1]))
+
+
+def _defined(found: Surface) -> bool:
+    """Whether the definition gives numbers, with finite gradients, for inputs of either sign."""
+    sample = found.sample(7, state=False)
+    inputs = {k: v.requires_grad_() for k, v in sample.inputs.items()}
+    y = found.reference(found.values(dataclasses.replace(sample, inputs=inputs)))
+    wrt = [*inputs.values(), *(p for p in sample.layer.parameters() if p.requires_grad)]
+    grads = torch.autograd.grad(loss(y), wrt, allow_unused=True)
+    return all(bool(torch.isfinite(x).all()) for x in (y, *grads) if x is not None)
+
+
+def _normal(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:
+    wide = torch.complex128 if dtype.is_complex else torch.float64
+    return torch.randn(shape, generator=generator, dtype=wide).to(dtype)

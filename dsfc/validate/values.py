@@ -1,0 +1,286 @@
+"""Promises about values: every mode, every length, every cut is the definition.
+
+The judge is the module's own float64 reference, which is printed from the definition and knows
+nothing of the derived system, and autograd through it. Each check takes a `Surface` and returns
+what it measured, or raises `BrokenPromiseError`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+import torch
+from torch import Tensor
+
+from dsfc.validate.cases import BATCHES, CHUNK, CHUNKS, LAYOUTS, lengths
+from dsfc.validate.compare import EXACT, ROUNDING, BrokenPromiseError, agree, same
+from dsfc.validate.surface import Sample, Surface
+
+
+def definition(surface: Surface) -> str:
+    """y of every mode, and its gradient in every input and parameter, are the definition's."""
+    worst = 0.0
+    for length, batch in _shapes():
+        sample = surface.sample(length, batch, state=False)
+        want = defined(surface, sample)
+        for mode in surface.modes:
+            got = outcome(surface, sample, mode, CHUNK, output_only=True)
+            worst = max(worst, agree(got, want, EXACT, _where(mode, length, batch)))
+    return _worst(worst)
+
+
+def modes(surface: Surface) -> str:
+    """All modes and chunk sizes give one answer: y, last state, gradients of everything."""
+    worst = 0.0
+    for length, batch in _shapes():
+        sample = surface.sample(length, batch)
+        want = outcome(surface, sample, "recurrent", CHUNK)
+        for mode in (*surface.modes, "auto"):
+            for chunk in CHUNKS:
+                got = outcome(surface, sample, mode, chunk)
+                where = f"{_where(mode, length, batch)}, chunk {chunk}"
+                worst = max(worst, agree(got, want, EXACT, where))
+    return _worst(worst)
+
+
+def segments(surface: Surface) -> str:
+    """Two segments, the state handed over, are the whole, at every cut, with all gradients."""
+    worst, length = 0.0, 2 * CHUNK + 1
+    sample = surface.sample(length)
+    for mode in surface.modes:
+        want = outcome(surface, sample, mode, CHUNK)
+        for cut in range(length + 1):
+            got = outcome(surface, sample, mode, CHUNK, cuts=(cut,))
+            worst = max(worst, agree(got, want, EXACT, f"{mode}, cut at {cut}"))
+        got = outcome(surface, sample, mode, CHUNK, cuts=tuple(range(1, length)))
+        worst = max(worst, agree(got, want, EXACT, f"{mode}, every token a segment"))
+    return _worst(worst)
+
+
+def memory_of_the_past(surface: Surface) -> str:
+    """The gradient that flows into the past through a state is the definition's."""
+    worst, length = 0.0, 2 * CHUNK + 1
+    sample = surface.sample(length, state=False)
+    for cut in range(1, length):
+        want = defined(surface, sample, first=cut)
+        for mode in surface.modes:
+            got = outcome(surface, sample, mode, CHUNK, cuts=(cut,), output_only=True, first=cut)
+            worst = max(worst, agree(got, want, EXACT, f"{mode}, cut at {cut}"))
+    return _worst(worst)
+
+
+def steps(surface: Surface) -> str:
+    """Token by token through `step` is the whole, with all gradients."""
+    worst = 0.0
+    sample = surface.sample(2 * CHUNK + 1)
+    want = outcome(surface, sample, "recurrent", CHUNK)
+    leaves, layer = _leaves(surface, sample), sample.layer
+    rows, state = [], _state(surface, sample, leaves)
+    for i in range(2 * CHUNK + 1):
+        row, state = layer.step(*(leaves[n][:, i] for n in surface.inputs), state)
+        rows.append(row)
+    got = _with_gradients(
+        surface, sample, leaves, torch.stack(rows, 1), surface.tensors(state), first=0
+    )
+    worst = agree(got, want, EXACT, "step")
+    return _worst(worst)
+
+
+def causality(surface: Surface) -> str:
+    """What comes later changes no bit of what comes before, in any mode and dtype."""
+    length, count = 2 * CHUNK + 1, 0
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        sample = surface.sample(length, dtype=dtype)
+        other = surface.draw(length, dtype=dtype, seed=99)
+        for mode in surface.modes:
+            with torch.no_grad():
+                y = _call(sample, sample.inputs, mode)
+                same(_call(sample, sample.inputs, mode), y, f"{mode}, {dtype}, run twice")
+                for t in range(length):
+                    changed = {
+                        k: torch.cat((v[:, : t + 1], other[k][:, t + 1 :]), 1)
+                        for k, v in sample.inputs.items()
+                    }
+                    got = _call(sample, changed, mode)[:, : t + 1]
+                    same(got, y[:, : t + 1], f"{mode}, {dtype}, tokens after {t} changed")
+                    count += 1
+    return f"{count} changes, no bit"
+
+
+def layouts(surface: Surface) -> str:
+    """Inputs and states may lie in memory in any order."""
+    worst = 0.0
+    sample = surface.sample(2 * CHUNK + 1)
+    for mode in surface.modes:
+        want = outcome(surface, sample, mode, CHUNK)
+        for layout in LAYOUTS:
+            state = {k: layout(v) for k, v in surface.tensors(sample.state).items()}
+            moved = dataclasses.replace(
+                sample,
+                inputs={k: layout(v) for k, v in sample.inputs.items()},
+                state=surface.module.State(**state),
+            )
+            got = outcome(surface, moved, mode, CHUNK)
+            worst = max(worst, agree(got, want, ROUNDING, f"{mode}, {layout.__name__}"))
+    return _worst(worst)
+
+
+def rows(surface: Surface) -> str:
+    """Each entry of a batch is mixed by itself."""
+    worst = 0.0
+    sample = surface.sample(CHUNK + 1, batch=3)
+    for mode in surface.modes:
+        with torch.no_grad():
+            y = _call(sample, sample.inputs, mode)
+            for b in range(3):
+                state = {k: v[b : b + 1] for k, v in surface.tensors(sample.state).items()}
+                alone = dataclasses.replace(sample, state=surface.module.State(**state))
+                got = _call(alone, {k: v[b : b + 1] for k, v in sample.inputs.items()}, mode)
+                error = agree({"y": got}, {"y": y[b : b + 1]}, EXACT, f"{mode}, row {b} alone")
+                worst = max(worst, error)
+    return _worst(worst)
+
+
+def extremes(surface: Surface) -> str:
+    """Inputs that shut gates, forget everything or blow up: right wherever the definition is."""
+    worst, count = 0.0, 0
+    for scale in (0.0, 8.0, 64.0, 512.0):
+        sample = surface.sample(3 * CHUNK + 1, state=False)
+        if not surface.unit:
+            sample = dataclasses.replace(
+                sample, inputs={k: scale * v for k, v in sample.inputs.items()}
+            )
+        want = defined(surface, sample)
+        if not all(bool(torch.isfinite(x).all()) for x in want.values()):
+            continue
+        count += 1
+        for mode in surface.modes:
+            got = outcome(surface, sample, mode, CHUNK, output_only=True)
+            worst = max(worst, agree(got, want, 1e-9, f"{mode}, inputs times {scale:g}"))
+    return f"{count} scales, {_worst(worst)}"
+
+
+# --- what is compared -----------------------------------------------------------------------------
+
+
+def outcome(
+    surface: Surface,
+    sample: Sample,
+    mode: str,
+    chunk: int,
+    cuts: tuple[int, ...] = (),
+    output_only: bool = False,
+    first: int = 0,
+) -> dict[str, Tensor]:
+    """Returns y, the last state and the gradients of everything, by name.
+
+    The scalar that is differentiated weighs every entry of y and of the last state by a number
+    drawn for it.
+
+    Args:
+        surface: the module.
+        sample: layer, inputs, state.
+        mode: how to run.
+        chunk: tokens per chunk.
+        cuts: where to stop and hand over the state.
+        output_only: leave the last state, and gradients of the first, out.
+        first: the scalar weighs y from this token on.
+    """
+    leaves, layer = _leaves(surface, sample), sample.layer
+    state = _state(surface, sample, leaves)
+    length = next(iter(sample.inputs.values())).shape[1]
+    ys = []
+    for a, b in zip((0, *cuts), (*cuts, length), strict=True):
+        part = {k: leaves[k][:, a:b] for k in sample.inputs}
+        y, state = layer(**part, state=state, mode=mode, chunk=chunk, return_state=True)
+        ys.append(y)
+    last = {} if output_only else surface.tensors(state)
+    return _with_gradients(surface, sample, leaves, torch.cat(ys, 1), last, first)
+
+
+def defined(surface: Surface, sample: Sample, first: int = 0) -> dict[str, Tensor]:
+    """Returns what `outcome(…, output_only=True)` must be, by autograd through the reference."""
+    leaves = _leaves(surface, sample)
+    inputs = {k: leaves[k] for k in sample.inputs}
+    values = surface.values(dataclasses.replace(sample, inputs=inputs))
+    return _with_gradients(surface, sample, leaves, surface.reference(values), {}, first)
+
+
+def _with_gradients(
+    surface: Surface,
+    sample: Sample,
+    leaves: Mapping[str, Tensor],
+    y: Tensor,
+    last: Mapping[str, Tensor],
+    first: int,
+) -> dict[str, Tensor]:
+    outs = {"y": y, **{f"last {k}": v for k, v in last.items()}}
+    scalar = torch.zeros((), dtype=torch.float64)
+    for name, weight in _weights(outs):
+        part = (outs[name] * weight)[:, first:] if name == "y" else outs[name] * weight
+        scalar = scalar + part.sum().real.double()
+    stored = {n: p for n, p in sample.layer.named_parameters() if p.requires_grad}
+    wrt = {**leaves, **stored}
+    if not scalar.requires_grad:  # no token, no graph
+        scalar = scalar + 0 * sum(x.sum().real.double() for x in wrt.values())
+    grads = torch.autograd.grad(scalar, list(wrt.values()), materialize_grads=True)
+    named = {f"gradient of {k}": g for k, g in zip(wrt, grads, strict=True)}
+    return {k: v.detach() for k, v in {**outs, **named}.items()}
+
+
+def _weights(outs: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    """A random number for every entry; the same ones for the same shapes."""
+    generator = torch.Generator().manual_seed(7)
+    for name, x in outs.items():
+        wide = torch.randn(x.shape, generator=generator, dtype=torch.float64)
+        yield name, wide.to(x.dtype)
+
+
+def _leaves(surface: Surface, sample: Sample) -> dict[str, Tensor]:
+    """Inputs and tensors of the first state, each to be differentiated; layouts are kept."""
+    given = dict(sample.inputs)
+    if sample.state is not None:
+        given |= {f"state {k}": v for k, v in surface.tensors(sample.state).items()}
+    return {k: v.detach().requires_grad_() for k, v in given.items()}
+
+
+def _state(surface: Surface, sample: Sample, leaves: Mapping[str, Tensor]) -> object:
+    if sample.state is None:
+        return None
+    return surface.module.State(**{k: leaves[f"state {k}"] for k in surface.states})
+
+
+def _call(sample: Sample, inputs: Mapping[str, Tensor], mode: str) -> Tensor:
+    y: Tensor = sample.layer(**inputs, state=sample.state, mode=mode, chunk=CHUNK)
+    return y
+
+
+def _shapes() -> Iterator[tuple[int, int]]:
+    for length in lengths():
+        for batch in BATCHES:
+            yield length, batch
+
+
+def _where(mode: str, length: int, batch: int) -> str:
+    return f"{mode}, L = {length}, B = {batch}"
+
+
+def _worst(error: float) -> str:
+    return f"worst {error:.1e}"
+
+
+__all__ = [
+    "BrokenPromiseError",
+    "causality",
+    "defined",
+    "definition",
+    "extremes",
+    "layouts",
+    "memory_of_the_past",
+    "modes",
+    "outcome",
+    "rows",
+    "segments",
+    "steps",
+]
