@@ -1,76 +1,104 @@
-"""Holds emitted modules against their definitions: finds a module's spec and runs the checks."""
+"""Holds emitted modules to their promises: finds a module's spec, runs the checks on the module.
+
+The checks judge a module by the reference it carries. A row of its own says whether that reference
+is the one that its spec has, so an edit of the module cannot move the goal.
+"""
 
 from __future__ import annotations
 
+import ast
 import os
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 from dsfc.diagnostics.catalogue import FileProblem
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.emit.module import digest, origin
+from dsfc.emit.importing import import_module
+from dsfc.emit.module import Origin, digest, origin
 from dsfc.locate import SUFFIX
 from dsfc.pipeline import Compilation, compile_spec, load
 from dsfc.source import Source
-from dsfc.validate.report import Report
-from dsfc.validate.run import verify as run
+from dsfc.validate.report import Outcome, Report, Row
+from dsfc.validate.run import Progress
+from dsfc.validate.run import verify as run_checks
+from dsfc.validate.surface import SurfaceError
+
+PathText = str | os.PathLike[str]
 
 
 def verify(
-    target: str | os.PathLike[str] | ModuleType,
-    spec: str | os.PathLike[str] | None = None,
+    target: PathText | ModuleType,
+    spec: PathText | None = None,
     mixer: str | None = None,
+    *,
+    sizes: Mapping[str, int] | None = None,
     quick: bool = True,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Report:
-    """Runs an emitted module against the definition of its mixer, and returns what was found.
+    """Runs every check on an emitted module and returns one row per promise.
 
     Args:
         target: the emitted file or the imported module; or a spec, which is compiled for this.
-        spec: the spec of a module; by default the one that the module names, if it is still the
-            one that the module was compiled from.
+        spec: the spec of a module; by default the one the module names, if it is at hand.
         mixer: which mixer of the spec.
-        quick: small sizes and few lengths; otherwise all of them.
-        progress: called with the name of each check before it runs.
+        sizes: of the axes; by default small ones, all different.
+        quick: leave out what compiles machine code and what takes thousands of steps.
+        progress: called before each check with how many are done, how many there are and its name.
 
     Raises:
-        DiagnosticError: the spec cannot be compiled, is not found, or this is no emitted module.
+        DiagnosticError: the spec cannot be compiled, or this is no emitted module that runs.
         ImportError: torch is missing.
     """
     file = Path(str(target.__file__) if isinstance(target, ModuleType) else target)
     if file.suffix == ".py":
-        known = compiled_from(file, mixer) if spec is None else load(spec, mixer)
-        return run(file, known.plan, quick=quick, progress=progress)
+        row = _origin(file, spec, mixer)
+        try:
+            module = target if isinstance(target, ModuleType) else _imported(file)
+            report = run_checks(module, sizes=sizes, quick=quick, progress=progress)
+        except SurfaceError as e:
+            raise _refused(file, str(e)) from e
+        return replace(report, rows=(row, *report.rows))
     with tempfile.TemporaryDirectory(prefix="dsfc-") as folder:
-        module = compile_spec(file, out=folder, mixer=mixer)
-        return run(module, load(file, mixer).plan, quick=quick, progress=progress)
+        module = import_module(compile_spec(file, out=folder, mixer=mixer))
+        return run_checks(module, sizes=sizes, quick=quick, progress=progress)
 
 
-def compiled_from(module: str | os.PathLike[str], mixer: str | None = None) -> Compilation:
-    """Returns the compilation that an emitted module came from, to hold the module against.
-
-    The spec that the module names is looked for beside the module, in the current folder and among
-    the shipped specs; the one whose plan has the sum that stands in the module is taken.
-
-    Args:
-        module: the `.py` file; whether it was edited since makes no difference.
-        mixer: which mixer of the spec.
-
-    Raises:
-        DiagnosticError: E-FILE, where it is not an emitted module or its spec is not found.
-    """
-    file = Path(module)
-    nowhere = Source(str(module), "").span()
+def _imported(file: Path) -> ModuleType:
+    """The module of a file that its user may have edited."""
     try:
-        said = origin(file.read_bytes())
+        return import_module(file)
+    except Exception as e:
+        if isinstance(e, ImportError) and e.name == "torch":
+            raise
+        raise _refused(file, f"importing it raises {type(e).__name__}: {e}") from e
+
+
+def _origin(file: Path, spec: PathText | None, mixer: str | None) -> Row:
+    """The row that says whether the module's reference is the one of its spec."""
+    began = time.perf_counter()
+    try:
+        data = file.read_bytes()
     except OSError as e:
-        problem = e.strerror or str(e)
-        raise DiagnosticError((FileProblem(nowhere, path=str(module), problem=problem),)) from e
+        raise _refused(file, e.strerror or str(e)) from e
+    said = origin(data)
     if said is None:
-        problem = "it is not a module that dsfc wrote"
-        raise DiagnosticError((FileProblem(nowhere, path=str(module), problem=problem),))
+        raise _refused(file, "it is not a module that dsfc wrote")
+    known = _spec_of(file, said, mixer) if spec is None else load(spec, mixer)
+    kept, figure = _compared(data.decode(), said, known)
+    outcome = Outcome.KEPT if kept else Outcome.BROKEN
+    promise = "The reference is the definition in the spec"
+    return Row("origin", promise, outcome, figure, time.perf_counter() - began)
+
+
+def _spec_of(file: Path, said: Origin, mixer: str | None) -> Compilation | None:
+    """The spec that a module names, beside it, in this folder or shipped, if its plan is as then.
+
+    A spec that was changed since, or that another version of dsfc plans otherwise, is not it.
+    """
     shipped = said.source.removesuffix(SUFFIX)
     for candidate in (file.parent / said.source, Path(said.source), shipped):
         try:
@@ -79,5 +107,44 @@ def compiled_from(module: str | os.PathLike[str], mixer: str | None = None) -> C
                 return found
         except DiagnosticError:
             continue
-    problem = f"the spec it was compiled from ({said.source}) is not found; name it"
-    raise DiagnosticError((FileProblem(nowhere, path=str(module), problem=problem),))
+    return None
+
+
+def _compared(text: str, said: Origin, known: Compilation | None) -> tuple[bool, str]:
+    """Whether a module keeps to its spec, and what was seen."""
+    if known is None:
+        if said.untouched:
+            return True, f"as dsfc {said.version} wrote it; {said.source} is not at hand"
+        return False, f"edited, and the {said.source} it came from is not at hand; name it"
+    fresh = known.module(said.backend).text
+    if fresh == text:
+        return True, f"what dsfc writes for {said.source}, byte for byte"
+    if _reference(fresh) == _reference(text):
+        return True, f"not what dsfc writes for {said.source}, but the reference is the same"
+    return False, f"the reference is not that of {said.source}"
+
+
+def _reference(text: str) -> dict[str, str]:
+    """The code of a module's reference and of every function of the module that it reaches."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return {}
+    defined = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+    reached: dict[str, str] = {}
+    waiting = ["reference"]
+    while waiting:
+        name = waiting.pop()
+        if name in defined and name not in reached:
+            reached[name] = ast.dump(defined[name])
+            waiting += _names(defined[name])
+    return reached
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    return (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+
+
+def _refused(file: Path, problem: str) -> DiagnosticError:
+    nowhere = Source(str(file), "").span()
+    return DiagnosticError((FileProblem(nowhere, path=str(file), problem=problem),))

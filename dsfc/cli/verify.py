@@ -15,7 +15,7 @@ import click
     "--spec", help="The spec of the module, if it is not beside it, in this folder or shipped."
 )
 @click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
-@click.option("--full", is_flag=True, help="All lengths and dtypes; takes minutes.")
+@click.option("--full", is_flag=True, help="Compile machine code too, and stream long; minutes.")
 @click.option(
     "--format",
     "form",
@@ -30,18 +30,18 @@ def verify(
 ) -> None:
     """Run an emitted module against the definition of its mixer.
 
-    Every legal mode, forward and backward, against a float64 evaluation of the definition. A SPEC
-    is compiled for this and nothing is left behind. Exit code 1 if a promise is broken. A module is
-    a program: this runs it.
+    Every legal mode, forward and backward, against the float64 reference that is printed from the
+    definition, and against the rules of PyTorch. A SPEC is compiled for this and nothing is left
+    behind. Exit code 1 if a promise is broken. A module is a program: this runs it.
     """
-    with _progress() as say:
+    with _progress() as progress:
         try:
             from dsfc.verification import verify as run
         except ImportError as e:
             if e.name != "torch":
                 raise
             raise click.UsageError("verify runs the module: install torch first") from None
-        report = run(target, spec, mixer, quick=not full, progress=say)
+        report = run(target, spec, mixer, quick=not full, progress=progress)
     if form == "json":
         import json
 
@@ -52,12 +52,17 @@ def verify(
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """Shows on a terminal which check runs; prints nothing into pipes and files."""
+def _progress() -> Iterator[Callable[[int, int, str], None] | None]:
+    """A bar on a terminal that says which check runs; nothing into pipes and files."""
     if not sys.stderr.isatty():
-        yield lambda check: None
+        yield None
         return
     from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    with Console(stderr=True).status("starting torch …") as status:
-        yield lambda check: status.update(f"{check} …")
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting torch", total=None)
+        yield lambda done, total, name: bar.update(
+            task, completed=done, total=total, description=name
+        )

@@ -1,0 +1,195 @@
+"""Plan → text: a function of the plan, and nothing of the spec is ever run on the way."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dsfc
+from dsfc.emit import module as emission
+from dsfc.emit.audit import EmissionError
+from dsfc.emit.backend import backend_names, load_backend
+from dsfc.emit.module import digest, emit, origin
+from dsfc.plan.ir import Plan
+
+# One spec per form of scan, a ratio, and one with two scans.
+SPECS = ("normalized_attn", "linear_attn", "s6", "rg_lru", "retnet")
+
+
+@pytest.fixture(scope="module", params=SPECS)
+def plan(request: pytest.FixtureRequest) -> Plan:
+    return dsfc.load(request.param).plan
+
+
+def test_the_head_says_where_the_text_comes_from(plan: Plan) -> None:
+    module = emit(plan, "torch", "mine.dsf")
+    said = origin(module.text.encode())
+    assert said is not None and said.untouched
+    assert (said.backend, said.source, said.plan) == ("torch", "mine.dsf", digest(plan))
+
+
+def test_the_same_plan_gives_the_same_bytes(plan: Plan) -> None:
+    assert emit(plan, "torch", "a.dsf") == emit(plan, "torch", "a.dsf")
+
+
+def test_the_namespace_is_of_mixer_and_text(plan: Plan) -> None:
+    one = emit(plan, "torch", "a.dsf").identity.namespace
+    assert one.startswith(f"dsfc_{plan.name}_") and one.isidentifier()
+    assert one in emit(plan, "torch", "a.dsf").text
+
+
+def test_two_texts_have_two_namespaces() -> None:
+    names = {emit(dsfc.load(s).plan, "torch", "a.dsf").identity.namespace for s in SPECS}
+    assert len(names) == len(SPECS)
+
+
+@pytest.mark.parametrize(
+    "source", ["a\nimport os\n.dsf", 'a""".dsf', "\\", "", "é.dsf", "x" * 500, "{{ 7 * 7 }}.dsf"]
+)
+def test_the_name_of_a_file_cannot_write_code(source: str) -> None:
+    plan = dsfc.load("s6").plan
+    text = emit(plan, "torch", source).text
+    said = origin(text.encode())
+    assert said is not None and re.fullmatch(r"[A-Za-z0-9_.-]{1,80}", said.source)
+    assert len(text.splitlines()) == len(emit(plan, "torch", "s6.dsf").text.splitlines())
+
+
+def test_what_a_backend_may_not_write_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Backend:
+        name = "torch"
+        reserved: frozenset[str] = frozenset()
+
+        def render(self, *_: object) -> str:
+            return "import os\n"
+
+    monkeypatch.setattr(emission, "load_backend", lambda name: Backend())
+    with pytest.raises(EmissionError, match="imports os"):
+        emit(dsfc.load("s6").plan, "torch", "s6.dsf")
+
+
+def test_backends_are_found_by_name() -> None:
+    assert "torch" in backend_names()
+    assert load_backend("torch").name == "torch"
+
+
+SEEDED = """\
+import hashlib, dsfc
+for name in {specs!r}:
+    print(name, hashlib.sha256(dsfc.load(name).module().text.encode()).hexdigest())
+"""
+
+
+def test_the_same_bytes_under_any_hash_seed() -> None:
+    def sums(seed: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-c", SEEDED.format(specs=SPECS)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    assert sums("1") == sums("4321")
+
+
+CANARIES = """\
+# canary_comment __import__("os").system("canary_comment_run")
+mixer canary_mixer "canary_doc \'\'\' \\\\ \\N {{ 7 * 7 }} {% import os %} '+__import__('os')+'" {
+  dims canary_dim
+  input canary_input : canary_dim
+  param canary_param : canary_dim = 1/2   # canary_note
+  buffer canary_buffer : canary_dim = 2
+  state canary_state : canary_dim
+  canary_const = 3
+  canary_fun(canary_arg) = canary_arg * canary_arg
+  canary_gate = sigmoid(canary_param * canary_input)   "canary_paper __import__('os') \\"
+  canary_state = canary_gate * canary_state[i-1] + canary_fun(canary_input)   "canary_eq {x!r}"
+  y = canary_buffer * canary_state
+}
+"""
+
+WATCHED = """\
+import ast, sys, types
+
+events = []
+
+def strings(code):
+    yield from code.co_names + code.co_varnames + (code.co_name,)
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            yield from strings(c)
+        elif isinstance(c, str):
+            yield c
+
+def hook(event, args):
+    if event == "compile":
+        source = args[0]
+        if isinstance(source, (bytes, str)):
+            text = source.decode() if isinstance(source, bytes) else source
+            frame, callers = sys._getframe(1), []
+            while frame is not None:
+                callers.append(frame.f_code.co_filename)
+                frame = frame.f_back
+            # The audit parses what was emitted; it does not run it.
+            audited = len(callers) > 1 and callers[1].endswith("audit.py")
+            if "canary" in text and not audited:
+                events.append((event, callers[0]))
+        elif isinstance(source, ast.AST) and "canary" in ast.dump(source):
+            events.append((event, "tree"))
+    elif event == "exec":
+        if any("canary" in s for s in strings(args[0])):
+            events.append((event, args[0].co_filename))
+    elif event in ("import", "os.system", "os.exec", "os.posix_spawn", "subprocess.Popen"):
+        if "canary" in repr(args) or not event == "import":
+            events.append((event, repr(args)))
+
+sys.addaudithook(hook)
+import dsfc
+
+it = dsfc.load(sys.argv[1])
+for value in (it.mixer, it.system, it.structure, it.plan):
+    pass
+print(it.module().text)
+print("EVENTS", events)
+"""
+
+
+def test_no_text_of_a_spec_reaches_an_evaluator(tmp_path: Path) -> None:
+    spec = tmp_path / "canary_file.dsf"
+    spec.write_text(CANARIES, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, str(spec)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    text, events = done.stdout.rsplit("EVENTS ", 1)
+    assert events.strip() == "[]"
+    assert "canary_state" in text and "{{ 7 * 7 }}" in text
+    assert_only_docstrings_hold(text, ("__import__", "{{", "{%", "{x!r}"))
+
+
+def test_the_watch_sees_an_evaluator(tmp_path: Path) -> None:
+    spec = tmp_path / "canary_file.dsf"
+    spec.write_text(CANARIES, encoding="utf-8")
+    spoilt = WATCHED.replace("it = dsfc", "eval('str(\\'canary\\')'); it = dsfc")
+    done = subprocess.run(
+        [sys.executable, "-c", spoilt, str(spec)], capture_output=True, text=True, check=True
+    )
+    assert "('compile', " in done.stdout.rsplit("EVENTS ", 1)[1]
+
+
+def assert_only_docstrings_hold(text: str, words: tuple[str, ...]) -> None:
+    """The words stand in docstrings and comments, never in code."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+    code = ast.unparse(tree)
+    assert [word for word in words if word in code] == []
