@@ -232,6 +232,8 @@ class _Order:
             return
         self._seen.add(names)
         for n in names:
+            for other in sorted(self.model.behind.get(n, ())):
+                self.visit_stage(self.stage_of[other])
             u = self.updates[n]
             for f in u.chain:
                 for t in f.terms:

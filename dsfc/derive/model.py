@@ -6,7 +6,8 @@ The model collects them; it lives for one derivation and never leaves this packa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from dsfc.limits import DEFAULT_LIMITS, Limits
@@ -76,6 +77,8 @@ class Model:
         cuts: definitions that are read as streams wherever they stand, although they depend on
             states: `reach` ends at them.
         version: grows when `reach` may have changed.
+        behind: state → states whose stages must stand before its own because a coefficient of one
+            of its reads comes from them.
     """
 
     mixer: Mixer
@@ -87,8 +90,10 @@ class Model:
     steps: list[Step] = field(default_factory=list)
     cuts: set[str] = field(default_factory=set)
     version: int = 0
+    behind: dict[str, set[str]] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
     _reach: dict[Expr, frozenset[str]] = field(default_factory=dict)
+    _sources: dict[Expr, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, mixer: Mixer, limits: Limits = DEFAULT_LIMITS) -> Model:
@@ -158,11 +163,23 @@ class Model:
     def reach(self, expr: Expr) -> frozenset[str]:
         """Returns the states that a value depends on through definitions, not through updates.
 
-        Contains `SUM_MARK` when the value holds a sum over the past.
+        Contains `SUM_MARK` when the value holds a sum over the past. Ends at cuts.
         """
         found = self._reach.get(expr)
-        if found is not None:
-            return found
+        if found is None:
+            found = self._reach[expr] = self._find(expr, self.reach, self.cuts)
+        return found
+
+    def sources(self, expr: Expr) -> frozenset[str]:
+        """Returns what `reach` would without cuts: every state whose read-out a value needs."""
+        found = self._sources.get(expr)
+        if found is None:
+            found = self._sources[expr] = self._find(expr, self.sources, frozenset())
+        return found
+
+    def _find(
+        self, expr: Expr, inner: Callable[[Expr], frozenset[str]], ends: AbstractSet[str]
+    ) -> frozenset[str]:
         out: set[str] = set()
         for e in walk(expr):
             if isinstance(e, Past):
@@ -170,14 +187,27 @@ class Model:
             elif isinstance(e, Ref):
                 if e.name in self.states:
                     out.add(e.name)
-                elif e.name in self.definitions and e.name not in self.cuts:
-                    out |= self.reach(self.definitions[e.name].value)
-        self._reach[expr] = frozenset(out)
-        return self._reach[expr]
+                elif e.name in self.definitions and e.name not in ends:
+                    out |= inner(self.definitions[e.name].value)
+        return frozenset(out)
+
+    def upstream(self, states: Iterable[str]) -> frozenset[str]:
+        """Returns the states whose values these states need, themselves included."""
+        seen: set[str] = set()
+        waiting = [s for s in states if s in self.states]
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                waiting += self.behind.get(name, ())
+                for e in self.states[name].body:
+                    waiting += self.sources(e) - {SUM_MARK}
+        return frozenset(seen)
 
     def forget(self) -> None:
         """Drops what was remembered about dependence; call after definitions are replaced."""
         self._reach.clear()
+        self._sources.clear()
         self.version += 1
 
     def cut(self, name: str) -> None:

@@ -98,6 +98,9 @@ class ReadOuts:
         direct = None if form.rest is None else token(form.rest)
         if not terms:
             return Direct(direct if direct is not None else mul(ZERO, ones(axes)))
+        if form.rest is not None and self.model.sources(form.rest):
+            # Delayed reads of the same states: no part of what a scan over them can give.
+            return Sum((self._read(Affine(form.terms), axes), Direct(token(form.rest))))
         gates = self._gates(terms, direct, axes)
         if not gates:
             return Read(tuple(terms), direct)
@@ -227,11 +230,26 @@ class ReadOuts:
             return self.of(add(*(sum_over(axis, a) for a in full)))
         dependent = [a for a in factors_of(arg) if self._depends(a)]
         affine = [a for a in dependent if axis in a.axes and self._is_affine(a)]
-        if len(dependent) > 1 and affine:
-            kept = max(affine, key=lambda a: len(a.axes))
-            rest = (self._named(a) for a in factors_of(arg) if a is not kept)
-            return self.of(Reduce(Reduction.SUM, axis, mul(*rest, kept)))
+        for kept in sorted(affine, key=lambda a: -len(a.axes)) if len(dependent) > 1 else ():
+            rest = [a for a in factors_of(arg) if a is not kept]
+            if self._before(rest, kept):
+                named = (self._named(a) for a in rest)
+                return self.of(Reduce(Reduction.SUM, axis, mul(*named, kept)))
         return SumOver(axis, self.of(arg))
+
+    def _before(self, factors: list[Expr], kept: Expr) -> bool:
+        """Whether factors come from stages that can stand before those a value reads.
+
+        Writes down that they must, when they can: a scan can then use them as coefficients.
+        """
+        model = self.model
+        needed = frozenset().union(*(model.sources(f) for f in factors)) - {SUM_MARK}
+        read = model.reach(kept) - {SUM_MARK}
+        if model.upstream(needed) & read:
+            return False
+        for state in read:
+            model.behind.setdefault(state, set()).update(needed)
+        return True
 
     def _inlined(self, e: Expr) -> bool:
         """Whether a value is a definition that is read in place rather than as a stream."""

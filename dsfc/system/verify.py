@@ -1,7 +1,8 @@
 """Well-formedness of a System: what every pass and every stage after the derivation may rely on.
 
 I1  No Past, Lag or Run outside a Cache, and no reference to a state outside the terms of reads.
-I2  Coefficients, keys and streams refer to inputs, parameters and streams of earlier stages only.
+I2  Coefficients (of updates and of reads) and drives refer to inputs, parameters and streams of
+    earlier stages only.
 I3  A term has the axes of what it adds to, and its right side those of its (mapped) source.
 I4  Recurrence terms have the lag of their stage, terms inside a chain 0, reads one of the two.
 I5  Every block reaches an output.
@@ -257,6 +258,8 @@ class _Checker:
         if t.lag not in (0, step):
             yield f"{where}: I4: a read of `{t.source}` has lag {t.lag}"
         yield from self._term(t, self._type(read)[0], where)
+        if max(self._last_stage(t.left), self._last_stage(t.right)) >= self.stage_of[t.source]:
+            yield f"{where}: I2: a coefficient of a read depends on a stage that is not earlier"
 
     def _typed(self, r: ReadOut, where: str, axes: Axes, kind: Field) -> Iterator[str]:
         have, field = self._type(r)

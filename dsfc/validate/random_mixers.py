@@ -188,7 +188,7 @@ class _Writer:
         s = self.state(shape, complex_)
         if shape == "hnp" and not complex_ and self.chance(0.3):
             return self._chained(s)
-        if not self.backward and self.chance(0.2):
+        if not self.backward and self.chance(0.3):
             return self._flow(s, shape, complex_)
         update = f"{self.decay(shape, complex_)} * {self.past(s)} + {self.drive(shape)}"
         if shape == "hnp":
@@ -510,5 +510,5 @@ def _cache(w: _Writer) -> str:
 _SUMS: tuple[Callable[[_Writer], str], ...] = (
     _plain, _scaled, _strict, _lag_power, _exponential_lag, _gated, _product, _product_before,
     _future, _product_ahead, _taylor, _square, _normalised, _rotary, _parts, _nested, _over_a_sum,
-    _keyless, _lagged_range, _features, _copied, _cache,
+    _keyless, _lagged_range, _features, _copied, _cache, _cache,
 )  # fmt: skip
