@@ -141,14 +141,13 @@ class _Module:
     @property
     def doc(self) -> list[str]:
         """Paragraphs of the docstring: source, derived system, structure."""
-        out = []
         system = "\n".join(_indented(self.plan.system))
-        out.append(f"Derived from {plain(self.identity.source)}:\n\n{system}")
-        structure = "\n".join(_indented(self.plan.structure))
-        out.append(
-            f"Structure (Λ is the transition; axes are head / key / channel):\n\n{structure}"
-        )
-        out.append(f"Gauge: {self.gauge}. In shapes B is the batch and L the length.")
+        facts = [f"{line.rstrip('.')}." for line in plain_lines(self.plan.structure)]
+        facts.append(f"Gauge {self.gauge}.")
+        facts.append("Λ is the transition, B the batch, L the length; axes: head / key / channel.")
+        facts.append(f"Modes {', '.join(self.modes)}, with gradients of all arguments and states.")
+        notes = "\n".join(textwrap.wrap(" ".join(facts), WIDTH))
+        out = [f"Derived from {plain(self.identity.source)}:\n\n{system}", notes]
         return out
 
     @property
@@ -196,14 +195,13 @@ class _Module:
         scans = self.scans
         return [
             *(["import math"] if "math." in everything else []),
-            *(["from collections.abc import Callable"] if scans else []),
+            *(["from collections.abc import Callable, Iterable"] if scans else []),
             "from dataclasses import dataclass",
             f"from typing import {'Any, ' if scans else ''}ClassVar",
             "",
             "import torch",
             *(["import torch.nn.functional as F"] if "F." in everything else []),
             "from torch import Tensor, nn",
-            "from torch.utils import _pytree as pytree",
             *(["from torch.utils.flop_counter import register_flop_formula"] if scans else []),
         ]
 
@@ -280,11 +278,13 @@ class _Module:
         else:
             lines.append("        dtype = torch.get_default_dtype() if dtype is None else dtype")
         arguments = []
-        if self.plan.states:
-            lines.append("        wide = _accumulator(dtype)")
+        wide = "_accumulator(dtype)"
+        if len(self.plan.states) > 1:
+            lines.append(f"        wide = {wide}")
+            wide = "wide"
         for s in self.plan.states:
             shape = "".join(f", self.{self._size(a)}" for a in s.axes)
-            text = f"torch.zeros(batch{shape}, device=device, dtype=wide)"
+            text = f"torch.zeros(batch{shape}, device=device, dtype={wide})"
             arguments.append(f"{self.ident(s.name)}={text}")
         for r in self.plan.registers:
             shape = "".join(f", self.{self._size(a)}" for a in r.axes)
@@ -345,11 +345,11 @@ class _Module:
             axes = [self._register_length(r), *(f"self.{self._size(a)}" for a in r.axes)]
             items.append(self._shape_row(self.ident(r.name), axes))
         lone = "," if len(items) == 1 else ""
-        line = f"        shapes = ({', '.join(items)}{lone})"
+        line = f"        for name, x, axes in ({', '.join(items)}{lone}):"
         if len(line) <= WIDTH:
             return line
         rows = "".join(f"            {item},\n" for item in items)
-        return f"        shapes = (\n{rows}        )"
+        return f"        shapes = (\n{rows}        )\n        for name, x, axes in shapes:"
 
     def _shape_row(self, name: str, axes: list[str]) -> str:
         lone = "," if len(axes) == 1 else ""
@@ -375,7 +375,10 @@ class _Module:
     @property
     def functional_args(self) -> list[str]:
         out = [f"{i['name']}: {i['meaning']}" for i in self.inputs]
-        out += [f"{p.name}: `[{', '.join(p.axes)}]`." for p in self.parameters]
+        by_shape: dict[str, list[str]] = {}
+        for p in self.parameters:
+            by_shape.setdefault(f"`[{', '.join(p.axes)}]`.", []).append(p.name)
+        out += [f"{', '.join(names)}: {shape}" for shape, names in by_shape.items()]
         out += [f"{t['name']}: {t['meaning'][:-1]} before the first token." for t in self.states]
         return out
 

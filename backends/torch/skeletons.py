@@ -175,17 +175,15 @@ class Skeleton:
     def register_forward(self) -> str:
         """Registers the forward operator."""
         at = self.leaves.index("v")
-        fake = f"lambda *x: _empty(x[{at}], x[{len(self.leaves) - 1}])"
-        return self._register("forward", fake)
+        return self._register("forward", f"({at}, {len(self.leaves) - 1})")
 
     def register_backward(self) -> str:
         """Registers the backward operator."""
-        fake = f"lambda *x: _empty(*x[:{len(self.leaves)}])"
-        return self._register("backward", fake)
+        return self._register("backward", f"range({len(self.leaves)})")
 
-    def _register(self, name: str, fake: str) -> str:
+    def _register(self, name: str, outputs: str) -> str:
         tail = self.suffix
-        items = [f'"{name}{tail}"', f"_{name}{tail}", fake, f"_{name}_flops{tail}"]
+        items = [f'"{name}{tail}"', f"_{name}{tail}", outputs, f"_{name}_flops{tail}"]
         return wrapped("_register", items, "", "")
 
     # --- lines -----------------------------------------------------------------------------------
@@ -425,10 +423,7 @@ class Skeleton:
         """Statements that give the gradients back in the shape of the arguments."""
         if not self.shared:
             rows = ", ".join(self.grads)
-            return (
-                f"    rows = {rows}\n"
-                "    return *(_join(r, x) for r, x in zip(rows, like, strict=True)), dS"
-            )
+            return f"    return *map(_join, ({rows}), like), dS"
         out = []
         for k, x in enumerate(self.inputs):
             headed = x not in ("q", "k")
