@@ -46,12 +46,15 @@ from dsfc.primitives.expr import (
     Time,
 )
 from dsfc.system.ir import Cache, Direct, Output, Read, Stage, Step, Stream, System
-from dsfc.transform.flatten import Flat, Node, dependencies, flatten, stage_key
+from dsfc.transform.flatten import Flat, Node, flatten, stage_key
+from dsfc.transform.order import needs_of
 from dsfc.transform.record import Record
 from dsfc.transform.stage_adjoint import (
     Gradient,
     Role,
     StageAdjoint,
+    StageGradients,
+    StageReverser,
     StateValue,
     adjoint_stage,
 )
@@ -107,14 +110,14 @@ class _Adjoint:
         self.cotangents: dict[str, list[Expr]] = {}
         self.params: dict[str, list[Expr]] = {}
         self.matrices: dict[str, list[MapGradient]] = {}
-        self.reads: dict[str, list[tuple[Read, Expr]]] = {}
+        self.reversers: dict[str, StageReverser] = {}
         self.streams: list[Stream] = []
         self.stages: list[Stage] = []
         self.axes: list[Dimension] = list(system.axes)
         self.renamed: list[tuple[str, str]] = []
         self.steps: list[Step] = []
         self.nodes = {n.name: n for n in self.flat.nodes}
-        self.home = {b.state: stage_key(s) for s in system.stages for b in s.blocks}
+        self.home = {b.state: s for s in system.stages for b in s.blocks}
 
     def build(self) -> tuple[System, Record]:
         inputs = [self._seed(o, value) for o, value in self.flat.outputs]
@@ -159,8 +162,8 @@ class _Adjoint:
             case Expr():
                 self._pull([(node.value, cotangent)])
             case Read(terms, direct):
-                for key in {self.home[t.source]: None for t in terms}:
-                    self.reads.setdefault(key, []).append((node.value, cotangent))
+                for stage in dict.fromkeys(self.home[t.source] for t in terms):
+                    self._gradients(self._reverser(stage).add_read(node.value, cotangent))
                 if direct is not None:
                     self._pull([(direct, cotangent)])
             case Cache(past, why):
@@ -168,17 +171,26 @@ class _Adjoint:
 
     # --- stages -----------------------------------------------------------------------------------
 
+    def _reverser(self, stage: Stage) -> StageReverser:
+        key = stage_key(stage)
+        if key not in self.reversers:
+            made = self.reversers[key] = StageReverser(stage, self.names.fresh)
+            self.streams.extend(v.stream for v in made.forward)
+        return self.reversers[key]
+
     def _stage(self, stage: Stage) -> None:
-        reads = self.reads.pop(stage_key(stage), [])
-        made = adjoint_stage(stage, reads, self.names.fresh)
+        made = self._reverser(stage).finish()
         self.stages.append(made.stage)
-        self.streams.extend(v.stream for v in made.values)
+        self.streams.extend(v.stream for v in made.values if v.cotangent)
         self.renamed.extend(made.reversed_state)
-        for gradient in made.maps:
-            self._matrix(gradient)
-        self._pull([(g.leaf, g.value) for g in made.gradients])
+        self._gradients(made.of_update)
         for state, reversed_state in made.reversed_state:
             self.steps.append(Step("reverse", f"{state} → {reversed_state}"))
+
+    def _gradients(self, gradients: StageGradients) -> None:
+        for gradient in gradients.maps:
+            self._matrix(gradient)
+        self._pull([(g.leaf, g.value) for g in gradients.vectors])
 
     # --- token-wise expressions -------------------------------------------------------------------
 
@@ -363,12 +375,10 @@ def _swapped(expr: Expr, var: str) -> Expr:
 def _reached(
     streams: list[Stream], stages: list[Stage], outputs: tuple[Output, ...]
 ) -> tuple[tuple[Stream, ...], tuple[Stage, ...]]:
-    """The streams and stages that the outputs need, and every reversed stage."""
+    """The streams and stages that the outputs need, and every stage with what it needs."""
     home = {b.state: stage_key(s) for s in stages for b in s.blocks}
-    items: dict[str, Node | Stage] = {stage_key(s): s for s in stages}
-    for s in streams:
-        assert isinstance(s.value, Expr | Read | Cache)
-        items[s.name] = Node(s.name, s.value, s.axes, s.field, s.constant)
+    items: dict[str, Stream | Stage] = {stage_key(s): s for s in stages}
+    items |= {s.name: s for s in streams}
     pending = [n for o in outputs for n in _names_of(o)]
     pending += [stage_key(s) for s in stages]
     seen: set[str] = set()
@@ -376,7 +386,7 @@ def _reached(
         key = pending.pop()
         if key in items and key not in seen:
             seen.add(key)
-            pending.extend(dependencies(items[key], home))
+            pending.extend(needs_of(items[key], home))
     return (
         tuple(s for s in streams if s.name in seen),
         tuple(s for s in stages if stage_key(s) in seen),

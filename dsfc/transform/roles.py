@@ -5,8 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from dsfc.primitives.adjoints import real
+from dsfc.primitives.build import ONE, mul, ones, total, walk
 from dsfc.primitives.derivative import MapGradient
-from dsfc.primitives.expr import Expr, Now, Ref, Time
+from dsfc.primitives.expr import (
+    Axis,
+    Expr,
+    Field,
+    Map,
+    Mul,
+    Now,
+    Param,
+    Reduce,
+    Reduction,
+    Ref,
+    Time,
+)
 from dsfc.system.ir import Stage, Stream, Term
 
 
@@ -93,6 +107,14 @@ class StateValue:
 
 
 @dataclass(frozen=True, slots=True)
+class StageGradients:
+    """Gradients of vectors and of matrices."""
+
+    vectors: tuple[Gradient, ...]
+    maps: tuple[MapGradient, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StageAdjoint:
     """The adjoint of a stage; see the module docstring.
 
@@ -100,8 +122,9 @@ class StageAdjoint:
         stage: the reversed stage.
         reversed_state: pairs (forward state, its counterpart g).
         values: state values that the gradients use, in dependency order.
-        gradients: one per role that is not a constant number.
-        maps: gradients of the matrices of dense transitions.
+        gradients: one per role that is not a constant number, of reads and of the update.
+        maps: gradients of the matrices of reads and of dense transitions.
+        of_update: those gradients that are not of reads.
     """
 
     stage: Stage
@@ -109,6 +132,7 @@ class StageAdjoint:
     values: tuple[StateValue, ...]
     gradients: tuple[Gradient, ...]
     maps: tuple[MapGradient, ...]
+    of_update: StageGradients
 
     def value(self, state: str, level: int, cotangent: bool) -> StateValue:
         """Returns the state value of that kind.
@@ -120,3 +144,44 @@ class StageAdjoint:
             if (v.state, v.level, v.cotangent) == (state, level, cotangent):
                 return v
         raise KeyError((state, level, cotangent))
+
+
+def fitted(value: Expr, leaf: Expr) -> Expr:
+    """Returns a gradient summed over the axes its leaf lacks, real when the leaf is real."""
+    out = total(value.axes - leaf.axes, value)
+    missing = leaf.axes - out.axes
+    if missing:
+        out = mul(out, ones(missing))
+    return real(out) if leaf.field is Field.REAL else out
+
+
+def varies(expr: Expr) -> bool:
+    """Returns whether an expression has a leaf that a gradient can reach."""
+    return any(isinstance(e, Ref | Param | Map) for e in walk(expr))
+
+
+def as_read(value: Expr, states: frozenset[str]) -> Term | None:
+    """Returns a gradient Σ_over(weight · state) as a read of that state.
+
+    Args:
+        value: the gradient.
+        states: names of state values.
+
+    Returns:
+        The read, None when the gradient has another form.
+    """
+    over: set[Axis] = set()
+    while isinstance(value, Reduce) and value.how is Reduction.SUM:
+        over.add(value.axis)
+        value = value.arg
+    parts = value.args if isinstance(value, Mul) else (value,)
+    hits = [p for p in parts if isinstance(p, Ref) and p.name in states]
+    others = [p for p in parts if p not in hits]
+    reached = any(isinstance(e, Ref) and e.name in states for p in others for e in walk(p))
+    if len(hits) != 1 or reached:
+        return None
+    (state,) = hits
+    weight = mul(*others) if others else ONE
+    if not weight.axes <= state.axes or not over <= state.axes:
+        return None
+    return Term(state.name, 0, ONE, frozenset(over), weight)

@@ -8,8 +8,8 @@ Forward, h_i = F_k(… F_1(h_{i-1})). Let h̃_i be the gradient with respect to 
 is a stage that runs the other way: its state g has the axes of h, its chain is the forward chain
 reversed and transposed, its drives are the reads. All its coefficients are those of token i. Its
 initial state is the gradient of the final state h_{L-1}, its final state the gradient of the
-initial state h_{-1}. For a chain of length one and post-reads this is h̃_i = Λ_{i+1}ᴴ h̃_{i+1} +
-C_iᴴ ȳ_i.
+initial state h_{-1} (its real part, when h is real and feeds a complex state of its stage). For a
+chain of length one and post-reads this is h̃_i = Λ_{i+1}ᴴ h̃_{i+1} + C_iᴴ ȳ_i.
 
 The gradient of every vector of the recurrence is a contraction of h̃ with h or with another vector:
 of a drive's stream Σ key · h̃, of its key Σ stream · h̃, of a read's right vector Σ ȳ · h, and of a
@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dsfc.primitives.adjoints import conj, real
-from dsfc.primitives.build import ONE, add, is_one, mul, neg, ones, prim, total, walk
+from dsfc.primitives.build import ONE, add, is_one, mul, neg, ones, prim, total
 from dsfc.primitives.derivative import MapGradient
 from dsfc.primitives.derivative import adjoint as adjoint_map
 from dsfc.primitives.expr import (
@@ -31,14 +31,32 @@ from dsfc.primitives.expr import (
     Field,
     LinearMap,
     Map,
-    Mul,
-    Param,
-    Reduce,
-    Reduction,
     Ref,
 )
-from dsfc.system.ir import Block, Decay, Direction, Drive, Factor, Read, Stage, Stream, Term
-from dsfc.transform.roles import Gradient, Place, Role, StageAdjoint, StateValue
+from dsfc.system.ir import (
+    Block,
+    Cast,
+    Decay,
+    Direction,
+    Drive,
+    Factor,
+    Part,
+    Read,
+    Stage,
+    Stream,
+    Term,
+)
+from dsfc.transform.roles import (
+    Gradient,
+    Place,
+    Role,
+    StageAdjoint,
+    StageGradients,
+    StateValue,
+    as_read,
+    fitted,
+    varies,
+)
 from dsfc.transform.terms import apply_factor, expansion, mapped_axes, transposed
 
 __all__ = [
@@ -46,6 +64,8 @@ __all__ = [
     "Place",
     "Role",
     "StageAdjoint",
+    "StageGradients",
+    "StageReverser",
     "StateValue",
     "adjoint_stage",
     "fitted",
@@ -70,74 +90,107 @@ def adjoint_stage(
     Raises:
         ValueError: a read has a lag other than 0 and the stage's own.
     """
-    return _Builder(stage, reads, fresh).build()
+    reverser = StageReverser(stage, fresh)
+    for read, cotangent in reads:
+        reverser.add_read(read, cotangent)
+    return reverser.finish()
 
 
-def fitted(value: Expr, leaf: Expr) -> Expr:
-    """Returns a gradient summed over the axes its leaf lacks, real when the leaf is real."""
-    out = total(value.axes - leaf.axes, value)
-    missing = leaf.axes - out.axes
-    if missing:
-        out = mul(out, ones(missing))
-    return real(out) if leaf.field is Field.REAL else out
+class StageReverser:
+    """Reverses a stage, read by read.
 
+    A read's own vectors may depend on another read of the same stage, so their gradients are wanted
+    before all reads are known; the reversed recurrence is there once they are.
 
-def varies(expr: Expr) -> bool:
-    """Returns whether an expression has a leaf that a gradient can reach."""
-    return any(isinstance(e, Ref | Param | Map) for e in walk(expr))
+    Attributes:
+        stage: the forward stage.
+        forward: the state values of the forward stage, in dependency order.
+    """
 
+    def __init__(self, stage: Stage, fresh: Callable[[str], str]) -> None:
+        """Names the counterparts of the states, and the values of the states.
 
-class _Builder:
-    def __init__(
-        self, stage: Stage, reads: Sequence[tuple[Read, Expr]], fresh: Callable[[str], str]
-    ) -> None:
+        Args:
+            stage: the forward stage.
+            fresh: makes a name unused.
+        """
         self.stage = stage
-        self.reads = reads
-        self.blocks = {b.state: b for b in stage.blocks}
-        self.depth = max(len(b.chain) for b in stage.blocks)
-        self.lag = -int(stage.direction)
-        self.back = {s: fresh(f"{s}_back") for s in self.blocks}
-        self.values: dict[tuple[str, int, bool], StateValue] = {}
-        self.fresh = fresh
-        self.gradients: list[Gradient] = []
-        self.maps: list[MapGradient] = []
+        self._reads: list[tuple[Read, Expr]] = []
+        self._blocks = {b.state: b for b in stage.blocks}
+        self._depth = max(len(b.chain) for b in stage.blocks)
+        self._lag = -int(stage.direction)
+        self._back = {s: fresh(f"{s}_back") for s in self._blocks}
+        self._values: dict[tuple[str, int, bool], StateValue] = {}
+        self._fresh = fresh
+        self._gradients: list[Gradient] = []
+        self._maps: list[MapGradient] = []
+        for level in range(self._depth + 1):
+            for state in self._blocks:
+                self._add_value(state, level, False, self._forward(state, level))
+        self.forward = tuple(self._values.values())
 
-    def build(self) -> StageAdjoint:
+    def add_read(self, read: Read, cotangent: Expr) -> StageGradients:
+        """Adds a read of the stage; returns the gradients of its vectors and matrices.
+
+        Args:
+            read: the read; terms of other stages are left alone.
+            cotangent: cotangent of its value.
+
+        Raises:
+            ValueError: it has a lag other than 0 and the stage's own.
+        """
+        start = len(self._gradients), len(self._maps)
+        position = len(self._reads)
+        self._reads.append((read, cotangent))
+        for index, term in enumerate(read.terms):
+            if term.source not in self._blocks:
+                continue
+            if term.lag not in (0, int(self.stage.direction)):
+                raise ValueError(f"a read of {term.source} at lag {term.lag} has no adjoint")
+            state = self._ref(term.source, self._depth if term.lag == 0 else 0, False)
+            place = Place(term.source, position, index)
+            roles = (Role.READ_LEFT, Role.READ_RIGHT)
+            self._term_gradients(place, term, state, cotangent, roles)
+        return StageGradients(tuple(self._gradients[start[0] :]), tuple(self._maps[start[1] :]))
+
+    def finish(self) -> StageAdjoint:
+        """Returns the adjoint of the stage, for all reads added."""
         post, pre = self._read_drives(0), self._read_drives(int(self.stage.direction))
         complex_states = self._complex_states(post, pre)
         blocks = tuple(
             self._reversed_block(b, post, pre, complex_states) for b in self.stage.blocks
         )
-        direction = Direction(self.lag)
-        self._state_values(post, complex_states)
-        for position, (read, cotangent) in enumerate(self.reads):
-            self._read_gradients(position, read, cotangent)
+        for level in range(self._depth, 0, -1):
+            for state in self._blocks:
+                value = self._cotangent(state, level, post, complex_states)
+                self._add_value(state, level, True, value)
+        start = len(self._gradients), len(self._maps)
         for block in self.stage.blocks:
             for k, factor in enumerate(block.chain):
                 self._factor_gradients(block, k, factor)
+        of_update = StageGradients(
+            tuple(self._gradients[start[0] :]), tuple(self._maps[start[1] :])
+        )
         return StageAdjoint(
-            Stage(direction, blocks),
-            tuple(self.back.items()),
-            tuple(self.values.values()),
-            tuple(self.gradients),
-            tuple(self.maps),
+            stage=Stage(Direction(self._lag), blocks),
+            reversed_state=tuple(self._back.items()),
+            values=tuple(self._values.values()),
+            gradients=tuple(self._gradients),
+            maps=tuple(self._maps),
+            of_update=of_update,
         )
 
     # --- the reversed recurrence ------------------------------------------------------------------
 
     def _axes(self, state: str) -> frozenset[Axis]:
-        return frozenset(self.blocks[state].axes)
+        return frozenset(self._blocks[state].axes)
 
     def _read_drives(self, lag: int) -> dict[str, tuple[Drive, ...]]:
         """Cᴴ ȳ of the reads at this lag, for each state."""
-        out: dict[str, list[Drive]] = {s: [] for s in self.blocks}
-        for read, cotangent in self.reads:
+        out: dict[str, list[Drive]] = {s: [] for s in self._blocks}
+        for read, cotangent in self._reads:
             for term in read.terms:
-                if term.source not in self.blocks:
-                    continue
-                if term.lag not in (0, int(self.stage.direction)):
-                    raise ValueError(f"a read of {term.source} at lag {term.lag} has no adjoint")
-                if term.lag == lag:
+                if term.source in self._blocks and term.lag == lag:
                     out[term.source].append(self._drive(term, cotangent))
         return {s: tuple(d) for s, d in out.items()}
 
@@ -156,7 +209,7 @@ class _Builder:
             key = mul(key, ones(missing))
         if term.matrix is not None:
             stream, key = Map(adjoint_map(term.matrix), mul(key, stream)), ONE
-        if self.blocks[term.source].field is Field.REAL and Field.COMPLEX in (
+        if self._blocks[term.source].field is Field.REAL and Field.COMPLEX in (
             key.field,
             stream.field,
         ):
@@ -167,7 +220,7 @@ class _Builder:
         self, post: dict[str, tuple[Drive, ...]], pre: dict[str, tuple[Drive, ...]]
     ) -> frozenset[str]:
         """States whose counterpart is complex: complex ones, and real ones that feed them."""
-        found = {s for s, b in self.blocks.items() if b.field is Field.COMPLEX}
+        found = {s for s, b in self._blocks.items() if b.field is Field.COMPLEX}
         while True:
             more = {
                 t.source
@@ -191,13 +244,13 @@ class _Builder:
         state = block.state
         chain: list[Factor] = []
         if any(post.values()):
-            chain.append(Factor((self._identity(state, self.lag),), post[state]))
-        for k in reversed(range(self.depth)):
-            chain.append(self._transposed_factor(state, k, 0 if chain else self.lag))
+            chain.append(Factor((self._identity(state, self._lag),), post[state]))
+        for k in reversed(range(self._depth)):
+            chain.append(self._transposed_factor(state, k, 0 if chain else self._lag))
         chain[-1] = replace(chain[-1], drives=chain[-1].drives + pre[state])
         kind = Field.COMPLEX if state in complex_states else Field.REAL
         return Block(
-            state=self.back[state],
+            state=self._back[state],
             axes=block.axes,
             field=kind,
             chain=tuple(chain),
@@ -206,7 +259,7 @@ class _Builder:
         )
 
     def _identity(self, state: str, lag: int) -> Term:
-        return Term(self.back[state], lag, ONE, frozenset(), ONE)
+        return Term(self._back[state], lag, ONE, frozenset(), ONE)
 
     def _transposed_factor(self, state: str, k: int, lag: int) -> Factor:
         """The part of F_kᴴ that gives the counterpart of one state."""
@@ -220,42 +273,33 @@ class _Builder:
                 if t.source == state:
                     terms.append(
                         transposed(
-                            t, self._axes(state), self._axes(b.state), self.back[b.state], lag
+                            t, self._axes(state), self._axes(b.state), self._back[b.state], lag
                         )
                     )
         return Factor(tuple(terms), ())
 
     # --- values of the states ---------------------------------------------------------------------
 
-    def _state_values(
-        self, post: dict[str, tuple[Drive, ...]], complex_states: frozenset[str]
+    def _add_value(
+        self, state: str, level: int, cotangent: bool, value: Expr | Read | Cast
     ) -> None:
-        for level in range(self.depth + 1):
-            for state in self.blocks:
-                self._add_value(state, level, False, self._forward(state, level))
-        for level in range(self.depth, 0, -1):
-            for state in self.blocks:
-                value = self._cotangent(state, level, post, complex_states)
-                self._add_value(state, level, True, value)
-
-    def _add_value(self, state: str, level: int, cotangent: bool, value: Expr | Read) -> None:
         wish = {
             (0, False): f"{state}_before",
-            (self.depth, False): f"{state}_after",
-            (self.depth, True): f"{state}_bar",
+            (self._depth, False): f"{state}_after",
+            (self._depth, True): f"{state}_bar",
         }.get((level, cotangent), f"{state}_{'bar' if cotangent else 'mid'}_{level}")
-        block = self.blocks[state]
-        name = self.fresh(wish)
+        block = self._blocks[state]
+        name = self._fresh(wish)
         stream = Stream(name, value, block.axes, block.field)
-        self.values[state, level, cotangent] = StateValue(name, state, level, cotangent, stream)
+        self._values[state, level, cotangent] = StateValue(name, state, level, cotangent, stream)
 
     def _forward(self, state: str, level: int) -> Expr | Read:
         if level == 0:
             return Read((Term(state, int(self.stage.direction), ONE, frozenset(), ONE),))
-        if level == self.depth:
+        if level == self._depth:
             return Read((Term(state, 0, ONE, frozenset(), ONE),))
-        block = self.blocks[state]
-        below = {s: self._ref(s, level - 1, False) for s in self.blocks}
+        block = self._blocks[state]
+        below = {s: self._ref(s, level - 1, False) for s in self._blocks}
         if level > len(block.chain):
             return below[state]
         return self._broadcast(apply_factor(block.chain[level - 1], below), block)
@@ -266,14 +310,16 @@ class _Builder:
         level: int,
         post: dict[str, tuple[Drive, ...]],
         complex_states: frozenset[str],
-    ) -> Expr | Read:
-        block = self.blocks[state]
-        if level == self.depth:
+    ) -> Expr | Read | Cast:
+        block = self._blocks[state]
+        if level == self._depth:
             drives = [mul(d.key, d.stream) for d in post[state]]
             direct = self._broadcast(add(*drives), block) if drives else None
-            return Read((self._identity(state, self.lag),), direct)
+            read = Read((self._identity(state, self._lag),), direct)
+            widened = block.field is Field.REAL and state in complex_states
+            return Cast(Part.RE, read) if widened else read
         factor = self._transposed_factor(state, level, 0)
-        above = {self.back[s]: self._ref(s, level + 1, True) for s in self.blocks}
+        above = {self._back[s]: self._ref(s, level + 1, True) for s in self._blocks}
         value = self._broadcast(apply_factor(factor, above), block)
         return real(value) if block.field is Field.REAL else value
 
@@ -282,18 +328,9 @@ class _Builder:
         return mul(value, ones(missing)) if missing else value
 
     def _ref(self, state: str, level: int, cotangent: bool) -> Ref:
-        return self.values[state, level, cotangent].ref
+        return self._values[state, level, cotangent].ref
 
     # --- gradients --------------------------------------------------------------------------------
-
-    def _read_gradients(self, position: int, read: Read, cotangent: Expr) -> None:
-        for index, term in enumerate(read.terms):
-            if term.source in self.blocks:
-                state = self._ref(term.source, self.depth if term.lag == 0 else 0, False)
-                place = Place(term.source, position, index)
-                self._term_gradients(
-                    place, term, state, cotangent, (Role.READ_LEFT, Role.READ_RIGHT)
-                )
 
     def _factor_gradients(self, block: Block, k: int, factor: Factor) -> None:
         cotangent = self._ref(block.state, k + 1, True)
@@ -323,7 +360,7 @@ class _Builder:
         if left.field is Field.COMPLEX:
             phase = total(scaled.axes - left.axes, prim("im", scaled))
         value = fitted(mul(cotangent, conj(state)), left)
-        self.gradients.append(Gradient(Role.DECAY, place, left, value, None, log, phase))
+        self._gradients.append(Gradient(Role.DECAY, place, left, value, None, log, phase))
 
     def _term_gradients(
         self, place: Place, term: Term, state: Expr, cotangent: Expr, roles: tuple[Role, Role]
@@ -341,15 +378,15 @@ class _Builder:
             right = total(wide, mul(conj(term.right), stream))
             missing = h.axes - right.axes
             right = mul(right, ones(missing)) if missing else right
-            self.maps.append(_map_gradient(term.matrix, right, state))
+            self._maps.append(_map_gradient(term.matrix, right, state))
         if term.after is not None:
-            self.maps.append(_map_gradient(term.after, cotangent, mul(term.left, inner)))
+            self._maps.append(_map_gradient(term.after, cotangent, mul(term.left, inner)))
 
     def _add(self, role: Role, place: Place, leaf: Expr, product: Expr) -> None:
         if varies(leaf):
             value = fitted(product, leaf)
-            states = frozenset(v.name for v in self.values.values())
-            self.gradients.append(Gradient(role, place, leaf, value, _as_read(value, states)))
+            states = frozenset(v.name for v in self._values.values())
+            self._gradients.append(Gradient(role, place, leaf, value, as_read(value, states)))
 
 
 def _conjugated(decay: Decay) -> Decay:
@@ -361,22 +398,3 @@ def _map_gradient(map: LinearMap, cotangent: Expr, argument: Expr) -> MapGradien
     if map.adjoint:
         return MapGradient(adjoint_map(map), argument, cotangent)
     return MapGradient(map, cotangent, argument)
-
-
-def _as_read(value: Expr, states: frozenset[str]) -> Term | None:
-    """A gradient Σ_over(weight · state) as a read of that state; None when it has another form."""
-    over: set[Axis] = set()
-    while isinstance(value, Reduce) and value.how is Reduction.SUM:
-        over.add(value.axis)
-        value = value.arg
-    parts = value.args if isinstance(value, Mul) else (value,)
-    hits = [p for p in parts if isinstance(p, Ref) and p.name in states]
-    others = [p for p in parts if p not in hits]
-    reached = any(isinstance(e, Ref) and e.name in states for p in others for e in walk(p))
-    if len(hits) != 1 or reached:
-        return None
-    (state,) = hits
-    weight = mul(*others) if others else ONE
-    if not weight.axes <= state.axes or not over <= state.axes:
-        return None
-    return Term(state.name, 0, ONE, frozenset(over), weight)
