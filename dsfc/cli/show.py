@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 STAGES = ("ast", "mixer", "system", "structure", "plan", "adjoint", "module")
 FORMS = ("index", "kronecker", "phi", "latex", "json")
-GAUGES = ("lowered", "paper")
+_GAUGES = {
+    "lowered": "gauge: lowered (states as they are computed)",
+    "paper": "gauge: paper (states divided by their normaliser, so Λ_i = η_{i-1} / η_i)",
+}
+_SAME = "gauge: paper (no output is divided by a normaliser: the same as lowered)"
 
 
 @click.command(short_help="Show the derived system, or any other stage.")
@@ -36,7 +40,7 @@ GAUGES = ("lowered", "paper")
 )
 @click.option(
     "--gauge",
-    type=click.Choice(GAUGES),
+    type=click.Choice(list(_GAUGES)),
     help="The state basis: as lowered for computing, or the paper's, where Λ holds the ratio of "
     "normalisers.  [default: lowered]",
 )
@@ -66,24 +70,50 @@ def show(
 
 
 def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
-    """A system in one form and gauge, with what it is behind its index form."""
-    from dsfc.structure.render import render as structure_text
-
+    """A system, or its adjoint, in one form and gauge."""
     system = it.system
     if stage == "adjoint":
         from dsfc.transform.adjoint import adjoint
 
         system, _ = adjoint(system)
-    text = _form(system, form, gauge)
-    if form == "index" and stage == "system":
-        text = f"{text}\n{structure_text(it.structure)}"
-    return text
+    if form in ("index", "json"):
+        label = _GAUGES[gauge]
+        if gauge == "paper":
+            from dsfc.transform.gauge import eta_gauge
+
+            lowered = system
+            system, _ = eta_gauge(system)
+            label = _SAME if system == lowered else label
+        if form == "json":
+            return _system_json(system)
+        return _index(system, label, structure=stage == "system")
+    if form == "kronecker":
+        from dsfc.system.render.kronecker import kronecker_form
+
+        return kronecker_form(system, gauge)
+    if form == "phi":
+        from dsfc.system.render.convolution import convolution_form
+
+        return convolution_form(system, gauge)
+    from dsfc.system.render.latex import latex_form
+
+    return latex_form(system, gauge)
 
 
-def _form(system: System, form: str, gauge: str) -> str:
-    from dsfc.system.render import index, json
+def _index(system: System, label: str, structure: bool) -> str:
+    """The index form and, of what was derived from the spec itself, what kind of system it is."""
+    from dsfc.structure.classify import classify
+    from dsfc.structure.render import render
+    from dsfc.system.render.index import index_form
 
-    return index.index_form(system) if form == "index" else json.to_json(system)
+    text = f"{label}\n\n{index_form(system)}"
+    return f"{text}\n{render(classify(system))}" if structure else text
+
+
+def _system_json(system: System) -> str:
+    from dsfc.system.render.json import to_json
+
+    return to_json(system)
 
 
 def _json(it: Compilation, stage: str) -> str:

@@ -20,6 +20,32 @@ def test_the_system_in_index_form_by_default(run: Callable) -> None:
     assert "structure of normalized_attn\n  class       scalar (ID)\n" in result.output
 
 
+@pytest.mark.parametrize("form", ["index", "kronecker", "phi", "latex"])
+@pytest.mark.parametrize("gauge", ["lowered", "paper"])
+@pytest.mark.parametrize("spec_name", ["normalized_attn", "linear_attn", "s6"])
+def test_every_form_says_which_gauge_it_shows(
+    run: Callable, spec_name: str, form: str, gauge: str
+) -> None:
+    result = run("show", spec_name, "--form", form, "--gauge", gauge)
+    assert result.exit_code == 0
+    assert gauge in result.output.splitlines()[0]
+
+
+def test_the_two_gauges_of_normalised_attention(run: Callable) -> None:
+    lowered = run("show", "normalized_attn", "--form", "kronecker").output
+    paper = run("show", "normalized_attn", "--form", "kronecker", "--gauge", "paper").output
+    assert "Λ_i = I_{p n}" in lowered and "C_i = (1 / eta_i) (I_p ⊗ q_iᵀ)" in lowered
+    assert "Λ_i = (eta_{i-1} / eta_i) I_{p n}" in paper
+    assert "B_i = (1 / eta_i) (I_p ⊗ k_i) W_V" in paper and "C_i = I_p ⊗ q_iᵀ" in paper
+
+
+def test_the_index_form_in_the_paper_s_gauge(run: Callable) -> None:
+    shown = run("show", "normalized_attn", "--gauge", "paper").output
+    assert "S = (eta[i-1] + first) / eta * S[i-1] + k / eta ⊗ v" in shown
+    assert "(TV-H)" in shown
+    assert "the same as lowered" in run("show", "s6", "--gauge", "paper").output
+
+
 @pytest.mark.parametrize("stage", ["ast", "mixer", "system", "structure", "plan"])
 def test_every_stage_is_text_and_json(run: Callable, stage: str) -> None:
     plain = run("show", "s6", "--stage", stage)
