@@ -9,7 +9,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 STANDARD_DEVIATION = 0.02
-"""Of every initial weight: N(0, 0.02²)."""
+"""Of every initial weight but the convolution's: N(0, 0.02²)."""
+
+CONVOLUTION_DEVIATION = 4.0
+"""Of the convolution's. Its output goes through three maps that start at 0.02 and are multiplied.
+With a deviation of 1, most seeds stay on the plateau at 1 / pairs for all of 1,000 steps; with 4,
+eight of eight left it within 500."""
 
 
 class Softmax(nn.Module):
@@ -47,7 +52,7 @@ class Convolution(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(2, width).uniform_(-(2**-0.5), 2**-0.5))
+        self.weight = nn.Parameter(torch.randn(2, width) * CONVOLUTION_DEVIATION)
 
     def forward(self, x: Tensor) -> Tensor:
         """Convolves `[B, L, d]` along L."""
@@ -56,17 +61,18 @@ class Convolution(nn.Module):
 
 
 class Layer(nn.Module):
-    """x + mixer(convolution(norm(x)))."""
+    """x + output(mixer(convolution(norm(x)))), the output a linear map of all heads."""
 
     def __init__(self, mixer: nn.Module, width: int, *, convolution: bool) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.convolution = Convolution(width) if convolution else nn.Identity()
         self.mixer = mixer
+        self.output = nn.Linear(width, width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Maps `[B, L, d]` to `[B, L, d]`."""
-        return x + self.mixer(self.convolution(self.norm(x))).flatten(2)
+        return x + self.output(self.mixer(self.convolution(self.norm(x))).flatten(2))
 
 
 class Model(nn.Module):
@@ -94,7 +100,6 @@ class Model(nn.Module):
                 for _ in range(2)
             )
         )
-        self.norm = nn.LayerNorm(width)
         self.apply(_initialise)
         nn.init.normal_(self.positions, std=STANDARD_DEVIATION)
 
@@ -109,7 +114,7 @@ class Model(nn.Module):
             `[Q, V]`, in the order of `tokens[asked]`.
         """
         x = self.embedding(tokens) + self.positions[: tokens.shape[1]]
-        return self.norm(self.layers(x)[asked]) @ self.embedding.weight.T
+        return self.layers(x)[asked] @ self.embedding.weight.T
 
 
 def mixer_class(name: str) -> type[nn.Module]:
