@@ -24,9 +24,10 @@ class TorchBackend:
         identity: Any,  # noqa: ANN401 - an Identity; backends do not import emit
         identifier: Callable[[str], str],
         class_name: str,
+        function_name: str,
     ) -> str:
         """Returns the module's text, formatted, without the line that states its origin."""
-        return render_module(plan, identity, identifier, class_name)
+        return render_module(plan, identity, identifier, class_name, function_name)
 
 
 BACKEND = TorchBackend()

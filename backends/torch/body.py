@@ -177,6 +177,10 @@ class Body:
             return Code(self.delayed(ref.name, ref.at.lag), b.axes, True)
         return Code(self._ident(ref.name), b.axes, b.role is not Role.CONSTANT)
 
+    def is_wide(self, name: str) -> bool:
+        """Whether a buffer is computed in the accumulation dtype."""
+        return name in self._wide
+
     def lookup(self, name: str) -> str:
         """Returns the identifier of a parameter or buffer, or of an axis' size."""
         if any(t.name == name for t in (*self._plan.params, *self._plan.buffers)):
@@ -215,13 +219,30 @@ class _Printer(Printer):
         return self._body.filtered(fir, self)
 
     def print(self, expr: Expr) -> Code:
-        """Returns the code of an expression."""
+        """Returns the code of an expression.
+
+        Everything in a wide expression is wide but the arguments of its maps, which have the
+        weights' dtype.
+        """
         if isinstance(expr, Size):
             return Code(self._body.size(expr.axis), (), False, number=True)
+        if isinstance(expr, Map):
+            wide, self._is_wide = self._is_wide, False
+            code = super().print(expr)
+            self._is_wide = wide
+            return self._cast(code, "wide") if wide else code
         code = super().print(expr)
-        if self._is_wide and isinstance(expr, Map | Param) and not code.text.endswith(".to(wide)"):
-            return Code(f"{code.at_least(Binding.ATOM)}.to(wide)", code.axes, code.lead)
+        if isinstance(expr, Param):
+            return self._cast(code, "wide") if self._is_wide else code
+        if isinstance(expr, Ref) and expr.name not in self.local:
+            if self._is_wide and not self._body.is_wide(expr.name):
+                return self._cast(code, "wide")
+            if not self._is_wide and self._body.is_wide(expr.name):
+                return self._cast(code, "dtype")
         return code
+
+    def _cast(self, code: Code, dtype: str) -> Code:
+        return Code(f"{code.at_least(Binding.ATOM)}.to({dtype})", code.axes, code.lead)
 
 
 class _Names(dict[str, str]):
@@ -236,9 +257,10 @@ class _Names(dict[str, str]):
 
 
 def wide_buffers(plan: Plan) -> frozenset[str]:
-    """Returns the buffers that a decay is computed from, between the maps and the scan.
+    """Returns the buffers computed in the accumulation dtype.
 
-    Decays act over the whole sequence, so their logarithms are computed in the accumulation dtype.
+    Decays act over the whole sequence: what their logarithms are computed from is wide, from the
+    maps on, and so is what is computed from that (1 - λ² loses everything in a narrow dtype).
     """
     values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
     found: set[str] = set()
@@ -254,6 +276,9 @@ def wide_buffers(plan: Plan) -> frozenset[str]:
             continue
         found.add(name)
         stack.extend(_elementwise_reads(values[name]))
+    for name, value in values.items():
+        if found & set(_elementwise_reads(value)):
+            found.add(name)
     return frozenset(found)
 
 

@@ -28,6 +28,7 @@ RESERVED = frozenset(
     NAMESPACE MODES CHUNK CROSSOVER register_flop_formula reference self state states mode chunk
     return_state dtype wide device batch length training forward backward step explain
     initial_state reset_parameters extra_repr i rows past before onward after lag
+    axes name
     """.split()
 )
 # From how many tokens on the chunked mode is faster than one token after another, measured on a
@@ -69,9 +70,10 @@ def render_module(
     identity: Any,  # noqa: ANN401 - an Identity; backends do not import emit
     identifier: Callable[[str], str],
     class_name: str,
+    function_name: str,
 ) -> str:
     """Returns the module's text; see `dsfc.emit.backend.Backend`."""
-    return _Module(plan, identity, identifier, class_name).text()
+    return _Module(plan, identity, identifier, class_name, function_name).text()
 
 
 class _Module:
@@ -83,12 +85,13 @@ class _Module:
         identity: Any,  # noqa: ANN401
         identifier: Callable[[str], str],
         class_name: str,
+        function_name: str,
     ) -> None:
         self.plan = plan
         self.identity = identity
         self.ident = identifier
         self.cls = class_name
-        self.function = identifier(plan.name)
+        self.function = function_name
         self.arrays = {b.name: b for b in plan.arrays}
         self.skeletons = _skeletons(plan, self.arrays)
         self.scans = bool(self.skeletons)

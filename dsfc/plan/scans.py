@@ -188,12 +188,9 @@ def _log_decay(
         leaf = graph.define(f"{name}_log_decay", log)
         return LogDecay(_ref(graph, leaf), (leaf,))
     leaves: list[str] = []
-    count = 0
 
     def leaf_of(e: Expr) -> Expr:
-        nonlocal count
-        count += 1
-        made = graph.define(f"{name}_decay_{count}", e)
+        made = graph.define(f"{name}_rate", e)
         if made not in leaves:
             leaves.append(made)
         return _ref(graph, made)
