@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Any
@@ -328,7 +328,32 @@ _ROWS = (
               "√n x / max(‖x‖, 1e-12): no ε and no gain", along_axis=True),
 )  # fmt: skip
 
-TABLE: Mapping[str, Primitive] = MappingProxyType({r.name: r for r in _ROWS})
+# In LaTeX arguments stand bare; a row that is not here is its name in upright letters.
+_LATEX = {
+    "exp": r"e^{{{0}}}",
+    "log": r"\log({0})",
+    "sqrt": r"\sqrt{{{0}}}",
+    "abs": r"\left|{0}\right|",
+    "sin": r"\sin({0})",
+    "cos": r"\cos({0})",
+    "tanh": r"\tanh({0})",
+    "sigmoid": r"\sigma({0})",
+    "re": r"\operatorname{{Re}}({0})",
+    "im": r"\operatorname{{Im}}({0})",
+    "conj": r"\overline{{{0}}}",
+    "cplx": r"({0} + i\,{1})",
+    "cis": r"e^{{i({0})}}",
+    "pi": r"\pi",
+}
+
+
+def _with_latex(r: Primitive) -> Primitive:
+    arguments = ", ".join(f"{{{k}}}" for k in range(r.arity))
+    upright = rf"\operatorname{{{{{r.spelling}}}}}({arguments})"
+    return replace(r, printers={**r.printers, "latex": _LATEX.get(r.name, upright)})
+
+
+TABLE: Mapping[str, Primitive] = MappingProxyType({r.name: _with_latex(r) for r in _ROWS})
 SPELLINGS: Mapping[str, str] = MappingProxyType({r.spelling: r.name for r in _ROWS if r.in_specs})
 
 
