@@ -205,6 +205,14 @@ def _(e: Reduce, at: At) -> tuple[str, int]:
         shared = {a for a in left.axes & right.axes if not a.heads}
         if shared == {e.axis}:
             return f"{at(left, DOT)} · {at(right, SIGN)}", DOT
+    if e.how is Reduction.SUM and isinstance(e.arg, Mul):
+        # Factors without the axis stand in front: n^(-1/2) * q · S.
+        inside = [a for a in e.arg.args if e.axis in a.axes]
+        outside = [a for a in e.arg.args if e.axis not in a.axes]
+        if outside and len(inside) == 2:
+            dot = Reduce(Reduction.SUM, e.axis, Mul(tuple(inside)))
+            if dot.axes | frozenset().union(*(a.axes for a in outside)) == e.axes:
+                return _text(Mul((*outside, dot)), at)
     return f"{e.how.value}[{e.axis.name}]({at(e.arg, SUM)})", ATOM
 
 
