@@ -43,9 +43,23 @@ class Backend(Protocol):
     reserved: frozenset[str]
 
     def render(
-        self, plan: Plan, identity: Identity, identifier: Callable[[str], str], class_name: str
+        self,
+        plan: Plan,
+        identity: Identity,
+        identifier: Callable[[str], str],
+        class_name: str,
+        function_name: str,
     ) -> str:
-        """Returns the module's text, formatted, without the line that states its origin."""
+        """Returns the module's text, formatted, without the lines that state its origin.
+
+        Args:
+            plan: the plan.
+            identity: what the module says of its origin.
+            identifier: name of a spec → its name in the text; injective, and never a word of
+                `reserved`, `class_name` or `function_name`.
+            class_name: of the `nn.Module`.
+            function_name: of the functional form.
+        """
 
 
 def backend_names() -> tuple[str, ...]:

@@ -88,14 +88,15 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
     """
     target = load_backend(backend)
     cls = class_name(plan.name, target.reserved)
-    rename = partial(identifier, reserved=target.reserved | {cls})
+    function = identifier(plan.name, target.reserved | {cls})
+    rename = partial(identifier, reserved=target.reserved | {cls, function})
     stem = f"dsfc_{plan.name}_"
     # A file may be called anything, and the name goes into comments.
     called = re.sub(r"[^A-Za-z0-9_.-]", "_", source)[:80] or "_"
     identity = Identity(digest(plan), version("dsfc"), stem + PLACEHOLDER, called)
-    draft = target.render(plan, identity, rename, cls)
+    draft = target.render(plan, identity, rename, cls, function)
     identity = replace(identity, namespace=stem + _sha256(draft)[:8])
-    body = target.render(plan, identity, rename, cls)
+    body = target.render(plan, identity, rename, cls, function)
     audit(body)
     return ModuleText(plan.name, cls, head(identity, backend, body) + body, identity)
 
