@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from dsfc.primitives.build import ONE, ZERO, add, is_one, is_zero, mul, neg, num, sub
 from dsfc.primitives.expr import Add, Div, Expr, Field, Mul, Num, Ones, Pow, Prim, Rename, Size
-from dsfc.primitives.polynomial import push_renames
+from dsfc.primitives.normal import push_renames
 from dsfc.system.ir import Decay, LogForm
 
 

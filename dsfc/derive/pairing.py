@@ -13,7 +13,7 @@ from dataclasses import replace
 from dsfc.derive.inline import Inliner
 from dsfc.primitives.build import is_one
 from dsfc.primitives.expr import Expr
-from dsfc.primitives.polynomial import canonical
+from dsfc.primitives.normal import canonical
 from dsfc.system.ir import Block, Gate, Ratio, Read, ReadOut, Stage
 from dsfc.system.traverse import parts
 

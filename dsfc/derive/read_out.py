@@ -21,6 +21,7 @@ from dsfc.primitives.expr import (
     Axis,
     Div,
     Expr,
+    Field,
     Map,
     Mul,
     Now,
@@ -199,10 +200,16 @@ class ReadOuts:
         den, guard = self._guarded(denominator)
         num = self.of(numerator)
         below = self.of(den)
-        if isinstance(num, Gate):
-            # The gate in front of a ratio stands in front of it again.
-            return Gate(num.factor, Ratio(num.arg, below, guard))
-        return Ratio(num, below, guard)
+        # The gate in front of a ratio stands in front of it again; a factor that both sides have
+        # cancels where it cannot be zero.
+        above = num.factor if isinstance(num, Gate) else ONE
+        if isinstance(num, Gate) and isinstance(below, Gate) and guard.kind is GuardKind.NONE:
+            shared = _positive(num.factor, below.factor)
+            above = _without(above, shared)
+            factor = _without(below.factor, shared)
+            below = below.arg if is_one(factor) else Gate(factor, below.arg)
+        ratio = Ratio(num.arg if isinstance(num, Gate) else num, below, guard)
+        return ratio if is_one(above) else Gate(above, ratio)
 
     def _guarded(self, e: Expr) -> tuple[Expr, Guard]:
         """The guard that a denominator's top node is, and what it guards."""
@@ -303,6 +310,15 @@ def _settled(t: Term) -> Term:
 
 def _per_head(e: Expr) -> bool:
     return all(a.heads for a in e.axes)
+
+
+def _positive(a: Expr, b: Expr) -> tuple[Expr, ...]:
+    """Factors of both that are exponentials of real values."""
+    return tuple(
+        f
+        for f in dict.fromkeys(factors_of(a))
+        if isinstance(f, Prim) and f.name == "exp" and f.kind is Field.REAL and f in factors_of(b)
+    )
 
 
 def _without(e: Expr, factors: tuple[Expr, ...]) -> Expr:

@@ -12,6 +12,7 @@ from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Div, Expr, Map, Past, Prim, Ref, children
 from dsfc.primitives.table import row
 from dsfc.primitives.text import text
+from dsfc.source import Span
 
 
 def refused(model: Model, stage: Iterable[str], state: Equation, problem: NotAffine) -> Diagnostic:
@@ -21,12 +22,7 @@ def refused(model: Model, stage: Iterable[str], state: Equation, problem: NotAff
     if problem.why == "lag":
         return Lag(span, reference=text(problem.node))
     if problem.why == "axes":
-        return Unsupported(
-            span,
-            what=f"the update of `{state.name}` mixes two axes of the state at once in "
-            f"`{text(problem.node)}`",
-            hint="give the inner contraction a state of its own, or write it as a linear map",
-        )
+        return _no_term(span, state, problem.node)
     if problem.why == "product":
         why, repair = _product(model, names, problem)
     else:
@@ -34,6 +30,18 @@ def refused(model: Model, stage: Iterable[str], state: Equation, problem: NotAff
     return NonlinearState(
         span, state=state.name, why=why, repair=repair, hint=_repairs(model, names)
     )
+
+
+def _no_term(span: Span, state: Equation, node: Expr) -> Diagnostic:
+    """Linear, but no single term holds it."""
+    shown = text(node)
+    if isinstance(node, Map):
+        what = f"in the update of `{state.name}`, the map of a scaled or mapped state `{shown}`"
+        hint = "name what the map is applied to; the update is then a chain of factors"
+    else:
+        what = f"the update of `{state.name}` mixes two axes of the state at once in `{shown}`"
+        hint = "name the inner contraction, or write the mixing as a linear map"
+    return Unsupported(span, what=what, hint=hint)
 
 
 def flow_refused(model: Model, state: Equation, problem: str) -> Diagnostic:

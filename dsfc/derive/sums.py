@@ -23,6 +23,7 @@ from dsfc.primitives.expr import (
     Div,
     Expr,
     Field,
+    Map,
     Now,
     Past,
     Ref,
@@ -80,6 +81,8 @@ class _Sums:
             terms = Separator(past, self.model, self.times).terms(past.body)
             made = [self._read(t, past, wish) for t in terms]
         except NotSeparable as problem:
+            if isinstance(past.body, Map):
+                return self._mapped(past, past.body, where, wish)
             why = problem.why or f"`{text(problem.culprit)}` does not separate"
             if problem.why:
                 why = f"{problem.why} in `{text(problem.culprit)}`"
@@ -89,6 +92,12 @@ class _Sums:
             "L1 separate", f"`{text(past)}` reads {', '.join(names)}", self.model.span_of(where)
         )
         return separated_sum(made)
+
+    def _mapped(self, past: Past, body: Map, where: str, wish: str) -> Expr:
+        """The sum of a linear map's values is the map's value of the sum."""
+        inner = Past(past.var, past.relation, body.arg, past.outer, past.lag)
+        made = self._sum(inner, where, wish)
+        return Map(body.map, inner if made is None else made)
 
     def _kept(self, past: Past, where: str, why: str) -> Expr | None:
         """A sum that stays; one over the tokens before a summed index gets a name of its own."""

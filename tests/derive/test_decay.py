@@ -21,7 +21,7 @@ from dsfc.primitives.expr import (
     Rename,
     Time,
 )
-from dsfc.primitives.polynomial import normalise
+from dsfc.primitives.normal import normalise
 from dsfc.system.ir import LogForm
 
 D, N, N2, H = Axis(0, "d"), Axis(1, "n"), Axis(2, "n2", copy_of="n"), Axis(3, "h", heads=True)

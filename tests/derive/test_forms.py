@@ -9,7 +9,7 @@ import pytest
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import Limits
-from dsfc.primitives.polynomial import canonical
+from dsfc.primitives.normal import canonical
 from dsfc.primitives.text import text
 from dsfc.system.ir import (
     Cache,
@@ -72,6 +72,7 @@ FORMS = {
         "param w : d -> h\n a = sigmoid(w u)\n"
         "y = sum[j ≥ i](prod[i < l ≤ j](a[l]) * q · k[j] * v[j])"
     ),
+    "a map inside the sum": ("param W : h × p -> d\n y = sum[j ≤ i](W (q · k[j] * v[j]))"),
     "turning": (
         "param θ : h\n y = sum[j ≤ i](Re(cis(θ * (i-j))) * Im(cis(1/3 * (i-j))) * q · k[j] * v[j])"
     ),
@@ -127,8 +128,7 @@ STATES = {
     ),
     "a filter of a read-out": (
         "state S : h × n × p",
-        "dims t = 3\n param w : h × p × t\n S = 1/2 * S[i-1] + k ⊗ v\n o = q · S\n"
-        "y = fir[t](w, o)",
+        "dims t = 3\n param w : h × p × t\n S = 1/2 * S[i-1] + k ⊗ v\n o = q · S\ny = fir[t](w, o)",
     ),
     "a map of a read-out": (
         "state S : h × n × p",
@@ -357,6 +357,12 @@ def test_guards_are_read_off_the_denominator(shipped, mixer_of):
     assert derive(m).read_out.guard.kind is GuardKind.ADD
 
 
+def test_a_positive_factor_of_both_sides_cancels(shipped):
+    ratio = derive(shipped("performer")).read_out
+    assert isinstance(ratio, Ratio)
+    assert isinstance(ratio.num, Read) and isinstance(ratio.den, Read)
+
+
 def test_nodes_of_the_read_out(system_of):
     def node(body, state="state S : h × n × p"):
         return system_of(mixer(f"S = 1/2 * S[i-1] + k ⊗ v\n {body}", state)).read_out
@@ -417,6 +423,16 @@ def test_a_state_read_two_steps_back_through_a_definition_is_refused(mixer_of):
     body = "o = q · S[i-1]\n S = S[i-1] + k ⊗ o[i-1]\n y = q · S"
     (found,) = refusal(mixer(body, "state S : h × n × p"), mixer_of)
     assert found.startswith("E-LAG")
+
+
+@pytest.mark.parametrize("update", ["A (g * x[i-1]) + A x[i-1] + u", "g * A B x[i-1] + u"])
+def test_maps_of_scaled_states_are_not_supported_inside_an_update(update, mixer_of):
+    body = f"param A, B : d -> d\n g = sigmoid(u)\n x = {update}\n y = x"
+    with pytest.raises(DiagnosticError) as caught:
+        derive(mixer_of(mixer(body, "state x : d")))
+    (found,) = caught.value.diagnostics
+    assert found.code == "E-UNSUPPORTED"
+    assert found.hint == ("name what the map is applied to; the update is then a chain of factors")
 
 
 def test_expansions_end_in_a_diagnostic(mixer_of):
