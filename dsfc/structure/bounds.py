@@ -46,7 +46,8 @@ from dsfc.primitives.interval import (
     plus,
     times,
 )
-from dsfc.primitives.polynomial import Monomial, Polynomial, normalise, order_key
+from dsfc.primitives.normal import normalise
+from dsfc.primitives.polynomial import Monomial, Polynomial, order_key
 from dsfc.primitives.table import row
 from dsfc.structure.ir import Bound, BoundKind
 from dsfc.system.ir import Decay, KeptFlow, LogForm, System

@@ -27,7 +27,7 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
-from dsfc.primitives.polynomial import normalise
+from dsfc.primitives.normal import normalise
 from dsfc.structure.bounds import Ranges, constraints_of, diagonal_bound, is_positive
 from dsfc.structure.classes import BY_CELL, GENERALITY
 from dsfc.structure.ir import (

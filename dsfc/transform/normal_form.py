@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from dsfc.primitives.build import mul, ones
 from dsfc.primitives.expr import Expr
-from dsfc.primitives.polynomial import canonical, order_key
+from dsfc.primitives.normal import canonical
+from dsfc.primitives.polynomial import order_key
 from dsfc.system.ir import (
     FREE,
     Block,
