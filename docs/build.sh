@@ -4,5 +4,6 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . .ci/environment.sh
 environment docs
-.venv/bin/python -P -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+export PATH="$PWD/.venv/bin:$PATH"  # the examples call dsfc
+python -P -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
 echo "wrote docs/_build/html/index.html"

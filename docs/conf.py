@@ -20,7 +20,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 nb_execution_mode = "force"
-nb_execution_timeout = 120
+nb_execution_timeout = 900
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
 nb_merge_streams = True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -49,9 +51,9 @@ class Generated(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Returns the parsed Markdown."""
         lines = self.markdown().splitlines()
-        return self.parse_content_to_nodes_of(lines)
+        return self._parsed(lines)
 
-    def parse_content_to_nodes_of(self, lines: list[str]) -> list[nodes.Node]:
+    def _parsed(self, lines: list[str]) -> list[nodes.Node]:
         """Parses lines as if they stood in the page."""
         content = StringList(lines, source=self.get_source_info()[0])
         holder = nodes.Element()
@@ -76,6 +78,16 @@ class ErrorIndex(Generated):
         return "\n".join(parts)
 
 
+class ModuleText(Generated):
+    """The docstring of a module, which is Markdown."""
+
+    required_arguments = 1
+
+    def markdown(self) -> str:
+        """Reads it."""
+        return inspect.getdoc(importlib.import_module(self.arguments[0])) or ""
+
+
 class PrimitiveTable(Generated):
     """Every row of the primitive table."""
 
@@ -92,5 +104,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the lexer and the directives."""
     app.add_lexer("dsf", DsfLexer)
     app.add_directive("error-index", ErrorIndex)
+    app.add_directive("module-text", ModuleText)
     app.add_directive("primitive-table", PrimitiveTable)
     return {"parallel_read_safe": True}
