@@ -330,3 +330,63 @@ def zeros(rows: int, columns: int) -> Symbolic:
 def eye(size: int) -> Symbolic:
     """Returns the identity."""
     return sympy.ImmutableMatrix(sympy.eye(size))
+
+
+# --- symbolic sizes -------------------------------------------------------------------------------
+
+
+def size_symbol(label: str) -> Symbolic:
+    """Returns the symbol of a size: a positive integer."""
+    return sympy.Symbol(label, integer=True, positive=True)
+
+
+def matrix_symbol(label: str, rows: Symbolic, columns: Symbolic) -> Symbolic:
+    """Returns a matrix of symbolic size."""
+    return sympy.MatrixSymbol(label, rows, columns)
+
+
+def identity(size: Symbolic) -> Symbolic:
+    """Returns an identity of symbolic size."""
+    return sympy.Identity(size)
+
+
+def ones(rows: Symbolic, columns: Symbolic) -> Symbolic:
+    """Returns a matrix of ones of symbolic size."""
+    return sympy.OneMatrix(rows, columns)
+
+
+def diagonal_of(column: Symbolic) -> Symbolic:
+    """Returns the diagonal matrix of a column of symbolic size."""
+    return sympy.DiagMatrix(column)
+
+
+def kronecker(factors: Sequence[Symbolic]) -> Symbolic:
+    """Returns A ⊗ B ⊗ …, not multiplied out; identities side by side are one identity."""
+    merged: list[Symbolic] = []
+    for f in factors:
+        if merged and f.is_Identity and merged[-1].is_Identity:
+            merged[-1] = sympy.Identity(merged[-1].rows * f.rows)
+        else:
+            merged.append(f)
+    if not merged:
+        return sympy.Identity(1)
+    return merged[0] if len(merged) == 1 else sympy.KroneckerProduct(*merged)
+
+
+def matrix_sum(terms: Sequence[Symbolic], rows: Symbolic, columns: Symbolic) -> Symbolic:
+    """Returns a sum of matrices of symbolic size; no terms give zero."""
+    return sympy.MatAdd(*terms).doit(deep=False) if terms else sympy.ZeroMatrix(rows, columns)
+
+
+def matrix_product(factors: Sequence[Symbolic]) -> Symbolic:
+    """Returns an ordered product of matrices and scalars; identities are dropped."""
+    return sympy.MatMul(*factors).doit(deep=False)
+
+
+def blocks(rows: Sequence[Sequence[Symbolic]]) -> Symbolic:
+    """Returns a matrix made of blocks; the block itself when there is one."""
+    if not rows or not rows[0]:
+        return sympy.ZeroMatrix(0, 0)
+    if len(rows) == 1 and len(rows[0]) == 1:
+        return rows[0][0]
+    return sympy.BlockMatrix([list(r) for r in rows])

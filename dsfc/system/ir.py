@@ -431,8 +431,9 @@ class System:
 
         Args:
             gauge: "lowered" (as stored) or "paper" (states divided by their normaliser).
-            sizes: size of each axis by name; by default what the spec says, else 2 (1 for heads).
-            length: number of tokens; only for systems that read the future.
+            sizes: None for matrix expressions in Kronecker form, of symbolic size; else the size of
+                each axis by name for explicit matrices (left out: 1 for heads, 2 for others).
+            length: number of tokens; only for explicit matrices that read the future.
 
         Raises:
             ValueError: no such gauge or axis, or a size below 1.

@@ -1,10 +1,12 @@
-"""Λ_i, B_i, C_i, D_i and the kernel Φ_{ij} of a System, as SymPy matrices at chosen sizes.
+"""Λ_i, B_i, C_i, D_i and the kernel Φ_{ij} of a System, as SymPy objects to calculate with.
 
     h_i = Λ_i h_{i-1} + B_i u_i,   y_i = Re(C_i h_i + D_i u_i),   Φ_{ij} = C_i Λ_i ⋯ Λ_{j+1} B_j
 
-Entries are exact: token-wise values are symbols with the token as first index (k_{2,0,1} is head 0,
-key 1 of k at token 2), parameters and constants are symbols without. The vector of a state stands
-in the order (head, channel, key fastest). Nothing is expanded or simplified.
+Without sizes they are matrix expressions in Kronecker form (`dsfc.system.kronecker_matrices`), with
+sizes explicit matrices (`dsfc.system.linear_system`), whose entries are exact: token-wise values
+are symbols with the token as first index (k_{2,0,1} is head 0, key 1 of k at token 2), parameters
+and constants are symbols without. The vector of a state stands in the order (head, channel, key
+fastest). Nothing is expanded or simplified.
 
 Gauges. "lowered" is the System as stored: for attention Λ = I and 1/η in C. "paper" is that of P0
 eq. 15 with the index corrected: the states divided by what their reads are divided by, so that
@@ -16,10 +18,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from dsfc.primitives.expr import Axis
 from dsfc.primitives.sympy_bridge import Symbolic
 from dsfc.system.ir import System
+from dsfc.system.kronecker_matrices import KroneckerSystem
 from dsfc.system.linear import linear_parts
 from dsfc.system.linear_system import LinearSystem
 from dsfc.system.symbolic import Setting, SymbolScope, column
@@ -34,13 +38,15 @@ def matrices(
     length: int | None = None,
     output: int = 0,
 ) -> Matrices:
-    """Returns the matrices of a System at chosen sizes.
+    """Returns the matrices of a System, in Kronecker form or at chosen sizes.
 
     Args:
         system: the System.
         gauge: "lowered" or "paper", see the module docstring.
-        sizes: size of each axis by name; left out, 1 for heads and 2 for all others.
-        length: number of tokens; only for systems that read the future, else tokens do not end.
+        sizes: None for Kronecker form of symbolic size; else size of each axis by name, left out
+            1 for heads and 2 for all others.
+        length: number of tokens; only for explicit matrices of systems that read the future, else
+            tokens do not end.
         output: which output of the System.
 
     Raises:
@@ -48,8 +54,27 @@ def matrices(
     """
     if gauge not in GAUGES:
         raise ValueError(f"no gauge {gauge!r}; there are {', '.join(GAUGES)}")
-    setting = Setting(system, _sizes(system, sizes or {}), length)
-    return Matrices(setting, gauge, output)
+    setting = None if sizes is None else Setting(system, _sizes(system, sizes), length)
+    return Matrices(system, gauge, setting, output)
+
+
+class Part(Protocol):
+    """What the matrices of a part offer in either form."""
+
+    def Lambda(self, i: int) -> Symbolic:
+        """Returns Λ_i."""
+
+    def B(self, i: int) -> Symbolic:
+        """Returns B_i."""
+
+    def C(self, i: int) -> Symbolic:
+        """Returns C_i."""
+
+    def D(self, i: int) -> Symbolic:
+        """Returns D_i."""
+
+    def Phi(self, i: int, j: int) -> Symbolic:
+        """Returns Φ_{ij}."""
 
 
 def _sizes(system: System, given: Mapping[str, int]) -> dict[Axis, int]:
@@ -77,31 +102,50 @@ class Matrices:
     denominator is the symbol η, which `explicit` writes out.
 
     Attributes:
-        setting: the System and its sizes.
+        system: the System.
         gauge: "lowered" or "paper".
+        setting: sizes and symbols of explicit matrices; None in Kronecker form.
         output: which output.
     """
 
-    setting: Setting
+    system: System
     gauge: str
+    setting: Setting | None = None
     output: int = 0
 
     @cached_property
-    def parts(self) -> Mapping[str, LinearSystem]:
+    def parts(self) -> Mapping[str, Part]:
         """The linear parts of the output by name."""
-        found = linear_parts(self.setting.system, self.output)
+        return self.explicit_parts if self.setting else self._kronecker_parts
+
+    @cached_property
+    def explicit_parts(self) -> Mapping[str, LinearSystem]:
+        """The parts as explicit matrices.
+
+        Raises:
+            ValueError: no sizes were given.
+        """
+        if self.setting is None:
+            raise ValueError("explicit matrices need sizes")
+        found = linear_parts(self.system, self.output)
         in_paper = self.gauge == "paper"
         return {p.name: LinearSystem(self.setting, p, in_paper) for p in found}
 
+    @cached_property
+    def _kronecker_parts(self) -> Mapping[str, KroneckerSystem]:
+        found = linear_parts(self.system, self.output)
+        in_paper = self.gauge == "paper"
+        return {p.name: KroneckerSystem(self.system, p, in_paper) for p in found}
+
     @property
-    def first(self) -> LinearSystem:
+    def first(self) -> Part:
         """The part nearest to the output.
 
         Raises:
             ValueError: nothing in the output is linear in states or inputs.
         """
         if not self.parts:
-            raise ValueError(f"`{self.setting.system.name}` has no linear part: no Λ, B, C, D")
+            raise ValueError(f"`{self.system.name}` has no linear part: no Λ, B, C, D")
         return next(iter(self.parts.values()))
 
     def Lambda(self, i: int) -> Symbolic:
@@ -112,9 +156,9 @@ class Matrices:
         """Returns B_i of the first part."""
         return self.first.B(i)
 
-    def C(self, i: int, lag: int | None = None) -> Symbolic:
-        """Returns C_i of the first part."""
-        return self.first.C(i, lag)
+    def C(self, i: int) -> Symbolic:
+        """Returns C_i of the first part; `parts` has it per lag where there are several."""
+        return self.first.C(i)
 
     def D(self, i: int) -> Symbolic:
         """Returns D_i of the first part."""
@@ -131,12 +175,12 @@ class Matrices:
             value: what holds them.
             tokens: the denominators of the tokens before this one are written out.
         """
+        parts = self.explicit_parts.values()
         known: dict[Symbolic, Symbolic] = {}
-        for part in self.parts.values():
+        for part in parts:
             for name in part.normalisers:
-                den = next(p for p in self.parts.values() if p.part.root is name.ratio.den)
+                den = next(p for p in parts if p.part.root is name.ratio.den)
                 for i in range(tokens):
-                    symbols = column(SymbolScope(self.setting, i), name.ref, den.output_axes)
-                    values = den.guarded(i, name.ratio.guard)
-                    known.update(zip(symbols, values, strict=True))
+                    symbols = column(SymbolScope(part.setting, i), name.ref, den.output_axes)
+                    known.update(zip(symbols, den.guarded(i, name.ratio.guard), strict=True))
         return value.xreplace(known)

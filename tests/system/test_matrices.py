@@ -18,12 +18,27 @@ from dsfc.mixer.library import Library
 from dsfc.mixer.resolve import resolve
 from dsfc.primitives import sympy_bridge as bridge
 from dsfc.primitives.evaluate import NamedArray, canonical
-from dsfc.primitives.expr import Bound, Expr, Field, Lag, Now, Past, Ref, Relation, Run, Time
+from dsfc.primitives.expr import (
+    Bound,
+    Expr,
+    Field,
+    Lag,
+    LinearMap,
+    Map,
+    Now,
+    Past,
+    Ref,
+    Relation,
+    Run,
+    Time,
+)
 from dsfc.primitives.rational import equal
 from dsfc.syntax.parse import parse
 from dsfc.syntax.read import read_source
 from dsfc.system.formulas import read_out_formula, states
 from dsfc.system.ir import Direct, Gate, Post, Product, SumOver
+from dsfc.system.kronecker import Shape, kronecker_part
+from dsfc.system.kronecker_matrices import plain
 from dsfc.system.matrices import matrices
 from dsfc.system.symbolic import Setting, SymbolScope, column
 
@@ -146,7 +161,7 @@ class At(SymbolScope):
 def defined_output(m, i):
     """Entries of y_i of the definition, in the order of the read-out's axes."""
     run = Literal(m.setting, LENGTH)
-    out = m.setting.system.outputs[m.output]
+    out = m.system.outputs[m.output]
     value = run.name(Ref("y", frozenset(out.axes), Field.REAL, Time.STATE, Now(0)), i)
     return list(value.data.flat)
 
@@ -159,7 +174,7 @@ def system_output(m, i):
     given = {}
 
     def opened(r):
-        for p in m.parts.values():
+        for p in m.explicit_parts.values():
             if p.part.root is r:
                 name = f"{p.part.name}·"
                 axes = canonical(p.output_axes)
@@ -174,8 +189,8 @@ def system_output(m, i):
             return replace(r, args=tuple(opened(a) for a in r.args))
         return r
 
-    out = m.setting.system.outputs[m.output]
-    formula = read_out_formula(opened(out.value), states(m.setting.system))
+    out = m.system.outputs[m.output]
+    formula = read_out_formula(opened(out.value), states(m.system))
     entries = column(SymbolScope(m.setting, i, given), formula, out.axes)
     return list(m.explicit(bridge.matrix([entries], len(entries)), LENGTH))
 
@@ -183,8 +198,222 @@ def system_output(m, i):
 @pytest.mark.parametrize("gauge", ["lowered", "paper"])
 @pytest.mark.parametrize("name", FINITE)
 def test_the_kernel_multiplied_out_is_that_of_the_definition(derived, name, gauge):
-    m = matrices(derived(name), gauge, length=LENGTH)
+    m = matrices(derived(name), gauge, {}, LENGTH)
     for i in range(LENGTH):
         got, want = system_output(m, i), defined_output(m, i)
         assert len(got) == len(want)
         assert all(equal(g, w) for g, w in zip(got, want, strict=True))
+
+
+# --- the paper's equation 15 ----------------------------------------------------------------------
+
+ATTENTION = [n for n in FINITE if "normalized_attn" in n or n in ("generalized_attn", "separable")]
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+def test_in_the_paper_s_gauge_the_transition_is_a_ratio_of_normalisers(derived, name):
+    m = matrices(derived(name), "paper", {})
+    eta = [m.setting.symbols.entry("eta", (i, 0), Field.REAL) for i in range(3)]
+    size = m.Lambda(2).rows
+    assert m.Lambda(2) == bridge.diagonal([eta[1] / eta[2]] * size)
+    lowered = matrices(derived(name), "lowered", {})
+    assert lowered.Lambda(2) == bridge.eye(size)
+    assert m.B(2) == lowered.B(2) / eta[2]
+    assert m.C(2) == (lowered.C(2) * eta[2])
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+def test_equation_15_as_printed_is_another_map(derived, name):
+    """P0 eq. 15 prints η_{i-1} in B_i; the kernel is then not that of the definition."""
+    m = matrices(derived(name), "paper", {}, LENGTH)
+    lowered = matrices(derived(name), "lowered", {})
+    eta = [m.setting.symbols.entry("eta", (i, 0), Field.REAL) for i in range(LENGTH)]
+
+    def output(i, shift):
+        """y_i of the matrices with η_{j-shift} in B_j; the first token has no other η."""
+        out = m.C(i) * 0 * m.B(0) * m.first.u(0)
+        for j in range(i + 1):
+            h = lowered.B(j) / eta[max(j - shift, 0)]
+            for k in range(j + 1, i + 1):
+                h = m.Lambda(k) * h
+            out = out + m.C(i) * h * m.first.u(j)
+        return list(out)
+
+    for i in range(LENGTH):
+        want = defined_output(m, i)
+        assert all(equal(a, b) for a, b in zip(output(i, 0), want, strict=True))
+    assert not all(equal(a, b) for a, b in zip(output(2, 1), defined_output(m, 2), strict=True))
+
+
+# --- the two forms agree --------------------------------------------------------------------------
+
+
+class Dense:
+    """Kronecker products written out at the sizes of explicit matrices, one head."""
+
+    def __init__(self, setting, token):
+        self.scope = SymbolScope(setting, token)
+        self.setting = setting
+
+    def entries(self, e, axes):
+        heads = tuple(a for a in sorted(e.axes) if a.heads)
+        return np.array(column(self.scope, e, (*heads, *axes)), dtype=object)
+
+    def factor(self, f):
+        shape = [self.setting.sizes[a] for a in f.axes]
+        value = self.entries(f.value, f.axes)
+        kept = [a for a in f.axes if a in f.kept]
+        match f.shape:
+            case Shape.DIAGONAL:
+                return np.diag(value)
+            case Shape.COLUMN:
+                return value[:, None]
+            case Shape.ROW:
+                return value[None, :]
+            case Shape.OUTER if not kept:
+                return np.outer(value, self.entries(f.right, f.axes))
+        # Kept axes tie the index of argument and result together.
+        places = list(np.ndindex(*shape))
+        small = list(np.ndindex(*(self.setting.sizes[a] for a in kept)))
+        at = {p: tuple(p[f.axes.index(a)] for a in kept) for p in places}
+        if f.shape is Shape.OUTER:
+            right = self.entries(f.right, f.axes)
+            return np.array(
+                [[value[r] * right[c] * int(at[p] == at[o]) for c, o in enumerate(places)]
+                 for r, p in enumerate(places)], dtype=object,
+            )  # fmt: skip
+        wide = np.array(
+            [[value[r] * int(at[p] == o) for o in small] for r, p in enumerate(places)],
+            dtype=object,
+        )
+        return wide if f.shape is Shape.COLUMNS else wide.T
+
+    def map(self, m):
+        ends = [*m.each, *(m.source if m.adjoint else m.target)]
+        rows = int(np.prod([self.setting.sizes[a] for a in ends], dtype=int))
+        out = self.scope.matrix(m).reshape(rows, -1)
+        return out.T if m.adjoint else out
+
+    def kron(self, k):
+        out = np.array([[bridge.number(1)]], dtype=object)
+        for f in k.factors:
+            out = np.kron(out, self.factor(f))
+        for m in k.before:
+            out = out @ self.map(m)
+        for a in reversed(k.after):
+            if isinstance(a, LinearMap):
+                out = self.map(a) @ out
+            else:
+                out = (
+                    np.diag(self.entries(a, tuple(sorted(x for x in a.axes if not x.heads)))) @ out
+                )
+        for e in k.above:
+            out = out * self.entries(e, ())[0]
+        for e in k.below:
+            out = out / self.entries(e, ())[0]
+        return out
+
+    def operator(self, o):
+        return sum(self.kron(k) for k in o)
+
+
+@pytest.mark.parametrize("gauge", ["lowered", "paper"])
+@pytest.mark.parametrize("name", FINITE)
+def test_the_kronecker_form_written_out_is_the_explicit_one(derived, name, gauge):
+    m = matrices(derived(name), gauge, {}, LENGTH)
+    for explicit in m.explicit_parts.values():
+        form = kronecker_part(m.system, explicit.part, gauge == "paper")
+        dense = Dense(m.setting, 2)
+        start = 0
+        for b in form.blocks:
+            size = m.setting.count(b.axes)
+            rows = slice(start, start + size)
+            transition = dense.operator(b.chain[0])
+            for o in b.chain[1:]:
+                transition = transition @ dense.operator(o)
+            _same(explicit.Lambda(2)[rows, rows], transition)
+            _same(
+                (explicit.B(2) * explicit.u(2))[rows, :],
+                sum(
+                    dense.operator(d.operator) @ dense.entries(d.input, plain(d.input.axes))
+                    for d in b.drives
+                ),
+                opened(m, 2),
+            )
+            for r in form.reads:
+                if r.state == b.block.state:
+                    _same(explicit.C(2, r.lag)[:, rows], dense.operator(r.operator))
+            start += size
+        direct = sum(
+            dense.operator(d.operator) @ dense.entries(d.input, plain(d.input.axes))
+            for d in form.direct
+        )
+        if form.direct and not is_filter(m.system):
+            _same(explicit.D(2) * explicit.u(2), direct, opened(m, 2))
+
+
+def is_filter(system):
+    """Whether the output is a filter of the input: then D is not all of its direct part."""
+    return not system.stages
+
+
+def opened(m, token):
+    """Streams that are maps of an input, as their values: the Kronecker form shows the maps."""
+    out = {}
+    for s in m.system.streams:
+        if isinstance(s.value, Map):
+            ref = Ref(s.name, frozenset(s.axes), s.field, Time.TOKEN, Now(0))
+            scope = SymbolScope(m.setting, token)
+            names = column(scope, ref, s.axes)
+            out.update(zip(names, column(scope, s.value, s.axes), strict=True))
+    return out
+
+
+def _same(left, right, values=None):
+    right = np.asarray(right, dtype=object).reshape(left.shape)
+    for index in np.ndindex(*left.shape):
+        a, b = left[index], right[index] + bridge.number(0)
+        if values:
+            a, b = a.xreplace(values).xreplace(values), b.xreplace(values).xreplace(values)
+        assert equal(a, b), (index, a, b)
+
+
+def test_without_sizes_the_matrices_are_kronecker_products(derived):
+    m = matrices(derived("normalized_attn"), "paper")
+    n, p, d = (bridge.size_symbol(x) for x in "npd")
+    assert str(m.Lambda(2)) == "(eta_1/eta_2)*I"
+    assert m.Lambda(2).shape == (n * p, n * p)
+    assert str(m.B(2)) == "1/eta_2*(KroneckerProduct(I, k_2))*W_V"
+    assert m.B(2).shape == (n * p, d)
+    assert str(m.C(2)) == "KroneckerProduct(I, q_2.T)"
+    assert m.Phi(3, 1).shape == (p, d)
+    assert m.Phi(0, 2).is_ZeroMatrix
+
+
+# --- what a caller can get wrong ------------------------------------------------------------------
+
+
+def test_bad_requests_are_refused(systems):
+    with pytest.raises(ValueError, match="no gauge"):
+        matrices(systems["normalized"], "mine")
+    with pytest.raises(ValueError, match="no axis"):
+        matrices(systems["normalized"], sizes={"x": 2})
+    with pytest.raises(ValueError, match="at least 1"):
+        matrices(systems["normalized"], sizes={"n": 0})
+    with pytest.raises(ValueError, match="lags"):
+        matrices(systems["both_ways"], sizes={}, length=4).C(1)
+
+
+def test_the_state_stands_head_by_head_with_the_key_fastest(systems):
+    m = matrices(systems["normalized"], sizes={"h": 2, "n": 2, "p": 2})
+    b = m.B(0)
+    assert b.shape == (8, 4)
+    assert [str(v) for v in b[:, 0]] == ["k_{0,0,0}", "k_{0,0,1}", *"000000"]
+    assert [str(v) for v in b[:, 3]] == [*"000000", "k_{0,1,0}", "k_{0,1,1}"]
+
+
+def test_a_backward_stage_reads_the_future(systems):
+    m = matrices(systems["both_ways"], sizes={"p": 1}, length=3)
+    assert not m.Phi(0, 2).is_zero_matrix and not m.Phi(2, 0).is_zero_matrix
+    outside = matrices(systems["normalized"], sizes={"p": 1}).Phi(0, 2)
+    assert outside.is_zero_matrix

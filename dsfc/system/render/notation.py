@@ -54,14 +54,28 @@ class Notation(Protocol):
 
 
 def instant(token: str, lag: int) -> str:
-    """Returns the token i - lag without braces."""
+    """Returns the token i - lag without braces; a number where the token is one."""
+    if token.isdigit():
+        return str(int(token) - lag)
     return token if lag == 0 else f"{token}-{lag}" if lag > 0 else f"{token}+{-lag}"
 
 
 def subscript(token: str, lag: int) -> str:
     """Returns the token i - lag as a subscript of plain text."""
     shown = instant(token, lag)
-    return shown if lag == 0 else f"{{{shown}}}"
+    return shown if lag == 0 or token.isdigit() else f"{{{shown}}}"
+
+
+def subscripted(e: Expr, token: str) -> Expr:
+    """Returns the expression with the token written into the names of token-wise values."""
+
+    def named(n: Expr) -> Expr | None:
+        if isinstance(n, Ref) and isinstance(n.at, Now):
+            shown = f"{n.name}_{subscript(token, n.at.lag)}"
+            return Ref(shown, n.over, n.kind, n.when, Now(0))
+        return None
+
+    return rewrite(e, named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +88,7 @@ class Text:
 
     def expr(self, e: Expr, strength: int = SUM) -> str:
         """See `Notation`."""
-
-        def named(n: Expr) -> Expr | None:
-            if isinstance(n, Ref) and isinstance(n.at, Now):
-                shown = f"{n.name}_{subscript(self.token, n.at.lag)}"
-                return Ref(shown, n.over, n.kind, n.when, Now(0))
-            return None
-
-        return Printer().at(rewrite(e, named), strength)
+        return Printer().at(subscripted(e, self.token), strength)
 
     def quotient(self, above: Expr, below: Expr) -> str:
         """See `Notation`."""
