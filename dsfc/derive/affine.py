@@ -108,7 +108,7 @@ class Analysis:
         self.shifts = shifts
         self.present = present
         self.inner = inner
-        self._done: dict[Expr, Affine] = {}
+        self._done: dict[Expr, Affine | NotAffine] = {}
         self._version = model.version
         self._before: Analysis | None = None
 
@@ -127,7 +127,13 @@ class Analysis:
             self._version = self.model.version
         found = self._done.get(e)
         if found is None:
-            found = self._done[e] = self._find(e)
+            try:
+                found = self._find(e)
+            except NotAffine as problem:
+                found = problem
+            self._done[e] = found
+        if isinstance(found, NotAffine):
+            raise found
         return found
 
     def _find(self, e: Expr) -> Affine:

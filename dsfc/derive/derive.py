@@ -11,27 +11,25 @@ from dsfc.derive.blocks import Blocks, over_streams, read_outs_of
 from dsfc.derive.drive import Splitter
 from dsfc.derive.inline import Inliner
 from dsfc.derive.model import Model
+from dsfc.derive.order import ordered
 from dsfc.derive.pairing import pairs, with_pairs
 from dsfc.derive.read_out import ReadOuts
 from dsfc.derive.record import definitions_of
 from dsfc.derive.stages import stages_of
-from dsfc.derive.streams import Streams
 from dsfc.derive.sums import separate
 from dsfc.derive.update import Update, updates_of
-from dsfc.diagnostics.catalogue import Recursion
+from dsfc.diagnostics.catalogue import Limit, Recursion
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.mixer.ir import Mixer
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Now, Ref
+from dsfc.primitives.expr import Expr, Now
 from dsfc.system.ir import (
     Output,
-    ReadOut,
     Stage,
     Stream,
     System,
 )
-from dsfc.system.traverse import expressions, parts, terms
+from dsfc.system.traverse import parts
 
 
 def derive(mixer: Mixer, limits: Limits = DEFAULT_LIMITS) -> System:
@@ -45,7 +43,22 @@ def derive(mixer: Mixer, limits: Limits = DEFAULT_LIMITS) -> System:
         DiagnosticError: an update is not affine in the states of its stage (E-NONLINEAR-STATE), a
             rule does not fit its flow (E-FLOW), or an expansion is too large (E-LIMIT).
     """
-    return _Lowering(Model.of(mixer, limits)).system()
+    model = Model.of(mixer, limits)
+    try:
+        return _Lowering(model).system()
+    except RecursionError:
+        # Token-wise definitions may stand in chains of any length; values of states that are
+        # taken through hundreds of definitions would be expressions of that height.
+        raise DiagnosticError([_too_deep(model)]) from None
+
+
+def _too_deep(model: Model) -> Diagnostic:
+    return Limit(
+        model.span_of(model.mixer.output),
+        what="height of the expression that reads a state",
+        size="too large",
+        bound=str(model.limits.depth),
+    )
 
 
 class _Lowering:
@@ -59,17 +72,18 @@ class _Lowering:
         stages = stages_of(model)
         updates = self._updates(stages)
         read_outs = ReadOuts(model)
-        output = self._output(read_outs)
-        used = self._reachable(output, updates, read_outs.streams)
+        value = self._value()
+        output = self._output(value, read_outs)
+        used = model.upstream(model.sources(value))
         streams = read_outs.streams
         settled = {name: over_streams(u, streams) for name, u in updates.items() if name in used}
-        order = _ordered(model, output.value, streams, settled, stages)
+        order = ordered(model, output.value, streams.made, settled, stages)
         trees = [output.value, *read_outs_of(order.streams)]
         inliner = Inliner(model, (s.name for s in order.streams))
         blocks = Blocks(Splitter(model), inliner, trees, settled.values())
         made = [blocks.stage([settled[n] for n in names]) for names in order.stages]
         made = list(with_pairs(made, pairs(trees, made, inliner)))
-        return self._assembled(output, tuple(order.streams), tuple(made), definition)
+        return self._assembled(output, order.streams, tuple(made), definition)
 
     # --- L2, L3 -----------------------------------------------------------------------------------
 
@@ -106,40 +120,19 @@ class _Lowering:
 
     # --- L5 ---------------------------------------------------------------------------------------
 
-    def _output(self, read_outs: ReadOuts) -> Output:
+    def _value(self) -> Expr:
+        name = self.model.mixer.output
+        d = self.model.definitions.get(name)
+        return self.model.states[name].ref(Now(0)) if d is None else d.value
+
+    def _output(self, value: Expr, read_outs: ReadOuts) -> Output:
         model, name = self.model, self.model.mixer.output
-        d = model.definitions.get(name)
-        if d is not None:
-            value, provenance = d.value, d.provenance
-        else:
-            s = model.states[name]
-            value, provenance = s.ref(Now(0)), s.provenance
+        named = model.definitions.get(name) or model.states[name]
         tree = read_outs.of(value)
         for node in parts(tree):
             model.note("L5 read-out", type(node).__name__)
-        return Output(name, tree, tuple(sorted(value.axes)), value.field, False, provenance)
-
-    def _reachable(
-        self, output: Output, updates: dict[str, Update], streams: Streams
-    ) -> frozenset[str]:
-        """Names of the states that the output depends on; makes their streams on the way."""
-        seen: set[str] = set()
-        visited: set[str] = set()
-        waiting = [t.source for t in terms(output.value)]
-        while True:
-            for s in list(streams.made.values()):
-                if s.name not in visited:
-                    visited.add(s.name)
-                    if not isinstance(s.value, Expr):
-                        waiting += [t.source for t in terms(s.value)]
-            if not waiting:
-                return frozenset(seen)
-            name = waiting.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            u = over_streams(updates[name], streams)
-            waiting += [t.source for f in u.chain for t in f.terms]
+        axes = tuple(sorted(value.axes))
+        return Output(name, tree, axes, value.field, False, named.provenance)
 
     # --- assembly ---------------------------------------------------------------------------------
 
@@ -166,85 +159,3 @@ class _Lowering:
             claims=tuple(c.text for c in mixer.claims),
             derivation=tuple(model.steps),
         )
-
-
-def _ordered(
-    model: Model,
-    tree: ReadOut,
-    made: Streams,
-    updates: dict[str, Update],
-    stages: tuple[tuple[str, ...], ...],
-) -> _Order:
-    """What the output depends on, streams in the order of the mixer as far as that goes."""
-    found = _Order(model, made, updates, stages)
-    found.visit_read_out(tree)
-    needed = {s.name for s in found.streams}
-    out = _Order(model, made, updates, stages)
-    for name in model.definitions:
-        if name in needed:
-            out.visit_name(name)
-    out.visit_read_out(tree)
-    return out
-
-
-class _Order:
-    """Streams and stages in the order in which they can be computed, found from the output."""
-
-    def __init__(
-        self,
-        model: Model,
-        made: Streams,
-        updates: dict[str, Update],
-        stages: Iterable[tuple[str, ...]],
-    ) -> None:
-        self.model = model
-        self.made = made.made
-        self.updates = updates
-        self.stage_of = {n: names for names in stages for n in names}
-        self.streams: list[Stream] = []
-        self.stages: list[tuple[str, ...]] = []
-        self._seen: set[object] = set()
-
-    def visit_read_out(self, r: ReadOut) -> None:
-        for e in expressions(r):
-            self.visit(e)
-        for t in terms(r):
-            self.visit_stage(self.stage_of[t.source])
-
-    def visit(self, e: Expr) -> None:
-        for x in walk(e):
-            if isinstance(x, Ref) and x.name in self.made:
-                self.visit_name(x.name)
-
-    def visit_name(self, name: str) -> None:
-        if name in self._seen:
-            return
-        self._seen.add(name)
-        s = self.made[name]
-        if isinstance(s.value, Expr):
-            self.visit(s.value)
-        else:
-            self.visit_read_out(s.value)
-        self.streams.append(s)
-
-    def visit_stage(self, names: tuple[str, ...]) -> None:
-        if names in self._seen:
-            return
-        self._seen.add(names)
-        for n in names:
-            for other in sorted(self.model.behind.get(n, ())):
-                self.visit_stage(self.stage_of[other])
-            u = self.updates[n]
-            for f in u.chain:
-                for t in f.terms:
-                    self.visit(t.left)
-                    self.visit(t.right)
-                if f.rest is not None:
-                    self.visit(f.rest)
-            if u.flow is not None:
-                for e in (u.flow.step, u.flow.diagonal, u.flow.drive):
-                    self.visit(e)
-                for left, _, right in u.flow.low_rank:
-                    self.visit(left)
-                    self.visit(right)
-        self.stages.append(names)

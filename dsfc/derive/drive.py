@@ -49,6 +49,8 @@ class Splitter:
         self.model = model
         self._inputs = {t.name for t in model.mixer.inputs}
         self._degrees: dict[Expr, Degree] = {}
+        for d in model.definitions.values():
+            self.degree(d.value)
 
     def split(
         self,

@@ -23,6 +23,8 @@ class Inliner:
         self._in: dict[Expr, Expr] = {}
         self._out: dict[Expr, Expr] = {}
         self._known: dict[Expr, Expr] | None = None
+        for name in self._names:
+            self.inlined(model.definitions[name].value)
 
     def inlined(self, e: Expr) -> Expr:
         """Returns the expression with definitions that are read now replaced by their values.

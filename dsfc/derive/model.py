@@ -107,6 +107,7 @@ class Model:
         tensors = (*mixer.inputs, *mixer.params, *mixer.buffers, *mixer.abstracts)
         model._names = {t.name for t in tensors} | set(model.definitions) | set(model.states)
         model._names |= {d.axis.name for d in mixer.axes} | {"first", "i", mixer.name}
+        model.forget()
         return model
 
     # --- names and axes ---------------------------------------------------------------------------
@@ -208,6 +209,10 @@ class Model:
         """Drops what was remembered about dependence; call after definitions are replaced."""
         self._reach.clear()
         self._sources.clear()
+        # In their order, so that no chain of definitions is followed by recursion.
+        for d in self.definitions.values():
+            self.reach(d.value)
+            self.sources(d.value)
         self.version += 1
 
     def cut(self, name: str) -> None:

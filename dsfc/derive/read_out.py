@@ -65,6 +65,9 @@ class ReadOuts:
         self.streams = Streams(model, self.of)
         self._all = Analysis(model, (*model.states, SUM_MARK), shifts=False)
         self._counts: Counter[str] | None = None
+        for name, d in model.definitions.items():
+            if not model.reach(d.value):
+                self.streams.ensure(name)
 
     def of(self, e: Expr) -> ReadOut:
         """Returns the read-out of a value."""

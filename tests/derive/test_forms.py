@@ -439,3 +439,12 @@ def test_expansions_end_in_a_diagnostic(mixer_of):
     body = "y = sum[j ≤ i]((1 + q · k[j] + sum[p](v * v[j]))^40 * v[j])"
     (found,) = refusal(mixer(body), mixer_of, Limits(expansion_terms=500))
     assert found.startswith("E-LIMIT")
+
+
+def test_long_chains_of_definitions(mixer_of, error_of):
+    steps = "".join(f"x{k + 1} = tanh(x{k}) + u\n" for k in range(600))
+    m = mixer_of(mixer(f"x0 = u\n{steps} y = x600"))
+    assert len(derive(m).streams) == 601
+    steps = "".join(f"x{k + 1} = tanh(x{k}) + u\n" for k in range(900))
+    (found,) = refusal(mixer(f"s = s[i-1] + u\n x0 = s\n{steps} y = x900", "state s : d"), mixer_of)
+    assert found.startswith("E-LIMIT: height of the expression that reads a state")
