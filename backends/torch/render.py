@@ -17,9 +17,11 @@ from dsfc.primitives.expr import Axis, Field
 from .body import FIR, Body, wide_buffers
 from .calls import ScanCall, is_shared
 from .layout import WIDTH, wrapped
+from .matrix import MatrixSkeleton
 from .parameters import ParameterText, SizeText, parameters, sizes
 from .reference import HELPERS, ReferenceText
-from .skeletons import Skeleton
+from .selective import SelectiveSkeleton
+from .skeletons import ElementwiseSkeleton, Skeleton
 
 # Words of the module's own text, besides Python's: no name of a spec may take them.
 RESERVED = frozenset(
@@ -205,7 +207,10 @@ class _Module:
     @property
     def imports(self) -> list[str]:
         everything = "\n".join(
-            [*self.body, *self.sections, *self._reference.lines, *self.reset, self._op_shared()]
+            [
+                *(*self.body, *self.sections, *self._reference.lines, *self.reset),
+                *(self._op_shared(), *self.functional_helpers, *self.reference_helpers),
+            ]
         )
         scans = self.scans
         return [
@@ -314,7 +319,8 @@ class _Module:
         return self.ident(axis.copy_of or axis.name)
 
     def _register_length(self, register: Any) -> str:  # noqa: ANN401
-        from .parameters import _size_printer
+        from .matrix import MatrixSkeleton
+from .parameters import _size_printer
 
         printer = _size_printer(self.plan, self.ident, "self.")
         texts = [printer.text(e) for e in register.lengths]
@@ -471,11 +477,18 @@ class _Module:
         return [HELPERS[k].rstrip("\n") for k in HELPERS if k in used]
 
 
+_FORMS: dict[Form, type[Skeleton]] = {
+    Form.MATRIX: MatrixSkeleton,
+    Form.SELECTIVE: SelectiveSkeleton,
+    Form.ELEMENTWISE: ElementwiseSkeleton,
+}
+
+
 def _skeletons(plan: Plan, arrays: dict[str, Any]) -> tuple[Skeleton, ...]:
     scans = [k for k in plan.kernels if isinstance(k, Scan)]
     adjoints = {a.scan: a for a in plan.adjoints}
     return tuple(
-        Skeleton(
+        _FORMS[s.form](
             s,
             adjoints[s.name],
             f"_{s.name}" if len(scans) > 1 else "",
@@ -516,7 +529,8 @@ def _mentions(text: str, name: str) -> bool:
 
 
 def _where(plan: Plan, identifier: Callable[[str], str], name: str) -> str:
-    from .parameters import stored_axes
+    from .matrix import MatrixSkeleton
+from .parameters import stored_axes
 
     for t in (*plan.params, *plan.buffers):
         for at, a in enumerate(stored_axes(t)):

@@ -73,14 +73,12 @@ def check(ctx: click.Context, specs: tuple[str, ...], form: str) -> None:
     for spec in specs:
         with bounded(f"check {spec}"):
             found.append(_checked(spec))
-    printers = {"human": _human, "short": _short}
+        if form != "json":
+            for line in (_human if form == "human" else _short)(found[-1]):
+                click.echo(line)
     if form == "json":
         click.echo(_json(found))
-    else:
-        for item in found:
-            for line in printers[form](item):
-                click.echo(line)
-    if form == "human":
+    elif form == "human":
         click.echo(_summary(found))
     ctx.exit(1 if any(item.errors for item in found) else 0)
 
