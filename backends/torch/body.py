@@ -146,7 +146,8 @@ class Body:
 
     def _next(self, register: Register) -> str:
         past, whole = self._ident(register.name), self._all[register.buffer]
-        return f"{whole}[:, {whole}.shape[1] - {past}.shape[1] :].to({past}.dtype)"
+        # A copy: a view would keep the whole sequence alive as long as the state.
+        return f"{whole}[:, {whole}.shape[1] - {past}.shape[1] :].to({past}.dtype, copy=True)"
 
     def delayed(self, name: str, lag: int) -> str:
         """Returns text of a buffer's values `lag` tokens earlier."""

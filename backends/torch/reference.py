@@ -43,7 +43,7 @@ class ReferenceText:
         self._used = set(self._names.values()) | {names(r.name) for r in plan.reference}
         self._used |= {names(t.name) for t in plan.inputs} | {"i", "past", "rows", "lag", like}
         self._masks: dict[str, str] = {}
-        self._lags: dict[int, str] = {}
+        self._lags: dict[tuple[Lag, Relation], str] = {}
         self._pending: list[str] = []
         self._sums: dict[Past, Code] = {}
         self.helpers: set[str] = set()
@@ -73,9 +73,9 @@ class ReferenceText:
         for name, call in self._masks.items():
             ones = f"torch.ones({shape}, {shape}, dtype=torch.float64, device={self._like}.device)"
             lines.append(f"    {name} = {ones}.{call}")
-        for constant, name in self._lags.items():
-            shift = f" - {-constant}" if constant < 0 else f" + {constant}" if constant else ""
-            lines.append(f"    {name} = (i[:, None] - i{shift}).clamp(min=0)")
+        for (lag, relation), name in self._lags.items():
+            # Masked pairs get 0: a power of a lag of the wrong sign may overflow.
+            lines.append(f"    {name} = ({_lag(lag)}).{_MASKS[relation][1]}")
         if lines and not self._lags:
             lines.pop(0)
         return lines
@@ -117,10 +117,10 @@ class ReferenceText:
         at = weight.axes.index(fir.axis) - len(weight.axes)
         taps = tuple(a for a in weight.axes if a != fir.axis)
         axes = tuple(sorted({*taps, *arg.axes}))
-        self.helpers |= {"_fir", "_delay"}
+        self.helpers |= {"_filtered", "_delay"}
         if arg.axes != axes or taps not in (axes, ()):
             raise TypeError("a filter whose weight and argument have different axes")
-        return Code(f"_fir({arg.text}, {weight.text}, {at})", axes, True)
+        return Code(f"_filtered({arg.text}, {weight.text}, {at})", axes, True)
 
     # --- over pairs [B, L, L] --------------------------------------------------------------------
 
@@ -135,7 +135,9 @@ class ReferenceText:
     def _sum(self, expr: Past) -> Code:
         if expr.lag:
             raise TypeError("a sum over time, delayed")
-        printer = Printer(self._at_pair(expr.var), self._names, self._like, self._inside(expr.var))
+        printer = Printer(
+            self._at_pair(expr.var), self._names, self._like, self._inside(expr.var, expr.relation)
+        )
         body = printer.print(expr.body)
         if len(body.text) > 50:
             name = self._fresh("pairs")
@@ -162,10 +164,10 @@ class ReferenceText:
 
         return ref
 
-    def _inside(self, var: str) -> Callable[[Past | Lag | Run], Code]:
+    def _inside(self, var: str, relation: Relation) -> Callable[[Past | Lag | Run], Code]:
         def inner(e: Past | Lag | Run) -> Code:
             if isinstance(e, Lag):
-                name = self._lags.setdefault(e.constant, f"lag{len(self._lags) or ''}")
+                name = self._lags.setdefault((e, relation), f"lag{len(self._lags) or ''}")
                 return Code(name, (), True)
             if isinstance(e, Run):
                 printer = Printer(self._at_run(e.var), self._names, self._like)
@@ -254,6 +256,19 @@ class ReferenceText:
         return f"{name}_{count}"
 
 
+def _lag(lag: Lag) -> str:
+    """Text of a number of tokens between i, along the rows, and the other index."""
+    text = ""
+    for var, count in lag.terms:
+        name = "i[:, None]" if var == "i" else "i"
+        term = name if abs(count) == 1 else f"{abs(count)} * {name}"
+        sign = "-" if count < 0 else "+"
+        text += f" {sign} {term}" if text else f"-{term}" if count < 0 else term
+    if lag.constant:
+        text += f" {'-' if lag.constant < 0 else '+'} {abs(lag.constant)}"
+    return text
+
+
 def _reads(r: Reference) -> set[str]:
     return {e.name for e in walk(r.value) if isinstance(e, Ref)}
 
@@ -290,8 +305,8 @@ def _delay(x: Tensor, lag: int) -> Tensor:
     """The values `lag` tokens earlier; 0 before the first."""
     return F.pad(x, (0, 0) * (x.ndim - 2) + (lag, 0))[:, : x.shape[1]]
 ''',
-    "_fir": '''\
-def _fir(x: Tensor, weight: Tensor, dim: int) -> Tensor:
+    "_filtered": '''\
+def _filtered(x: Tensor, weight: Tensor, dim: int) -> Tensor:
     """Σ over r of weight[r] · x[i - r], r along `dim` of the weight."""
     return sum(w * _delay(x, r) for r, w in enumerate(weight.unbind(dim)))
 ''',
