@@ -16,6 +16,11 @@ from sphinx.util.docutils import SphinxDirective
 from dsfc.diagnostics.catalogue import CODES, explain
 from dsfc.primitives.table import TABLE
 
+KEYWORDS = (
+    "mixer modifier on extends dims heads input param buffer state abstract const each by use "
+    "claim when and complex positive nonneg unit nonzero backward"
+)
+
 
 class DsfLexer(RegexLexer):
     """Specs."""
@@ -27,11 +32,7 @@ class DsfLexer(RegexLexer):
             (r"#[^\n]*", Comment),
             (r'"[^"\n]*"', String),
             (
-                words(
-                    "mixer modifier on extends dims heads input param buffer state abstract const "
-                    "each by use claim when and complex positive nonneg unit nonzero backward".split(),
-                    suffix=r"\b",
-                ),
+                words(KEYWORDS.split(), suffix=r"\b"),
                 Keyword,
             ),
             (r"\d+(\.\d+)?([eE][+-]?\d+)?", Number),
