@@ -13,6 +13,8 @@ from dsfc.plan.ir import Buffer, Column, Form, Role, Scan
 from dsfc.primitives.expr import Axis
 
 from .layout import WIDTH, wrapped
+from .matrix import MatrixSkeleton
+from .selective import SelectiveSkeleton
 from .skeletons import Skeleton
 
 Size = Callable[[Axis], str]
@@ -155,6 +157,7 @@ class ScanCall:
         if read is None:
             first = f"{state}.unsqueeze(1).to({out}.dtype)"
         else:
+            assert isinstance(self._s, MatrixSkeleton | SelectiveSkeleton)
             equation = self._s.before_equation
             first = f'torch.einsum("{equation}", {read}[:, :1], {state}).to({out}.dtype)'
         return [f"    {out} = torch.cat(({first}, {out}), 1)[:, :-1]"]

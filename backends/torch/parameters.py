@@ -92,7 +92,7 @@ class ParameterText:
 def sizes(plan: Plan, names: Callable[[str], str]) -> tuple[SizeText, ...]:
     """Returns the size arguments in canonical order; copies of axes have none."""
     out = []
-    printer = _size_printer(plan, names, "")
+    printer = size_printer(plan, names, "")
     for d in plan.axes:
         if d.axis.copy_of is not None:
             continue
@@ -144,7 +144,9 @@ def _derived(name: str, size: Expr, text: str, printer: Printer) -> list[str]:
     return [*lines, f"    {name} = {text}"]
 
 
-def _size_printer(plan: Plan, names: Callable[[str], str], prefix: str, like: str = "") -> Printer:
+def size_printer(plan: Plan, names: Callable[[str], str], prefix: str, like: str = "") -> Printer:
+    """Returns a printer of expressions over sizes, each size's name behind `prefix`."""
+
     def ref(r: Ref) -> Code:
         raise TypeError(f"{r.name} in a size or an initialiser")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable
 from functools import cache
@@ -10,15 +11,15 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from dsfc.plan.ir import Form, Plan, Role, Scan
+from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.primitives.declarations import Tensor
-from dsfc.primitives.expr import Axis, Field
+from dsfc.primitives.expr import Axis
 
-from .body import FIR, Body, wide_buffers
+from .body import FIR, Body
 from .calls import ScanCall, is_shared
 from .layout import WIDTH, wrapped
 from .matrix import MatrixSkeleton
-from .parameters import ParameterText, SizeText, parameters, sizes
+from .parameters import ParameterText, parameters, size_printer, sizes, stored_axes
 from .reference import HELPERS, ReferenceText
 from .selective import SelectiveSkeleton
 from .skeletons import ElementwiseSkeleton, Skeleton
@@ -319,10 +320,8 @@ class _Module:
         return self.ident(axis.copy_of or axis.name)
 
     def _register_length(self, register: Any) -> str:  # noqa: ANN401
-        from .matrix import MatrixSkeleton
-from .parameters import _size_printer
 
-        printer = _size_printer(self.plan, self.ident, "self.")
+        printer = size_printer(self.plan, self.ident, "self.")
         texts = [printer.text(e) for e in register.lengths]
         return texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
 
@@ -523,14 +522,10 @@ def plain_lines(text: str) -> list[str]:
 
 
 def _mentions(text: str, name: str) -> bool:
-    import re
-
     return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w(])", text) is not None
 
 
 def _where(plan: Plan, identifier: Callable[[str], str], name: str) -> str:
-    from .matrix import MatrixSkeleton
-from .parameters import stored_axes
 
     for t in (*plan.params, *plan.buffers):
         for at, a in enumerate(stored_axes(t)):
@@ -541,6 +536,3 @@ from .parameters import stored_axes
             if a.name == name:
                 return f"{identifier(i.name)}.shape[{at + 2}]"
     raise KeyError(name)
-
-
-__all__ = ["RESERVED", "Field", "Role", "SizeText", "render_module", "wide_buffers"]
