@@ -37,7 +37,7 @@ from dsfc.primitives.expr import (
     Prim,
     Ref,
 )
-from dsfc.primitives.table import TABLE, Primitive
+from dsfc.primitives.table import Primitive
 from dsfc.primitives.text import text
 
 Symbolic: TypeAlias = Any
@@ -51,10 +51,49 @@ _ASSUMPTIONS: Mapping[Constraint, Mapping[str, bool]] = {
     Constraint.NONZERO: {"nonzero": True},
 }
 
-_OPAQUE: Mapping[str, type[sympy.Function]] = {
-    r.name: sympy.Function(r.name, real=True)
-    for r in TABLE.values()
-    if not r.sympy and not r.along_axis and r.name not in ("cplx", "cis")
+
+class TableFunction(sympy.Function):  # type: ignore[misc]
+    """A primitive that SymPy has no name for; `doit` writes it out, so do numbers and derivatives.
+
+    It stays whole in algebra, which keeps expressions small and comes back as the same primitive.
+    """
+
+    nargs = 1
+
+    def written_out(self) -> Symbolic:
+        """Returns the definition."""
+        return _DEFINITIONS[self.func.__name__](*self.args)
+
+    def doit(self, **hints: bool) -> Symbolic:
+        """Returns the definition."""
+        return self.written_out().doit(**hints)
+
+    def fdiff(self, argindex: int = 1) -> Symbolic:
+        """Returns the derivative."""
+        x = sympy.Dummy()
+        return _DEFINITIONS[self.func.__name__](x).diff(x).xreplace({x: self.args[0]})
+
+    def _eval_evalf(self, prec: int) -> Symbolic:
+        return self.written_out()._eval_evalf(prec)
+
+    def _eval_is_real(self) -> bool | None:
+        real: bool | None = self.args[0].is_real
+        return real
+
+
+_DEFINITIONS: Mapping[str, Callable[[Symbolic], Symbolic]] = {
+    "log1p": lambda x: sympy.log(1 + x),
+    "expm1": lambda x: sympy.exp(x) - 1,
+    "sigmoid": lambda x: 1 / (1 + sympy.exp(-x)),
+    "softplus": lambda x: sympy.log(1 + sympy.exp(x)),
+    "logsigmoid": lambda x: -sympy.log(1 + sympy.exp(-x)),
+    "relu": lambda x: sympy.Max(x, 0),
+    "elu": lambda x: sympy.Piecewise((x, x > 0), (sympy.exp(x) - 1, True)),
+    "silu": lambda x: x / (1 + sympy.exp(-x)),
+    "gelu": lambda x: x * (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
+}
+_OPAQUE: Mapping[str, type[TableFunction]] = {
+    name: type(name, (TableFunction,), {}) for name in _DEFINITIONS
 }
 _ROW_OF = {f: name for name, f in _OPAQUE.items()} | {
     sympy.Abs: "abs", sympy.sign: "sign", sympy.Heaviside: "step", sympy.sin: "sin",

@@ -27,6 +27,7 @@ from dsfc.primitives.expr import (
     Size,
     Time,
 )
+from dsfc.primitives.table import TABLE
 
 N, P = Axis(0, "n"), Axis(1, "p")
 SIZES = {N: 2, P: 2}
@@ -129,3 +130,18 @@ def test_the_rest_of_the_compiler_does_not_load_sympy(tmp_path):
 
     code = "import dsfc.primitives.build, dsfc.system.ir, sys; assert 'sympy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("name", [r.name for r in TABLE.values() if r.arity == 1])
+def test_numbers_and_derivatives_come_from_the_definition(name):
+    row = TABLE[name]
+    if row.along_axis or row.fields.result(True) is not Field.REAL:
+        return
+    x = sympy.Symbol("x", real=True)
+    f = bridge.apply_row(name, x)
+    at = 0.7
+    assert float(f.subs(x, at)) == pytest.approx(float(row.value(np.float64(at))), rel=1e-12)
+    if name not in ("step", "sign", "abs", "re", "im", "conj"):
+        h = 1e-6
+        slope = (row.value(np.float64(at + h)) - row.value(np.float64(at - h))) / (2 * h)
+        assert float(f.diff(x).subs(x, at)) == pytest.approx(float(slope), rel=1e-7)
