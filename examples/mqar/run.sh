@@ -11,14 +11,28 @@ modules=$here/generated
 mkdir -p "$modules"
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
-for mixer in normalized_attn linear_attn; do
+mixers=(normalized_attn linear_attn)
+for mixer in "${mixers[@]}"; do
   say "dsfc show specs/$mixer.dsf"
   .venv/bin/dsfc show "specs/$mixer.dsf"
+  say "dsfc show specs/$mixer.dsf --form kronecker"
+  .venv/bin/dsfc show "specs/$mixer.dsf" --form kronecker
+  say "dsfc show specs/$mixer.dsf --form kronecker --gauge paper"
+  .venv/bin/dsfc show "specs/$mixer.dsf" --form kronecker --gauge paper
   say "dsfc compile specs/$mixer.dsf -o $modules/$mixer.py"
   .venv/bin/dsfc compile "specs/$mixer.dsf" -o "$modules/$mixer.py"
-  say "dsfc verify $modules/$mixer.py"
-  .venv/bin/dsfc verify "$modules/$mixer.py"
 done
+
+say "dsfc verify: each module against its definition, in values, gradients and all modes"
+running=()
+for mixer in "${mixers[@]}"; do  # side by side, one thread each
+  OMP_NUM_THREADS=1 .venv/bin/dsfc verify "$modules/$mixer.py" > "$modules/$mixer.txt" 2>&1 &
+  running+=($!)
+done
+failed=0
+for process in "${running[@]}"; do wait "$process" || failed=1; done
+for mixer in "${mixers[@]}"; do cat "$modules/$mixer.txt"; done
+[ "$failed" = 0 ]
 
 say "Training: each mixer in a model of two layers, on multi-query associative recall"
 .venv/bin/python "$here/demo.py" "$@"
