@@ -13,6 +13,8 @@ from dsfc.cli.process import bounded
 if TYPE_CHECKING:
     from dsfc.diagnostics.report import Diagnostic
     from dsfc.pipeline import Compilation, SpecText
+    from dsfc.source import Span
+    from dsfc.system.ir import ReadOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +135,27 @@ def _refusal(it: Compilation) -> str | None:
 def _notes(it: Compilation) -> Iterator[Diagnostic]:
     from dsfc.diagnostics.catalogue import CacheNote, ClaimNote
     from dsfc.source import NOWHERE
+    from dsfc.system.ir import Cache
+    from dsfc.system.traverse import parts
 
     for claim in it.mixer.claims:
         yield ClaimNote(claim.span or NOWHERE, claim=claim.text)
-    place = it.mixer.span or it.spec.span
-    for why in it.structure.sums:
-        yield CacheNote(place, why=why)
+    for tree, span in _read_outs(it):
+        for node in parts(tree):
+            if isinstance(node, Cache):
+                yield CacheNote(span or it.mixer.span or NOWHERE, why=node.why)
+
+
+def _read_outs(it: Compilation) -> Iterator[tuple[ReadOut, Span | None]]:
+    """The read-outs of a system, each with the place of its definition."""
+    from dsfc.primitives.expr import Expr
+
+    for stream in it.system.streams:
+        if not isinstance(stream.value, Expr):
+            yield stream.value, stream.span
+    for output in it.system.outputs:
+        definition = it.mixer.definition(it.mixer.output)
+        yield output.value, None if definition is None else definition.span
 
 
 def _human(item: Checked) -> Iterator[str]:
