@@ -98,17 +98,33 @@ Operator = tuple[Kron, ...]
 """A sum of Kronecker products; empty is 0."""
 
 
+def is_identity(o: Operator) -> bool:
+    """Returns whether an operator is an identity matrix."""
+    if len(o) != 1:
+        return False
+    (k,) = o
+    plain = not (k.above or k.below or k.before or k.after)
+    return plain and all(f.is_identity for f in k.factors)
+
+
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """B_i for one input.
+    """B_i or D_i for one input: a product of operators.
 
     Attributes:
-        operator: B_i.
+        operator: what is applied to the input first.
         input: what it multiplies.
+        later: the factors of a chain that are applied after it, the last one first.
     """
 
     operator: Operator
     input: Expr
+    later: tuple[Operator, ...] = ()
+
+    @property
+    def product(self) -> tuple[Operator, ...]:
+        """All operators, the first applied standing last."""
+        return (*self.later, self.operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +342,7 @@ class _Maker:
     def block(self, b: Block, step: int) -> KronBlock:
         chain: list[Operator] = []
         coupled: dict[str, list[Kron]] = {}
-        drives: list[Drive] = []
+        drives: list[tuple[int, Drive]] = []
         scale = self.scale.get(b.state, ())
         for k, factor in enumerate(b.chain):
             is_last = k == len(b.chain) - 1
@@ -342,10 +358,11 @@ class _Maker:
             chain.insert(0, tuple(own))
             for d in factor.drives:
                 divided = scale if is_last else ()
-                drives.append(self.drive(d.key, d.stream, self.axes(b.state), divided))
+                drives.append((k, self.drive(d.key, d.stream, self.axes(b.state), divided)))
         together = tuple((n, tuple(k)) for n, k in coupled.items())
         over = mul(*scale) if scale else None
-        return KronBlock(b, self.axes(b.state), tuple(chain), together, tuple(drives), over)
+        driven = tuple(replace(d, later=tuple(chain[: len(chain) - 1 - k])) for k, d in drives)
+        return KronBlock(b, self.axes(b.state), tuple(chain), together, driven, over)
 
     def term(self, t: Term, target: Block, times: Sequence[Expr], divided: Sequence[Expr]) -> Kron:
         argument = self.axes(t.source)

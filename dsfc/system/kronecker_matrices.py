@@ -137,8 +137,18 @@ class KroneckerSystem:
     def _given(
         self, source: Expr, drives: Sequence[Drive], write: Writer, rows: Symbolic
     ) -> Symbolic:
-        found = [k for d in drives if d.input is source for k in d.operator]
-        return write.operator(tuple(found), rows, write.size(plain(source.axes)))
+        columns = write.size(plain(source.axes))
+        found = [
+            bridge.matrix_product(
+                [
+                    *(write.operator(o, rows, rows) for o in d.later),
+                    write.operator(d.operator, rows, columns),
+                ]
+            )
+            for d in drives
+            if d.input is source
+        ]
+        return bridge.matrix_sum(found, rows, columns)
 
 
 def plain(axes: frozenset[Axis]) -> tuple[Axis, ...]:

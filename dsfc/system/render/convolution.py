@@ -14,10 +14,10 @@ from dsfc.primitives.expr import Bound, Expr, Lag, Now, Past, Ref, Relation, Run
 from dsfc.primitives.text import text
 from dsfc.system.formulas import read_out_formula, states
 from dsfc.system.ir import Block, Direction, Stage, System
-from dsfc.system.kronecker import KronBlock, KronPart, kronecker_part
+from dsfc.system.kronecker import KronBlock, KronPart, is_identity, kronecker_part
 from dsfc.system.linear import linear_parts, stages_read
 from dsfc.system.render.kronecker import summed_heads, title
-from dsfc.system.render.notation import Text, chain, in_product, instant, operator
+from dsfc.system.render.notation import Text, chain, chain_in_product, in_product, instant, operator
 
 
 def convolution_form(system: System, gauge: str = "lowered") -> str:
@@ -65,7 +65,7 @@ def _stage(p: KronPart, stage: Stage) -> Iterator[str]:
     for r in p.reads:
         for b in blocks:
             for d in b.drives if r.state == b.block.state else ():
-                first, last = in_product(r.operator, Text()), in_product(d.operator, Text("j"))
+                first, last = in_product(r.operator, Text()), chain_in_product(d.product, Text("j"))
                 kernel = " · ".join((first, *_transitions(b, stage, r.lag), last))
                 shown = over + (f"Re({kernel})" if r.real else kernel)
                 yield f"Φ_ij = {shown}{_on(d.input, 'j')}   for {_relation(stage, r.lag)}"
@@ -73,13 +73,7 @@ def _stage(p: KronPart, stage: Stage) -> Iterator[str]:
 
 def _transitions(b: KronBlock, stage: Stage, lag: int) -> list[str]:
     """Π Λ_l over the tokens between; nothing for the identity."""
-    plain = all(
-        f.is_identity and not (k.above or k.below or k.before or k.after)
-        for o in b.chain
-        for k in o
-        for f in k.factors
-    )
-    if plain and all(len(o) == 1 for o in b.chain):
+    if all(is_identity(o) for o in b.chain):
         return []
     shown = chain(b.chain, Text("l"))
     return [f"{_range(stage, lag)} [{shown}]"]

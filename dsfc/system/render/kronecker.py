@@ -67,7 +67,7 @@ def block_lines(b: KronBlock) -> list[str]:
     lines = [f"state {b.block.state}" + (f": h_i over {order}" if order else ": h_i a number")]
     lines.append(f"  Λ_i = {chain(b.chain, _TEXT)}")
     lines += [f"  Λ_i from {n} = {operator(o, _TEXT)}" for n, o in b.coupled]
-    lines += [f"  B_i = {operator(d.operator, _TEXT)}{_on(d)}" for d in b.drives]
+    lines += [f"  B_i = {chain(d.product, _TEXT)}{_on(d)}" for d in b.drives]
     return lines
 
 

@@ -12,7 +12,14 @@ from dsfc.system.ir import ReadOut, System
 from dsfc.system.kronecker import Drive, KronBlock, KronPart, kronecker_part
 from dsfc.system.linear import linear_parts
 from dsfc.system.render.kronecker import GAUGES, summed_heads
-from dsfc.system.render.notation import Latex, chain, in_product, instant, operator
+from dsfc.system.render.notation import (
+    Latex,
+    chain,
+    chain_in_product,
+    in_product,
+    instant,
+    operator,
+)
 
 _NOTATION = Latex()
 
@@ -91,7 +98,7 @@ def _block(b: KronBlock, mark: str) -> Iterator[tuple[str, str]]:
             operator(o, _NOTATION),
         )
     for d in b.drives:
-        shown = in_product(d.operator, _NOTATION)
+        shown = chain_in_product(d.product, _NOTATION)
         if is_one(d.input):
             yield f"B_i{mark}", shown
         else:

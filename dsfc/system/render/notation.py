@@ -10,7 +10,7 @@ from dsfc.primitives import latex as tex
 from dsfc.primitives.build import MINUS_ONE, is_one, mul, rewrite
 from dsfc.primitives.expr import Axis, Bound, Expr, LinearMap, Mul, Now, Num, Ref
 from dsfc.primitives.text import ATOM, DOT, POWER, SUM, TERM, Printer, map_name
-from dsfc.system.kronecker import After, Kron, KronFactor, Operator, Shape
+from dsfc.system.kronecker import After, Kron, KronFactor, Operator, Shape, is_identity
 
 
 class Notation(Protocol):
@@ -185,10 +185,11 @@ def operator(o: Operator, n: Notation) -> str:
 
 
 def chain(operators: Sequence[Operator], n: Notation) -> str:
-    """Returns a product of operators, in the order given."""
-    if len(operators) == 1:
-        return operator(operators[0], n)
-    return n.dot.join(in_product(o, n) for o in operators)
+    """Returns a product of operators, in the order given; identities among others are left out."""
+    shown = [o for o in operators if not is_identity(o)] or list(operators[:1])
+    if len(shown) == 1:
+        return operator(shown[0], n)
+    return n.dot.join(in_product(o, n) for o in shown)
 
 
 def in_product(o: Operator, n: Notation) -> str:
@@ -197,6 +198,12 @@ def in_product(o: Operator, n: Notation) -> str:
     bare = len(o) == 1 and not (o[0].above or o[0].below or o[0].after or o[0].before)
     apart = bare and n.times in shown and not shown.startswith("-")
     return f"({shown})" if apart or len(o) > 1 else shown
+
+
+def chain_in_product(operators: Sequence[Operator], n: Notation) -> str:
+    """Returns a product of operators as part of a longer one."""
+    shown = [o for o in operators if not is_identity(o)] or list(operators[:1])
+    return n.dot.join(in_product(o, n) for o in shown)
 
 
 def _kron(k: Kron, n: Notation) -> str:
