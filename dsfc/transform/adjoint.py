@@ -6,9 +6,11 @@ primitive table (`dsfc.primitives.derivative`), and a cotangent read at another 
 read at another token. Nothing here knows a mixer.
 
     inputs    the System's, and for each output its cotangent `<output>_bar`
-    outputs   `<input>_bar` per token; `<parameter>_bar`, summed over time
+    outputs   `<input>_bar` per token; `<parameter>_bar`, summed over time; `<state>_initial_bar`
+              of each state, from the reversed state's last value
     states    each reversed state g: its initial value is the gradient of the forward state's final
-              value, its final value the gradient of the forward state's initial value
+              value, its final value the gradient of the forward state's initial value (of
+              sequences without tokens too)
 
 Complex values follow PyTorch: the gradient of a real loss L is ∂L/∂re + i ∂L/∂im.
 """
@@ -18,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dsfc.primitives.adjoints import conj, real
-from dsfc.primitives.build import add, mul, ones, rewrite, total, walk
+from dsfc.primitives.build import ONE, add, mul, ones, sub, total
 from dsfc.primitives.declarations import Constraint, Dimension, MapTensor, Tensor
 from dsfc.primitives.derivative import (
     FilterGradient,
@@ -30,24 +32,35 @@ from dsfc.primitives.derivative import (
 )
 from dsfc.primitives.expr import (
     Axis,
-    Bound,
     Expr,
     Field,
-    Fir,
-    Lag,
     LinearMap,
     Now,
     Past,
     Ref,
-    Relation,
     Rename,
-    Run,
     Size,
     Time,
 )
-from dsfc.system.ir import Cache, Direct, Output, Read, Stage, Step, Stream, System
+from dsfc.system.ir import (
+    Cache,
+    Cast,
+    Direct,
+    Direction,
+    Gate,
+    Output,
+    Part,
+    Read,
+    ReadOut,
+    Stage,
+    Step,
+    Stream,
+    System,
+    Term,
+)
 from dsfc.transform.flatten import Flat, Node, flatten, stage_key
-from dsfc.transform.order import needs_of
+from dsfc.transform.order import needs_of, needs_of_tree
+from dsfc.transform.past_adjoint import pull_past
 from dsfc.transform.record import Record
 from dsfc.transform.stage_adjoint import (
     Gradient,
@@ -78,7 +91,7 @@ def adjoint(system: System, wrt: Iterable[str] | None = None) -> tuple[System, R
 
     Args:
         system: the System; its outputs are per token.
-        wrt: inputs and parameters whose gradients are wanted; None for all.
+        wrt: inputs, parameters and states whose gradients are wanted; None for all.
 
     Returns:
         The adjoint, and a record whose names map each output to its cotangent input, each wanted
@@ -90,15 +103,6 @@ def adjoint(system: System, wrt: Iterable[str] | None = None) -> tuple[System, R
         TypeError: an expression has no derivative (an uninterpreted map, a filter in a sum).
     """
     return _Adjoint(system, None if wrt is None else frozenset(wrt)).build()
-
-
-_CONVERSE = {
-    Relation.UP_TO: Relation.FROM,
-    Relation.BEFORE: Relation.AFTER,
-    Relation.FROM: Relation.UP_TO,
-    Relation.AFTER: Relation.BEFORE,
-}
-"""The relation of i to j when j stands in the given relation to i."""
 
 
 class _Adjoint:
@@ -114,6 +118,7 @@ class _Adjoint:
         self.streams: list[Stream] = []
         self.stages: list[Stage] = []
         self.axes: list[Dimension] = list(system.axes)
+        self.following: Ref | None = None
         self.renamed: list[tuple[str, str]] = []
         self.steps: list[Step] = []
         self.nodes = {n.name: n for n in self.flat.nodes}
@@ -128,6 +133,7 @@ class _Adjoint:
                 self._node(item)
         outputs = [self._input_output(t) for t in self.system.inputs if self._wanted(t.name)]
         outputs += [self._param_output(t) for t in self.system.params if self._wanted(t.name)]
+        outputs += [o for s in self.system.stages for o in self._initial_outputs(s)]
         return self._system(tuple(inputs), tuple(outputs)), self._record()
 
     def _wanted(self, name: str) -> bool:
@@ -240,38 +246,19 @@ class _Adjoint:
     # --- sums that stay sums ----------------------------------------------------------------------
 
     def _cache(self, past: Past, why: str, cotangent: Ref) -> None:
-        """y_i = Σ_j f(i, j): leaves at i sum over j, leaves at j sum over i."""
-        if any(isinstance(e, Run | Past) for e in walk(past.body)):
-            raise ValueError("a sum over the past that holds another sum or product has no adjoint")
-        if past.outer is not None:
-            raise ValueError("a cache is a sum over the outer time index")
-        at_i = Ref(cotangent.name, cotangent.over, cotangent.kind, cotangent.when, Now(0))
-        gradients = pull([(past.body, at_i)])
-        if gradients.filters:
-            raise TypeError("a filter inside a sum that does not separate has no derivative")
-        refs: dict[Ref, Expr] = {}
-        for ref, value in gradients.refs.items():
-            inner = isinstance(ref.at, Bound)
-            made = self._summed(past, _swapped(value, past.var) if inner else value, inner, why)
-            at = Now(ref.at.lag) if isinstance(ref.at, Bound) else ref.at
-            own = Ref(ref.name, ref.over, ref.kind, min(ref.when, Time.TOKEN), at)
-            refs[own] = add(refs[own], made) if own in refs else made
-        params = {p: self._summed(past, g, False, why) for p, g in gradients.params.items()}
-        maps = tuple(self._cache_matrix(past, g, why) for g in gradients.maps)
-        self._distribute(Gradients(refs, params, (), ()))
-        for name, value in maps:
-            self.params.setdefault(name, []).append(value)
+        """Adds the contributions of Σ_j f(i, j), each of them a sum of its own."""
 
-    def _summed(self, past: Past, value: Expr, inner: bool, why: str) -> Expr:
-        """Σ of a summand over the other index, as a stream."""
-        relation, lag = (
-            (_CONVERSE[past.relation], -past.lag) if inner else (past.relation, past.lag)
-        )
-        total_past = Past(past.var, relation, value, None, lag)
-        return self._name("sum_bar", Cache(total_past, why), sorted(value.axes), value.field)
+        def summed(value: Past) -> Expr:
+            return self._name("sum_bar", Cache(value, why), sorted(value.axes), value.field)
 
-    def _cache_matrix(self, past: Past, g: MapGradient, why: str) -> tuple[str, Expr]:
-        return g.map.name, self._summed(past, self._outer(g), False, why)
+        found = pull_past(past, cotangent)
+        for ref, value in found.refs:
+            self._ref(ref, summed(value))
+        for param, value in found.params:
+            self.params.setdefault(param.name, []).append(summed(value))
+        for gradient in found.maps:
+            outer = Past(past.var, past.relation, self._outer(gradient), None, past.lag)
+            self.params.setdefault(gradient.map.name, []).append(summed(outer))
 
     # --- results ----------------------------------------------------------------------------------
 
@@ -280,6 +267,31 @@ class _Adjoint:
         self.renamed.append((tensor.name, name))
         value = _sum(self.cotangents.pop(tensor.name, []), tensor.axes)
         return Output(name, Direct(value), tensor.axes, tensor.field)
+
+    def _initial_outputs(self, stage: Stage) -> list[Output]:
+        end = self._end(stage.direction)
+        back = dict(self.renamed)
+        kinds = {b.state: b.field for s in self.stages for b in s.blocks}
+        out: list[Output] = []
+        for b in stage.blocks:
+            if self._wanted(b.state):
+                name = self.names.fresh(f"{b.state}_initial_bar")
+                state = back[b.state]
+                value: ReadOut = Read((Term(state, 0, ONE, frozenset(), ONE),))
+                if b.field is Field.REAL and kinds[state] is Field.COMPLEX:
+                    value = Cast(Part.RE, value)
+                out.append(Output(name, Gate(end, value), b.axes, b.field, over_time=True))
+        return out
+
+    def _end(self, direction: Direction) -> Expr:
+        """1 at the token where stages of a direction start, 0 elsewhere."""
+        if direction is Direction.FORWARD:
+            return Ref(FIRST, frozenset(), Field.REAL, Time.TOKEN, Now(0))
+        if self.following is None:
+            one = self._name("token", ONE, (), Field.REAL)
+            # Beyond the last token every name is 0.
+            self.following = Ref(one.name, one.over, one.kind, one.when, Now(-1))
+        return sub(ONE, self.following)
 
     def _param_output(self, tensor: Tensor | MapTensor) -> Output:
         name = self._fresh(tensor.name)
@@ -352,26 +364,6 @@ def _sum(parts: list[Expr], axes: Sequence[Axis]) -> Expr:
     return mul(value, ones(missing)) if missing else value
 
 
-def _swapped(expr: Expr, var: str) -> Expr:
-    """The expression with the outer time index and the summed one exchanged."""
-
-    def rule(e: Expr) -> Expr | None:
-        match e:
-            case Ref(at=Now(lag)):
-                return Ref(e.name, e.over, e.kind, e.when, Bound(var, lag))
-            case Ref(at=Bound(name, lag)) if name == var:
-                return Ref(e.name, e.over, e.kind, e.when, Now(lag))
-            case Lag(terms, constant):
-                names = {"i": var, var: "i"}
-                moved = tuple(sorted((names.get(v, v), c) for v, c in terms))
-                return Lag(moved, constant)
-            case Fir():
-                raise TypeError("a filter inside a sum that does not separate has no derivative")
-        return None
-
-    return rewrite(expr, rule)
-
-
 def _reached(
     streams: list[Stream], stages: list[Stage], outputs: tuple[Output, ...]
 ) -> tuple[tuple[Stream, ...], tuple[Stage, ...]]:
@@ -379,7 +371,7 @@ def _reached(
     home = {b.state: stage_key(s) for s in stages for b in s.blocks}
     items: dict[str, Stream | Stage] = {stage_key(s): s for s in stages}
     items |= {s.name: s for s in streams}
-    pending = [n for o in outputs for n in _names_of(o)]
+    pending = [n for o in outputs for n in needs_of_tree(o.value, home)]
     pending += [stage_key(s) for s in stages]
     seen: set[str] = set()
     while pending:
@@ -391,8 +383,3 @@ def _reached(
         tuple(s for s in streams if s.name in seen),
         tuple(s for s in stages if stage_key(s) in seen),
     )
-
-
-def _names_of(output: Output) -> list[str]:
-    assert isinstance(output.value, Direct)
-    return [e.name for e in walk(output.value.value) if isinstance(e, Ref)]

@@ -34,8 +34,8 @@ from dsfc.system.ir import (
     System,
     Term,
 )
-from dsfc.transform.flatten import guarded, read_out_type
-from dsfc.transform.order import ordered
+from dsfc.transform.flatten import guarded, names_in, read_out_type, stage_key
+from dsfc.transform.order import ordered, reached_from
 from dsfc.transform.record import Record
 from dsfc.transform.terms import Names
 from dsfc.transform.traverse import map_blocks, map_trees
@@ -87,7 +87,7 @@ def eta_gauge(system: System) -> tuple[System, Record]:
 
     A read-out r / η, with η token-wise or a read of a denominator's states (P0 §3.2), has its
     states stored as h / η; then Λ_i = η_{i-1}/η_i and the read-out is r alone. Read-outs that are
-    not of that form are left as they are.
+    not of that form, states that run backwards and states that η itself reads are left alone.
     """
     names = Names.of(system)
     streams: list[Stream] = []
@@ -101,10 +101,15 @@ def eta_gauge(system: System) -> tuple[System, Record]:
         return guarded(Ref(name, frozenset(axes), kind, Time.TOKEN, Now(0)), guard)
 
     def note(top: Read, bottom: Expr) -> None:
+        grown = replace(system, streams=system.streams + tuple(streams))
+        needed = reached_from(grown, names_in(bottom))
         for t in top.terms:
-            block = _block(system, t.source)
-            if bottom.axes <= frozenset(block.axes) and t.source not in found:
-                found[t.source] = bottom
+            stage = _stage(system, t.source)
+            fits = bottom.axes <= frozenset(_block(system, t.source).axes)
+            forward = stage.direction is Direction.FORWARD
+            # A denominator that reads the state itself cannot be part of its basis.
+            if fits and forward and stage_key(stage) not in needed:
+                found.setdefault(t.source, bottom)
 
     def denominator(tree: ReadOut) -> ReadOut:
         match tree:

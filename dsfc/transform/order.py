@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dsfc.primitives.expr import Expr
@@ -72,3 +72,23 @@ def ordered(system: System, reached_only: bool = False) -> System:
         streams=tuple(i for i in made if isinstance(i, Stream)),
         stages=tuple(i for i in made if isinstance(i, Stage)),
     )
+
+
+def reached_from(system: System, names: Iterable[str]) -> frozenset[str]:
+    """Returns the streams, inputs and stages (by `stage_key`) that values depend on.
+
+    Args:
+        system: the System.
+        names: names of streams and inputs.
+    """
+    home = {b.state: stage_key(s) for s in system.stages for b in s.blocks}
+    items: dict[str, Stream | Stage] = {s.name: s for s in system.streams}
+    items |= {stage_key(s): s for s in system.stages}
+    pending, seen = list(names), set[str]()
+    while pending:
+        key = pending.pop()
+        if key not in seen:
+            seen.add(key)
+            if key in items:
+                pending.extend(needs_of(items[key], home))
+    return frozenset(seen)

@@ -52,6 +52,7 @@ from dsfc.system.ir import (
     System,
     Term,
 )
+from dsfc.system.verify import verify
 from dsfc.transform.flatten import read_out_type
 
 D, H, N, P, T = Axis(0, "d"), Axis(1, "h", True), Axis(2, "n"), Axis(3, "p"), Axis(4, "t")
@@ -70,6 +71,8 @@ class Maker:
         self.random = Random(seed)
         self.params, self.streams, self.stages = [], [], []
         self.names = 0
+        self.limit = None  # a read's vectors use streams from before its stage
+        self.before = {}
 
     def pick(self, *items):
         return self.random.choice(items)
@@ -101,8 +104,17 @@ class Maker:
     def input(self, lag=0):
         return Ref("u", frozenset({D}), REAL, Time.TOKEN, Now(lag))
 
+    def known(self, axes):
+        """Real streams with these axes that may be read here."""
+        axes = tuple(sorted(axes))
+        return [s for s in self.streams[: self.limit] if s.axes == axes and s.field is REAL]
+
     def leaf(self, axes):
-        known = [s for s in self.streams if s.axes == tuple(sorted(axes)) and s.field is REAL]
+        known = [
+            s
+            for s in self.streams[: self.limit]
+            if s.axes == tuple(sorted(axes)) and s.field is REAL
+        ]
         choice = self.random.random()
         if known and choice < 0.35:
             s = self.pick(*known)
@@ -159,7 +171,11 @@ class Maker:
 
     def filtered(self, axes):
         weight = self.param((*self.subset(axes), T))
-        known = [s for s in self.streams if s.axes == tuple(sorted(axes)) and s.field is REAL]
+        known = [
+            s
+            for s in self.streams[: self.limit]
+            if s.axes == tuple(sorted(axes)) and s.field is REAL
+        ]
         if not known:
             return self.leaf(axes)
         s = self.pick(*known)
@@ -201,6 +217,7 @@ class Maker:
             for state, axes, kind in made
         )
         self.stages.append(Stage(direction, blocks))
+        self.before |= {b.state: len(self.streams) for b in blocks}
 
     def factor(self, state, axes, kind, blocks, lag):
         terms = []
@@ -213,7 +230,10 @@ class Maker:
             if field is COMPLEX and kind is REAL:
                 continue
             if self.chance(0.35 if other == state else 0.6):
-                terms.append(self.term(other, source, axes, lag, kind))
+                term = self.term(other, source, axes, lag, kind)
+                plain = not term.over and term.matrix is None and term.after is None
+                if other != state or not plain or not terms:
+                    terms.append(term)
         drives = tuple(self.drive(axes, kind) for _ in range(self.pick(0, 1, 2) if lag == 0 else 1))
         return Factor(tuple(terms), drives)
 
@@ -248,9 +268,17 @@ class Maker:
     def states(self):
         return [(b, s.direction) for s in self.stages for b in s.blocks]
 
-    def read(self, axes, depth=2):
+    def read(self, axes):
         """A real read-out with these axes."""
-        block, direction = self.pick(*self.states())
+        return self.read_of(*self.pick(*self.states()), axes)
+
+    def read_of(self, block, direction, axes):
+        limit, self.limit = self.limit, self.before[block.state]
+        out = self.made_read(block, direction, axes)
+        self.limit = limit
+        return out
+
+    def made_read(self, block, direction, axes):
         lag = self.pick(0, 0, int(direction))
         term = self.term(block.state, block.axes, axes, lag, block.field)
         term = Term(term.source, lag, mul(num(4), term.left), *_rest(term))
@@ -353,6 +381,8 @@ class Maker:
         tree = self.tree(axes, 2)
         if self.chance(0.3):
             tree = Sum((tree, Gate(ones(axes), self.tree(axes, 1))))
+        # every state is read
+        tree = Sum((tree, *(self.read_of(b, d, axes) for b, d in self.states())))
         return self.system(tree, axes)
 
 
@@ -375,5 +405,7 @@ def kinds_of(value, found=None):
 
 
 def random_system(seed):
-    """Returns a System that the seed determines."""
-    return Maker(seed).make()
+    """Returns a System that the seed determines; it keeps the invariants of Systems."""
+    system = Maker(seed).make()
+    verify(system)
+    return system

@@ -12,6 +12,7 @@ from dsfc.primitives.build import num, prim
 from dsfc.primitives.declarations import MapTensor, Tensor
 from dsfc.primitives.expr import Field, Fir, Map
 from dsfc.system.ir import Block, Direction, Stage, Stream, Sum
+from dsfc.system.verify import verify
 from dsfc.transform.adjoint import adjoint
 
 
@@ -41,6 +42,7 @@ def check(system, length, sizes, seed=0, evaluate=run):
     buffers = {t.name for t in system.buffers}
     expected = derivative(system, length, sizes, values, initial, seeds)
     back, record = adjoint(system)
+    verify(back)
     names = dict(record.names)
     sizes = sizes | {d.axis.name: sizes[d.axis.copy_of] for d in back.axes if d.axis.copy_of}
     given = values | {names[o]: seeds[o] for o in outputs}
@@ -53,6 +55,8 @@ def check(system, length, sizes, seed=0, evaluate=run):
         if name in initial and not gradient.is_complex():
             found = found.real  # of a real state that feeds a complex one
         assert found.shape == gradient.shape, name
+        if length and f"{name}_initial_bar" in got:
+            assert close(got[f"{name}_initial_bar"], gradient), name
         assert close(found, gradient), (name, (found - gradient).abs().max())
 
 
