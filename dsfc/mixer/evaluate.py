@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsfc.mixer.graph import components
 from dsfc.mixer.ir import Flow, Mixer, StateDecl
 from dsfc.mixer.reads import Lags, Read, mixer_reads
 from dsfc.mixer.words import FIRST, TIME
@@ -40,6 +39,7 @@ from dsfc.primitives.expr import (
     Run,
     Time,
 )
+from dsfc.primitives.graph import components
 
 Array = NDArray[Any]
 FeatureMap = Callable[[Array], Array]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc.mixer.graph import reachable
 from dsfc.primitives.build import rewrite, walk
 from dsfc.primitives.expr import Expr, Now, Ref
+from dsfc.primitives.graph import reachable
 
 
 def continuous(drift: Expr, state: str, value: Callable[[str], Expr | None]) -> Expr:

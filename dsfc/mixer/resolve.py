@@ -24,7 +24,6 @@ from dsfc.mixer.declarations import Declarations
 from dsfc.mixer.dependencies import mixer_readings, typing_order, wanted_names
 from dsfc.mixer.expressions import Expressions
 from dsfc.mixer.flows import continuous
-from dsfc.mixer.graph import components
 from dsfc.mixer.ir import ClaimText, Definition, Flow, Mixer, StateDecl
 from dsfc.mixer.library import Found, Library
 from dsfc.mixer.merge import merge, report_axis_clashes
@@ -44,6 +43,7 @@ from dsfc.mixer.words import OUTPUT
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Ref
+from dsfc.primitives.graph import components
 from dsfc.source import Span
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_expr

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsfc.mixer.axes import size_axes, used_axes
-from dsfc.mixer.graph import components, reachable
 from dsfc.mixer.ir import Mixer, StateDecl
 from dsfc.mixer.reads import mentions, mixer_reads
 from dsfc.mixer.times import is_lag
@@ -31,6 +30,7 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
+from dsfc.primitives.graph import components, reachable
 
 
 class MixerError(AssertionError):
