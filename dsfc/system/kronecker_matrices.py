@@ -22,17 +22,8 @@ from dsfc.primitives.sympy_bridge import Symbolic
 from dsfc.primitives.text import map_name
 from dsfc.system.formulas import states
 from dsfc.system.ir import System
-from dsfc.system.kronecker import (
-    After,
-    Drive,
-    Kron,
-    KronBlock,
-    KronFactor,
-    KronPart,
-    Operator,
-    Shape,
-    kronecker_part,
-)
+from dsfc.system.kronecker import After, Kron, KronFactor, Operator, Shape
+from dsfc.system.kronecker_part import Drive, KronBlock, KronPart, kronecker_part
 from dsfc.system.linear import LinearPart, linear_formula
 from dsfc.system.render.notation import Text, subscripted
 

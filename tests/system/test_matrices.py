@@ -37,8 +37,9 @@ from dsfc.syntax.parse import parse
 from dsfc.syntax.read import read_source
 from dsfc.system.formulas import read_out_formula, states
 from dsfc.system.ir import Direct, Gate, Post, Product, SumOver
-from dsfc.system.kronecker import Shape, kronecker_part
+from dsfc.system.kronecker import Shape
 from dsfc.system.kronecker_matrices import plain
+from dsfc.system.kronecker_part import kronecker_part
 from dsfc.system.matrices import matrices
 from dsfc.system.symbolic import Setting, SymbolScope, column
 

@@ -12,7 +12,7 @@ from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import Axis, Expr, Map, Now, Ref, Time
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import Drive, Factor, Read, Stage, Term
-from dsfc.system.kronecker import kronecker_part
+from dsfc.system.kronecker_part import kronecker_part
 from dsfc.system.linear import linear_parts
 from dsfc.system.matrices import matrices
 

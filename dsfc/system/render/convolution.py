@@ -14,7 +14,8 @@ from dsfc.primitives.expr import Bound, Expr, Lag, Now, Past, Ref, Relation, Run
 from dsfc.primitives.text import text
 from dsfc.system.formulas import read_out_formula, states
 from dsfc.system.ir import Block, Direction, Stage, System
-from dsfc.system.kronecker import KronBlock, KronPart, is_identity, kronecker_part
+from dsfc.system.kronecker import is_identity
+from dsfc.system.kronecker_part import KronBlock, KronPart, kronecker_part
 from dsfc.system.linear import linear_parts, stages_read
 from dsfc.system.render.kronecker import summed_heads, title
 from dsfc.system.render.notation import Text, chain, chain_in_product, in_product, instant, operator

@@ -11,7 +11,7 @@ from dsfc.primitives.build import is_one
 from dsfc.primitives.expr import LinearMap
 from dsfc.system.formulas import guarded, read_out_formula, states
 from dsfc.system.ir import System
-from dsfc.system.kronecker import Drive, KronBlock, KronPart, KronRead, kronecker_part
+from dsfc.system.kronecker_part import Drive, KronBlock, KronPart, KronRead, kronecker_part
 from dsfc.system.linear import Normaliser, linear_parts
 from dsfc.system.render.notation import Text, chain, operator, subscript
 

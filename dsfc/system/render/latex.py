@@ -9,7 +9,7 @@ from dsfc.primitives.build import is_one
 from dsfc.primitives.expr import Expr
 from dsfc.system.formulas import guarded, read_out_formula, states
 from dsfc.system.ir import ReadOut, System
-from dsfc.system.kronecker import Drive, KronBlock, KronPart, kronecker_part
+from dsfc.system.kronecker_part import Drive, KronBlock, KronPart, kronecker_part
 from dsfc.system.linear import linear_parts
 from dsfc.system.render.kronecker import GAUGES, summed_heads
 from dsfc.system.render.notation import (
