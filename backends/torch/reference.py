@@ -1,17 +1,18 @@
 """Prints the float64 reference: the mixer's definitions as written, evaluated literally.
 
 Token-wise definitions are printed over `[B, L]`. A sum over time is printed over all pairs (i, j)
-of tokens, masked. State updates, and the definitions they need that read a state, run in one loop
-over time. Nothing here knows the derived system.
+of tokens, masked. A state's update, with the definitions through which it reads its own past, runs
+in a loop over time; states that read each other share one. Nothing here knows the derived system.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dsfc.plan.ir import Plan, Reference
 from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Bound, Fir, Lag, Now, Past, Ref, Relation, Run
+from dsfc.primitives.expr import Axis, Bound, Fir, Lag, Now, Past, Ref, Relation, Run
+from dsfc.primitives.graph import components
 
 from .layout import assign
 from .nodes import Binding, Code, Printer
@@ -41,7 +42,8 @@ class ReferenceText:
         self._names = {t.name: names(t.name) for t in (*plan.params, *plan.buffers)}
         self._names |= {d.axis.name: names(d.axis.name) for d in plan.axes}
         self._used = set(self._names.values()) | {names(r.name) for r in plan.reference}
-        self._used |= {names(t.name) for t in plan.inputs} | {"i", "past", "rows", "lag", like}
+        self._used |= {names(t.name) for t in plan.inputs} | {"i", like}
+        self._used |= {name for name, _ in _MASKS.values()}
         self._masks: dict[str, str] = {}
         self._lags: dict[tuple[Lag, Relation], str] = {}
         self._pending: list[str] = []
@@ -50,18 +52,10 @@ class ReferenceText:
         self._axes = {t.name: t.axes for t in plan.inputs}
         self._axes |= {r.name: r.axes for r in plan.reference}
         self._const = {r.name for r in plan.reference if r.value.time == 0 and not r.update}
-        loop = _recurrent(plan.reference)
         body: list[str] = []
-        looped = False
-        for r in plan.reference:
-            if r.name in loop:
-                continue
-            if not looped and _reads(r) & loop:
-                body += self._loop([q for q in plan.reference if q.name in loop])
-                looped = True
-            body += self._token(r)
-        if loop and not looped:
-            body += self._loop([q for q in plan.reference if q.name in loop])
+        for part in _parts(plan.reference):
+            recurrent = any(r.update for r in part)
+            body += self._loop(part) if recurrent else self._token(*part)
         self.lines = [*self._prologue(), *body]
         self.result = names(plan.result)
 
@@ -167,7 +161,9 @@ class ReferenceText:
     def _inside(self, var: str, relation: Relation) -> Callable[[Past | Lag | Run], Code]:
         def inner(e: Past | Lag | Run) -> Code:
             if isinstance(e, Lag):
-                name = self._lags.setdefault((e, relation), f"lag{len(self._lags) or ''}")
+                if (e, relation) not in self._lags:
+                    self._lags[e, relation] = self._unused("lag")
+                name = self._lags[e, relation]
                 return Code(name, (), True)
             if isinstance(e, Run):
                 printer = Printer(self._at_run(e.var), self._names, self._like)
@@ -193,60 +189,62 @@ class ReferenceText:
     # --- one loop over time ----------------------------------------------------------------------
 
     def _loop(self, members: list[Reference]) -> list[str]:
-        ident = self._ident
-        names = {r.name for r in members}
+        """A loop over time; a state's variable holds its previous value."""
+        rows = {r.name: self._unused(f"{self._ident(r.name)}_rows") for r in members}
+        now = {r.name: self._unused(f"{self._ident(r.name)}_i") for r in members}
         lines = []
         for r in members:
             if r.update:
-                sizes = ", ".join(
-                    [f"{self._like}.shape[0]", *(self._names[a.name] for a in r.axes)]
-                )
-                lines.append(f"    {ident(r.name)} = {self._like}.new_zeros({sizes})")
-            lines.append(f"    {self._rows(r)} = []")
+                sizes = ", ".join([f"{self._like}.shape[0]", *self._sizes(r.axes)])
+                lines.append(f"    {self._ident(r.name)} = {self._like}.new_zeros({sizes})")
+            lines.append(f"    {rows[r.name]} = []")
         lines.append(f"    for i in range({self._like}.shape[1]):")
+        updates = {r.name for r in members if r.update}
         for r in members:
-            printer = Printer(self._at_step(names), self._names, self._like)
-            now = self._now(r.name)
-            lines += assign(now, r.value, printer, self._fresh, "        ", self._full(r))
+            printer = Printer(self._at_step(now, rows, updates), self._names, self._like)
+            lines += assign(now[r.name], r.value, printer, self._fresh, "        ", self._full(r))
         for r in members:
-            lines.append(f"        {self._rows(r)}.append({self._now(r.name)})")
+            lines.append(f"        {rows[r.name]}.append({now[r.name]})")
             if r.update:
-                lines.append(f"        {ident(r.name)} = {self._now(r.name)}")
+                lines.append(f"        {self._ident(r.name)} = {now[r.name]}")
+        self.helpers.add("_in_time")
         for r in members:
-            self.helpers.add("_in_time")
-            sizes = ", ".join(self._names[a.name] for a in r.axes)
-            sizes = f"({sizes},)" if len(r.axes) == 1 else f"({sizes})"
-            lines.append(f"    {ident(r.name)} = _in_time({self._rows(r)}, {self._like}, {sizes})")
+            row, shape = rows[r.name], self._shape(r.axes)
+            lines.append(f"    {self._ident(r.name)} = _in_time({row}, {self._like}, {shape})")
         return lines
 
-    def _rows(self, r: Reference) -> str:
-        return f"{self._ident(r.name)}_rows"
+    def _at_step(
+        self, now: Mapping[str, str], rows: Mapping[str, str], updates: set[str]
+    ) -> Callable[[Ref], Code]:
+        """Reads at token i; `now` and `rows` hold the values of the loop's own names."""
 
-    def _now(self, name: str) -> str:
-        return f"{self._ident(name)}_i"
-
-    def _at_step(self, names: set[str]) -> Callable[[Ref], Code]:
         def ref(r: Ref) -> Code:
             axes = tuple(sorted(r.over))
             if r.at is None:
                 return self._named(r)
-            lag = r.at.lag
-            if r.name in names:
-                if lag == 0:
-                    return Code(self._now(r.name), axes, True)
-                if lag == 1:
-                    update = next(q for q in self._plan.reference if q.name == r.name).update
-                    if update:
-                        return Code(self._ident(r.name), axes, True)
-                rows = f"{self._ident(r.name)}_rows"
-                self.helpers.add("_row")
-                zeros = ", ".join(self._names[a.name] for a in axes)
-                shape = f"({zeros},)" if len(axes) == 1 else f"({zeros})"
-                return Code(f"_row({rows}, {lag}, {self._like}, {shape})", axes, True)
-            code = self._at_token(r)
-            return Code(f"{code.text}[:, i]", axes, True)
+            if r.name not in now:
+                return Code(f"{self._at_token(r).text}[:, i]", axes, True)
+            if r.at.lag == 0:
+                return Code(now[r.name], axes, True)
+            if r.at.lag == 1 and r.name in updates:
+                return Code(self._ident(r.name), axes, True)
+            self.helpers.add("_row")
+            text = f"_row({rows[r.name]}, {r.at.lag}, {self._like}, {self._shape(axes)})"
+            return Code(text, axes, True)
 
         return ref
+
+    def _sizes(self, axes: tuple[Axis, ...]) -> list[str]:
+        return [self._names[a.name] for a in axes]
+
+    def _shape(self, axes: tuple[Axis, ...]) -> str:
+        return f"({', '.join(self._sizes(axes))}{',' if len(axes) == 1 else ''})"
+
+    def _unused(self, name: str) -> str:
+        while name in self._used:
+            name += "_"
+        self._used.add(name)
+        return name
 
     def _fresh(self, name: str) -> str:
         count = 1
@@ -269,34 +267,15 @@ def _lag(lag: Lag) -> str:
     return text
 
 
-def _reads(r: Reference) -> set[str]:
-    return {e.name for e in walk(r.value) if isinstance(e, Ref)}
-
-
-def _recurrent(references: Iterable[Reference]) -> set[str]:
-    """State updates, and what they need that reads a state."""
+def _parts(references: Iterable[Reference]) -> Iterator[list[Reference]]:
+    """Definitions that read each other, each after those that it reads at the same token."""
     items = {r.name: r for r in references}
-    stateful: set[str] = set()
-    reach: dict[str, set[str]] = {}
-
-    def closure(name: str) -> set[str]:
-        if name not in reach:
-            reach[name] = set()
-            found = set()
-            for other in _reads(items[name]):
-                if other in items:
-                    found |= {other} | closure(other)
-            reach[name] = found
-        return reach[name]
-
-    updates = {n for n, r in items.items() if r.update}
-    for n in items:
-        if n in updates or closure(n) & updates:
-            stateful.add(n)
-    needed = set(updates)
-    for u in updates:
-        needed |= closure(u) & stateful
-    return needed
+    reads = {n: [e for e in walk(r.value) if isinstance(e, Ref)] for n, r in items.items()}
+    for part in components({n: sorted({e.name for e in found}) for n, found in reads.items()}):
+        now = {
+            n: sorted({e.name for e in reads[n] if e.name in part and e.at == Now(0)}) for n in part
+        }
+        yield [items[n] for group in components(now) for n in group]
 
 
 HELPERS = {
