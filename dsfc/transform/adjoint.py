@@ -367,12 +367,11 @@ def _sum(parts: list[Expr], axes: Sequence[Axis]) -> Expr:
 def _reached(
     streams: list[Stream], stages: list[Stage], outputs: tuple[Output, ...]
 ) -> tuple[tuple[Stream, ...], tuple[Stage, ...]]:
-    """The streams and stages that the outputs need, and every stage with what it needs."""
+    """The streams and stages that the outputs need."""
     home = {b.state: stage_key(s) for s in stages for b in s.blocks}
     items: dict[str, Stream | Stage] = {stage_key(s): s for s in stages}
     items |= {s.name: s for s in streams}
     pending = [n for o in outputs for n in needs_of_tree(o.value, home)]
-    pending += [stage_key(s) for s in stages]
     seen: set[str] = set()
     while pending:
         key = pending.pop()

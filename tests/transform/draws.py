@@ -8,6 +8,7 @@ import torch
 
 from dsfc.primitives.declarations import Constraint, MapTensor
 from dsfc.system.evaluate import evaluate
+from dsfc.system.verify import verify
 
 SPECS = Path(__file__).parents[2] / "specs"
 LEFT_OUT = {"qkv", "separable", "lstm"}
@@ -58,7 +59,8 @@ def close(a, b):
 
 
 def by_definition(system, length, sizes, values, initial):
-    """`dsfc.system.evaluate` with the interface of `torch_system.run`."""
+    """`dsfc.system.evaluate` with the interface of `torch_system.run`; the System is verified."""
+    verify(system)
     arrays = {n: v.numpy() for n, v in values.items()}
     inputs = {t.name: arrays[t.name] for t in system.inputs}
     got = evaluate(system, inputs, arrays, sizes, {n: v.numpy() for n, v in initial.items()})
