@@ -94,10 +94,11 @@ class MatrixSkeleton(Skeleton):
     def split(self, names: list[str]) -> str:
         """Statements that cut arguments into chunks, head axis in front."""
         if not self.shared:
-            return "\n".join(_each(names, "_split(x, chunk)"))
+            return "\n".join(_each(names, f"{self.family}split(x, chunk)"))
         plain = [n for n in names if n in ("q", "k")]
         headed = [n for n in names if n not in plain]
-        lines = _each(plain, "_split(x, chunk)") + _each(headed, "_split(x, chunk, heads=1)")
+        split = f"{self.family}split(x, chunk"
+        lines = _each(plain, f"{split})") + _each(headed, f"{split}, heads=1)")
         return "\n".join(lines)
 
     def _scores(self, later: Factor, earlier: Factor) -> tuple[str, str]:
@@ -207,11 +208,12 @@ class MatrixSkeleton(Skeleton):
         """Statements that give the gradients back in the shape of the arguments."""
         if not self.shared:
             rows = ", ".join(self.grads)
-            return f"    return *map(_join, ({rows}), like), dS"
+            return f"    return *map({self.family}join, ({rows}), like), dS"
         out = []
         for k, x in enumerate(self.inputs):
             headed = x not in ("q", "k")
-            out.append(f"    d{x} = _join(d{x}, like[{k}]{', heads=1' if headed else ''})")
+            heads = ", heads=1" if headed else ""
+            out.append(f"    d{x} = {self.family}join(d{x}, like[{k}]{heads})")
         return "\n".join([*out, f"    return {', '.join(self.grads)}, dS"])
 
 

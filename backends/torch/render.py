@@ -431,6 +431,7 @@ class _Module:
         for form, members in by_form.items():
             yield self._part(
                 f"{form}_shared.py.j2",
+                family=members[0].family,
                 decay=any(s.decay for s in members),
                 plain=any(not s.decay for s in members),
                 heads=any(s.shared for s in members),
@@ -486,16 +487,30 @@ _FORMS: dict[Form, type[Skeleton]] = {
 def _skeletons(plan: Plan, arrays: dict[str, Any]) -> tuple[Skeleton, ...]:
     scans = [k for k in plan.kernels if isinstance(k, Scan)]
     adjoints = {a.scan: a for a in plan.adjoints}
+    several = len({s.form for s in scans}) > 1
+    # The scans of a module share the code that cuts into chunks, heads in front or not.
+    shared = all(is_shared(s, arrays) for s in scans if s.form is Form.MATRIX)
     return tuple(
         _FORMS[s.form](
             s,
             adjoints[s.name],
-            f"_{s.name}" if len(scans) > 1 else "",
+            suffix,
+            f"_{s.form.value}_" if several else "_",
             arrays,
-            is_shared(s, arrays),
+            shared,
         )
-        for s in scans
+        for s, suffix in zip(scans, _suffixes([s.name for s in scans]), strict=True)
     )
+
+
+def _suffixes(scans: list[str]) -> list[str]:
+    """What follows the names of each scan's functions: nothing, its name, or its number."""
+    if len(scans) == 1:
+        return [""]
+    # `_forward_recurrent` is a function of every scan; none may seem to be one of `recurrent`.
+    if any(s.split("_")[0] in ("recurrent", "chunked", "flops") for s in scans):
+        return [f"_{k}" for k in range(1, 1 + len(scans))]
+    return [f"_{s}" for s in scans]
 
 
 def _input(t: Tensor, identifier: Callable[[str], str]) -> dict[str, str]:

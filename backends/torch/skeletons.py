@@ -32,6 +32,7 @@ class Skeleton:
         scan: the scan.
         adjoint: its adjoint.
         suffix: of the names of its functions; empty when the module has one scan.
+        family: prefix of the names of what scans of one form share.
         arrays: the plan's buffers by name.
         shared: for matrix scans, whether read and key have no head axis.
     """
@@ -39,6 +40,7 @@ class Skeleton:
     scan: Scan
     adjoint: Adjoint
     suffix: str
+    family: str
     arrays: dict[str, Buffer]
     shared: bool = False
 
