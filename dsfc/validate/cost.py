@@ -57,7 +57,7 @@ def streaming(surface: Surface, tokens: int = 200) -> str:
     """A step costs the same work and memory however many tokens came before, and is right."""
     sample = surface.sample(tokens, batch=1)
     layer, state = sample.layer, sample.state
-    size = _bytes(surface, state)
+    size = sum(x.numel() * x.element_size() for x in surface.tensors(state).values())
     costs, row = [], torch.empty(0)
     watched = {0, 1, tokens // 2, tokens - 2, tokens - 1}
     with torch.no_grad():
@@ -69,9 +69,9 @@ def streaming(surface: Surface, tokens: int = 200) -> str:
                 costs.append((count.operations, count.made, count.largest))
             else:
                 row, state = layer.step(*inputs, state)
-            if _bytes(surface, state) != size:
-                raise BrokenPromiseError(f"the state grows at token {i}")
+            _holds(surface, state, size, f"token {i}")
         y, last = layer(**sample.inputs, state=sample.state, return_state=True)
+        _holds(surface, last, size, f"{tokens} tokens at once")
     if len(set(costs)) != 1:
         raise BrokenPromiseError(f"the cost of a step changes: {costs[0]} becomes {costs[-1]}")
     got = {"y": row, **surface.tensors(state)}
@@ -112,6 +112,8 @@ def flops(surface: Surface) -> str:
     sample = surface.sample(64, dtype=torch.float32, state=False)
     inputs = {k: v.clone().requires_grad_() for k, v in sample.inputs.items()}
     names = {call.op.name() for call in surface.calls(sample)}
+    if not names:
+        return "no operator"
     with FlopCounterMode(display=False) as counter:
         sample.layer(**inputs).sum().backward()
     counts = {
@@ -123,6 +125,9 @@ def flops(surface: Surface) -> str:
     return ", ".join(f"{op.rpartition('.')[2]} {n}" for op, n in mine.items())
 
 
-def _bytes(surface: Surface, state: object) -> int:
-    """Bytes that a state keeps alive."""
-    return sum(x.untyped_storage().nbytes() for x in surface.tensors(state).values())
+def _holds(surface: Surface, state: object, size: int, where: str) -> None:
+    """Checks how many bytes a state keeps alive: its own numbers and nothing of the sequence."""
+    storages = [x.untyped_storage() for x in surface.tensors(state).values()]
+    held = sum({s.data_ptr(): s.nbytes() for s in storages}.values())
+    if held != size:
+        raise BrokenPromiseError(f"after {where} the state keeps {held} bytes, not {size}")

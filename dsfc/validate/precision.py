@@ -1,19 +1,16 @@
 """Promises about float32 and bfloat16: as accurate as plain torch, states kept wide.
 
 The yardstick is the module's own definition, written as plain torch and run in the low precision
-with autograd; the truth is the same definition in float64 on the same (rounded) parameters. The
-definition converts to float64 by itself, so a mode of PyTorch's function dispatch takes that back.
+with autograd; the truth is the same definition in float64 on the same (rounded) parameters.
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from dsfc.validate.compare import (
     BACKWARD,
@@ -42,8 +39,7 @@ def low_precision(surface: Surface) -> str:
             inputs={k: v.double() for k, v in sample.inputs.items()},
         )
         truth = defined(surface, wide)
-        with Narrow(dtype):
-            plain = defined(surface, sample)
+        plain = defined(surface, sample, dtype=dtype)
         share = 0.0
         for mode in surface.modes:
             got = outcome(surface, sample, mode, _CHUNK, output_only=True)
@@ -130,25 +126,3 @@ def _autocast_free(sample: Sample) -> Tensor:
     with torch.no_grad():
         y: Tensor = sample.layer(**sample.inputs)
     return y.double()
-
-
-class Narrow(TorchFunctionMode):
-    """Inside, whatever asks for float64 gets another dtype.
-
-    Args:
-        dtype: the other dtype.
-    """
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        super().__init__()
-        self._dtype = dtype
-
-    def __torch_function__(self, func, types, args=(), kwargs=None) -> Any:  # type: ignore[no-untyped-def] # noqa: ANN401, ANN001
-        """Runs a call with every mention of float64 replaced."""
-        if func is torch.Tensor.double:
-            return args[0].to(self._dtype)
-        args = tuple(self._dtype if a is torch.float64 else a for a in args)
-        kwargs = {
-            k: self._dtype if v is torch.float64 else v for k, v in (kwargs or {}).items()
-        }
-        return func(*args, **kwargs)

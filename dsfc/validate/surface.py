@@ -21,6 +21,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from dsfc.validate.narrow import Narrow
+
 SIZES = (6, 2, 4, 3, 5, 7)
 """Sizes of axes in the order of the constructor: all different, so that no two are mixed up."""
 
@@ -207,14 +209,19 @@ class Surface:
             raise SurfaceError(f"{self.cls.__name__} does not call {self.mixer} once")
         return {name: seen[0][name] for name in self.arguments}
 
-    def reference(self, values: Mapping[str, Tensor]) -> Tensor:
+    def reference(
+        self, values: Mapping[str, Tensor], dtype: torch.dtype = torch.float64
+    ) -> Tensor:
         """Returns y `[B, L, *axes]` of the module's own definition, from nothing before.
 
         Args:
             values: tensors of the functional form, by name; states are not read.
+            dtype: run in another one than float64: the plain form in low precision.
         """
         names = inspect.signature(self.module.reference).parameters
-        y: Tensor = self.module.reference(**{name: values[name] for name in names})
+        given = {name: values[name] for name in names}
+        with Narrow(dtype):
+            y: Tensor = self.module.reference(**given)
         return y
 
     def fixed(self, names: tuple[str, ...], mode: str, chunk: int) -> Callable[..., Any]:

@@ -1,0 +1,63 @@
+"""Compiles every spec that can be, once, and gives its module beside its oracle.
+
+Fresh memory holds NaN in all tests of emitted modules: what reads it before writing it shows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import dsfc
+from dsfc.validate.run import settled
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import emitted  # noqa: E402 - found by the line above
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`name` is every spec that compiles."""
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", emitted.compiled())
+
+
+@pytest.fixture(scope="session")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ModuleType]:
+    """Imports the module of a spec from a file of its own."""
+    folder = tmp_path_factory.mktemp("emitted")
+
+    def imported(name: str) -> ModuleType:
+        path = folder / f"{name}_.py"
+        if not path.exists():
+            made = emitted.text(name)
+            assert made is not None, f"{name} does not compile"
+            path.write_text(made.text, encoding="utf-8")
+        return dsfc.import_module(path)
+
+    return imported
+
+
+@pytest.fixture
+def module(name: str, load: Callable[[str], ModuleType]) -> ModuleType:
+    """The emitted module of a spec."""
+    return load(name)
+
+
+@pytest.fixture
+def beside(
+    name: str, module: ModuleType, oracle: Callable[[str], ModuleType]
+) -> emitted.Beside:
+    """The emitted module of a spec beside its oracle."""
+    return emitted.Beside(module, oracle(name))
+
+
+@pytest.fixture(autouse=True)
+def fresh_memory_is_nan() -> Iterator[None]:
+    """What is not written before it is read is NaN."""
+    with settled():
+        yield

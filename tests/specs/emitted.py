@@ -1,0 +1,218 @@
+"""Which specs compile, their modules, and how a module is run beside its oracle."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import torch
+from torch import Tensor
+
+import dsfc
+from dsfc.emit.module import ModuleText
+
+SPECS = Path(__file__).parents[2] / "specs"
+
+# Every class of structure that this version emits, and every feature of a module's text.
+PROMISED = (
+    "normalized_attn",
+    "s6",
+    "rg_lru",
+    "linear_attn",
+    "ssd",
+    "generalized_attn",
+    "normalized_attn_softplus",
+    "normalized_attn_sigmoid",
+    "normalized_attn_multihead",
+    "retnet",
+    "qlstm",
+    "qlstm_tanh",
+    "qlstm_s6gate",
+)
+
+
+@cache
+def text(name: str) -> ModuleText | None:
+    """The module of a shipped spec; None where the compiler says that it cannot."""
+    try:
+        return dsfc.load(SPECS / f"{name}.dsf").module()
+    except dsfc.DiagnosticError:
+        return None
+
+
+@cache
+def compiled() -> tuple[str, ...]:
+    """Names of the specs that compile: the promised ones, then whatever else does."""
+    others = sorted({path.stem for path in SPECS.glob("*.dsf")} - set(PROMISED))
+    return (*PROMISED, *(name for name in others if _emits(name)))
+
+
+def _emits(name: str) -> bool:
+    try:
+        return text(name) is not None
+    except Exception:
+        return True  # an internal error is for the tests to show, not for their collection
+
+
+@cache
+def one_per_class() -> tuple[str, ...]:
+    """The first spec of each class of structure."""
+    found: dict[str, str] = {}
+    for name in PROMISED:
+        found.setdefault(dsfc.load(SPECS / f"{name}.dsf").structure.title, name)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True)
+class Beside:
+    """An emitted module beside the oracle of its mixer.
+
+    Tensors go by the oracle's names; parameters are given by value, to the functional form.
+
+    Attributes:
+        module: the emitted module.
+        oracle: `tests/oracles/<mixer>.py`.
+    """
+
+    module: ModuleType
+    oracle: ModuleType
+
+    @property
+    def dims(self) -> dict[str, int]:
+        return self.oracle.DIMS
+
+    @property
+    def shapes(self) -> dict[str, dict[str, tuple[int, ...]]]:
+        return self.oracle.shapes(self.dims)
+
+    @property
+    def functional(self):
+        (name,) = (
+            n
+            for n in self.module.__all__
+            if n not in ("State", "reference") and inspect.isfunction(getattr(self.module, n))
+        )
+        return getattr(self.module, name)
+
+    @property
+    def layer(self) -> torch.nn.Module:
+        (cls,) = (
+            getattr(self.module, n)
+            for n in self.module.__all__
+            if n != "State" and isinstance(getattr(self.module, n), type)
+        )
+        accepted = inspect.signature(cls).parameters
+        sizes = {n: self.dims[n.rstrip("_")] for n in accepted if n.rstrip("_") in self.dims}
+        return cls(**sizes, dtype=torch.float64)
+
+    @property
+    def states(self) -> dict[str, tuple[int, ...]]:
+        """States that the oracle knows too, by name; none where it does not know them all."""
+        theirs = self.shapes["states"] or self.shapes.get("recurrent", {})
+        mine = [f for f in self.module.State.__dataclass_fields__ if f not in ("spec", "gauge")]
+        return dict(theirs) if set(mine) == set(theirs) else {}
+
+    def draw(self, length: int, batch: int, seed: int = 0) -> dict[str, Tensor]:
+        """Inputs, parameters and buffers inside their constraints, states, in float64."""
+        generator = torch.Generator().manual_seed(seed)
+        groups = self.shapes
+        lead = {"inputs": (batch, length), "states": (batch,)}
+        wanted = {g: groups[g] for g in ("inputs", "params", "buffers")} | {"states": self.states}
+        drawn = {}
+        for group, tensors in wanted.items():
+            for name, axes in tensors.items():
+                shape = (*lead.get(group, ()), *axes)
+                normal = 0.6 * torch.randn(shape, generator=generator, dtype=torch.float64)
+                uniform = torch.rand(shape, generator=generator, dtype=torch.float64)
+                kind = self.oracle.CONSTRAINTS.get(name, "")
+                if group == "states" and name == "z":
+                    kind = "positive"  # a denominator's state is a sum of positive terms
+                drawn[name] = {
+                    "positive": uniform + 0.3,
+                    "unit": 0.1 + 0.8 * uniform,
+                    "nonzero": (0.4 + uniform) * normal.sign(),
+                    "": normal,
+                }[kind]
+        return drawn
+
+    def judged(self, given: Mapping[str, Tensor], start: bool = False) -> dict[str, Tensor]:
+        """y, the last state where a first one is given, and gradients, by the oracle's loop."""
+        leaves = _leaves(given)
+        states = {n: leaves.pop(n) for n in self.states}
+        if start:
+            named = "states" if self.shapes["states"] else "recurrent"
+            run = self.oracle.forward if named == "states" else self.oracle.recurrent
+            y, last = run(leaves, self.dims, states)
+            return with_gradients(y, {n: last[n] for n in states}, {**leaves, **states})
+        y, _ = self.oracle.forward(leaves, self.dims)
+        return with_gradients(y, {}, leaves)
+
+    def ran(
+        self,
+        given: Mapping[str, Tensor],
+        mode: str,
+        chunk: int,
+        start: bool = False,
+        cuts: tuple[int, ...] = (),
+    ) -> dict[str, Tensor]:
+        """The same by the emitted module, in one mode, in one piece or several."""
+        leaves = _leaves(given)
+        known = {n: leaves.pop(n) for n in self.states}
+        inputs = {n: leaves[n] for n in self.shapes["inputs"]}
+        some = next(iter(inputs.values()))
+        fresh = self.layer.initial_state(some.shape[0], dtype=some.dtype)
+        names = list(self.module.State.__dataclass_fields__)
+        names = [n for n in names if n not in ("spec", "gauge")]
+        states = {n: known[n] if start else getattr(fresh, n) for n in names}
+        ys = []
+        for a, b in zip((0, *cuts), (*cuts, some.shape[1]), strict=True):
+            here = leaves | {n: x[:, a:b] for n, x in inputs.items()} | states
+            y, *after = self.functional(
+                **{n: here[_plain(n, here)] for n in self.arguments}, mode=mode, chunk=chunk
+            )
+            states = dict(zip(names, after, strict=True))
+            ys.append(y)
+        y = torch.cat(ys, 1)
+        if start:
+            return with_gradients(y, {n: states[n] for n in known}, {**leaves, **known})
+        return with_gradients(y, {}, leaves)
+
+    @property
+    def arguments(self) -> list[str]:
+        names = inspect.signature(self.functional).parameters
+        return [n for n in names if n not in ("mode", "chunk")]
+
+    def defined(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The same by the module's own reference, from nothing."""
+        leaves = {n: x for n, x in _leaves(given).items() if n not in self.states}
+        names = inspect.signature(self.module.reference).parameters
+        y = self.module.reference(**{n: leaves[_plain(n, leaves)] for n in names})
+        return with_gradients(y, {}, leaves)
+
+
+def with_gradients(
+    y: Tensor, last: Mapping[str, Tensor], leaves: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Outputs by name, and gradients of a scalar that weighs every entry of them differently."""
+    outs = {"y": y, **{f"last {n}": x for n, x in last.items()}}
+    generator = torch.Generator().manual_seed(7)
+    scalar = 0 * sum(x.sum().double() for x in leaves.values())
+    for x in outs.values():
+        weight = torch.randn(x.shape, generator=generator, dtype=torch.float64)
+        scalar = scalar + (x * weight.to(x.dtype)).sum().double()
+    grads = torch.autograd.grad(scalar, list(leaves.values()))
+    named = {f"gradient of {n}": g for n, g in zip(leaves, grads, strict=True)}
+    return {n: x.detach() for n, x in (outs | named).items()}
+
+
+def _leaves(given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {n: x.detach().clone().requires_grad_() for n, x in given.items()}
+
+
+def _plain(name: str, given: Mapping[str, Tensor]) -> str:
+    """The oracle's name of an argument: a word that Python reserves has a trailing underscore."""
+    return name if name in given else name.rstrip("_")

@@ -1,0 +1,74 @@
+"""Emitted modules are their oracles: every spec, every mode, awkward lengths, all gradients."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from emitted import PROMISED, Beside, compiled
+
+from dsfc.validate.cases import BATCHES, CHUNK, lengths
+from dsfc.validate.compare import EXACT, agree
+from dsfc.validate.precision import PRECISIONS, worst_share
+
+SHAPES = [(length, batch) for length in lengths(CHUNK) for batch in BATCHES]
+
+
+def test_the_promised_specs_compile() -> None:
+    assert set(PROMISED) <= set(compiled())
+    assert len(PROMISED) == 13
+
+
+def test_every_mode_is_the_oracle(beside: Beside) -> None:
+    for length, batch in SHAPES:
+        given = beside.draw(length, batch)
+        want = beside.judged(given)
+        for mode in (*beside.module.MODES, "auto"):
+            got = beside.ran(given, mode, CHUNK)
+            agree(got, want, EXACT, f"{mode}, L = {length}, B = {batch}")
+
+
+def test_every_mode_continues_as_the_oracle_does(beside: Beside) -> None:
+    if not beside.states:
+        pytest.skip("the oracle is a sum over the past; test_two_segments_are_the_oracle holds it")
+    for length, batch in SHAPES:
+        given = beside.draw(length, batch)
+        want = beside.judged(given, start=True)
+        for mode in beside.module.MODES:
+            got = beside.ran(given, mode, CHUNK, start=True)
+            agree(got, want, EXACT, f"{mode}, L = {length}, B = {batch}")
+
+
+def test_segments_are_the_oracle(beside: Beside) -> None:
+    length = 2 * CHUNK + 1
+    given = beside.draw(length, 2)
+    want = beside.judged(given)
+    for mode in beside.module.MODES:
+        for cut in range(length + 1):
+            agree(beside.ran(given, mode, CHUNK, cuts=(cut,)), want, EXACT, f"{mode}, cut at {cut}")
+        tokens = tuple(range(1, length))
+        agree(beside.ran(given, mode, CHUNK, cuts=tokens), want, EXACT, f"{mode}, token by token")
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 64])
+def test_the_chunk_size_changes_nothing(beside: Beside, chunk: int) -> None:
+    given = beside.draw(13, 2)
+    want = beside.judged(given)
+    for mode in beside.module.MODES:
+        agree(beside.ran(given, mode, chunk), want, EXACT, f"{mode}, chunk {chunk}")
+
+
+def test_the_reference_is_the_oracle(beside: Beside) -> None:
+    for length in (0, 1, 2, 13):
+        given = beside.draw(length, 2)
+        agree(beside.defined(given), beside.judged(given), EXACT, f"L = {length}")
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+def test_low_precision_errs_no_more_than_the_plain_loop(
+    beside: Beside, dtype: torch.dtype
+) -> None:
+    low = {n: x.to(dtype) for n, x in beside.draw(37, 2, seed=1).items()}
+    truth = beside.judged({n: x.double() for n, x in low.items()})
+    plain = beside.judged(low)
+    for mode in beside.module.MODES:
+        worst_share(beside.ran(low, mode, 8), plain, truth, dtype, f"{mode}, {dtype}")
