@@ -86,7 +86,10 @@ def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
             label = _SAME if system == lowered else label
         if form == "json":
             return _system_json(system)
-        return _index(system, label, structure=stage == "system")
+        from dsfc.system.render.index import index_form
+
+        text = f"{label}\n\n{index_form(system)}"
+        return text if stage == "adjoint" else f"{text}\n{_kind(it, system)}"
     if form == "kronecker":
         from dsfc.system.render.kronecker import kronecker_form
 
@@ -100,14 +103,12 @@ def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
     return latex_form(system, gauge)
 
 
-def _index(system: System, label: str, structure: bool) -> str:
-    """The index form and, of what was derived from the spec itself, what kind of system it is."""
+def _kind(it: Compilation, system: System) -> str:
+    """What kind of system it is: a property of the gauge, so another one is classified again."""
     from dsfc.structure.classify import classify
     from dsfc.structure.render import render
-    from dsfc.system.render.index import index_form
 
-    text = f"{label}\n\n{index_form(system)}"
-    return f"{text}\n{render(classify(system))}" if structure else text
+    return render(it.structure if system is it.system else classify(system))
 
 
 def _system_json(system: System) -> str:

@@ -43,7 +43,7 @@ BUILTINS = frozenset(
         "RuntimeError", "RuntimeWarning", "TypeError", "UserWarning", "ValueError",
         "abs", "all", "any", "bool", "classmethod", "dict", "divmod", "enumerate", "float",
         "frozenset", "getattr", "hasattr", "int", "isinstance", "iter", "len", "list", "map", "max",
-        "min", "next", "object", "pow", "property", "range", "repr", "reversed", "round", "set", "slice",
+        "min", "next", "object", "pow", "property", "range", "repr", "reversed", "round", "set",
         "slice", "sorted", "staticmethod", "str", "sum", "super", "tuple", "type", "zip",
     }
 )  # fmt: skip

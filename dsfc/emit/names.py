@@ -13,10 +13,10 @@ import sys
 from functools import cache
 
 PYTHON = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
-# A file of one of these names would stand before the real module on its folder's import path;
-# the last four are devices on Windows.
+# A file of one of these names, in either case, would stand before the real module on its folder's
+# import path; the last four are devices on Windows.
 MODULES = (
-    frozenset(sys.stdlib_module_names)
+    frozenset(name.lower() for name in sys.stdlib_module_names)
     | {"dsfc", "jax", "numpy", "scipy", "torch", "triton"}
     | {"aux", "con", "nul", "prn"}
 )

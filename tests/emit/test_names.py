@@ -77,9 +77,9 @@ def test_file_names(mixer: str, made: str) -> None:
     assert file_name(mixer) == made
 
 
-@given(st.sampled_from(sorted(n for n in sys.stdlib_module_names if n[0].isalpha())))
-def test_a_file_never_hides_a_module_of_the_platform(name: str) -> None:
-    assert file_name(name).removesuffix(".py") not in sys.stdlib_module_names
+def test_a_file_never_hides_a_module_of_the_platform() -> None:
+    names = [name for name in sys.stdlib_module_names if name[0].isalpha()]
+    assert {file_name(name).removesuffix(".py") for name in names}.isdisjoint(names)
 
 
 @given(NAMES, NAMES)
