@@ -146,8 +146,7 @@ class Body:
 
     def _next(self, register: Register) -> str:
         past, whole = self._ident(register.name), self._all[register.buffer]
-        # A copy: a view would keep the whole sequence alive as long as the state.
-        return f"{whole}[:, {whole}.shape[1] - {past}.shape[1] :].to({past}.dtype, copy=True)"
+        return f"_last({whole}, {past})"
 
     def delayed(self, name: str, lag: int) -> str:
         """Returns text of a buffer's values `lag` tokens earlier."""
@@ -301,4 +300,10 @@ def _fir(x: Tensor, weight: Tensor, dim: int, start: int) -> Tensor:
     """Σ over r of weight[r] · x[i - r], r along `dim` of the weight; token 0 stands at `start`."""
     length = x.shape[1] - start
     return sum(w * x.narrow(1, start - r, length) for r, w in enumerate(weight.unbind(dim)))
+'''
+
+LAST = '''\
+def _last(x: Tensor, like: Tensor) -> Tensor:
+    """The last values, as many as `like` has: a copy, since a view would keep all of x alive."""
+    return x[:, x.shape[1] - like.shape[1] :].to(like.dtype, copy=True)
 '''

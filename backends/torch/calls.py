@@ -154,13 +154,17 @@ class ScanCall:
 
     def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
         """Outputs read before the update: those of the token before, the first from the state."""
+        first = self._fresh(f"{self._scan.name}_first")
         if read is None:
-            first = f"{state}.unsqueeze(1).to({out}.dtype)"
+            text = f"{state}.unsqueeze(1)"
         else:
             assert isinstance(self._s, MatrixSkeleton | SelectiveSkeleton)
             equation = self._s.before_equation
-            first = f'torch.einsum("{equation}", {read}[:, :1], {state}).to({out}.dtype)'
-        return [f"    {out} = torch.cat(({first}, {out}), 1)[:, :-1]"]
+            text = f'torch.einsum("{equation}", {read}[:, :1].to(wide), {state}.to(wide))'
+        return [
+            f"    {first} = {text}",
+            f"    {out} = torch.cat(({first}.to({out}.dtype), {out}), 1)[:, :-1]",
+        ]
 
     def _outputs(self, out: str) -> list[str]:
         scan = self._scan

@@ -6,7 +6,8 @@ gets an intermediate variable, which reads better too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from dsfc.primitives.build import add, mul, rewrite
 from dsfc.primitives.expr import Add, Expr, Lag, Mul, Now, Past, Ref, Run, Time, children
@@ -91,7 +92,25 @@ def _part(expr: Expr, printer: Printer, room: int) -> Expr | None:
     return pair if best is None else best[1]
 
 
-def wrapped(head: str, items: list[str], tail: str, indent: str, started: bool = False) -> str:
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as an item of another one's arguments: it wraps on its own where it does not fit.
+
+    Attributes:
+        head: what stands before the parenthesis.
+        items: what stands inside.
+    """
+
+    head: str
+    items: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.head}({', '.join(self.items)})"
+
+
+def wrapped(
+    head: str, items: Sequence[str | Call], tail: str, indent: str, started: bool = False
+) -> str:
     """Returns `head(items)tail` as a formatter lays it out: on one line, on three, or exploded.
 
     Args:
@@ -102,11 +121,17 @@ def wrapped(head: str, items: list[str], tail: str, indent: str, started: bool =
         started: whether `head` has the indent already.
     """
     head = head if started else f"{indent}{head}"
-    line = f"{head}({', '.join(items)}){tail}"
+    inside = ", ".join(map(str, items))
+    line = f"{head}({inside}){tail}"
     if len(line) <= WIDTH:
         return line
-    inner = f"{indent}    {', '.join(items)}"
-    if len(inner) <= WIDTH:
-        return f"{head}(\n{inner}\n{indent}){tail}"
-    rows = "".join(f"{indent}    {item},\n" for item in items)
+    if len(indent) + 4 + len(inside) <= WIDTH:
+        return f"{head}(\n{indent}    {inside}\n{indent}){tail}"
+    rows = "".join(f"{_row(item, indent + '    ')}\n" for item in items)
     return f"{head}(\n{rows}{indent}){tail}"
+
+
+def _row(item: str | Call, indent: str) -> str:
+    if isinstance(item, Call):
+        return wrapped(item.head, item.items, ",", indent)
+    return f"{indent}{item},"

@@ -15,9 +15,9 @@ from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.expr import Axis
 
-from .body import FIR, Body
+from .body import FIR, LAST, Body
 from .calls import ScanCall, is_shared
-from .layout import WIDTH, wrapped
+from .layout import WIDTH, Call, wrapped
 from .matrix import MatrixSkeleton
 from .parameters import ParameterText, parameters, size_printer, sizes, stored_axes
 from .reference import HELPERS, ReferenceText
@@ -143,7 +143,8 @@ class _Module:
         self.result = text.result
         self.next_states = [next_states[s.name] for s in self.plan.states]
         self.registers = text.registers
-        self.functional_helpers = [FIR.rstrip("\n")] if text.filters else []
+        helpers = [FIR] * text.filters + [LAST] * bool(text.registers)
+        self.functional_helpers = [helper.rstrip("\n") for helper in helpers]
         self.uses_wide = any("wide" in line for line in self.body)
         reference = ReferenceText(self.plan, self.ident, self.like)
         self._reference = reference
@@ -164,7 +165,7 @@ class _Module:
         facts.append(f"Gauge {self.gauge}.")
         facts.append("Λ is the transition, B the batch, L the length; axes: head / key / channel.")
         facts.append(f"Modes {', '.join(self.modes)}, with gradients of all arguments and states.")
-        notes = "\n".join(textwrap.wrap(" ".join(facts), WIDTH))
+        notes = textwrap.fill(" ".join(facts), WIDTH)
         out = [f"Derived from {plain(self.identity.source)}:\n\n{system}", notes]
         return out
 
@@ -298,23 +299,22 @@ class _Module:
             lines.append(f"        device = {first}.device if device is None else device")
         else:
             lines.append("        dtype = torch.get_default_dtype() if dtype is None else dtype")
-        arguments = []
         wide = "_accumulator(dtype)"
         if len(self.plan.states) > 1:
             lines.append(f"        wide = {wide}")
             wide = "wide"
-        for s in self.plan.states:
-            shape = "".join(f", self.{self._size(a)}" for a in s.axes)
-            text = f"torch.zeros(batch{shape}, device=device, dtype={wide})"
-            arguments.append(f"{self.ident(s.name)}={text}")
-        for r in self.plan.registers:
-            shape = "".join(f", self.{self._size(a)}" for a in r.axes)
-            text = (
-                f"torch.zeros(batch, {self._register_length(r)}{shape}, device=device, dtype=dtype)"
-            )
-            arguments.append(f"{self.ident(r.name)}={text}")
+        arguments = [self._zeros(s.name, [], s.axes, wide) for s in self.plan.states]
+        arguments += [
+            self._zeros(r.name, [self._register_length(r)], r.axes, "dtype")
+            for r in self.plan.registers
+        ]
         lines.append(wrapped("return State", arguments, "", "        "))
         return "\n".join(lines)
+
+    def _zeros(self, name: str, lead: list[str], axes: tuple[Axis, ...], dtype: str) -> Call:
+        sizes = [*lead, *(f"self.{self._size(a)}" for a in axes)]
+        items = ("batch", *sizes, "device=device", f"dtype={dtype}")
+        return Call(f"{self.ident(name)}=torch.zeros", items)
 
     def _size(self, axis: Axis) -> str:
         return self.ident(axis.copy_of or axis.name)
@@ -337,12 +337,25 @@ class _Module:
         return wrapped(f"y, *states = {self.function}", arguments, "", "        ")
 
     @property
-    def step_params(self) -> str:
-        return ", ".join(["self", *(f"{n}: Tensor" for n in self.input_names), "state: State"])
+    def start(self) -> str:
+        like = self.like
+        items = [f"{like}.shape[0]", f"{like}.device", f"{like}.dtype"]
+        return wrapped("state = self.initial_state", items, "", "            ")
 
     @property
-    def step_shapes(self) -> str:
-        return ", ".join(f"`{_layout(('B',), t.axes)}`" for t in self.plan.inputs)
+    def step_def(self) -> str:
+        params = ["self", *(f"{n}: Tensor" for n in self.input_names), "state: State"]
+        return wrapped("def step", params, " -> tuple[Tensor, State]:", "    ")
+
+    @property
+    def step_doc(self) -> str:
+        shapes = ", ".join(f"`{_layout(('B',), t.axes)}`" for t in self.plan.inputs)
+        line = f'"""Mixes one token {shapes} and returns y and the next state, at constant cost."""'
+        if len(line) <= WIDTH - 8:
+            return f"        {line}"
+        about = textwrap.fill(f"The token is {shapes}.", WIDTH - 8)
+        text = f'"""Mixes one token at constant cost; returns y and the next state.\n\n{about}\n"""'
+        return textwrap.indent(text, "        ")
 
     @property
     def step_call(self) -> str:
@@ -351,9 +364,10 @@ class _Module:
         return wrapped("y, state = self.forward", arguments, "", "        ")
 
     @property
-    def check_params(self) -> str:
+    def check_def(self) -> str:
         inputs = [f"{n}: Tensor" for n in self.input_names]
-        return ", ".join(["self", *inputs, "state: State | None", "mode: str", "chunk: int"])
+        params = ["self", *inputs, "state: State | None", "mode: str", "chunk: int"]
+        return wrapped("def _check", params, " -> None:", "    ")
 
     @property
     def state_shapes(self) -> str:
@@ -407,7 +421,7 @@ class _Module:
         items = [f"{self.result}.to(dtype)", *self.next_states, *self.registers]
         line = f"    return {', '.join(items)}"
         if len(items) == 1:
-            line += ","
+            return f"    return ({items[0]},)"
         if len(line) <= WIDTH:
             return line
         names = [f"    next_{k} = {text}" for k, text in enumerate(items[1:], 1)]
@@ -451,14 +465,11 @@ class _Module:
     def reference_body(self) -> list[str]:
         names = [*self.input_names, *(p.name for p in self.parameters)]
         lines = []
-        # A few at a time, so that every line fits.
-        for k in range(0, len(names), 5):
-            some = names[k : k + 5]
-            if len(some) == 1:
-                lines.append(f"    {some[0]} = {some[0]}.double()")
-            else:
-                joined = ", ".join(some)
-                lines.append(f"    {joined} = (x.double() for x in ({joined}))")
+        while names:
+            # As many at a time as fit a line.
+            count = max(k for k in range(1, 1 + len(names)) if k == 1 or _fits(_doubled(names[:k])))
+            lines.append(_doubled(names[:count]))
+            names = names[count:]
         lines += [f"    {n} = {w}" for n, w in self._reference_sizes()]
         return [*lines, *self._reference.lines, f"    return {self._reference.result}"]
 
@@ -524,8 +535,15 @@ def _layout(lead: tuple[str, ...], axes: tuple[Axis, ...]) -> str:
 
 
 def _indented(text: str) -> list[str]:
-    lines = plain_lines(text)
-    return textwrap.indent("\n".join(lines), "    ").split("\n")
+    """Lines of a rendered value, indented; what is too long goes on in the next line."""
+    lines = []
+    for line in plain_lines(text):
+        body = line.lstrip()
+        indent = " " * (4 + len(line) - len(body))
+        lines += textwrap.wrap(
+            body, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    "
+        ) or [""]
+    return lines
 
 
 def plain_lines(text: str) -> list[str]:
@@ -534,6 +552,18 @@ def plain_lines(text: str) -> list[str]:
         "".join(c if c.isprintable() and c != "\\" else "?" for c in line).replace('"""', "'''")
         for line in text.rstrip("\n").split("\n")
     ]
+
+
+def _doubled(names: list[str]) -> str:
+    """The statement that widens arguments of the reference."""
+    if len(names) == 1:
+        return f"    {names[0]} = {names[0]}.double()"
+    joined = ", ".join(names)
+    return f"    {joined} = (x.double() for x in ({joined}))"
+
+
+def _fits(line: str) -> bool:
+    return len(line) <= WIDTH
 
 
 def _mentions(text: str, name: str) -> bool:
