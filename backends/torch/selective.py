@@ -52,7 +52,7 @@ class SelectiveSkeleton(Skeleton):
         """Leaf buffer → argument, token-wise ones first."""
         assert self.scan.decay is not None
         names = sorted(self.scan.decay.leaves, key=lambda n: self._constant(n))
-        return {n: f"g{k}" if len(names) > 1 else "g" for k, n in enumerate(names, 1)}
+        return {n: f"g{k}" for k, n in enumerate(names, 1)}
 
     def _constant(self, name: str) -> bool:
         return self.arrays[name].role is Role.CONSTANT
@@ -141,7 +141,8 @@ class SelectiveSkeleton(Skeleton):
             code = printer.print(by_leaf[name])
             lines.append(f"d{argument} = {code.aligned(self.arrays[name].axes, True)}")
             results.append(f"d{argument}")
-        return [*lines, f"return {', '.join(results)}{',' if len(results) == 1 else ''}"]
+        returned = ", ".join(results) if len(results) > 1 else f"({results[0]},)"
+        return [*lines, f"return {returned}"]
 
     def define_log_decay(self) -> str:
         """The `def` line of the function that computes log λ."""

@@ -153,7 +153,9 @@ class _Planner:
             self.made[group] = scans.build(self.graph, _scan_name(group, self.made), group)
         scan = self.made[group]
         column = scan.columns[[m.block.state for m in group].index(term.source)]
-        value = _scaled(self.graph.lower(r.left), scans.output_of(self.graph, scan, column))
+        out = scans.output_of(self.graph, scan, column)
+        whole = total(r.summed, _scaled(self.graph.lower(r.inner), out))
+        value = _scaled(self.graph.lower(r.left), whole)
         return value if term.after is None else Map(term.after, value)
 
     def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:

@@ -11,16 +11,21 @@ from dataclasses import dataclass
 
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Column, Form, LogDecay, Scan
-from dsfc.primitives.build import ONE, is_one, is_zero, mul, ones, remake
+from dsfc.primitives.build import is_one, is_zero, mul, ones, remake
 from dsfc.primitives.expr import (
+    Add,
     Axis,
+    Div,
     Expr,
     Field,
     Mul,
     Now,
     Num,
     Ones,
+    Pow,
+    Prim,
     Ref,
+    Series,
     Time,
     children,
 )
@@ -45,10 +50,10 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A drive as key ⊗ value: factors with key axes on one side, the rest on the other."""
+    """A product as key · rest: factors with key axes on one side, the others on the other."""
 
     key: Expr
-    value: Expr
+    rest: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +71,20 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One read of one block: a column of a scan to be.
+    """One read of one block, left · Σ_summed inner · out: a column `out` of a scan to be.
 
     Attributes:
-        left: what multiplies the scan's output.
+        inner: multiplies the scan's output.
+        summed: head axes that the read sums over.
+        left: multiplies the sum.
     """
 
     block: Block
     signature: Signature
     channels: tuple[Axis, ...]
     value: Expr
+    inner: Expr
+    summed: frozenset[Axis]
     left: Expr
 
 
@@ -87,26 +96,29 @@ def reading(term: Term, block: Block, structure: BlockStructure) -> Reading:
     """
     _supported(block, structure)
     keys = structure.keys
-    over = term.over
     if term.matrix is not None:
         raise Unsupported(block, "a linear map stands inside its read")
-    if over != frozenset(keys):
+    if not term.over >= frozenset(keys):
         raise Unsupported(block, "one read sums over other axes than another")
     form = _form(structure)
-    split = _split(block, structure)
-    key = split.key
+    drive = _drive(block, structure)
+    key = drive.key
     if form is not Form.ELEMENTWISE and is_one(key):
         key = ones(keys)
-    read, left = term.right, term.left
-    if form is Form.ELEMENTWISE:
-        read, left = ONE, mul(term.left, term.right)
-    elif not read.axes <= {*structure.heads, *keys}:
+    # What the contraction does not touch stands outside of it.
+    vector = _sides(term.right, frozenset(keys))
+    lacking = vector.key.axes - {*structure.heads, *keys}
+    if lacking & frozenset(structure.channels):
         raise Unsupported(block, "its read vector has channel axes")
+    if lacking:
+        names = ", ".join(f"`{a.name}`" for a in sorted(lacking))
+        raise Unsupported(block, f"its read vector varies along {names}, which the state lacks")
     assert structure.decay is not None
     signature = Signature(
-        form, structure.heads, keys, structure.decay.log, key, read, before=term.lag != 0
+        form, structure.heads, keys, structure.decay.log, key, vector.key, before=term.lag != 0
     )
-    return Reading(block, signature, structure.channels, split.value, left)
+    summed = term.over - frozenset(keys)
+    return Reading(block, signature, structure.channels, drive.rest, vector.rest, summed, term.left)
 
 
 def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
@@ -158,24 +170,25 @@ def _form(structure: BlockStructure) -> Form:
     return _RUN[structure.name] if structure.keys else Form.ELEMENTWISE
 
 
-def _split(block: Block, structure: BlockStructure) -> Split:
+def _drive(block: Block, structure: BlockStructure) -> Split:
     (drive,) = block.chain[0].drives
-    whole = mul(drive.key, drive.stream)
-    factors = whole.args if isinstance(whole, Mul) else (whole,)
-    keys: list[Expr] = []
-    values: list[Expr] = []
-    key_axes, channel_axes = set(structure.keys), set(structure.channels)
+    split = _sides(mul(drive.key, drive.stream), frozenset(structure.keys))
+    if split.key.axes & frozenset(structure.channels):
+        raise Unsupported(block, "its drive is not a key times a value")
+    return split
+
+
+def _sides(product: Expr, keys: frozenset[Axis]) -> Split:
+    factors = product.args if isinstance(product, Mul) else (product,)
+    inside: list[Expr] = []
+    outside: list[Expr] = []
     for f in factors:
         if isinstance(f, Ones):
-            keys.append(ones(f.over & key_axes))
-            values.append(ones(f.over - key_axes))
-        elif not f.axes & key_axes:
-            values.append(f)
-        elif not f.axes & channel_axes:
-            keys.append(f)
+            inside.append(ones(f.over & keys))
+            outside.append(ones(f.over - keys))
         else:
-            raise Unsupported(block, "its drive is not a key times a value")
-    return Split(mul(*keys), mul(*values))
+            (inside if f.axes & keys else outside).append(f)
+    return Split(mul(*inside), mul(*outside))
 
 
 def _log_decay(
@@ -199,15 +212,18 @@ def _log_decay(
         if isinstance(e, Num):
             return e
         full = e.axes >= set(s.keys) and e.axes >= set(channels)
-        if e.time is Time.CONST or not full:
+        if e.time is Time.CONST or not full or not _elementwise(e):
             return leaf_of(e)
         if isinstance(e, Mul):
             return mul(*_grouped(e, go))
-        if not children(e):
-            return leaf_of(e)
         return remake(e, tuple(map(go, children(e))))
 
     return LogDecay(go(log), tuple(leaves))
+
+
+def _elementwise(e: Expr) -> bool:
+    """Whether an entry of the value depends on the same entry of its parts alone."""
+    return isinstance(e, Add | Mul | Div | Pow | Series) or (isinstance(e, Prim) and e.axis is None)
 
 
 def _grouped(product: Mul, go: Callable[[Expr], Expr]) -> list[Expr]:
