@@ -211,8 +211,12 @@ def _init(
 ) -> list[str]:
     init = t.init
     if init is None:
-        # No initialiser in the spec: small noise for maps, which must break symmetry; else 0.
-        init = Init(_small_noise(axes), True) if isinstance(t, MapTensor) else Init(ZERO, False)
+        # No initialiser in the spec: small noise for maps, which must break symmetry; else 0, or
+        # a value inside the constraint, where what is stored is finite and has a gradient.
+        if isinstance(t, MapTensor):
+            init = Init(_small_noise(axes), True)
+        else:
+            init = Init(_INSIDE.get(t.constraint, ZERO), False)
     value = init.value
     if storage is None and isinstance(value, Num):
         constant = float(value.value)
@@ -251,6 +255,12 @@ def _small_noise(axes: tuple[Axis, ...]) -> Draw:
     return Draw("normal", (ZERO, num(1) if not axes else _FIFTIETH), frozenset(axes))
 
 
+_INSIDE = {
+    Constraint.POSITIVE: num(1),
+    Constraint.NONNEG: num(1),
+    Constraint.UNIT: Num(num(1).value / 2),
+    Constraint.NONZERO: num(1),
+}
 _FIFTIETH = Num(num(1).value / 50)
 
 

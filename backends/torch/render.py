@@ -242,9 +242,12 @@ class _Module:
         return out
 
     @property
-    def keep_sizes(self) -> str:
+    def keep_sizes(self) -> list[str]:
         names = [z.name for z in self.sizes]
-        return f"{', '.join(f'self.{n}' for n in names)} = {', '.join(names)}"
+        together = f"{', '.join(f'self.{n}' for n in names)} = {', '.join(names)}"
+        if len(together) + 8 <= WIDTH:
+            return [together] if names else []
+        return [f"self.{n} = {n}" for n in names]
 
     @property
     def noted(self) -> list[ParameterText]:
