@@ -279,6 +279,9 @@ class _InitPrinter(Printer):
     def draw(self, expr: Draw) -> Code:
         """Returns the code of a draw of the parameter's shape."""
         text = distribution(expr.distribution).torch
+        # The factorisation behind it wants float32 at least.
+        wide = f"{self._target}.to(_accumulator({self._target}.dtype))"
+        text = text.replace("orthogonal_(torch.empty({shape}))", f"orthogonal_({wide})")
         text = text.replace("torch.empty({shape})", f"torch.empty_like({self._target})")
         text = text.replace("torch.randn({shape})", f"torch.randn_like({self._target})")
         text = text.replace("torch.nn.init", "nn.init")
