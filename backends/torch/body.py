@@ -10,7 +10,7 @@ from dsfc.primitives.build import ONE
 from dsfc.primitives.expr import Axis, Expr, Fir, Map, Now, Param, Ref, Size, children
 
 from .layout import assign
-from .nodes import Binding, Code, Printer
+from .nodes import Binding, Code, Printer, filtered
 from .parameters import stored_axes
 
 ScanCall = Callable[[Scan], list[str]]
@@ -157,18 +157,13 @@ class Body:
     def filtered(self, fir: Fir, printer: Printer) -> Code:
         """Returns the code of a causal filter."""
         assert isinstance(fir.arg, Ref)
-        weight = printer.print(fir.weight)
-        at = weight.axes.index(fir.axis) - len(weight.axes)
-        taps = tuple(a for a in weight.axes if a != fir.axis)
-        own = tuple(sorted(fir.arg.over))
-        if taps not in ((), own):
-            raise TypeError("a filter's weight has other axes than what it filters")
         self._filters = True
         whole, past = self._all[fir.arg.name], self._ident(self._registers[fir.arg.name].name)
         lag = fir.arg.at.lag if isinstance(fir.arg.at, Now) else 0
-        start = f"{past}.shape[1]" + (f" - {lag}" if lag else "")
-        text = f"_fir({whole}, {weight.text}, {at}, {start})"
-        return Code(text, own, True)
+        until, start = (f"[:, :-{lag}]", f" - {lag}") if lag else ("", "")
+        values = Code(f"{whole}{until}", self._arrays[fir.arg.name].axes, True)
+        weight = printer.print(fir.weight)
+        return filtered("_fir", fir, values, weight, f"{past}.shape[1]{start}")
 
     def named(self, ref: Ref) -> Code:
         """Returns the code that reads a buffer."""

@@ -103,6 +103,27 @@ class Code:
         return self.at_least(binding) if text is self.text else text
 
 
+def filtered(function: str, fir: Fir, values: Code, weight: Code, *more: str) -> Code:
+    """Returns the code of a causal filter.
+
+    Args:
+        function: name of the emitted function that applies it.
+        fir: the filter.
+        values: what is filtered, the time axis in front of its axes.
+        weight: its taps.
+        more: text of further arguments.
+    """
+    axes = tuple(sorted(fir.axes))
+    taps = tuple(sorted({*axes, fir.axis}))
+    text = weight.text
+    # A single row of taps broadcasts as it is.
+    if weight.axes != taps and (weight.axes != (fir.axis,) or weight.lead):
+        text = weight.aligned(taps, weight.lead)
+    at = taps.index(fir.axis) - len(taps) if text is not weight.text or weight.axes == taps else -1
+    arguments = ", ".join([values.aligned(axes, True), text, str(at), *more])
+    return Code(f"{function}({arguments})", axes, True)
+
+
 def letters(axes: Iterable[Axis]) -> dict[Axis, str]:
     """Returns one einsum letter per axis: its own first letter where that is free."""
     out: dict[Axis, str] = {}

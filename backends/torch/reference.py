@@ -15,7 +15,7 @@ from dsfc.primitives.expr import Axis, Bound, Fir, Lag, Now, Past, Ref, Relation
 from dsfc.primitives.graph import components
 
 from .layout import assign
-from .nodes import Binding, Code, Printer
+from .nodes import Binding, Code, Printer, filtered
 
 _MASKS = {
     Relation.UP_TO: ("past", "tril()"),
@@ -48,6 +48,7 @@ class ReferenceText:
         self._lags: dict[tuple[Lag, Relation], str] = {}
         self._pending: list[str] = []
         self._sums: dict[Past, Code] = {}
+        self._numbers: set[str] = set()
         self.helpers: set[str] = set()
         self._axes = {t.name: t.axes for t in plan.inputs}
         self._axes |= {r.name: r.axes for r in plan.reference}
@@ -83,11 +84,18 @@ class ReferenceText:
         return [*pending, *lines]
 
     def _full(self, r: Reference) -> Callable[[Code], str]:
-        """Expands a value that lacks axes of its definition."""
+        """Gives a value the axes of its definition, and that of an update the batch."""
 
         def wrap(code: Code) -> str:
-            missing = code.axes != r.axes and not code.number
-            return code.aligned(r.axes, code.lead) if missing else code.text
+            if r.update and (code.number or not code.lead):
+                sizes = ", ".join([f"{self._like}.shape[0]", *self._sizes(r.axes)])
+                if code.number:
+                    return f"{self._like}.new_full(({sizes},), {code.text})"
+                return f"{code.aligned(r.axes, False)}.expand({sizes})"
+            if code.number:
+                self._numbers.add(r.name)
+                return code.text
+            return code.aligned(r.axes, code.lead)
 
         return wrap
 
@@ -103,18 +111,13 @@ class ReferenceText:
             self.helpers.add("_first")
             return Code(f"_first({self._like})", (), True)
         axes = tuple(sorted(ref.over))
-        return Code(self._ident(ref.name), axes, ref.at is not None)
+        number = ref.name in self._numbers
+        return Code(self._ident(ref.name), axes, ref.at is not None, number=number)
 
     def _filter(self, fir: Fir) -> Code:
         printer = Printer(self._at_token, self._names, self._like)
-        weight, arg = printer.print(fir.weight), printer.print(fir.arg)
-        at = weight.axes.index(fir.axis) - len(weight.axes)
-        taps = tuple(a for a in weight.axes if a != fir.axis)
-        axes = tuple(sorted({*taps, *arg.axes}))
         self.helpers |= {"_filtered", "_delay"}
-        if arg.axes != axes or taps not in (axes, ()):
-            raise TypeError("a filter whose weight and argument have different axes")
-        return Code(f"_filtered({arg.text}, {weight.text}, {at})", axes, True)
+        return filtered("_filtered", fir, printer.print(fir.arg), printer.print(fir.weight))
 
     # --- over pairs [B, L, L] --------------------------------------------------------------------
 

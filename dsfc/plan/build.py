@@ -70,6 +70,8 @@ class _Planner:
         system, graph = self.system, self.graph
         if system.abstracts:
             raise Unsupported(None, f"`{system.abstracts[0].name}` is an abstract map")
+        if not system.inputs:
+            raise Unsupported(None, "its output reads no input")
         if any(s.direction is Direction.BACKWARD for s in system.stages):
             raise Unsupported(None, "it runs backwards in time")
         (out,) = system.outputs

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role
-from dsfc.primitives.build import ONE, add, neg, remake, rewrite, sub
+from dsfc.primitives.build import ONE, add, num, remake, rewrite, sub
 from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Ref, Size, Time, children
 from dsfc.system.ir import Stream, System
@@ -24,6 +24,7 @@ class Graph:
         """Starts with the inputs of `system` and nothing else."""
         self.arrays: dict[str, Buffer] = {}
         self.kernels: list[Kernel] = []
+        self._ones: str | None = None
         self._lengths: dict[str, list[Expr]] = {}
         self._streams = {s.name: s for s in system.streams}
         self._read_out = read_out
@@ -94,18 +95,30 @@ class Graph:
         """Returns the expression with all it reads planned, `first` and filters included."""
 
         def rule(e: Expr) -> Expr | None:
-            if isinstance(e, Fir) and isinstance(e.arg, Ref):
-                self._keep(e.arg.name, sub(Size(e.axis), ONE))
+            if isinstance(e, Fir):
+                arg = self._buffer_of(e.arg)
+                lag = arg.at.lag if isinstance(arg.at, Now) else 0
+                self._keep(arg.name, add(Size(e.axis), num(lag - 1)))
+                return Fir(e.axis, e.weight, arg, e.reverse)
             if not isinstance(e, Ref):
                 return None
             if e.name == FIRST:
                 return self._first(e)
             self.need(e.name)
             if isinstance(e.at, Now) and e.at.lag > 0:
-                self._keep(e.name, Num(ONE.value * e.at.lag))
+                self._keep(e.name, num(e.at.lag))
             return None
 
         return rewrite(expr, rule)
+
+    def _buffer_of(self, value: Expr) -> Ref:
+        """The value as a read of a buffer: only what has a buffer has a past."""
+        if isinstance(value, Ref):
+            return value
+        axes = tuple(sorted(value.axes))
+        made = Buffer(self.fresh("filtered"), axes, value.field, Role.STREAM)
+        self._append(made, value)
+        return Ref(made.name, value.axes, value.field, Time.TOKEN, Now(0))
 
     def registers(self) -> tuple[Register, ...]:
         """Returns what must be kept of earlier tokens, in the order it was first asked for."""
@@ -127,17 +140,17 @@ class Graph:
     def _first(self, ref: Ref) -> Expr:
         """1 - (the constant 1, one token earlier): 1 at the first token of a sequence."""
         lag = ref.at.lag if isinstance(ref.at, Now) else 0
-        if ONES not in self.arrays:
-            self._append(Buffer(ONES, (), Field.REAL, Role.STREAM), ONE)
-        one = [Ref(ONES, frozenset(), Field.REAL, Time.TOKEN, Now(lag + k)) for k in (0, 1)]
-        for r in one:
-            if r.at != Now(0):
-                self._keep(ONES, Num(ONE.value * (lag + 1)))
-        return sub(ONE, one[1]) if lag == 0 else add(one[0], neg(one[1]))
+        if self._ones is None:
+            self._ones = self.fresh("ones")
+            self._append(Buffer(self._ones, (), Field.REAL, Role.STREAM), ONE)
+        self._keep(self._ones, num(lag + 1))
+        now, before = (
+            Ref(self._ones, frozenset(), Field.REAL, Time.TOKEN, Now(lag + k)) for k in (0, 1)
+        )
+        return sub(ONE if lag == 0 else now, before)
 
 
 FIRST = "first"
-ONES = "ones"
 
 
 def named_values(system: System) -> dict[Expr, Expr]:
