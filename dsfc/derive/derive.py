@@ -132,7 +132,8 @@ class _Lowering:
         for node in parts(tree):
             model.note("L5 read-out", type(node).__name__)
         axes = tuple(sorted(value.axes))
-        return Output(name, tree, axes, value.field, False, named.provenance)
+        span = model.span_of(name)
+        return Output(name, tree, axes, value.field, False, named.provenance, span)
 
     # --- assembly ---------------------------------------------------------------------------------
 

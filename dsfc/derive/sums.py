@@ -79,7 +79,7 @@ class _Sums:
     def _sum(self, past: Past, where: str, wish: str) -> Expr | None:
         try:
             terms = Separator(past, self.model, self.times).terms(past.body)
-            made = [self._read(t, past, wish) for t in terms]
+            made = [self._read(t, past, where, wish) for t in terms]
         except NotSeparable as problem:
             if isinstance(past.body, Map):
                 return self._mapped(past, past.body, where, wish)
@@ -113,7 +113,7 @@ class _Sums:
 
     # --- one term ---------------------------------------------------------------------------------
 
-    def _read(self, term: Separated, past: Past, wish: str) -> Expr:
+    def _read(self, term: Separated, past: Past, where: str, wish: str) -> Expr:
         """Makes (or finds) the state of a term and returns the value that replaces the term."""
         backward = past.relation in (Relation.FROM, Relation.AFTER)
         strict = {Relation.BEFORE: 1, Relation.AFTER: -1}.get(past.relation, 0)
@@ -129,7 +129,7 @@ class _Sums:
             factor, early, late = self._run(r, lag, past, backward)
             decay, now, then = mul(decay, factor), mul(now, early), mul(then, late)
         drive = retimed(then, past.var, Now)
-        state = self._state(drive, decay, backward, wish)
+        state = self._state(drive, decay, backward, where, wish)
         value = mul(now, state.ref(at_index(past.outer, lag)))
         for axis in sorted(term.over):
             value = sum_over(axis, value)
@@ -169,14 +169,17 @@ class _Sums:
         name = self.model.define("decay", arg)
         return Ref(name, arg.axes, arg.field, arg.time, Now(lag))
 
-    def _state(self, drive: Expr, decay: Expr, backward: bool, wish: str) -> Equation:
+    def _state(
+        self, drive: Expr, decay: Expr, backward: bool, where: str, wish: str
+    ) -> Equation:
         key = (drive, decay, backward)
         if key not in self.known:
             axes = drive.axes | decay.axes
             kind = max(drive.field, decay.field, Field.REAL)
             made = Equation(
-                self.model.fresh(wish), tuple(sorted(axes)), kind, backward, None, None, False
-            )
+                self.model.fresh(wish), tuple(sorted(axes)), kind, backward, None, None, False,
+                span=self.model.span_of(where),
+            )  # fmt: skip
             past = mul(decay, made.ref(Now(made.step)))
             update = add(past, mul(drive, ones(axes - drive.axes)))
             self.known[key] = replace(made, update=update)

@@ -10,14 +10,16 @@ from dsfc.plan import scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Column, Form, Mode, Plan, Reference, Scan, StateTensor
+from dsfc.plan.ir import Column, Form, Mode, Plan, Pointwise, Reference, Scan, StateTensor
 from dsfc.plan.scans import Reading, Unsupported
 from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
-from dsfc.primitives.expr import Div, Expr, Map, Ref
+from dsfc.primitives.declarations import MapTensor
+from dsfc.primitives.expr import Div, Expr, Field, Map, Ref
 from dsfc.source import NOWHERE
 from dsfc.structure.ir import Structure
 from dsfc.structure.render import bound_text
 from dsfc.system.ir import (
+    Block,
     Cache,
     Cast,
     Direct,
@@ -49,10 +51,11 @@ def plan(system: System, structure: Structure) -> Plan:
     try:
         return _Planner(system, structure).plan()
     except Unsupported as e:
-        span = e.block.span if e.block is not None else None
-        what = f"state `{e.block.state}`" if e.block is not None else f"`{system.name}`"
-        what = f"{what}: {e.why}"
-        raise DiagnosticError((UnsupportedDiagnostic(span=span or NOWHERE, what=what),)) from e
+        about = e.about or system.outputs[0]
+        what = f"state `{about.state}`" if isinstance(about, Block) else f"`{about.name}`"
+        span = about.span or NOWHERE
+        problem = UnsupportedDiagnostic(span=span, what=f"{what}: {e.why}")
+        raise DiagnosticError((problem,)) from e
 
 
 class _Planner:
@@ -69,13 +72,18 @@ class _Planner:
     def plan(self) -> Plan:
         system, graph = self.system, self.graph
         if system.abstracts:
-            raise Unsupported(None, f"`{system.abstracts[0].name}` is an abstract map")
+            raise Unsupported(system.abstracts[0], "it is an abstract map")
+        for t in (*system.inputs, *system.params, *system.buffers):
+            if (t.map if isinstance(t, MapTensor) else t).field is Field.COMPLEX:
+                raise Unsupported(t, "it is complex")
         if not system.inputs:
             raise Unsupported(None, "its output reads no input")
-        if any(s.direction is Direction.BACKWARD for s in system.stages):
-            raise Unsupported(None, "it runs backwards in time")
+        for s in system.stages:
+            if s.direction is Direction.BACKWARD:
+                raise Unsupported(s.blocks[0], "it runs backwards in time")
         (out,) = system.outputs
         name = graph.output(out.name, self.read_out(out.value), out.axes, out.provenance)
+        self._real()
         ran = tuple(k for k in graph.kernels if isinstance(k, Scan))
         registers = graph.registers()
         states = tuple(
@@ -107,11 +115,23 @@ class _Planner:
             provenance=tuple(_provenance(system)),
         )
 
+    def _real(self) -> None:
+        """Checks that no kernel computes with complex numbers."""
+        streams = {s.name: s for s in self.system.streams}
+        for k in self.graph.kernels:
+            if isinstance(k, Pointwise) and any(e.field is Field.COMPLEX for e in walk(k.value)):
+                raise Unsupported(streams.get(k.output), "it is computed with complex numbers")
+
     def stream(self, stream: Stream) -> Expr:
         """Returns a stream's value over buffers."""
+        if stream.field is Field.COMPLEX:
+            raise Unsupported(stream, "it is complex")
         if isinstance(stream.value, Expr):
             return self.graph.lower(stream.value)
-        return self.read_out(stream.value)
+        try:
+            return self.read_out(stream.value)
+        except Unsupported as e:
+            raise Unsupported(e.about or stream, e.why) from e
 
     def read_out(self, out: ReadOut) -> Expr:
         """Returns a read-out as an expression over buffers, its scans planned."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Column, Form, LogDecay, Scan
 from dsfc.primitives.build import is_one, is_zero, mul, ones, remake
+from dsfc.primitives.declarations import AbstractMap, MapTensor, Tensor
 from dsfc.primitives.expr import (
     Add,
     Axis,
@@ -30,21 +31,23 @@ from dsfc.primitives.expr import (
     children,
 )
 from dsfc.structure.ir import BlockStructure, ClassName
-from dsfc.system.ir import Block, Term
+from dsfc.system.ir import Block, Stream, Term
 
 
 class Unsupported(Exception):
     """A System that is sound, but that no skeleton of this version runs.
 
     Attributes:
-        block: the state it is about.
-        why: what stands in the way, as a clause.
+        about: what stands in the way: a state, an argument or a stream; None for the output.
+        why: the reason, as a clause.
     """
 
-    def __init__(self, block: Block | None, why: str) -> None:
-        """Keeps the block, so that the diagnostic can point at the spec."""
+    def __init__(
+        self, about: Block | Stream | Tensor | MapTensor | AbstractMap | None, why: str
+    ) -> None:
+        """Keeps what it is about, so that the diagnostic can point at the spec."""
         super().__init__(why)
-        self.block = block
+        self.about = about
         self.why = why
 
 

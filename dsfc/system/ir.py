@@ -373,6 +373,7 @@ class Output:
     field: Field = Field.REAL
     over_time: bool = False
     provenance: Provenance | None = None
+    span: Span | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
