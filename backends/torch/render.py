@@ -11,9 +11,10 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.ir import Form, Plan, Pointwise, Scan
+from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Tensor
-from dsfc.primitives.expr import Axis
+from dsfc.primitives.expr import Axis, Rename
 
 from .body import FIR, LAST, Body
 from .calls import ScanCall, is_shared
@@ -248,6 +249,23 @@ class _Module:
         if len(together) + 8 <= WIDTH:
             return [together] if names else []
         return [f"self.{n} = {n}" for n in names]
+
+    @property
+    def equal_sizes(self) -> list[str]:
+        """Statements that refuse different sizes of axes that stand for one another."""
+        values = [k.value for k in self.plan.kernels if isinstance(k, Pointwise)]
+        values += [r.value for r in self.plan.reference]
+        pairs = {
+            tuple(sorted((self._size(e.old), self._size(e.new))))
+            for value in values
+            for e in walk(value)
+            if isinstance(e, Rename)
+        }
+        lines = []
+        for a, b in sorted(p for p in pairs if p[0] != p[1]):
+            why = f"{a} = {{{a}}} and {b} = {{{b}}} must be equal: one is renamed to the other"
+            lines += [f"if {a} != {b}:", f'    raise ValueError(f"{why}")']
+        return lines
 
     @property
     def noted(self) -> list[ParameterText]:
