@@ -4,14 +4,16 @@ Two rules, none with a tolerance picked by hand for a mixer:
 
 - float64: max|a - b| / max|b| of each tensor is at most `EXACT`, whatever the mixer;
 - lower precision: the error is at most `FORWARD` times (`BACKWARD` times for gradients) the error
-  that the plain torch form makes in the same precision, both measured against float64.
+  that the plain torch form makes in the same precision, both measured against float64 and
+  summed over a few draws.
 
 The second is the rule of FlashAttention's tests (Dao 2023): it needs no knowledge of conditioning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -123,26 +125,68 @@ def same(got: Tensor, want: Tensor, what: str) -> None:
         raise BrokenPromiseError(f"{what}: not the same bits")
 
 
-def bar_share(
-    got: Tensor, plain: Tensor, truth: Tensor, factor: float, dtype: torch.dtype, floor: float
-) -> float:
-    """Returns the error of `got` as a share of what it may be; at most 1 is good.
+@dataclass(frozen=True, slots=True)
+class Error:
+    """How far one result is from the truth.
 
-    The plain form may be right by luck; half a unit in the last place is always granted to it.
+    Attributes:
+        size: max|got - truth|.
+        scale: max|truth|, or the share of the largest tensor beside it that counts at least.
+    """
+
+    size: float
+    scale: float
+
+
+def errors(got: Mapping[str, Tensor], truth: Mapping[str, Tensor]) -> dict[str, Error]:
+    """Returns the error of each named result.
 
     Args:
-        got: a result in low precision.
-        plain: the plain torch form's result in the same precision.
-        truth: the result in float64.
-        factor: `FORWARD` or `BACKWARD`.
-        dtype: the precision.
-        floor: the least that errors are divided by.
+        got: results in low precision.
+        truth: the same in float64.
     """
-    allowed = max(relative_error(plain, truth, floor), torch.finfo(dtype).eps / 2)
-    error = relative_error(got, truth, floor)
-    if error == 0.0:
-        return 0.0
-    return error / (factor * allowed) if allowed < float("inf") else 0.0
+    floor = NEGLIGIBLE * max((largest(x) for x in truth.values()), default=0.0)
+    found = {}
+    for name, value in truth.items():
+        scale = max(largest(value), floor)
+        share = relative_error(got[name], value, floor)
+        found[name] = Error(share * scale if scale else share, scale)
+    return found
+
+
+def bar_share(
+    got: Sequence[Mapping[str, Error]],
+    plain: Sequence[Mapping[str, Error]],
+    dtype: torch.dtype,
+    where: str,
+) -> float:
+    """Checks errors in low precision and returns the largest share of what is allowed.
+
+    Errors are summed over draws: that of a single one hangs on one or two entries, in both forms,
+    and their ratio is a lottery. Half a unit in the last place is always granted.
+
+    Args:
+        got: the errors of each draw, by name; those named `gradient …` may be `BACKWARD` times
+            the plain form's, others `FORWARD` times.
+        plain: the plain torch form's, of the same draws in the same precision.
+        dtype: the precision.
+        where: says in a message which case this is.
+
+    Raises:
+        BrokenPromiseError: an error is larger than allowed.
+    """
+    worst, unit = 0.0, torch.finfo(dtype).eps / 2
+    for name in plain[0]:
+        factor = BACKWARD if name.startswith("gradient") else FORWARD
+        scale = sum(draw[name].scale for draw in plain)
+        allowed = max(sum(draw[name].size for draw in plain), unit * scale)
+        size = sum(draw[name].size for draw in got)
+        if not size <= factor * allowed:
+            times = f"{size / scale:.1e}, {size / allowed:.1f} times what plain torch is"
+            raise BrokenPromiseError(f"{where}: {name} is off by {times}")
+        if size:
+            worst = max(worst, size / (factor * allowed))
+    return worst
 
 
 def _wide(x: Tensor) -> Tensor:

@@ -21,8 +21,12 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
 from dsfc.validate.surface import Sample, Surface, loss
 
-LENGTHS = (5, 7, 11, 2, 3, 64, 65, 130, 1000, 17)
-"""Ten lengths that one graph must serve; 0 and 1 always get one of their own in PyTorch."""
+LENGTHS = (97, 7, 11, 2, 3, 64, 65, 130, 1000, 17)
+"""Ten lengths that one graph must serve; 0 and 1 always get one of their own in PyTorch.
+
+PyTorch takes sizes that are equal when it traces to be equal for ever: the first length is none of
+the sizes of axes.
+"""
 
 _EAGER = "aot_eager"
 
@@ -41,14 +45,14 @@ def dynamic(surface: Surface) -> str:
     graphs, worst = _compare(surface, _EAGER, LENGTHS, True)
     if graphs != 1:
         raise BrokenPromiseError(f"{graphs} graphs for {len(LENGTHS)} lengths")
-    _, error = _compare(surface, _EAGER, (5, 0, 1, 7), True)
+    _, error = _compare(surface, _EAGER, (97, 0, 1, 7), True)
     return f"{len(LENGTHS)} lengths, 1 graph, worst {max(worst, error):.1e}"
 
 
 def inductor(surface: Surface) -> str:
     """The same through Inductor: forward and backward, fixed lengths and one dynamic graph."""
     _, worst = _compare(surface, "inductor", (70,), False)
-    graphs, error = _compare(surface, "inductor", (5, 7, 11, 130), True)
+    graphs, error = _compare(surface, "inductor", (97, 7, 11, 130), True)
     if graphs != 1:
         raise BrokenPromiseError(f"{graphs} graphs for 4 lengths")
     return f"worst {max(worst, error):.1e}"

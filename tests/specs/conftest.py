@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 import dsfc
 from dsfc.validate.run import settled
@@ -20,10 +21,19 @@ sys.path.insert(0, str(Path(__file__).parent))
 import emitted  # noqa: E402 - found by the line above
 
 
+torch.set_num_threads(1)  # the tensors are small; threads would only wait for each other
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`name` is every spec that compiles."""
-    if "name" in metafunc.fixturenames:
+    """`name` is every spec that compiles, where a test does not say which."""
+    marked = {arg for m in metafunc.definition.iter_markers("parametrize") for arg in _named(m)}
+    if "name" in metafunc.fixturenames and "name" not in marked:
         metafunc.parametrize("name", emitted.compiled())
+
+
+def _named(mark: pytest.Mark) -> tuple[str, ...]:
+    names = mark.args[0]
+    return tuple(names.split(",")) if isinstance(names, str) else tuple(names)
 
 
 @pytest.fixture(scope="session")
@@ -49,9 +59,7 @@ def module(name: str, load: Callable[[str], ModuleType]) -> ModuleType:
 
 
 @pytest.fixture
-def beside(
-    name: str, module: ModuleType, oracle: Callable[[str], ModuleType]
-) -> emitted.Beside:
+def beside(name: str, module: ModuleType, oracle: Callable[[str], ModuleType]) -> emitted.Beside:
     """The emitted module of a spec beside its oracle."""
     return emitted.Beside(module, oracle(name))
 

@@ -1,0 +1,70 @@
+"""Emitted modules keep every promise that `dsfc verify` checks, tier by tier."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+from emitted import compiled, one_per_class
+
+from dsfc.validate.report import Outcome
+from dsfc.validate.run import CHECKS, Check, run
+from dsfc.validate.surface import Surface, surface
+
+VALUES = (
+    "definition",
+    "modes",
+    "segments",
+    "past",
+    "steps",
+    "causality",
+    "layouts",
+    "rows",
+    "extremes",
+    "dtypes",
+    "autocast",
+    "streaming",
+    "memory",
+    "forward mode",
+    "meta",
+    "flops",
+    "copies",
+    "complaints",
+)
+BUILDS = ("inductor", "package")
+BY_NAME = {check.name: check for check in CHECKS}
+
+
+def tiered(check: Check, name: str) -> tuple[pytest.MarkDecorator, ...]:
+    """Values run always, PyTorch's machinery in CI, what compiles machine code once per class."""
+    if check.name in VALUES:
+        return ()
+    if check.name in BUILDS and name not in one_per_class():
+        return (pytest.mark.full,)
+    return (pytest.mark.ci,)
+
+
+CASES = [
+    pytest.param(name, check.name, marks=tiered(check, name), id=f"{name}-{check.name}")
+    for name in compiled()
+    for check in CHECKS
+]
+
+
+@pytest.fixture(scope="module")
+def surfaces() -> dict[str, Surface]:
+    return {}
+
+
+@pytest.mark.parametrize(("name", "promise"), CASES)
+def test_a_promise_is_kept(
+    name: str, promise: str, module: ModuleType, surfaces: dict[str, Surface]
+) -> None:
+    if name not in surfaces:
+        surfaces[name] = surface(module)
+    row = run(BY_NAME[promise], surfaces[name])
+    assert row.outcome is Outcome.KEPT, row.figure
+
+
+def test_there_is_one_spec_of_each_class_that_compiles() -> None:
+    assert one_per_class() == ("normalized_attn", "s6", "rg_lru", "linear_attn")
