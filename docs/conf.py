@@ -13,7 +13,8 @@ author = "the dsfc authors"
 copyright = author
 version = release = installed("dsfc")
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "dsfc_docs"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions += ["dsfc_docs", "mathml", "whole_streams"]
 exclude_patterns = ["_build", "jupyter_execute"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
@@ -28,5 +29,6 @@ nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"dsfc {release}"
