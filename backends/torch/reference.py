@@ -8,15 +8,18 @@ in a loop over time; states that read each other share one. Nothing here knows t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import TypeVar
 
 from dsfc.plan.ir import Plan, Reference
 from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Axis, Bound, Fir, Lag, Now, Past, Ref, Relation, Run
+from dsfc.primitives.expr import Axis, Bound, Expr, Fir, Lag, Now, Past, Ref, Relation, Run
 from dsfc.primitives.graph import components
 
 from .layout import assign
 from .nodes import Binding, Code, Printer, filtered
 
+ExprT = TypeVar("ExprT", bound=Expr)
 _MASKS = {
     Relation.UP_TO: ("past", "tril()"),
     Relation.BEFORE: ("before", "tril(-1)"),
@@ -80,8 +83,11 @@ class ReferenceText:
     def _token(self, r: Reference) -> list[str]:
         printer = Printer(self._at_token, self._names, self._like, self._past, self._filter)
         lines = assign(self._ident(r.name), r.value, printer, self._fresh, wrap=self._full(r))
+        return [*self._taken_pending(), *lines]
+
+    def _taken_pending(self) -> list[str]:
         pending, self._pending = self._pending, []
-        return [*pending, *lines]
+        return pending
 
     def _full(self, r: Reference) -> Callable[[Code], str]:
         """Gives a value the axes of its definition, and that of an update the batch."""
@@ -192,7 +198,21 @@ class ReferenceText:
     # --- one loop over time ----------------------------------------------------------------------
 
     def _loop(self, members: list[Reference]) -> list[str]:
-        """A loop over time; a state's variable holds its previous value."""
+        """A loop over time; a state's variable holds its previous value.
+
+        Filters and sums over time inside of it read what stands outside, and are computed first.
+        """
+        first: list[str] = []
+
+        def before(make: Callable[[ExprT], Code]) -> Callable[[ExprT], Code]:
+            def printed(expr: ExprT) -> Code:
+                code = make(expr)
+                name = self._fresh("whole")
+                first.extend([*self._taken_pending(), f"    {name} = {code.text}"])
+                return Code(f"{name}[:, i]", code.axes, True)
+
+            return cache(printed)
+
         rows = {r.name: self._unused(f"{self._ident(r.name)}_rows") for r in members}
         now = {r.name: self._unused(f"{self._ident(r.name)}_i") for r in members}
         lines = []
@@ -204,7 +224,13 @@ class ReferenceText:
         lines.append(f"    for i in range({self._like}.shape[1]):")
         updates = {r.name for r in members if r.update}
         for r in members:
-            printer = Printer(self._at_step(now, rows, updates), self._names, self._like)
+            printer = Printer(
+                self._at_step(now, rows, updates),
+                self._names,
+                self._like,
+                before(self._past),
+                before(self._filter),
+            )
             lines += assign(now[r.name], r.value, printer, self._fresh, "        ", self._full(r))
         for r in members:
             lines.append(f"        {rows[r.name]}.append({now[r.name]})")
@@ -214,7 +240,7 @@ class ReferenceText:
         for r in members:
             row, shape = rows[r.name], self._shape(r.axes)
             lines.append(f"    {self._ident(r.name)} = _in_time({row}, {self._like}, {shape})")
-        return lines
+        return [*first, *lines]
 
     def _at_step(
         self, now: Mapping[str, str], rows: Mapping[str, str], updates: set[str]

@@ -1,0 +1,49 @@
+"""Emitted text is as a formatter would leave it, and no line is long."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from unusual_specs import COMPILED
+
+import dsfc
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.locate import shipped_names
+
+
+@pytest.fixture(scope="module")
+def folder(load, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every shipped spec that compiles and every unusual one, as modules."""
+    folder = tmp_path_factory.mktemp("layout")
+    for name in shipped_names():
+        try:
+            text = dsfc.load(name).module().text
+        except DiagnosticError:
+            continue
+        (folder / f"shipped_{name}.py").write_text(text, encoding="utf-8")
+    for name, body in COMPILED.items():
+        (folder / f"{name}.py").write_text(load(name, body).module().text, encoding="utf-8")
+    return folder
+
+
+def test_no_line_is_long(folder: Path) -> None:
+    long = [
+        (path.name, line)
+        for path in sorted(folder.glob("*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if len(line) > 100
+    ]
+    assert not long
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("format", "--check"), ("check", "--select", "F,E7,E9,W"), ("check", "--select", "I")],
+)
+def test_the_formatter_has_nothing_to_do(folder: Path, command: tuple[str, ...]) -> None:
+    run = [sys.executable, "-m", "ruff", *command, "--isolated", "--line-length", "100"]
+    done = subprocess.run([*run, str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-300:]

@@ -1,0 +1,109 @@
+"""Corners of the language: each compiles and is its definition, or is refused where it stands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from unusual_specs import COMPILED, REFUSED
+
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.mixer import evaluate as evaluate_mixer
+from dsfc.mixer import sizes as sizes_of
+from dsfc.mixer.ir import Mixer
+from dsfc.validate import values
+from dsfc.validate.compare import EXACT, agree
+from dsfc.validate.surface import Surface, surface
+
+torch.set_num_threads(1)
+LENGTH, CUT, CHUNK = 7, 3, 3
+
+
+@pytest.fixture(scope="module", params=COMPILED)
+def built(request: pytest.FixtureRequest, build):
+    return build(request.param, COMPILED[request.param])
+
+
+@pytest.fixture(scope="module")
+def found(built) -> Surface:
+    return surface(built.module)
+
+
+def literal(built, found: Surface, layer: torch.nn.Module, tensors, row: int) -> np.ndarray:
+    """y of one row of a batch, by the meaning of the language."""
+    mixer: Mixer = built.spec.mixer
+    known = {
+        d.axis.name: getattr(layer, built.ident(d.axis.name))
+        for d in mixer.axes
+        if built.ident(d.axis.name) in found.sizes
+    }
+    open_ones = {d.axis.name: 2 for d in mixer.axes if d.size is None}
+    arrays = {name: x.detach().numpy() for name, x in tensors.items()}
+    inputs = {t.name: arrays[built.ident(t.name)][row] for t in mixer.inputs}
+    params = {t.name: arrays[built.ident(t.name)] for t in (*mixer.params, *mixer.buffers)}
+    return evaluate_mixer(mixer, inputs, params, sizes_of(mixer, open_ones | known))["y"]
+
+
+@pytest.mark.parametrize(
+    "length", [LENGTH, *(pytest.param(n, marks=pytest.mark.ci) for n in (0, 1, 2))]
+)
+def test_values_are_those_of_the_spec_run_literally(built, found: Surface, length: int) -> None:
+    sample = found.sample(length, state=False)
+    tensors = found.values(sample)
+    for mode in found.modes:
+        y = sample.layer(**sample.inputs, mode=mode, chunk=CHUNK).detach().numpy()
+        for row in range(len(y)):
+            want = literal(built, found, sample.layer, tensors, row)
+            assert y[row].shape == want.shape
+            np.testing.assert_allclose(
+                y[row], want, rtol=0, atol=1e-11 * np.abs(want).max(initial=0)
+            )
+
+
+def test_gradients_are_those_of_the_definition(found: Surface) -> None:
+    sample = found.sample(LENGTH, state=False)
+    want = values.defined(found, sample)
+    for mode in found.modes:
+        got = values.outcome(found, sample, mode, CHUNK, output_only=True)
+        agree(got, want, EXACT, mode)
+
+
+def test_two_segments_are_the_whole(found: Surface) -> None:
+    sample = found.sample(LENGTH)
+    want = values.outcome(found, sample, "recurrent", CHUNK)
+    for mode in found.modes:
+        for cuts in ((), (CUT,), (0, 1, LENGTH)):
+            got = values.outcome(found, sample, mode, CHUNK, cuts=cuts)
+            agree(got, want, EXACT, f"{mode}, cut at {cuts}")
+
+
+@pytest.mark.ci
+def test_every_cut_and_every_step(found: Surface) -> None:
+    values.segments(found)
+    values.steps(found)
+    values.memory_of_the_past(found)
+    values.layouts(found)
+    values.rows(found)
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.ci)]
+)
+def test_every_dtype_runs(found: Surface, dtype: torch.dtype) -> None:
+    sample = found.sample(LENGTH, dtype=dtype)
+    for mode in found.modes:
+        got = values.outcome(found, sample, mode, CHUNK)
+        assert got["y"].dtype == dtype
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_compiled_is_said_where_it_stands(name: str, load) -> None:
+    body, words, place = REFUSED[name]
+    spec = load(name, body)
+    with pytest.raises(DiagnosticError) as raised:
+        _ = spec.plan
+    (problem,) = raised.value.diagnostics
+    assert problem.code == "E-UNSUPPORTED" and words in str(problem)
+    text, at = problem.span.source.text, problem.span.start
+    line = text[text.rindex("\n", 0, at) + 1 : text.find("\n", at)]
+    assert place in line

@@ -1,0 +1,530 @@
+"""Small mixers that are legal and that nobody would write first.
+
+Each is one corner of what the language allows; together they are what a compiler meets that was
+made with a handful of known mixers in mind.
+"""
+
+from __future__ import annotations
+
+
+def attention(body: str, more: str = "", state: str = "S : h × n × p", sizes: str = "") -> str:
+    """Queries, keys, values and a gate per head, and what is done with them.
+
+    Args:
+        body: definitions.
+        more: declarations.
+        state: declared states.
+        sizes: further axes.
+    """
+    return f"""
+      dims d, heads h = 2, n = 3, p = 2{sizes}
+      input u : d
+      param W_q, W_k : d -> h × n ~ normal(0, 0.5)
+            W_v : d -> h × p ~ normal(0, 0.5)
+            w_f : d -> h ~ normal(0, 0.5)
+      {more}
+      {f"state {state}" if state else ""}
+      q = W_q u;  k = W_k u;  v = W_v u;  f = sigmoid(w_f u)
+      {body}
+    """
+
+
+RAW = """
+      dims heads h = 2, n = 3, p = 2
+      input q, k : h × n; v : h × p; g : h
+      a = sigmoid(g)
+"""
+SELECTIVE = """
+      dims d, n
+      input u : d
+      param W_b, W_c : d -> n ~ normal(0, 1)
+            W_D : d -> d ~ normal(0, 1)
+            a : d × n
+            e : n
+      D = softplus(W_D u);  b = W_b u;  c = W_c u
+"""
+KEPT = "S = f * S[i-1] + k ⊗ v"
+
+EARLIER_TOKENS = {
+    "short_conv_on_heads": attention(
+        "x = silu(fir[t](w, k)); S = f * S[i-1] + x ⊗ v; y = q · S",
+        "param w : h × n × t",
+        sizes=", t = 3",
+    ),
+    "token_shift": attention(
+        "x = m * u + (1 - m) * u[i-1]; S = f * S[i-1] + W_k x ⊗ v; y = q · S", "param m : d = 1/2"
+    ),
+    "several_lags": attention(
+        "x = v + 1/2 * v[i-1] - 1/3 * v[i-3]; S = f * S[i-1] + (k[i-2] + k) ⊗ x; y = q[i-1] · S"
+    ),
+    "filter_and_lag": attention(
+        "x = fir[t](w, v) + v[i-5]; S = f * S[i-1] + k ⊗ x; y = q · S",
+        "param w : t",
+        sizes=", t = 4",
+    ),
+    "filter_of_the_past": attention(
+        "x = fir[t](w, v[i-1]); S = f * S[i-1] + k ⊗ x; y = q · S",
+        "param w : h × p × t",
+        sizes=", t = 4",
+    ),
+    "filter_of_a_product": attention(
+        "x = fir[t](w, silu(v) * v); S = f * S[i-1] + k ⊗ x; y = q · S",
+        "param w : h × p × t",
+        sizes=", t = 4",
+    ),
+    "filters_of_all_shapes": attention(
+        """x = fir[t](w, v) + fir[t](w_h, v) + fir[t](w_p, v) + fir[t](softmax[t](w_x), v)
+      S = f * S[i-1] + k ⊗ (fir[t](w_x, f) * x); y = q · S""",
+        "param w : t; w_h : h × t; w_p : p × t; w_x : h × p × t",
+        sizes=", t = 4",
+    ),
+    "filters_that_see_tokens": attention(
+        "x = fir[t](W_h u, v) + fir[t](W_t u, v); S = f * S[i-1] + k ⊗ x; y = q · S",
+        "param W_h : d -> h × t ~ normal(0, 1); W_t : d -> t ~ normal(0, 1)",
+        sizes=", t = 4",
+    ),
+    "filter_of_a_filter": attention(
+        "x = fir[r](w_r, fir[t](w, v)) + fir[r](w_r, v); S = f * S[i-1] + k ⊗ x; y = q · S",
+        "param w : h × p × t; w_r : h × p × r",
+        sizes=", t = 4, r = 2",
+    ),
+    "filter_of_first": attention(
+        "x = v * fir[t](w, first) + v * fir[t](w, first[i-2]); S = f * S[i-1] + k ⊗ x; y = q · S",
+        "param w : t",
+        sizes=", t = 4",
+    ),
+    "filter_of_a_read": attention(
+        f"{KEPT}; x = q · S; y = fir[t](w, x)", "param w : h × p × t", sizes=", t = 3"
+    ),
+    "filter_alone": "dims t = 3, d\n input u : d\n param w : d × t\n y = fir[t](w, u)",
+    "first_in_the_drive": attention(
+        "S = f * S[i-1] + k ⊗ v * (1 + first); y = q · S + first[i-1] * v"
+    ),
+    "first_alone": "dims d\n input u : d\n y = (first + 2 * first[i-1] - first[i-3]) * u",
+    "lag_of_a_read": attention(f"{KEPT}; x = q · S; y = x + x[i-1]"),
+    "lags_of_inputs": RAW + "state S : h × n × p; S = a * S[i-1] + k[i-1] ⊗ v[i-2]; y = q · S",
+}
+
+READS = {
+    "before_the_update": attention(f"{KEPT}; y = q · S[i-1]"),
+    "before_and_after": attention(f"{KEPT}; y = q · S[i-1] + k · S"),
+    "bonus": attention(f"{KEPT}; y = q · (S[i-1] + (b * k) ⊗ v)", "param b : h × n"),
+    "strict_sum": RAW + "y = sum[j < i](prod[j < l ≤ i](a[l]) * q · k[j] * v[j])",
+    "strict_ratio": RAW
+    + """y = (sum[j < i](exp(q) · exp(k[j]) * v[j]) + v) / (sum[j < i](exp(q) · exp(k[j])) + 1)""",
+    "selective_before": SELECTIVE
+    + "state S : d × n; S = exp(-D * exp(a)) * S[i-1] + (D * u) ⊗ b; y = c · S[i-1] + b · S",
+    "elementwise_before": "dims d\n input u : d\n state h : d\n"
+    "h = sigmoid(u) * h[i-1] + u; y = h[i-1] * u + h",
+    "two_queries": attention(f"{KEPT}; y = (q · S) * (k · S)"),
+    "square": attention(f"{KEPT}; x = q · S; y = x * x + x^3"),
+    "softmax_of_a_read": attention(f"{KEPT}; y = softmax[p](q · S)"),
+    "mean_of_a_state": attention(f"{KEPT}; y = mean[n](S)"),
+    "sum_over_heads": attention(f"{KEPT}; y = sum[h](q · S)"),
+    "constant_beside_the_key": attention(
+        """z = sum[h](k); x = sum[h](v); R = 1/2 * R[i-1] + z ⊗ x
+      y = ones[h] ⊗ (z · R) + v""",
+        state="R : n × p",
+    ),
+    "state_itself": attention(f"{KEPT}; y = S"),
+    "output_is_a_state": "dims d\n input u : d\n state y : d\n y = sigmoid(u) * y[i-1] + u",
+    "linear_output": attention(f"{KEPT}; y = W_o(q · S)", "param W_o : h × p -> d ~ normal(0, 1)"),
+    "linear_output_per_head": attention(
+        f"{KEPT}; y = W_o(q · S)", "param W_o : each h : p -> p ~ normal(0, 1)"
+    ),
+    "gates_around": attention(
+        """g = silu(W_o u); S = f * S[i-1] + k ⊗ (g * v)
+      y = g * rmsnorm[p](g * (q · S))""",
+        "param W_o : d -> h × p ~ normal(0, 1)",
+    ),
+    "renamed": """
+      dims d, heads h = 2, n = 3, p = 3
+      input u : d
+      param W_k : d -> h × n ~ normal(0, 1); W_v : d -> h × p ~ normal(0, 1)
+      state S : h × n × p
+      S = 1/2 * S[i-1] + W_k u ⊗ W_v u; y = W_k u · S + rename[n, p](W_k u)""",
+}
+
+STATES = {
+    "two_states": attention(
+        f"{KEPT}; T = sigmoid(v) * T[i-1] + v; y = q · S + tanh(T)",
+        state="S : h × n × p; T : h × p",
+    ),
+    "cascade": attention(
+        f"{KEPT}; x = tanh(q · S); T = sigmoid(x) * T[i-1] + x; y = T * x",
+        state="S : h × n × p; T : h × p",
+    ),
+    "linear_cascade": attention(
+        f"{KEPT}; T = f * T[i-1] + q · S; y = T", state="T : h × p; S : h × n × p"
+    ),
+    "cascade_of_attention": attention(
+        f"{KEPT}; x = tanh(q · S); T = f * T[i-1] + k ⊗ x; y = q · T", state="T, S : h × n × p"
+    ),
+    "cascade_through_a_map": attention(
+        f"{KEPT}; x = q · S; T = sigmoid(R x) * T[i-1] + x; y = T",
+        "param R : each h : p -> p",
+        state="T : h × p; S : h × n × p",
+    ),
+    "sums_and_updates_in_turn": attention(
+        """m = sum[j ≤ i](q · k[j] * v[j]); S = f * S[i-1] + k ⊗ m; x = tanh(q · S)
+      y = sum[j < i](q · k[j] * x[j])"""
+    ),
+    "one_query_for_all_heads_and_one_each": attention(
+        f"{KEPT}; T = f * T[i-1] + ones[h] ⊗ W_b u ⊗ v; y = q · S + W_a u · T",
+        "param W_a, W_b : d -> n ~ normal(0, 0.5)",
+        state="S, T : h × n × p",
+    ),
+    "all_forms_of_scan": attention(
+        f"""{KEPT}; T = sigmoid(v) * T[i-1] + v; x = sum[h](v); z = sum[h](k)
+      R = exp(-softplus(x) * exp(a)) * R[i-1] + z ⊗ x; y = q · S + T + ones[h] ⊗ (z · R)""",
+        "param a : n × p",
+        state="S : h × n × p; T : h × p; R : n × p",
+    ),
+    "two_selective": SELECTIVE
+    + """state S, T : d × n
+      S = exp(-D * exp(a)) * S[i-1] + (D * u) ⊗ b; T = exp(-D * exp(a)) * T[i-1] + u ⊗ b
+      y = c · S + c · T""",
+    "update_by_a_constant": "dims d\n input u : d\n param a : d\n state s : d\n"
+    "s = 1/2 * s[i-1] + a; y = s * u",
+    "token_counter": "dims d\n input u : d\n state s\n s = s[i-1] + 1; y = u / s",
+    "sum_of_sums": attention(
+        """y = sum[j ≤ i](q · k[j] * v[j]) +
+        sum[j ≤ i](exp(q) · exp(k[j]) * v[j]) / sum[j ≤ i](exp(q) · exp(k[j]))""",
+        state="",
+    ),
+    "sum_inside_an_update": attention(
+        """S = f * S[i-1] + k ⊗ sum[j ≤ i](f * q · k[j] * sum[l < j](v[l]))
+      y = q · S"""
+    ),
+    "sum_of_a_sum": attention(
+        "m = sum[j ≤ i](q · k[j] * v[j]); y = sum[j ≤ i](f^2 * q · k[j] * m[j])", state=""
+    ),
+}
+
+AXES = {
+    "raw_inputs": RAW + "state S : h × n × p; S = a * S[i-1] + k ⊗ v; y = q · S",
+    "key_and_value_without_heads": """
+      dims d, heads h = 2, n = 3, p = 2
+      input u : d
+      param W_q, W_k : d -> n ~ normal(0, 1); W_v : d -> p ~ normal(0, 1)
+            w_f : d -> h ~ normal(0, 1)
+      state S : h × n × p
+      S = sigmoid(w_f u) * S[i-1] + ones[h] ⊗ W_k u ⊗ W_v u; y = W_q u · S""",
+    "no_heads": """
+      dims d, n = 3, p = 2
+      input u : d
+      param W_q, W_k : d -> n ~ normal(0, 1); W_v : d -> p ~ normal(0, 1); w_f : d ~ normal(0, 1)
+      state S : n × p
+      S = sigmoid(w_f · u) * S[i-1] + W_k u ⊗ W_v u; y = W_q u · S""",
+    "two_keys": """
+      dims d, heads h = 2, n = 3, m = 2, p = 2
+      input u : d
+      param W_q, W_k : d -> h × n ~ normal(0, 1); W_a, W_b : d -> h × m ~ normal(0, 1)
+            W_v : d -> h × p ~ normal(0, 1); w_f : d -> h ~ normal(0, 1)
+      state S : h × n × m × p
+      S = sigmoid(w_f u) * S[i-1] + (W_k u ⊗ W_b u) ⊗ W_v u; y = W_a u · (W_q u · S)""",
+    "tensor_power": attention("y = sum[j ≤ i]((q · k[j])^2 * v[j])", state=""),
+    "third_tensor_power": attention("y = sum[j ≤ i](taylor[3](q · k[j]) * v[j])", state=""),
+    "two_head_axes": """
+      dims d, heads a = 2, heads b = 3, n = 3, p = 2
+      input u : d
+      param W_q, W_k : d -> a × b × n ~ normal(0, 1); W_v : d -> a × b × p ~ normal(0, 1)
+            w_f : d -> a ~ normal(0, 1)
+      state S : a × b × n × p
+      S = sigmoid(w_f u) * S[i-1] + W_k u ⊗ W_v u; y = W_q u · S""",
+    "grouped_state": """
+      dims d, heads h = 2, heads g = 2, n = 3, p = 2
+      input u : d
+      param W_q : d -> h × g × n ~ normal(0, 1); W_k : d -> h × n ~ normal(0, 1)
+            W_v : d -> h × p ~ normal(0, 1); w_f : d -> h ~ normal(0, 1)
+      state S : h × g × n × p
+      S = sigmoid(w_f u) * S[i-1] + ones[g] ⊗ (W_k u ⊗ W_v u); y = W_q u · S""",
+    "heads_last": """
+      dims d, n = 3, p = 2, heads h = 2
+      input u : d
+      param W_q, W_k : d -> n × h ~ normal(0, 1); W_v : d -> p × h ~ normal(0, 1)
+            w_f : d -> h ~ normal(0, 1)
+      state S : h × n × p
+      S = sigmoid(w_f u) * S[i-1] + W_k u ⊗ W_v u; y = W_q u · S""",
+    "values_first": """
+      dims d, p = 2, heads h = 4, n = 3
+      input u : d
+      param W_q, W_k : d -> n × h ~ normal(0, 1); W_v : d -> p × h ~ normal(0, 1)
+            w_f : d -> h ~ normal(0, 1)
+      state S : h × n × p; z : h × n
+      f = sigmoid(w_f u); k = exp(W_k u)
+      S = f * S[i-1] + k ⊗ W_v u; z = f * z[i-1] + k
+      y = (exp(W_q u) · S) / (exp(W_q u) · z)""",
+    "selective_heads_last": """
+      dims d, n = 3, heads h = 2, p = 2
+      input u : d
+      param W_q, W_k : d -> n × h ~ normal(0, 1); W_v : d -> p × h ~ normal(0, 1); a : p × h × n
+      state S : h × n × p
+      x = W_v u
+      S = exp(-softplus(x) * exp(a)) * S[i-1] + W_k u ⊗ x; y = W_q u · S""",
+    "value_per_head": attention("z = f * z[i-1] + k * f; y = q · z", state="z : h × n"),
+    "value_one": attention("z = f * z[i-1] + k; y = q · z", state="z : h × n"),
+    "constant_key": attention("S = f * S[i-1] + ones[n] ⊗ v; y = q · S"),
+    "scalar_state": "dims d\n input u : d\n param w : d\n state s\n"
+    "s = sigmoid(sum[d](u)) * s[i-1] + w · u; y = s * u",
+    "scalar_inputs": "dims n = 3\n input u, g\n param b, c : n\n state s : n\n"
+    "s = sigmoid(g) * s[i-1] + b * u; y = c · s",
+    "nothing_but_scalars": "dims n = 3\n input u\n state s\n s = sigmoid(u) * s[i-1] + u; y = s",
+    "map_to_itself": attention(
+        "S = f * S[i-1] + R k ⊗ v; y = R q · S", "param R : each h : n -> n ~ normal(0, 1)"
+    ),
+}
+
+DECAYS = {
+    "number": attention("S = 9/10 * S[i-1] + k ⊗ v; y = q · S"),
+    "per_head": attention("S = a * S[i-1] + k ⊗ v; y = q · S", "param a : h unit"),
+    "power": RAW.replace("g : h", "g : h\n buffer c : h unit = 1 - 2^(-5 - iota[h])")
+    + "y = sum[j ≤ i](c^(i-j) * q · k[j] * v[j])",
+    "product": RAW + "y = sum[j ≤ i](prod[j < l ≤ i](a[l]) * q · k[j] * v[j])",
+    "sum_without_decay": "dims d\n input u : d\n state s : d\n s = s[i-1] + u; y = s",
+    "running_mean": "dims d\n input u : d\n state s, c : d\n"
+    "s = s[i-1] + u; c = c[i-1] + ones[d]; y = s / c",
+    "mean_as_sums": "dims d\n input u : d\n y = sum[j ≤ i](u[j]) / sum[j ≤ i](1)",
+    "elementwise_per_head": """
+      dims d, heads h = 2, p = 3
+      input u : d
+      param W : d -> h × p ~ normal(0, 1); a : h unit
+      state s : h × p
+      s = a * s[i-1] + W u; y = s""",
+    "elementwise_by_a_constant": "dims d\n input u : d\n param a : d\n state s : d\n"
+    "z = softmax[d](a); s = z * sigmoid(u) * s[i-1] + ones[d]; y = s * u",
+    "elementwise_of_maxima": "dims d\n input u : d\n param W : d -> d\n state s : d\n"
+    "s = sigmoid(max(u, 1/2)) * s[i-1] + min(max(W u, -1), 1); y = s",
+    "selective_of_two_rates": SELECTIVE
+    + """state S : d × n; r = softplus(c)
+      S = exp(-D * exp(a) - ones[d] ⊗ (r * exp(e))) * S[i-1] + u ⊗ b; y = c · S""",
+    "selective_entry_by_entry": """
+      dims d, n
+      input u : d
+      param W_b, W_c : d -> n ~ normal(0, 1); W_D : d -> d × n ~ normal(0, 1)
+      state S : d × n
+      S = sigmoid(W_D u) * S[i-1] + u ⊗ W_b u; y = W_c u · S""",
+    "selective_without_decay": SELECTIVE + "state S : d × n; S = S[i-1] + u ⊗ b; y = c · S",
+    "flow_by_euler": SELECTIVE + "state x : d × n; x' = -exp(a) * x + u ⊗ e by euler(D); y = c · x",
+    "guard_by_an_epsilon": attention(
+        """S = f * S[i-1] + exp(k) ⊗ v; z = f * z[i-1] + exp(k)
+      y = (exp(q) · S) / (exp(q) · z + 0.001)""",
+        state="S : h × n × p; z : h × n",
+    ),
+    "guard_by_a_maximum": attention(
+        f"{KEPT}; z = f * z[i-1] + k; y = (q · S) / max(abs(q · z), 1)",
+        state="S : h × n × p; z : h × n",
+    ),
+}
+
+NAMES = {
+    "words_of_python": """
+      dims d, lambda = 3, class = 2
+      input self : d
+      param F : d -> lambda ~ normal(0, 1); mode : d -> class ~ normal(0, 1)
+            torch, dtype : lambda; chunk : lambda unit
+      buffer wide : lambda = 2
+      state S : lambda × class
+      def = F self;  import_ = mode self
+      S = (1/2 * sigmoid(sum[d](self))) * S[i-1] + (torch * def) ⊗ import_
+      y = dtype · (wide * S) + sum[lambda](chunk) * import_""",
+    "words_of_the_kernels": """
+      dims d, heads h = 2, B = 3, L = 2
+      input x : d
+      param q, k : d -> h × B ~ normal(0, 1); v : d -> h × L ~ normal(0, 1)
+            g : d -> h ~ normal(0, 1)
+      state S : h × B × L
+      do = sigmoid(g x);  dq = q x;  dk = k x;  dv = v x
+      S = do * S[i-1] + dk ⊗ dv; like = dq · S; y = like""",
+    "words_of_this_mixer": attention(
+        """first_2 = 1 + first; q_past = q[i-1]; pairs_1 = v * S_read; u_all = k * ones_
+      x_1 = S_key * first_2; S_next = S_value * S_query * S_log_decay
+      S = f * S[i-1] + (x_1 * u_all) ⊗ (S_next * pairs_1); ones_2 = 1 + 2 * ones_
+      y = q_past · S * ones_2""",
+        "param ones_, S_read, S_key, S_query, S_value, S_log_decay : h = 1",
+    ),
+    "words_of_an_elementwise_scan": """
+      dims d
+      input u : d
+      param y_1, h_next, h_out, h_last, u_past, u_all, y_out, next_1, h_first : d = 1
+            w_f : d -> d ~ normal(0, 1)
+      state h : d
+      h_read = u * y_1 + u[i-1] * h_next; h_value = h_read * h_out + u_past * u_all
+      h_log_decay = sigmoid(w_f u); h = h_log_decay * h[i-1] + h_value * h_last
+      y = h * y_out * next_1 + h[i-1] * h_first""",
+    "words_of_the_reference": """
+      dims d
+      input u, x_i, x_rows : d
+      param lag, past, before, pairs_1, rows : d = 1
+      state x : d
+      x = sigmoid(u) * x[i-1] + x_i * x_rows
+      y = x * lag + past * before * sum[j ≤ i](rows^(i-j) * u[j]) + pairs_1""".replace(
+        "rows^(i-j)", "(1/2)^(i-j)"
+    ).replace("+ pairs_1", "+ pairs_1 * rows * u"),
+    "functions_of_two_states": attention(
+        """recurrent_x = f * recurrent_x[i-1] + k ⊗ v; x = 1/2 * x[i-1] + q ⊗ v
+      y = q · x + k · recurrent_x""",
+        state="recurrent_x, x : h × n × p",
+    ),
+    "twenty_characters_each": """
+      dims dimension_of_the_model
+      input input_of_this_mixer : dimension_of_the_model
+      param projection_of_the_gate : dimension_of_the_model -> dimension_of_the_model ~ normal(0, 1)
+      state state_of_this_mixer : dimension_of_the_model
+      gate_of_this_mixer = sigmoid(projection_of_the_gate input_of_this_mixer)
+      shifted_by_one_token = input_of_this_mixer - input_of_this_mixer[i-1]
+      state_of_this_mixer = gate_of_this_mixer * state_of_this_mixer[i-1] + shifted_by_one_token
+      y = state_of_this_mixer""",
+    "provenance": attention(
+        r"""x = silu(v) "eq. 'a' \\ \N{DASH} {x} {{ 7*7 }} {% raw %} é ∑ end"
+      S = f * S[i-1] + k ⊗ x "α ≤ β \"
+      y = q · S "'''" """,
+    ),
+}
+
+EXPRESSIONS = {
+    "reductions": attention(
+        """x = softmax[n](k) * mean[n](k) + l2norm[n](k) - rmsnorm[n](k)
+      S = f * S[i-1] + x ⊗ v; y = q · S + mean[n](k * k) * v"""
+    ),
+    "long_sum": attention(
+        "x = "
+        + " + ".join(f"{j}/7 * sigmoid({j} * v) * tanh(v - {j}) * silu(v)" for j in range(1, 14))
+        + "; S = f * S[i-1] + k ⊗ x; y = q · S"
+    ),
+    "long_product": attention(
+        "x = "
+        + " * ".join(f"sigmoid(v + {j})" for j in range(1, 24))
+        + "; S = f * S[i-1] + k ⊗ x; y = q · S"
+    ),
+    "deep": attention(f"x = {'silu(v + ' * 20}v{')' * 20}; S = f * S[i-1] + k ⊗ x; y = q · S"),
+    "constants": """
+      dims d, n = 3
+      input u : d
+      param a : d; w : n
+      state s : d
+      z = 2;  r = softmax[d](a)
+      s = sigmoid(u) * s[i-1] + exp(z) * u * mean[n](w)
+      y = s + z * r * u""",
+    "scalar_parameters": attention(
+        "S = c * S[i-1] + (a * k) ⊗ (e * v); y = b * (q · S) / g",
+        "param a\n param b positive\n param c unit\n param e nonneg\n param g nonzero",
+    ),
+    "buffer_without_a_value": attention(f"{KEPT}; y = q · S + a * v", "buffer a : h"),
+    "unreached": attention(f"z = w * v; {KEPT}; y = q · S", "param w : h"),
+    "no_state": "dims d\n input u : d\n param W : d -> d ~ normal(0, 1)\n y = silu(W u) * u",
+    "no_state_and_a_lag": "dims d\n input u : d\n y = u - u[i-2]",
+    "no_parameters": "dims d\n input u : d\n y = softmax[d](u)",
+    "identity": "dims d\n input u : d\n y = u",
+}
+
+COMPILED = {
+    **EARLIER_TOKENS,
+    **READS,
+    **STATES,
+    **AXES,
+    **{f"decay_{name}": body for name, body in DECAYS.items()},
+    **NAMES,
+    **EXPRESSIONS,
+}
+"""Name of a mixer → its body; each compiles."""
+
+REFUSED = {
+    "zero_before_the_start": (
+        attention("S = f[i-1] * S[i-1] + k ⊗ v; y = q · S"),
+        "state `S`: its decay is not proved positive",
+        "S = f[i-1]",
+    ),
+    "reset": (
+        attention("S = (1 - first) * f * S[i-1] + k ⊗ v; y = q · S"),
+        "state `S`: its decay is not proved positive",
+        "S = (1 - first)",
+    ),
+    "may_be_zero": (
+        attention("S = a * S[i-1] + k ⊗ v; y = q · S", "param a : h nonneg"),
+        "state `S`: its decay is not proved positive",
+        "S = a",
+    ),
+    "may_be_negative": (
+        attention("S = tanh(w_f u) * S[i-1] + k ⊗ v; y = q · S"),
+        "state `S`: its decay is not proved positive",
+        "S = tanh",
+    ),
+    "grouped_queries": (
+        """
+      dims d, heads h = 2, heads g = 2, n = 3, p = 2
+      input u : d
+      param W_q : d -> h × g × n; W_k : d -> h × n; W_v : d -> h × p; w_f : d -> h
+      state S : h × n × p
+      S = sigmoid(w_f u) * S[i-1] + W_k u ⊗ W_v u; y = W_q u · S""",
+        "state `S`: its read vector varies along `g`, which the state lacks",
+        "S = sigmoid",
+    ),
+    "two_kinds_of_read": (
+        attention(f"{KEPT}; y = S + ones[n] ⊗ (q · S)"),
+        "state `S`: one read sums over other axes than another",
+        "S = f",
+    ),
+    "decay_per_channel": (
+        SELECTIVE + "state S : d × n; S = sigmoid(W_D u) * S[i-1] + u ⊗ b; y = c · S",
+        "state `S`: its structure class is `per_value`",
+        "S = sigmoid",
+    ),
+    "time_invariant": (
+        "dims d, n\n input u : d\n param W : d -> n\n state s : n\n"
+        "s = exp(-(iota[n] + 1) / n) * s[i-1] + W u; y = s * iota[n]",
+        "state `s`: its structure class is `lti`",
+        "s = exp",
+    ),
+    "memoryless": (
+        "dims d\n input u : d\n state s : d\n s = silu(u); y = s + s[i-1]",
+        "state `s`: its structure class is `fir`",
+        "s = silu",
+    ),
+    "flow_by_zoh": (
+        SELECTIVE + "state x : d × n; x' = -exp(a) * x + u ⊗ e by zoh(D); y = c · x",
+        "state `x`: its drive is not a key times a value",
+        "x'",
+    ),
+    "complex_parameter": (
+        attention(f"{KEPT}; y = Re(sum[n](a * q * S))", "param a : n complex"),
+        "`a`: it is complex",
+        "a : n complex",
+    ),
+    "complex_values": (
+        "dims d\n input u : d\n z = cplx(u, u * u)\n y = u + Re(z * z)",
+        "`z`: it is complex",
+        "z = cplx",
+    ),
+    "complex_in_passing": (
+        "dims d\n input u : d\n y = Re(cis(u) * cplx(u, u))",
+        "`y`: it is computed with complex numbers",
+        "y = Re",
+    ),
+    "no_input": (
+        "dims d\n input u : d\n param a : d\n y = softmax[d](a)",
+        "`y`: its output reads no input",
+        "y = softmax",
+    ),
+    "no_finite_state": (
+        RAW + "x = sum[j ≤ i](exp(q · k[j]) * v[j]); y = x * x",
+        "it has no finite state (`exp(q · k[j])` does not separate)",
+        "x = sum",
+    ),
+    "found_by_derivation": (
+        RAW + "x = sum[j ≤ i](sigmoid(q) · k[j] * (1 - 2 * 3/4)^(i-j) * v[j]); y = x",
+        "its decay is not proved positive",
+        "x = sum",
+    ),
+    "runs_backward": (
+        "dims d\n input u : d\n state s : d backward\n s = sigmoid(u) * s[i+1] + u; y = s",
+        "state `s`: it runs backwards in time",
+        "s = sigmoid",
+    ),
+    "abstract_map": (
+        "dims d, r = 2\n input u : d\n abstract φ : d -> r\n y = sum[j ≤ i](φ(u[j]))",
+        "`phi`: it is an abstract map",
+        "φ",
+    ),
+}
+"""Name of a mixer → its body, words of the diagnostic, and the text it points at."""
