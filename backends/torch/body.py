@@ -9,7 +9,7 @@ from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, Scan
 from dsfc.primitives.build import ONE
 from dsfc.primitives.expr import Axis, Expr, Fir, Map, Now, Param, Ref, Size, children
 
-from .layout import assign
+from .layout import assign, paragraph
 from .nodes import Binding, Code, Printer, filtered
 from .parameters import stored_axes
 
@@ -112,7 +112,7 @@ class Body:
             printer = _Printer(self, wide=b.name in self._wide)
             lines = assign(ident, k.value, printer, self._fresh, wrap=self._whole(b))
         if b.provenance is not None:
-            lines = [f"    # {b.provenance.text}", *lines]
+            lines = [*paragraph(b.provenance.text, "    # ").split("\n"), *lines]
         return lines + self._extend(k.output)
 
     def _whole(self, b: Buffer) -> Callable[[Code], str]:

@@ -6,7 +6,8 @@ gets an intermediate variable, which reads better too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dsfc.primitives.build import add, mul, rewrite
@@ -125,13 +126,87 @@ def wrapped(
     line = f"{head}({inside}){tail}"
     if len(line) <= WIDTH:
         return line
-    if len(indent) + 4 + len(inside) <= WIDTH:
+    if _takes(head) and len(indent) + 4 + len(inside) <= WIDTH:
         return f"{head}(\n{indent}    {inside}\n{indent}){tail}"
     rows = "".join(f"{_row(item, indent + '    ')}\n" for item in items)
     return f"{head}(\n{rows}{indent}){tail}"
+
+
+def _takes(head: str) -> bool:
+    """Whether brackets behind this text call or index; each item of a tuple gets a line."""
+    return head[-1:].isidentifier() or head[-1:].isdigit() or head[-1:] in (")", "]")
 
 
 def _row(item: str | Call, indent: str) -> str:
     if isinstance(item, Call):
         return wrapped(item.head, item.items, ",", indent)
     return f"{indent}{item},"
+
+
+def fitted(line: str) -> str:
+    """Returns a statement, cut at its last bracket as a formatter does where it does not fit.
+
+    Long names are the only reason: `assign` and `wrapped` have cut what can be cut before.
+    """
+    found = _last_bracket(line)
+    if len(line) <= WIDTH or found is None:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    head, inside, tail = line[: found[0] + 1], line[found[0] + 1 : found[1]], line[found[1] :]
+    if _takes(head[:-1]) and len(indent) + 4 + len(inside) <= WIDTH:
+        return f"{head}\n{indent}    {inside}\n{indent}{tail}"
+    rows = "".join(f"{fitted(f'{indent}    {item},')}\n" for item in _items(inside))
+    return f"{head}\n{rows}{indent}{tail}"
+
+
+def _last_bracket(line: str) -> tuple[int, int] | None:
+    """Positions of the last pair of brackets that are not inside others, nor empty."""
+    open_at: list[int] = []
+    found = None
+    for at, c in _code(line):
+        if c in "([{":
+            open_at.append(at)
+        elif c in ")]}" and open_at:
+            start = open_at.pop()
+            if not open_at and at > start + 1:
+                found = (start, at)
+    return found
+
+
+def _items(inside: str) -> list[str]:
+    """What stands between the outermost commas."""
+    depth, start, out = 0, 0, []
+    for at, c in _code(inside):
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            out.append(inside[start:at].strip())
+            start = at + 1
+    return [*out, inside[start:].strip()]
+
+
+def _code(line: str) -> Iterator[tuple[int, str]]:
+    """The characters outside of strings, with their positions."""
+    quoted = False
+    for at, c in enumerate(line):
+        if c == '"':
+            quoted = not quoted
+        elif not quoted:
+            yield at, c
+
+
+def paragraph(text: str, indent: str, first: str | None = None) -> str:
+    """Returns a text of a docstring or comment in lines that fit.
+
+    Args:
+        text: one paragraph.
+        indent: of every line.
+        first: what the first line starts with instead.
+    """
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

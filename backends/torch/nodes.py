@@ -364,8 +364,10 @@ class Printer:
         if expr.axis is not None:
             (code,) = parts
             at = code.axes.index(expr.axis) - len(code.axes)
-            size = self._names[expr.axis.name]
-            made = _call(expr.name, [code.at_least(Binding.ATOM)], dim=at, size=size)
+            where: dict[str, object] = {"dim": at}
+            if "{size}" in row(expr.name).printers["torch"]:
+                where["size"] = self._names[expr.axis.name]
+            made = _call(expr.name, [code.at_least(Binding.ATOM)], **where)
             return Code(made.text, axes, lead, made.binding)
         if all(c.number for c in parts):
             parts = [Code(f"{self._like}.new_tensor({c.text})", (), False) for c in parts]

@@ -326,8 +326,8 @@ def _first(x: Tensor) -> Tensor:
     "_between": '''\
 def _between(x: Tensor) -> Tensor:
     """Π over j < l ≤ i of x[l], for all pairs (i, j): `[B, L, L, ...]`."""
-    l = torch.arange(x.shape[1], device=x.device)
-    later = (l[:, None] > l).reshape(len(l), len(l), *(1,) * (x.ndim - 2))
+    at = torch.arange(x.shape[1], device=x.device)
+    later = (at[:, None] > at).reshape(len(at), len(at), *(1,) * (x.ndim - 2))
     return torch.where(later, x[:, :, None], torch.ones_like(x[:, :, None])).cumprod(1)
 ''',
     "_in_time": '''\

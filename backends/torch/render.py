@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
@@ -18,7 +17,7 @@ from dsfc.primitives.expr import Axis, Rename
 
 from .body import FIR, LAST, Body
 from .calls import ScanCall, is_shared
-from .layout import WIDTH, Call, wrapped
+from .layout import WIDTH, Call, fitted, paragraph, wrapped
 from .matrix import MatrixSkeleton
 from .parameters import ParameterText, parameters, size_printer, sizes, stored_axes
 from .reference import HELPERS, ReferenceText
@@ -76,6 +75,11 @@ def rule(title: str) -> str:
     return f"# --- {title} ".ljust(WIDTH, "-")
 
 
+def entry(text: str, indent: int) -> str:
+    """Returns an item of a docstring's list."""
+    return paragraph(text, " " * (indent + 4), " " * indent)
+
+
 def plain(text: str) -> str:
     """Returns a spec's text as it may stand in a comment or docstring: printable, no escapes."""
     return "".join(c if c.isprintable() and c not in '\\"' else "?" for c in text)
@@ -124,9 +128,10 @@ class _Module:
         """Returns the module's text."""
         environment = _environment()
         environment.globals["rule"] = rule
+        environment.globals["entry"] = entry
         self.fill()
         text = environment.get_template("module.py.j2").render(m=self, op_shared=self._op_shared())
-        return text.rstrip("\n") + "\n"
+        return "\n".join(map(fitted, text.rstrip("\n").split("\n"))) + "\n"
 
     def fill(self) -> None:
         """Prints the functional form and all that depends on what it uses."""
@@ -154,9 +159,18 @@ class _Module:
     # --- header ----------------------------------------------------------------------------------
 
     @property
-    def title(self) -> str:
+    def about(self) -> str:
+        """The mixer's name and what its spec says it is."""
         doc = f": {plain(self.plan.doc)}" if self.plan.doc else ""
         return f"{self.plan.name}{doc}".rstrip(".") + "."
+
+    @property
+    def title(self) -> str:
+        return paragraph(self.about, "", '"""')
+
+    @property
+    def class_title(self) -> str:
+        return paragraph(f"{self.about} As a layer.", "    ", '    """')
 
     @property
     def doc(self) -> list[str]:
@@ -166,7 +180,7 @@ class _Module:
         facts.append(f"Gauge {self.gauge}.")
         facts.append("Λ is the transition, B the batch, L the length; axes: head / key / channel.")
         facts.append(f"Modes {', '.join(self.modes)}, with gradients of all arguments and states.")
-        notes = textwrap.fill(" ".join(facts), WIDTH)
+        notes = paragraph(" ".join(facts), "")
         out = [f"Derived from {plain(self.identity.source)}:\n\n{system}", notes]
         return out
 
@@ -374,9 +388,9 @@ class _Module:
         line = f'"""Mixes one token {shapes} and returns y and the next state, at constant cost."""'
         if len(line) <= WIDTH - 8:
             return f"        {line}"
-        about = textwrap.fill(f"The token is {shapes}.", WIDTH - 8)
-        text = f'"""Mixes one token at constant cost; returns y and the next state.\n\n{about}\n"""'
-        return textwrap.indent(text, "        ")
+        about = paragraph(f"The token is {shapes}.", "        ")
+        first = '        """Mixes one token at constant cost; returns y and the next state.'
+        return f'{first}\n\n{about}\n        """'
 
     @property
     def step_call(self) -> str:
@@ -392,23 +406,24 @@ class _Module:
 
     @property
     def state_shapes(self) -> str:
-        items = []
-        for s in self.plan.states:
-            axes = [f"self.{self._size(a)}" for a in s.axes]
-            items.append(self._shape_row(self.ident(s.name), axes))
+        items = [
+            self._shape_row(s.name, [f"self.{self._size(a)}" for a in s.axes])
+            for s in self.plan.states
+        ]
         for r in self.plan.registers:
             axes = [self._register_length(r), *(f"self.{self._size(a)}" for a in r.axes)]
-            items.append(self._shape_row(self.ident(r.name), axes))
+            items.append(self._shape_row(r.name, axes))
         lone = "," if len(items) == 1 else ""
-        line = f"        for name, x, axes in ({', '.join(items)}{lone}):"
+        line = f"        for name, x, axes in ({', '.join(map(str, items))}{lone}):"
         if len(line) <= WIDTH:
             return line
-        rows = "".join(f"            {item},\n" for item in items)
-        return f"        shapes = (\n{rows}        )\n        for name, x, axes in shapes:"
+        shapes = wrapped("shapes = ", items, "", "        ")
+        return f"{shapes}\n        for name, x, axes in shapes:"
 
-    def _shape_row(self, name: str, axes: list[str]) -> str:
+    def _shape_row(self, name: str, axes: list[str]) -> Call:
         lone = "," if len(axes) == 1 else ""
-        return f'("{name}", state.{name}, ({", ".join(axes)}{lone}))'
+        ident = self.ident(name)
+        return Call("", (f'"{ident}"', f"state.{ident}", f"({', '.join(axes)}{lone})"))
 
     # --- functional form --------------------------------------------------------------------------
 
@@ -426,6 +441,12 @@ class _Module:
             f"def {self.function}(\n{rows}    *,\n"
             f'    mode: str = "auto",\n    chunk: int = {self.chunk},\n) -> {result}:'
         )
+
+    @property
+    def functional_title(self) -> str:
+        value = f"{self.output} `{self.output_shape}`"
+        text = f"Returns {value} and each state tensor after the last token."
+        return paragraph(text, "    ", '    """')
 
     @property
     def functional_args(self) -> list[str]:
@@ -561,9 +582,7 @@ def _indented(text: str) -> list[str]:
     for line in plain_lines(text):
         body = line.lstrip()
         indent = " " * (4 + len(line) - len(body))
-        lines += textwrap.wrap(
-            body, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    "
-        ) or [""]
+        lines += paragraph(body, f"{indent}    ", indent).split("\n") if body else [""]
     return lines
 
 
@@ -588,7 +607,8 @@ def _fits(line: str) -> bool:
 
 
 def _mentions(text: str, name: str) -> bool:
-    return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w(])", text) is not None
+    code = re.sub('"[^"]*"', "", text)
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w(])", code) is not None
 
 
 def _where(plan: Plan, identifier: Callable[[str], str], name: str) -> str:

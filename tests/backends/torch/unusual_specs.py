@@ -375,6 +375,10 @@ NAMES = {
       shifted_by_one_token = input_of_this_mixer - input_of_this_mixer[i-1]
       state_of_this_mixer = gate_of_this_mixer * state_of_this_mixer[i-1] + shifted_by_one_token
       y = state_of_this_mixer""",
+    "long_provenance": attention(
+        f'''x = silu(v) "{"a long story, " * 20}"
+      S = f * S[i-1] + k ⊗ x; y = q · S'''
+    ),
     "provenance": attention(
         r"""x = silu(v) "eq. 'a' \\ \N{DASH} {x} {{ 7*7 }} {% raw %} é ∑ end"
       S = f * S[i-1] + k ⊗ x "α ≤ β \"
