@@ -215,6 +215,3 @@ def _elsewhere(surface: Surface, folder: Path, sample: Sample) -> None:
     if not word.endswith("error") or not float(error) <= EXACT:
         problem = done.stderr.strip().splitlines()[-1:] or [done.stdout.strip()]
         raise BrokenPromiseError(f"loaded in a new process: {problem[0]}")
-
-
-__all__ = ["LENGTHS", "compiled", "dynamic", "exported", "inductor", "packaged"]

@@ -6,51 +6,16 @@ own operators. They do not depend on the machine or on what else runs on it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
+from dsfc.validate.dispatch import Allocations
 from dsfc.validate.surface import Surface, loss
 from dsfc.validate.surface import surface as read_surface
 
 _LONG, _CHUNK = 256, 16
-
-
-class Allocations(TorchDispatchMode):
-    """Counts operations and the numbers they make, inside the operators of a namespace too.
-
-    Attributes:
-        operations: how many.
-        made: numbers in all results together.
-        largest: numbers in the largest one.
-    """
-
-    def __init__(self, namespace: str) -> None:
-        super().__init__()
-        self._namespace = namespace
-        self.operations = self.made = self.largest = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None) -> Any:  # type: ignore[no-untyped-def, override] # noqa: ANN401, ANN001
-        """Runs a call and counts what it makes."""
-        if func.namespace == self._namespace:
-            # The kernel runs with this mode on, so that its own operations are seen.
-            keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-            with self:
-                return func.redispatch(keys, *args, **(kwargs or {}))
-        given = {x.untyped_storage().data_ptr() for x in args if isinstance(x, Tensor)}
-        out = func(*args, **(kwargs or {}))
-        self.operations += 1
-        for x in tree_leaves(out):
-            if isinstance(x, Tensor) and x.untyped_storage().data_ptr() not in given:
-                count = x.untyped_storage().nbytes() // x.element_size()
-                self.made += count
-                self.largest = max(self.largest, count)
-        return out
 
 
 def streaming(surface: Surface, tokens: int = 200) -> str:
@@ -86,8 +51,12 @@ def memory(surface: Surface) -> str:
     sample = wide.sample(_LONG, batch=1, dtype=torch.float32)
     state = sum(x.numel() for x in wide.tensors(sample.state).values())
     streams = max(
-        (x.numel() for call in wide.calls(sample) for x in (*call.args, *call.outs)
-         if isinstance(x, Tensor)),
+        (
+            x.numel()
+            for call in wide.calls(sample)
+            for x in (*call.args, *call.outs)
+            if isinstance(x, Tensor)
+        ),
         default=0,
     )
     allowed = max(_LONG * state // 4, 4 * streams)
@@ -116,9 +85,7 @@ def flops(surface: Surface) -> str:
         return "no operator"
     with FlopCounterMode(display=False) as counter:
         sample.layer(**inputs).sum().backward()
-    counts = {
-        str(op): n for op, n in counter.get_flop_counts()["Global"].items()
-    }
+    counts = {str(op): n for op, n in counter.get_flop_counts()["Global"].items()}
     mine = {op: n for op, n in counts.items() if surface.namespace in op}
     if len(mine) != len(names) or any(n <= 0 for n in mine.values()):
         raise BrokenPromiseError(f"{len(names)} operators, counted: {mine}")

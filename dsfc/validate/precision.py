@@ -40,7 +40,9 @@ def low_precision(surface: Surface) -> str:
                 found.append(
                     errors(outcome(surface, sample, mode, _CHUNK, output_only=True), truth)
                 )
-        share = max(bar_share(found, plain, dtype, f"{mode}, {dtype}") for mode, found in got.items())
+        share = max(
+            bar_share(found, plain, dtype, f"{mode}, {dtype}") for mode, found in got.items()
+        )
         figures.append(f"{str(dtype).removeprefix('torch.')} {share:.2f}")
     return f"{', '.join(figures)} of what is allowed"
 

@@ -18,10 +18,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
+from typing import Any
 
 import torch
 
-from dsfc.validate import compilers, cost, precision, torch_surface, values
+from dsfc.validate import compilers, cost, derivatives, precision, torch_surface, values
 from dsfc.validate.compare import BrokenPromiseError
 from dsfc.validate.report import Outcome, Report, Row
 from dsfc.validate.surface import Surface, surface
@@ -68,14 +69,14 @@ CHECKS = (
     Check("streaming long", partial(cost.streaming, tokens=10_000), slow=True),
     Check("memory", cost.memory),
     Check("opcheck", torch_surface.opcheck),
-    Check("gradcheck", torch_surface.gradcheck),
-    Check("gradgradcheck", torch_surface.gradgradcheck),
-    Check("func grad", torch_surface.func_grad),
-    Check("hessian", torch_surface.hessian),
-    Check("third order", torch_surface.third_order),
-    Check("forward mode", torch_surface.forward_mode),
-    Check("vmap", torch_surface.vectorized),
-    Check("per sample", torch_surface.per_sample),
+    Check("gradcheck", derivatives.gradcheck),
+    Check("gradgradcheck", derivatives.gradgradcheck),
+    Check("func grad", derivatives.func_grad),
+    Check("hessian", derivatives.hessian),
+    Check("third order", derivatives.third_order),
+    Check("forward mode", derivatives.forward_mode),
+    Check("vmap", derivatives.vectorized),
+    Check("per sample", derivatives.per_sample),
     Check("checkpointing", torch_surface.checkpointing),
     Check("meta", torch_surface.meta),
     Check("flops", cost.flops),
@@ -151,15 +152,16 @@ def settled() -> Iterator[None]:
 
     Memory that a module reads before it wrote it then shows in every result.
     """
+    memory: Any = torch.utils.deterministic
     before = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    fill = torch.utils.deterministic.fill_uninitialized_memory
+    fill = memory.fill_uninitialized_memory
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")
         torch.use_deterministic_algorithms(True, warn_only=True)
-        torch.utils.deterministic.fill_uninitialized_memory = True
+        memory.fill_uninitialized_memory = True
         try:
             yield
         finally:
             torch.use_deterministic_algorithms(before, warn_only=warn_only)
-            torch.utils.deterministic.fill_uninitialized_memory = fill
+            memory.fill_uninitialized_memory = fill

@@ -18,10 +18,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
-from dsfc.validate.narrow import Narrow
+from dsfc.validate.dispatch import Call, Narrow, OperatorSpy
 
 SIZES = (6, 2, 4, 3, 5, 7)
 """Sizes of axes in the order of the constructor: all different, so that no two are mixed up."""
@@ -36,6 +34,20 @@ class SurfaceError(Exception):
     """This is no emitted module, or it cannot be made with these sizes."""
 
 
+class Layer(nn.Module):
+    """What every emitted class has, for types; nothing is an instance of it."""
+
+    def step(self, *args: Any) -> tuple[Tensor, Any]:  # noqa: ANN401 - inputs, then the state
+        """Mixes one token."""
+        raise NotImplementedError
+
+    def initial_state(
+        self, batch: int, device: torch.device | None = None, dtype: torch.dtype | None = None
+    ) -> Any:  # noqa: ANN401 - a class of the module
+        """Returns the state before the first token."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Sample:
     """What one call is made with.
@@ -46,24 +58,9 @@ class Sample:
         state: what came before, or None for nothing.
     """
 
-    layer: nn.Module
+    layer: Layer
     inputs: Mapping[str, Tensor]
     state: Any = None
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call of an operator of the module, as PyTorch saw it.
-
-    Attributes:
-        op: the overload.
-        args: its arguments.
-        outs: its results.
-    """
-
-    op: Any
-    args: tuple[Any, ...]
-    outs: tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
@@ -100,9 +97,9 @@ class Surface:
         return tuple(self.module.MODES)
 
     @property
-    def cls(self) -> type[nn.Module]:
+    def cls(self) -> type[Layer]:
         """The `nn.Module`."""
-        found: type[nn.Module] = getattr(self.module, _exports(self.module)[0])
+        found: type[Layer] = getattr(self.module, _exports(self.module)[0])
         return found
 
     @property
@@ -126,7 +123,7 @@ class Surface:
 
     def layer(
         self, dtype: torch.dtype = torch.float64, seed: int = 0, device: str | None = None
-    ) -> nn.Module:
+    ) -> Layer:
         """Returns the class with parameters large enough to see every gradient.
 
         Args:
@@ -209,9 +206,7 @@ class Surface:
             raise SurfaceError(f"{self.cls.__name__} does not call {self.mixer} once")
         return {name: seen[0][name] for name in self.arguments}
 
-    def reference(
-        self, values: Mapping[str, Tensor], dtype: torch.dtype = torch.float64
-    ) -> Tensor:
+    def reference(self, values: Mapping[str, Tensor], dtype: torch.dtype = torch.float64) -> Tensor:
         """Returns y `[B, L, *axes]` of the module's own definition, from nothing before.
 
         Args:
@@ -247,29 +242,6 @@ class Surface:
             loss(y, *self.tensors(after).values()).backward()
         sample.layer.zero_grad()
         return tuple(spy.calls)
-
-
-class OperatorSpy(TorchDispatchMode):
-    """Notes the calls of one namespace's operators.
-
-    Attributes:
-        calls: what was called, in order.
-    """
-
-    def __init__(self, namespace: str) -> None:
-        super().__init__()
-        self._namespace = namespace
-        self.calls: list[Call] = []
-
-    def __torch_dispatch__(  # type: ignore[override, no-untyped-def]
-        self, func, types, args=(), kwargs=None
-    ) -> Any:  # noqa: ANN401 - as in torch
-        """Runs a call and notes it."""
-        out = func(*args, **(kwargs or {}))
-        if func.namespace == self._namespace:
-            outs = tuple(x for x in tree_leaves(out) if isinstance(x, Tensor))
-            self.calls.append(Call(func, tuple(args), outs))
-        return out
 
 
 def loss(*outs: Tensor) -> Tensor:

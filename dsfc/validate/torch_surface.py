@@ -1,6 +1,7 @@
-"""Promises about PyTorch's own machinery: operators, derivatives, transforms, devices, imports.
+"""Promises about PyTorch's own machinery: operators, checkpoints, devices, copies, imports.
 
-One function per promise. What traces and compiles stands in `dsfc.validate.compilers`.
+One function per promise. Derivatives stand in `dsfc.validate.derivatives`, what traces and compiles
+in `dsfc.validate.compilers`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.func import functional_call, grad, jacrev, jvp, vmap
 from torch.utils.checkpoint import (
     CheckpointPolicy,
     checkpoint,
@@ -29,10 +29,10 @@ from torch.utils.checkpoint import (
 
 from dsfc.validate.cases import strided
 from dsfc.validate.compare import EXACT, BrokenPromiseError, agree, same
-from dsfc.validate.surface import Call, Surface, loss
+from dsfc.validate.dispatch import Call
+from dsfc.validate.surface import Sample, Surface, loss
 
 _CHUNK = 2
-_TIGHT = 1e-10
 
 
 # --- operators ------------------------------------------------------------------------------------
@@ -63,157 +63,6 @@ def _each(calls: tuple[Call, ...]) -> list[Call]:
     return list(found.values())
 
 
-# --- derivatives ----------------------------------------------------------------------------------
-
-
-def gradcheck(surface: Surface) -> str:
-    """First derivatives agree with differences, singly and batched."""
-    names, tensors = _tensors(surface, 5)
-    for mode in surface.modes:
-        run = surface.fixed(names, mode, _CHUNK)
-        torch.autograd.gradcheck(run, tensors, check_batched_grad=True)
-    return f"in {len(tensors)} tensors"
-
-
-def gradgradcheck(surface: Surface) -> str:
-    """Second derivatives agree with differences."""
-    names, tensors = _tensors(surface, 3, batch=1)
-    for mode in surface.modes:
-        run = surface.fixed(names, mode, _CHUNK)
-        torch.autograd.gradgradcheck(run, tensors, fast_mode=True)
-    return f"in {len(tensors)} tensors"
-
-
-def func_grad(surface: Surface) -> str:
-    """`torch.func.grad` and `jacrev` give what autograd gives."""
-    names, tensors = _tensors(surface, 5)
-    every = tuple(range(len(names)))
-    worst = 0.0
-    for mode in surface.modes:
-        scalar = _scalar(surface.fixed(names, mode, _CHUNK))
-        grads = torch.autograd.grad(scalar(*tensors), tensors, materialize_grads=True)
-        want = _named(names, grads)
-        plain = tuple(x.detach() for x in tensors)
-        for transform in (grad, jacrev):
-            got = _named(names, transform(scalar, every)(*plain))
-            worst = max(worst, agree(got, want, EXACT, f"{transform.__name__}, {mode}"))
-    return f"worst {worst:.1e}"
-
-
-def hessian(surface: Surface) -> str:
-    """`jacrev(jacrev(f))` is the Hessian of the definition, in inputs and parameters."""
-    names, tensors = _tensors(surface, 3, batch=1, state=False)
-    kept = [n for n in names if n not in surface.states]
-    plain = {n: x.detach() for n, x in zip(names, tensors, strict=True)}
-    states = {n: plain[n] for n in surface.states}
-    some = tuple(plain[n] for n in kept)
-    every = tuple(range(len(kept)))
-
-    def scalar_of(mode: str) -> Callable[..., Tensor]:
-        def run(*xs: Tensor) -> Tensor:
-            given = dict(zip(kept, xs, strict=True))
-            return loss(surface.functional(**given, **states, mode=mode, chunk=_CHUNK)[0])
-
-        return run
-
-    def definition(*xs: Tensor) -> Tensor:
-        return loss(surface.reference(dict(zip(kept, xs, strict=True))))
-
-    want = _blocks(kept, torch.autograd.functional.hessian(definition, some))
-    worst = 0.0
-    for mode in surface.modes:
-        got = _blocks(kept, jacrev(jacrev(scalar_of(mode), every), every)(*some))
-        worst = max(worst, agree(got, want, _TIGHT, mode))
-    return f"{len(want)} blocks, worst {worst:.1e}"
-
-
-def third_order(surface: Surface) -> str:
-    """Third derivatives are those of the definition."""
-    sample = surface.sample(2, batch=1, state=False)
-    values = {k: v.detach() for k, v in surface.values(sample).items()}
-    names = [n for n in surface.arguments if n not in surface.states]
-    states = {n: values[n] for n in surface.states}
-
-    def third(run: Callable[..., Tensor]) -> Tensor:
-        xs = {n: values[n].clone().requires_grad_() for n in names}
-        out = loss(run(xs))
-        for _ in range(3):
-            parts = torch.autograd.grad(
-                out, list(xs.values()), create_graph=True, materialize_grads=True
-            )
-            out = torch.stack([(p * p).sum() for p in parts]).sum()
-        return out.detach()
-
-    want = {"third": third(lambda xs: surface.reference(xs))}
-    worst = 0.0
-    for mode in surface.modes:
-        run = lambda xs, m=mode: surface.functional(**xs, **states, mode=m, chunk=_CHUNK)[0]  # noqa: E731
-        worst = max(worst, agree({"third": third(run)}, want, _TIGHT, mode))
-    return f"worst {worst:.1e}"
-
-
-def forward_mode(surface: Surface) -> str:
-    """`torch.func.jvp` is refused in one line that names `jacrev(jacrev(f))`."""
-    names, tensors = _tensors(surface, 3)
-    if not surface.calls(surface.sample(3)):
-        return "no operator: PyTorch's own"
-    plain = tuple(x.detach() for x in tensors)
-    try:
-        jvp(surface.fixed(names, "auto", _CHUNK), plain, plain)
-    except NotImplementedError as e:
-        if "jacrev(jacrev" not in str(e) or "\n" in str(e):
-            raise BrokenPromiseError(f"jvp is refused without a way out: {e}") from e
-        return ""
-    raise BrokenPromiseError("jvp is not refused")
-
-
-# --- transforms -----------------------------------------------------------------------------------
-
-
-def vectorized(surface: Surface) -> str:
-    """`vmap` over every tensor is a loop; so is `vmap(grad)`, with some tensors shared."""
-    names, tensors = _tensors(surface, 5)
-    every = tuple(range(len(names)))
-    plain = [x.detach() for x in tensors]
-    worst = 0.0
-    for mode in surface.modes:
-        scalar = _scalar(surface.fixed(names, mode, _CHUNK))
-        stacks = [torch.stack((x, 0.9 * x, 0.8 * x)) for x in plain]
-        want = torch.stack([scalar(*(s[i] for s in stacks)) for i in range(3)])
-        got = vmap(scalar)(*stacks)
-        worst = max(worst, agree({"vmap": got}, {"vmap": want}, EXACT, mode))
-        for offset in (0, 1):
-            dims = tuple(None if (i + offset) % 2 else 0 for i in every)
-            mixed = [s if d == 0 else x for s, x, d in zip(stacks, plain, dims, strict=True)]
-            grads = vmap(grad(scalar, every), in_dims=dims)(*mixed)
-            for i in range(3):
-                one = [x[i] if d == 0 else x for x, d in zip(mixed, dims, strict=True)]
-                wanted = _named(names, grad(scalar, every)(*one))
-                given = _named(names, tuple(g[i] for g in grads))
-                worst = max(worst, agree(given, wanted, EXACT, f"vmap(grad), {mode}"))
-    return f"worst {worst:.1e}"
-
-
-def per_sample(surface: Surface) -> str:
-    """Gradients of the class per sample, by `vmap(grad(functional_call))`, are a loop's."""
-    sample = surface.sample(5, batch=2, state=False)
-    layer = sample.layer
-    parameters = {k: v.detach() for k, v in layer.named_parameters()}
-    if not parameters:
-        return "no parameter"
-    inputs = {k: torch.stack((v, 0.9 * v, 0.8 * v)) for k, v in sample.inputs.items()}
-
-    def scalar(given: dict[str, Tensor], xs: dict[str, Tensor]) -> Tensor:
-        return loss(functional_call(layer, given, (), xs))
-
-    got = vmap(grad(scalar), in_dims=(None, 0))(parameters, inputs)
-    worst = 0.0
-    for i in range(3):
-        want = grad(scalar)(parameters, {k: v[i] for k, v in inputs.items()})
-        worst = max(worst, agree({k: v[i] for k, v in got.items()}, want, EXACT, f"sample {i}"))
-    return f"worst {worst:.1e}"
-
-
 def checkpointing(surface: Surface) -> str:
     """A policy of selective checkpointing sees the operators, and the gradient stays the same."""
     sample = surface.sample(5, state=False)
@@ -227,9 +76,8 @@ def checkpointing(surface: Surface) -> str:
 
     def gradients(run: Callable[[dict[str, Tensor]], Tensor]) -> dict[str, Tensor]:
         leaves = {k: v.clone().requires_grad_() for k, v in sample.inputs.items()}
-        return _named(
-            tuple(leaves), torch.autograd.grad(loss(run(leaves)), list(leaves.values()))
-        )
+        grads = torch.autograd.grad(loss(run(leaves)), list(leaves.values()))
+        return dict(zip(leaves, grads, strict=True))
 
     want = gradients(lambda xs: sample.layer(**xs))
     got = gradients(
@@ -242,7 +90,9 @@ def checkpointing(surface: Surface) -> str:
     )
     forward = {op for op in operators if "forward" in op.name()}
     if not forward <= seen:
-        raise BrokenPromiseError(f"the policy does not see {', '.join(op.name() for op in forward)}")
+        raise BrokenPromiseError(
+            f"the policy does not see {', '.join(op.name() for op in forward)}"
+        )
     agree(got, want, EXACT, "checkpointed")
     return f"sees {len(operators & seen)} of {len(operators)} operators"
 
@@ -296,37 +146,37 @@ def imports(surface: Surface) -> str:
     want = sample.layer(**sample.inputs, state=sample.state).detach()
     text = Path(str(surface.module.__file__)).read_text(encoding="utf-8")
 
-    def answer(module: ModuleType) -> Tensor:
-        other = dataclasses.replace(surface, module=module)
-        again: Tensor = other.layer()(**sample.inputs, state=sample.state)
-        return again.detach()
-
     with tempfile.TemporaryDirectory() as folder:
-        first = _imported(Path(folder) / "one.py", text)
-        same(answer(first), want, "a second path")
-        spec = first.__spec__
-        assert spec is not None and spec.loader is not None
-        spec.loader.exec_module(first)  # what importlib.reload does
-        same(answer(first), want, "reloaded")
-        versioned = text.replace(surface.namespace, f"{surface.namespace}_other")
-        versioned = versioned.replace(surface.module.SPEC, "f" * len(surface.module.SPEC))
-        second = _imported(Path(folder) / "two.py", versioned)
-        other = dataclasses.replace(surface, module=second)
-        same(other.layer()(**sample.inputs).detach(), _without_state(surface), "another version")
-        _refuses(lambda: other.layer()(**sample.inputs, state=sample.state), "a foreign state")
-        _refuses(lambda: sample.layer(**sample.inputs, state=object()), "no state at all")
-        for module in (first, second):
-            del sys.modules[module.__name__]
-        del first, second, other
+        _side_by_side(surface, Path(folder), text, want)
     gc.collect()
     same(sample.layer(**sample.inputs, state=sample.state).detach(), want, "the first one")
     surface.calls(sample)
     return ""
 
 
-def _without_state(surface: Surface) -> Tensor:
+def _side_by_side(surface: Surface, folder: Path, text: str, want: Tensor) -> None:
+    """Imports copies and another version from a folder, compares them, and lets them go."""
     sample = surface.sample(5)
-    y: Tensor = sample.layer(**sample.inputs)
+    first = _imported(folder / "one.py", text)
+    twin = dataclasses.replace(surface, module=first)
+    same(_answer(twin, sample), want, "a second path")
+    spec = first.__spec__
+    assert spec is not None and spec.loader is not None
+    spec.loader.exec_module(first)  # what importlib.reload does
+    same(_answer(twin, sample), want, "reloaded")
+    versioned = text.replace(surface.namespace, f"{surface.namespace}_other")
+    versioned = versioned.replace(surface.module.SPEC, "f" * len(surface.module.SPEC))
+    second = _imported(folder / "two.py", versioned)
+    layer = dataclasses.replace(surface, module=second).layer()
+    same(layer(**sample.inputs), sample.layer(**sample.inputs), "another version")
+    _refuses(lambda: layer(**sample.inputs, state=sample.state), "a foreign state")
+    _refuses(lambda: sample.layer(**sample.inputs, state=object()), "no state at all")
+    for module in (first, second):
+        del sys.modules[module.__name__]
+
+
+def _answer(surface: Surface, sample: Sample) -> Tensor:
+    y: Tensor = surface.layer()(**sample.inputs, state=sample.state)
     return y.detach()
 
 
@@ -382,30 +232,3 @@ def complaints(surface: Surface) -> str:
         else:
             raise BrokenPromiseError(f"{what} is taken")
     return f"{len(cases)} refused"
-
-
-# --- shared ---------------------------------------------------------------------------------------
-
-
-def _tensors(
-    surface: Surface, length: int, batch: int = 2, state: bool = True
-) -> tuple[tuple[str, ...], list[Tensor]]:
-    """Every tensor of the functional form as a leaf, with its name."""
-    values = surface.values(surface.sample(length, batch, state=state))
-    return tuple(values), [x.detach().clone().requires_grad_() for x in values.values()]
-
-
-def _scalar(run: Callable[..., tuple[Tensor, ...]]) -> Callable[..., Tensor]:
-    return lambda *xs: loss(*run(*xs))
-
-
-def _named(names: tuple[str, ...], tensors: tuple[Tensor, ...]) -> dict[str, Tensor]:
-    return {n: x.detach() for n, x in zip(names, tensors, strict=True)}
-
-
-def _blocks(names: list[str], blocks: Any) -> dict[str, Tensor]:  # noqa: ANN401 - nested tuples
-    return {
-        f"{a}, {b}": blocks[i][j].detach()
-        for i, a in enumerate(names)
-        for j, b in enumerate(names)
-    }

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from dsfc.validate.cases import BATCHES, CHUNK, CHUNKS, LAYOUTS, lengths
-from dsfc.validate.compare import EXACT, ROUNDING, BrokenPromiseError, agree, same
+from dsfc.validate.compare import EXACT, ROUNDING, agree, same
 from dsfc.validate.surface import Sample, Surface
 
 
 def definition(surface: Surface) -> str:
-    """y of every mode, and its gradient in every input and parameter, are the definition's."""
+    """Y of every mode, and its gradient in every input and parameter, are the definition's."""
     worst = 0.0
     for length, batch in _shapes():
         sample = surface.sample(length, batch, state=False)
@@ -278,19 +278,3 @@ def _where(mode: str, length: int, batch: int) -> str:
 
 def _worst(error: float) -> str:
     return f"worst {error:.1e}"
-
-
-__all__ = [
-    "BrokenPromiseError",
-    "causality",
-    "defined",
-    "definition",
-    "extremes",
-    "layouts",
-    "memory_of_the_past",
-    "modes",
-    "outcome",
-    "rows",
-    "segments",
-    "steps",
-]

@@ -18,8 +18,7 @@ from dsfc.validate.run import settled
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import emitted  # noqa: E402 - found by the line above
-
+import emitted
 
 torch.set_num_threads(1)  # the tensors are small; threads would only wait for each other
 

@@ -111,8 +111,14 @@ class Beside:
 
     @property
     def states(self) -> dict[str, tuple[int, ...]]:
-        """States that the oracle knows too, by name; none where it does not know them all."""
+        """States that the oracle has too, by name; none where it has others.
+
+        The state of a sum over the past is the compiler's choice. The Performer's keeps a constant
+        factor of the features out, which its oracle has in.
+        """
         theirs = self.shapes["states"] or self.shapes.get("recurrent", {})
+        if "Omega" in self.shapes["buffers"]:
+            return {}
         mine = [f for f in self.module.State.__dataclass_fields__ if f not in ("spec", "gauge")]
         return dict(theirs) if set(mine) == set(theirs) else {}
 

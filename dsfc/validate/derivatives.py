@@ -1,0 +1,189 @@
+"""Promises about derivatives of any order, and about functional transforms.
+
+The functional form is differentiated in every tensor it takes: inputs, parameters by value, states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, grad, jacrev, jvp, vmap
+
+from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
+from dsfc.validate.surface import Surface, loss
+
+_CHUNK = 2
+_TIGHT = 1e-10
+
+
+def gradcheck(surface: Surface) -> str:
+    """First derivatives agree with differences, singly and batched."""
+    names, tensors = _tensors(surface, 5)
+    for mode in surface.modes:
+        run = surface.fixed(names, mode, _CHUNK)
+        torch.autograd.gradcheck(run, tensors, check_batched_grad=True)
+    return f"in {len(tensors)} tensors"
+
+
+def gradgradcheck(surface: Surface) -> str:
+    """Second derivatives agree with differences."""
+    names, tensors = _tensors(surface, 3, batch=1)
+    for mode in surface.modes:
+        run = surface.fixed(names, mode, _CHUNK)
+        torch.autograd.gradgradcheck(run, tensors, fast_mode=True)
+    return f"in {len(tensors)} tensors"
+
+
+def func_grad(surface: Surface) -> str:
+    """`torch.func.grad` and `jacrev` give what autograd gives."""
+    names, tensors = _tensors(surface, 5)
+    every = tuple(range(len(names)))
+    worst = 0.0
+    for mode in surface.modes:
+        scalar = _scalar(surface.fixed(names, mode, _CHUNK))
+        grads = torch.autograd.grad(scalar(*tensors), tensors, materialize_grads=True)
+        want = _named(names, grads)
+        plain = tuple(x.detach() for x in tensors)
+        for transform in (grad, jacrev):
+            got = _named(names, transform(scalar, every)(*plain))
+            worst = max(worst, agree(got, want, EXACT, f"{transform.__name__}, {mode}"))
+    return f"worst {worst:.1e}"
+
+
+def hessian(surface: Surface) -> str:
+    """`jacrev(jacrev(f))` is the Hessian of the definition, in inputs and parameters."""
+    names, tensors = _tensors(surface, 3, batch=1, state=False)
+    kept = [n for n in names if n not in surface.states]
+    plain = {n: x.detach() for n, x in zip(names, tensors, strict=True)}
+    states = {n: plain[n] for n in surface.states}
+    some = tuple(plain[n] for n in kept)
+    every = tuple(range(len(kept)))
+
+    def scalar_of(mode: str) -> Callable[..., Tensor]:
+        def run(*xs: Tensor) -> Tensor:
+            given = dict(zip(kept, xs, strict=True))
+            return loss(surface.functional(**given, **states, mode=mode, chunk=_CHUNK)[0])
+
+        return run
+
+    def definition(*xs: Tensor) -> Tensor:
+        return loss(surface.reference(dict(zip(kept, xs, strict=True))))
+
+    want = _blocks(kept, torch.autograd.functional.hessian(definition, some))
+    worst = 0.0
+    for mode in surface.modes:
+        got = _blocks(kept, jacrev(jacrev(scalar_of(mode), every), every)(*some))
+        worst = max(worst, agree(got, want, _TIGHT, mode))
+    return f"{len(want)} blocks, worst {worst:.1e}"
+
+
+def third_order(surface: Surface) -> str:
+    """Third derivatives are those of the definition."""
+    sample = surface.sample(2, batch=1, state=False)
+    values = {k: v.detach() for k, v in surface.values(sample).items()}
+    names = [n for n in surface.arguments if n not in surface.states]
+    states = {n: values[n] for n in surface.states}
+
+    def third(run: Callable[..., Tensor]) -> Tensor:
+        xs = {n: values[n].clone().requires_grad_() for n in names}
+        out = loss(run(xs))
+        for _ in range(3):
+            parts = torch.autograd.grad(
+                out, list(xs.values()), create_graph=True, materialize_grads=True
+            )
+            out = torch.stack([(p * p).sum() for p in parts]).sum()
+        return out.detach()
+
+    want = {"third": third(lambda xs: surface.reference(xs))}
+    worst = 0.0
+    for mode in surface.modes:
+        run = lambda xs, m=mode: surface.functional(**xs, **states, mode=m, chunk=_CHUNK)[0]  # noqa: E731
+        worst = max(worst, agree({"third": third(run)}, want, _TIGHT, mode))
+    return f"worst {worst:.1e}"
+
+
+def forward_mode(surface: Surface) -> str:
+    """`torch.func.jvp` is refused in one line that names `jacrev(jacrev(f))`."""
+    names, tensors = _tensors(surface, 3)
+    if not surface.calls(surface.sample(3)):
+        return "no operator: PyTorch's own"
+    plain = tuple(x.detach() for x in tensors)
+    try:
+        jvp(surface.fixed(names, "auto", _CHUNK), plain, plain)
+    except NotImplementedError as e:
+        if "jacrev(jacrev" not in str(e) or "\n" in str(e):
+            raise BrokenPromiseError(f"jvp is refused without a way out: {e}") from e
+        return ""
+    raise BrokenPromiseError("jvp is not refused")
+
+
+def vectorized(surface: Surface) -> str:
+    """`vmap` over every tensor is a loop; so is `vmap(grad)`, with some tensors shared."""
+    names, tensors = _tensors(surface, 5)
+    every = tuple(range(len(names)))
+    plain = [x.detach() for x in tensors]
+    worst = 0.0
+    for mode in surface.modes:
+        scalar = _scalar(surface.fixed(names, mode, _CHUNK))
+        stacks = [torch.stack((x, 0.9 * x, 0.8 * x)) for x in plain]
+        want = torch.stack([scalar(*(s[i] for s in stacks)) for i in range(3)])
+        got = vmap(scalar)(*stacks)
+        worst = max(worst, agree({"vmap": got}, {"vmap": want}, EXACT, mode))
+        for offset in (0, 1):
+            dims = tuple(None if (i + offset) % 2 else 0 for i in every)
+            mixed = [s if d == 0 else x for s, x, d in zip(stacks, plain, dims, strict=True)]
+            grads = vmap(grad(scalar, every), in_dims=dims)(*mixed)
+            for i in range(3):
+                one = [x[i] if d == 0 else x for x, d in zip(mixed, dims, strict=True)]
+                wanted = _named(names, grad(scalar, every)(*one))
+                given = _named(names, tuple(g[i] for g in grads))
+                worst = max(worst, agree(given, wanted, EXACT, f"vmap(grad), {mode}"))
+    return f"worst {worst:.1e}"
+
+
+def per_sample(surface: Surface) -> str:
+    """Gradients of the class per sample, by `vmap(grad(functional_call))`, are a loop's."""
+    sample = surface.sample(5, batch=2, state=False)
+    layer = sample.layer
+    parameters = {k: v.detach() for k, v in layer.named_parameters()}
+    if not parameters:
+        return "no parameter"
+    inputs = {k: torch.stack((v, 0.9 * v, 0.8 * v)) for k, v in sample.inputs.items()}
+
+    def scalar(given: dict[str, Tensor], xs: dict[str, Tensor]) -> Tensor:
+        return loss(functional_call(layer, given, (), xs))
+
+    got = vmap(grad(scalar), in_dims=(None, 0))(parameters, inputs)
+    worst = 0.0
+    for i in range(3):
+        want = grad(scalar)(parameters, {k: v[i] for k, v in inputs.items()})
+        worst = max(worst, agree({k: v[i] for k, v in got.items()}, want, EXACT, f"sample {i}"))
+    return f"worst {worst:.1e}"
+
+
+# --- shared ---------------------------------------------------------------------------------------
+
+
+def _tensors(
+    surface: Surface, length: int, batch: int = 2, state: bool = True
+) -> tuple[tuple[str, ...], list[Tensor]]:
+    """Every tensor of the functional form as a leaf, with its name."""
+    values = surface.values(surface.sample(length, batch, state=state))
+    return tuple(values), [x.detach().clone().requires_grad_() for x in values.values()]
+
+
+def _scalar(run: Callable[..., tuple[Tensor, ...]]) -> Callable[..., Tensor]:
+    return lambda *xs: loss(*run(*xs))
+
+
+def _named(names: tuple[str, ...], tensors: tuple[Tensor, ...]) -> dict[str, Tensor]:
+    return {n: x.detach() for n, x in zip(names, tensors, strict=True)}
+
+
+def _blocks(names: list[str], blocks: Any) -> dict[str, Tensor]:  # noqa: ANN401 - nested tuples
+    return {
+        f"{a}, {b}": blocks[i][j].detach() for i, a in enumerate(names) for j, b in enumerate(names)
+    }
