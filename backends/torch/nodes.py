@@ -97,6 +97,11 @@ class Code:
             return self.text
         return f"{self.at_least(Binding.ATOM)}[{', '.join(slots)}]"
 
+    def broadcast(self, axes: tuple[Axis, ...], lead: bool) -> Code:
+        """Returns the code of the `aligned` value."""
+        text = self.aligned(axes, lead)
+        return self if text is self.text else Code(text, axes, self.lead, number=self.number)
+
     def operand(self, axes: tuple[Axis, ...], lead: bool, binding: Binding) -> str:
         """Returns `aligned` text, in parentheses where the context binds tighter."""
         text = self.aligned(axes, lead)
@@ -264,7 +269,9 @@ class Printer:
         if _negative(expr):
             code = self.print(_positive(expr))
             if code.binding is Binding.UNARY and code.text.startswith("-"):
-                return Code(code.text[1:], code.axes, code.lead, Binding.UNARY, code.number)
+                text = code.text[1:]
+                binding = Binding.ATOM if _is_atom(text) else Binding.UNARY
+                return Code(text, code.axes, code.lead, binding, code.number)
             hugged = code.binding is Binding.POWER and "**" in code.text
             text = f"-({code.text})" if hugged else f"-{code.at_least(Binding.UNARY)}"
             return Code(text, code.axes, code.lead, Binding.UNARY, number=code.number)
@@ -367,7 +374,7 @@ class Printer:
             where: dict[str, object] = {"dim": at}
             if "{size}" in row(expr.name).printers["torch"]:
                 where["size"] = self._names[expr.axis.name]
-            made = _call(expr.name, [code.at_least(Binding.ATOM)], **where)
+            made = _call(expr.name, [code], **where)
             return Code(made.text, axes, lead, made.binding)
         if all(c.number for c in parts):
             parts = [Code(f"{self._like}.new_tensor({c.text})", (), False) for c in parts]
@@ -383,12 +390,15 @@ class Printer:
                 else c
                 for c in parts
             ]
-        made = _call(expr.name, [c.operand(axes, lead, Binding.SUM) for c in parts])
+        made = _call(expr.name, [c.broadcast(axes, lead) for c in parts])
         return Code(made.text, axes, lead, made.binding)
 
     @print.register
     def _(self, expr: Series) -> Code:
         code = self.print(expr.arg)
+        if expr.order == 0:
+            ones = "1" if code.number else f"torch.ones_like({code.text})"
+            return Code(ones, code.axes, code.lead, number=code.number)
         terms = ["1"]
         factorial = 1
         for r in range(1, expr.order + 1):
@@ -448,19 +458,39 @@ def _product(parts: list[Code]) -> Code:
 _BOUNDS = {"max": "min", "min": "max"}
 
 
-def _call(name: str, args: list[str], **where: object) -> Code:
+def _call(name: str, args: list[Code], **where: object) -> Code:
     """Returns the table's torch text of a primitive, without the parentheses it does not need."""
     text = row(name).printers["torch"].replace("torch.nn.functional.", "F.")
     for i, arg in enumerate(args):
-        opposite = arg[1:] if re.fullmatch(r"-[\w.]+", arg) else f"-{arg}"
-        if re.fullmatch(r"-?[\w.]+", arg):
-            text = text.replace(f"-({{{i}}})", opposite)
-        text = text.replace(f"({{{i}}})", f"({arg})").replace(f"{{{i}}}", arg)
+        text = text.replace(f"-({{{i}}})", _opposite(arg))
+        text = text.replace(f"({{{i}}})", f"({arg.text})").replace(f"{{{i}}}", arg.text)
     for key, value in where.items():
         text = text.replace(f"({{{key}}}) ** ", f"{value}**").replace(f"{{{key}}}", str(value))
-    if text.startswith("(") and text.endswith(")"):
-        return Code(text[1:-1], (), False, Binding.SUM)
-    return Code(text, (), False, Binding.UNARY if text.startswith("-") else Binding.ATOM)
+    whole = text.startswith("(") and text.endswith(")")
+    text = text[1:-1] if whole else text
+    if text.startswith("-") and _is_atom(text[1:]):
+        return Code(text, (), False, Binding.UNARY)
+    return Code(text, (), False, Binding.SUM if whole else Binding.ATOM)
+
+
+def _opposite(code: Code) -> str:
+    """Text of the negative of a value."""
+    if code.binding is Binding.UNARY and code.text.startswith("-"):
+        return code.text[1:]
+    return f"-{code.at_least(Binding.UNARY)}"
+
+
+def _is_atom(text: str) -> bool:
+    """Whether a text is a name, or one call."""
+    called = re.match(r"[\w.]+", text)
+    if called is None:
+        return False
+    depth = 0
+    for at, c in enumerate(text[called.end() :], called.end()):
+        depth += (c == "(") - (c == ")")
+        if depth == 0 and at < len(text) - 1:
+            return False
+    return depth == 0
 
 
 def _shape(parts: Iterable[Code]) -> tuple[tuple[Axis, ...], bool]:
