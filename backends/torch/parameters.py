@@ -227,16 +227,21 @@ def _init(
         low, high = (printer.text(a) for a in value.args)
         return [f"nn.init.{value.distribution}_({target}, {low}, {high})"]
     code = printer.print(value)
+    if code.number:
+        text = f"torch.full_like({target}, {code.text})"
+        text = text if storage is None else storage.inverse.format(text)
+        return [f"{target}.copy_({text})"]
+    # What is computed from draws and positions loses itself in a narrow dtype.
+    like = f"{_LIKE} = {target}.to(_accumulator({target}.dtype))"
+    printer = _InitPrinter(plan, names, _LIKE)
+    code = printer.print(value)
     text = code.text
     if code.axes and code.axes != axes and not any(isinstance(e, Draw) for e in walk(value)):
         text = code.aligned(tuple(sorted(axes)), code.lead)
-    if code.number:
-        text = f"torch.full_like({target}, {text})"
-    if storage is not None:
-        text = storage.inverse.format(text)
-    line = f"{target}.copy_({text})"
+    stored = text if storage is None else storage.inverse.format(text)
+    line = f"{target}.copy_({stored})"
     if len(line) + 8 <= WIDTH:
-        return [line]
+        return [like, line]
     name = "start"
     if isinstance(value, Draw):
         first, *rest = text.split(" * ")
@@ -248,7 +253,7 @@ def _init(
         lines = [line.removeprefix(indent) for line in long]
     if storage is not None:
         name = storage.inverse.format(name)
-    return [*lines, f"{target}.copy_({name})"]
+    return [like, *lines, f"{target}.copy_({name})"]
 
 
 def _small_noise(axes: tuple[Axis, ...]) -> Draw:
@@ -262,6 +267,7 @@ _INSIDE = {
     Constraint.NONZERO: num(1),
 }
 _FIFTIETH = Num(num(1).value / 50)
+_LIKE = "like"
 
 
 class _InitPrinter(Printer):
@@ -279,9 +285,6 @@ class _InitPrinter(Printer):
     def draw(self, expr: Draw) -> Code:
         """Returns the code of a draw of the parameter's shape."""
         text = distribution(expr.distribution).torch
-        # The factorisation behind it wants float32 at least.
-        wide = f"{self._target}.to(_accumulator({self._target}.dtype))"
-        text = text.replace("orthogonal_(torch.empty({shape}))", f"orthogonal_({wide})")
         text = text.replace("torch.empty({shape})", f"torch.empty_like({self._target})")
         text = text.replace("torch.randn({shape})", f"torch.randn_like({self._target})")
         text = text.replace("torch.nn.init", "nn.init")

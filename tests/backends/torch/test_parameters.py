@@ -1,0 +1,178 @@
+"""What a layer stores: values inside their constraint, started as the spec says."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import dsfc
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.locate import shipped_names
+from dsfc.validate.surface import Sample, surface
+
+KINDS = """
+  dims d, n = 30
+  input u : d
+  param a : d {init}
+  param b : d positive {init}
+  param c : d unit {init}
+  param e : d nonneg {init}
+  param g : d nonzero {init}
+  param W : d -> n {small}
+  buffer h : d unit {init}
+  buffer r : d
+  y = (a + b * c) * e / g * u * h * sum[n](W u) + r * u
+"""
+
+
+def layer_of(
+    build, name: str, body: str | None = None, dtype: torch.dtype = torch.float64, **sizes
+):
+    """A layer with parameters drawn, and the values that its functional form is called with."""
+    built = build(name, body)
+    found = surface(built.module, sizes or None)
+    torch.manual_seed(0)
+    layer = found.cls(**found.sizes, dtype=dtype)
+    inputs = {k: torch.zeros(1, 1, *axes, dtype=dtype) for k, axes in found.inputs.items()}
+    return layer, found.values(Sample(layer, inputs))
+
+
+@pytest.mark.parametrize(
+    ("init", "want"),
+    [
+        ("= 1/4", 0.25),
+        ("~ uniform(0.2, 0.7)", (0.2, 0.7)),
+        ("~ log_uniform(0.01, 0.5)", (0.01, 0.5)),
+        ("= (iota[d] + 1) / (d + 1)", "iota"),
+        ("~ 1/2 + 1/4 * uniform(-1, 1)", (0.25, 0.75)),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_values_start_as_the_spec_says_however_they_are_stored(build, init, want, dtype) -> None:
+    name = "kinds" + "".join(c if c.isalnum() else "_" for c in init)
+    body = KINDS.format(init=init, small="~ normal(0, 0.02)")
+    _, values = layer_of(build, name, body, dtype, d=40)
+    room = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 3e-2}[dtype]
+    for x in (values[n].double() for n in "abcegh"):
+        if want == "iota":
+            wanted = (torch.arange(40.0, dtype=torch.float64) + 1) / 41
+            torch.testing.assert_close(x, wanted, rtol=room, atol=room)
+        elif isinstance(want, tuple):
+            low, high = want
+            assert low * (1 - room) <= x.min() and x.max() <= high * (1 + room)
+            assert x.std() > 0.1 * (high - low)
+        else:
+            torch.testing.assert_close(x, torch.full_like(x, want), rtol=room, atol=room)
+
+
+def test_without_an_initialiser_values_are_finite_and_can_be_trained(build) -> None:
+    layer, values = layer_of(build, "kinds_bare", KINDS.format(init="", small=""))
+    for name in "bceg":
+        assert (values[name] > 0).all() and (name != "c" or (values[name] < 1).all())
+    assert (values["a"] == 0).all() and (values["r"] == 0).all()
+    assert 0.01 < values["W"].std() < 0.04
+    u = torch.randn(2, 3, values["a"].shape[0], dtype=torch.float64)
+    layer(u).square().sum().backward()
+    for name, p in layer.named_parameters():
+        assert torch.isfinite(p).all() and torch.isfinite(p.grad).all(), name
+        assert p.grad.abs().max() > 0, name
+
+
+def test_whatever_is_stored_the_value_keeps_its_constraint(build) -> None:
+    layer, _ = layer_of(build, "kinds_bare", KINDS.format(init="", small=""))
+    with torch.no_grad():
+        for p in layer.parameters():
+            p.copy_(torch.randn_like(p) * 30)
+    found = surface(build("kinds_bare", KINDS.format(init="", small="")).module)
+    inputs = {k: torch.zeros(1, 1, *axes, dtype=torch.float64) for k, axes in found.inputs.items()}
+    values = found.values(Sample(layer, inputs))
+    assert (values["b"] > 0).all() and (values["e"] >= 0).all()
+    assert (values["c"] >= 0).all() and (values["c"] <= 1).all()
+
+
+def test_buffers_are_not_trained(build) -> None:
+    layer, _ = layer_of(build, "kinds_bare", KINDS.format(init="", small=""))
+    assert {n for n, _ in layer.named_buffers()} == {"h", "r"}
+    assert {n for n, _ in layer.named_parameters()} == {
+        "a", "log_b", "logit_c", "root_e", "g", "W",
+    }  # fmt: skip
+
+
+def compiled() -> list[str]:
+    out = []
+    for name in shipped_names():
+        try:
+            _ = dsfc.load(name).plan
+        except DiagnosticError:
+            continue
+        out.append(name)
+    return out
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", compiled())
+def test_every_shipped_layer_starts_finite(build, name: str, dtype: torch.dtype) -> None:
+    layer, values = layer_of(build, name, dtype=dtype)
+    for tensor in (*layer.parameters(), *layer.buffers()):
+        assert tensor.dtype == dtype and torch.isfinite(tensor).all()
+    assert all(torch.isfinite(x).all() for x in values.values())
+
+
+def test_a_layer_draws_afresh_and_reproducibly(build) -> None:
+    layer, _ = layer_of(build, "normalized_attn")
+    again, _ = layer_of(build, "normalized_attn")
+    assert all(map(torch.equal, layer.parameters(), again.parameters()))
+    before = [p.clone() for p in layer.parameters()]
+    layer.reset_parameters()
+    changed = [not torch.equal(p, q) for p, q in zip(layer.parameters(), before, strict=True)]
+    assert any(changed)
+
+
+# --- what the papers ask for ----------------------------------------------------------------------
+
+
+def test_s6_starts_with_steps_between_a_thousandth_and_a_tenth(build) -> None:
+    _, values = layer_of(build, "s6", d=512, n=16)
+    step = F.softplus(values["b_Delta"])
+    assert step.min() >= 1e-3 * (1 - 1e-9) and step.max() <= 0.1 * (1 + 1e-9)
+    # Log-uniform: half of them below the geometric mean.
+    assert abs((step < 1e-2).double().mean() - 0.5) < 0.1
+    torch.testing.assert_close(
+        values["a"], torch.log(torch.arange(16.0, dtype=torch.float64) + 1).expand(512, 16)
+    )
+    assert (values["D"] == 1).all()
+    bound = values["W_Delta"].shape[1] ** -0.5
+    assert values["W_Delta"].abs().max() <= bound and values["W_Delta"].std() > 0.5 * bound
+
+
+def test_rg_lru_starts_with_decays_between_the_bounds_of_its_paper(build) -> None:
+    for dtype, room in ((torch.float64, 1e-9), (torch.bfloat16, 0.01)):
+        _, values = layer_of(build, "rg_lru", dtype=dtype, d=512)
+        zeta = values["zeta"].double()
+        decay = torch.exp(-2 * F.softplus(zeta))
+        assert torch.isfinite(zeta).all()
+        assert decay.min() >= 0.81 - room and decay.max() <= 0.998 + room
+        assert abs((decay < (0.81 + 0.998) / 2).double().mean() - 0.5) < 0.1
+
+
+def test_retnet_has_the_decays_of_its_paper(build) -> None:
+    layer, values = layer_of(build, "retnet", d=16, h=4)
+    torch.testing.assert_close(
+        values["gamma"], torch.tensor([1 - 2.0 ** (-5 - k) for k in range(4)], dtype=torch.float64)
+    )
+    assert "gamma" in dict(layer.named_buffers())
+
+
+def test_ssd_starts_with_rates_between_1_and_16(build) -> None:
+    layer, values = layer_of(build, "ssd", d=256, h=64, n=4)
+    assert (layer.log_a >= 0).all() and (layer.log_a <= math.log(16)).all()
+    assert values["a"].min() >= 1 and values["a"].max() <= 16 + 1e-9
+
+
+def test_projections_start_small(build) -> None:
+    _, values = layer_of(build, "normalized_attn", d=64)
+    assert 0.018 < values["W_Q"].std() < 0.022
+    assert (values["b_eta"] == 0).all()
