@@ -12,13 +12,16 @@ import dataclasses
 import torch
 from torch import Tensor
 
-from dsfc.validate.compare import BrokenPromiseError, Error, bar_share, errors
+from dsfc.validate.compare import BrokenPromiseError, Error, agree, bar_share, errors
 from dsfc.validate.surface import Sample, Surface
 from dsfc.validate.values import defined, outcome
 
 PRECISIONS = (torch.float32, torch.bfloat16)
 
 _LENGTH, _CHUNK, _DRAWS = 50, 8, 8
+
+# With extreme inputs nothing is well conditioned; what these bounds tell apart is lost digits.
+_EXTREME, _TOLD, _TIMES = 1e-9, 3e-5, 10.0
 
 
 def low_precision(surface: Surface) -> str:
@@ -29,11 +32,7 @@ def low_precision(surface: Surface) -> str:
         got: dict[str, list[dict[str, Error]]] = {mode: [] for mode in surface.modes}
         for seed in range(_DRAWS):
             sample = surface.sample(_LENGTH, dtype=dtype, state=False, seed=seed)
-            wide = dataclasses.replace(
-                sample,
-                layer=copy.deepcopy(sample.layer).double(),
-                inputs={k: v.double() for k, v in sample.inputs.items()},
-            )
+            wide = _widened(sample)
             truth = defined(surface, wide)
             plain.append(errors(defined(surface, sample, dtype=dtype), truth))
             for mode, found in got.items():
@@ -45,6 +44,65 @@ def low_precision(surface: Surface) -> str:
         )
         figures.append(f"{str(dtype).removeprefix('torch.')} {share:.2f}")
     return f"{', '.join(figures)} of what is allowed"
+
+
+def extremes(surface: Surface) -> str:
+    """Inputs that shut gates or forget everything: right wherever float32 has room for them."""
+    worst, narrow, count = 0.0, 0.0, 0
+    for scale in (0.0, 4.0, 16.0, 64.0, 512.0):
+        sample = surface.sample(_LENGTH, dtype=torch.float32, state=False)
+        if not surface.unit:
+            scaled = {k: scale * v for k, v in sample.inputs.items()}
+            sample = dataclasses.replace(sample, inputs=scaled)
+        plain = defined(surface, sample, dtype=torch.float32)
+        if not all(bool(torch.isfinite(x).all()) for x in plain.values()):
+            continue
+        count += 1
+        wide = _widened(sample)
+        truth = defined(surface, wide)
+        allowed = max(_TOLD, _TIMES * max(_relative(plain, truth).values()))
+        for mode in surface.modes:
+            where = f"{mode}, inputs times {scale:g}"
+            got = outcome(surface, wide, mode, _CHUNK, output_only=True)
+            worst = max(worst, agree(got, truth, _EXTREME, where))
+            got = outcome(surface, sample, mode, _CHUNK, output_only=True)
+            narrow = max(narrow, agree(got, truth, allowed, f"{where}, float32"))
+    return f"{count} scales, worst {worst:.1e}, in float32 {narrow:.1e}"
+
+
+def _relative(got: dict[str, Tensor], truth: dict[str, Tensor]) -> dict[str, float]:
+    found = errors(got, truth)
+    return {k: e.size / e.scale if e.scale else e.size for k, e in found.items()}
+
+
+def _widened(sample: Sample) -> Sample:
+    """The same numbers in float64."""
+    return dataclasses.replace(
+        sample,
+        layer=copy.deepcopy(sample.layer).double(),
+        inputs={k: v.double() for k, v in sample.inputs.items()},
+    )
+
+
+def wide_sums(surface: Surface) -> str:
+    """Sums over time are kept in float32 at least: in bfloat16 all modes end in one state."""
+    worst = 0.0
+    for seed in range(_DRAWS):
+        sample = surface.sample(_LENGTH, dtype=torch.bfloat16, seed=seed)
+        want = _last(surface, sample, "recurrent")
+        for mode in surface.modes:
+            got = _last(surface, sample, mode)
+            # What is rounded on its way into a state may be rounded the other way, rarely.
+            worst = max(worst, agree(got, want, torch.finfo(torch.bfloat16).eps / 4, mode))
+    return f"worst {worst:.1e}"
+
+
+def _last(surface: Surface, sample: Sample, mode: str) -> dict[str, Tensor]:
+    with torch.no_grad():
+        _, state = sample.layer(
+            **sample.inputs, state=sample.state, mode=mode, chunk=_CHUNK, return_state=True
+        )
+    return surface.tensors(state)
 
 
 def dtypes(surface: Surface) -> str:

@@ -142,26 +142,6 @@ def rows(surface: Surface) -> str:
     return _worst(worst)
 
 
-def extremes(surface: Surface) -> str:
-    """Inputs that shut gates or forget everything: right wherever float32 has room for them."""
-    worst, count = 0.0, 0
-    for scale in (0.0, 4.0, 16.0, 64.0, 512.0):
-        sample = surface.sample(3 * CHUNK + 1, state=False)
-        if not surface.unit:
-            sample = dataclasses.replace(
-                sample, inputs={k: scale * v for k, v in sample.inputs.items()}
-            )
-        room = defined(surface, sample, dtype=torch.float32)
-        if not all(bool(torch.isfinite(x).all()) for x in room.values()):
-            continue
-        want = defined(surface, sample)
-        count += 1
-        for mode in surface.modes:
-            got = outcome(surface, sample, mode, CHUNK, output_only=True)
-            worst = max(worst, agree(got, want, 1e-9, f"{mode}, inputs times {scale:g}"))
-    return f"{count} scales, {_worst(worst)}"
-
-
 # --- what is compared -----------------------------------------------------------------------------
 
 

@@ -1,0 +1,46 @@
+"""Emitted texts, as they are and damaged, imported under names and operators of their own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+import dsfc
+
+sys.path.insert(0, str(Path(__file__).parent))
+torch.set_num_threads(1)
+
+_NUMBERS = count()
+
+
+@cache
+def _text(name: str) -> str:
+    return dsfc.load(name).module().text
+
+
+@pytest.fixture(scope="session")
+def text() -> Callable[[str], str]:
+    """The text of a shipped spec's module."""
+    return _text
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Callable[[str], ModuleType]:
+    """Imports a text. Its operators get a namespace of their own: PyTorch keeps the first ones."""
+
+    def load(text: str) -> ModuleType:
+        start = text.index('NAMESPACE = "') + len('NAMESPACE = "')
+        namespace = text[start : text.index('"', start)]
+        number = next(_NUMBERS)
+        path = tmp_path / f"text_{number}.py"
+        path.write_text(text.replace(namespace, f"{namespace}_{number}"), encoding="utf-8")
+        return dsfc.import_module(path)
+
+    return load

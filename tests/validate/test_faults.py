@@ -1,0 +1,368 @@
+"""Damaged modules are caught: a check that has never failed is not known to work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+
+from dsfc.validate.report import Outcome
+from dsfc.validate.run import CHECKS, run, settled
+from dsfc.validate.surface import surface
+
+BY_NAME = {check.name: check for check in CHECKS}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A change of an emitted text that a check must catch.
+
+    Attributes:
+        what: in words.
+        pattern: a regular expression that the text must hold.
+        change: what it becomes.
+        caught: names of checks that must catch it, each of them.
+    """
+
+    what: str
+    pattern: str
+    change: str
+    caught: tuple[str, ...]
+
+
+# What every module with a scan has.
+ANY = (
+    Fault(
+        "the initial state is dropped",
+        r"(\w+)\.to\(wide\)(, mode, chunk|,\n\s+mode,\n\s+chunk,?)",
+        r"torch.zeros_like(\1).to(wide)\2",
+        ("segments", "past", "steps", "streaming"),
+    ),
+    Fault(
+        "the gradient of the state is missing, chunked",
+        r"(def _backward_chunked(?:.|\n)*?\n    return .*), dS$",
+        r"\1, torch.zeros_like(dS)",
+        ("modes", "segments", "past", "gradcheck"),
+    ),
+    Fault(
+        "the gradient of the state is missing, both modes",
+        r"(def _backward_(?:recurrent|chunked)(?:.|\n)*?\n    return .*), dS$",
+        r"\1, torch.zeros_like(dS)",
+        ("past", "gradcheck"),
+    ),
+    Fault(
+        "float16 accumulator",
+        r"return torch.promote_types\(dtype, torch.float32\)",
+        "return dtype if dtype is torch.float64 else torch.float16",
+        ("precision",),
+    ),
+    Fault(
+        "no wide accumulator",
+        r"return torch.promote_types\(dtype, torch.float32\)",
+        "return dtype",
+        ("wide sums",),
+    ),
+    Fault(
+        "the state starts as whatever memory holds",
+        r"torch.zeros\(batch",
+        "torch.empty(batch",
+        ("definition",),
+    ),
+    Fault(
+        "an operator returns its input",
+        r"state.clone\(memory_format=torch.contiguous_format\)",
+        "state",
+        ("opcheck",),
+    ),
+    Fault(
+        "outputs are strided like inputs",
+        r"\*\(x.contiguous\(\) for x in outs\)",
+        "*(x.transpose(0, -1).contiguous().transpose(0, -1) for x in outs)",
+        ("opcheck",),
+    ),
+    Fault(
+        "no shape function",
+        r"    torch.library.register_fake\(\n(?:.*\n)+?    \)\n",
+        "",
+        ("meta", "opcheck", "compile"),
+    ),
+    Fault(
+        "the rule for vmap mixes samples",
+        r"x\.expand\(size, \*x\.shape\)",
+        "x.repeat_interleave(size, 0).view(size, *x.shape)",
+        ("vmap",),
+    ),
+    Fault(
+        "no formula for the counter of operations",
+        r"    register_flop_formula\(op\)\(flops\)\n",
+        "",
+        ("flops",),
+    ),
+    Fault(
+        "the gradient has no gradient",
+        r"_, pull = torch.func.vjp\(gradient, \*ctx.saved_tensors\)\n        return .*",
+        "return (None,) * 99",
+        ("gradgradcheck", "hessian", "third order"),
+    ),
+    Fault(
+        "forward mode fails in other words",
+        r"raise NotImplementedError\(.*\)",
+        'raise NotImplementedError("no")',
+        ("forward mode",),
+    ),
+    Fault(
+        "the operators are registered anew on every import",
+        r"    if getattr\(_OPS, name, None\) is not None:\n        return\n",
+        "",
+        ("imports",),
+    ),
+    Fault(
+        "states of other mixers are taken",
+        r'if getattr\(state, "spec", None\) != SPEC:',
+        "if False:",
+        ("imports",),
+    ),
+    Fault(
+        "the chunk size is not checked",
+        r"chunk < 1",
+        "False",
+        ("complaints",),
+    ),
+    Fault(
+        "the graph is left in between",
+        r"(    dtype = _dtype\(u\)\n)",
+        r"\1    torch._dynamo.graph_break()\n",
+        ("compile",),
+    ),
+    Fault(
+        "a branch on the length",
+        r"(    dtype = _dtype\(u\)\n)",
+        r"\1    u = u * 1.0 if u.shape[1] > 60 else u\n",
+        ("dynamic",),
+    ),
+    Fault(
+        "the last token is mixed with the first",
+        r"(    dtype = _dtype\(u\)\n)",
+        r"\1    u = u + 1e-3 * u[:, -1:]\n",
+        ("definition", "causality"),
+    ),
+    Fault(
+        "rows of a batch are mixed",
+        r"(    dtype = _dtype\(u\)\n)",
+        r"\1    u = u + 1e-9 * u.mean(0, keepdim=True)\n",
+        ("definition", "rows"),
+    ),
+    Fault(
+        "an input is taken to be contiguous",
+        r"(    dtype = _dtype\(u\)\n)",
+        r"\1    u = torch.as_strided(u, u.shape, torch.empty(u.shape, device='meta').stride())\n",
+        ("layouts",),
+    ),
+    Fault(
+        "the state keeps the sequence alive",
+        r"return \(y, State\(\*states\)\) if return_state else y",
+        "states = [torch.cat((s.flatten(), u.detach().flatten().to(s)))[: s.numel()].view(s.shape)"
+        " for s in states]\n        return (y, State(*states)) if return_state else y",
+        ("streaming",),
+    ),
+)
+# The skeletons have places of their own to go wrong.
+OF = {
+    "normalized_attn": (
+        Fault("a mask is dropped", r"\.tril_?\(\)", "", ("definition", "causality")),
+        Fault(
+            "the diagonal is masked too",
+            r"\.tril_?\(\)",
+            ".tril(-1)",
+            ("definition", "modes"),
+        ),
+        Fault(
+            "wrong sign between chunks",
+            r"S = S \+ (\w+)\n    return torch.stack",
+            r"S = S - \1\n    return torch.stack",
+            ("definition", "modes"),
+        ),
+        Fault(
+            "a chunk sees itself as its past",
+            r"(        states.append\(S\)\n)(        S = S \+ .*\n)",
+            r"\2\1",
+            ("definition", "modes", "segments"),
+        ),
+        Fault(
+            "the last chunk is cut short",
+            r"count = max\(-\(-length // chunk\), 1\)",
+            "count = max(length // chunk, 1)",
+            ("definition", "modes"),
+        ),
+    ),
+    "ssd": (
+        Fault(
+            "wrong sign of the decay",
+            r"S_log_decay = -\(",
+            "S_log_decay = (",
+            ("definition", "extremes"),
+        ),
+        Fault(
+            "the decays of two heads change places",
+            r"return pair, g\.cumsum",
+            "g = g.flip(1)\n    return pair, g.cumsum",
+            ("definition", "modes", "segments"),
+        ),
+        Fault(
+            "the drive decays with its own token",
+            r"steps\.tril\(-1\)\.cumsum",
+            "steps.tril().cumsum",
+            ("definition", "modes"),
+        ),
+        Fault(
+            "decays as differences of sums",
+            r"pair = steps\.tril\(-1\)\.cumsum\(-2\)\.exp\(\)\.tril\(\)",
+            "sums = g.cumsum(-1)\n    pair = (sums[..., :, None] - sums[..., None, :]).exp().tril()",
+            ("extremes",),
+        ),
+        Fault(
+            "no decay between the chunks",
+            r"S = decay_n \* S \+ drive_n",
+            "S = S + drive_n",
+            ("definition", "modes"),
+        ),
+        Fault(
+            "the decay's gradient does not see beyond the chunk",
+            r"return inside \+ left \+ right \+ across.unsqueeze\(-1\)",
+            "return inside + left + right",
+            ("definition", "modes", "gradcheck"),
+        ),
+        Fault(
+            "the decay's gradient is shifted by a token",
+            r"right = F\.pad\(right, \(1, -1\)\)\.cumsum\(-1\)",
+            "right = right.cumsum(-1)",
+            ("definition", "modes"),
+        ),
+    ),
+    "s6": (
+        Fault(
+            "wrong sign of the decay",
+            r"return -\(g1\[\.\.\., None\] \* g2\)",
+            "return g1[..., None] * g2",
+            ("definition",),
+        ),
+        Fault(
+            "the transposed decay",
+            r"return -\(g1\[\.\.\., None\] \* g2\)",
+            "return -(g1[..., None] * g2).flip(-2, -1)",
+            ("definition",),
+        ),
+        Fault(
+            "a gradient of the decay is forgotten",
+            r"dg2 \+= leaves\[1\]\.sum\(0\)",
+            "dg2 += 0",
+            ("definition", "modes", "gradcheck"),
+        ),
+        Fault(
+            "the decay's gradient reads the state after the token",
+            r"dg\[1:\] \*= states\[:-1\]",
+            "dg[1:] *= states[1:]",
+            ("definition", "modes"),
+        ),
+        Fault(
+            "all states of the sequence at once",
+            r"(def _forward_recurrent(?:.|\n)*?)    return _stack",
+            r"\1    torch.zeros(v.shape[1], *S.shape)\n    return _stack",
+            ("memory",),
+        ),
+    ),
+    "rg_lru": (
+        Fault(
+            "a chunk starts from nothing",
+            r"        starts\.append\(S\)\n",
+            "        starts.append(torch.zeros_like(S))\n",
+            ("definition", "modes", "segments"),
+        ),
+        Fault(
+            "the last chunk is cut short",
+            r"count = max\(-\(-length // chunk\), 1\)",
+            "count = max(length // chunk, 1)",
+            ("definition", "modes"),
+        ),
+        Fault(
+            "backwards the decay comes one token late",
+            r"x = decay_i \* drive_i\.add_\(x\) if reverse",
+            "x = drive_i.add_(decay_i * x) if reverse",
+            ("definition", "modes"),
+        ),
+    ),
+    "linear_attn": (
+        Fault(
+            "the denominator forgets the state",
+            r"(\w+)_before = torch\.cat\(\((.*), (\w+)\.unsqueeze\((\d)\)\), -1\)",
+            r"\1_before = torch.cat((\2, torch.zeros_like(\3).unsqueeze(\4)), -1)",
+            ("segments", "past", "steps"),
+        ),
+    ),
+    "short_convolution": (
+        Fault(
+            "the filter looks one token too far back",
+            r"start - r, length",
+            "start - r - 1, length",
+            ("definition",),
+        ),
+        Fault(
+            "the register is not moved on",
+            r"return y\.to\(dtype\), _last\(u_all, u_past\)",
+            "return y.to(dtype), u_past.clone()",
+            ("segments", "steps", "past"),
+        ),
+        Fault(
+            "the register is a view of the sequence",
+            r", copy=True\)",
+            ")",
+            ("streaming",),
+        ),
+    ),
+}
+SLOW = ("compile", "dynamic", "export")
+
+
+def marks(name: str, fault: Fault) -> tuple[pytest.MarkDecorator, ...]:
+    """One class in the fast tier, tracing and the second class in CI."""
+    slow = set(fault.caught) & set(SLOW)
+    return (pytest.mark.ci,) if slow or (name == "linear_attn" and fault in ANY) else ()
+
+
+CASES = [
+    pytest.param(name, fault, id=f"{name}: {fault.what}", marks=marks(name, fault))
+    for name, own in OF.items()
+    for fault in (*(ANY if name in ("ssd", "linear_attn") else ()), *own)
+]
+
+
+@pytest.mark.parametrize(("name", "fault"), CASES)
+def test_a_fault_is_caught(
+    name: str,
+    fault: Fault,
+    text: Callable[[str], str],
+    imported: Callable[[str], ModuleType],
+) -> None:
+    damaged, count = re.subn(fault.pattern, fault.change, text(name), flags=re.MULTILINE)
+    assert count, f"the text of {name} has no {fault.pattern}"
+    with settled():
+        found = surface(imported(damaged))
+        rows = [run(BY_NAME[check], found) for check in fault.caught]
+    missed = [row.name for row in rows if row.outcome is Outcome.KEPT]
+    assert not missed, f"{fault.what}: not caught by {', '.join(missed)}"
+
+
+@pytest.mark.parametrize("name", OF)
+def test_the_module_itself_passes_what_catches_its_faults(
+    name: str, text: Callable[[str], str], imported: Callable[[str], ModuleType]
+) -> None:
+    checks = {c for case in CASES if case.values[0] == name for c in case.values[1].caught}
+    checks -= set(SLOW)  # tests/specs runs those on every module
+    with settled():
+        found = surface(imported(text(name)))
+        rows = [run(BY_NAME[check], found) for check in sorted(checks)]
+    broken = [f"{row.name}: {row.figure}" for row in rows if row.outcome is Outcome.BROKEN]
+    assert not broken
