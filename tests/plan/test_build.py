@@ -1,0 +1,144 @@
+"""Which mixers are planned, and that the form they are written in does not matter."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from shipped_specs import NO_SYSTEM, PLANNED, REFUSED
+from unusual_specs import COMPILED
+
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.locate import shipped_names
+from dsfc.plan.ir import Form, Plan, Pointwise, Scan
+from dsfc.plan.json import to_json
+from dsfc.plan.verify import verify
+
+
+def test_every_shipped_spec_is_listed(shipped) -> None:
+    modifiers = {"gate", "out_norm", "qk_norm", "short_conv", "token_shift"}
+    assert {*PLANNED, *REFUSED, *NO_SYSTEM} == {*shipped_names()} - modifiers
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_what_is_planned(name: str, shipped) -> None:
+    spec = shipped(name)
+    verify(spec.plan)
+    assert spec.structure.title == PLANNED[name]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_planned_is_one_located_diagnostic(name: str, shipped) -> None:
+    with pytest.raises(DiagnosticError) as raised:
+        _ = shipped(name).plan
+    (problem,) = raised.value.diagnostics
+    assert problem.code == "E-UNSUPPORTED"
+    assert str(problem) == f"E-UNSUPPORTED: not supported yet: {REFUSED[name]}"
+    # The place is in a spec: of this mixer, or of one that it extends.
+    assert problem.span.source.name.endswith(".dsf") and problem.span.end > problem.span.start
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_unusual_mixers_are_planned(name: str, load) -> None:
+    verify(load(name, COMPILED[name]).plan)
+
+
+# --- one mixer, two forms -------------------------------------------------------------------------
+
+HEADS = """dims d, heads h = 4, n = d / h, p = d / h
+  input u : d
+  param W_Q, W_K : d -> h × n; W_V : d -> h × p
+  q = W_Q u;  k = W_K u;  v = W_V u
+"""
+RETNET = HEADS + "buffer γ : h unit = 1 - 2^(-5 - iota[h])\n"
+SSD = """dims d, heads h = 4, n, p = d / h
+  input u : d
+  param W_x : d -> h × p; W_B, W_C : d -> n; w_D : d -> h; b_D, D : h; a : h positive
+  x = W_x u;  b = W_B u;  c = W_C u;  t = softplus(w_D u + b_D)
+"""
+NORMALIZED = HEADS + "param w_η : d -> h; b_η : h\n η = exp(w_η u + b_η)\n"
+STATE = "state {0} : h × n × p\n"
+FORMS = {
+    "retnet": (
+        RETNET + "y = n^(-1/2) * sum[j ≤ i](γ^(i-j) * q · k[j] * v[j])",
+        RETNET + STATE.format("H") + "H = γ * H[i-1] + k ⊗ v\n y = n^(-1/2) * (q · H)",
+    ),
+    "ssd": (
+        SSD + "y = sum[j ≤ i](prod[j < l ≤ i](exp(-t[l] * a)) * c · b[j] * (t[j] * x[j])) + D * x",
+        SSD + STATE.format("H") + "H = exp(-t * a) * H[i-1] + b ⊗ (t * x)\n y = c · H + D * x",
+    ),
+    "normalized_attn": (
+        NORMALIZED + "y = sum[j ≤ i]((q · k[j]) * v[j]) / η",
+        NORMALIZED + STATE.format("H") + "H = H[i-1] + k ⊗ v\n y = q · H / η",
+    ),
+}
+
+
+def canonical(plan: Plan) -> str:
+    """A plan without its words, states and what is named after them called by their number."""
+    bare = replace(
+        plan, name="", doc=None, reference=(), system="", structure="", provenance=(), gauge=""
+    )
+    text = json.dumps(to_json(bare), sort_keys=True)
+    for number, state in enumerate(plan.states):
+        for name in (state.name, *(b.name for b in plan.arrays)):
+            rest = name.removeprefix(state.name)
+            if name == state.name or rest.startswith("_"):
+                text = text.replace(f'"{name}"', f'"state{number}{rest}"')
+    return text
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_sum_over_the_past_and_a_state_update_give_one_structure_and_one_plan(
+    name: str, load
+) -> None:
+    summed, stated = (load(f"{name}_{k}", body) for k, body in enumerate(FORMS[name]))
+    assert summed.plan.states[0].name != stated.plan.states[0].name
+    assert canonical(summed.plan) == canonical(stated.plan)
+    one, other = summed.structure.blocks[0], stated.structure.blocks[0]
+    assert replace(one, state="", decay=None) == replace(other, state="", decay=None)
+    assert summed.structure.title == stated.structure.title
+    assert one.decay.value == other.decay.value
+
+
+# --- what becomes one pass ------------------------------------------------------------------------
+
+
+def scans(plan: Plan) -> list[Scan]:
+    return [k for k in plan.kernels if isinstance(k, Scan)]
+
+
+def test_numerator_and_denominator_are_two_columns_of_one_scan(plan_of) -> None:
+    (scan,) = scans(plan_of("linear_attn"))
+    assert scan.form is Form.MATRIX
+    assert [c.value is None for c in scan.columns] == [False, True]
+    assert [c.channels == () for c in scan.columns] == [False, True]
+
+
+def test_a_read_before_and_one_after_the_update_are_two_scans_of_one_state(load) -> None:
+    plan = load("before_and_after", COMPILED["before_and_after"]).plan
+    assert sorted(s.before for s in scans(plan)) == [False, True]
+    assert [s.name for s in plan.states] == ["S"]
+
+
+def test_a_state_that_another_depends_on_runs_first(load) -> None:
+    plan = load("cascade_of_attention", COMPILED["cascade_of_attention"]).plan
+    assert [s.columns[0].state for s in scans(plan)] == ["S", "T"]
+
+
+def test_what_nothing_reads_is_not_planned(load) -> None:
+    plan = load("unreached", COMPILED["unreached"]).plan
+    assert "z" not in {b.name for b in plan.arrays}
+
+
+def test_kernels_that_no_state_needs_are_token_wise(load) -> None:
+    plan = load("no_state", COMPILED["no_state"]).plan
+    assert all(isinstance(k, Pointwise) for k in plan.kernels)
+    assert plan.states == () and plan.adjoints == ()
+
+
+def test_registers_keep_as_many_tokens_as_the_deepest_read(load) -> None:
+    plan = load("filter_and_lag", COMPILED["filter_and_lag"]).plan
+    (register,) = plan.registers
+    assert register.buffer == "v" and len(register.lengths) == 2
