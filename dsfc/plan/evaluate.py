@@ -21,6 +21,7 @@ from dsfc.plan.ir import (
     Scan,
     ScanDirection,
 )
+from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.evaluate import NamedArray
 from dsfc.primitives.evaluate import evaluate as value_of
 from dsfc.primitives.expr import Axis, Expr, LinearMap, Now, Ref
@@ -91,7 +92,7 @@ class _Runner:
         self.tensors = {
             t.name: (t.axes, np.asarray(tensors[t.name]))
             for t in (*plan.params, *plan.buffers)
-            if hasattr(t, "axes")
+            if isinstance(t, Tensor) and t.name in tensors
         }
 
     def at(self, expr: Expr, i: int | None, axes: tuple[Axis, ...]) -> Array:
@@ -197,8 +198,10 @@ def evaluate_adjoint(
         final_bar: gradient of the final state, by state name.
 
     Returns:
-        gradients: "key", "read", each value buffer, each decay leaf, each state's initial value.
+        gradients: "key" and "read" (over heads ∪ keys), each value buffer (over heads ∪ channels),
+        each decay leaf, each state's initial value.
     """
+    # All a gradient reads was computed on the way forward: no parameter is needed again.
     r = _Runner(plan, {"": np.zeros(len(next(iter(cotangent.values()))))}, {}, sizes)
     r.arrays = dict(run.arrays)
     out: dict[str, Array] = {}
@@ -211,6 +214,11 @@ def evaluate_adjoint(
         channels = c.channels
         tile = _tile(scan, channels)
         factors = _factors(r, scan, c.value, cotangent[c.output], channels)
+        first = {f: rows[:1] for f, rows in factors.items()}
+        if scan.before:
+            # What reads h_{i-1} at token i reads the state of token i-1 after its update.
+            for f in (Factor.READ, Factor.COTANGENT):
+                factors[f] = [*factors[f][1:], *(_zero(x) for x in factors[f][-1:])]
         traces = {}
         for direction in ScanDirection:
             traces[direction] = _trace(
@@ -218,9 +226,17 @@ def evaluate_adjoint(
             )
         for s in adjoint.scans:
             name = {Factor.VALUE: c.value, Factor.KEY: "key", Factor.READ: "read"}[s.result]
-            if name is not None:
-                put(name, _role_result(r, scan, s, traces[s.direction][0], factors, tile, channels))
+            if name is None:
+                continue
+            result = _role_result(r, scan, s, traces[s.direction][0], factors, tile, channels)
+            if scan.before and s.result is Factor.READ and r.length:
+                before = _role_result(r, scan, s, [initial[c.state]], first, tile, channels)
+                result = np.concatenate((before, result[:-1]))
+            put(name, result)
         out[c.state] = traces[ScanDirection.REVERSE][1]
+        if scan.before and r.length:
+            read, out_bar = (first[f][0].over(tile) for f in (Factor.READ, Factor.COTANGENT))
+            out[c.state] = out[c.state] + read * out_bar
         if adjoint.pairing is not None and scan.decay is not None:
             h, hb = traces[ScanDirection.FORWARD][0], traces[ScanDirection.REVERSE][0]
             bars = []
@@ -239,6 +255,10 @@ def evaluate_adjoint(
             whole = np.stack(rows) if rows else np.zeros((0,))
             put(leaf.leaf, whole.sum(axis=0) if b.role is Role.CONSTANT else whole)
     return out
+
+
+def _zero(x: NamedArray) -> NamedArray:
+    return NamedArray(x.axes, np.zeros_like(x.data))
 
 
 def _factors(
@@ -290,7 +310,8 @@ def _role_result(
 ) -> Array:
     gone = {Group.KEYS: scan.keys, Group.CHANNELS: channels, Group.NONE: ()}[s.contracted]
     drop = tuple(k for k, a in enumerate(tile) if a in gone)
-    rows = [(factors[s.read][i].over(tile) * states[i]).sum(axis=drop) for i in range(r.length)]
+    read = factors[s.read]
+    rows = [(x.over(tile) * h).sum(axis=drop) for x, h in zip(read, states, strict=True)]
     kept = [a for a in tile if a not in gone]
     size = _Scope(r, None).size
     return np.stack(rows) if rows else np.zeros((0, *(size(a) for a in kept)))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dsfc
+from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer import sample, sizes
 from dsfc.pipeline import Compilation
 from dsfc.plan.ir import Plan
@@ -37,16 +38,21 @@ class Material:
     sizes: dict[str, int]
 
 
-def draw(spec: Compilation, length: int, seed: int = 0, size: int = 3) -> Material:
-    """Returns random arguments; open axes get `size`."""
-    system = spec.system
-    open_ones = {d.axis.name: size * 2 for d in spec.mixer.axes if d.size is None}
-    known = dict(sizes(spec.mixer, open_ones))
-    for d in system.axes:
+def draw(spec: Compilation, length: int, seed: int = 0) -> Material:
+    """Returns random arguments; every axis has a small size of its own, if it may."""
+    axes = [d.axis.name for d in spec.mixer.axes]
+    try:
+        known = sizes(spec.mixer, {name: 2 + k % 3 for k, name in enumerate(axes)})
+    except DiagnosticError:  # some must be equal
+        known = sizes(spec.mixer, dict.fromkeys(axes, 3))
+    known = dict(known)
+    for d in spec.system.axes:
         known.setdefault(d.axis.name, known[d.axis.copy_of or d.axis.name])
     drawn = sample(spec.mixer, known, seed, length)
     rng = np.random.default_rng([seed, 1])
-    initial = {b.state: 0.5 + rng.random([known[a.name] for a in b.axes]) for b in system.blocks}
+    initial = {
+        b.state: 0.5 + rng.random([known[a.name] for a in b.axes]) for b in spec.system.blocks
+    }
     return Material(drawn.inputs, drawn.params, initial, known)
 
 

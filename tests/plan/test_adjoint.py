@@ -1,0 +1,188 @@
+"""The planned gradient of a scan is the derivative of the scan, and that of its System."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from conftest import draw
+from dsfc.backends.torch.nodes import Code, Printer
+from shipped_specs import PLANNED
+from unusual_specs import COMPILED
+
+from dsfc.plan.evaluate import evaluate, evaluate_adjoint
+from dsfc.plan.ir import Role, Scan
+from dsfc.system.evaluate import evaluate as evaluate_system
+from dsfc.transform.adjoint import adjoint
+
+LENGTH = 5
+
+
+def over(x: torch.Tensor, axes, tile) -> torch.Tensor:
+    """A tensor over some of the axes of a tile, ready to be multiplied with one over all."""
+    sizes = dict(zip(axes, x.shape, strict=True))
+    return x.reshape([sizes.get(a, 1) for a in tile])
+
+
+class Literal:
+    """One scan, run token by token in torch."""
+
+    def __init__(self, plan, scan: Scan, tensors: dict[str, torch.Tensor]) -> None:
+        self.buffers = {b.name: b for b in plan.arrays}
+        self.scan, self.tensors = scan, tensors
+
+    def at(self, name: str | None, i: int, tile) -> torch.Tensor:
+        if name is None:
+            return torch.ones((), dtype=torch.float64)
+        b = self.buffers[name]
+        x = self.tensors[name]
+        return over(x if b.role is Role.CONSTANT else x[i], b.axes, tile)
+
+    def decay(self, i: int, tile) -> torch.Tensor:
+        if self.scan.decay is None:
+            return torch.ones((), dtype=torch.float64)
+        names: dict[str, torch.Tensor] = {}
+
+        def ref(e) -> Code:
+            b = self.buffers[e.name]
+            variable = f"leaf_{len(names)}"
+            names[variable] = self.tensors[e.name][i if b.role is not Role.CONSTANT else ...]
+            return Code(variable, b.axes, False)
+
+        code = Printer(ref, {}, "").print(self.scan.decay.expr)
+        space = {"torch": torch, "F": torch.nn.functional, **names}
+        return torch.exp(over(eval(code.text, space), code.axes, tile))
+
+    def run(self, initial: dict[str, torch.Tensor]):
+        """Each column's output and last state."""
+        scan, outs, finals = self.scan, {}, {}
+        for c in scan.columns:
+            tile = tuple(sorted((*scan.heads, *scan.keys, *c.channels)))
+            summed = [k for k, a in enumerate(tile) if a in scan.keys]
+            h, rows = initial[c.state], []
+            for i in range(LENGTH):
+                before = h
+                h = self.decay(i, tile) * h + self.at(scan.key, i, tile) * self.at(c.value, i, tile)
+                read = self.at(scan.read, i, tile) * (before if scan.before else h)
+                rows.append(read.sum(dim=summed) if summed else read)
+            outs[c.output], finals[c.state] = torch.stack(rows), h
+        return outs, finals
+
+
+def check(spec) -> None:
+    plan, material = spec.plan, draw(spec, LENGTH)
+    run = evaluate(plan, material.inputs, material.tensors, material.sizes, material.initial)
+    rng = np.random.default_rng(7)
+    scans = [k for k in plan.kernels if isinstance(k, Scan)]
+    assert [a.scan for a in plan.adjoints] == [s.name for s in scans]
+    for scan, back in zip(scans, plan.adjoints, strict=True):
+        names = [n for n in (scan.key, scan.read, *(c.value for c in scan.columns)) if n]
+        names += scan.decay.leaves if scan.decay is not None else ()
+        # One array may play several roles (q = k): each role has a gradient of its own.
+        if len(set(names)) < len(names):
+            continue
+        tensors = {n: torch.tensor(run.arrays[n]).requires_grad_() for n in names}
+        starts = {
+            c.state: torch.tensor(material.initial[c.state]).requires_grad_() for c in scan.columns
+        }
+        outs, finals = Literal(plan, scan, tensors).run(starts)
+        for name, value in outs.items():
+            np.testing.assert_allclose(value.detach(), run.arrays[name], atol=1e-12)
+        cotangent = {n: rng.normal(size=v.shape) for n, v in outs.items()}
+        final_bar = {n: rng.normal(size=v.shape) for n, v in finals.items()}
+        loss = sum((torch.tensor(cotangent[n]) * v).sum() for n, v in outs.items())
+        loss = loss + sum((torch.tensor(final_bar[n]) * v).sum() for n, v in finals.items())
+        leaves = {**tensors, **starts}
+        want = dict(zip(leaves, torch.autograd.grad(loss, leaves.values()), strict=True))
+        initial = {c.state: material.initial[c.state] for c in scan.columns}
+        got = evaluate_adjoint(plan, scan, back, run, material.sizes, cotangent, initial, final_bar)
+        roles = {scan.key: "key", scan.read: "read"}
+        axes = {b.name: b.axes for b in plan.arrays}
+        for name, gradient in want.items():
+            found = got[roles.get(name, name)]
+            if name in axes:
+                found = summed_onto(found, scan, roles.get(name), axes[name], gradient.ndim)
+            np.testing.assert_allclose(found, gradient, atol=1e-11, err_msg=f"{scan.name} {name}")
+
+
+def summed_onto(x: np.ndarray, scan: Scan, role: str | None, axes, ndim: int) -> np.ndarray:
+    """A gradient over all axes of its role, summed onto those that the buffer has."""
+    if x.ndim == ndim:
+        return x
+    whole = sorted((*scan.heads, *(scan.keys if role else scan.channels)))
+    x = x.sum(axis=tuple(k + 1 for k, a in enumerate(whole) if a not in axes))
+    return x if x.ndim == ndim else x.sum(axis=0)
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_shipped_adjoints_are_the_derivatives(name: str, shipped) -> None:
+    check(shipped(name))
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_unusual_adjoints_are_the_derivatives(name: str, load) -> None:
+    check(load(name, COMPILED[name]))
+
+
+# Every argument of the scan is an input, so the System's gradients are the scan's.
+BARE = {
+    "matrix": """dims heads h = 2, n = 3, p = 2
+      input q, k : h × n; v : h × p; g : h
+      state S : h × n × p
+      S = exp(g) * S[i-1] + k ⊗ v; y = q · S""",
+    "matrix_without_decay": """dims heads h = 2, n = 3, p = 2
+      input q, k : h × n; v : h × p
+      state S : h × n × p
+      S = S[i-1] + k ⊗ v; y = q · S""",
+    "selective": """dims d = 2, n = 3
+      input q, k : n; v, r : d
+      param a : d × n
+      state S : d × n
+      S = exp(r * a) * S[i-1] + v ⊗ k; y = q · S""",
+    "elementwise": """dims d = 3
+      input v, g : d
+      state S : d
+      S = exp(g) * S[i-1] + v; y = S""",
+}
+
+
+@pytest.mark.parametrize("name", BARE)
+def test_a_scan_has_the_gradients_of_its_system(name: str, load) -> None:
+    spec = load(name, BARE[name])
+    plan, material = spec.plan, draw(spec, LENGTH)
+    (scan,) = (k for k in plan.kernels if isinstance(k, Scan))
+    run = evaluate(plan, material.inputs, material.tensors, material.sizes, material.initial)
+    rng = np.random.default_rng(7)
+    y_bar = rng.normal(size=run.arrays[plan.output].shape)
+    S_bar = rng.normal(size=run.finals["S"].shape)
+    back, record = adjoint(spec.system)
+    called = dict(record.names)
+    sizes = material.sizes | {
+        d.axis.name: material.sizes[d.axis.copy_of] for d in back.axes if d.axis.copy_of
+    }
+    want = evaluate_system(
+        back,
+        material.inputs | {called["y"]: y_bar},
+        material.tensors,
+        sizes,
+        material.initial | {called["S"]: S_bar},
+    )
+    (column,) = scan.columns
+    got = evaluate_adjoint(
+        plan,
+        scan,
+        plan.adjoints[0],
+        run,
+        sizes,
+        {column.output: y_bar},
+        material.initial,
+        {"S": S_bar},
+    )
+    roles = {scan.key: "key", scan.read: "read"}
+    for name in material.inputs:
+        gradient = want.outputs[called[name]]
+        np.testing.assert_allclose(got[roles.get(name, name)], gradient, atol=1e-12, err_msg=name)
+    np.testing.assert_allclose(got["S"], want.finals[called["S"]], atol=1e-12)
+    for t in plan.params:
+        (leaf,) = (b.name for b in plan.arrays if b.role is Role.CONSTANT)
+        np.testing.assert_allclose(got[leaf], want.outputs[called[t.name]], atol=1e-12)
