@@ -24,13 +24,14 @@ def cost_of(scans: Iterable[Scan], mode: str) -> Cost:
     """
     operations: list[Expr] = []
     words: list[Expr] = []
-    state: list[Expr] = []
+    state: dict[str, Expr] = {}
     chunked = mode == "chunked"
     for s in scans:
         h, k = _size(s.heads), _size(s.keys)
         v = add(*(_size(c.channels) for c in s.columns))
         tile = mul(k, v)
-        state.append(mul(h, tile))
+        for c in s.columns:
+            state[c.state] = mul(h, k, _size(c.channels))
         if s.form is Form.MATRIX and chunked:
             operations.append(mul(h, add(mul(num(2), CHUNK, add(k, v)), mul(num(4), tile))))
             words.append(mul(h, add(mul(num(2), add(k, v)), div(mul(num(2), tile), CHUNK))))
@@ -41,7 +42,7 @@ def cost_of(scans: Iterable[Scan], mode: str) -> Cost:
             per = 5 if s.form is Form.MATRIX else 14 if chunked else 7
             operations.append(mul(num(per), h, tile))
             words.append(mul(h, add(mul(num(2), tile), mul(num(2), add(k, v)))))
-    return Cost(mode, add(*operations), add(*words), add(*state))
+    return Cost(mode, add(*operations), add(*words), add(*state.values()))
 
 
 def _size(axes: tuple[Axis, ...]) -> Expr:

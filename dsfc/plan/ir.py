@@ -360,7 +360,7 @@ class Plan:
         raise KeyError(name)
 
     def to_networkx(self) -> Any:  # noqa: ANN401 - networkx has no types
-        """Returns a `networkx.DiGraph` of kernels, inputs and states; see `dsfc.plan.view`."""
+        """Returns a `networkx.MultiDiGraph` of kernels, inputs and states; see `dsfc.plan.view`."""
         # networkx takes a tenth of a second to import; only who asks for a graph pays for it.
         from dsfc.plan.view import to_networkx
 

@@ -15,7 +15,8 @@ def render(plan: Plan) -> str:
 
 def _lines(plan: Plan) -> Iterator[str]:
     yield f"plan {plan.name}"
-    yield f"gauge  {plan.gauge}"
+    if plan.gauge:
+        yield f"gauge  {plan.gauge}"
     yield "kernels"
     arrays = {b.name: b for b in plan.arrays}
     for k in plan.kernels:
@@ -23,10 +24,12 @@ def _lines(plan: Plan) -> Iterator[str]:
             yield f"  pointwise  {_buffer(arrays[k.output])} = {text(k.value)}"
         else:
             yield from _scan(k, arrays)
-    yield "adjoint"
+    if plan.adjoints:
+        yield "adjoint"
     for a in plan.adjoints:
         yield from _adjoint(a)
-    yield "state"
+    if plan.states or plan.registers:
+        yield "state"
     for s in plan.states:
         yield f"  {s.name}[{_axes(s.axes)}]"
     for r in plan.registers:
@@ -71,8 +74,9 @@ def _adjoint(adjoint: Adjoint) -> Iterator[str]:
     for s in adjoint.scans:
         yield f"  {adjoint.scan}: {_role_scan(s)}"
     if adjoint.pairing is not None:
-        over = _axes(adjoint.pairing.summed)
-        yield f"  {adjoint.scan}: log_decay_bar = ⟨h̃, λ h_prev⟩ over {over}"
+        summed = adjoint.pairing.summed
+        over = f"⟨h̃, λ h_prev⟩ over {_axes(summed)}" if summed else "h̃ · λ h_prev"
+        yield f"  {adjoint.scan}: log_decay_bar = {over}"
         for leaf in adjoint.pairing.leaves:
             yield f"    {leaf.leaf}_bar = {text(leaf.value)}"
 

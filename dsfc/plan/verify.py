@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from dsfc.plan.ir import Form, Plan, Pointwise, Role, Scan
+from dsfc.plan.ir import Buffer, Form, Plan, Pointwise, Role, Scan
 from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Fir, Lag, Map, Now, Param, Past, Ref, Run
+from dsfc.primitives.expr import Expr, Fir, Lag, Map, Now, Num, Param, Past, Ref, Run
 
 
 class PlanError(Exception):
@@ -17,10 +17,11 @@ def verify(plan: Plan) -> None:
     """Checks the invariants of a plan.
 
     Every buffer but the inputs is written once, before it is read; a read of an earlier token has a
-    register that is long enough to have one; a scan's key and read lie over heads ∪ keys, its
-    values and outputs over heads ∪ channels, its state over all three; a scan without keys is
-    ELEMENTWISE and has neither key nor read; every column's state is a state of the plan; each scan
-    has one adjoint; parameters that are read are declared; the output is written.
+    register that is long enough, of the buffer's axes; a scan's key and read lie over heads ∪ keys,
+    its values and outputs over heads ∪ channels, its state over all three; a scan without keys is
+    ELEMENTWISE and has neither key nor read; a decay reads its leaves and nothing else; every
+    column's state is a state of the plan; each scan has one adjoint; parameters that are read are
+    declared; the output is written.
 
     Raises:
         PlanError: naming the kernel and what is wrong with it.
@@ -29,32 +30,56 @@ def verify(plan: Plan) -> None:
     if len(arrays) != len(plan.arrays):
         raise PlanError("two buffers have one name")
     written = {b.name for b in plan.arrays if b.role is Role.INPUT}
-    kept = {r.buffer for r in plan.registers}
     declared = {t.name for t in (*plan.params, *plan.buffers)}
-    states = {s.name for s in plan.states}
+    _check_registers(plan, arrays)
     for k in plan.kernels:
         for name, lag in reads(k):
             if name not in written:
                 raise PlanError(f"{_name(k)} reads {name} before it is written")
-            if lag > 0 and name not in kept:
-                raise PlanError(f"{_name(k)} reads {name} {lag} tokens back without a register")
             if lag < 0:
                 raise PlanError(f"{_name(k)} reads the future of {name}")
         for out in (k.output,) if isinstance(k, Pointwise) else (c.output for c in k.columns):
+            if out not in arrays:
+                raise PlanError(f"{out} is written and is no buffer")
             if out in written:
                 raise PlanError(f"{out} is written twice")
             written.add(out)
         if isinstance(k, Pointwise):
             _check_value(k.value, k.output, declared)
+            _check_past(k, plan)
             if not k.value.axes <= frozenset(arrays[k.output].axes):
                 raise PlanError(f"{k.output} lacks axes of its value")
         else:
-            _check_scan(k, plan, states)
+            _check_scan(k, plan)
+    for name in arrays:
+        if name not in written:
+            raise PlanError(f"{name} is never written")
     if plan.output not in written:
         raise PlanError("the output is never written")
     scans = [k.name for k in plan.kernels if isinstance(k, Scan)]
     if scans != [a.scan for a in plan.adjoints]:
         raise PlanError("scans and adjoints do not match")
+
+
+def _check_registers(plan: Plan, arrays: Mapping[str, Buffer]) -> None:
+    for r in plan.registers:
+        if r.buffer not in arrays:
+            raise PlanError(f"the register {r.name} keeps {r.buffer}, which is no buffer")
+        if r.axes != arrays[r.buffer].axes or not r.lengths:
+            raise PlanError(f"the register {r.name} does not fit {r.buffer}")
+
+
+def _check_past(kernel: Pointwise, plan: Plan) -> None:
+    """Checks that what a kernel reads of earlier tokens is kept."""
+    kept = {r.buffer: r.lengths for r in plan.registers}
+    for e in walk(kernel.value):
+        if isinstance(e, Ref) and isinstance(e.at, Now) and e.at.lag > 0:
+            lag = e.at.lag
+            if not any(isinstance(n, Num) and n.value >= lag for n in kept.get(e.name, ())):
+                where = f"{lag} tokens back"
+                raise PlanError(f"{kernel.output} reads {e.name} {where} without a register")
+        if isinstance(e, Fir) and isinstance(e.arg, Ref) and e.arg.name not in kept:
+            raise PlanError(f"{kernel.output} filters {e.arg.name} without a register")
 
 
 def _name(kernel: Pointwise | Scan) -> str:
@@ -86,9 +111,10 @@ def _check_value(value: Expr, output: str, declared: set[str]) -> None:
             raise PlanError(f"{output} reads the undeclared parameter {name}")
 
 
-def _check_scan(scan: Scan, plan: Plan, states: set[str]) -> None:
+def _check_scan(scan: Scan, plan: Plan) -> None:
     heads, keys = set(scan.heads), set(scan.keys)
     arrays = {b.name: set(b.axes) for b in plan.arrays}
+    states = {s.name: set(s.axes) for s in plan.states}
     if (scan.form is Form.ELEMENTWISE) == bool(keys):
         raise PlanError(f"scan {scan.name} has form {scan.form.value} and keys {scan.keys}")
     for name in (scan.key, scan.read):
@@ -104,3 +130,9 @@ def _check_scan(scan: Scan, plan: Plan, states: set[str]) -> None:
             raise PlanError(f"scan {scan.name}: {c.output} has the wrong axes")
         if c.state not in states:
             raise PlanError(f"scan {scan.name}: {c.state} is not a state of the plan")
+        if states[c.state] != heads | keys | channels:
+            raise PlanError(f"scan {scan.name}: the state {c.state} has the wrong axes")
+    if scan.decay is not None:
+        read = {e.name for e in walk(scan.decay.expr) if isinstance(e, Ref)}
+        if read != set(scan.decay.leaves):
+            raise PlanError(f"scan {scan.name}: its decay does not read its leaves")

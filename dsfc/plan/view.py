@@ -11,12 +11,13 @@ from dsfc.plan.verify import reads
 
 
 def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
-    """Returns a `networkx.DiGraph` with one node per kernel, input and state.
+    """Returns a `networkx.MultiDiGraph` with one node per kernel, input and state.
 
     Nodes carry `kind` ("input", "state", "pointwise", "scan") and `axes`; an edge carries the
-    `buffer` that flows along it and `lag`, 0 for the same token.
+    `buffer` that flows along it and `lag`, 0 for the same token. A kernel may read several buffers
+    of one scan, or one buffer at several tokens: each read is an edge.
     """
-    graph = nx.DiGraph(name=plan.name)
+    graph = nx.MultiDiGraph(name=plan.name)
     arrays = {b.name: b for b in plan.arrays}
     writer: dict[str, str] = {}
     for t in plan.inputs:
@@ -37,7 +38,7 @@ def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
             for c in k.columns:
                 writer[c.output] = node
                 graph.add_edge(f"state {c.state}", node, buffer=c.state, lag=1)
-        for name, lag in reads(k):
+        for name, lag in dict.fromkeys(reads(k)):
             graph.add_edge(writer[name], node, buffer=name, lag=lag)
     return graph
 

@@ -1,0 +1,54 @@
+"""The plan as a networkx graph: what flows where, in an order that is the plan's alone."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+from shipped_specs import PLANNED
+from unusual_specs import COMPILED
+
+from dsfc.plan.ir import Plan
+from dsfc.plan.view import order, to_networkx
+
+
+def check(plan: Plan) -> None:
+    graph = to_networkx(plan)
+    assert nx.is_directed_acyclic_graph(graph)
+    kinds = dict(graph.nodes(data="kind"))
+    assert set(kinds.values()) <= {"input", "state", "pointwise", "scan"}
+    assert sum(kind == "input" for kind in kinds.values()) == len(plan.inputs)
+    assert sum(kind == "state" for kind in kinds.values()) == len(plan.states)
+    assert len(graph) == len(plan.inputs) + len(plan.states) + len(plan.kernels)
+    found = order(plan)
+    assert sorted(found) == sorted(graph) and found == order(plan)
+    at = {node: k for k, node in enumerate(found)}
+    assert all(at[a] < at[b] for a, b in graph.edges())
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_shipped_plans_are_acyclic(name: str, plan_of) -> None:
+    check(plan_of(name))
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_unusual_plans_are_acyclic(name: str, load) -> None:
+    check(load(name, COMPILED[name]).plan)
+
+
+def test_edges_say_what_flows(load) -> None:
+    plan = load("token_shift", COMPILED["token_shift"]).plan
+    graph = plan.to_networkx()
+    lags = {
+        flow["lag"]
+        for a, b, flow in graph.edges(data=True)
+        if flow["buffer"] == "u" and b != "scan S"
+    }
+    assert lags == {0, 1}
+    assert graph.nodes["scan S"]["axes"] == ("h", "n", "p")
+    assert graph.get_edge_data("state S", "scan S") == {0: {"buffer": "S", "lag": 1}}
+
+
+def test_two_reads_of_one_buffer_are_two_edges(load) -> None:
+    plan = load("no_state_and_a_lag", COMPILED["no_state_and_a_lag"]).plan
+    flows = plan.to_networkx().get_edge_data("u", "y")
+    assert sorted(flow["lag"] for flow in flows.values()) == [0, 2]
