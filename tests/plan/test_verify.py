@@ -117,7 +117,7 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
     ),
     "a filter without a register": (
         with_value(
-            lambda p: Fir(p.axes[0].axis, Param("w_f", frozenset({p.axes[0].axis})), input_at(p, 0))
+            lambda p: Fir(p.axes[0].axis, Param("W_v", frozenset({p.axes[0].axis})), input_at(p, 0))
         ),
         "filters u without a register",
     ),
