@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -36,8 +37,7 @@ def imported(tmp_path: Path) -> Callable[[str], ModuleType]:
     """Imports a text. Its operators get a namespace of their own: PyTorch keeps the first ones."""
 
     def load(text: str) -> ModuleType:
-        start = text.index('NAMESPACE = "') + len('NAMESPACE = "')
-        namespace = text[start : text.index('"', start)]
+        (namespace,) = re.findall(r"^NAMESPACE = ['\"](\w+)['\"]$", text, re.MULTILINE)
         number = next(_NUMBERS)
         path = tmp_path / f"text_{number}.py"
         path.write_text(text.replace(namespace, f"{namespace}_{number}"), encoding="utf-8")

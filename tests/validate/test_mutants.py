@@ -1,0 +1,52 @@
+"""Every small change of what an emitted module computes is caught by the checks of values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+from mutants import mutants
+
+from dsfc.validate.report import Outcome
+from dsfc.validate.run import CHECKS, run, settled
+from dsfc.validate.surface import SurfaceError, surface
+
+JUDGES = ("definition", "modes", "segments", "extremes", "streaming", "memory")
+
+
+def survives(module: ModuleType) -> bool:
+    """Whether no check of values notices anything."""
+    with settled():
+        try:
+            found = surface(module)
+        except SurfaceError:
+            return False
+        checks = (check for name in JUDGES for check in CHECKS if check.name == name)
+        return all(run(check, found).outcome is Outcome.KEPT for check in checks)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["normalized_attn", "ssd", "s6", "rg_lru", "linear_attn"])
+def test_no_mutant_survives(
+    name: str, text: Callable[[str], str], imported: Callable[[str], ModuleType]
+) -> None:
+    assert survives(imported(ast.unparse(ast.parse(text(name))))), "unharmed, it must pass"
+    made, alive = 0, []
+    for what, changed in mutants(text(name), name):
+        made += 1
+        try:
+            module = imported(changed)
+        except Exception:  # does not even import
+            continue
+        if survives(module):
+            alive.append(what)
+    print(f"{name}: {made - len(alive)} of {made} mutants caught")
+    assert made > 20
+    assert not alive, "\n".join(alive)
+
+
+def test_mutants_differ_from_the_text_and_from_each_other(text: Callable[[str], str]) -> None:
+    made = [changed for _, changed in mutants(text("ssd"), "ssd")]
+    assert len(made) == len(set(made)) > 60
