@@ -11,9 +11,10 @@ from torch import Tensor, nn
 STANDARD_DEVIATION = 0.02
 """Of every initial weight but the convolution's: N(0, 0.02²)."""
 
-CONVOLUTION_SCALE = 2.0
-"""What the convolution starts with. Measured: with 1 or with random weights more seeds stay on the
-plateau at 1 / pairs for all of 1,000 steps."""
+CONVOLUTION_DEVIATION = 4.0
+"""Of the convolution's. Its output goes through three maps that start at 0.02 and are multiplied.
+With a deviation of 1, most seeds stay on the plateau at 1 / pairs for all of 1,000 steps; with 4,
+eight of eight left it within 500."""
 
 
 class Softmax(nn.Module):
@@ -46,15 +47,12 @@ class Convolution(nn.Module):
     """Causal depthwise convolution of width 2: x_i and x_{i-1}, weighted per channel.
 
     It is not in the paper. Each token must see its left neighbour for a value to meet its key;
-    without it the two layers have to learn that step from positions, which takes far longer. At
-    first one half of the channels holds the left neighbour and the other half the token itself.
+    without it the two layers have to learn that step from positions, which takes far longer.
     """
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.zeros(2, width))
-        nn.init.constant_(self.weight[0, : width // 2], CONVOLUTION_SCALE)
-        nn.init.constant_(self.weight[1, width // 2 :], CONVOLUTION_SCALE)
+        self.weight = nn.Parameter(torch.randn(2, width) * CONVOLUTION_DEVIATION)
 
     def forward(self, x: Tensor) -> Tensor:
         """Convolves `[B, L, d]` along L."""
@@ -102,7 +100,6 @@ class Model(nn.Module):
                 for _ in range(2)
             )
         )
-        self.norm = nn.LayerNorm(width)
         self.apply(_initialise)
         nn.init.normal_(self.positions, std=STANDARD_DEVIATION)
 
@@ -117,7 +114,7 @@ class Model(nn.Module):
             `[Q, V]`, in the order of `tokens[asked]`.
         """
         x = self.embedding(tokens) + self.positions[: tokens.shape[1]]
-        return self.norm(self.layers(x)[asked]) @ self.embedding.weight.T
+        return self.layers(x)[asked] @ self.embedding.weight.T
 
 
 def mixer_class(name: str) -> type[nn.Module]:
