@@ -71,4 +71,3 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], object]]]:
             yield "not reversed", lambda n: setattr(n, "step", None)
         case ast.Slice(lower=ast.Constant(1)):
             yield "from 0", lambda n: setattr(n, "lower", ast.Constant(0))
-
