@@ -60,12 +60,13 @@ class Allocations(TorchDispatchMode):
     Attributes:
         operations: how many.
         made: numbers in all results together.
-        largest: numbers in the largest one.
+        largest: numbers in the largest tensor that an operator of the namespace takes or makes.
     """
 
     def __init__(self, namespace: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._namespace = namespace
+        self._inside = False
         self.operations = self.made = self.largest = 0
 
     def __torch_dispatch__(
@@ -78,18 +79,27 @@ class Allocations(TorchDispatchMode):
         """Runs a call and counts what it makes."""
         if func.namespace == self._namespace:
             # The kernel runs with this mode on, so that its own operations are seen.
+            self.largest = max(self.largest, *(stored(x) for x in args if isinstance(x, Tensor)))
             keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-            with self:
-                return func.redispatch(keys, *args, **(kwargs or {}))
+            self._inside = True
+            try:
+                with self:
+                    return func.redispatch(keys, *args, **(kwargs or {}))
+            finally:
+                self._inside = False
         given = {x.untyped_storage().data_ptr() for x in args if isinstance(x, Tensor)}
         out = func(*args, **(kwargs or {}))
         self.operations += 1
         for x in tree_leaves(out):
             if isinstance(x, Tensor) and x.untyped_storage().data_ptr() not in given:
-                count = x.untyped_storage().nbytes() // x.element_size()
-                self.made += count
-                self.largest = max(self.largest, count)
+                self.made += stored(x)
+                self.largest = max(self.largest, stored(x) if self._inside else 0)
         return out
+
+
+def stored(x: Tensor) -> int:
+    """Returns how many numbers lie behind a tensor; an expanded axis is stored once."""
+    return x.untyped_storage().nbytes() // x.element_size()
 
 
 class Narrow(TorchFunctionMode):

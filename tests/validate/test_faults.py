@@ -220,7 +220,7 @@ OF = {
         Fault(
             "decays as differences of sums",
             r"pair = steps\.tril\(-1\)\.cumsum\(-2\)\.exp\(\)\.tril\(\)",
-            "sums = g.cumsum(-1)\n    pair = (sums[..., :, None] - sums[..., None, :]).exp().tril()",
+            "s = g.cumsum(-1)\n    pair = (s[..., :, None] - s[..., None, :]).exp().tril()",
             ("extremes",),
         ),
         Fault(
