@@ -20,8 +20,8 @@ LINES = ("-", "--", ":", "-.")
 """One line style per seed."""
 
 CONVOLUTION_NOTE = (
-    "The causal convolution of width 2 before each mixer is not in the paper. Without it the linear"
-    " mixers do not get beyond naming some value of the list in this many steps."
+    "The causal convolution of width 2 before each mixer is not in the paper. Without it"
+    " normalised attention does not get beyond naming some value of the list in this many steps."
 )
 
 
