@@ -275,7 +275,7 @@ class Printer:
             hugged = code.binding is Binding.POWER and "**" in code.text
             text = f"-({code.text})" if hugged else f"-{code.at_least(Binding.UNARY)}"
             return Code(text, code.axes, code.lead, Binding.UNARY, number=code.number)
-        return _product([self.print(a) for a in expr.args])
+        return product([self.print(a) for a in expr.args])
 
     @print.register
     def _(self, expr: Div) -> Code:
@@ -424,9 +424,9 @@ class Printer:
         outside = [c for c in tensors if not summed & set(c.axes)]
         inside = [c for c in tensors if summed & set(c.axes)]
         while len(inside) > 2:
-            inside = [_product(inside[:2]), *inside[2:]]
+            inside = [product(inside[:2]), *inside[2:]]
         if not inside:
-            return _product([*scale, *outside])
+            return product([*scale, *outside])
         letter = letters({a for c in inside for a in c.axes})
         lead = any(c.lead for c in inside)
         order = tuple(sorted({a for c in inside for a in c.axes} - summed))
@@ -441,11 +441,11 @@ class Printer:
             at = inside[0].axes.index(axis) - len(inside[0].axes)
             text = f"{inside[0].at_least(Binding.ATOM)}.sum(dim={at})"
             contracted = Code(text, order, lead)
-        return _product([*scale, contracted, *outside])
+        return product([*scale, contracted, *outside])
 
 
-def _product(parts: list[Code]) -> Code:
-    """Returns the code of a product of printed factors."""
+def product(parts: list[Code]) -> Code:
+    """Returns the code of a product of printed factors, at least one."""
     if len(parts) == 1:
         return parts[0]
     axes, lead = _shape(parts)

@@ -165,6 +165,11 @@ class SelectiveSkeleton(Skeleton):
         rates = [f"{x}{at}{turn}" for x in self.rates]
         return ", ".join([*rates, *self.constants])
 
+    def decays_of_a_chunk(self) -> str:
+        """Text of λ at every token of a chunk; `drive` has its shape."""
+        call = f"_decays{self.suffix}({self.leaf_arguments('_t')})"
+        return call if self.rates else f"{call}.expand_as(drive)"
+
     def loop(self, tokens: str, rates: list[str], indent: str) -> str:
         """The head of a loop over tokens."""
         names = [*tokens.split(", "), *rates]

@@ -153,25 +153,23 @@ class _Sums:
         return decay, at_outer, at_summed
 
     def _at(self, arg: Expr, index: str, lag: int) -> Expr:
-        value = self._named(arg, lag)
+        # A factor at a token before the first is the expression with its names at 0, as anywhere.
+        value = shift(arg, lag)
         return retimed(value, NOW, lambda k: at_index(None if index == NOW else index, k))
 
     def _later(self, arg: Expr) -> Expr:
-        """The factor of a run one token later: the decay of a state that runs backwards."""
-        return self._named(arg, -1)
+        """The factor of a run one token later: the decay of a state that runs backwards.
 
-    def _named(self, arg: Expr, lag: int) -> Expr:
-        """The *value* of an expression `lag` steps before; only names are 0 outside."""
-        if lag == 0 or not self.times.free(arg):
+        A name of its own makes it 0 after the end of the sequence, where nothing is before it.
+        """
+        if not self.times.free(arg):
             return arg
         if isinstance(arg, Ref):
-            return shift(arg, lag)
+            return shift(arg, -1)
         name = self.model.define("decay", arg)
-        return Ref(name, arg.axes, arg.field, arg.time, Now(lag))
+        return Ref(name, arg.axes, arg.field, arg.time, Now(-1))
 
-    def _state(
-        self, drive: Expr, decay: Expr, backward: bool, where: str, wish: str
-    ) -> Equation:
+    def _state(self, drive: Expr, decay: Expr, backward: bool, where: str, wish: str) -> Equation:
         key = (drive, decay, backward)
         if key not in self.known:
             axes = drive.axes | decay.axes

@@ -184,7 +184,7 @@ def evaluate_adjoint(
     cotangent: Mapping[str, Array],
     initial: Mapping[str, Array],
     final_bar: Mapping[str, Array],
-) -> dict[str, Array]:
+) -> dict[str | Factor, Array]:
     """Runs the adjoint of one scan.
 
     Args:
@@ -198,15 +198,15 @@ def evaluate_adjoint(
         final_bar: gradient of the final state, by state name.
 
     Returns:
-        gradients: "key" and "read" (over heads ∪ keys), each value buffer (over heads ∪ channels),
-        each decay leaf, each state's initial value.
+        gradients: of `Factor.KEY` and `Factor.READ` (over heads ∪ keys); by name of each value
+        buffer (over heads ∪ channels), each decay leaf, each state's initial value.
     """
     # All a gradient reads was computed on the way forward: no parameter is needed again.
     r = _Runner(plan, {"": np.zeros(len(next(iter(cotangent.values()))))}, {}, sizes)
     r.arrays = dict(run.arrays)
-    out: dict[str, Array] = {}
+    out: dict[str | Factor, Array] = {}
 
-    def put(name: str, value: Array) -> None:
+    def put(name: str | Factor, value: Array) -> None:
         out[name] = out[name] + value if name in out else value
 
     leaf_bars: dict[str, Array] = {}
@@ -225,7 +225,7 @@ def evaluate_adjoint(
                 r, scan, direction, factors, tile, initial[c.state], final_bar[c.state]
             )
         for s in adjoint.scans:
-            name = {Factor.VALUE: c.value, Factor.KEY: "key", Factor.READ: "read"}[s.result]
+            name = c.value if s.result is Factor.VALUE else s.result
             if name is None:
                 continue
             result = _role_result(r, scan, s, traces[s.direction][0], factors, tile, channels)

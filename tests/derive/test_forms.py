@@ -68,6 +68,10 @@ FORMS = {
         "param w : d -> h\n a = sigmoid(w u)\n"
         "y = sum[j < i](prod[j < l ≤ i](a[l]) * q · k[j] * v[j])"
     ),
+    "product from before the start": (
+        "param w : d -> h\n a = sigmoid(w u)\n"
+        "y = sum[j ≤ i](prod[j-2 < l ≤ i](1 - a[l] / 2) * q · k[j] * v[j])"
+    ),
     "product of the future": (
         "param w : d -> h\n a = sigmoid(w u)\n"
         "y = sum[j ≥ i](prod[i < l ≤ j](a[l]) * q · k[j] * v[j])"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from conftest import draw
 from dsfc.backends.torch.nodes import Code, Printer
+from material import draw
 from shipped_specs import PLANNED
 from unusual_specs import COMPILED
 
 from dsfc.plan.evaluate import evaluate, evaluate_adjoint
-from dsfc.plan.ir import Role, Scan
+from dsfc.plan.ir import Factor, Role, Scan
 from dsfc.system.evaluate import evaluate as evaluate_system
 from dsfc.transform.adjoint import adjoint
 
@@ -96,7 +96,7 @@ def check(spec) -> None:
         want = dict(zip(leaves, torch.autograd.grad(loss, leaves.values()), strict=True))
         initial = {c.state: material.initial[c.state] for c in scan.columns}
         got = evaluate_adjoint(plan, scan, back, run, material.sizes, cotangent, initial, final_bar)
-        roles = {scan.key: "key", scan.read: "read"}
+        roles = {scan.key: Factor.KEY, scan.read: Factor.READ}
         axes = {b.name: b.axes for b in plan.arrays}
         for name, gradient in want.items():
             found = got[roles.get(name, name)]
@@ -105,7 +105,7 @@ def check(spec) -> None:
             np.testing.assert_allclose(found, gradient, atol=1e-11, err_msg=f"{scan.name} {name}")
 
 
-def summed_onto(x: np.ndarray, scan: Scan, role: str | None, axes, ndim: int) -> np.ndarray:
+def summed_onto(x: np.ndarray, scan: Scan, role: Factor | None, axes, ndim: int) -> np.ndarray:
     """A gradient over all axes of its role, summed onto those that the buffer has."""
     if x.ndim == ndim:
         return x
@@ -178,7 +178,7 @@ def test_a_scan_has_the_gradients_of_its_system(name: str, load) -> None:
         material.initial,
         {"S": S_bar},
     )
-    roles = {scan.key: "key", scan.read: "read"}
+    roles = {scan.key: Factor.KEY, scan.read: Factor.READ}
     for name in material.inputs:
         gradient = want.outputs[called[name]]
         np.testing.assert_allclose(got[roles.get(name, name)], gradient, atol=1e-12, err_msg=name)

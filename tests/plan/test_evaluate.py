@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import draw
+from material import draw
 from shipped_specs import PLANNED
 from unusual_specs import COMPILED
 

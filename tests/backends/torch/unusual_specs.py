@@ -196,6 +196,29 @@ STATES = {
         """S = f * S[i-1] + k ⊗ sum[j ≤ i](f * q · k[j] * sum[l < j](v[l]))
       y = q · S"""
     ),
+    "sum_that_reads_both_tokens": RAW
+    + "y = sum[j ≤ i](q · k[j] * sum[l ≤ j]((2/3)^(j-l) * k[j] · k[l] * v[l]))",
+    "sum_that_reads_three_tokens": RAW
+    + "y = sum[j < i]((1/3)^(i-j) * v[j] * sum[l ≤ j](a * (2/3)^(j-l) * (q · k[j]) * v[l]))",
+    "sum_up_to_an_earlier_token": RAW
+    + "y = sum[j ≤ i-2]((1/2)^(i-j) * q · k[j] * v[j]) + sum[j < i-1]((1/2)^(i-j) * v[j])",
+    "products_of_decays": RAW
+    + """y = sum[j < i](prod[j < l ≤ i-1](a[l]) * q · k[j] * v[j]) +
+        sum[j ≤ i](prod[j-1 < l ≤ i](a[l]) * prod[i-2 < l ≤ i](1 + a[l]) * v[j])""",
+    "products_that_start_before_the_sequence": RAW
+    + """y = sum[j ≤ i](prod[j-2 < l ≤ i](1 - a[l] / 2) * q · k[j] * v[j]) +
+        sum[j ≤ i](prod[j-2 < l ≤ i](a[l]) * v[j])""",
+    "delayed_sum": RAW + "m = sum[j ≤ i](q · k[j] * v[j]); y = m + m[i-2]",
+    "delayed_sum_in_an_update": RAW
+    + """state S : h × n × p
+      m = sum[j ≤ i](q · k[j] * v[j]); S = a * S[i-1] + k ⊗ m[i-1]; y = q · S""",
+    "filtered_read_in_an_update": RAW.replace("p = 2", "p = 2, t = 3")
+    + """param w : t
+      state S, T : h × n × p
+      S = a * S[i-1] + k ⊗ v; x = q · S; T = a * T[i-1] + k ⊗ fir[t](w, x); y = q · T""",
+    "one_array_in_two_roles": RAW + "state S : h × n × p; S = a * S[i-1] + q ⊗ v; y = q · S",
+    "filter_inside_a_sum": RAW.replace("p = 2", "p = 2, t = 3")
+    + "param w : t; y = sum[j ≤ i](fir[t](w, a) * q · k[j] * v[j])",
     "sum_of_a_sum": attention(
         "m = sum[j ≤ i](q · k[j] * v[j]); y = sum[j ≤ i](f^2 * q · k[j] * m[j])", state=""
     ),
@@ -304,6 +327,12 @@ DECAYS = {
       param W_b, W_c : d -> n ~ normal(0, 1); W_D : d -> d × n ~ normal(0, 1)
       state S : d × n
       S = sigmoid(W_D u) * S[i-1] + u ⊗ W_b u; y = W_c u · S""",
+    "selective_by_a_constant": """
+      dims d, n
+      input u : d
+      param W_b, W_c : d -> n ~ normal(0, 1); W_x : d -> d; a : d × n
+      state S : d × n
+      S = exp(-exp(a)) * S[i-1] + (sigmoid(W_x u) * u) ⊗ W_b u; y = W_c u · S""",
     "selective_without_decay": SELECTIVE + "state S : d × n; S = S[i-1] + u ⊗ b; y = c · S",
     "flow_by_euler": SELECTIVE + "state x : d × n; x' = -exp(a) * x + u ⊗ e by euler(D); y = c · x",
     "guard_by_an_epsilon": attention(
