@@ -52,7 +52,8 @@ def memory(surface: Surface) -> str:
     # What a recurrence gives back is a stream; where each channel is its own state it is as large
     # as all of them.
     outs = [c.outs[0].numel() for c in wide.calls(sample) if "::forward" in c.op.name()]
-    allowed = max(_LONG * state // 4, 4 * max(outs, default=0))
+    scores = 4 * _LONG * _CHUNK  # inside the chunks, of a few heads
+    allowed = max(3 * _LONG * state // 4, 4 * max(outs, default=0), scores)
     worst = 0
     for mode in wide.modes:
         inputs = {k: v.clone().requires_grad_() for k, v in sample.inputs.items()}
