@@ -49,6 +49,7 @@ from dsfc.primitives.polynomial import (
     leads_negative,
     order_key,
     plus,
+    raised,
     scale,
     times,
     to_expr,
@@ -324,8 +325,8 @@ class Factors:
 
     def expr(self) -> Expr:
         """Returns the product as an expression."""
-        top = [power(b, num(e)) for b, e in self.powers if e > 0]
-        bottom = [power(b, num(-e)) for b, e in self.powers if e < 0]
+        top = [raised(b, e) for b, e in self.powers if e > 0]
+        bottom = [raised(b, -e) for b, e in self.powers if e < 0]
         upper = mul(num(self.coefficient), *top)
         return div(upper, mul(*bottom)) if bottom else upper
 

@@ -145,9 +145,20 @@ def _join(a: Monomial, b: Monomial) -> Polynomial:
     return Polynomial(((kept, sign),))
 
 
+def raised(base: Expr, exponent: Fraction) -> Expr:
+    """Returns the factor base^exponent of a monomial as an expression.
+
+    For complex m, (e^m)^c stands for e^{c m}; the principal power of e^m may be another number.
+    """
+    if exponent.denominator != 1 and isinstance(base, Prim) and base.name == "exp":
+        if base.kind is Field.COMPLEX:
+            return Prim("exp", (mul(num(exponent), base.args[0]),), Field.COMPLEX)
+    return power(base, num(exponent))
+
+
 def to_expr(p: Polynomial) -> Expr:
     """Returns the polynomial as an expression, terms and factors in the normal form's order."""
-    return add(*(mul(num(c), *(power(a, num(e)) for a, e in m)) for m, c in p.terms))
+    return add(*(mul(num(c), *(raised(a, e) for a, e in m)) for m, c in p.terms))
 
 
 def content(p: Polynomial) -> tuple[Fraction, Monomial, Polynomial]:

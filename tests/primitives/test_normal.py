@@ -95,6 +95,23 @@ def test_the_normal_form_is_its_own(expr):
     assert canonical(canonical(expr)) is canonical(expr)
 
 
+@pytest.mark.parametrize("angle", [1.0, 4.0, -9.5])
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(-3, 2), Fraction(2, 3)])
+def test_a_share_of_a_turn_is_not_a_root(angle, share):
+    """e^{i c a} is not the principal power (e^{i a})^c, which stays within half a turn."""
+    turn = prim("cis", mul(num(share), A))
+    expected = np.exp(1j * float(share) * angle)
+    assert near(value(canonical(turn), angle, 0, 0), expected)
+    assert near(value(factors(turn).expr(), angle, 0, 0), expected)
+    assert near(value(canonical(div(ONE, turn)), angle, 0, 0), 1 / expected)
+    assert near(value(factors(div(ONE, turn)).expr(), angle, 0, 0), 1 / expected)
+
+
+def test_the_normal_form_of_a_share_of_a_turn_is_its_own():
+    inner = prim("re", mul(prim("cis", A), prim("conj", prim("cis", num(Fraction(1, 2))))))
+    assert canonical(canonical(inner)) is canonical(inner)
+
+
 @given(EXPRESSIONS, EXPRESSIONS, EXPRESSIONS)
 def test_ring_laws(x, y, z):
     p, q, r = (normalise(e) for e in (x, y, z))
