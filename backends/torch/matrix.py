@@ -184,14 +184,35 @@ class MatrixSkeleton(Skeleton):
             lines.append(f'{result} += torch.einsum("{subscripts}", {read}, {carry}){after}')
         return lines
 
+    # --- the pairing of both directions' states ---------------------------------------------------
+    # A state of the chunk is what entered it plus Σ key ⊗ value, in either direction: the pairing
+    # has four parts, and each sum over n and p is one over the factors.
+
+    @property
+    def pair_states(self) -> str:
+        """Subscripts of the pairing at one token."""
+        return f"Bhnp,Bhnp->B{''.join(self.kept)}"
+
+    @property
+    def pair_chunks(self) -> str:
+        """The same of what enters each chunk from either side."""
+        return f"BhNnp,BhNnp->B{''.join(self.kept)}N"
+
+    @property
+    def pairs(self) -> str:
+        """Key with key and value with value of both directions, inside a chunk."""
+        keys, _ = self._scores(self.back.key, Factor.KEY)
+        values, _ = self._scores(self.back.value, Factor.VALUE)
+        return f"{keys} * {values}"
+
     @property
     def read_past(self) -> str:
-        """Subscripts of the output from before the chunk."""
-        return f"{self._chunk(Factor.READ, 'I')},BhNnp->BhNIp"
+        """Subscripts of the state from before the chunk, met by the other direction's key."""
+        return f"{self._chunk(self.back.key, 'I')},BhNnp->BhNIp"
 
     @property
     def key_future(self) -> str:
-        """Subscripts of the value's gradient from after the chunk."""
+        """Subscripts of the other direction's state from after the chunk, met by the key."""
         return f"{self._chunk(Factor.KEY, 'J')},BhNnp->BhNJp"
 
     @property
