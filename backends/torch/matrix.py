@@ -189,14 +189,22 @@ class MatrixSkeleton(Skeleton):
     # has four parts, and each sum over n and p is one over the factors.
 
     @property
+    def _kept(self) -> str:
+        """Letters of the state's axes that the decay has; a group without axes has size 1."""
+        assert self.adjoint.pairing is not None
+        summed = set(self.adjoint.pairing.summed)
+        groups = {"n": self.scan.keys, "p": self.scan.channels}
+        return "h" + "".join(c for c, axes in groups.items() if not summed.issuperset(axes))
+
+    @property
     def pair_states(self) -> str:
         """Subscripts of the pairing at one token."""
-        return f"Bhnp,Bhnp->B{''.join(self.kept)}"
+        return f"Bhnp,Bhnp->B{self._kept}"
 
     @property
     def pair_chunks(self) -> str:
         """The same of what enters each chunk from either side."""
-        return f"BhNnp,BhNnp->B{''.join(self.kept)}N"
+        return f"BhNnp,BhNnp->B{self._kept}N"
 
     @property
     def pairs(self) -> str:

@@ -1,9 +1,9 @@
 """What the templates of a scan's modes are filled with: arguments, subscripts and the gradient.
 
 The lines of every backward pass are made from the plan's adjoint: each of its scans is a scan with
-roles exchanged, so its einsum subscripts follow from the roles alone, and the decay's gradient pairs
-the states of both directions over the axes that the plan names. The templates hold the recurrences
-and that pairing; no line of a gradient is written down anywhere.
+roles exchanged, so its einsum subscripts follow from the roles alone, and the decay's gradient
+pairs the states of both directions over the axes that the plan names. The templates hold the
+recurrences and that pairing; no line of a gradient is written down anywhere.
 
 This module has what all forms share; `matrix` and `selective` add what their templates ask for.
 """
@@ -202,14 +202,6 @@ class Skeleton:
     def results(self, direction: str) -> list[str]:
         """Variables of the factors whose gradients are read from the states of a direction."""
         return [VARIABLE[s.result] for s in self.adjoint.scans if s.direction.value == direction]
-
-    @property
-    def kept(self) -> list[str]:
-        """Groups of the state's axes that the decay, so its gradient, has: of h, n, p."""
-        assert self.adjoint.pairing is not None
-        summed = set(self.adjoint.pairing.summed)
-        groups = {"h": self.scan.heads, "n": self.scan.keys, "p": self.scan.channels}
-        return [letter for letter, axes in groups.items() if not summed.issuperset(axes)]
 
     @property
     def empties(self) -> str:

@@ -22,7 +22,6 @@ PLANNED = {
     "s6": "selective",
     "short_convolution": "fir",
     "ssd": "scalar",
-    "taylor_softmax": "ratio over scalar",
 }
 """Name → class."""
 
@@ -51,6 +50,7 @@ REFUSED = {
     "s4d": "state `x`: its structure class is `lti`",
     "separable": "`phi`: it is an abstract map",
     "softmax": "`y`: it has no finite state (`exp(n^(-1/2) * q · k[j])` does not separate)",
+    "taylor_softmax": "state `S_3`: it stores products of keys (a tensor power)",
 }
 """Name → what the diagnostic says."""
 

@@ -38,9 +38,6 @@ BY_NAME = {check.name: check for check in CHECKS}
 
 def tiered(check: Check, name: str) -> tuple[pytest.MarkDecorator, ...]:
     """Values run always, PyTorch's machinery in CI, what compiles machine code once per class."""
-    if name == "taylor_softmax" and check.name in ("precision", "extremes"):
-        why = "a state of second order cancels more in float32, see test_oracles"
-        return (pytest.mark.ci, pytest.mark.xfail(reason=why, strict=False))
     if check.name in VALUES:
         return ()
     if check.name in BUILDS and name not in one_per_class():

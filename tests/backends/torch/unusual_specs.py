@@ -246,8 +246,6 @@ AXES = {
             W_v : d -> h × p ~ normal(0, 1); w_f : d -> h ~ normal(0, 1)
       state S : h × n × m × p
       S = sigmoid(w_f u) * S[i-1] + (W_k u ⊗ W_b u) ⊗ W_v u; y = W_a u · (W_q u · S)""",
-    "tensor_power": attention("y = sum[j ≤ i]((q · k[j])^2 * v[j])", state=""),
-    "third_tensor_power": attention("y = sum[j ≤ i](taylor[3](q · k[j]) * v[j])", state=""),
     "two_head_axes": """
       dims d, heads a = 2, heads b = 3, n = 3, p = 2
       input u : d
