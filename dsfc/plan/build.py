@@ -10,10 +10,11 @@ from dsfc.plan import scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Column, Form, Mode, Plan, Pointwise, Reference, Scan, StateTensor
+from dsfc.plan.ir import Column, Plan, Reference, Scan, StateTensor
+from dsfc.plan.modes import modes_of
+from dsfc.plan.real_parts import take_real_parts
 from dsfc.plan.scans import Reading, Unsupported
 from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
-from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import Div, Expr, Field, Map, Ref
 from dsfc.source import NOWHERE
 from dsfc.structure.ir import Structure
@@ -73,8 +74,8 @@ class _Planner:
         system, graph = self.system, self.graph
         if system.abstracts:
             raise Unsupported(system.abstracts[0], "it is an abstract map")
-        for t in (*system.inputs, *system.params, *system.buffers):
-            if (t.map if isinstance(t, MapTensor) else t).field is Field.COMPLEX:
+        for t in system.inputs:
+            if t.field is Field.COMPLEX:
                 raise Unsupported(t, "it is complex")
         if not system.inputs:
             raise Unsupported(None, "its output reads no input")
@@ -83,9 +84,12 @@ class _Planner:
                 raise Unsupported(s.blocks[0], "it runs backwards in time")
         (out,) = system.outputs
         name = graph.output(out.name, self.read_out(out.value), out.axes, out.provenance)
-        self._real()
+        if graph.arrays[name].field is Field.COMPLEX:
+            raise Unsupported(None, "its output is complex")
+        take_real_parts(graph)
         ran = tuple(k for k in graph.kernels if isinstance(k, Scan))
         registers = graph.registers()
+        modes = modes_of(ran)
         states = tuple(
             StateTensor(c.state, self.blocks[c.state].axes, self.blocks[c.state].field)
             for c in _unique_states(ran)
@@ -105,8 +109,8 @@ class _Planner:
             output=name,
             result=out.name,
             gauge="; ".join(_gauges(system)),
-            modes=_modes(),
-            costs=tuple(cost_of(ran, mode) for mode in ("recurrent", "chunked")),
+            modes=modes,
+            costs=tuple(cost_of(ran, m.name) for m in modes if m.legal),
             reference=tuple(
                 Reference(d.name, d.value, d.axes, d.field, d.update) for d in system.definition
             ),
@@ -115,17 +119,8 @@ class _Planner:
             provenance=tuple(_provenance(system)),
         )
 
-    def _real(self) -> None:
-        """Checks that no kernel computes with complex numbers."""
-        streams = {s.name: s for s in self.system.streams}
-        for k in self.graph.kernels:
-            if isinstance(k, Pointwise) and any(e.field is Field.COMPLEX for e in walk(k.value)):
-                raise Unsupported(streams.get(k.output), "it is computed with complex numbers")
-
     def stream(self, stream: Stream) -> Expr:
         """Returns a stream's value over buffers."""
-        if stream.field is Field.COMPLEX:
-            raise Unsupported(stream, "it is complex")
         if isinstance(stream.value, Expr):
             return self.graph.lower(stream.value)
         try:
@@ -186,8 +181,7 @@ class _Planner:
         for term in _terms(self.system):
             block = self.blocks[term.source]
             r = scans.reading(term, block, self.structure.block(term.source))
-            # Only a matrix scan gains by a shared pass: the others have no products to share.
-            shared = r.signature.form is Form.MATRIX
+            shared = r.signature.form in scans.SHARED
             key = r.signature if shared else (r.signature, block.state)
             members = by_signature.setdefault(key, [])
             if all(m.block is not block for m in members):
@@ -319,13 +313,6 @@ def _structure(structure: Structure) -> str:
     for b in structure.blocks:
         lines.append(f"{b.state}: {b.label}, axes {b.axes_text}, |Λ| {bound_text(b.bound)}")
     return "\n".join(lines) + "\n"
-
-
-def _modes() -> tuple[Mode, ...]:
-    return (
-        Mode("recurrent", True, "every finite system has a recurrence"),
-        Mode("chunked", True, "the decay is diagonal, so chunks compose"),
-    )
 
 
 def _provenance(system: System) -> Iterator[str]:
