@@ -11,7 +11,7 @@ from dsfc.primitives.expr import Axis, Expr, Fir, Map, Now, Param, Ref, Size, ch
 
 from .layout import assign, paragraph
 from .nodes import Binding, Code, Printer, filtered
-from .parameters import stored_axes
+from .signature import size_read
 
 ScanCall = Callable[[Scan], list[str]]
 
@@ -87,14 +87,9 @@ class Body:
         return ident
 
     def _where(self, name: str) -> str:
-        for t in (*self._plan.params, *self._plan.buffers):
-            for at, a in enumerate(stored_axes(t)):
-                if a.name == name:
-                    return f"{self._ident(t.name)}.shape[{at}]"
-        for i in self._plan.inputs:
-            for at, a in enumerate(i.axes):
-                if a.name == name:
-                    return f"{self._ident(i.name)}.shape[{at + 2}]"
+        read = size_read(self._plan, self._ident, name)
+        if read is not None:
+            return read
         for s in self._plan.states:
             for at, a in enumerate(s.axes):
                 if a.name == name:
