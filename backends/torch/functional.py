@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from dsfc.plan.ir import Plan, Scan
@@ -41,10 +42,11 @@ class FunctionalText:
         rows = "".join(f"    {n}: Tensor,\n" for n in tensors)
         count = 1 + len(self.signature.states)
         result = f"tuple[{', '.join(['Tensor'] * count)}]"
+        flags = "".join(f"    {flag}: bool = True,\n" for flag in self.modes.flags)
         return (
             f"def {self.signature.function}(\n{rows}    *,\n"
             f'    mode: str = "auto",\n    chunk: int = {self.modes.default_chunk},\n'
-            f") -> {result}:"
+            f"{flags}) -> {result}:"
         )
 
     @property
@@ -69,7 +71,12 @@ class FunctionalText:
     @property
     def wide(self) -> bool:
         """Whether anything is computed in the accumulation dtype."""
-        return any("wide" in line for line in self.body.lines)
+        return self.field or any(re.search(r"\bwide\b", line) for line in self.body.lines)
+
+    @property
+    def field(self) -> bool:
+        """Whether a recurrence is complex."""
+        return any(re.search(r"\bfield\b", line) for line in self.body.lines)
 
     @property
     def returned(self) -> str:

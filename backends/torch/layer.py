@@ -10,6 +10,7 @@ from dsfc.primitives.expr import Rename
 
 from .header import about
 from .layout import WIDTH, paragraph, wrapped
+from .modes import modes
 from .parameters import ParameterText
 from .signature import Signature, layout
 
@@ -109,8 +110,7 @@ class LayerText:
             *self.signature.input_names,
             *(p.value for p in self.signature.parameters),
             *(f"state.{t.name}" for t in self.signature.states),
-            "mode=mode",
-            "chunk=chunk",
+            *(f"{name}={name}" for name in ("mode", "chunk", *modes(self.plan).flags)),
         ]
         return wrapped(f"y, *states = {self.signature.function}", arguments, "", "        ")
 

@@ -10,9 +10,21 @@ from dataclasses import dataclass
 from dsfc.plan.ir import Form, Plan, Scan
 
 # From how many tokens on the chunked mode is faster than one token after another.
-CROSSOVER = {Form.MATRIX: 4, Form.SELECTIVE: 4, Form.ELEMENTWISE: 128}
+CROSSOVER = {
+    Form.MATRIX: 4,
+    Form.KEYED: 8,
+    Form.SELECTIVE: 4,
+    Form.ELEMENTWISE: 128,
+    Form.CONVOLUTION: 8,
+}
 # Tokens per chunk that are fastest.
-CHUNK = {Form.MATRIX: 64, Form.SELECTIVE: 32, Form.ELEMENTWISE: 64}
+CHUNK = {
+    Form.MATRIX: 64,
+    Form.KEYED: 64,
+    Form.SELECTIVE: 32,
+    Form.ELEMENTWISE: 64,
+    Form.CONVOLUTION: 128,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +48,16 @@ class Modes:
     def crossover(self) -> int:
         """Length in tokens from which `auto` takes the chunked mode; only where anything recurs."""
         return min(CROSSOVER[f] for f in self.forms)
+
+    @property
+    def long(self) -> str:
+        """What `auto` takes from there on."""
+        return "fft" if "fft" in self.legal else "chunked"
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What the functional form takes behind mode and chunk."""
+        return ("carry",) if Form.CONVOLUTION in self.forms else ()
 
     @property
     def chunk(self) -> int:

@@ -22,6 +22,7 @@ from dsfc.primitives.expr import (
     Div,
     Draw,
     Expr,
+    Field,
     Fir,
     Iota,
     Lag,
@@ -325,6 +326,14 @@ class Printer:
         stored = (m.each, m.source, m.target) if m.adjoint else (m.each, m.target, m.source)
         axes = tuple(sorted(expr.axes))
         weight = self._names[m.name] + (".conj()" if m.adjoint and m.field else "")
+        if m.field is not expr.arg.field:
+            # A matrix product takes one field.
+            narrow = expr.arg.field is Field.REAL
+            argument = code.at_least(Binding.ATOM)
+            if narrow:
+                code = Code(f"{argument}.to({weight}.dtype)", code.axes, code.lead)
+            else:
+                weight = f"{weight}.to({argument}.dtype)"
         plain = not m.each and code.axes == m.source and axes == m.target and not m.adjoint
         if plain and len(m.source) == 1 and len(m.target) == 1:
             return Code(f"F.linear({code.text}, {weight})", axes, code.lead)
@@ -416,6 +425,7 @@ class Printer:
         torch forms the outer product of more.
         """
         parts = [self.print(f) for f in factors]
+        fields = {id(c): f.field for f, c in zip(factors, parts, strict=True)}
         tensors = [c for c in parts if not c.number]
         have = {a for c in tensors for a in c.axes}
         scale = [c for c in parts if c.number]
@@ -423,6 +433,8 @@ class Printer:
         summed = set(gone) & have
         outside = [c for c in tensors if not summed & set(c.axes)]
         inside = [c for c in tensors if summed & set(c.axes)]
+        if len({fields[id(c)] for c in inside}) > 1:
+            inside = [product(inside)]  # an einsum takes one field
         while len(inside) > 2:
             inside = [product(inside[:2]), *inside[2:]]
         if not inside:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dsfc.plan.ir import Form, Plan, Scan
 
 from .calls import is_shared
+from .convolution import ConvolutionSkeleton
+from .keyed import KeyedSkeleton
 from .matrix import MatrixSkeleton
 from .selective import SelectiveSkeleton
 from .skeletons import ElementwiseSkeleton, Skeleton
@@ -19,6 +21,8 @@ Template = Callable[..., str]
 
 _FORMS: dict[Form, type[Skeleton]] = {
     Form.MATRIX: MatrixSkeleton,
+    Form.KEYED: KeyedSkeleton,
+    Form.CONVOLUTION: ConvolutionSkeleton,
     Form.SELECTIVE: SelectiveSkeleton,
     Form.ELEMENTWISE: ElementwiseSkeleton,
 }
@@ -39,7 +43,7 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
             suffix,
             f"_{s.form.value}_" if several else "_",
             arrays,
-            shared,
+            shared and s.form is Form.MATRIX,
         )
         for s, suffix in zip(scans, _suffixes([s.name for s in scans]), strict=True)
     )
@@ -63,7 +67,9 @@ def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[s
         template: fills the template of a name with what is given by keyword.
     """
     if skeletons:
-        yield template("op_shared.py.j2")
+        composes = any(s.decay for s in skeletons)
+        conjugates = any(s.complex for s in skeletons)
+        yield template("op_shared.py.j2", composes=composes, conjugates=conjugates)
     for s in skeletons:
         yield template("op.py.j2", s=s)
         yield template(f"{s.form}.py.j2", s=s)

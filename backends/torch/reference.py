@@ -38,9 +38,9 @@ class ReferenceText:
         lines = []
         while names:
             # As many at a time as fit a line.
-            fits = (k for k in range(1, 1 + len(names)) if k == 1 or _fits(_doubled(names[:k])))
-            count = max(fits)
-            lines.append(_doubled(names[:count]))
+            rows = [_doubled(names[: k + 1], self.signature.complex) for k in range(len(names))]
+            count = max(k for k, row in enumerate(rows, 1) if k == 1 or _fits(row))
+            lines.append(rows[count - 1])
             names = names[count:]
         return [
             *lines,
@@ -52,7 +52,8 @@ class ReferenceText:
     @property
     def helpers(self) -> list[str]:
         """Functions that the statements call."""
-        return [text.rstrip("\n") for k, text in HELPERS.items() if k in self.definitions.helpers]
+        used = [text.rstrip("\n") for k, text in HELPERS.items() if k in self.definitions.helpers]
+        return [_DOUBLE, *used] if self.signature.complex else used
 
     @property
     def _names(self) -> list[str]:
@@ -78,12 +79,19 @@ def reference(plan: Plan, signature: Signature) -> ReferenceText:
     return ReferenceText(plan, signature, definitions)
 
 
-def _doubled(names: list[str]) -> str:
+_DOUBLE = '''\
+def _double(x: Tensor) -> Tensor:
+    """In double precision, complex where it is complex."""
+    return x.to(torch.promote_types(x.dtype, torch.float64))'''
+
+
+def _doubled(names: list[str], complex: bool) -> str:
     """The statement that widens arguments."""
+    double = "_double(x)" if complex else "x.double()"
     if len(names) == 1:
-        return f"    {names[0]} = {names[0]}.double()"
+        return f"    {names[0]} = {double.replace('x', names[0])}"
     joined = ", ".join(names)
-    return f"    {joined} = (x.double() for x in ({joined}))"
+    return f"    {joined} = ({double} for x in ({joined}))"
 
 
 def _fits(line: str) -> bool:

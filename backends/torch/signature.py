@@ -65,6 +65,11 @@ class Signature:
         """Identifier of the input that gives batch, length, device and dtype."""
         return self.inputs[0].name
 
+    @property
+    def complex(self) -> bool:
+        """Whether a parameter is stored as two parts."""
+        return any(p.complex for p in self.parameters)
+
     def size(self, axis: Axis) -> str:
         """Returns the identifier of an axis' size; a copy has that of its original."""
         return self.identifier(axis.copy_of or axis.name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Plan, Register
-from dsfc.primitives.expr import Axis
+from dsfc.plan.ir import Plan, Register, StateTensor
+from dsfc.primitives.expr import Axis, Field
 
 from .header import gauge
 from .layout import WIDTH, Call, wrapped
@@ -43,12 +43,23 @@ class StateText:
         else:
             lines.append("        dtype = torch.get_default_dtype() if dtype is None else dtype")
         wide = "_accumulator(dtype)"
-        if len(self.plan.states) > 1:
+        kept = [*self.plan.states, *(r for r in self.plan.registers if _is_complex(r))]
+        if len(kept) > 1:
             lines.append(f"        wide = {wide}")
             wide = "wide"
-        arguments = [self._zeros(s.name, self._sizes(s.axes), wide) for s in self.plan.states]
+        arguments = [
+            self._zeros(
+                s.name, self._sizes(s.axes), f"{wide}.to_complex()" if _is_complex(s) else wide
+            )
+            for s in self.plan.states
+        ]
         arguments += [
-            self._zeros(r.name, self._register_sizes(r), "dtype") for r in self.plan.registers
+            self._zeros(
+                r.name,
+                self._register_sizes(r),
+                f"{wide}.to_complex()" if _is_complex(r) else "dtype",
+            )
+            for r in self.plan.registers
         ]
         lines.append(wrapped("return State", arguments, "", "        "))
         return "\n".join(lines)
@@ -82,3 +93,7 @@ class StateText:
         texts = [printer.text(e) for e in register.lengths]
         length = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
         return [length, *self._sizes(register.axes)]
+
+
+def _is_complex(tensor: StateTensor | Register) -> bool:
+    return tensor.field is Field.COMPLEX
