@@ -22,6 +22,7 @@ from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter, neare
 from dsfc.limits import Limits
 from dsfc.mixer import calls, indices, shapes
 from dsfc.mixer.context import Context
+from dsfc.mixer.rules.constant import reads_name, reads_time
 from dsfc.mixer.rules.recursion import constant_cycle, function_cycle
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import Operand
@@ -209,6 +210,9 @@ class Expressions:
         if ctx.args and name in ctx.args:
             self.add(Juxtaposition(node.name.span, name=name))
             return None
+        if ctx.constant and self.scope.kind(name) is not None:
+            self.add(reads_name(self.scope, ctx.owner, name, node.name.span))
+            return None
         if not self.is_map(name):
             if name not in self.scope.program.declared or self.declared(name):
                 self._refuse_apply(node)
@@ -251,6 +255,8 @@ class Expressions:
         if name in ctx.args:
             return ctx.args[name]
         if name == TIME or name in ctx.clock.vars:
+            if not self.may_read_time(f"reads the time `{name}`", span, ctx):
+                return None
             return Lag(((ctx.clock.vars.get(name, TIME), 1),), 0)
         return self.read(name, Now(0), span, ctx)
 
@@ -262,6 +268,9 @@ class Expressions:
         if name in self.scope.axes:
             return Size(self.scope.axes[name])
         if name == FIRST or name in program.declared or name in program.updates:
+            if ctx.constant:
+                self.add(reads_name(self.scope, ctx.owner, name, span))
+                return None
             value = self._declared_or_defined(name, at, span, ctx)
             return None if value is None else self._checked(name, value, span, ctx)
         if name == "pi":
@@ -313,15 +322,23 @@ class Expressions:
         return Param(name, frozenset(held.axes), held.field)
 
     def _checked(self, name: str, value: Expr, span: Span, ctx: Context) -> Expr | None:
-        """W10, and what initialisers and constants may name."""
-        if ctx.constant:
-            problem = f"is used in `{ctx.owner}`, which may use numbers, sizes and constants only"
-            self.add(Arguments(span, function=name, problem=problem))
-            return None
+        """W10: the body of a function reads no stream."""
         if ctx.calls and value.time is not Time.CONST:
             self.add(Capture(span, function=ctx.calls[-1], stream=span.text or name))
             return None
         return value
+
+    def may_read_time(self, what: str, span: Span, ctx: Context) -> bool:
+        """Whether an expression may depend on the token; reports if it may not.
+
+        Args:
+            what: how it does, as a verb and its object.
+            span: where it does.
+            ctx: where the expression stands.
+        """
+        if ctx.constant:
+            self.add(reads_time(self.scope, ctx.owner, what, span))
+        return not ctx.constant
 
     def constant(self, name: str) -> Expr | None:
         """Returns the value of a constant."""

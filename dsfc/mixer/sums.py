@@ -47,6 +47,8 @@ def summed(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
 
 
 def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
+    if not typer.may_read_time("has a sum over tokens", node.span, ctx):
+        return None
     if len(node.brackets) != 1:
         wrong(typer, node, "takes one relation in brackets: `sum[j ≤ i](…)`")
         return None
@@ -99,6 +101,8 @@ def _bind(
 
 def running_product(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
     """`prod[j < l ≤ i](a[l])`."""
+    if not typer.may_read_time("has a product over tokens", node.span, ctx):
+        return None
     relation = node.brackets[0] if len(node.brackets) == 1 else None
     head = run_head(relation) if isinstance(relation, ast.Relation) else None
     if head is None or relation is None:
