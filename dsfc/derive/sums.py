@@ -15,7 +15,7 @@ from dataclasses import replace
 from dsfc.derive.model import Equation, Model
 from dsfc.derive.separated import RunFactor, Separated, separated_sum, sum_over
 from dsfc.derive.separation import NotSeparable, Separator, raised
-from dsfc.derive.times import NOW, Times, at_index, name_of, retimed
+from dsfc.derive.times import NOW, Times, at_index, retimed
 from dsfc.mixer.ir import Flow
 from dsfc.primitives.build import ONE, add, mul, ones, prim, rewrite, shift, walk
 from dsfc.primitives.expr import (
@@ -28,7 +28,6 @@ from dsfc.primitives.expr import (
     Past,
     Ref,
     Relation,
-    Run,
     Time,
 )
 from dsfc.primitives.text import text
@@ -63,16 +62,12 @@ class _Sums:
 
     def replaced(self, value: Expr, where: str) -> Expr:
         """Returns the value of the definition `where` with its sums replaced."""
-        if not any(isinstance(e, Past | Run) for e in walk(value)):
+        if not any(isinstance(e, Past) for e in walk(value)):
             return value
         below = {e for d in walk(value) if isinstance(d, Div) for e in walk(d.den)}
 
         def rule(e: Expr) -> Expr | None:
-            if isinstance(e, Run):
-                return _unrolled(e)
-            if isinstance(e, Past):
-                return self._sum(e, where, "z" if e in below else "S")
-            return None
+            return self._sum(e, where, "z" if e in below else "S") if isinstance(e, Past) else None
 
         return rewrite(value, rule)
 
@@ -187,16 +182,3 @@ class _Sums:
 
 def _states(value: Expr, model: Model) -> list[Ref]:
     return [e for e in walk(value) if isinstance(e, Ref) and e.name in model.states]
-
-
-def _unrolled(run: Run) -> Expr | None:
-    """A run between two lags of one index is a finite product."""
-    if name_of(run.low) != name_of(run.high):
-        return None
-    lags = range(run.high.lag, run.low.lag)
-    index = None if isinstance(run.high, Now) else run.high.var
-    factors = [
-        retimed(run.arg, run.var, lambda k, lag=lag: at_index(index, lag + k))  # type: ignore[misc]
-        for lag in lags
-    ]
-    return mul(*factors, ones(run.axes))

@@ -72,6 +72,15 @@ FORMS = {
         "param w : d -> h\n a = sigmoid(w u)\n"
         "y = sum[j ≤ i](prod[j-2 < l ≤ i](1 - a[l] / 2) * q · k[j] * v[j])"
     ),
+    "product over a window": (
+        "param w : d -> h\n a = sigmoid(w u)\n"
+        "o = sum[j ≤ i](prod[j-2 < l ≤ j](a[l]) * prod[i-2 ≤ l < i](a[l]) * q · k[j] * v[j])\n"
+        "y = prod[i-3 < l ≤ i](1 + o[l])"
+    ),
+    "product over a window of a state": (
+        "state s : h × p\n s = prod[i-2 < l ≤ i](sigmoid(v[l])) * s[i-1] + v\n"
+        "y = prod[i-2 < l ≤ i](s[l])"
+    ),
     "product of the future": (
         "param w : d -> h\n a = sigmoid(w u)\n"
         "y = sum[j ≥ i](prod[i < l ≤ j](a[l]) * q · k[j] * v[j])"

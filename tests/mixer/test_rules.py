@@ -271,6 +271,22 @@ WELL_FORMED = [
     ("flags", "param w : n positive unit\ny = w * q", "E-DECL", None, ["both"]),
     ("backward", "param w : n backward\ny = w * q", "E-DECL", None, ["only a state"]),
     ("size", "dims m = 1/2\nparam w : m\ny = w ⊗ q", "E-DIM", None, ["positive integer"]),
+    (
+        "product ahead",
+        "y = prod[i < l ≤ i+2](v[l])",
+        "E-FUTURE",
+        "v[l]",
+        ["`v[l]` reads the future"],
+    ),
+    ("product wide", "y = prod[i-100000 < l ≤ i](v[l])", "E-LIMIT", None, ["expanded"]),
+    (
+        "product grows",
+        "y = prod[i-3 < l ≤ i](l * v[l])",
+        "E-LAG-POWER",
+        None,
+        ["grows with the position"],
+    ),
+    ("product index", "y = prod[i-3 < q ≤ i](v[q])", "E-NAME", "i-3 < q ≤ i", ["`q` is taken"]),
     ("window", "y = sum[i-3 < j ≤ i](v[j])", "E-UNSUPPORTED", "i-3 < j ≤ i", ["window"]),
 ]
 
