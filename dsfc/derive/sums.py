@@ -15,7 +15,7 @@ from dataclasses import replace
 from dsfc.derive.model import Equation, Model
 from dsfc.derive.separated import RunFactor, Separated, separated_sum, sum_over
 from dsfc.derive.separation import NotSeparable, Separator, raised
-from dsfc.derive.times import NOW, Times, at_index, retimed
+from dsfc.derive.times import Times, at_index, retimed
 from dsfc.mixer.ir import Flow
 from dsfc.primitives.build import ONE, add, mul, ones, prim, rewrite, shift, walk
 from dsfc.primitives.expr import (
@@ -31,6 +31,7 @@ from dsfc.primitives.expr import (
     Time,
 )
 from dsfc.primitives.text import text
+from dsfc.primitives.words import TIME
 
 _Key = tuple[Expr, Expr, bool]
 """(drive, decay, backward): what states are shared by."""
@@ -132,7 +133,7 @@ class _Sums:
 
     def _run(self, run: RunFactor, lag: int, past: Past, backward: bool) -> tuple[Expr, Expr, Expr]:
         """Returns the decay of a run, and the factors that its ends leave at i and at j."""
-        outer, here = past.outer or NOW, past.var
+        outer, here = past.outer or TIME, past.var
         if backward:
             if run.then_lag or run.now_lag < lag:
                 raise NotSeparable(run.arg, "the bounds of the running product leave the sum's")
@@ -150,7 +151,7 @@ class _Sums:
     def _at(self, arg: Expr, index: str, lag: int) -> Expr:
         # A factor at a token before the first is the expression with its names at 0, as anywhere.
         value = shift(arg, lag)
-        return retimed(value, NOW, lambda k: at_index(None if index == NOW else index, k))
+        return retimed(value, TIME, lambda k: at_index(None if index == TIME else index, k))
 
     def _later(self, arg: Expr) -> Expr:
         """The factor of a run one token later: the decay of a state that runs backwards.

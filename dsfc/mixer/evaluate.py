@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from dsfc.mixer.ir import Flow, Mixer, StateDecl
 from dsfc.mixer.reads import Lags, Read, mixer_reads
-from dsfc.mixer.words import FIRST, TIME
 from dsfc.primitives.declarations import FlowRule, MapTensor
 from dsfc.primitives.evaluate import (
     NamedArray,
@@ -40,6 +39,7 @@ from dsfc.primitives.expr import (
     Time,
 )
 from dsfc.primitives.graph import components
+from dsfc.primitives.words import FIRST, TIME
 
 Array = NDArray[Any]
 FeatureMap = Callable[[Array], Array]

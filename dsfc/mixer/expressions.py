@@ -27,13 +27,11 @@ from dsfc.mixer.rules.recursion import constant_cycle, function_cycle
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import Operand
 from dsfc.mixer.times import Clock, has_lag, is_lag, lag_power
-from dsfc.mixer.words import FIRST, TIME
 from dsfc.primitives.build import num, prim
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import (
     Add,
     Expr,
-    Field,
     Lag,
     Mul,
     Now,
@@ -44,6 +42,7 @@ from dsfc.primitives.expr import (
     children,
 )
 from dsfc.primitives.table import SPELLINGS
+from dsfc.primitives.words import FIRST, TIME, first
 from dsfc.source import Span
 from dsfc.syntax import ast
 
@@ -289,7 +288,7 @@ class Expressions:
 
     def _declared_or_defined(self, name: str, at: Now, span: Span, ctx: Context) -> Expr | None:
         if name == FIRST:
-            return Ref(FIRST, frozenset(), Field.REAL, Time.TOKEN, at)
+            return first(at.lag)
         kind = self.scope.kind(name)
         if self.is_map(name):
             problem = f"is a linear map; apply it: `{name} x`"

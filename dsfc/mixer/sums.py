@@ -12,9 +12,9 @@ from dsfc.mixer.arguments import count, wrong
 from dsfc.mixer.context import Context
 from dsfc.mixer.indices import axes_of
 from dsfc.mixer.times import Clock, Instant, at_lag, lag_to, run_head, shifted, sum_head
-from dsfc.mixer.words import TIME
 from dsfc.primitives.build import mul, ones
 from dsfc.primitives.expr import Bound, Expr, Past, Reduction, Relation, Run
+from dsfc.primitives.words import TIME
 from dsfc.syntax import ast
 
 if TYPE_CHECKING:

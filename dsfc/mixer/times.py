@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dsfc.mixer.words import TIME
 from dsfc.primitives.build import add, mul, num, power, rewrite, walk
 from dsfc.primitives.expr import Add, Bound, Expr, Lag, Now, Num, Relation
+from dsfc.primitives.words import TIME
 from dsfc.syntax import ast
 
 _RELATIONS = {

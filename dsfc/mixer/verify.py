@@ -8,7 +8,6 @@ from dsfc.mixer.axes import size_axes, used_axes
 from dsfc.mixer.ir import Mixer, StateDecl
 from dsfc.mixer.reads import mentions, mixer_reads
 from dsfc.mixer.times import at_lag, is_lag
-from dsfc.mixer.words import FIRST, TIME
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import (
@@ -31,6 +30,7 @@ from dsfc.primitives.expr import (
     children,
 )
 from dsfc.primitives.graph import components, reachable
+from dsfc.primitives.words import FIRST, TIME
 
 
 class MixerError(AssertionError):

@@ -12,6 +12,7 @@ from dsfc.primitives.adjoints import conj
 from dsfc.primitives.build import ONE, ZERO, add, mul, ones, total
 from dsfc.primitives.derivative import adjoint as adjoint_map
 from dsfc.primitives.expr import Axis, Expr, LinearMap, Map
+from dsfc.primitives.words import FIRST, TIME
 from dsfc.system.ir import Factor, System, Term
 
 Axes = frozenset[Axis]
@@ -112,7 +113,7 @@ class Names:
         tensors = (*system.inputs, *system.params, *system.buffers, *system.abstracts)
         taken = {t.name for t in tensors} | {s.name for s in system.streams}
         taken |= {b.state for b in system.blocks} | {o.name for o in system.outputs}
-        taken |= {d.axis.name for d in system.axes} | {system.name, "first", "i"}
+        taken |= {d.axis.name for d in system.axes} | {system.name, FIRST, TIME}
         return cls(taken)
 
     def fresh(self, wish: str) -> str:

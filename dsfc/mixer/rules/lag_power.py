@@ -5,9 +5,9 @@ from __future__ import annotations
 from dsfc.diagnostics.catalogue import LagPower
 from dsfc.diagnostics.report import Reporter
 from dsfc.mixer.times import is_lag
-from dsfc.mixer.words import TIME
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Lag
+from dsfc.primitives.words import TIME
 from dsfc.syntax import ast
 
 
