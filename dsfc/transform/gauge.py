@@ -14,6 +14,7 @@ from dataclasses import replace
 from dsfc.primitives.build import ONE, ZERO, add, div, is_one, mul, neg, prim
 from dsfc.primitives.expr import Div, Expr, Field, LinearMap, Mul, Now, Ref, Time
 from dsfc.primitives.words import first
+from dsfc.system.formulas import guarded
 from dsfc.system.ir import (
     IDENTITY_GAUGE,
     Block,
@@ -35,7 +36,7 @@ from dsfc.system.ir import (
     System,
     Term,
 )
-from dsfc.transform.flatten import guarded, names_in, read_out_type, stage_key
+from dsfc.transform.flatten import names_in, read_out_type, stage_key
 from dsfc.transform.order import ordered, reached_from
 from dsfc.transform.record import Record
 from dsfc.transform.terms import Names
