@@ -26,7 +26,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from task import Task
 
 RESULTS = Path(__file__).parent / "results"
-QUICK_RESULTS = Path("build/mqar")
+QUICK_RESULTS = Path(__file__).parents[2] / "build" / "mqar"
 """Where a run of a few steps leaves what it makes: the measured results stay as they are."""
 
 MIXERS = ("normalized_attn", "linear_attn", "softmax")
