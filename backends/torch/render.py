@@ -17,7 +17,7 @@ from dsfc.primitives.expr import Axis, Rename
 
 from .body import FIR, LAST, Body
 from .calls import ScanCall, is_shared
-from .layout import WIDTH, Call, fitted, paragraph, wrapped
+from .layout import WIDTH, Call, fitted, paragraph, returned_text, wrapped
 from .matrix import MatrixSkeleton
 from .parameters import ParameterText, parameters, size_printer, sizes, stored_axes
 from .reference import HELPERS, ReferenceText
@@ -42,7 +42,7 @@ RESERVED = frozenset(
     parameters register_backward_hook register_buffer register_forward_hook
     register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
     register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module
-    register_parameter register_state_dict_post_hook register_state_dict_pre_hook requires_grad
+    register_parameter register_state_dict_post_hook register_state_dict_pre_hook requires_grad_
     set_extra_state set_submodule share_memory state_dict to to_empty train type xpu zero_grad
     """.split()
 )
@@ -303,7 +303,7 @@ class _Module:
 
     @property
     def sizes_repr(self) -> str:
-        return ", ".join(f"{z.name}={{self.{z.name}}}" for z in self.sizes)
+        return returned_text([f"{z.name}={{self.{z.name}}}" for z in self.sizes], " " * 8)
 
     @property
     def input_checks(self) -> list[str]:
