@@ -24,7 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from dsfc.derive.derive import derive
+from dsfc.derive.derive import derive, refusals
 from dsfc.diagnostics.catalogue import WhichMixer
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.emit.module import ModuleText, destination, emit, write
@@ -33,6 +33,7 @@ from dsfc.locate import Place, locate
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.library import Library
 from dsfc.mixer.resolve import resolve
+from dsfc.mixer.undeclared import UndeclaredStates
 from dsfc.mixer.verify import verify as verify_mixer
 from dsfc.plan.build import plan
 from dsfc.plan.ir import Plan
@@ -129,7 +130,12 @@ class Compilation:
     @cached_property
     def system(self) -> System:
         """Its Dynamical Systems Form."""
-        mixer = self.mixer
+        try:
+            mixer = self.mixer
+        except UndeclaredStates as undeclared:
+            with _stage("derive"):
+                also = refusals(undeclared.mixer)
+            raise DiagnosticError((*undeclared.diagnostics, *also)) from None
         with _stage("derive"):
             return _verified(derive(mixer), verify_system)
 

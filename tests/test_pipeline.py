@@ -185,3 +185,26 @@ def test_the_pipeline_has_nothing_but_the_stages(root: Path) -> None:
     classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
     assert functions == ["read", "load", "compile_spec", "_stage", "_verified"]
     assert classes == ["SpecText", "Compilation"]
+
+
+def test_an_lstm_without_declared_states_has_all_its_faults_said_in_one_run(tmp_path: Path) -> None:
+    text = locate("lstm").file.read_text("utf-8")
+    path = tmp_path / "lstm.dsf"
+    path.write_text(text.replace("state c, y : d", ""), "utf-8")
+    with pytest.raises(DiagnosticError) as caught:
+        load(path).structure  # noqa: B018
+    assert [(d.code, d.span.text) for d in caught.value.diagnostics] == [
+        ("E-NONLINEAR-STATE", "c"),
+        ("E-RECURSION", "c"),
+        ("E-NONLINEAR-STATE", "y"),
+        ("E-RECURSION", "y"),
+    ]
+    assert "U_f = U_i = U_o = U_u = 0" in str(caught.value.diagnostics[0].hint)
+
+
+def test_undeclared_states_that_would_be_linear_have_one_fault(tmp_path: Path) -> None:
+    path = tmp_path / "mean.dsf"
+    path.write_text("mixer mean {\ndims d\ninput u : d\ny = 1/2 * y[i-1] + u\n}", "utf-8")
+    with pytest.raises(DiagnosticError) as caught:
+        load(path).plan  # noqa: B018
+    assert [d.code for d in caught.value.diagnostics] == ["E-RECURSION"]

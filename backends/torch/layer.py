@@ -9,7 +9,7 @@ from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Rename
 
 from .header import about
-from .layout import WIDTH, paragraph, wrapped
+from .layout import WIDTH, paragraph, returned_text, wrapped
 from .modes import modes
 from .parameters import ParameterText
 from .signature import Signature, layout
@@ -85,8 +85,9 @@ class LayerText:
 
     @property
     def sizes_repr(self) -> str:
-        """Body of the f-string that names the sizes."""
-        return ", ".join(f"{z.name}={{self.{z.name}}}" for z in self.signature.sizes)
+        """The `return` of a text that names the sizes."""
+        sizes = [f"{z.name}={{self.{z.name}}}" for z in self.signature.sizes]
+        return returned_text(sizes, " " * 8)
 
     # --- forward and step ------------------------------------------------------------------------
 

@@ -18,6 +18,10 @@ from .nodes import Code, Printer
 WIDTH = 100
 
 
+_NAME = 16
+"""Intermediate variables are called after what is assigned, unless its name is longer than this."""
+
+
 def assign(
     target: str,
     expr: Expr,
@@ -37,15 +41,18 @@ def assign(
         wrap: makes the right-hand side from the printed value.
     """
     lines: list[str] = []
+    base = target if len(target) <= _NAME else "part"
     while True:
         line = f"{indent}{target} = {wrap(printer.print(expr))}"
         if len(line) <= WIDTH:
             return [*lines, line]
-        part = _part(expr, printer, WIDTH - len(indent) - len(target) - 5)
+        part = _part(expr, printer, WIDTH - len(indent) - len(base) - 5)
         if part is None:
             return [*lines, line]
         code = printer.print(part)
-        name = fresh(target)
+        if len(code.text) <= len(base) + 3:
+            return [*lines, line]  # a name for it would be no shorter
+        name = fresh(base)
         lines.append(f"{indent}{name} = {code.text}")
         at = Now(0) if code.lead else None
         ref = Ref(name, part.axes, part.field, Time.TOKEN if code.lead else Time.CONST, at)
@@ -130,6 +137,15 @@ def wrapped(
         return f"{head}(\n{indent}    {inside}\n{indent}){tail}"
     rows = "".join(f"{_row(item, indent + '    ')}\n" for item in items)
     return f"{head}(\n{rows}{indent}){tail}"
+
+
+def returned_text(items: Sequence[str], indent: str) -> str:
+    """Returns `return f"item, item"`, a string per item where one would not fit a line."""
+    line = f'{indent}return {"f" if items else ""}"{", ".join(items)}"'
+    if len(line) <= WIDTH:
+        return line
+    rows = [f'{indent}    f"{item}, "\n' for item in items[:-1]]
+    return f'{indent}return (\n{"".join(rows)}{indent}    f"{items[-1]}"\n{indent})'
 
 
 def _takes(head: str) -> bool:

@@ -20,7 +20,7 @@ _LAYER = frozenset(
     parameters register_backward_hook register_buffer register_forward_hook
     register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
     register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module
-    register_parameter register_state_dict_post_hook register_state_dict_pre_hook requires_grad
+    register_parameter register_state_dict_post_hook register_state_dict_pre_hook requires_grad_
     set_extra_state set_submodule share_memory state_dict to to_empty train type xpu zero_grad
     """.split()
 )

@@ -52,6 +52,15 @@ def derive(mixer: Mixer, limits: Limits = DEFAULT_LIMITS) -> System:
         raise DiagnosticError([_too_deep(model)]) from None
 
 
+def refusals(mixer: Mixer, limits: Limits = DEFAULT_LIMITS) -> tuple[Diagnostic, ...]:
+    """Returns what keeps a typed mixer from a Dynamical Systems Form, nothing if it has one."""
+    try:
+        derive(mixer, limits)
+    except DiagnosticError as error:
+        return error.diagnostics
+    return ()
+
+
 def _too_deep(model: Model) -> Diagnostic:
     return Limit(
         model.span_of(model.mixer.output),

@@ -1,6 +1,6 @@
 """L3, flows: x' = diagonal · x + Σ left Σ_over(right · x) + drive, discretised with a step Δ.
 
-    zoh       λ = e^{Δa}        B = (e^{Δa} − 1)/a
+    zoh       λ = e^{Δa}        B = (e^{Δa} − 1)/a = Δ exprel(Δa)
     euler     λ = e^{Δa}        B = Δ                     (exact decay, Euler input)
     bilinear  Λ = 2M⁻¹ − 1      B = M⁻¹ Δ      M = 1 − Δ/2 (a + Σ left rightᵀ)
 
@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from dsfc.derive.affine import Affine
 from dsfc.derive.separated import sum_over
-from dsfc.primitives.build import MINUS_ONE, ONE, ZERO, add, div, is_zero, mul, num, ones, prim, sub
+from dsfc.primitives.build import ONE, ZERO, add, div, is_zero, mul, num, ones, prim, sub
 from dsfc.primitives.declarations import FlowRule
 from dsfc.primitives.expr import Axis, Expr
 from dsfc.system.ir import KeptFlow, Term
@@ -95,8 +95,8 @@ def input_map(flow: KeptFlow, drive: Expr) -> Expr:
         case FlowRule.ZOH:
             if is_zero(flow.diagonal):
                 return mul(flow.step, drive)
-            decay = prim("exp", mul(flow.step, flow.diagonal))
-            return mul(div(add(decay, MINUS_ONE), flow.diagonal), drive)
+            # The quotient as one function, which has a value where the rate is 0.
+            return mul(flow.step, prim("exprel", mul(flow.step, flow.diagonal)), drive)
         case FlowRule.BILINEAR:
             return _inverse(flow).applied(mul(flow.step, drive))
 

@@ -15,6 +15,7 @@ from dsfc.mixer.ir import Definition, Flow, Mixer
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Dimension, Provenance
 from dsfc.primitives.expr import Axis, Bound, Expr, Field, Now, Past, Ref, Size, Time
+from dsfc.primitives.words import FIRST, TIME
 from dsfc.source import NOWHERE, Span
 from dsfc.system.ir import Step
 
@@ -106,7 +107,7 @@ class Model:
             )
         tensors = (*mixer.inputs, *mixer.params, *mixer.buffers, *mixer.abstracts)
         model._names = {t.name for t in tensors} | set(model.definitions) | set(model.states)
-        model._names |= {d.axis.name for d in mixer.axes} | {"first", "i", mixer.name}
+        model._names |= {d.axis.name for d in mixer.axes} | {FIRST, TIME, mixer.name}
         model.forget()
         return model
 

@@ -26,7 +26,7 @@ from dsfc.derive.separated import (
     with_part,
     without_part,
 )
-from dsfc.derive.times import NOW, Times, lag_between, name_of, retimed
+from dsfc.derive.times import Times, lag_between, name_of, retimed
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.primitives.build import ONE, ZERO, add, div, mul, num, ones, power, prim, walk
@@ -52,6 +52,7 @@ from dsfc.primitives.expr import (
     Series,
     Size,
 )
+from dsfc.primitives.words import TIME
 from dsfc.system.ir import Part
 
 Terms = list[Separated]
@@ -92,7 +93,7 @@ class Separator:
         self.model = model
         self.times = times
         self.backward = past.relation in (Relation.FROM, Relation.AFTER)
-        self.outer = past.outer or NOW
+        self.outer = past.outer or TIME
 
     def terms(self, e: Expr) -> Terms:
         """Returns the separated terms of a part of the summand.

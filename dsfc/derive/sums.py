@@ -15,7 +15,7 @@ from dataclasses import replace
 from dsfc.derive.model import Equation, Model
 from dsfc.derive.separated import RunFactor, Separated, separated_sum, sum_over
 from dsfc.derive.separation import NotSeparable, Separator, raised
-from dsfc.derive.times import NOW, Times, at_index, name_of, retimed
+from dsfc.derive.times import Times, at_index, retimed
 from dsfc.mixer.ir import Flow
 from dsfc.primitives.build import ONE, add, mul, ones, prim, rewrite, shift, walk
 from dsfc.primitives.expr import (
@@ -28,10 +28,10 @@ from dsfc.primitives.expr import (
     Past,
     Ref,
     Relation,
-    Run,
     Time,
 )
 from dsfc.primitives.text import text
+from dsfc.primitives.words import TIME
 
 _Key = tuple[Expr, Expr, bool]
 """(drive, decay, backward): what states are shared by."""
@@ -63,16 +63,12 @@ class _Sums:
 
     def replaced(self, value: Expr, where: str) -> Expr:
         """Returns the value of the definition `where` with its sums replaced."""
-        if not any(isinstance(e, Past | Run) for e in walk(value)):
+        if not any(isinstance(e, Past) for e in walk(value)):
             return value
         below = {e for d in walk(value) if isinstance(d, Div) for e in walk(d.den)}
 
         def rule(e: Expr) -> Expr | None:
-            if isinstance(e, Run):
-                return _unrolled(e)
-            if isinstance(e, Past):
-                return self._sum(e, where, "z" if e in below else "S")
-            return None
+            return self._sum(e, where, "z" if e in below else "S") if isinstance(e, Past) else None
 
         return rewrite(value, rule)
 
@@ -137,7 +133,7 @@ class _Sums:
 
     def _run(self, run: RunFactor, lag: int, past: Past, backward: bool) -> tuple[Expr, Expr, Expr]:
         """Returns the decay of a run, and the factors that its ends leave at i and at j."""
-        outer, here = past.outer or NOW, past.var
+        outer, here = past.outer or TIME, past.var
         if backward:
             if run.then_lag or run.now_lag < lag:
                 raise NotSeparable(run.arg, "the bounds of the running product leave the sum's")
@@ -155,7 +151,7 @@ class _Sums:
     def _at(self, arg: Expr, index: str, lag: int) -> Expr:
         # A factor at a token before the first is the expression with its names at 0, as anywhere.
         value = shift(arg, lag)
-        return retimed(value, NOW, lambda k: at_index(None if index == NOW else index, k))
+        return retimed(value, TIME, lambda k: at_index(None if index == TIME else index, k))
 
     def _later(self, arg: Expr) -> Expr:
         """The factor of a run one token later: the decay of a state that runs backwards.
@@ -187,16 +183,3 @@ class _Sums:
 
 def _states(value: Expr, model: Model) -> list[Ref]:
     return [e for e in walk(value) if isinstance(e, Ref) and e.name in model.states]
-
-
-def _unrolled(run: Run) -> Expr | None:
-    """A run between two lags of one index is a finite product."""
-    if name_of(run.low) != name_of(run.high):
-        return None
-    lags = range(run.high.lag, run.low.lag)
-    index = None if isinstance(run.high, Now) else run.high.var
-    factors = [
-        retimed(run.arg, run.var, lambda k, lag=lag: at_index(index, lag + k))  # type: ignore[misc]
-        for lag in lags
-    ]
-    return mul(*factors, ones(run.axes))

@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 from dsfc.primitives.build import rewrite
 from dsfc.primitives.expr import Bound, Expr, Lag, Now, Past, Ref, Run, children
-
-NOW = "i"
-"""Name of the outer time index among bound ones."""
+from dsfc.primitives.words import TIME
 
 
 class Times:
@@ -32,7 +30,7 @@ class Times:
             case Lag(terms=terms):
                 return frozenset(v for v, c in terms if c)
             case Past(var=var, outer=outer):
-                return (inner - {var}) | {outer or NOW}
+                return (inner - {var}) | {outer or TIME}
             case Run(var=var, low=low, high=high):
                 return (inner - {var}) | {name_of(low), name_of(high)}
         return inner
@@ -40,7 +38,7 @@ class Times:
 
 def name_of(at: Now | Bound) -> str:
     """Returns the name of the index, "i" for the outer one."""
-    return NOW if isinstance(at, Now) else at.var
+    return TIME if isinstance(at, Now) else at.var
 
 
 def lag_between(terms: tuple[tuple[str, int], ...], constant: int) -> Lag | None:
@@ -65,7 +63,7 @@ def retimed(expr: Expr, old: str, new: Callable[[int], Now | Bound]) -> Expr:
         match e:
             case Ref(at=at) if at is not None and name_of(at) == old:
                 return Ref(e.name, e.over, e.kind, e.when, new(at.lag))
-            case Past(outer=outer, lag=lag) if (outer or NOW) == old:
+            case Past(outer=outer, lag=lag) if (outer or TIME) == old:
                 moved = new(lag)
                 name = None if isinstance(moved, Now) else moved.var
                 return Past(e.var, e.relation, e.body, name, moved.lag)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from dsfc.diagnostics.declaration_codes import (
     AxisTwice,
+    Constant,
     Declaration,
     Initialiser,
     NoOutput,
@@ -67,7 +68,7 @@ from dsfc.diagnostics.tool_codes import (
 _CLASSES: tuple[type[Diagnostic], ...] = (
     SyntaxProblem, Character, Keyword, Limit,
     UnknownAxis, AxisTwice, NameClash, UnknownName, Base, Size, Order, Capture, Timeless, BadUse,
-    Arguments, ComplexValue, Declaration, Initialiser, NoOutput,
+    Arguments, ComplexValue, Declaration, Initialiser, Constant, NoOutput,
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
     ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, LagPower, FlowRule,
     CacheNote, ClaimNote, Unsupported, FileProblem, Overwrite,
@@ -110,6 +111,7 @@ __all__ = [
     "Character",
     "ClaimNote",
     "ComplexValue",
+    "Constant",
     "Declaration",
     "FileProblem",
     "FlowRule",

@@ -184,6 +184,42 @@ class Initialiser(Diagnostic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Constant(Diagnostic):
+    """A constant depends on something that is no constant.
+
+    Constants are worked out when the spec is read: from numbers, sizes and other constants. What
+    depends on a parameter or on tokens is a definition.
+
+    ```dsf wrong
+    mixer scaled {
+      dims d
+      input u : d
+      param w : d
+      const c = exp(w)
+      y = c * u
+    }
+    ```
+
+    As a definition:
+
+    ```dsf right
+    mixer scaled {
+      dims d
+      input u : d
+      param w : d
+      c = exp(w)
+      y = c * u
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-CONST"
+    template: ClassVar[str] = "the constant `{name}` {problem}"
+    name: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoOutput(Diagnostic):
     """A mixer without output is compiled.
 

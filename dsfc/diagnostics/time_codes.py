@@ -250,8 +250,7 @@ class LagPower(Diagnostic):
 
     code: ClassVar[str] = "E-LAG-POWER"
     template: ClassVar[str] = (
-        "the exponent `{exponent}` must be a lag, `i - j` or `i - j - 1`; anything else "
-        "grows with the position"
+        "`{exponent}` must be a lag, `i - j` or `i - j - 1`; anything else grows with the position"
     )
     exponent: str
 

@@ -2,7 +2,8 @@
 
 A spec may name anything; the module's language has words of its own. A name that, with trailing
 underscores taken off, is such a word gets one more underscore: `lambda` → `lambda_`,
-`lambda_` → `lambda__`. The mapping is injective, so two names never meet.
+`lambda_` → `lambda__`. Where a word itself ends in underscores, it gets that many more. The mapping
+is injective, so two names never meet.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def identifier(name: str, reserved: frozenset[str]) -> str:
         reserved: words of the backend and of the module's own text, besides Python's.
     """
     bare = name.rstrip("_")
-    return f"{name}_" if bare in _bare(PYTHON) or bare in _bare(reserved) else name
+    tail = max(_tails(PYTHON).get(bare, -1), _tails(reserved).get(bare, -1))
+    return name + "_" * (tail + 1)
 
 
 def class_name(mixer: str, reserved: frozenset[str]) -> str:
@@ -52,6 +54,10 @@ def file_name(mixer: str) -> str:
 
 
 @cache
-def _bare(words: frozenset[str]) -> frozenset[str]:
-    """The words without trailing underscores: no name may become a word by getting one."""
-    return frozenset(word.rstrip("_") for word in words)
+def _tails(words: frozenset[str]) -> dict[str, int]:
+    """Words without trailing underscores → the most underscores that one of them ends in."""
+    out: dict[str, int] = {}
+    for word in words:
+        bare = word.rstrip("_")
+        out[bare] = max(out.get(bare, 0), len(word) - len(bare))
+    return out

@@ -14,6 +14,7 @@ from dsfc.mixer.context import Context
 from dsfc.mixer.forms import fir, rename, taylor
 from dsfc.mixer.indices import axes_of
 from dsfc.mixer.initial import draw
+from dsfc.mixer.rules.constant import reads_name
 from dsfc.mixer.shapes import Operand, named
 from dsfc.mixer.sums import reduction, running_product, summed
 from dsfc.primitives.build import is_zero, prim
@@ -55,6 +56,9 @@ def call(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
 def _apply_declared(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
     """`W(x)` for a map, `φ(x)` for an abstract one."""
     name = node.name.text
+    if ctx.constant and name not in ctx.args:
+        typer.add(reads_name(typer.scope, ctx.owner, name, node.name.span))
+        return None
     args = [typer.operand(arg, ctx) for arg in node.args]
     kind = typer.scope.kind(name)
     is_abstract = kind is ast.DeclKind.ABSTRACT

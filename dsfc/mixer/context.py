@@ -17,7 +17,8 @@ class Context:
         owner: the definition it belongs to.
         clock: time variables that may be named.
         taken: unique names of all enclosing time variables, nameable or not.
-        args: arguments of the function being expanded; None values were reported.
+        args: what else a word stands for: arguments of the function being expanded, the index of a
+            product over a window; None values were reported.
         calls: functions being expanded, outermost first.
         backward: whether the owner is a backward state, whose update may look ahead.
         draws: axes of a draw inside an initialiser after `~`; None where nothing may be drawn.

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from dsfc.mixer.ir import Flow, Mixer, StateDecl
 from dsfc.mixer.reads import Lags, Read, mixer_reads
-from dsfc.mixer.words import FIRST, TIME
 from dsfc.primitives.declarations import FlowRule, MapTensor
 from dsfc.primitives.evaluate import (
     NamedArray,
@@ -40,6 +39,8 @@ from dsfc.primitives.expr import (
     Time,
 )
 from dsfc.primitives.graph import components
+from dsfc.primitives.table import row
+from dsfc.primitives.words import FIRST, TIME
 
 Array = NDArray[Any]
 FeatureMap = Callable[[Array], Array]
@@ -316,15 +317,9 @@ def _discretised(state: StateDecl, flow: Flow, moment: _Moment) -> NamedArray:
         after = np.linalg.solve(eye - matrix / 2, (eye + matrix / 2) @ x + offset)
     else:
         exponent = np.diag(matrix)
-        scale = _phi(exponent) if flow.rule is FlowRule.ZOH else 1.0
+        scale = row("exprel").value(exponent) if flow.rule is FlowRule.ZOH else 1.0
         after = np.exp(exponent) * x + scale * offset
     return NamedArray(state.axes, after.reshape(shape))
-
-
-def _phi(m: Array) -> Array:
-    """(e^m - 1) / m, which is 1 at 0."""
-    safe = np.where(m == 0, 1, m)
-    return np.where(m == 0, 1, np.expm1(safe) / safe)
 
 
 def _affine(

@@ -22,17 +22,16 @@ from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter, neare
 from dsfc.limits import Limits
 from dsfc.mixer import calls, indices, shapes
 from dsfc.mixer.context import Context
+from dsfc.mixer.rules.constant import reads_name, reads_time
 from dsfc.mixer.rules.recursion import constant_cycle, function_cycle
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import Operand
 from dsfc.mixer.times import Clock, has_lag, is_lag, lag_power
-from dsfc.mixer.words import FIRST, TIME
 from dsfc.primitives.build import num, prim
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import (
     Add,
     Expr,
-    Field,
     Lag,
     Mul,
     Now,
@@ -43,6 +42,7 @@ from dsfc.primitives.expr import (
     children,
 )
 from dsfc.primitives.table import SPELLINGS
+from dsfc.primitives.words import FIRST, TIME, first
 from dsfc.source import Span
 from dsfc.syntax import ast
 
@@ -209,6 +209,9 @@ class Expressions:
         if ctx.args and name in ctx.args:
             self.add(Juxtaposition(node.name.span, name=name))
             return None
+        if ctx.constant and self.scope.kind(name) is not None:
+            self.add(reads_name(self.scope, ctx.owner, name, node.name.span))
+            return None
         if not self.is_map(name):
             if name not in self.scope.program.declared or self.declared(name):
                 self._refuse_apply(node)
@@ -251,6 +254,8 @@ class Expressions:
         if name in ctx.args:
             return ctx.args[name]
         if name == TIME or name in ctx.clock.vars:
+            if not self.may_read_time(f"reads the time `{name}`", span, ctx):
+                return None
             return Lag(((ctx.clock.vars.get(name, TIME), 1),), 0)
         return self.read(name, Now(0), span, ctx)
 
@@ -262,6 +267,9 @@ class Expressions:
         if name in self.scope.axes:
             return Size(self.scope.axes[name])
         if name == FIRST or name in program.declared or name in program.updates:
+            if ctx.constant:
+                self.add(reads_name(self.scope, ctx.owner, name, span))
+                return None
             value = self._declared_or_defined(name, at, span, ctx)
             return None if value is None else self._checked(name, value, span, ctx)
         if name == "pi":
@@ -280,7 +288,7 @@ class Expressions:
 
     def _declared_or_defined(self, name: str, at: Now, span: Span, ctx: Context) -> Expr | None:
         if name == FIRST:
-            return Ref(FIRST, frozenset(), Field.REAL, Time.TOKEN, at)
+            return first(at.lag)
         kind = self.scope.kind(name)
         if self.is_map(name):
             problem = f"is a linear map; apply it: `{name} x`"
@@ -313,15 +321,23 @@ class Expressions:
         return Param(name, frozenset(held.axes), held.field)
 
     def _checked(self, name: str, value: Expr, span: Span, ctx: Context) -> Expr | None:
-        """W10, and what initialisers and constants may name."""
-        if ctx.constant:
-            problem = f"is used in `{ctx.owner}`, which may use numbers, sizes and constants only"
-            self.add(Arguments(span, function=name, problem=problem))
-            return None
+        """W10: the body of a function reads no stream."""
         if ctx.calls and value.time is not Time.CONST:
             self.add(Capture(span, function=ctx.calls[-1], stream=span.text or name))
             return None
         return value
+
+    def may_read_time(self, what: str, span: Span, ctx: Context) -> bool:
+        """Whether an expression may depend on the token; reports if it may not.
+
+        Args:
+            what: how it does, as a verb and its object.
+            span: where it does.
+            ctx: where the expression stands.
+        """
+        if ctx.constant:
+            self.add(reads_time(self.scope, ctx.owner, what, span))
+        return not ctx.constant
 
     def constant(self, name: str) -> Expr | None:
         """Returns the value of a constant."""

@@ -12,6 +12,7 @@ from dsfc.diagnostics.catalogue import (
     ComplexValue,
     FlowRule,
     NoOutput,
+    Recursion,
     ShapeState,
     UnknownAxis,
     UnknownName,
@@ -35,10 +36,11 @@ from dsfc.mixer.rules.has_update import check_updates
 from dsfc.mixer.rules.lag_power import check_lags
 from dsfc.mixer.rules.one_step import check_one_step
 from dsfc.mixer.rules.present import check_present
-from dsfc.mixer.rules.recursion import Readings, circles, report
+from dsfc.mixer.rules.recursion import Readings, circles, recurring, report
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import named
 from dsfc.mixer.times import settled
+from dsfc.mixer.undeclared import UndeclaredStates, with_states
 from dsfc.mixer.words import OUTPUT
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Provenance
@@ -62,13 +64,21 @@ def resolve(spec: ast.Spec, name: str | None = None, library: Library | None = N
 
     Raises:
         DiagnosticError: with everything that is wrong, each located, none following from another.
+        UndeclaredStates: all that is wrong is that definitions read their own past.
     """
     books = Library() if library is None else library
     unit = _unit(spec, name)
+    resolver = _Resolver(Found(unit, books.home(spec)), books)
     try:
-        return _Resolver(Found(unit, books.home(spec)), books).mixer()
+        return resolver.mixer()
     except DiagnosticError as error:
-        raise DiagnosticError(error.diagnostics[: books.limits.diagnostics]) from None
+        problems = error.diagnostics[: books.limits.diagnostics]
+        mixer = None
+        if all(isinstance(problem, Recursion) for problem in problems):
+            mixer = resolver.with_states()
+        if mixer is None:
+            raise DiagnosticError(problems) from None
+        raise UndeclaredStates(problems, mixer) from None
 
 
 def _unit(spec: ast.Spec, name: str | None) -> ast.MixerUnit:
@@ -100,6 +110,9 @@ class _Resolver:
     """One run over one mixer."""
 
     def __init__(self, found: Found, library: Library) -> None:
+        self._found = found
+        self._library = library
+        self._undeclared: list[str] = []
         reporter = Reporter()
         self._program = merge(found, library, reporter)
         if not self._program.complete:
@@ -150,6 +163,18 @@ class _Resolver:
         reporter.raise_errors()
         return reached(mixer)
 
+    def with_states(self) -> Mixer | None:
+        """The mixer with the definitions that read their own past as states, if that is one."""
+        if not self._undeclared:
+            return None
+        unit = with_states(self._program, self._undeclared)
+        if unit is None:
+            return None
+        try:
+            return _Resolver(Found(unit, self._found.home), self._library).mixer()
+        except DiagnosticError:
+            return None
+
     def _report_circles(self, graph: Readings, wanted: tuple[str, ...]) -> None:
         """W2, W3 on definitions; those on a circle have no value."""
         updates = self._program.updates
@@ -159,7 +184,8 @@ class _Resolver:
         inner = {n: tuple(r for r in graph[n] if r.name in defined) for n in defined}
         places = {n: updates[n].name for n in defined}
         for names in circles(inner):
-            self._reporter.add(report(inner, names, places))
+            self._reporter.add(*report(inner, names, places))
+            self._undeclared += recurring(inner, names)
             self._values.update(dict.fromkeys(names))
 
     # Values

@@ -11,9 +11,10 @@ from dsfc.mixer import shapes
 from dsfc.mixer.arguments import count, wrong
 from dsfc.mixer.context import Context
 from dsfc.mixer.indices import axes_of
-from dsfc.mixer.times import Clock, run_head, shifted, sum_head
-from dsfc.mixer.words import TIME
+from dsfc.mixer.times import Clock, Instant, at_lag, lag_to, run_head, shifted, sum_head
+from dsfc.primitives.build import mul, ones
 from dsfc.primitives.expr import Bound, Expr, Past, Reduction, Relation, Run
+from dsfc.primitives.words import TIME
 from dsfc.syntax import ast
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def summed(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
 
 
 def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
+    if not typer.may_read_time("has a sum over tokens", node.span, ctx):
+        return None
     if len(node.brackets) != 1:
         wrong(typer, node, "takes one relation in brackets: `sum[j ≤ i](…)`")
         return None
@@ -99,6 +102,8 @@ def _bind(
 
 def running_product(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
     """`prod[j < l ≤ i](a[l])`."""
+    if not typer.may_read_time("has a product over tokens", node.span, ctx):
+        return None
     relation = node.brackets[0] if len(node.brackets) == 1 else None
     head = run_head(relation) if isinstance(relation, ast.Relation) else None
     if head is None or relation is None:
@@ -109,11 +114,43 @@ def running_product(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | 
     if low is None or high is None:
         wrong(typer, node, "must be bounded by `i` or indices of enclosing sums")
         return None
+    low, high = shifted(low, head.low_shift), shifted(high, head.high_shift)
     inner = _bind(typer, head.word, relation, ctx, None)
     if inner is None or not count(typer, node, 1):
         return None
+    if at_lag(low, 0) == at_lag(high, 0):
+        tokens = [at_lag(high, lag) for lag in range(high.lag, low.lag)]
+        return _window(typer, node, ctx, head.word, tokens or [high], empty=not tokens)
     arg = typer.type(node.args[0], inner)
     if arg is None:
         return None
     var = inner.clock.vars[head.word]
-    return Run(var, shifted(low, head.low_shift), shifted(high, head.high_shift), arg)
+    return Run(var, low, high, arg)
+
+
+def _window(
+    typer: Expressions,
+    node: ast.Call,
+    ctx: Context,
+    word: str,
+    tokens: list[Instant],
+    empty: bool,
+) -> Expr | None:
+    """A product over as many tokens wherever it stands: the product of its factors there.
+
+    Args:
+        typer: types expressions.
+        node: the product.
+        ctx: where it stands.
+        word: its index.
+        tokens: the tokens of the window, or, for an empty one, any: it gives the product its axes.
+        empty: whether the window is empty.
+    """
+    factors: list[Expr] = []
+    for token in tokens:
+        args = MappingProxyType({**ctx.args, word: lag_to(token)})
+        factor = typer.type(node.args[0], replace(ctx, args=args))
+        if factor is None:
+            return None
+        factors.append(factor)
+    return ones(factors[0].axes) if empty else mul(*factors)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dsfc.mixer.words import TIME
 from dsfc.primitives.build import add, mul, num, power, rewrite, walk
-from dsfc.primitives.expr import Bound, Expr, Lag, Now, Num, Relation
+from dsfc.primitives.expr import Add, Bound, Expr, Lag, Now, Num, Relation
+from dsfc.primitives.words import TIME
 from dsfc.syntax import ast
 
 _RELATIONS = {
@@ -52,21 +52,23 @@ def _combined(parts: list[tuple[int, Lag]]) -> Expr:
 
 def lag_sum(*terms: Expr) -> Expr:
     """Returns a sum; lags and whole numbers among its terms become one lag."""
-    lags = [t for t in terms if isinstance(t, Lag)]
-    if not lags:
+    flat = [a for t in terms for a in (t.args if isinstance(t, Add) else (t,))]
+    if not any(isinstance(t, Lag) for t in flat):
         return add(*terms)
-    whole = [(t, as_lag(t)) for t in terms]
+    whole = [(t, as_lag(t)) for t in flat]
     parts = [(1, lag) for _, lag in whole if lag is not None]
     return add(_combined(parts), *(t for t, lag in whole if lag is None))
 
 
 def lag_product(*factors: Expr) -> Expr:
-    """Returns a product; a whole number times a lag is a lag."""
+    """Returns a product; a whole number times a lag, or times a sum with one, is a lag there."""
     if len(factors) == 2:
         for factor, other in (factors, factors[::-1]):
-            if isinstance(factor, Num) and isinstance(other, Lag):
-                whole = factor.value.denominator == 1
-                return _combined([(factor.value.numerator, other)]) if whole else mul(*factors)
+            if isinstance(factor, Num) and factor.value.denominator == 1:
+                if isinstance(other, Lag):
+                    return _combined([(factor.value.numerator, other)])
+                if isinstance(other, Add) and any(isinstance(t, Lag) for t in other.args):
+                    return lag_sum(*(lag_product(factor, t) for t in other.args))
     return mul(*factors)
 
 
@@ -220,6 +222,16 @@ def run_head(node: ast.Relation) -> RunHead | None:
     )
 
 
+def at_lag(at: Instant, lag: int) -> Instant:
+    """Returns the index `lag` steps before the variable of `at`."""
+    return Now(lag) if isinstance(at, Now) else Bound(at.var, lag)
+
+
 def shifted(at: Instant, by: int) -> Instant:
     """Returns the index `by` steps earlier."""
-    return Now(at.lag + by) if isinstance(at, Now) else Bound(at.var, at.lag + by)
+    return at_lag(at, at.lag + by)
+
+
+def lag_to(at: Instant) -> Lag:
+    """Returns an index as a time scalar."""
+    return Lag(((TIME if isinstance(at, Now) else at.var, 1),), -at.lag)

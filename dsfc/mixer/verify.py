@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dsfc.mixer.axes import size_axes, used_axes
 from dsfc.mixer.ir import Mixer, StateDecl
 from dsfc.mixer.reads import mentions, mixer_reads
-from dsfc.mixer.times import is_lag
-from dsfc.mixer.words import FIRST, TIME
+from dsfc.mixer.times import at_lag, is_lag
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import (
@@ -31,6 +30,7 @@ from dsfc.primitives.expr import (
     children,
 )
 from dsfc.primitives.graph import components, reachable
+from dsfc.primitives.words import FIRST, TIME
 
 
 class MixerError(AssertionError):
@@ -182,6 +182,8 @@ class _Known:
                 return f"a filter along `{node.axis}` has the axis in the wrong operand"
             case Lag() if not is_lag(node) or {abs(c) for _, c in node.terms} != {1}:
                 return "a time scalar is not the distance of two tokens"
+            case Run() if at_lag(node.low, 0) == at_lag(node.high, 0):
+                return "a product runs over a window of tokens, not between two indices"
             case Draw():
                 return "a draw outside an initialiser"
             case _:

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-TIME = "i"
-"""The present token, in indices and lag powers."""
-
-FIRST = "first"
-"""1 at the first token of a sequence, else 0."""
-
 OUTPUT = "y"
 """The definition or state that a mixer gives."""
 

@@ -43,6 +43,7 @@ from dsfc.primitives.expr import (
     rebuild,
 )
 from dsfc.primitives.table import row
+from dsfc.primitives.words import TIME
 
 __all__ = [
     "MINUS_ONE",
@@ -105,7 +106,7 @@ def shift(expr: Expr, by: int) -> Expr:
         if isinstance(e, Past) and e.outer is None:
             return Past(e.var, e.relation, e.body, None, e.lag + by)
         if isinstance(e, Lag):
-            return Lag(e.terms, e.constant - by * dict(e.terms).get("i", 0))
+            return Lag(e.terms, e.constant - by * dict(e.terms).get(TIME, 0))
         return None
 
     return rewrite(expr, later) if by else expr

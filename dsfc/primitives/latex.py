@@ -41,6 +41,7 @@ from dsfc.primitives.expr import (
     Size,
 )
 from dsfc.primitives.table import row
+from dsfc.primitives.words import TIME
 
 SUM, TERM, POWER, ATOM = range(1, 5)
 
@@ -102,7 +103,7 @@ def instant(at: Now | Bound | None) -> tuple[str, ...]:
     """Returns the token as an index; nothing for what has none."""
     if at is None:
         return ()
-    return (_shifted("i" if isinstance(at, Now) else at.var, at.lag),)
+    return (_shifted(TIME if isinstance(at, Now) else at.var, at.lag),)
 
 
 def _shifted(var: str, lag: int) -> str:
@@ -250,14 +251,14 @@ _RELATIONS = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
 @_latex.register
 def _(e: Past, at: At) -> tuple[str, int]:
     relation = _RELATIONS[e.relation.value]
-    outer = _shifted(e.outer or "i", e.lag)
+    outer = _shifted(e.outer or TIME, e.lag)
     return rf"\sum_{{{e.var} {relation} {outer}}} {at(e.body, TERM)}", SUM
 
 
 @_latex.register
 def _(e: Lag, at: At) -> tuple[str, int]:
     out = ""
-    for var, c in sorted(e.terms, key=lambda t: (t[1] < 0, t[0] != "i", t[0])):
+    for var, c in sorted(e.terms, key=lambda t: (t[1] < 0, t[0] != TIME, t[0])):
         size = var if abs(c) == 1 else f"{abs(c)}{var}"
         out += f"-{size}" if c < 0 else f"+{size}" if out else size
     if e.constant:
@@ -267,6 +268,6 @@ def _(e: Lag, at: At) -> tuple[str, int]:
 
 @_latex.register
 def _(e: Run, at: At) -> tuple[str, int]:
-    low, high = (_shifted("i" if isinstance(t, Now) else t.var, t.lag) for t in (e.low, e.high))
+    low, high = (_shifted(TIME if isinstance(t, Now) else t.var, t.lag) for t in (e.low, e.high))
     product = rf"\prod_{{{low} < {e.var} \le {high}}} {at(e.arg, TERM)}"
     return product, SUM

@@ -70,6 +70,9 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
 
     def fdiff(self, argindex: int = 1) -> Symbolic:
         """Returns the derivative."""
+        name = _DERIVATIVES.get(self.func.__name__)
+        if name is not None:
+            return _OPAQUE[name](*self.args)
         x = sympy.Dummy()
         return _DEFINITIONS[self.func.__name__](x).diff(x).xreplace({x: self.args[0]})
 
@@ -84,6 +87,10 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
 _DEFINITIONS: Mapping[str, Callable[[Symbolic], Symbolic]] = {
     "log1p": lambda x: sympy.log(1 + x),
     "expm1": lambda x: sympy.exp(x) - 1,
+    "exprel": lambda x: sympy.Piecewise(((sympy.exp(x) - 1) / x, sympy.Ne(x, 0)), (1, True)),
+    "exprel_slope": lambda x: sympy.Piecewise(
+        ((sympy.exp(x) * (x - 1) + 1) / x**2, sympy.Ne(x, 0)), (sympy.Rational(1, 2), True)
+    ),
     "sigmoid": lambda x: 1 / (1 + sympy.exp(-x)),
     "softplus": lambda x: sympy.log(1 + sympy.exp(x)),
     "logsigmoid": lambda x: -sympy.log(1 + sympy.exp(-x)),
@@ -92,6 +99,8 @@ _DEFINITIONS: Mapping[str, Callable[[Symbolic], Symbolic]] = {
     "silu": lambda x: x / (1 + sympy.exp(-x)),
     "gelu": lambda x: x * (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
 }
+# Of a value defined by cases SymPy would take the derivative case by case: 0 at the point.
+_DERIVATIVES = {"exprel": "exprel_slope"}
 _OPAQUE: Mapping[str, type[TableFunction]] = {
     name: type(name, (TableFunction,), {}) for name in _DEFINITIONS
 }

@@ -124,6 +124,40 @@ def _elu(x: Array) -> Array:
     return np.asarray(np.where(x > 0, x, np.expm1(np.minimum(x, 0))))
 
 
+_EXPREL_NEAR = 1e-4  # the first four terms of the series are exact to double precision below
+
+
+def _exprel(x: Array) -> Array:
+    near = np.abs(x) < _EXPREL_NEAR
+    far = np.where(near, 1, x)
+    return np.where(near, 1 + x / 2 * (1 + x / 3 * (1 + x / 4)), np.expm1(far) / far)
+
+
+_SLOPE_NEAR = 0.25
+_SLOPE_TERMS = tuple((k + 1) / math.factorial(k + 2) for k in range(13))
+"""exprel'(x) = Σ (k + 1) x^k / (k + 2)!; as many terms as double precision has use for."""
+
+
+def _exprel_slope(x: Array) -> Array:
+    near = np.abs(x) < _SLOPE_NEAR
+    series = np.zeros_like(x)
+    for term in reversed(_SLOPE_TERMS):
+        series = term + series * np.where(near, x, 0)
+    far = np.where(near, 1, x)
+    return np.where(near, series, (np.exp(far) - np.expm1(far) / far) / far)
+
+
+def _scalar(value: Callable[[Array], Array]) -> Callable[[float], float]:
+    def function(x: float) -> float:
+        with np.errstate(over="raise"):
+            try:
+                return float(value(np.asarray(x)))
+            except FloatingPointError as error:
+                raise OverflowError from error
+
+    return function
+
+
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -157,6 +191,8 @@ def _softmax(x: Array, axis: int) -> Array:
 _exp = increasing(math.exp, POSITIVE, {0.0: 1.0})
 _log = increasing(math.log, REALS, {1.0: 0.0})
 _expm1 = increasing(math.expm1, Interval(-1.0, INF, open_low=True), {0.0: 0.0})
+_exprel_range = increasing(_scalar(_exprel), POSITIVE, {0.0: 1.0}, ulps=8)
+_exprel_slope_range = increasing(_scalar(_exprel_slope), POSITIVE, {0.0: 0.5}, ulps=16)
 _log1p = increasing(math.log1p, REALS, {0.0: 0.0})
 _sigmoid_range = increasing(
     lambda x: 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x)),
@@ -239,6 +275,25 @@ def _torch(name: str, triton: str = "") -> dict[str, str]:
     return out | {"triton": triton} if triton else out
 
 
+def _near(bound: str, series: str, far: str) -> str:
+    """A series near 0, another formula elsewhere; `{far}` in that is 1 where it is not used."""
+    near = f"torch.abs({{0}}) < {bound}"
+    return f"torch.where({near}, {series}, {far.format(far=f'torch.where({near}, 1, {{0}})')})"
+
+
+# The quotient has all digits as long as its argument is no denormal, but not its derivative, which
+# autograd takes as the difference of two terms of size 1/x.
+_EXPREL_TORCH = _near(
+    "torch.finfo({0}.dtype).eps ** 0.25",
+    "1 + {0} / 2 * (1 + {0} / 3 * (1 + {0} / 4))",
+    "torch.expm1({{0}}) / {far}",
+)
+_SLOPE_TORCH = _near(
+    str(_SLOPE_NEAR),
+    " + {0} * (".join(map(repr, _SLOPE_TERMS)) + ")" * (len(_SLOPE_TERMS) - 1),
+    "(torch.exp({{0}}) - torch.expm1({{0}}) / {far}) / {far}",
+)
+
 _ROWS = (
     Primitive("exp", 1, _S, np.exp, adjoints.exp_, _exp, _UP, "exp",
               _torch("exp", "tl.exp({0})"), "overflows above 709 (float64), 88 (float32)"),
@@ -248,6 +303,11 @@ _ROWS = (
               _torch("log1p", "libdevice.log1p({0})"), "-inf at -1"),
     Primitive("expm1", 1, _S, np.expm1, adjoints.expm1_, _expm1, _UP, "",
               _torch("expm1", "libdevice.expm1({0})"), "overflows as exp"),
+    Primitive("exprel", 1, _S, _exprel, adjoints.exprel_, _exprel_range, _UP, "",
+              {"torch": _EXPREL_TORCH}, "(e^x - 1) / x, 1 at 0; overflows as exp"),
+    Primitive("exprel_slope", 1, _S, _exprel_slope, adjoints.exprel_slope_, _exprel_slope_range,
+              _UP, "", {"torch": _SLOPE_TORCH},
+              "derivative of exprel, 1/2 at 0; its own derivative is NaN at 0", in_specs=False),
     Primitive("sqrt", 1, _S, np.sqrt, adjoints.sqrt_, _sqrt_of, _UP, "sqrt",
               _torch("sqrt", "tl.sqrt({0})"), "infinite derivative at 0, NaN below (real)"),
     Primitive("abs", 1, FieldRule.PART, np.abs, adjoints.abs_, _abs_of, _NOT, "Abs",
@@ -331,6 +391,7 @@ _ROWS = (
 # In LaTeX arguments stand bare; a row that is not here is its name in upright letters.
 _LATEX = {
     "exp": r"e^{{{0}}}",
+    "exprel": r"\frac{{e^{{{0}}} - 1}}{{{0}}}",
     "log": r"\log({0})",
     "sqrt": r"\sqrt{{{0}}}",
     "abs": r"\left|{0}\right|",

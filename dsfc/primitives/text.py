@@ -41,6 +41,7 @@ from dsfc.primitives.expr import (
     Size,
 )
 from dsfc.primitives.table import row
+from dsfc.primitives.words import TIME
 
 # Binding strengths of the grammar: a text needs parentheses where more than its own is asked.
 SUM, OUTER, TERM, DOT, SIGN, POWER, ATOM = range(1, 8)
@@ -100,7 +101,7 @@ def instant(at: Now | Bound | None) -> str:
     """Returns a time index in brackets; nothing for the present."""
     if at is None or at == Now(0):
         return ""
-    name = "i" if isinstance(at, Now) else at.var
+    name = TIME if isinstance(at, Now) else at.var
     return f"[{_shifted(name, at.lag)}]"
 
 
@@ -264,7 +265,7 @@ _RELATIONS = {"<=": "≤", ">=": "≥"}
 @_text.register
 def _(e: Past, at: At) -> tuple[str, int]:
     relation = _RELATIONS.get(e.relation.value, e.relation.value)
-    outer = _shifted(e.outer or "i", e.lag)
+    outer = _shifted(e.outer or TIME, e.lag)
     return f"sum[{e.var} {relation} {outer}]({at(e.body, SUM)})", ATOM
 
 
@@ -272,7 +273,7 @@ def _(e: Past, at: At) -> tuple[str, int]:
 def _(e: Lag, at: At) -> tuple[str, int]:
     out = ""
     # The outer index first: i-j reads as a lag.
-    for var, c in sorted(e.terms, key=lambda t: (t[1] < 0, t[0] != "i", t[0])):
+    for var, c in sorted(e.terms, key=lambda t: (t[1] < 0, t[0] != TIME, t[0])):
         size = var if abs(c) == 1 else f"{abs(c)}*{var}"
         out += f"-{size}" if c < 0 else f"+{size}" if out else size
     if e.constant:
@@ -282,5 +283,5 @@ def _(e: Lag, at: At) -> tuple[str, int]:
 
 @_text.register
 def _(e: Run, at: At) -> tuple[str, int]:
-    low, high = (_shifted("i" if isinstance(t, Now) else t.var, t.lag) for t in (e.low, e.high))
+    low, high = (_shifted(TIME if isinstance(t, Now) else t.var, t.lag) for t in (e.low, e.high))
     return f"prod[{low} < {e.var} ≤ {high}]({at(e.arg, SUM)})", ATOM

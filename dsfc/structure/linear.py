@@ -18,6 +18,7 @@ from dsfc.primitives.expr import (
     Rename,
     Time,
 )
+from dsfc.primitives.words import FIRST
 
 _LINEAR_PRIMS = frozenset({"re", "im", "conj", "cplx"})
 
@@ -41,7 +42,7 @@ def is_fixed_linear(expr: Expr, value: Callable[[str], Expr | None]) -> bool:
     match expr:
         case Ref(name=name):
             definition = value(name)
-            return name != "first" and (definition is None or linear(definition))
+            return name != FIRST and (definition is None or linear(definition))
         case Add(args):
             return all(linear(a) for a in args)
         case Mul(args):

@@ -31,6 +31,7 @@ from dsfc.primitives.expr import (
     Run,
 )
 from dsfc.primitives.table import row
+from dsfc.primitives.words import FIRST, TIME
 from dsfc.system.ir import (
     Block,
     Cache,
@@ -392,7 +393,7 @@ class _Moment:
             return self.run.constant(ref.name)
         token = self._instant(ref.at)
         inside = 0 <= token < self.run.length
-        if ref.name == "first":
+        if ref.name == FIRST:
             return NamedArray((), np.asarray(1.0 if token == 0 and inside else 0.0))
         if inside:
             return self.run.token(ref.name, token)
@@ -416,7 +417,7 @@ class _Moment:
             case Past():
                 return self._past(expr)
             case Lag(terms, constant):
-                clock = {"i": self.token, **self.bound}
+                clock = {TIME: self.token, **self.bound}
                 value = sum(c * clock[v] for v, c in terms) + constant
                 return NamedArray((), np.asarray(float(value)))
             case Run(var, low, high, arg):

@@ -15,13 +15,11 @@ from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.evaluate import NamedArray, canonical
 from dsfc.primitives.expr import Axis, Expr, LinearMap, Now, Ref
 from dsfc.primitives.sympy_bridge import Symbolic
+from dsfc.primitives.words import FIRST
 from dsfc.system.ir import System
 
 BASIS = Axis(10**9, "basis")
 """A linear formula is evaluated once for all unit vectors; they stand along this axis."""
-
-FIRST = "first"
-"""Name of the stream that is 1 at the first token of a sequence, else 0."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,7 @@ from dsfc.primitives.expr import (
     Run,
 )
 from dsfc.primitives.table import row
+from dsfc.primitives.words import FIRST
 from dsfc.system.ir import (
     Block,
     Cache,
@@ -56,7 +57,6 @@ from dsfc.system.ir import (
 )
 from dsfc.system.traverse import expressions, own_expressions, parts, terms
 
-FIRST = "first"
 Axes = frozenset[Axis]
 
 

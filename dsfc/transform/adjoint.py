@@ -42,6 +42,7 @@ from dsfc.primitives.expr import (
     Size,
     Time,
 )
+from dsfc.primitives.words import FIRST, first
 from dsfc.system.ir import (
     Cache,
     Cast,
@@ -81,9 +82,6 @@ __all__ = [
     "adjoint",
     "adjoint_stage",
 ]
-
-FIRST = "first"
-"""The reserved name that is 1 at the first token; it has no gradient."""
 
 
 def adjoint(system: System, wrt: Iterable[str] | None = None) -> tuple[System, Record]:
@@ -216,7 +214,7 @@ class _Adjoint:
     def _ref(self, ref: Ref, value: Expr) -> None:
         """Adds a contribution to what `ref` reads, at that value's own token."""
         if ref.name == FIRST:
-            return
+            return  # it depends on nothing
         if isinstance(ref.at, Now) and ref.at.lag:
             moved = self._name(f"{ref.name}_bar_part", value, sorted(ref.axes), ref.field)
             value = Ref(moved.name, moved.over, moved.kind, moved.when, Now(-ref.at.lag))
@@ -286,7 +284,7 @@ class _Adjoint:
     def _end(self, direction: Direction) -> Expr:
         """1 at the token where stages of a direction start, 0 elsewhere."""
         if direction is Direction.FORWARD:
-            return Ref(FIRST, frozenset(), Field.REAL, Time.TOKEN, Now(0))
+            return first()
         if self.following is None:
             one = self._name("token", ONE, (), Field.REAL)
             # Beyond the last token every name is 0.

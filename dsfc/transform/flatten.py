@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from dsfc.primitives.build import add, div, mul, prim, total, walk
 from dsfc.primitives.expr import Axis, Expr, Field, Map, Now, Ref, Time, join
+from dsfc.system.formulas import guarded
 from dsfc.system.ir import (
     Cache,
     Cast,
     Direct,
     Gate,
-    Guard,
-    GuardKind,
     MapOut,
     Output,
     Post,
@@ -160,15 +159,6 @@ class _Taker:
             maps = [m.field for m in (t.matrix, t.after) if m is not None]
             kind = max(kind, self._fields[t.source], join((t.left.type, t.right.type)).field, *maps)
         return axes, kind
-
-
-def guarded(value: Expr, guard: Guard) -> Expr:
-    """Returns a denominator with its guard."""
-    if guard.kind is GuardKind.NONE or guard.constant is None:
-        return value
-    if guard.kind is GuardKind.ADD:
-        return add(value, guard.constant)
-    return prim("max", prim("abs", value), guard.constant)
 
 
 def names_in(*exprs: Expr) -> set[str]:

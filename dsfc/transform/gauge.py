@@ -13,6 +13,8 @@ from dataclasses import replace
 
 from dsfc.primitives.build import ONE, ZERO, add, div, is_one, mul, neg, prim
 from dsfc.primitives.expr import Div, Expr, Field, LinearMap, Mul, Now, Ref, Time
+from dsfc.primitives.words import first
+from dsfc.system.formulas import guarded
 from dsfc.system.ir import (
     IDENTITY_GAUGE,
     Block,
@@ -34,13 +36,11 @@ from dsfc.system.ir import (
     System,
     Term,
 )
-from dsfc.transform.flatten import guarded, names_in, read_out_type, stage_key
+from dsfc.transform.flatten import names_in, read_out_type, stage_key
 from dsfc.transform.order import ordered, reached_from
 from dsfc.transform.record import Record
 from dsfc.transform.terms import Names
 from dsfc.transform.traverse import map_blocks, map_trees
-
-FIRST = Ref("first", frozenset(), Field.REAL, Time.TOKEN, Now(0))
 
 
 class GaugeError(ValueError):
@@ -146,7 +146,7 @@ def lag_power_gauge(system: System, state: str) -> tuple[System, Record]:
     names = Names.of(system)
     power, wish = names.fresh(f"{state}_power"), names.fresh(f"{state}_scale")
     axes = tuple(sorted(lam.axes))
-    recurrence = Factor((Term(power, 1, lam, frozenset(), ONE),), (Drive(mul(lam, FIRST), ONE),))
+    recurrence = Factor((Term(power, 1, lam, frozenset(), ONE),), (Drive(mul(lam, first()), ONE),))
     scale = Block(power, axes, lam.field, (recurrence,), block.decay, declared=False)
     value = Read((Term(power, 0, ONE, frozenset(), ONE),))
     stream = Stream(wish, value, axes, lam.field)
@@ -236,7 +236,7 @@ class _Change:
                 return mul(*(self._delayed(a) for a in args))
         if factor.time is Time.CONST:
             # f_{-1} = 1 all the same
-            return add(factor, mul(FIRST, add(ONE, neg(factor))))
+            return add(factor, mul(first(), add(ONE, neg(factor))))
         if isinstance(factor, Ref) and factor.at == Now(0):
             ref = factor
         else:
@@ -244,7 +244,7 @@ class _Change:
             axes = tuple(sorted(factor.axes))
             self.streams += (Stream(name, factor, axes, factor.field),)
             ref = Ref(name, factor.axes, factor.field, Time.TOKEN, Now(0))
-        return add(Ref(ref.name, ref.over, ref.kind, ref.when, Now(1)), FIRST)
+        return add(Ref(ref.name, ref.over, ref.kind, ref.when, Now(1)), first())
 
     def build(self) -> tuple[System, Record]:
         made = replace(self.system, streams=self.system.streams + self.streams)

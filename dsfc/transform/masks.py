@@ -7,6 +7,7 @@ from dataclasses import replace
 from dsfc.primitives.build import ONE, add, mul, ones, rewrite, sub
 from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.expr import Expr, Field, Fir, Now, Past, Ref, Time
+from dsfc.primitives.words import FIRST
 from dsfc.system.ir import (
     Block,
     Cache,
@@ -93,7 +94,7 @@ def with_starts(system: System, name: str = "start") -> tuple[System, Record]:
 
     def lagged(e: Expr) -> Expr | None:
         match e:
-            case Ref(name="first"):
+            case Ref() if e.name == FIRST:
                 return Ref(name, e.over, e.kind, e.when, e.at)
             case Ref(at=Now(lag)) if lag > 0:
                 inside = [

@@ -23,6 +23,7 @@ from dsfc.primitives.expr import (
     Run,
     Time,
 )
+from dsfc.primitives.words import TIME
 
 _CONVERSE = {
     Relation.UP_TO: Relation.FROM,
@@ -92,7 +93,7 @@ def _swapped(expr: Expr, var: str) -> Expr:
             case Ref(at=Bound(name, lag)) if name == var:
                 return Ref(e.name, e.over, e.kind, e.when, Now(lag))
             case Lag(terms, constant):
-                names = {"i": var, var: "i"}
+                names = {TIME: var, var: TIME}
                 moved = tuple(sorted((names.get(v, v), c) for v, c in terms))
                 return Lag(moved, constant)
             case Fir():

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from dsfc.primitives.build import ONE, add, mul, ones, total
 from dsfc.primitives.expr import Axis, Expr, Mul
+from dsfc.system.formulas import apply_term
 from dsfc.system.ir import Block, Drive, Factor, Term
 from dsfc.transform.compose import CompositionError
-from dsfc.transform.terms import apply_term, mapped_axes
+from dsfc.transform.terms import mapped_axes
 
 
 def compose_terms(second: Term, first: Term, source: frozenset[Axis]) -> Term:

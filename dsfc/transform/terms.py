@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dsfc.primitives.adjoints import conj
-from dsfc.primitives.build import ONE, ZERO, add, mul, ones, total
+from dsfc.primitives.build import ONE, ZERO, add, mul, ones
 from dsfc.primitives.derivative import adjoint as adjoint_map
-from dsfc.primitives.expr import Axis, Expr, LinearMap, Map
+from dsfc.primitives.expr import Axis, Expr, LinearMap
+from dsfc.primitives.words import FIRST, TIME
+from dsfc.system.formulas import apply_term
 from dsfc.system.ir import Factor, System, Term
 
 Axes = frozenset[Axis]
@@ -49,13 +51,6 @@ def expansion(term: Term, inner: Axes) -> Axes:
     A group of queries over one key has them: Σ_n q[g, n] S[n, p] has the axis g of q.
     """
     return term.right.axes - inner
-
-
-def apply_term(term: Term, value: Expr) -> Expr:
-    """Returns the term applied to a value with the axes of its source."""
-    inner = value if term.matrix is None else Map(term.matrix, value)
-    out = mul(term.left, total(term.over, mul(term.right, inner)))
-    return out if term.after is None else Map(term.after, out)
 
 
 def apply_factor(factor: Factor, values: Mapping[str, Expr]) -> Expr:
@@ -112,7 +107,7 @@ class Names:
         tensors = (*system.inputs, *system.params, *system.buffers, *system.abstracts)
         taken = {t.name for t in tensors} | {s.name for s in system.streams}
         taken |= {b.state for b in system.blocks} | {o.name for o in system.outputs}
-        taken |= {d.axis.name for d in system.axes} | {system.name, "first", "i"}
+        taken |= {d.axis.name for d in system.axes} | {system.name, FIRST, TIME}
         return cls(taken)
 
     def fresh(self, wish: str) -> str:

@@ -26,6 +26,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from task import Task
 
 RESULTS = Path(__file__).parent / "results"
+QUICK_RESULTS = Path(__file__).parents[2] / "build" / "mqar"
+"""Where a run of a few steps leaves what it makes: the measured results stay as they are."""
+
 MIXERS = ("normalized_attn", "linear_attn", "softmax")
 SEEDS = (0, 1)
 WIDTH = 64
@@ -59,10 +62,11 @@ def main() -> None:
     """Runs the comparison, one process per core, one thread each."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--quick", action="store_true", help=f"only {QUICK} steps per run")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    parser.add_argument("--out", type=Path, help="folder of the results")
     parser.add_argument("--workers", type=int, default=_cores(), help="processes to train in")
     arguments = parser.parse_args()
     todo = runs()
+    out = arguments.out or (QUICK_RESULTS if arguments.quick else RESULTS)
     if arguments.quick:
         todo = tuple(dataclasses.replace(run, steps=QUICK) for run in todo)
     start = time.perf_counter()
@@ -73,10 +77,10 @@ def main() -> None:
         "seconds": round(time.perf_counter() - start, 1),
         "results": [dataclasses.asdict(result) for result in results],
     }
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "results.json").write_text(json.dumps(document, indent=1) + "\n")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "results.json").write_text(json.dumps(document, indent=1) + "\n")
     report.show(results, document["seconds"])
-    for path in (arguments.out / "results.json", *report.draw(results, arguments.out)):
+    for path in (out / "results.json", *report.draw(results, out)):
         print(f"wrote {path}")
 
 

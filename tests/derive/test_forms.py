@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import Limits
+from dsfc.mixer import evaluate as evaluate_mixer
+from dsfc.mixer import sample
 from dsfc.primitives.normal import canonical
 from dsfc.primitives.text import text
+from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import (
     Cache,
     Cast,
@@ -71,6 +75,15 @@ FORMS = {
     "product from before the start": (
         "param w : d -> h\n a = sigmoid(w u)\n"
         "y = sum[j ≤ i](prod[j-2 < l ≤ i](1 - a[l] / 2) * q · k[j] * v[j])"
+    ),
+    "product over a window": (
+        "param w : d -> h\n a = sigmoid(w u)\n"
+        "o = sum[j ≤ i](prod[j-2 < l ≤ j](a[l]) * prod[i-2 ≤ l < i](a[l]) * q · k[j] * v[j])\n"
+        "y = prod[i-3 < l ≤ i](1 + o[l])"
+    ),
+    "product over a window of a state": (
+        "state s : h × p\n s = prod[i-2 < l ≤ i](sigmoid(v[l])) * s[i-1] + v\n"
+        "y = prod[i-2 < l ≤ i](s[l])"
     ),
     "product of the future": (
         "param w : d -> h\n a = sigmoid(w u)\n"
@@ -452,3 +465,22 @@ def test_long_chains_of_definitions(mixer_of, error_of):
     steps = "".join(f"x{k + 1} = tanh(x{k}) + u\n" for k in range(900))
     (found,) = refusal(mixer(f"s = s[i-1] + u\n x0 = s\n{steps} y = x900", "state s : d"), mixer_of)
     assert found.startswith("E-LIMIT: height of the expression that reads a state")
+
+
+@pytest.mark.parametrize("rate", [0.0, 5e-324, 1e-300, 1e-8, -1e-8, 1.0])
+@pytest.mark.parametrize("field", ["", "complex"])
+def test_a_zoh_flow_may_have_a_rate_of_zero(rate, field, mixer_of, system_of):
+    text = f"""mixer m {{ dims d
+      input u : d
+      param a : d {field}
+      state x : d {field}
+      x' = a * x + u by zoh(softplus(u))
+      y = Re(x) }}"""
+    drawn = sample(mixer_of(text), {"d": 3}, seed=0, length=4)
+    u, a = drawn.inputs["u"], drawn.params["a"].copy()
+    a[:2] = rate * (1j if field else 1)
+    got = evaluate(system_of(text), drawn.inputs, {"a": a}, {"d": 3}).outputs["y"]
+    want = evaluate_mixer(mixer_of(text), drawn.inputs, {"a": a}, {"d": 3})["y"]
+    assert np.allclose(got, want, rtol=1e-14, atol=1e-15)
+    if abs(rate) < 1e-200:  # x' = u
+        assert np.allclose(got[:, :2], np.cumsum(np.log1p(np.exp(u)) * u, axis=0)[:, :2])

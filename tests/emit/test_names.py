@@ -47,7 +47,14 @@ def test_a_name_that_is_free_stays(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name, made",
-    [("lambda", "lambda_"), ("lambda_", "lambda__"), ("sum", "sum_"), ("W_K", "W_K")],
+    [
+        ("lambda", "lambda_"),
+        ("lambda_", "lambda__"),
+        ("sum", "sum_"),
+        ("W_K", "W_K"),
+        ("ends_in", "ends_in__"),
+        ("ends_in_", "ends_in___"),
+    ],
 )
 def test_examples(name: str, made: str) -> None:
     assert identifier(name, RESERVED) == made

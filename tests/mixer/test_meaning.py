@@ -9,6 +9,7 @@ import pytest
 
 from dsfc.mixer import evaluate, sample, sizes, verify
 from dsfc.mixer.ir import Mixer
+from dsfc.primitives.expr import Time
 
 Array = np.ndarray
 MixerOf = Callable[..., Mixer]
@@ -110,6 +111,16 @@ def test_a_lag_power_reads_as_written(run: Run) -> None:
     assert np.allclose(values["y"], want)
 
 
+@pytest.mark.parametrize("lag", ["j - i + w", "w + j - i", "j + (w - i)", "-(i - w) + j"])
+def test_a_lag_is_one_wherever_its_parts_stand(lag: str, run: Run) -> None:
+    values, given = run(scalar_mixer(f"y = sum[j ≤ i](exp({lag}) * u[j])", "param w : d"))
+    u, w = given["u"], given["w"]
+    want = [
+        sum((np.exp(j - i + w) * u[j] for j in range(i + 1)), np.zeros(3)) for i in range(LENGTH)
+    ]
+    assert np.allclose(values["y"], want)
+
+
 @pytest.mark.parametrize(
     ("bounds", "tokens"),
     [
@@ -131,6 +142,63 @@ def test_a_running_product(bounds: str, tokens: Callable[[int, int], range], run
             total += np.prod([np.ones(3), *(a[k] for k in tokens(i, j))], axis=0) * u[j]
         want.append(total)
     assert np.allclose(values["y"], want)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "lags"),
+    [
+        ("i-3 < l ≤ i", range(3)),
+        ("i-2 ≤ l < i", range(1, 3)),
+        ("i-1 ≥ l > i-3", range(1, 3)),
+        ("i < l ≤ i", range(0)),
+        ("i < l ≤ i-2", range(0)),
+    ],
+)
+def test_a_product_over_a_window_has_its_factors_at_each_token(
+    bounds: str, lags: range, run: Run
+) -> None:
+    values, given = run(
+        scalar_mixer(
+            f"a = 1 + sigmoid(u)\ny = u * prod[{bounds}](a[l] + w^(i-l))", "param w : d unit"
+        )
+    )
+    a = np.concatenate([np.zeros((3, 3)), 1 + 1 / (1 + np.exp(-given["u"]))])
+    want = [np.prod([given["u"][i]] + [a[i + 3 - k] + given["w"]**k for k in lags], axis=0)
+            for i in range(LENGTH)]  # fmt: skip
+    assert np.allclose(values["y"], want)
+
+
+def test_a_window_may_hold_sums_products_filters_and_functions(run: Run) -> None:
+    values, given = run(
+        scalar_mixer(
+            "f(x) = x + x[i-1]\n"
+            "past = prod[i-2 < l ≤ i](sum[j ≤ l](u[j]))\n"
+            "double = prod[i-2 < l ≤ i](prod[l-2 < m ≤ l](u[m]))\n"
+            "filtered = prod[i-2 < l ≤ i](fir[t](w, u[l]))\n"
+            "called = prod[i-2 < l ≤ i](f(u[l]))\n"
+            "summed = sum[j ≤ i](prod[j-2 < l ≤ j](u[l]))\n"
+            "y = past + double + filtered + called + summed",
+            "dims t = 2\nparam w : t",
+        )
+    )
+    length, w = LENGTH, given["w"]
+    u = np.concatenate([np.zeros((4, 3)), given["u"]])
+    so_far = np.cumsum(u, axis=0)
+    now, before = slice(4, None), slice(3, -1)
+    one, two, three = u[3:-1], u[2:-2], u[1:-3]
+    assert len(three) == length
+    assert np.allclose(values["past"], so_far[now] * so_far[before])
+    assert np.allclose(values["double"], u[now] * one * one * two)
+    assert np.allclose(values["filtered"], (w[0] * u[now] + w[1] * one) * (w[0] * one + w[1] * two))
+    assert np.allclose(values["called"], (u[now] + one) * (one + two))
+    assert np.allclose(values["summed"], np.cumsum(u[now] * one, axis=0))
+
+
+def test_a_window_of_constants_is_a_constant(mixer_of: MixerOf) -> None:
+    mixer = mixer_of(scalar_mixer("a = prod[i-3 < l ≤ i](2 * w)\ny = a * u", "param w : d"))
+    verify(mixer)
+    (a, _) = mixer.definitions
+    assert a.value.time is Time.CONST
 
 
 def test_a_function_of_a_lag_and_an_indexed_argument(run: Run) -> None:

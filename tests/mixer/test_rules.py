@@ -200,10 +200,93 @@ WELL_FORMED = [
     ("zero", "y = q / 0", "E-CALL", "0", ["divides by zero"]),
     ("init draw", "param w : n = normal(0, 1)\ny = w * q", "E-INIT", "normal(0, 1)", ["`normal`"]),
     ("init axes", "param w : n = iota[p]\ny = w * q", "E-INIT", "= iota[p]", ["{p}", "{n}"]),
-    ("init stream", "param w : n = q\ny = w * q", "E-CALL", "q", ["numbers, sizes and constants"]),
+    ("init stream", "param w : n = q\ny = w * q", "E-INIT", "q", ["numbers, sizes and constants"]),
+    ("init itself", "param w : n = w\ny = w * q", "E-INIT", "w", ["`w` reads `w`"]),
+    ("init input", "input c : n\nparam w : n = c\ny = w * q", "E-INIT", "c", ["`w` reads `c`"]),
+    (
+        "init state",
+        "state S : n\nparam w : n = S\nS = S[i-1] + w\ny = S * q",
+        "E-INIT",
+        "S",
+        ["`w` reads `S`"],
+    ),
+    ("init past", "param w : n = w[i-1]\ny = w * q", "E-INIT", "w", ["`w` reads `w`"]),
+    ("init first", "param w : n = first\ny = w * q", "E-INIT", "first", ["`w` reads `first`"]),
+    (
+        "init definition",
+        "param b, w : n = exp(c)\nc = 2 * b\ny = w * q",
+        "E-INIT",
+        "c",
+        ["reads `c`"],
+    ),
+    (
+        "init later",
+        "param w : n = exp(b)\n      b : n\ny = w * b * q",
+        "E-INIT",
+        "b",
+        ["`w` reads `b`"],
+    ),
+    ("init map", "param w : d = W_V ones[d]\ny = W_V w", "E-INIT", "W_V", ["`w` reads `W_V`"]),
+    ("init call", "param w : d = W_V(w)\ny = W_V w", "E-INIT", "W_V", ["`w` reads `W_V`"]),
+    (
+        "init abstract",
+        "abstract φ : n -> n\nparam w : n = φ(ones[n])\ny = w * φ(q)",
+        "E-INIT",
+        "φ",
+        ["`w` reads `φ`"],
+    ),
+    ("init time", "param w : n = i\ny = w * q", "E-INIT", "i", ["`w` reads the time `i`"]),
+    (
+        "init sum",
+        "param w : n = sum[j ≤ i](1)\ny = w * q",
+        "E-INIT",
+        "sum[j ≤ i](1)",
+        ["`w` has a sum over tokens"],
+    ),
+    (
+        "init product",
+        "param w : n = prod[0 < l ≤ i](2)\ny = w * q",
+        "E-INIT",
+        "prod[0 < l ≤ i](2)",
+        ["`w` has a product over tokens"],
+    ),
+    ("init draw itself", "param w : n ~ normal(w, 1)\ny = w * q", "E-INIT", "w", ["`w` reads `w`"]),
+    (
+        "init function",
+        "param b, w : n = f(2)\nf(x) = x * b\ny = w * f(q)",
+        "E-INIT",
+        "b",
+        ["reads `b`"],
+    ),
+    ("const stream", "const c = q\ny = c * k", "E-CONST", "q", ["`c` reads `q`"]),
+    ("const time", "const c = i\ny = c * k", "E-CONST", "i", ["`c` reads the time `i`"]),
+    (
+        "const sum",
+        "const c = sum[j ≤ i](1)\ny = c * k",
+        "E-CONST",
+        "sum[j ≤ i](1)",
+        ["`c` has a sum over tokens"],
+    ),
+    ("const param", "param b : n\nconst c = b\ny = c * k", "E-CONST", "b", ["`c` reads `b`"]),
     ("flags", "param w : n positive unit\ny = w * q", "E-DECL", None, ["both"]),
     ("backward", "param w : n backward\ny = w * q", "E-DECL", None, ["only a state"]),
     ("size", "dims m = 1/2\nparam w : m\ny = w ⊗ q", "E-DIM", None, ["positive integer"]),
+    (
+        "product ahead",
+        "y = prod[i < l ≤ i+2](v[l])",
+        "E-FUTURE",
+        "v[l]",
+        ["`v[l]` reads the future"],
+    ),
+    ("product wide", "y = prod[i-100000 < l ≤ i](v[l])", "E-LIMIT", None, ["expanded"]),
+    (
+        "product grows",
+        "y = prod[i-3 < l ≤ i](l * v[l])",
+        "E-LAG-POWER",
+        None,
+        ["grows with the position"],
+    ),
+    ("product index", "y = prod[i-3 < q ≤ i](v[q])", "E-NAME", "i-3 < q ≤ i", ["`q` is taken"]),
     ("window", "y = sum[i-3 < j ≤ i](v[j])", "E-UNSUPPORTED", "i-3 < j ≤ i", ["window"]),
 ]
 
@@ -232,6 +315,15 @@ def test_three_mistakes_are_three_diagnostics(problems: Problems) -> None:
         "E-SHAPE-SUM",
     ]
     assert [d.span.line for d in found] == [2, 3, 4, 4]
+
+
+def test_parameters_that_start_from_one_another_are_each_reported(problems: Problems) -> None:
+    found = problems(QKV.format("param a : n = b + 1\n      b : n = 2 * a\ny = a * b * q"))
+    assert [(d.code, d.span.text, d.span.line) for d in found] == [
+        ("E-INIT", "b", 2),
+        ("E-INIT", "a", 3),
+    ]
+    assert all(d.hint for d in found)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from dsfc.mixer import (
 )
 from dsfc.mixer.ir import Mixer
 from dsfc.primitives.build import mul, num
-from dsfc.primitives.expr import Bound, Now, Ref
+from dsfc.primitives.expr import Bound, Now, Ref, Run
 from dsfc.source import Source
 from dsfc.syntax import ast
 from dsfc.syntax.parse import parse
@@ -197,6 +197,9 @@ def test_verify_refuses_what_no_spec_can_mean(shipped: Shipped) -> None:
         "exactly one": changed(mixer, states=(replace(state, update=None),)),
         "is not a tensor": changed(mixer, params=mixer.params[:-1]),
         "not listed": changed(mixer, axes=mixer.axes[:-1]),
+        "window": changed(
+            mixer, states=(replace(state, update=Run("l", Now(2), Now(0), state.update)),)
+        ),
     }
     for says, value in wrong.items():
         with pytest.raises(MixerError, match=says):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -75,6 +76,70 @@ def test_values_lie_in_the_range_of_the_interval(row, data):
     # The value itself is rounded; the interval bounds the exact one.
     slack = 4 * np.spacing(abs(value))
     assert bounds.low - slack <= value <= bounds.high + slack
+
+
+NEAR_ZERO = [0.0, 5e-324, -5e-324, 1e-310, -1e-300, 1e-8, -1e-8, 9e-5, -1.1e-4, 1.3e-4, 0.2, -0.3]
+
+
+def exact_exprel(x, order=0):
+    """Σ x^k / (k + 1)! in exact arithmetic, or its derivative: for |x| < 1."""
+    x, out = Fraction(x), Fraction(0)
+    for k in range(order, 25):
+        out += x ** (k - order) * math.perm(k, order) / math.factorial(k + 1)
+    return float(out)
+
+
+class TestExprel:
+    """(e^x − 1) / x and its derivative, where the quotient loses its digits or is 0 / 0."""
+
+    @pytest.mark.parametrize(("name", "order"), [("exprel", 0), ("exprel_slope", 1)])
+    @pytest.mark.parametrize("x", NEAR_ZERO)
+    def test_real_values_near_zero(self, name, order, x):
+        want = exact_exprel(x, order)
+        (got,) = TABLE[name].value(np.array([x]))
+        assert abs(got - want) <= 8 * np.spacing(want)
+        (got,) = printed(TABLE[name], torch.tensor([x], dtype=torch.float64)).tolist()
+        assert abs(got - want) <= 8 * np.spacing(want)
+        low, high = TABLE[name].range(Interval(x, x)).low, TABLE[name].range(Interval(x, x)).high
+        assert low <= want <= high and high - low <= 1e-14
+
+    @pytest.mark.parametrize("name", ["exprel", "exprel_slope"])
+    @pytest.mark.parametrize("x", NEAR_ZERO)
+    def test_imaginary_values_near_zero(self, name, x):
+        # Re and Im of Σ c_k (ix)^k have the even and the odd terms.
+        order = 0 if name == "exprel" else 1
+        size = Fraction(x)
+        terms = [
+            Fraction(math.perm(k, order), math.factorial(k + 1)) * size ** (k - order)
+            for k in range(order, 25)
+        ]
+        want = complex(
+            sum(t * (1, -1)[k // 2 % 2] for k, t in enumerate(terms) if k % 2 == 0),
+            sum(t * (1, -1)[k // 2 % 2] for k, t in enumerate(terms) if k % 2 == 1),
+        )
+        (got,) = TABLE[name].value(np.array([1j * x]))
+        assert abs(got - want) <= 2e-15
+        (got,) = printed(TABLE[name], torch.tensor([1j * x], dtype=torch.complex128)).tolist()
+        assert abs(got - want) <= 2e-15
+
+    @pytest.mark.parametrize("name", ["exprel", "exprel_slope"])
+    @pytest.mark.parametrize("x", [0.3, -1.0, 3.0, -20.0, 80.0, -800.0, 1 + 2j, -3 - 0.1j, 0.2j])
+    def test_values_away_from_zero(self, name, x):
+        near = np.exp(x) * (x - 1) + 1 if name == "exprel_slope" else np.exp(x) - 1
+        want = near / x**2 if name == "exprel_slope" else near / x
+        (got,) = TABLE[name].value(np.array([x]))
+        assert abs(got - want) <= 2e-14 * abs(want)
+
+    @pytest.mark.parametrize("x", [*NEAR_ZERO, 4.0, -30.0, -2000.0])
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+    def test_the_derivative_of_what_is_printed(self, dtype, x):
+        if dtype is torch.float32 and abs(x) < 1e-300:
+            x *= 1e280  # a denormal of this type
+        at = torch.tensor([x], dtype=dtype, requires_grad=True)
+        (got,) = torch.autograd.grad(printed(TABLE["exprel"], at).sum(), at)
+        (want,) = TABLE["exprel_slope"].value(np.array([float(at.detach())]))
+        tolerance = torch.finfo(dtype).eps ** 0.75 * 4
+        assert abs(float(got) - want) <= tolerance * want
 
 
 def test_open_ends_are_kept():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from draws import by_definition
-from test_adjoint import check
+from gradients import check
 
 from dsfc.derive.derive import derive
 from dsfc.mixer import resolve, sizes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from draws import by_definition, draw
+from gradients import check
 from random_systems import SIZES, kinds_of, random_system
-from test_adjoint import check
 from torch_system import run
 
 COUNT = {"fast": 60, "ci": 500, "full": 2000}

@@ -74,6 +74,7 @@ PRIMS = {
     "log": torch.log,
     "log1p": torch.log1p,
     "expm1": torch.expm1,
+    "exprel": lambda x: torch.where(x == 0, 1 + x / 2, torch.expm1(x) / torch.where(x == 0, 1, x)),
     "sqrt": torch.sqrt,
     "abs": torch.abs,
     "sign": torch.sgn,

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dsfc.diagnostics.catalogue import LagPower
 from dsfc.diagnostics.report import Reporter
 from dsfc.mixer.times import is_lag
-from dsfc.mixer.words import TIME
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Lag
+from dsfc.primitives.words import TIME
 from dsfc.syntax import ast
 
 
 def check_lags(value: Expr, node: ast.Expr, reporter: Reporter) -> bool:
-    """Returns whether every time scalar in a value is a lag; reports those that are positions."""
-    wrong = [n for n in walk(value) if isinstance(n, Lag) and not is_lag(n)]
-    for lag in wrong:
-        reporter.add(LagPower(node.span, exponent=shown(lag)))
-    return not wrong
+    """Returns whether every time scalar in a value is a lag; reports one that is a position."""
+    wrong = next((n for n in walk(value) if isinstance(n, Lag) and not is_lag(n)), None)
+    if wrong is not None:
+        reporter.add(LagPower(node.span, exponent=shown(wrong)))
+    return wrong is None
 
 
 def shown(lag: Lag) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from dsfc.diagnostics.catalogue import NameClash
 from dsfc.diagnostics.report import Label, Reporter
-from dsfc.mixer.words import FIRST, FORMS, OUTPUT, TIME
+from dsfc.mixer.words import FORMS, OUTPUT
 from dsfc.primitives.table import SPELLINGS
+from dsfc.primitives.words import FIRST, TIME
 from dsfc.syntax import ast
 
 _RESERVED = {TIME: "the time index", FIRST: "the mark of the first token"}

@@ -65,23 +65,41 @@ def circles(graph: Readings) -> Iterator[frozenset[str]]:
             yield frozenset(part)
 
 
-def report(graph: Readings, names: frozenset[str], places: Mapping[str, ast.Ident]) -> Recursion:
-    """Returns the report about a circle: through a reading of the past, if it has one."""
+def recurring(graph: Readings, names: frozenset[str]) -> tuple[str, ...]:
+    """Returns the definitions of a circle whose past it reads: those that should be states."""
+    inside = [n for n in graph if n in names]
+    past = {r.name for n in inside for r in graph[n] if r.past}
+    return tuple(n for n in inside if n in past)
+
+
+def report(
+    graph: Readings, names: frozenset[str], places: Mapping[str, ast.Ident]
+) -> Iterator[Recursion]:
+    """Yields what is wrong with a circle: each definition whose past is read, or else the circle.
+
+    Args:
+        graph: as for `circles`.
+        names: the definitions of the circle.
+        places: where each is defined.
+    """
+    states = recurring(graph, names)
     inside = {n: [r for r in graph[n] if r.name in names] for n in graph if n in names}
-    closing = [(n, r) for n, found in inside.items() for r in found]
-    past = [(n, r) for n, r in closing if r.past]
-    first = next(iter(inside))
-    reader, reading = past[0] if past else next((n, r) for n, r in closing if r.name == first)
     edges = {n: [r.name for r in found] for n, found in inside.items()}
-    path = (spelled(places[n]) for n in shortest_path(edges, reading.name, reader))
-    shown = " → ".join((*path, reading.text))
-    place = places[reading.name]
-    if past:
-        what, repair = "its own past", f"declare `state {spelled(place)} : …`"
-    else:
-        what, repair = "its own value", "a definition cannot depend on itself"
-    name = spelled(place)
-    return Recursion(place.span, name=name, what=what, path=shown, repair=repair)
+    for name in states or tuple(inside)[:1]:
+        closing = [
+            (shortest_path(edges, name, reader), reading.text)
+            for reader, found in inside.items()
+            for reading in found
+            if reading.name == name and (reading.past or not states)
+        ]
+        path, text = min(closing, key=lambda way: len(way[0]))
+        shown = " → ".join((*(spelled(places[n]) for n in path), text))
+        if states:
+            what, repair = "its own past", f"declare `state {spelled(places[name])} : …`"
+        else:
+            what, repair = "its own value", "a definition cannot depend on itself"
+        place = places[name]
+        yield Recursion(place.span, name=spelled(place), what=what, path=shown, repair=repair)
 
 
 def constant_cycle(path: Sequence[str], span: Span) -> Recursion:

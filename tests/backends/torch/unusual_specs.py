@@ -233,6 +233,23 @@ AXES = {
             w_f : d -> h ~ normal(0, 1)
       state S : h × n × p
       S = sigmoid(w_f u) * S[i-1] + ones[h] ⊗ W_k u ⊗ W_v u; y = W_q u · S""",
+    "long_names": """
+      dims dimension_of_the_model_a, heads heads_of_the_mixer_abc = 2, keys_of_the_mixer_ab = 3,
+           values_of_the_mixer_a = 2
+      input the_input_of_the_mixer_abc : dimension_of_the_model_a
+      param query_projection_of_the_mixer, key_projection_of_the_mixer_a :
+              dimension_of_the_model_a -> heads_of_the_mixer_abc × keys_of_the_mixer_ab
+            value_projection_of_the_mixer :
+              dimension_of_the_model_a -> heads_of_the_mixer_abc × values_of_the_mixer_a
+            forget_gate_of_the_mixer_abcd : dimension_of_the_model_a -> heads_of_the_mixer_abc
+      state the_state_of_the_mixer :
+              heads_of_the_mixer_abc × keys_of_the_mixer_ab × values_of_the_mixer_a
+      the_state_of_the_mixer =
+        sigmoid(forget_gate_of_the_mixer_abcd the_input_of_the_mixer_abc) *
+        the_state_of_the_mixer[i-1] +
+        key_projection_of_the_mixer_a the_input_of_the_mixer_abc ⊗
+        value_projection_of_the_mixer the_input_of_the_mixer_abc
+      y = query_projection_of_the_mixer the_input_of_the_mixer_abc · the_state_of_the_mixer""",
     "no_heads": """
       dims d, n = 3, p = 2
       input u : d

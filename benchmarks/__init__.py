@@ -1,0 +1,1 @@
+"""Emitted modules against what people run today: time, memory and growth with length on a CPU."""

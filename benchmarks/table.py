@@ -1,0 +1,210 @@
+"""All comparisons, one value each. A new one is a new row, its peers and its work."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+from benchmarks.clock import Effort
+from benchmarks.contender import Contender, Work
+from benchmarks.peers import convolution, linear_attention, scans, selective_scan
+from benchmarks.workload import ELEMENTWISE, PER_KEY, S4D, SCALAR, SELECTIVE, Sizes, Workload
+
+
+class Quantity(Enum):
+    """What a bar is about."""
+
+    TIME = "time"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What an emitted module is to reach beside a peer.
+
+    Attributes:
+        quantity: median time, or peak memory of the process.
+        work: forward, or forward and backward.
+        peer: name of a contender of the row.
+        at_most: our share of the peer's, 0.2 for five times faster.
+    """
+
+    quantity: Quantity
+    work: Work
+    peer: str
+    at_most: float
+
+
+class Law(Enum):
+    """How time may grow with the length L."""
+
+    LINEAR = "L"
+    FFT = "L log L"
+
+
+LENGTHS = (1024, 2048, 4096, 8192, 16384, 32768, 65536)
+TIME_GROWTH = 1.3
+"""Most that a token may cost at any length, in time, of what it costs at the shortest one."""
+
+MEMORY_GROWTH = 1.1
+"""The same in memory; a tenth for what the allocator and the system round up."""
+
+
+_PER_ROW = Effort()
+_PER_LENGTH = Effort(rounds=9, seconds=30.0)
+_QUICK = Effort(rounds=3, seconds=2.0, least=1, slow=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How an emitted module is to grow with length, forward and backward.
+
+    Attributes:
+        law: of time; memory is to grow linearly.
+        lengths: L, rising.
+        chunk_states: beyond arguments, output and their gradients, memory for at most this many
+            tensors of one state per chunk; None: not bounded so.
+        effort: how often each length is timed.
+    """
+
+    law: Law = Law.LINEAR
+    lengths: tuple[int, ...] = LENGTHS
+    chunk_states: float | None = None
+    effort: Effort = _PER_LENGTH
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One comparison.
+
+    Attributes:
+        name: as on the command line.
+        structure: the class of the spec.
+        spec: name of the file in `specs/`.
+        work: what is computed.
+        sizes: by the letters of `workload`.
+        peers: whom the module is compared with.
+        bars: what it is to reach.
+        growth: how it is to grow with length.
+        tolerance: most that an output or gradient may be off, of its largest entry, against the
+            float64 recurrence.
+        effort: how often everything is run.
+    """
+
+    name: str
+    structure: str
+    spec: str
+    work: Workload
+    sizes: Sizes
+    peers: tuple[Contender, ...]
+    bars: tuple[Bar, ...]
+    growth: Growth
+    tolerance: float
+    effort: Effort = _PER_ROW
+
+    def quick(self) -> Row:
+        """The same with an eighth of the length and few runs, to see that it works."""
+        return dataclasses.replace(
+            self,
+            sizes=MappingProxyType({**self.sizes, "L": self.sizes["L"] // 8}),
+            growth=dataclasses.replace(self.growth, lengths=(256, 512, 1024), effort=_QUICK),
+            effort=_QUICK,
+        )
+
+    def at(self, length: int) -> Sizes:
+        """The sizes with another length."""
+        return MappingProxyType({**self.sizes, "L": length})
+
+
+def _sizes(**sizes: int) -> Mapping[str, int]:
+    return MappingProxyType(sizes)
+
+
+# float32 carries 6e-8. The sums have some thousand terms of both signs, in another order each: the
+# contenders are within 1e-6, and one that did other work would be off by far more than this.
+_TOLERANCE = 1e-5
+
+# A kernel made in float32 turns by L angles at once; an angle of some hundred is off by 1e-5.
+_TOLERANCE_OF_KERNELS = 1e-4
+
+ROWS = (
+    Row(
+        name="scalar",
+        structure="scalar",
+        spec="retnet",
+        work=SCALAR,
+        sizes=_sizes(B=1, L=2048, H=8, K=128, V=128),
+        peers=(linear_attention.CHUNK_SIMPLE_GLA,),
+        bars=(
+            Bar(Quantity.TIME, Work.FORWARD, "naive_chunk_simple_gla", 1.1),
+            Bar(Quantity.TIME, Work.TRAINING, "naive_chunk_simple_gla", 1 / 5),
+        ),
+        growth=Growth(chunk_states=1.5),
+        tolerance=_TOLERANCE,
+    ),
+    Row(
+        name="elementwise",
+        structure="elementwise",
+        spec="rg_lru",
+        work=ELEMENTWISE,
+        sizes=_sizes(B=2, L=2048, d=1024),
+        peers=(scans.EAGER, scans.COMPILED, scans.LOOP),
+        bars=(Bar(Quantity.TIME, Work.TRAINING, "associative_scan", 1 / 2),),
+        growth=Growth(),
+        tolerance=_TOLERANCE,
+    ),
+    Row(
+        name="selective",
+        structure="selective",
+        spec="s6",
+        work=SELECTIVE,
+        sizes=_sizes(B=1, L=1024, d=512, N=16),
+        peers=(selective_scan.PSCAN, selective_scan.REFERENCE),
+        bars=(
+            Bar(Quantity.TIME, Work.TRAINING, "mambapy pscan", 1 / 3),
+            Bar(Quantity.MEMORY, Work.TRAINING, "mambapy pscan", 1 / 4),
+        ),
+        growth=Growth(),
+        tolerance=_TOLERANCE,
+    ),
+    Row(
+        name="per_key",
+        structure="per_key",
+        spec="gla",
+        work=PER_KEY,
+        sizes=_sizes(B=1, L=2048, H=8, K=128, V=128),
+        peers=(linear_attention.RECURRENT_GLA,),
+        bars=(
+            Bar(Quantity.TIME, Work.FORWARD, "naive_recurrent_gla", 1 / 10),
+            Bar(Quantity.TIME, Work.TRAINING, "naive_recurrent_gla", 1 / 10),
+        ),
+        growth=Growth(),
+        tolerance=_TOLERANCE,
+    ),
+    Row(
+        name="lti",
+        structure="lti",
+        spec="s4d",
+        work=S4D,
+        sizes=_sizes(B=8, L=4096, d=256, N=32),
+        peers=(convolution.KERNEL_GIVEN, convolution.KERNEL_MADE),
+        bars=(
+            Bar(Quantity.TIME, Work.FORWARD, "torch.fft, kernel given", 1.0),
+            Bar(Quantity.TIME, Work.TRAINING, "torch.fft, kernel given", 1.0),
+        ),
+        growth=Growth(law=Law.FFT),
+        tolerance=_TOLERANCE_OF_KERNELS,
+    ),
+)
+
+
+def row(name: str) -> Row:
+    """Returns a row by name.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    return {row.name: row for row in ROWS}[name]
