@@ -56,6 +56,7 @@ class Program:
     Attributes:
         own: names that the mixer's own text declares or defines (not its bases).
         uses: `use` lines in textual order, each with the place it was written in.
+        modified: `use` lines that were applied, each with its modifier.
         renamed: inputs that modifiers replaced everywhere, with the name that replaces them.
         complete: whether all bases were found.
     """
@@ -69,6 +70,7 @@ class Program:
     claims: list[ast.Claim] = field(default_factory=list)
     rewrites: list[Rewrite] = field(default_factory=list)
     uses: list[tuple[ast.Use, Home]] = field(default_factory=list)
+    modified: list[tuple[ast.Use, ast.ModifierUnit]] = field(default_factory=list)
     own: set[str] = field(default_factory=set)
     renamed: dict[str, str] = field(default_factory=dict)
     complete: bool = True

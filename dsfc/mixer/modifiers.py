@@ -1,9 +1,9 @@
 """`use m on a, b`: rewrites one definition after the other, in textual order.
 
 The definition so far gets a name of its own (`q_before_short_conv`), so that a modifier may read
-its past, and the modifier's body takes its place. Names that a modifier brings are prefixed with
-`<definition>_<modifier>_`. An input keeps its name, since that is the argument of the module:
-everything else then reads the modified value, `u_token_shift`.
+its past, and the modifier's body takes its place; in that body `q` too is the value so far. Names
+that a modifier brings are prefixed with `<definition>_<modifier>_`. An input keeps its name, since
+that is the argument of the module: everything else then reads the modified value, `u_token_shift`.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def apply_modifiers(program: Program, library: Library, reporter: Reporter) -> N
         modifier = _modifier(use, home, library, reporter)
         if modifier is None:
             continue
+        program.modified.append((use, modifier))
         if id(modifier) not in checked:
             checked.add(id(modifier))
             check_names(modifier.items, reporter)
@@ -99,6 +100,7 @@ def _apply(program: Program, modifier: ast.ModifierUnit, target: str) -> None:
         if ident.text != word
     }
     names[word] = before
+    names.setdefault(target, before)
     alias = Alias(word, before.removesuffix(_RAW))
     for item in modifier.items:
         match item:

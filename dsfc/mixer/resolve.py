@@ -7,6 +7,7 @@ parameters, buffers, inputs, definitions and axes are not part of the mixer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from dsfc.diagnostics.catalogue import (
     ComplexValue,
@@ -18,7 +19,7 @@ from dsfc.diagnostics.catalogue import (
     UnknownName,
     WhichMixer,
 )
-from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter, nearest
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Label, Reporter, nearest
 from dsfc.mixer.axes import dimensions
 from dsfc.mixer.context import Context
 from dsfc.mixer.declarations import Declarations
@@ -72,7 +73,8 @@ def resolve(spec: ast.Spec, name: str | None = None, library: Library | None = N
     try:
         return resolver.mixer()
     except DiagnosticError as error:
-        problems = error.diagnostics[: books.limits.diagnostics]
+        found = error.diagnostics[: books.limits.diagnostics]
+        problems = [resolver.with_uses(problem) for problem in found]
         mixer = None
         if all(isinstance(problem, Recursion) for problem in problems):
             mixer = resolver.with_states()
@@ -162,6 +164,16 @@ class _Resolver:
             reporter.add(NoOutput(unit.name.span, mixer=unit.name.text))
         reporter.raise_errors()
         return reached(mixer)
+
+    def with_uses(self, problem: Diagnostic) -> Diagnostic:
+        """The same problem; one in a modifier's text shows where the mixer uses the modifier."""
+        labels = tuple(
+            Label(use.span, "used here")
+            for use, modifier in self._program.modified
+            if modifier.span.source is problem.span.source
+            and modifier.span.start <= problem.span.start < modifier.span.end
+        )
+        return replace(problem, labels=(*problem.labels, *labels)) if labels else problem
 
     def with_states(self) -> Mixer | None:
         """The mixer with the definitions that read their own past as states, if that is one."""

@@ -12,8 +12,8 @@ STANDARD_DEVIATION = 0.02
 """Of every initial weight but the convolution's: N(0, 0.02²)."""
 
 CONVOLUTION_DEVIATION = 3.0
-"""Of the convolution's. Its output goes through three maps that start at 0.02 and are multiplied: with
-a deviation of 1 most seeds stay on the plateau at 1 / pairs for all of 1,000 steps."""
+"""Of the convolution's. Its output goes through three maps that start at 0.02 and are multiplied:
+with a deviation of 1 most seeds stay on the plateau at 1 / pairs for all of 1,000 steps."""
 
 
 class Softmax(nn.Module):

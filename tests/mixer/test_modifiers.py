@@ -58,6 +58,16 @@ def test_an_input_keeps_its_name_and_everything_reads_the_modified_value(
     assert definition(mixer, "k") == "W u_plus"
 
 
+def test_in_its_own_modifier_a_name_is_the_value_so_far(mixer_of: MixerOf) -> None:
+    gate = "modifier gated on x { x = x * silu(u) }\n"
+    host = HOST.replace("W : d -> n; k = W u", "W : d; k = W * u")
+    mixer = mixer_of(gate + host.format("use gated on u"))
+    assert definition(mixer, "u_gated") == "u * silu(u)"
+    shift = "modifier shift on x { x = x + k[i-1] }\n"
+    mixer = mixer_of(shift + host.format("use shift on k"))
+    assert definition(mixer, "k") == "k_before_shift + k_before_shift[i-1]"
+
+
 def test_a_child_overrides_what_a_base_modifies(mixer_of: MixerOf) -> None:
     base = TWICE + HOST.format("use twice on k")
     mixer = mixer_of(base + "\nmixer child extends m { k = 2 * (W u) }".replace("(W u)", "W u"))
@@ -123,3 +133,23 @@ def test_a_mistake_in_a_modifier_is_reported_once(problems: Problems) -> None:
     wrong = "modifier wrong on x { x = x + wnog }\n"
     found = problems(wrong + HOST.format("j2 = u; use wrong on k, j2"))
     assert [d.code for d in found] == ["E-UNKNOWN-NAME"]
+
+
+def test_a_mistake_that_only_a_use_makes_shows_the_use(problems: Problems) -> None:
+    text = (
+        "modifier delayed on x { x = x[i-1] }\n"
+        "mixer m { dims d; input u : d; state S : d; S = S[i-1] + u; y = S; use delayed on S }"
+    )
+    (found,) = problems(text)
+    assert (found.code, found.span.text) == ("E-LAG", "x[i-1]")
+    assert [(label.span.text, label.text) for label in found.labels] == [
+        ("use delayed on S", "used here")
+    ]
+
+
+def test_circles_through_modifiers_name_what_the_mixer_calls_its_values(
+    problems: Problems,
+) -> None:
+    text = "modifier more on x { x = x + y }\n" + HOST.format("use more on k")
+    (found,) = problems(text)
+    assert found.message.startswith("`k` reads its own value (k → y → k)")

@@ -177,6 +177,20 @@ WELL_FORMED = [
         ["the step has axes {h,p}"],
     ),
     ("W12 state", "x' = k - x by zoh(1)\ny = x", "E-FLOW", "x", ["declare `state x : …`"]),
+    (
+        "W12 own step",
+        "state x : h × n\nx' = k - x by zoh(sum[n](x))\ny = x",
+        "E-FLOW",
+        "x",
+        ["the step reads `x` itself"],
+    ),
+    (
+        "W12 circle",
+        "state x, z : h × n\nx' = z - x by zoh(1)\nz' = F - z by zoh(1)\nF = 2 * x\ny = x",
+        "E-FLOW",
+        "z",
+        ["`x`", "x → z → F → x", "one state"],
+    ),
     ("W13", "use rotary on q\ny = q", "E-USE", "rotary", ["no modifier `rotary`"]),
     (
         "W13 near",

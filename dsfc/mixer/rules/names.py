@@ -10,6 +10,7 @@ from dsfc.mixer.words import FORMS, OUTPUT
 from dsfc.primitives.table import SPELLINGS
 from dsfc.primitives.words import FIRST, TIME
 from dsfc.syntax import ast
+from dsfc.syntax.letters import fold
 
 _RESERVED = {TIME: "the time index", FIRST: "the mark of the first token"}
 
@@ -96,5 +97,9 @@ def _check_state_clashes(
 
 
 def spelled(name: ast.Ident) -> str:
-    """Returns a name as its text spells it: `η` where it says so, though its name is `eta`."""
-    return name.span.text or name.text
+    """Returns a name as its text spells it: `η` where it says so, though its name is `eta`.
+
+    What a modifier brings has another name in the mixer than in the modifier's text: that one.
+    """
+    written = name.span.text
+    return written if fold(written) == name.text else name.text

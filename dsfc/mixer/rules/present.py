@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsfc.diagnostics.catalogue import Declaration, Recursion, StateNow
+from dsfc.diagnostics.catalogue import Declaration, FlowRule, Recursion, StateNow
 from dsfc.diagnostics.report import Reporter
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.merge import Program
@@ -10,6 +10,7 @@ from dsfc.mixer.reads import Read, mixer_reads
 from dsfc.mixer.rules.names import spelled
 from dsfc.mixer.rules.places import place
 from dsfc.primitives.graph import components, shortest_path
+from dsfc.syntax import ast
 
 
 def check_present(mixer: Mixer, program: Program, reporter: Reporter) -> None:
@@ -64,6 +65,10 @@ def _report_now(
     for part in components(now):
         if len(part) == 1 and part[0] not in now[part[0]]:
             continue
+        flow = next((n for n in part if isinstance(program.updates.get(n), ast.Flow)), None)
+        if flow is not None:
+            _report_flow(flow, part, now, program, reporter)
+            continue
         state = next(name for name in part if name in states)
         following = next(n for n in now[state] if n in part)
         path = (state, *shortest_path(now, following, state))
@@ -71,3 +76,32 @@ def _report_now(
         name = spelled(program.updates[state].name)
         hint = f"the path is {' → '.join(path)}" if len(path) > 2 else None
         reporter.add(StateNow(span, state=name, hint=hint))
+
+
+def _report_flow(
+    state: str,
+    part: tuple[str, ...],
+    now: dict[str, list[str]],
+    program: Program,
+    reporter: Reporter,
+) -> None:
+    """A drift may read its own state, but nothing else that depends on it at the same token."""
+    update = program.updates[state]
+    assert isinstance(update, ast.Flow)
+    name = spelled(update.name)
+    if state in now[state]:
+        span = next(p.span for p in ast.walk(update.step) if _reads(p, state))
+        problem = f"the step reads `{name}` itself; it may depend on other values only"
+        reporter.add(FlowRule(span, state=name, problem=problem))
+        return
+    following = next(n for n in now[state] if n in part)
+    path = (state, *shortest_path(now, following, state))
+    problem = (
+        f"it reads what depends on it at the same token ({' → '.join(path)}); states that drive "
+        "each other are one state, with an axis more"
+    )
+    reporter.add(FlowRule(place(program, state, following), state=name, problem=problem))
+
+
+def _reads(node: ast.Condition, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name

@@ -35,7 +35,7 @@ def readings(node: ast.Condition) -> Iterator[Reading]:
     for part in ast.walk(node):
         match part:
             case ast.Name():
-                yield Reading(part.id, part.span.text or part.id, False)
+                yield Reading(part.id, spelled(ast.Ident(part.id, part.span)), False)
             case ast.Index():
                 yield Reading(part.name.text, _short(part), True)
             case ast.Call() | ast.Apply():
@@ -46,7 +46,8 @@ def readings(node: ast.Condition) -> Iterator[Reading]:
 
 def _short(node: ast.Index) -> str:
     text = "".join(node.span.text.split())
-    return text or f"{node.name.text}[…]"
+    written = node.name.span.text
+    return spelled(node.name) + (text.removeprefix(written) if written else "[…]")
 
 
 Readings = Mapping[str, tuple[Reading, ...]]
