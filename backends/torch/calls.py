@@ -240,7 +240,7 @@ class ScanCall:
         for c, part in zip(scan.columns, parts, strict=True):
             if c.state in next_states:
                 continue
-            groups = (scan.heads, scan.keys, c.channels)
+            groups: tuple[tuple[Axis, ...], ...] = (scan.heads, scan.keys, c.channels)
             text = part
             if scan.form is Form.CONVOLUTION:
                 groups = (scan.heads, scan.keys)

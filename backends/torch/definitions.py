@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from dsfc.plan.ir import Plan, Reference
 from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Axis, Expr, Fir, Now, Ref
+from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Ref
 from dsfc.primitives.graph import components
 
 from .layout import assign
@@ -132,7 +132,9 @@ class Definitions:
         for r in members:
             if r.update:
                 sizes = ", ".join([f"{self._like}.shape[0]", *self._sizes(r.axes)])
-                lines.append(f"    {self._ident(r.name)} = {self._like}.new_zeros({sizes})")
+                lines.append(
+                    f"    {self._ident(r.name)} = {self._alike(r.field)}.new_zeros({sizes})"
+                )
             lines.append(f"    {rows[r.name]} = []")
         lines.append(f"    for i in range({self._like}.shape[1]):")
         updates = {r.name for r in members if r.update}
@@ -152,7 +154,8 @@ class Definitions:
         self.helpers.add("_in_time")
         for r in members:
             row, shape = rows[r.name], self._shape(r.axes)
-            lines.append(f"    {self._ident(r.name)} = _in_time({row}, {self._like}, {shape})")
+            like = self._alike(r.field)
+            lines.append(f"    {self._ident(r.name)} = _in_time({row}, {like}, {shape})")
         return [*first, *lines]
 
     def _at_step(
@@ -171,10 +174,15 @@ class Definitions:
             if r.at.lag == 1 and r.name in updates:
                 return Code(self._ident(r.name), axes, True)
             self.helpers.add("_row")
-            text = f"_row({rows[r.name]}, {r.at.lag}, {self._like}, {self._shape(axes)})"
+            like = self._alike(r.field)
+            text = f"_row({rows[r.name]}, {r.at.lag}, {like}, {self._shape(axes)})"
             return Code(text, axes, True)
 
         return ref
+
+    def _alike(self, field: Field) -> str:
+        """A tensor of a field, for its batch, length and device."""
+        return f"{self._like}.to(torch.complex128)" if field is Field.COMPLEX else self._like
 
     def _sizes(self, axes: tuple[Axis, ...]) -> list[str]:
         return [self._names[a.name] for a in axes]

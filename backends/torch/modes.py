@@ -55,6 +55,12 @@ class Modes:
         return "fft" if "fft" in self.legal else "chunked"
 
     @property
+    def whole(self) -> str:
+        """The modes that take the sequence as one chunk, as a tuple."""
+        found = [f'"{m}"' for m in self.legal if m in ("parallel", "fft")]
+        return f"({', '.join(found)}{',' if len(found) == 1 else ''})"
+
+    @property
     def flags(self) -> tuple[str, ...]:
         """What the functional form takes behind mode and chunk."""
         return ("carry",) if Form.CONVOLUTION in self.forms else ()

@@ -153,6 +153,14 @@ class Skeleton:
         names = self.leaves
         return wrapped(f"        {', '.join(names)} = _conjugates", names, "", "        ", True)
 
+    def call_adjoint(self) -> str:
+        """Returns the gradients of the autograd function."""
+        call = f"_Adjoint{self.suffix}.apply(*tensors, {', '.join(self.contextual)})"
+        line = f"        return *{call}, {self.nones}"
+        if len(line) <= WIDTH:
+            return line
+        return f"        grads = {call}\n        return *grads, {self.nones}"
+
     def call_backward(self) -> str:
         """Calls the backward operator."""
         args = [*self.leaves, "do", "dS", *self.option_names]

@@ -164,7 +164,7 @@ class _Planner:
 
     def term(self, term: Term) -> Expr:
         """Returns left · (output of the scan that gives this read)."""
-        r = scans.reading(term, self.blocks[term.source], self.structure.block(term.source))
+        r = self._reading(term)
         group = self.groups[r.signature, r.block.state]
         if group not in self.made:
             self.made[group] = scans.build(self.graph, _scan_name(group, self.made), group)
@@ -175,12 +175,17 @@ class _Planner:
         value = _scaled(self.graph.lower(r.left), whole)
         return value if term.after is None else Map(term.after, value)
 
+    def _reading(self, term: Term) -> Reading:
+        name = term.source
+        divided = any(name in (*r.numerators, *r.denominators) for r in self.structure.ratios)
+        return scans.reading(term, self.blocks[name], self.structure.block(name), divided)
+
     def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:
         """Readings with one signature, of blocks that do not feed each other, share a scan."""
         by_signature: dict[object, list[Reading]] = {}
         for term in _terms(self.system):
-            block = self.blocks[term.source]
-            r = scans.reading(term, block, self.structure.block(term.source))
+            r = self._reading(term)
+            block = r.block
             shared = r.signature.form in scans.SHARED
             key = r.signature if shared else (r.signature, block.state)
             members = by_signature.setdefault(key, [])

@@ -126,7 +126,7 @@ class _Runner:
     def scan(self, scan: Scan, initial: Mapping[str, Array], finals: dict[str, Array]) -> None:
         for c in scan.columns:
             tile = _tile(scan, c.channels)
-            h = np.array(initial[c.state], dtype=_DTYPES[scan.field])
+            h: Array = np.array(initial[c.state], dtype=_DTYPES[scan.field])
             out_axes = self.buffers[c.output].axes
             rows = []
             for i in range(self.length):

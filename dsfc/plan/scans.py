@@ -92,8 +92,15 @@ class Reading:
     left: Expr
 
 
-def reading(term: Term, block: Block, structure: BlockStructure) -> Reading:
+def reading(term: Term, block: Block, structure: BlockStructure, divided: bool) -> Reading:
     """Returns a read as a column.
+
+    Args:
+        term: what is read.
+        block: the block it reads.
+        structure: the block's.
+        divided: whether the block stands in a ratio. A convolution errs by a share of the largest
+            output of the sequence, and a quotient of small ones would lose all digits.
 
     Raises:
         Unsupported: no skeleton runs this block or this read.
@@ -111,7 +118,8 @@ def reading(term: Term, block: Block, structure: BlockStructure) -> Reading:
     vector = _sides(term.right, frozenset(keys))
     assert structure.decay is not None
     log = _log_of(structure.decay)
-    if form is not Form.MATRIX and all(e.time is Time.CONST for e in (log, drive.key, vector.key)):
+    steady = form is not Form.MATRIX and not divided
+    if steady and all(e.time is Time.CONST for e in (log, drive.key, vector.key)):
         # Every output has a kernel of its own: all axes but the keys enumerate recurrences.
         form = Form.CONVOLUTION
         heads, channels = tuple(sorted((*heads, *channels))), ()
