@@ -101,13 +101,16 @@ class ScanCall:
         scan = self._scan
         (column,) = scan.columns
         wide = self._wide
-        rate = "torch.zeros(())"
-        if scan.decay is not None:
-            (leaf,) = scan.decay.leaves
-            rate = self._fixed(leaf)
+        assert scan.decay is not None and column.value is not None
+        (leaf,) = scan.decay.leaves
+        rate = self._fixed(leaf)
+        if scan.read is None:
+            name = self._fresh(f"{scan.name}_rate")
+            before.append(f"    {name} = {rate}")
+            rate = name
         names = [self._fixed(n) if n else f"torch.ones_like({rate})" for n in (scan.read, scan.key)]
         narrow = wide if self._s.complex and not scan.real else "dtype"
-        value = self._grouped(column.value or "", (scan.heads,))
+        value = self._grouped(column.value, (scan.heads,))
         groups = (scan.heads, scan.keys)
         state = self._regrouped(self._ident(column.state), self._tile(column), groups, lead=1)
         arguments = [f"{n}.to({wide})" for n in names]

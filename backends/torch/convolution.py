@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dsfc.plan.ir import Factor, RoleScan, ScanDirection
 
+from .layout import wrapped
 from .skeletons import VARIABLE, Skeleton
 
 
@@ -98,3 +99,8 @@ class ConvolutionSkeleton(Skeleton):
     def series(self, weight: str) -> str:
         """Text of Σ weight · λ^l over a chunk, its real part where only that is read."""
         return f"_series({weight}, g, length{', real=True' if self.scan.real else ''})"
+
+    def backward_piece(self) -> str:
+        """Statement that takes the gradients of one piece."""
+        items = ["q", "k", "piece", "g", "starts.pop()", "d_piece", "dS", "chunk", "mode", "carry"]
+        return wrapped(f"grads = _backward_piece{self.suffix}", items, "", " " * 8)

@@ -73,7 +73,9 @@ class StateText:
         line = f"        for name, x, axes in ({', '.join(map(str, items))}{lone}):"
         if len(line) <= WIDTH:
             return line
-        shapes = wrapped("shapes = ", items, "", "        ")
+        shapes = f"        shapes = ({items[0]},)"
+        if lone == "" or len(shapes) > WIDTH:
+            shapes = wrapped("shapes = ", items, "", "        ")
         return f"{shapes}\n        for name, x, axes in shapes:"
 
     def _zeros(self, name: str, sizes: list[str], dtype: str) -> Call:

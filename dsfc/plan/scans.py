@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Column, Form, LogDecay, Scan
-from dsfc.primitives.build import ONE, is_one, is_zero, mul, ones, prim, remake
+from dsfc.primitives.build import ONE, is_one, is_zero, mul, num, ones, prim, remake, rewrite
 from dsfc.primitives.declarations import AbstractMap, MapTensor, Tensor
 from dsfc.primitives.expr import (
     Add,
@@ -31,7 +32,7 @@ from dsfc.primitives.expr import (
     children,
 )
 from dsfc.structure.ir import BlockStructure, ClassName
-from dsfc.system.ir import Block, Decay, Stream, Term
+from dsfc.system.ir import Block, Decay, LogForm, Stream, Term
 
 
 class Unsupported(Exception):
@@ -118,7 +119,7 @@ def reading(term: Term, block: Block, structure: BlockStructure, divided: bool) 
     vector = _sides(term.right, frozenset(keys))
     assert structure.decay is not None
     log = _log_of(structure.decay)
-    steady = form is not Form.MATRIX and not divided
+    steady = form is not Form.MATRIX and not divided and not is_zero(log)
     if steady and all(e.time is Time.CONST for e in (log, drive.key, vector.key)):
         # Every output has a kernel of its own: all axes but the keys enumerate recurrences.
         form = Form.CONVOLUTION
@@ -143,8 +144,23 @@ def reading(term: Term, block: Block, structure: BlockStructure, divided: bool) 
 
 
 def _log_of(decay: Decay) -> Expr:
-    """Returns log λ, complex where λ is."""
-    return decay.log if decay.phase is None else prim("cplx", decay.log, decay.phase)
+    """Returns log λ, complex where λ is.
+
+    The logarithm of a computed value stops at the least normal number: below it, λ is as good as 0,
+    and the gradient through a logarithm of 0 would be 0 / 0.
+    """
+
+    def rule(e: Expr) -> Expr | None:
+        if isinstance(e, Prim) and e.name == "log" and e.field is Field.REAL:
+            return prim("log", prim("max", e.args[0], _LEAST))
+        return None
+
+    log = decay.log if decay.form is LogForm.EXACT else rewrite(decay.log, rule)
+    return log if decay.phase is None else prim("cplx", log, decay.phase)
+
+
+_LEAST = num(Fraction(1, 2**126))
+"""The least normal number of float32."""
 
 
 def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:

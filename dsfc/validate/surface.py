@@ -116,8 +116,8 @@ class Surface:
     @property
     def arguments(self) -> tuple[str, ...]:
         """Names of the functional form's tensors: inputs, parameters and buffers, states."""
-        kinds = inspect.signature(self.functional).parameters
-        return tuple(name for name in kinds if name not in ("mode", "chunk"))
+        declared = inspect.signature(self.functional).parameters.values()
+        return tuple(p.name for p in declared if p.kind is not p.KEYWORD_ONLY)
 
     # --- material --------------------------------------------------------------------------------
 

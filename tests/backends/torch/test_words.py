@@ -7,5 +7,4 @@ from dsfc.backends.torch.words import RESERVED
 
 
 def test_attributes_of_every_layer_are_reserved() -> None:
-    public = {name.rstrip("_") for name in dir(torch.nn.Module()) if not name.startswith("_")}
-    assert public <= RESERVED
+    assert {name for name in dir(torch.nn.Module()) if not name.startswith("_")} <= RESERVED
