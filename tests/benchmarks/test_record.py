@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks import record
-from benchmarks.process import Conditions
+from benchmarks.process import Allocator, Conditions
 from benchmarks.record import Document
 
 
@@ -33,7 +33,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 def test_a_file_is_named_after_the_machine_and_the_setting() -> None:
     machine = {"processor": "AMD EPYC 9B45 (Turin)"}
-    path = record.path(Path("results"), machine, Conditions(threads=2, keep=True))
+    path = record.path(Path("results"), machine, Conditions(threads=2, allocator=Allocator.KEEP))
     assert path.name == "amd-epyc-9b45-turin-2-threads-keep.json"
 
 
