@@ -154,6 +154,13 @@ WELL_FORMED = [
         "c[i-1]",
         ["`c` does not depend on time"],
     ),
+    (
+        "W11 half",
+        "const w = 1/2\ny = v[i-w]",
+        "E-INDEX",
+        "v[i-w]",
+        ["minus a whole number"],
+    ),
     ("W11 index", "y = v[j]", "E-INDEX", "v[j]", ["`sum[j ≤ i](…)`"]),
     (
         "W12",
