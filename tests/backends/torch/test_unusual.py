@@ -96,6 +96,17 @@ def test_every_dtype_runs(found: Surface, dtype: torch.dtype) -> None:
         assert got["y"].dtype == dtype
 
 
+def test_a_decay_that_is_a_number_keeps_its_digits_in_a_narrow_dtype(build) -> None:
+    """log 0.999 is 0 in bfloat16."""
+    found = surface(build("literal_decay", COMPILED["literal_decay"]).module)
+    layer = found.cls(**found.sizes)
+    u = torch.zeros(1, 200, found.sizes["d"], dtype=torch.bfloat16)
+    u[:, 0] = 1
+    for mode in found.modes:
+        last = layer(u, mode=mode)[:, -1].double()
+        torch.testing.assert_close(last, torch.full_like(last, 0.999**199), rtol=0.01, atol=0)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_compiled_is_said_where_it_stands(name: str, load) -> None:
     body, words, place = REFUSED[name]

@@ -308,6 +308,8 @@ AXES = {
     "scalar_inputs": "dims n = 3\n input u, g\n param b, c : n\n state s : n\n"
     "s = sigmoid(g) * s[i-1] + b * u; y = c · s",
     "nothing_but_scalars": "dims n = 3\n input u\n state s\n s = sigmoid(u) * s[i-1] + u; y = s",
+    "literal_decay": "dims d\n input u : d\n state s : d\ns = exp(log(0.999)) * s[i-1] + u; y = s",
+    "literal_decay_per_head": attention("S = (1 - 2^(-12)) * S[i-1] + k ⊗ v; y = q · S"),
     "map_to_itself": attention(
         "S = f * S[i-1] + R k ⊗ v; y = R q · S", "param R : each h : n -> n ~ normal(0, 1)"
     ),
