@@ -417,7 +417,9 @@ class _Module:
         line = f"        for name, x, axes in ({', '.join(map(str, items))}{lone}):"
         if len(line) <= WIDTH:
             return line
-        shapes = wrapped("shapes = ", items, "", "        ")
+        shapes = f"        shapes = ({items[0]},)"
+        if lone == "" or len(shapes) > WIDTH:
+            shapes = wrapped("shapes = ", items, "", "        ")
         return f"{shapes}\n        for name, x, axes in shapes:"
 
     def _shape_row(self, name: str, axes: list[str]) -> Call:

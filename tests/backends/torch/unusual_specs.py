@@ -233,6 +233,13 @@ AXES = {
             w_f : d -> h ~ normal(0, 1)
       state S : h × n × p
       S = sigmoid(w_f u) * S[i-1] + ones[h] ⊗ W_k u ⊗ W_v u; y = W_q u · S""",
+    "long_axis": """
+      dims register_load_state_dict_post_hook, kk = 3
+      input u : register_load_state_dict_post_hook
+      param w : register_load_state_dict_post_hook -> kk ~ normal(0, 1)
+            a : register_load_state_dict_post_hook
+      state S : register_load_state_dict_post_hook × kk
+      S = sigmoid(a · u) * S[i-1] + u ⊗ w u; y = S · (w u)""",
     "long_names": """
       dims dimension_of_the_model_a, heads heads_of_the_mixer_abc = 2, keys_of_the_mixer_ab = 3,
            values_of_the_mixer_a = 2
