@@ -77,6 +77,17 @@ def test_two_segments_are_the_whole(found: Surface) -> None:
             agree(got, want, EXACT, f"{mode}, cut at {cuts}")
 
 
+def test_the_layer_takes_back_the_state_it_gives(found: Surface) -> None:
+    sample = found.sample(LENGTH, state=False)
+    whole = sample.layer(**sample.inputs)
+    parts, state = [], None
+    for k in range(LENGTH):
+        row = {n: x[:, k : k + 1] for n, x in sample.inputs.items()}
+        y, state = sample.layer(**row, state=state, return_state=True)
+        parts.append(y)
+    torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-10, atol=1e-10)
+
+
 @pytest.mark.ci
 def test_every_cut_and_every_step(found: Surface) -> None:
     values.segments(found)
