@@ -238,8 +238,8 @@ AXES = {
       input u : register_load_state_dict_post_hook
       param w : register_load_state_dict_post_hook -> kk ~ normal(0, 1)
             a : register_load_state_dict_post_hook
-      state S : register_load_state_dict_post_hook × kk
-      S = sigmoid(a · u) * S[i-1] + u ⊗ w u; y = S · (w u)""",
+      state SS : register_load_state_dict_post_hook × kk
+      SS = sigmoid(a · u) * SS[i-1] + u ⊗ w u; y = SS · (w u)""",
     "long_names": """
       dims dimension_of_the_model_a, heads heads_of_the_mixer_abc = 2, keys_of_the_mixer_ab = 3,
            values_of_the_mixer_a = 2
