@@ -14,7 +14,7 @@ from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from benchmarks import plots, record, report
 from benchmarks.emitted import ROOT
 from benchmarks.measure import DisagreementError, measure
-from benchmarks.process import Conditions, MeasurementError
+from benchmarks.process import Allocator, Conditions, MeasurementError
 from benchmarks.record import Document, RowRecord
 from benchmarks.table import ROWS, Row
 
@@ -29,7 +29,7 @@ def main() -> int:
     if missing := [name for name in _PEERS if not _installed(name)]:
         print(f"Missing: {', '.join(missing)}. pip install -c constraints.txt -e '.[benchmark]'")
         return 1
-    conditions = Conditions(arguments.threads, arguments.quick, arguments.keep)
+    conditions = Conditions(arguments.threads, arguments.quick, Allocator(arguments.allocator))
     folder = arguments.out or (QUICK if arguments.quick else RESULTS)
     chosen = [row for row in ROWS if not arguments.only or row.name in arguments.only]
     file = record.path(folder, record.machine(), conditions)
@@ -77,7 +77,7 @@ def _written(file: Path, found: RowRecord, conditions: Conditions) -> Document:
     """Puts a row into its file as soon as it is measured."""
     new: Document = {
         "machine": record.machine(),
-        "conditions": asdict(conditions),
+        "conditions": asdict(conditions) | {"allocator": conditions.allocator.value},
         "rows": [found],
     }
     document = record.merge(record.read(file), new, [row.name for row in ROWS])
@@ -94,7 +94,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--no-growth", action="store_true", help="leave the rising lengths out")
     parser.add_argument("--threads", type=int, default=2, help="of torch; 2 by default")
     parser.add_argument(
-        "--keep", action="store_true", help="have glibc keep freed memory (see README.md)"
+        "--allocator",
+        choices=[allocator.value for allocator in Allocator],
+        default=Allocator.SYSTEM.value,
+        help="have glibc keep freed memory, or map every tensor afresh (see README.md)",
     )
     parser.add_argument("--out", type=Path, help="folder of the results")
     return parser.parse_args()

@@ -39,18 +39,18 @@ class Effort:
             fastest, would take this long,
         least: but not before it was run this often.
         slow: seconds from which on the two runs that warm up count.
-        attempts: runs, disturbed ones too, after which a piece is given up on; times `rounds`.
+        patience: seconds of running after which a piece is left out too, disturbed or not.
     """
 
     rounds: int = 30
     seconds: float = 20.0
     least: int = 3
     slow: float = 2.0
-    attempts: int = 4
+    patience: float = 90.0
 
     def enough(self, runs: Sequence[Run]) -> bool:
         """Whether a piece was run often enough."""
-        if len(runs) >= self.attempts * self.rounds:
+        if len(runs) >= self.least and sum(run.seconds for run in runs) >= self.patience:
             return True
         good = [run.seconds for run in runs if not run.disturbed]
         if len(good) < self.least:

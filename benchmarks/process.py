@@ -10,6 +10,7 @@ import tempfile
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from enum import Enum
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,8 +24,36 @@ _PAUSE = 0.02
 _LONG_PAUSE = 0.3
 """Seconds after a run that others disturbed."""
 
-_KEEP = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**40)}
-"""glibc: never map a single tensor, never give freed memory back."""
+
+class Allocator(Enum):
+    """What glibc does with the memory of large tensors.
+
+    Left alone it maps each afresh or takes what was freed before, depending on what the process
+    freed earlier.
+    """
+
+    SYSTEM = "system"
+    """Left alone."""
+
+    KEEP = "keep"
+    """Never maps a tensor by itself, never gives freed memory back."""
+
+    MAP = "map"
+    """Maps every large tensor afresh, and gives it back when it is freed."""
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What glibc reads from the environment."""
+        match self:
+            case Allocator.KEEP:
+                return {
+                    "MALLOC_MMAP_THRESHOLD_": str(2**32),
+                    "MALLOC_TRIM_THRESHOLD_": str(2**40),
+                }
+            case Allocator.MAP:
+                return {"MALLOC_MMAP_THRESHOLD_": str(2**17)}
+            case Allocator.SYSTEM:
+                return {}
 
 
 class MeasurementError(Exception):
@@ -38,19 +67,18 @@ class Conditions:
     Attributes:
         threads: of torch and of the libraries below it.
         quick: whether rows are shortened.
-        keep: whether glibc keeps freed memory instead of giving large pieces back at once. By
-            default it does one or the other depending on what was freed before.
+        allocator: how glibc is told to behave.
     """
 
     threads: int = 2
     quick: bool = False
-    keep: bool = False
+    allocator: Allocator = Allocator.SYSTEM
 
     def environment(self) -> dict[str, str]:
         """Variables for a process."""
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(self.threads))
         bare = {key: value for key, value in os.environ.items() if not key.startswith("MALLOC_")}
-        return bare | threads | (_KEEP if self.keep else {})
+        return bare | threads | self.allocator.variables
 
 
 def ask(conditions: Conditions, **job: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON

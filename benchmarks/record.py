@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from benchmarks.emitted import ROOT
-from benchmarks.process import Conditions
+from benchmarks.process import Allocator, Conditions
 
 PACKAGES = ("dsfc", "torch", "numpy", "fla-core", "mambapy", "einops")
 
@@ -120,8 +120,9 @@ def load() -> float:
 def path(folder: Path, machine: dict[str, Any], conditions: Conditions) -> Path:
     """The file of a machine and a setting."""
     processor = re.sub(r"[^a-z0-9]+", "-", str(machine["processor"]).lower()).strip("-")
-    keep = "-keep" if conditions.keep else ""
-    return folder / f"{processor}-{conditions.threads}-threads{keep}.json"
+    special = conditions.allocator is not Allocator.SYSTEM
+    suffix = f"-{conditions.allocator.value}" if special else ""
+    return folder / f"{processor}-{conditions.threads}-threads{suffix}.json"
 
 
 def read(file: Path) -> Document | None:

@@ -79,7 +79,7 @@ class Stage:
     def ready(self, name: str) -> tuple[Contender, dict[str, Tensor], Tensor]:
         """Returns a contender, its arguments and its cotangent."""
         tensors, cotangent = self.tensors()
-        contender = next(c for c in self.contenders(tensors) if c.name == name)
+        contender = {c.name: c for c in self.contenders(tensors)}[name]
         return contender, contender.lay_out(tensors), contender.cotangent(cotangent)
 
 

@@ -127,7 +127,9 @@ class Body:
             sizes = ", ".join(self.size(a) for a in b.axes)
             shape = f"*{self._like}.shape[:2], {sizes}".rstrip(", ") if lead else sizes
             if code.number:
-                return f"{self._like}.new_full(({shape}{',' if shape else ''}), {code.text})"
+                dtype = ", dtype=wide" if b.name in self._wide else ""
+                sizes = f"({shape}{',' if shape else ''})"
+                return f"{self._like}.new_full({sizes}, {code.text}{dtype})"
             text = code.aligned(b.axes, code.lead)
             atom = text if text is not code.text else code.at_least(Binding.ATOM)
             return f"{atom}.expand({shape})"

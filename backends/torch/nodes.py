@@ -8,6 +8,7 @@ single token and the pairs (i, j).
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping
@@ -385,8 +386,12 @@ class Printer:
                 where["size"] = self._names[expr.axis.name]
             made = _call(expr.name, [code], **where)
             return Code(made.text, axes, lead, made.binding)
+        if len(expr.args) == 1 and isinstance(expr.args[0], Num) and _is_finite(expr):
+            return Code(f"math.{expr.name}({parts[0].text})", (), False, number=True)
         if all(c.number for c in parts):
-            parts = [Code(f"{self._like}.new_tensor({c.text})", (), False) for c in parts]
+            # Not in the dtype of the input: log 0.999 is 0 in bfloat16.
+            wide = "dtype=torch.float64"
+            parts = [Code(f"{self._like}.new_tensor({c.text}, {wide})", (), False) for c in parts]
         bound = _BOUNDS.get(expr.name)
         if bound and any(c.number for c in parts):
             limit, code = sorted(parts, key=lambda c: not c.number)
@@ -468,6 +473,19 @@ def product(parts: list[Code]) -> Code:
 
 
 _BOUNDS = {"max": "min", "min": "max"}
+_MATH = frozenset(("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh"))
+"""Primitives that Python's `math` has under the same name."""
+
+
+def _is_finite(expr: Prim) -> bool:
+    """Whether `math` gives a number for a primitive of one number."""
+    (arg,) = expr.args
+    if expr.name not in _MATH or not isinstance(arg, Num):
+        return False
+    try:
+        return math.isfinite(getattr(math, expr.name)(float(arg.value)))
+    except (ValueError, OverflowError):
+        return False
 
 
 def _call(name: str, args: list[Code], **where: object) -> Code:

@@ -65,6 +65,8 @@ class ReadOuts:
         self.streams = Streams(model, self.of)
         self._all = Analysis(model, (*model.states, SUM_MARK), shifts=False)
         self._counts: Counter[str] | None = None
+        self._maps_on_top: dict[Expr, bool] = {}
+        self._version = model.version
         for name, d in model.definitions.items():
             if not model.reach(d.value):
                 self.streams.ensure(name)
@@ -75,7 +77,7 @@ class ReadOuts:
             return Direct(self.streams.token(e))
         if isinstance(e, Ref):
             return self._ref(e)
-        if not _map_on_top(e, self.model):
+        if not self._map_on_top(e):
             try:
                 return self._read(self._all.of(e), e.axes)
             except NotAffine:
@@ -164,7 +166,7 @@ class ReadOuts:
             full = a if a.axes == e.axes else mul(a, ones(e.axes - a.axes))
             if not self._depends(full):
                 free.append(full)
-            elif not _map_on_top(full, self.model) and self._is_affine(full):
+            elif not self._map_on_top(full) and self._is_affine(full):
                 affine.append(full)
             else:
                 others.append(self.of(full))
@@ -272,11 +274,32 @@ class ReadOuts:
             self._counts = Counter(
                 c.name
                 for d in self.model.definitions.values()
-                for e in [d.value, *walk(d.value)]
-                for c in ((e,) if e is d.value else children(e))
+                for group in ((d.value,), *(children(e) for e in walk(d.value)))
+                for c in group
                 if isinstance(c, Ref)
             )
         return self._counts[name]
+
+    def _map_on_top(self, e: Expr) -> bool:
+        """Whether a linear map is applied to a state-dependent value outside all contractions."""
+        if self._version != self.model.version:
+            self._maps_on_top.clear()
+            self._version = self.model.version
+        if e not in self._maps_on_top:
+            self._maps_on_top[e] = self._has_map_on_top(e)
+        return self._maps_on_top[e]
+
+    def _has_map_on_top(self, e: Expr) -> bool:
+        match e:
+            case Map(arg=arg):
+                return self._depends(arg)
+            case Add(args) | Mul(args):
+                return any(self._map_on_top(a) for a in args)
+            case Div(numerator, _):
+                return self._map_on_top(numerator)
+            case Ref(name=name) if name in self.model.definitions and e.at == Now(0):
+                return self._map_on_top(self.model.definitions[name].value)
+        return False
 
     def _named(self, e: Expr) -> Expr:
         return self.streams.named(e) if self._depends(e) else e
@@ -284,20 +307,6 @@ class ReadOuts:
     def _computed(self, e: Expr) -> ReadOut:
         """A node that no read-out node can be: its arguments become streams."""
         return Direct(self.streams.token(remake(e, tuple(self._named(c) for c in children(e)))))
-
-
-def _map_on_top(e: Expr, model: Model) -> bool:
-    """Whether a linear map is applied to a state-dependent value outside all contractions."""
-    match e:
-        case Map(arg=arg):
-            return bool(model.reach(arg))
-        case Add(args) | Mul(args):
-            return any(_map_on_top(a, model) for a in args)
-        case Div(numerator, _):
-            return _map_on_top(numerator, model)
-        case Ref(name=name) if name in model.definitions and e.at == Now(0):
-            return _map_on_top(model.definitions[name].value, model)
-    return False
 
 
 def _settled(t: Term) -> Term:

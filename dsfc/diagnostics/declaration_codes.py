@@ -154,7 +154,8 @@ class Initialiser(Diagnostic):
 
     After `=` stands a constant expression over sizes, constants and `iota[n]`; after `~` it may
     also draw: `uniform(a, b)`, `normal(mean, deviation)`, `log_uniform(a, b)`,
-    `orthogonal_chi(scale)`.
+    `orthogonal_chi(scale)`. The values are finite, and those that `positive`, `nonneg`, `unit` or
+    `nonzero` promises.
 
     ```dsf wrong
     mixer started {

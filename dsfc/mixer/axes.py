@@ -12,6 +12,7 @@ from dsfc.mixer.ir import Mixer
 from dsfc.primitives.build import add, div, mul, neg, num, power, walk
 from dsfc.primitives.declarations import Dimension, MapTensor
 from dsfc.primitives.expr import Add, Axis, Div, Expr, Mul, Num, Pow, Rename, Size
+from dsfc.primitives.graph import components, shortest_path
 from dsfc.source import NOWHERE, Span
 from dsfc.syntax import ast
 
@@ -120,31 +121,29 @@ def unknown_axis(owner: str, name: str, span: Span, axes: Iterable[str]) -> Unkn
     return UnknownAxis(span, owner=owner, axis=name, axes=", ".join(known) or "none", nearest=close)
 
 
+_LARGEST = 2**40
+"""No axis is longer; sizes of sizes would soon be numbers with more digits than there is memory."""
+
+
 def _is_size(value: Fraction) -> bool:
-    return value.denominator == 1 and value > 0
+    return value.denominator == 1 and 0 < value <= _LARGEST
+
+
+def _short(value: Fraction) -> str:
+    return f"more than {_LARGEST}" if value > _LARGEST else str(value)
 
 
 def _report_cycles(dims: Iterable[Dimension], reporter: Reporter) -> None:
-    by_axis = {d.axis: d for d in dims}
-
-    def needs(axis: Axis, path: tuple[Axis, ...]) -> tuple[Axis, ...] | None:
-        if axis in path:
-            return (*path[path.index(axis) :], axis)
-        for inner in size_axes(by_axis[axis]):
-            found = needs(inner, (*path, axis))
-            if found:
-                return found
-        return None
-
-    reported: set[frozenset[Axis]] = set()
-    for d in by_axis.values():
-        cycle = needs(d.axis, ())
-        if cycle and frozenset(cycle) not in reported:
-            reported.add(frozenset(cycle))
-            path = " → ".join(a.name for a in cycle)
-            span = by_axis[cycle[0]].span or NOWHERE
-            problem = f"depends on itself ({path})"
-            reporter.add(SizeProblem(span, axis=cycle[0].name, problem=problem))
+    by_name = {d.axis.name: d for d in dims}
+    needs = {name: [a.name for a in size_axes(d)] for name, d in by_name.items()}
+    for part in components(needs):
+        first = min(part, key=list(by_name).index)
+        following = next((name for name in needs[first] if name in part), None)
+        if following is None:
+            continue
+        path = " → ".join((first, *shortest_path(needs, following, first)))
+        span = by_name[first].span or NOWHERE
+        reporter.add(SizeProblem(span, axis=first, problem=f"depends on itself ({path})"))
 
 
 def size_axes(dim: Dimension) -> tuple[Axis, ...]:
@@ -203,7 +202,7 @@ def _solve(
     value = size_value(dim.size, out)
     if value is None or not _is_size(value):
         parts = ", ".join(f"{a.name} = {out[a.name]}" for a in size_axes(dim))
-        shown = "not a number" if value is None else str(value)
+        shown = "not a number" if value is None else _short(value)
         problem = f"comes out as {shown} for {parts}; it must be a positive integer"
         reporter.add(SizeProblem(span, axis=name, problem=problem))
         return False
@@ -241,7 +240,8 @@ def _rational_power(base: Fraction | None, exponent: Fraction | None) -> Fractio
     if base == 0 and exponent < 0:
         return None
     if exponent.denominator == 1:
-        return base**exponent.numerator
+        digits = max(base.numerator.bit_length(), base.denominator.bit_length())
+        return base**exponent.numerator if digits <= _LARGEST.bit_length() else None
     root = round(float(base) ** float(exponent)) if base > 0 else 0
     exact = Fraction(root) ** exponent.denominator == base**exponent.numerator
     return Fraction(root) if root and exact else None

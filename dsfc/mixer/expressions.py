@@ -26,7 +26,7 @@ from dsfc.mixer.rules.constant import reads_name, reads_time
 from dsfc.mixer.rules.recursion import constant_cycle, function_cycle
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import Operand
-from dsfc.mixer.times import Clock, has_lag, is_lag, lag_power
+from dsfc.mixer.times import Clock, Instant, has_lag, is_lag, lag_power
 from dsfc.primitives.build import num, prim
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import (
@@ -326,6 +326,16 @@ class Expressions:
             self.add(Capture(span, function=ctx.calls[-1], stream=span.text or name))
             return None
         return value
+
+    def instant(self, node: ast.Condition, ctx: Context) -> Instant | None:
+        """Returns a time index of the form variable - lag, None for any other.
+
+        A constant of the mixer may stand in the lag.
+        """
+        consts = self.scope.program.consts
+        named = {p.id for p in ast.walk(node) if isinstance(p, ast.Name)} & consts.keys()
+        known = {name: self.constant(name) for name in sorted(named - ctx.args.keys())}
+        return ctx.clock.instant(node, {**ctx.args, **known})
 
     def may_read_time(self, what: str, span: Span, ctx: Context) -> bool:
         """Whether an expression may depend on the token; reports if it may not.

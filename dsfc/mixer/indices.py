@@ -94,7 +94,7 @@ def _argument_at(
 def _instant(typer: Expressions, node: ast.Index, ctx: Context) -> Instant | None:
     at = None
     if len(node.brackets) == 1:
-        at = ctx.clock.instant(node.brackets[0], ctx.args)
+        at = typer.instant(node.brackets[0], ctx)
     if at is None:
         bound = "; `j` is known inside `sum[j ≤ i](…)` only" if not ctx.clock.vars else ""
         _refuse(typer, node, f"an index is `i` or a summed index, minus a whole number{bound}")

@@ -34,6 +34,7 @@ from dsfc.mixer.reach import reached
 from dsfc.mixer.rules.flow_rule import check_diagonal, flow_rule
 from dsfc.mixer.rules.function_scope import check_functions
 from dsfc.mixer.rules.has_update import check_updates
+from dsfc.mixer.rules.initial_values import check_initial_values
 from dsfc.mixer.rules.lag_power import check_lags
 from dsfc.mixer.rules.one_step import check_one_step
 from dsfc.mixer.rules.present import check_present
@@ -51,7 +52,7 @@ from dsfc.source import Span
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_expr
 
-_RULES = (check_present, check_one_step, check_diagonal)
+_RULES = (check_present, check_one_step, check_diagonal, check_initial_values)
 """Conditions on the typed mixer; W7 and W8, on linearity, are found by the derivation."""
 
 

@@ -62,7 +62,7 @@ def _over_time(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
         else:
             wrong(typer, node, "takes a new index and its bound: `sum[j ≤ i](…)`")
         return None
-    outer = ctx.clock.instant(head.outer, ctx.args)
+    outer = typer.instant(head.outer, ctx)
     if outer is None:
         wrong(typer, node, "must be bounded by `i` or an index of an enclosing sum")
         return None
@@ -109,8 +109,8 @@ def running_product(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | 
     if head is None or relation is None:
         wrong(typer, node, "takes two bounds in brackets: `prod[j < l ≤ i](…)`")
         return None
-    low = ctx.clock.instant(head.low, ctx.args)
-    high = ctx.clock.instant(head.high, ctx.args)
+    low = typer.instant(head.low, ctx)
+    high = typer.instant(head.high, ctx)
     if low is None or high is None:
         wrong(typer, node, "must be bounded by `i` or indices of enclosing sums")
         return None

@@ -10,12 +10,13 @@ from dsfc.plan import scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Column, Plan, Reference, Scan, StateTensor
+from dsfc.plan.ir import Column, Plan, Pointwise, Reference, Scan, StateTensor
 from dsfc.plan.modes import modes_of
 from dsfc.plan.real_parts import take_real_parts
 from dsfc.plan.scans import Reading, Unsupported
 from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
-from dsfc.primitives.expr import Div, Expr, Field, Map, Ref
+from dsfc.primitives.declarations import MapTensor, Tensor
+from dsfc.primitives.expr import Axis, Div, Expr, Field, Map, Ref, Size
 from dsfc.source import NOWHERE
 from dsfc.structure.ir import Structure
 from dsfc.structure.render import bound_text
@@ -87,6 +88,7 @@ class _Planner:
         if graph.arrays[name].field is Field.COMPLEX:
             raise Unsupported(None, "its output is complex")
         take_real_parts(graph)
+        self._sized()
         ran = tuple(k for k in graph.kernels if isinstance(k, Scan))
         registers = graph.registers()
         modes = modes_of(ran)
@@ -118,6 +120,21 @@ class _Planner:
             structure=_structure(self.structure),
             provenance=tuple(_provenance(system)),
         )
+
+    def _sized(self) -> None:
+        """Checks that every size that is used as a number can be read off a tensor."""
+        system = self.system
+        tensors = [*system.inputs, *system.params, *system.buffers]
+        found = {a.copy_of or a.name for t in tensors for a in _axes(t)}
+        found |= {a.copy_of or a.name for b in system.blocks for a in b.axes}
+        streams = {s.name: s for s in system.streams}
+        values = [(k.output, k.value) for k in self.graph.kernels if isinstance(k, Pointwise)]
+        values += [(d.name, d.value) for d in system.definition]
+        for name, value in values:
+            for e in walk(value):
+                if isinstance(e, Size) and (e.axis.copy_of or e.axis.name) not in found:
+                    why = f"no tensor it reads has the axis `{e.axis.name}`, whose size it needs"
+                    raise Unsupported(streams.get(name), why)
 
     def stream(self, stream: Stream) -> Expr:
         """Returns a stream's value over buffers."""
@@ -201,6 +218,11 @@ class _Planner:
             for m in alone:
                 out[m.signature, m.block.state] = (m,)
         return out
+
+
+def _axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:
+    """Axes of a tensor as it is stored."""
+    return (*t.map.each, *t.map.target, *t.map.source) if isinstance(t, MapTensor) else t.axes
 
 
 def _tied(a: Reading, b: Reading, feeds: dict[str, frozenset[str]]) -> bool:

@@ -12,6 +12,7 @@ from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import Limits
 from dsfc.mixer import evaluate as evaluate_mixer
 from dsfc.mixer import sample
+from dsfc.primitives.expr import Expr
 from dsfc.primitives.normal import canonical
 from dsfc.primitives.text import text
 from dsfc.system.evaluate import evaluate
@@ -31,6 +32,7 @@ from dsfc.system.ir import (
     Sum,
     SumOver,
 )
+from dsfc.system.traverse import parts
 
 QKV = """dims d, heads h = 2, n = 3, p = 4
   input u : d
@@ -465,6 +467,22 @@ def test_long_chains_of_definitions(mixer_of, error_of):
     steps = "".join(f"x{k + 1} = tanh(x{k}) + u\n" for k in range(900))
     (found,) = refusal(mixer(f"s = s[i-1] + u\n x0 = s\n{steps} y = x900", "state s : d"), mixer_of)
     assert found.startswith("E-LIMIT: height of the expression that reads a state")
+
+
+@pytest.mark.parametrize(
+    "step", ["{0} + tanh({0})", "{0} + u * {0}", "{0} * {0}", "sum[d]({0}) * {0} / (1 + abs({0}))"]
+)
+def test_a_read_out_that_is_built_up_in_many_layers_is_no_larger_than_its_text(
+    step, mixer_of, system_of, error_of
+):
+    layers = "; ".join(f"x{k + 1} = {step.format(f'x{k}')}" for k in range(40))
+    text = f"""mixer m {{ dims d; input u : d; state s : d
+      s = 1/2 * s[i-1] + u; x0 = s / 4; {layers}; y = LAST }}"""
+    system = system_of(text.replace("LAST", "x40"))
+    trees = [v.value for v in (*system.streams, *system.outputs) if not isinstance(v.value, Expr)]
+    assert sum(len(list(parts(tree))) for tree in trees) < 400
+    small = text.replace("LAST", "x4")
+    assert error_of(mixer_of(small), system_of(small)) < 1e-13
 
 
 @pytest.mark.parametrize("rate", [0.0, 5e-324, 1e-300, 1e-8, -1e-8, 1.0])

@@ -38,7 +38,7 @@ ROLES = {
     "let": "gg",
 }
 # Words of the language keep their meaning; the compiler says so.
-SAID = {"E-KEYWORD", "E-SYNTAX", "E-CLASH", "E-JUXTA", "E-NAME"}
+SAID = {"E-KEYWORD", "E-SYNTAX", "E-CLASH", "E-JUXTA", "E-NAME", "E-LAG-POWER"}
 
 
 def build(folder: Path, stem: str, **names: str) -> ModuleType:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dsfc.diagnostics.report import DiagnosticError
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.mixer import sizes
 from dsfc.mixer.ir import Mixer
 
@@ -77,3 +77,22 @@ def test_axes_renamed_into_each_other_have_one_size(mixer_of: Callable[..., Mixe
     mixer = mixer_of("mixer m { dims n, m; input u : n; y = u ⊗ rename[n, m](u) }")
     assert sizes(mixer, {"n": 3, "m": 3}) == {"n": 3, "m": 3}
     assert code(mixer, {"n": 3, "m": 2})[0] == "E-DIM"
+
+
+def test_sizes_of_sizes_end(mixer_of: Callable[..., Mixer]) -> None:
+    pairs = ", ".join(
+        f"a{k} = a{k - 1} * b{k - 1}, b{k} = a{k - 1} + a{k - 1} * b{k - 1}" for k in range(1, 40)
+    )
+    text = "mixer m {{ dims d, a0 = d, b0 = d, {}; input u : d; param w : a39 = {}; y = u * {} }}"
+    mixer = mixer_of(text.format(pairs, "1", "sum[a39](w)"))
+    found = code(mixer, {"d": 2})
+    assert found[0] == "E-DIM"
+    assert "more than" in found[1]
+
+
+def test_a_circle_of_sizes_is_shown(problems: Callable[..., tuple[Diagnostic, ...]]) -> None:
+    text = "mixer m { dims d, a = b / d, b = c, c = 2 * a, e = e; input u : d; y = u }"
+    assert [d.message for d in problems(text)] == [
+        "the size of the axis `a` depends on itself (a → b → c → a)",
+        "the size of the axis `e` depends on itself (e → e)",
+    ]

@@ -194,6 +194,19 @@ def test_a_window_may_hold_sums_products_filters_and_functions(run: Run) -> None
     assert np.allclose(values["summed"], np.cumsum(u[now] * one, axis=0))
 
 
+def test_a_constant_may_stand_in_an_index(run: Run) -> None:
+    values, given = run(
+        scalar_mixer(
+            "const w = 3; const half = w / 2 + 1/2\nf(x, l) = x[i-l]\n"
+            "y = prod[i-w < l ≤ i](1 + u[l-half]) + f(u, w) + sum[j ≤ i-w](u[j-1])"
+        )
+    )
+    u = np.concatenate([np.zeros((8, 3)), given["u"]])
+    at = [slice(8 - k, len(u) - k) for k in range(6)]
+    window = (1 + u[at[2]]) * (1 + u[at[3]]) * (1 + u[at[4]])
+    assert np.allclose(values["y"], window + u[at[3]] + np.cumsum(u, axis=0)[at[4]])
+
+
 def test_a_window_of_constants_is_a_constant(mixer_of: MixerOf) -> None:
     mixer = mixer_of(scalar_mixer("a = prod[i-3 < l ≤ i](2 * w)\ny = a * u", "param w : d"))
     verify(mixer)

@@ -154,6 +154,13 @@ WELL_FORMED = [
         "c[i-1]",
         ["`c` does not depend on time"],
     ),
+    (
+        "W11 half",
+        "const w = 1/2\ny = v[i-w]",
+        "E-INDEX",
+        "v[i-w]",
+        ["minus a whole number"],
+    ),
     ("W11 index", "y = v[j]", "E-INDEX", "v[j]", ["`sum[j ≤ i](…)`"]),
     (
         "W12",
@@ -329,6 +336,47 @@ def test_three_mistakes_are_three_diagnostics(problems: Problems) -> None:
         "E-SHAPE-SUM",
     ]
     assert [d.span.line for d in found] == [2, 3, 4, 4]
+
+
+PROMISED = {
+    "positive": ("> 0", ["1", "iota[n] + 1", "~ uniform(0, 16)", "~ normal(1, 0.1)", "exp(-d)"],
+                 ["-1", "0", "iota[n]", "~ uniform(-2, -1)", "~ normal(0, 1)", "1/2 - d"]),
+    "nonneg": ("≥ 0", ["0", "iota[n]", "~ log_uniform(0.001, 0.1)"], ["-1", "~ normal(0, 0.1)"]),
+    "unit": ("between 0 and 1", ["1/2", "0", "1 - 2^(-5 - iota[n])", "~ uniform(0, 1)", "1/n"],
+             ["2", "1", "-1/2", "iota[n]", "~ normal(1/2, 1)", "~ exp(uniform(-1, 1))", "n"]),
+    "nonzero": ("other than 0", ["-1", "iota[n] + 1"], ["0", "iota[n]"]),
+    "": ("finite", ["log(n)", "-1", "~ normal(0, 0)"],
+         ["log(-1)", "1/iota[n]", "sqrt(-d)", "~ log(uniform(-2, -1))", "10^64^6"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["param", "buffer"])
+@pytest.mark.parametrize(
+    ("flag", "init", "keeps"),
+    [(f, i, k) for f, row in PROMISED.items() for k, its in ((True, row[1]), (False, row[2]))
+     for i in its],
+)  # fmt: skip
+def test_initialisers_keep_what_a_declaration_promises(
+    kind: str, flag: str, init: str, keeps: bool, problems: Problems
+) -> None:
+    written = init if init.startswith("~") else f"= {init}"
+    found = problems(QKV.format(f"{kind} w : n {flag} {written}\ny = w * q"))
+    assert [d.code for d in found] == ([] if keeps else ["E-INIT"])
+    if not keeps:
+        assert found[0].span.text == written
+        assert PROMISED[flag][0] in found[0].message
+
+
+@pytest.mark.parametrize(
+    "init", ["uniform(2, 1)", "normal(0, -1)", "log_uniform(-1, 1)", "log_uniform(0, 1)"]
+)
+def test_a_draw_needs_a_range(init: str, problems: Problems) -> None:
+    (found,) = problems(QKV.format(f"param w : n ~ 2 * {init}\ny = w * q"))
+    assert (found.code, found.span.text) == ("E-INIT", f"~ 2 * {init}")
+
+
+def test_what_an_initialiser_gives_at_some_sizes_only_is_not_refused(problems: Problems) -> None:
+    assert problems(QKV.format("param w : n unit = iota[n] / 5 + 1/10\ny = w * q")) == ()
 
 
 def test_parameters_that_start_from_one_another_are_each_reported(problems: Problems) -> None:

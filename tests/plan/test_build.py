@@ -142,3 +142,8 @@ def test_registers_keep_as_many_tokens_as_the_deepest_read(load) -> None:
     plan = load("filter_and_lag", COMPILED["filter_and_lag"]).plan
     (register,) = plan.registers
     assert register.buffer == "v" and len(register.lengths) == 2
+
+
+def test_a_size_that_no_tensor_has_cannot_be_read(load) -> None:
+    with pytest.raises(DiagnosticError, match="no tensor it reads has the axis `n`"):
+        _ = load("sized", "dims d, n = 3\n input u : d\n y = u * (1/n)").plan

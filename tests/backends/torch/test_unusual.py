@@ -77,6 +77,17 @@ def test_two_segments_are_the_whole(found: Surface) -> None:
             agree(got, want, EXACT, f"{mode}, cut at {cuts}")
 
 
+def test_the_layer_takes_back_the_state_it_gives(found: Surface) -> None:
+    sample = found.sample(LENGTH, state=False)
+    whole = sample.layer(**sample.inputs)
+    parts, state = [], None
+    for k in range(LENGTH):
+        row = {n: x[:, k : k + 1] for n, x in sample.inputs.items()}
+        y, state = sample.layer(**row, state=state, return_state=True)
+        parts.append(y)
+    torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-10, atol=1e-10)
+
+
 @pytest.mark.ci
 def test_every_cut_and_every_step(found: Surface) -> None:
     values.segments(found)
@@ -94,6 +105,17 @@ def test_every_dtype_runs(found: Surface, dtype: torch.dtype) -> None:
     for mode in found.modes:
         got = values.outcome(found, sample, mode, CHUNK)
         assert got["y"].dtype == dtype
+
+
+def test_a_decay_that_is_a_number_keeps_its_digits_in_a_narrow_dtype(build) -> None:
+    """log 0.999 is 0 in bfloat16."""
+    found = surface(build("literal_decay", COMPILED["literal_decay"]).module)
+    layer = found.cls(**found.sizes)
+    u = torch.zeros(1, 200, found.sizes["d"], dtype=torch.bfloat16)
+    u[:, 0] = 1
+    for mode in found.modes:
+        last = layer(u, mode=mode)[:, -1].double()
+        torch.testing.assert_close(last, torch.full_like(last, 0.999**199), rtol=0.01, atol=0)
 
 
 @pytest.mark.parametrize("name", REFUSED)

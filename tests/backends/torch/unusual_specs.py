@@ -233,6 +233,13 @@ AXES = {
             w_f : d -> h ~ normal(0, 1)
       state S : h × n × p
       S = sigmoid(w_f u) * S[i-1] + ones[h] ⊗ W_k u ⊗ W_v u; y = W_q u · S""",
+    "long_axis": """
+      dims register_load_state_dict_post_hook, kk = 3
+      input u : register_load_state_dict_post_hook
+      param w : register_load_state_dict_post_hook -> kk ~ normal(0, 1)
+            a : register_load_state_dict_post_hook
+      state SS : register_load_state_dict_post_hook × kk
+      SS = sigmoid(a · u) * SS[i-1] + u ⊗ w u; y = SS · (w u)""",
     "long_names": """
       dims dimension_of_the_model_a, heads heads_of_the_mixer_abc = 2, keys_of_the_mixer_ab = 3,
            values_of_the_mixer_a = 2
@@ -313,6 +320,8 @@ AXES = {
     "complex_parameter": attention(f"{KEPT}; y = Re(sum[n](a * q * S))", "param a : n complex"),
     "complex_values": "dims d\n input u : d\n z = cplx(u, u * u)\n y = u + Re(z * z)",
     "complex_in_passing": "dims d\n input u : d\n y = Re(cis(u) * cplx(u, u))",
+    "literal_decay": "dims d\n input u : d\n state s : d\ns = exp(log(0.999)) * s[i-1] + u; y = s",
+    "literal_decay_per_head": attention("S = (1 - 2^(-12)) * S[i-1] + k ⊗ v; y = q · S"),
     "map_to_itself": attention(
         "S = f * S[i-1] + R k ⊗ v; y = R q · S", "param R : each h : n -> n ~ normal(0, 1)"
     ),

@@ -1,0 +1,172 @@
+"""Initialisers give values, and such as the declaration promises.
+
+A constraint is what proofs about a mixer assume. What an initialiser gives may depend on the sizes,
+so it is refused when it breaks the promise at every size that is tried. What passes may still break
+it at others: the sizes are known when a module is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsfc.diagnostics.catalogue import Initialiser
+from dsfc.diagnostics.report import DiagnosticError, Reporter
+from dsfc.mixer.axes import sizes
+from dsfc.mixer.ir import Mixer
+from dsfc.mixer.merge import Program
+from dsfc.primitives.build import rewrite
+from dsfc.primitives.declarations import Constraint, Init, MapTensor
+from dsfc.primitives.evaluate import NamedArray, evaluate
+from dsfc.primitives.expr import Axis, Draw, Expr, LinearMap, Num, Ref
+from dsfc.source import NOWHERE
+
+_TRIED = (64, 32, 16)
+_DEVIATIONS = 3.0  # a tensor of hundreds of normal draws has one beyond
+_PROMISES = {
+    Constraint.NONE: "finite",
+    Constraint.POSITIVE: "> 0",
+    Constraint.NONNEG: "≥ 0",
+    Constraint.UNIT: "between 0 and 1",
+    Constraint.NONZERO: "other than 0",
+}
+
+
+def check_initial_values(mixer: Mixer, program: Program, reporter: Reporter) -> None:
+    """Reports initialisers that break their declaration's promise at all sizes tried."""
+    known = tuple(_tried(mixer))
+    if not known:
+        return
+    for tensor in (*mixer.params, *mixer.buffers):
+        if tensor.init is None:
+            continue
+        constraint = Constraint.NONE if isinstance(tensor, MapTensor) else tensor.constraint
+        problems = [_problem(tensor.init, constraint, chosen) for chosen in known]
+        found = problems[0]
+        if found is not None and all(problems):
+            declared = program.declared[tensor.name].decl
+            span = NOWHERE if declared.init is None else declared.init.span
+            reporter.add(Initialiser(span, name=tensor.name, problem=found))
+
+
+def _tried(mixer: Mixer) -> Iterator[Mapping[str, int]]:
+    free = [d.axis.name for d in mixer.axes if d.size is None]
+    for size in _TRIED if free else _TRIED[:1]:
+        try:
+            yield sizes(mixer, dict.fromkeys(free, size))
+        except DiagnosticError:
+            continue  # no sizes that fit together
+
+
+def _problem(init: Init, constraint: Constraint, known: Mapping[str, int]) -> str | None:
+    """What is wrong with the values at some sizes, None if nothing is."""
+    try:
+        ends = [_evaluated(init.value, known, end) for end in (0, 1)]
+    except _NoRangeError as error:
+        return f"draws from `{error.distribution}`, whose {error.problem}"
+    for values in ends:
+        for value in _breaking(values, constraint, init.drawn):
+            verb = "may give" if init.drawn else "gives"
+            shown = f"{value:.6g}" if np.isrealobj(value) else f"{complex(value):.6g}"
+            return f"{verb} {shown}, but its values must be {_PROMISES[constraint]}"
+    return None
+
+
+def _breaking(values: NDArray[Any], constraint: Constraint, drawn: bool) -> NDArray[Any]:
+    """The values that break a promise; the ends of a range are drawn with probability 0."""
+    broken = ~np.isfinite(values)
+    match constraint:
+        case Constraint.NONE:
+            pass
+        case Constraint.POSITIVE:
+            broken |= values < 0 if drawn else values <= 0
+        case Constraint.NONNEG:
+            broken |= values < 0
+        case Constraint.UNIT:
+            # A floor of 0 is the absence of one: kernels can do with it, not with a decay of 1.
+            broken |= (values < 0) | (values > 1 if drawn else values >= 1)
+        case Constraint.NONZERO:
+            broken |= (values == 0) & (not drawn)
+    return np.asarray(values[broken])
+
+
+def _evaluated(value: Expr, known: Mapping[str, int], end: int) -> NDArray[Any]:
+    """The values, each draw at the low (0) or the high (1) end of what is drawn."""
+    scope = _Sizes(known)
+
+    def drawn(node: Expr) -> Expr | None:
+        if not isinstance(node, Draw):
+            return None
+        args = [float(evaluate(arg, scope).data) for arg in node.args]
+        return _number(_end(node.distribution, args, end))
+
+    with np.errstate(all="ignore"):
+        try:
+            return np.atleast_1d(evaluate(rewrite(value, drawn), scope).data)
+        except OverflowError:
+            return np.array([np.inf])
+
+
+class _NoRangeError(Exception):
+    """The arguments of a distribution give it no range."""
+
+    def __init__(self, distribution: str, problem: str) -> None:
+        self.distribution = distribution
+        self.problem = problem
+        super().__init__(distribution, problem)
+
+
+def _end(distribution: str, args: list[float], end: int) -> float:
+    match distribution:
+        case "uniform" | "log_uniform":
+            if not args[0] <= args[1]:
+                raise _NoRangeError(distribution, "low end must not be above its high end")
+            if distribution == "log_uniform" and not args[0] > 0:
+                raise _NoRangeError(distribution, "low end must be above 0")
+            return args[end]
+        case "normal":
+            if not args[1] >= 0:
+                raise _NoRangeError(distribution, "deviation must not be negative")
+            return args[0] + (2 * end - 1) * _DEVIATIONS * args[1]
+        case _:
+            return (2 * end - 1) * args[0]
+
+
+def _number(value: float) -> Expr:
+    return Num(Fraction(value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """The leaves that an initialiser may have: sizes."""
+
+    known: Mapping[str, int]
+
+    def size(self, axis: Axis) -> int:
+        """Size of an axis."""
+        return self.known[axis.name]
+
+    def param(self, name: str) -> NoReturn:
+        """There is none."""
+        raise TypeError(name)
+
+    def matrix(self, map: LinearMap) -> NoReturn:
+        """There is none."""
+        raise TypeError(map.name)
+
+    def ref(self, ref: Ref) -> NoReturn:
+        """There is none."""
+        raise TypeError(ref.name)
+
+    def abstract(self, name: str, value: NamedArray) -> NoReturn:
+        """There is none."""
+        raise TypeError(name)
+
+    def node(self, expr: Expr) -> NoReturn:
+        """There is none."""
+        raise TypeError(type(expr).__name__)
