@@ -14,7 +14,7 @@ from dsfc.plan.ir import Plan
 from .functional import FunctionalText, functional
 from .header import HeaderText
 from .layer import LayerText
-from .layout import entry, fitted, rule
+from .layout import entry, fitted, rule, wrapped
 from .modes import modes
 from .operators import operators, skeletons
 from .reference import ReferenceText, reference
@@ -38,7 +38,7 @@ def _environment() -> Environment:
         # The result is Python; names are identifiers, and `header` makes a spec's texts safe.
         autoescape=False,
     )
-    environment.globals.update(rule=rule, entry=entry)
+    environment.globals.update(rule=rule, entry=entry, wrapped=wrapped)
     return environment
 
 
