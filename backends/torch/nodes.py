@@ -45,6 +45,8 @@ from dsfc.primitives.expr import (
 )
 from dsfc.primitives.table import row
 
+from .functions import FUNCTIONS, called
+
 
 class Binding(IntEnum):
     """How tightly the outermost operator of a printed text binds."""
@@ -404,7 +406,11 @@ class Printer:
                 else c
                 for c in parts
             ]
-        made = _call(expr.name, [c.broadcast(axes, lead) for c in parts])
+        whole_parts = [c.broadcast(axes, lead) for c in parts]
+        if expr.name in FUNCTIONS:
+            arguments = ", ".join(c.text for c in whole_parts)
+            return Code(f"{called(expr.name)}({arguments})", axes, lead)
+        made = _call(expr.name, whole_parts)
         return Code(made.text, axes, lead, made.binding)
 
     @print.register

@@ -12,6 +12,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from dsfc.plan.ir import Plan
 
 from .functional import FunctionalText, functional
+from .functions import functions_of
 from .header import HeaderText
 from .layer import LayerText
 from .layout import entry, fitted, rule, wrapped
@@ -71,6 +72,7 @@ def render_module(
         state=StateText(plan, names),
         layer=layer,
         functional=function,
+        functions=functions_of(code),
         operators=ops,
         reference=literal,
     )
