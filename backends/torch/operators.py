@@ -83,4 +83,5 @@ def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[s
             decay=any(s.decay for s in members),
             plain=any(not s.decay for s in members),
             heads=any(s.shared for s in members),
+            complex=any(s.complex for s in members),
         )
