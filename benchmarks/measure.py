@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from statistics import median
 
 from benchmarks import emitted, record
 from benchmarks.clock import Effort, Piece, Run, interleave, undisturbed
@@ -122,13 +123,15 @@ def _time(
 def _memory(
     row: Row, conditions: Conditions, job: dict[str, str], running: set[str], tell: Tell
 ) -> dict[str, dict[str, Peak]]:
-    """Measures every contender once per work, each time in a fresh process."""
+    """Measures every contender and work, each time in a fresh process."""
     found: dict[str, dict[str, Peak]] = {}
     skipped = {peer.name for peer in row.peers if peer.compiles}
+    context = {peer.name for peer in row.peers if peer.context}
     for name in sorted(running - skipped):
+        times = 1 if name in context else row.peaks
         for work in Work:
             tell(f"memory of {name}, {work.value}")
-            found.setdefault(name, {})[work.value] = _peak(conditions, job, name, work)
+            found.setdefault(name, {})[work.value] = _peak(conditions, job, times, name, work)
     return found
 
 
@@ -160,22 +163,26 @@ def _growth_memory(
     found = {}
     for length in row.growth.lengths:
         tell(f"memory at L = {length}")
-        found[str(length)] = _peak(conditions, job, OURS, Work.TRAINING, length)
+        found[str(length)] = _peak(conditions, job, row.peaks, OURS, Work.TRAINING, length)
     return found
 
 
 def _peak(
     conditions: Conditions,
     job: dict[str, str],
+    times: int,
     name: str,
     work: Work,
     length: int | None = None,
 ) -> Peak:
-    answer = ask(conditions, job="memory", contender=name, work=work.value, length=length, **job)
+    more = {"contender": name, "work": work.value, "length": length, **job}
+    answers = [ask(conditions, job="memory", **more) for _ in range(times)]
+    peaks = [answer["peak"] for answer in answers]
     return {
-        "peak": answer["peak"],
-        "unavoidable": answer["unavoidable"],
-        "chunk": answer["chunk"],
+        "peak": int(median(peaks)),
+        "peaks": peaks,
+        "unavoidable": answers[0]["unavoidable"],
+        "chunk": answers[0]["chunk"],
     }
 
 
