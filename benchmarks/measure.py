@@ -55,7 +55,7 @@ def measure(row: Row, conditions: Conditions, growth: bool, tell: Tell) -> RowRe
     found["memory"] = _memory(row, conditions, job, set(found["seconds"]), tell)
     if growth:
         found["growth_law"] = row.growth.law.value
-        found["growth_seconds"] = _growth_seconds(row, conditions, job, tell)
+        found["growth_seconds"] = _growth_seconds(row, conditions, job, found["unquiet"], tell)
         found["growth_memory"] = _growth_memory(row, conditions, job, tell)
     found["sources"] = {peer.name: peer.source for peer in row.peers}
     found["verdicts"] = verdicts(row, found)
@@ -115,6 +115,7 @@ def _time(
     return {
         "seconds": seconds,
         "disturbed": _disturbed(runs),
+        "unquiet": [name for name, each in runs.items() if not _quiet(each, row.effort)],
         "compiling": compiling,
         "failures": failures,
     }
@@ -136,9 +137,12 @@ def _memory(
 
 
 def _growth_seconds(
-    row: Row, conditions: Conditions, job: dict[str, str], tell: Tell
+    row: Row, conditions: Conditions, job: dict[str, str], unquiet: list[str], tell: Tell
 ) -> dict[str, dict[str, list[float]]]:
-    """Times ours at all lengths turn by turn, each length in a process of its own."""
+    """Times ours at all lengths turn by turn, each length in a process of its own.
+
+    Lengths that had no quiet moment are added to `unquiet`.
+    """
     found: dict[str, dict[str, list[float]]] = {}
     with ExitStack() as stack:
         pieces: dict[str, Piece] = {}
@@ -150,6 +154,7 @@ def _growth_seconds(
             worker.answer()
             pieces |= {f"{w.value}, {length}": partial(worker.run, w) for w in Work}
         runs = interleave(pieces, row.growth.effort, tell)
+    unquiet += [name for name, each in runs.items() if not _quiet(each, row.growth.effort)]
     for work in Work:
         found[work.value] = {
             str(n): _kept(runs[f"{work.value}, {n}"], row.growth.effort) for n in row.growth.lengths
@@ -189,6 +194,10 @@ def _peak(
 def _kept(runs: Sequence[Run], effort: Effort) -> list[float]:
     """Seconds of the runs that count, to a hundredth of a microsecond."""
     return [round(seconds, 8) for seconds in undisturbed(runs, effort.least)]
+
+
+def _quiet(runs: Sequence[Run], effort: Effort) -> bool:
+    return sum(not run.disturbed for run in runs) >= effort.least
 
 
 def _disturbed(runs: Mapping[str, Sequence[Run]]) -> float:

@@ -76,7 +76,9 @@ class RowRecord(TypedDict, total=False):
     failures: dict[str, str]
     seconds: Seconds
     disturbed: float
-    """Share of the runs that waited for a core and were run again, or, if most were, kept."""
+    """Share of the runs that waited for a core."""
+    unquiet: list[str]
+    """What had no quiet moment: its disturbed runs are kept, and its figures are worth nothing."""
     compiling: dict[str, dict[str, float]]
     memory: dict[str, dict[str, Peak]]
     growth_law: str

@@ -55,7 +55,7 @@ MEMORY_GROWTH = 1.1
 
 _PER_ROW = Effort()
 _PER_LENGTH = Effort(rounds=9, seconds=30.0)
-_QUICK = Effort(rounds=3, seconds=2.0, least=1, slow=1.0)
+_QUICK = Effort(rounds=3, seconds=2.0, least=1, slow=1.0, patience=8.0)
 
 
 @dataclass(frozen=True, slots=True)
