@@ -31,7 +31,7 @@ RESERVED = frozenset(
     NAMESPACE MODES CHUNK CROSSOVER register_flop_formula reference self state states mode chunk
     return_state dtype wide device batch length training forward backward step explain
     initial_state reset_parameters extra_repr i rows past before onward after lag
-    axes name
+    axes name gauge spec
     """.split()
 ) | frozenset(
     # What `nn.Module` has already; parameters and sizes are attributes of the layer.
