@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from statistics import median
 
 from benchmarks import emitted, record
 from benchmarks.clock import Effort, Piece, Run, interleave, undisturbed
@@ -54,7 +55,7 @@ def measure(row: Row, conditions: Conditions, growth: bool, tell: Tell) -> RowRe
     found["memory"] = _memory(row, conditions, job, set(found["seconds"]), tell)
     if growth:
         found["growth_law"] = row.growth.law.value
-        found["growth_seconds"] = _growth_seconds(row, conditions, job, tell)
+        found["growth_seconds"] = _growth_seconds(row, conditions, job, found["unquiet"], tell)
         found["growth_memory"] = _growth_memory(row, conditions, job, tell)
     found["sources"] = {peer.name: peer.source for peer in row.peers}
     found["verdicts"] = verdicts(row, found)
@@ -114,6 +115,7 @@ def _time(
     return {
         "seconds": seconds,
         "disturbed": _disturbed(runs),
+        "unquiet": [name for name, each in runs.items() if not _quiet(each, row.effort)],
         "compiling": compiling,
         "failures": failures,
     }
@@ -122,20 +124,25 @@ def _time(
 def _memory(
     row: Row, conditions: Conditions, job: dict[str, str], running: set[str], tell: Tell
 ) -> dict[str, dict[str, Peak]]:
-    """Measures every contender once per work, each time in a fresh process."""
+    """Measures every contender and work, each time in a fresh process."""
     found: dict[str, dict[str, Peak]] = {}
     skipped = {peer.name for peer in row.peers if peer.compiles}
+    context = {peer.name for peer in row.peers if peer.context}
     for name in sorted(running - skipped):
+        times = 1 if name in context else row.peaks
         for work in Work:
             tell(f"memory of {name}, {work.value}")
-            found.setdefault(name, {})[work.value] = _peak(conditions, job, name, work)
+            found.setdefault(name, {})[work.value] = _peak(conditions, job, times, name, work)
     return found
 
 
 def _growth_seconds(
-    row: Row, conditions: Conditions, job: dict[str, str], tell: Tell
+    row: Row, conditions: Conditions, job: dict[str, str], unquiet: list[str], tell: Tell
 ) -> dict[str, dict[str, list[float]]]:
-    """Times ours at all lengths turn by turn, each length in a process of its own."""
+    """Times ours at all lengths turn by turn, each length in a process of its own.
+
+    Lengths that had no quiet moment are added to `unquiet`.
+    """
     found: dict[str, dict[str, list[float]]] = {}
     with ExitStack() as stack:
         pieces: dict[str, Piece] = {}
@@ -147,6 +154,7 @@ def _growth_seconds(
             worker.answer()
             pieces |= {f"{w.value}, {length}": partial(worker.run, w) for w in Work}
         runs = interleave(pieces, row.growth.effort, tell)
+    unquiet += [name for name, each in runs.items() if not _quiet(each, row.growth.effort)]
     for work in Work:
         found[work.value] = {
             str(n): _kept(runs[f"{work.value}, {n}"], row.growth.effort) for n in row.growth.lengths
@@ -160,28 +168,36 @@ def _growth_memory(
     found = {}
     for length in row.growth.lengths:
         tell(f"memory at L = {length}")
-        found[str(length)] = _peak(conditions, job, OURS, Work.TRAINING, length)
+        found[str(length)] = _peak(conditions, job, row.peaks, OURS, Work.TRAINING, length)
     return found
 
 
 def _peak(
     conditions: Conditions,
     job: dict[str, str],
+    times: int,
     name: str,
     work: Work,
     length: int | None = None,
 ) -> Peak:
-    answer = ask(conditions, job="memory", contender=name, work=work.value, length=length, **job)
+    more = {"contender": name, "work": work.value, "length": length, **job}
+    answers = [ask(conditions, job="memory", **more) for _ in range(times)]
+    peaks = [answer["peak"] for answer in answers]
     return {
-        "peak": answer["peak"],
-        "unavoidable": answer["unavoidable"],
-        "chunk": answer["chunk"],
+        "peak": int(median(peaks)),
+        "peaks": peaks,
+        "unavoidable": answers[0]["unavoidable"],
+        "chunk": answers[0]["chunk"],
     }
 
 
 def _kept(runs: Sequence[Run], effort: Effort) -> list[float]:
     """Seconds of the runs that count, to a hundredth of a microsecond."""
     return [round(seconds, 8) for seconds in undisturbed(runs, effort.least)]
+
+
+def _quiet(runs: Sequence[Run], effort: Effort) -> bool:
+    return sum(not run.disturbed for run in runs) >= effort.least
 
 
 def _disturbed(runs: Mapping[str, Sequence[Run]]) -> float:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from benchmarks import record
 from benchmarks.contender import OURS, Work
 from benchmarks.record import Document, RowRecord
-from benchmarks.table import Law
+from benchmarks.table import Law, Quantity
 from benchmarks.verdict import summary, units
 
 _OURS, _PEER, _PALE = "#0072b2", "#d55e00", "#999999"
@@ -45,7 +45,10 @@ def _save(figure: Figure, file: Path, what: str) -> Path:
 
 
 def _peers(rows: Sequence[RowRecord]) -> Figure:
-    """One line of panels per row: time forward, time forward and backward, memory."""
+    """One line of panels per row: time forward, time forward and backward, memory.
+
+    A mark on our bar is what it is to stay below.
+    """
     heights = [0.8 + 0.42 * len(row["seconds"]) for row in rows]
     figure = Figure(figsize=(12, sum(heights) + 0.5), layout="constrained")
     panels = figure.subplots(len(rows), 3, squeeze=False, height_ratios=heights)
@@ -66,32 +69,42 @@ def _peers(rows: Sequence[RowRecord]) -> Figure:
 
 def _bars_of_time(axis: Axes, row: RowRecord, names: Sequence[str], work: Work) -> None:
     found = [summary(row["seconds"][name][work.value]) for name in names]
-    middles = [1e3 * s.median for s in found]
-    around = (
-        [1e3 * (s.median - s.low) for s in found],
-        [1e3 * (s.high - s.median) for s in found],
-    )
-    axis.barh(names, middles, xerr=around, color=[_colour(name) for name in names], height=0.7)
-    _label(axis, names, middles)
+    _bars(axis, names, [(1e3 * s.low, 1e3 * s.median, 1e3 * s.high) for s in found])
+    _targets(axis, row, Quantity.TIME, work, 1e3)
 
 
 def _bars_of_memory(axis: Axes, row: RowRecord, names: Sequence[str]) -> None:
-    peaks = [row["memory"].get(name, {}).get(Work.TRAINING.value) for name in names]
-    sizes = [peak["peak"] / 1e6 if peak else 0.0 for peak in peaks]
-    axis.barh(names, sizes, color=[_colour(name) for name in names], height=0.7)
+    work = Work.TRAINING
+    peaks = [row["memory"].get(name, {}).get(work.value) for name in names]
+    sizes = [[size / 1e6 for size in peak["peaks"]] if peak else [0.0] for peak in peaks]
+    _bars(axis, names, [(min(each), median(each), max(each)) for each in sizes])
     unavoidable = next((peak["unavoidable"] / 1e6 for peak in peaks[::-1] if peak), 0.0)
     axis.axvline(unavoidable, color="black", linewidth=0.8, linestyle=":")
-    _label(axis, names, sizes)
+    _targets(axis, row, Quantity.MEMORY, work, 1e-6)
 
 
-def _label(axis: Axes, names: Sequence[str], values: Sequence[float]) -> None:
-    """Writes each value behind its bar, and makes room for it."""
-    for name, value in zip(names, values, strict=True):
-        if value:
-            axis.annotate(f" {value:.3g}" if value < 1000 else f" {value:.0f}", (value, name),
-                          va="center", fontsize=8)  # fmt: skip
-    axis.set_xlim(0, 1.25 * max(values, default=1.0))
+def _bars(axis: Axes, names: Sequence[str], values: Sequence[tuple[float, float, float]]) -> None:
+    """Draws low, middle and high of each name, and writes the middle behind its bar."""
+    middles = [middle for _, middle, _ in values]
+    around = (
+        [middle - low for low, middle, _ in values],
+        [high - middle for _, middle, high in values],
+    )
+    axis.barh(names, middles, xerr=around, color=[_colour(name) for name in names], height=0.7)
+    for name, (_, middle, high) in zip(names, values, strict=True):
+        if middle:
+            text = f" {middle:.3g}" if middle < 1000 else f" {middle:.0f}"
+            axis.annotate(text, (high, name), va="center", fontsize=8)
+    axis.set_xlim(0, 1.25 * max(high for _, _, high in values))
     axis.tick_params(labelsize=8)
+
+
+def _targets(axis: Axes, row: RowRecord, quantity: Quantity, work: Work, unit: float) -> None:
+    """Marks on our bar what it is to stay below."""
+    for verdict in row["verdicts"]:
+        target = verdict["target"]
+        if target and (verdict["quantity"], verdict["work"]) == (quantity.value, work.value):
+            axis.plot(target * unit, OURS, "|", color=_PEER, markersize=22, markeredgewidth=2)
 
 
 def _colour(name: str) -> str:
@@ -127,7 +140,7 @@ def _growth(rows: Sequence[RowRecord]) -> Figure:
         axis.set(ylim=(0, None), xlabel="length L")
         axis.set_xscale("log", base=2)
     time.set(ylabel="seconds", title="forward and backward")
-    memory.set(ylabel="peak MB (dotted: arguments, output, gradients)", title="memory")
+    memory.set(ylabel="peak MB", title="memory (dotted: arguments, output, gradients)")
     time_share.set(ylabel="time per token, of that at the shortest")
     memory_share.set(ylabel="memory per token, of that at the shortest")
     time.legend(fontsize=8)

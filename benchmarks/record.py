@@ -36,6 +36,8 @@ class Peak(TypedDict):
     """Memory of one run in a fresh process, in bytes."""
 
     peak: int
+    """The median of some processes; glibc does not do the same in each."""
+    peaks: list[int]
     unavoidable: int
     """Arguments, output, and the gradients of both where there are any."""
     chunk: int | None
@@ -45,11 +47,15 @@ class Verdict(TypedDict):
     """Whether a bar is reached."""
 
     bar: str
+    quantity: str
+    work: str
+    target: float | None
+    """Most that ours may take, in seconds or bytes; None for growth."""
     figure: float
     at_most: float
     low: float
     high: float
-    """95 % of resampled figures lie from `low` to `high`."""
+    """95 % of resampled figures lie from `low` to `high`; of memory, all."""
     reached: bool
     says: str
 
@@ -70,7 +76,9 @@ class RowRecord(TypedDict, total=False):
     failures: dict[str, str]
     seconds: Seconds
     disturbed: float
-    """Share of the runs that waited for a core and were run again, or, if most were, kept."""
+    """Share of the runs that waited for a core."""
+    unquiet: list[str]
+    """What had no quiet moment: its disturbed runs are kept, and its figures are worth nothing."""
     compiling: dict[str, dict[str, float]]
     memory: dict[str, dict[str, Peak]]
     growth_law: str

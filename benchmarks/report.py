@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.contender import Work
-from benchmarks.record import Document, RowRecord
+from benchmarks.record import Document, RowRecord, Verdict
+from benchmarks.table import Quantity
 from benchmarks.verdict import Summary, summary
 
 
@@ -36,6 +37,8 @@ def show(record: RowRecord, console: Console) -> None:
     if record["disturbed"]:
         share = f"{100 * record['disturbed']:.0f} % of the runs"
         console.print(f"Other processes disturbed {share}.", markup=False)
+    if record["unquiet"]:
+        console.print(f"Too busy to time {'; '.join(record['unquiet'])}.", style="yellow")
     for name, compiling in record["compiling"].items():
         seconds_each = ", ".join(f"{work} {s:.1f} s" for work, s in compiling.items())
         console.print(f"compiling {name}: {seconds_each}", markup=False)
@@ -50,10 +53,18 @@ def verdicts(document: Document, console: Console) -> None:
     for record in document["rows"]:
         if "skipped" in record:
             console.print(f"skipped      {record['name']}: {record['skipped']}", markup=False)
+        unsure = bool(record.get("unquiet"))
         for verdict in record.get("verdicts", []):
-            word = "reached    " if verdict["reached"] else "NOT REACHED"
-            line = f"{word}  {record['name']}: {verdict['bar']}: {verdict['says']}"
-            console.print(line, style="green" if verdict["reached"] else "red", markup=False)
+            word, colour = _word(verdict, unsure)
+            line = f"{word:11}  {record['name']}: {verdict['bar']}: {verdict['says']}"
+            console.print(line, style=colour, markup=False)
+
+
+def _word(verdict: Verdict, unsure: bool) -> tuple[str, str]:
+    """Says how it went, and its colour; times from a busy machine say nothing."""
+    if unsure and verdict["quantity"] == Quantity.TIME.value:
+        return "unsure", "yellow"
+    return ("reached", "green") if verdict["reached"] else ("NOT REACHED", "red")
 
 
 def _time(found: Summary) -> str:

@@ -55,7 +55,7 @@ MEMORY_GROWTH = 1.1
 
 _PER_ROW = Effort()
 _PER_LENGTH = Effort(rounds=9, seconds=30.0)
-_QUICK = Effort(rounds=3, seconds=2.0, least=1, slow=1.0)
+_QUICK = Effort(rounds=3, seconds=2.0, least=1, slow=1.0, patience=8.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ class Row:
         tolerance: most that an output or gradient may be off, of its largest entry, against the
             float64 recurrence.
         effort: how often everything is run.
+        peaks: processes in which the memory of each piece of work is measured.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Row:
     growth: Growth
     tolerance: float
     effort: Effort = _PER_ROW
+    peaks: int = 3
 
     def quick(self) -> Row:
         """The same with an eighth of the length and few runs, to see that it works."""
@@ -112,6 +114,7 @@ class Row:
             sizes=MappingProxyType({**self.sizes, "L": self.sizes["L"] // 8}),
             growth=dataclasses.replace(self.growth, lengths=(256, 512, 1024), effort=_QUICK),
             effort=_QUICK,
+            peaks=1,
         )
 
     def at(self, length: int) -> Sizes:

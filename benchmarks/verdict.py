@@ -33,6 +33,20 @@ class Summary:
     runs: int
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a verdict is about.
+
+    Attributes:
+        quantity, work: as in a bar.
+        target: most that ours may take, in seconds or bytes.
+    """
+
+    quantity: Quantity
+    work: str
+    target: float | None = None
+
+
 def summary(times: Sequence[float]) -> Summary:
     """Sums up the runs of a piece of work."""
     low, _, high = quantiles(times, n=4, method="inclusive") if len(times) > 1 else 3 * list(times)
@@ -66,17 +80,23 @@ def _against(bar: Bar, seconds: Seconds, memory: Mapping[str, Mapping[str, Peak]
     work = bar.work.value
     if bar.quantity is Quantity.TIME:
         ours, theirs = seconds[OURS][work], seconds[bar.peer][work]
-        figure, low, high = ratio(ours, theirs)
+        figures, target = ratio(ours, theirs), bar.at_most * median(theirs)
         both = f"{1e3 * median(ours):.1f} ms beside {1e3 * median(theirs):.1f} ms"
     else:
-        ours_peak, their_peak = memory[OURS][work]["peak"], memory[bar.peer][work]["peak"]
-        figure = low = high = ours_peak / their_peak
-        both = f"{ours_peak / 1e6:.0f} MB beside {their_peak / 1e6:.0f} MB"
+        small, large = memory[OURS][work], memory[bar.peer][work]
+        figures = (
+            small["peak"] / large["peak"],
+            min(small["peaks"]) / max(large["peaks"]),
+            max(small["peaks"]) / min(large["peaks"]),
+        )
+        target = bar.at_most * large["peak"]
+        both = f"{small['peak'] / 1e6:.0f} MB beside {large['peak'] / 1e6:.0f} MB"
     return _verdict(
-        f"{bar.quantity.value} of {work} {_share(bar.at_most)} of {bar.peer}",
-        (figure, low, high),
+        Judged(bar.quantity, work, target),
+        f"{_share(bar.at_most)} of {bar.peer}",
+        figures,
         bar.at_most,
-        f"{_factor(figure, bar.quantity)} ({both})",
+        f"{_factor(figures[0], bar.quantity)} ({both})",
     )
 
 
@@ -91,7 +111,8 @@ def _growth(row: Row, record: RowRecord) -> list[Verdict]:
         scale = units(lengths[0], law) / units(lengths[worst], law)
         found.append(
             _verdict(
-                f"time of {work} within {TIME_GROWTH:g} of {law.value}",
+                Judged(Quantity.TIME, work),
+                f"within {TIME_GROWTH:g} of {law.value}",
                 (figure, low * scale, high * scale),
                 TIME_GROWTH,
                 f"{figure:.2f} at L = {lengths[worst]}, {costs[-1] / costs[0]:.2f} at the longest",
@@ -105,7 +126,8 @@ def _growth(row: Row, record: RowRecord) -> list[Verdict]:
     worst = max(shares, key=lambda n: shares[n])
     found.append(
         _verdict(
-            f"memory of {Work.TRAINING.value} within {MEMORY_GROWTH:g} of L",
+            Judged(Quantity.MEMORY, Work.TRAINING.value),
+            f"within {MEMORY_GROWTH:g} of L",
             3 * (shares[worst],),
             MEMORY_GROWTH,
             f"{shares[worst]:.2f} at L = {worst}, {shares[max(peaks)]:.2f} at the longest",
@@ -124,7 +146,8 @@ def _chunk_states(row: Row, growth: Growth, peaks: Mapping[int, Peak]) -> Verdic
     }
     worst = max(extra, key=lambda n: extra[n])
     return _verdict(
-        f"memory beyond arguments, output and gradients: {growth.chunk_states:g} states per chunk",
+        Judged(Quantity.MEMORY, Work.TRAINING.value),
+        f"at most {growth.chunk_states:g} states per chunk beyond arguments, output, gradients",
         3 * (extra[worst],),
         growth.chunk_states,
         f"{extra[worst]:.2f} at L = {worst}, {extra[max(peaks)]:.2f} at the longest",
@@ -143,12 +166,17 @@ def units(length: int, law: Law) -> float:
     return length * (math.log2(length) if law is Law.FFT else 1)
 
 
-def _verdict(bar: str, figures: tuple[float, float, float], at_most: float, says: str) -> Verdict:
+def _verdict(
+    judged: Judged, bar: str, figures: tuple[float, float, float], at_most: float, says: str
+) -> Verdict:
     figure, low, high = figures
     if low <= at_most < high:
         says += f"; within the noise, {low:.2f} to {high:.2f}"
     return {
-        "bar": bar,
+        "bar": f"{judged.quantity.value} of {judged.work} {bar}",
+        "quantity": judged.quantity.value,
+        "work": judged.work,
+        "target": judged.target,
         "figure": figure,
         "at_most": at_most,
         "low": low,

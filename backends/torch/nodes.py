@@ -427,7 +427,7 @@ class Printer:
             hug = "**" if re.fullmatch(r"[\w.]+", base) else " ** "
             raised = base if r == 1 else f"{base}{hug}{r}"
             terms.append(raised if factorial == 1 else f"{raised} / {factorial}")
-        return Code(" + ".join(terms), code.axes, code.lead, Binding.SUM)
+        return Code(" + ".join(terms), code.axes, code.lead, Binding.SUM, code.number)
 
     def _einsum(self, factors: tuple[Expr, ...], gone: tuple[Axis, ...]) -> Code:
         """Σ over the axes `gone` of a product.

@@ -68,8 +68,21 @@ def normalise(expr: Expr) -> Polynomial:
 
 
 def canonical(expr: Expr) -> Expr:
-    """Returns the expression rebuilt from its normal form; equal normal forms give one object."""
-    return to_expr(normalise(expr))
+    """Returns the expression rebuilt from its normal form; equal normal forms give one object.
+
+    A power of a sum that stands under another denominator is multiplied out when it is met again,
+    so the normal form is taken until it is its own.
+    """
+    for _ in range(_ROUNDS):
+        made = to_expr(normalise(expr))
+        if made is expr:
+            break
+        expr = made
+    return expr
+
+
+_ROUNDS = 8
+"""More than nested quotients of any spec need."""
 
 
 class _Normaliser:

@@ -29,7 +29,7 @@ def measured(ours: list[float], theirs: list[float], peaks: tuple[int, int] = (1
 
 
 def peak(size: int, unavoidable: int = 0) -> Peak:
-    return {"peak": size, "unavoidable": unavoidable, "chunk": 64}
+    return {"peak": size, "peaks": [size] * 3, "unavoidable": unavoidable, "chunk": 64}
 
 
 def time_bar(at_most: float) -> Bar:

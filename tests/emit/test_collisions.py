@@ -37,8 +37,8 @@ ROLES = {
     "state": "SS",
     "let": "gg",
 }
-# Words of the language keep their meaning; the compiler says so.
-SAID = {"E-KEYWORD", "E-SYNTAX", "E-CLASH", "E-JUXTA", "E-NAME", "E-LAG-POWER"}
+# Words of the language keep their meaning; the compiler says so, and what follows from that.
+SAID = {"E-KEYWORD", "E-SYNTAX", "E-CLASH", "E-JUXTA", "E-NAME"}
 
 
 def build(folder: Path, stem: str, **names: str) -> ModuleType:
@@ -97,7 +97,7 @@ def test_no_name_of_a_spec_meets_one_of_the_module(tmp_path: Path, role: str, ev
         try:
             module = build(tmp_path, f"m{number}", **{role: word})
         except dsfc.DiagnosticError as e:
-            if {d.code for d in e.diagnostics} - SAID:
+            if not {d.code for d in e.diagnostics} & SAID:
                 wrong.append((word, str(e)))
             continue
         try:
