@@ -48,17 +48,11 @@ class StateText:
             lines.append(f"        wide = {wide}")
             wide = "wide"
         arguments = [
-            self._zeros(
-                s.name, self._sizes(s.axes), f"{wide}.to_complex()" if _is_complex(s) else wide
-            )
+            self._zeros(s.name, self._sizes(s.axes), _dtype(s, wide, wide))
             for s in self.plan.states
         ]
         arguments += [
-            self._zeros(
-                r.name,
-                self._register_sizes(r),
-                f"{wide}.to_complex()" if _is_complex(r) else "dtype",
-            )
+            self._zeros(r.name, self._register_sizes(r), _dtype(r, wide, "dtype"))
             for r in self.plan.registers
         ]
         lines.append(wrapped("return State", arguments, "", "        "))
@@ -95,6 +89,11 @@ class StateText:
         texts = [printer.text(e) for e in register.lengths]
         length = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
         return [length, *self._sizes(register.axes)]
+
+
+def _dtype(tensor: StateTensor | Register, wide: str, real: str) -> str:
+    """Text of the dtype a tensor of the state is kept in."""
+    return f"torch.promote_types({wide}, torch.complex64)" if _is_complex(tensor) else real
 
 
 def _is_complex(tensor: StateTensor | Register) -> bool:

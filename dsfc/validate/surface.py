@@ -219,21 +219,6 @@ class Surface:
             y: Tensor = self.module.reference(**given)
         return y
 
-    def fixed(self, names: tuple[str, ...], mode: str, chunk: int) -> Callable[..., Any]:
-        """Returns the functional form of positional tensors, in one mode.
-
-        Args:
-            names: what the positions mean.
-            mode: `auto` or a legal mode.
-            chunk: tokens per chunk.
-        """
-
-        def run(*tensors: Tensor) -> tuple[Tensor, ...]:
-            given = dict(zip(names, tensors, strict=True))
-            return self.functional(**given, mode=mode, chunk=chunk)
-
-        return run
-
     def calls(self, sample: Sample, **how: Any) -> tuple[Call, ...]:  # noqa: ANN401 - passed on
         """Returns every call of the module's operators in a forward and a backward pass."""
         inputs = {k: v.detach().clone().requires_grad_() for k, v in sample.inputs.items()}
