@@ -47,17 +47,12 @@ def opcheck(surface: Surface) -> str:
             for call in _each(surface.calls(sample, mode=mode, chunk=_CHUNK)):
                 for layout in (torch.Tensor.contiguous, strided):
                     args = [
-                        layout(plain(a)).requires_grad_() if isinstance(a, Tensor) else a
+                        layout(a.detach().clone()).requires_grad_() if isinstance(a, Tensor) else a
                         for a in call.args
                     ]
                     torch.library.opcheck(call.op, tuple(args))
                     count += 1
     return f"{count} times four checks"
-
-
-def plain(x: Tensor) -> Tensor:
-    """A copy; a conjugate that PyTorch only marked as one is made one, which tracing wants."""
-    return x.detach().resolve_conj().clone()
 
 
 def _each(calls: tuple[Call, ...]) -> list[Call]:
