@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, Scan
-from dsfc.primitives.build import ONE
+from dsfc.primitives.build import ONE, walk
 from dsfc.primitives.expr import Axis, Expr, Field, Fir, Map, Now, Param, Ref, Size, children
 
 from .layout import assign, paragraph
@@ -272,7 +272,7 @@ def wide_buffers(plan: Plan) -> frozenset[str]:
         if isinstance(k, Scan) and k.decay is not None
         for leaf in k.decay.leaves
     ]
-    stack += [b.name for b in plan.arrays if b.field is Field.COMPLEX]
+    stack += [n for n, v in values.items() if any(e.field is Field.COMPLEX for e in walk(v))]
     while stack:
         name = stack.pop()
         if name in found or name not in values:
