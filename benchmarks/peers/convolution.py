@@ -25,8 +25,8 @@ def s4d_kernel(parameters: Tensors, length: int) -> Tensor:
     """Returns the kernel of S4D by zero-order hold, `[d, L]`, term by term (Gu et al. 2022, eq. 3).
 
     Args:
-        parameters: `a`, `omega` `[d, N]`, `parts_B`, `parts_C` `[d, N, 2]`, `log_Delta` `[d]`, as the
-            module of `specs/s4d.dsf` stores them.
+        parameters: as the module of `specs/s4d.dsf` stores them, `a` and `omega` `[d, N]`, `parts_B`
+            and `parts_C` `[d, N, 2]`, `log_Delta` `[d]`.
         length: L.
     """
     pole = torch.complex(-torch.exp(parameters["a"]), parameters["omega"])
