@@ -25,7 +25,7 @@ def s4d_kernel(parameters: Tensors, length: int) -> Tensor:
     """Returns the kernel of S4D by zero-order hold, `[d, L]`, term by term (Gu et al. 2022, eq. 3).
 
     Args:
-        parameters: as the module of `specs/s4d.dsf` stores them, `a` and `omega` `[d, N]`, `parts_B`
+        parameters: as the module of `specs/s4d.dsf` stores them, `a`, `omega` `[d, N]`, `parts_B`
             and `parts_C` `[d, N, 2]`, `log_Delta` `[d]`.
         length: L.
     """
