@@ -15,6 +15,7 @@ from dsfc.plan.ir import Plan, Reference
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Axis, Expr, Fir, Now, Ref
 from dsfc.primitives.graph import components
+from dsfc.primitives.words import FIRST
 
 from .layout import assign
 from .nodes import Code, Printer, filtered
@@ -96,7 +97,7 @@ class ReferenceText:
         return code
 
     def _named(self, ref: Ref) -> Code:
-        if ref.name == "first":
+        if ref.name == FIRST:
             self.helpers.add("_first")
             return Code(f"_first({self._like})", (), True)
         axes = tuple(sorted(ref.over))

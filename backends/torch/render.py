@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from dsfc.plan.ir import Form, Plan, Pointwise, Scan
+from dsfc.plan.ir import Form, Plan, Pointwise, Register, Scan
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.expr import Axis, Rename
@@ -102,7 +102,7 @@ class _Module:
     def __init__(
         self,
         plan: Plan,
-        identity: Any,  # noqa: ANN401
+        identity: Any,  # noqa: ANN401 - as in `render_module`
         identifier: Callable[[str], str],
         class_name: str,
         function_name: str,
@@ -354,8 +354,7 @@ class _Module:
     def _size(self, axis: Axis) -> str:
         return self.ident(axis.copy_of or axis.name)
 
-    def _register_length(self, register: Any) -> str:  # noqa: ANN401
-
+    def _register_length(self, register: Register) -> str:
         printer = size_printer(self.plan, self.ident, "self.")
         texts = [printer.text(e) for e in register.lengths]
         return texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
@@ -479,7 +478,7 @@ class _Module:
             return ""
         return self._part("op_shared.py.j2").rstrip("\n")
 
-    def _sections(self) -> Any:  # noqa: ANN401
+    def _sections(self) -> Iterator[str]:
         for s in self.skeletons:
             yield self._part("op.py.j2", s=s)
             yield self._part(f"{s.form}.py.j2", s=s)
@@ -495,7 +494,7 @@ class _Module:
                 heads=any(s.shared for s in members),
             )
 
-    def _part(self, name: str, **context: Any) -> str:  # noqa: ANN401
+    def _part(self, name: str, **context: Any) -> str:  # noqa: ANN401 - what the template asks for
         return _environment().get_template(name).render(**context).strip("\n")
 
     # --- reference -------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role
 from dsfc.primitives.build import ONE, add, num, remake, rewrite, sub
 from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Ref, Size, Time, children
+from dsfc.primitives.words import FIRST
 from dsfc.system.ir import Stream, System
 
 Lowering = Callable[[Stream], Expr]
@@ -148,9 +149,6 @@ class Graph:
             Ref(self._ones, frozenset(), Field.REAL, Time.TOKEN, Now(lag + k)) for k in (0, 1)
         )
         return sub(ONE if lag == 0 else now, before)
-
-
-FIRST = "first"
 
 
 def named_values(system: System) -> dict[Expr, Expr]:
