@@ -8,7 +8,8 @@ from typing import Any
 
 from dsfc.plan.ir import Plan
 
-from .render import RESERVED, render_module
+from .render import render_module
+from .words import RESERVED
 
 
 @dataclass(frozen=True, slots=True)

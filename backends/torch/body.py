@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, Scan
-from dsfc.primitives.build import ONE
-from dsfc.primitives.expr import Axis, Expr, Fir, Map, Now, Param, Ref, Size, children
+from dsfc.primitives.build import ONE, walk
+from dsfc.primitives.expr import Axis, Expr, Field, Fir, Map, Now, Param, Ref, Size, children
 
 from .layout import assign, paragraph
 from .nodes import Binding, Code, Printer, filtered
-from .parameters import stored_axes
+from .signature import size_read
 
 ScanCall = Callable[[Scan], list[str]]
 
@@ -53,7 +53,14 @@ class Body:
         self._wide = wide_buffers(plan)
         self._used = {names(n) for n in self._arrays} | {names(r.name) for r in plan.registers}
         self._used |= {names(t.name) for t in (*plan.params, *plan.buffers)} | {like}
-        self._used |= {names(s.name) for s in plan.states} | {"dtype", "wide", "mode", "chunk"}
+        self._used |= {names(s.name) for s in plan.states} | {
+            "dtype",
+            "wide",
+            "field",
+            "mode",
+            "chunk",
+            "carry",
+        }
         self._all: dict[str, str] = {}
         self._filters = False
         self._sizes: dict[str, str] = {}
@@ -87,14 +94,9 @@ class Body:
         return ident
 
     def _where(self, name: str) -> str:
-        for t in (*self._plan.params, *self._plan.buffers):
-            for at, a in enumerate(stored_axes(t)):
-                if a.name == name:
-                    return f"{self._ident(t.name)}.shape[{at}]"
-        for i in self._plan.inputs:
-            for at, a in enumerate(i.axes):
-                if a.name == name:
-                    return f"{self._ident(i.name)}.shape[{at + 2}]"
+        read = size_read(self._plan, self._ident, name)
+        if read is not None:
+            return read
         for s in self._plan.states:
             for at, a in enumerate(s.axes):
                 if a.name == name:
@@ -227,8 +229,10 @@ class _Printer(Printer):
             wide, self._is_wide = self._is_wide, False
             code = super().print(expr)
             self._is_wide = wide
-            return self._cast(code, "wide") if wide else code
+            return self._cast(code, "wide") if wide and expr.field is Field.REAL else code
         code = super().print(expr)
+        if expr.field is Field.COMPLEX:
+            return code  # complex numbers are always wide
         if isinstance(expr, Param):
             return self._cast(code, "wide") if self._is_wide else code
         if isinstance(expr, Ref) and expr.name not in self.local:
@@ -257,7 +261,8 @@ def wide_buffers(plan: Plan) -> frozenset[str]:
     """Returns the buffers computed in the accumulation dtype.
 
     Decays act over the whole sequence: what their logarithms are computed from is wide, from the
-    maps on, and so is what is computed from that (1 - λ² loses everything in a narrow dtype).
+    maps on, and so is what is computed from that (1 - λ² loses everything in a narrow dtype). There
+    are no narrow complex numbers, so those are wide too.
     """
     values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
     found: set[str] = set()
@@ -267,6 +272,7 @@ def wide_buffers(plan: Plan) -> frozenset[str]:
         if isinstance(k, Scan) and k.decay is not None
         for leaf in k.decay.leaves
     ]
+    stack += [n for n, v in values.items() if any(e.field is Field.COMPLEX for e in walk(v))]
     while stack:
         name = stack.pop()
         if name in found or name not in values:

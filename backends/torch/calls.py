@@ -1,8 +1,9 @@
 """Prints the call of a scan's operator in the functional form.
 
-A matrix scan's operator takes `[B, L, h, n]`, `[B, L, h, p]` and `[B, h, n, p]` whatever the axes
-of the spec: heads, keys and channels are each flattened to one axis, a missing head axis is one of
-size 1, and columns are laid side by side along the channels. The other forms take the spec's axes.
+A matrix or keyed scan's operator takes `[B, L, h, n]`, `[B, L, h, p]` and `[B, h, n, p]` whatever
+the axes of the spec: heads, keys and channels are each flattened to one axis, a missing head axis
+is one of size 1, and columns are laid side by side along the channels. A convolution's takes
+constants `[1, C, N]`, values `[B, L, C]` and states `[B, C, N]`. The others take the spec's axes.
 """
 
 from __future__ import annotations
@@ -50,20 +51,11 @@ class ScanCall:
         """Returns the statements; `next_states` learns the variable of each state's next value."""
         scan = self._scan
         before: list[str] = []
-        read = looked = None
-        if scan.read is not None:
-            read = self._keyed(scan.read)
-            if scan.before:
-                looked = self._fresh(f"{scan.name}_looked")
-                before.append(f"    {looked} = {read}")
-                read = f"torch.cat(({looked}, torch.zeros_like({looked}[:, :1])), 1)[:, 1:]"
-        tokens = [] if read is None else [read, self._keyed(scan.key or "")]
-        tokens.append(self._values(before))
-        arguments = [f"{t}.to(dtype)" for t in tokens]
-        arguments += [f"{self._leaf(n)}.to(wide)" for n in self._s.leaf_buffers]
-        state = self._states(before)
-        arguments.append(f"{state}.to(wide)")
-        arguments += ["mode", "chunk"]
+        if scan.form is Form.CONVOLUTION:
+            arguments, state, looked = self._fixed_arguments(before)
+        else:
+            arguments, state, looked = self._token_arguments(before)
+        arguments += self._s.option_names
         out, last = self._fresh(f"{scan.name}_out"), self._fresh(f"{scan.name}_last")
         after = self._outputs(out) + self._next(last, next_states)
         # A result that needs no change of layout is bound under its own name at once.
@@ -81,9 +73,66 @@ class ScanCall:
 
     # --- arguments -------------------------------------------------------------------------------
 
+    @property
+    def _wide(self) -> str:
+        """Variable that holds the dtype of the state."""
+        return "field" if self._s.complex else "wide"
+
+    def _token_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
+        """The operator's tensors; text of the state, and of what is read before the update."""
+        scan = self._scan
+        read = looked = None
+        if scan.read is not None:
+            read = self._keyed(scan.read)
+            if scan.before:
+                looked = self._fresh(f"{scan.name}_looked")
+                before.append(f"    {looked} = {read}")
+                read = f"torch.cat(({looked}, torch.zeros_like({looked}[:, :1])), 1)[:, 1:]"
+        tokens = [] if read is None else [read, self._keyed(scan.key or "")]
+        tokens.append(self._values(before))
+        narrow = self._wide if self._s.complex else "dtype"
+        arguments = [f"{t}.to({narrow})" for t in tokens]
+        arguments += [f"{self._leaf(n)}.to({self._wide})" for n in self._s.leaf_buffers]
+        state = self._states(before)
+        return [*arguments, f"{state}.to({self._wide})"], state, looked
+
+    def _fixed_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
+        """The same of a convolution."""
+        scan = self._scan
+        (column,) = scan.columns
+        wide = self._wide
+        assert scan.decay is not None and column.value is not None
+        (leaf,) = scan.decay.leaves
+        rate = self._fixed(leaf)
+        if scan.read is None:
+            name = self._fresh(f"{scan.name}_rate")
+            before.append(f"    {name} = {rate}")
+            rate = name
+        names = [self._fixed(n) if n else f"torch.ones_like({rate})" for n in (scan.read, scan.key)]
+        narrow = wide if self._s.complex and not scan.real else "dtype"
+        value = self._grouped(column.value, (scan.heads,))
+        groups = (scan.heads, scan.keys)
+        state = self._regrouped(self._ident(column.state), self._tile(column), groups, lead=1)
+        arguments = [f"{n}.to({wide})" for n in names]
+        arguments += [f"{value}.to({narrow})", f"{rate}.to({wide})", f"{state}.to({wide})"]
+        return arguments, state, names[0] if scan.before else None
+
+    def _fixed(self, name: str) -> str:
+        """A constant as `[1, C, N]`."""
+        scan = self._scan
+        axes = tuple(sorted((*scan.heads, *scan.keys)))
+        b = self._arrays(name)
+        text = self._ident(name)
+        if b.axes != axes:
+            slots = ", ".join(":" if a in b.axes else "None" for a in axes)
+            sizes = ", ".join(self._size(a) for a in axes)
+            index = f"[{slots}]" if "None" in slots else ""
+            text = f"{text}{index}.expand({sizes})"
+        return f"{self._regrouped(text, axes, (scan.heads, scan.keys), lead=0)}.unsqueeze(0)"
+
     def _keyed(self, name: str) -> str:
         """A read or key in the operator's layout."""
-        if self._scan.form is not Form.MATRIX:
+        if self._scan.form not in GROUPED:
             return self._expanded(name, self._arrays(name).axes)
         heads: tuple[Axis, ...] = () if self._s.shared else self._scan.heads
         groups = (self._scan.keys,) if self._s.shared else (heads, self._scan.keys)
@@ -92,7 +141,7 @@ class ScanCall:
     def _values(self, before: list[str]) -> str:
         """The columns' values side by side."""
         scan = self._scan
-        if scan.form is not Form.MATRIX:
+        if scan.form not in GROUPED:
             (column,) = scan.columns
             assert column.value is not None
             axes = self._tile(column) if scan.form is Form.ELEMENTWISE else self._side(column)
@@ -127,6 +176,8 @@ class ScanCall:
         ident = self._ident(name)
         if scan.form is Form.MATRIX:
             return self._grouped(name, (scan.heads,))
+        if scan.form is Form.KEYED:
+            return self._grouped(name, (scan.heads, scan.keys))
         if scan.form is Form.ELEMENTWISE:
             (column,) = scan.columns
             return self._expanded(name, self._tile(column))
@@ -136,7 +187,7 @@ class ScanCall:
 
     def _states(self, before: list[str]) -> str:
         scan = self._scan
-        if scan.form is not Form.MATRIX:
+        if scan.form not in GROUPED:
             return self._ident(scan.columns[0].state)
         parts = [self._state(c) for c in scan.columns]
         if len(parts) == 1:
@@ -155,12 +206,16 @@ class ScanCall:
     def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
         """Outputs read before the update: those of the token before, the first from the state."""
         first = self._fresh(f"{self._scan.name}_first")
-        if read is None:
+        if self._scan.form is Form.CONVOLUTION:
+            part = ".real" if self._scan.real else ""
+            text = f"({read} * {state}).sum(-1){part}.unsqueeze(1)"
+        elif read is None:
             text = f"{state}.unsqueeze(1)"
         else:
             assert isinstance(self._s, MatrixSkeleton | SelectiveSkeleton)
             equation = self._s.before_equation
-            text = f'torch.einsum("{equation}", {read}[:, :1].to(wide), {state}.to(wide))'
+            wide = self._wide
+            text = f'torch.einsum("{equation}", {read}[:, :1].to({wide}), {state}.to({wide}))'
         return [
             f"    {first} = {text}",
             f"    {out} = torch.cat(({first}.to({out}.dtype), {out}), 1)[:, :-1]",
@@ -168,7 +223,11 @@ class ScanCall:
 
     def _outputs(self, out: str) -> list[str]:
         scan = self._scan
-        if scan.form is not Form.MATRIX:
+        if scan.form is Form.CONVOLUTION:
+            (column,) = scan.columns
+            text = self._ungrouped(out, scan.heads, (scan.heads,), lead=2)
+            return [f"    {self._ident(column.output)} = {text}"]
+        if scan.form not in GROUPED:
             return [f"    {self._ident(scan.columns[0].output)} = {out}"]
         lines = []
         for c, part in zip(scan.columns, self._slices(out), strict=True):
@@ -180,13 +239,15 @@ class ScanCall:
     def _next(self, last: str, next_states: dict[str, str]) -> list[str]:
         scan = self._scan
         lines = []
-        parts = self._slices(last) if scan.form is Form.MATRIX else [last]
+        parts = self._slices(last) if scan.form in GROUPED else [last]
         for c, part in zip(scan.columns, parts, strict=True):
             if c.state in next_states:
                 continue
-            groups = (scan.heads, scan.keys, c.channels)
+            groups: tuple[tuple[Axis, ...], ...] = (scan.heads, scan.keys, c.channels)
             text = part
-            if scan.form is Form.MATRIX:
+            if scan.form is Form.CONVOLUTION:
+                groups = (scan.heads, scan.keys)
+            if scan.form in (*GROUPED, Form.CONVOLUTION):
                 text = self._ungrouped(part, self._tile(c), groups, lead=1)
             name = self._fresh(f"{self._ident(c.state)}_next")
             next_states[c.state] = name
@@ -287,6 +348,10 @@ def _concatenated(name: str, parts: list[str]) -> str:
         return line
     rows = "".join(f"        {p},\n" for p in parts)
     return f"    {name} = (\n{rows}    )\n    {name} = torch.cat({name}, -1)"
+
+
+GROUPED = (Form.MATRIX, Form.KEYED)
+"""Forms whose operators take the axes of each group flattened to one."""
 
 
 def is_shared(scan: Scan, arrays: dict[str, Buffer]) -> bool:

@@ -226,3 +226,13 @@ def paragraph(text: str, indent: str, first: str | None = None) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def entry(text: str, indent: int) -> str:
+    """Returns an item of a docstring's list, `indent` blanks deep."""
+    return paragraph(text, " " * (indent + 4), " " * indent)
+
+
+def rule(title: str) -> str:
+    """Returns a comment line that heads a section."""
+    return f"# --- {title} ".ljust(WIDTH, "-")

@@ -13,6 +13,11 @@ class MatrixSkeleton(Skeleton):
     """A scan whose decay has head axes only, over arguments `[B, L, h, n]`, `[B, L, h, p]`."""
 
     @property
+    def lift(self) -> str:
+        """Index that gives the decay of one token the state's axes."""
+        return "[..., None, None]"
+
+    @property
     def flops_shape(self) -> str:
         """Reads the sizes off the shapes."""
         return "(B, L, h, p), n = v, k[-1]"
@@ -204,7 +209,7 @@ class MatrixSkeleton(Skeleton):
     @property
     def pair_chunks(self) -> str:
         """The same of what enters each chunk from either side."""
-        return f"BhNnp,BhNnp->B{self._kept}N"
+        return f"BhNnp,BhNnp->{self._kept.replace('h', 'BhN')}"
 
     @property
     def pairs(self) -> str:

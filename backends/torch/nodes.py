@@ -23,6 +23,7 @@ from dsfc.primitives.expr import (
     Div,
     Draw,
     Expr,
+    Field,
     Fir,
     Iota,
     Lag,
@@ -43,6 +44,8 @@ from dsfc.primitives.expr import (
     Size,
 )
 from dsfc.primitives.table import row
+
+from .functions import FUNCTIONS, called
 
 
 class Binding(IntEnum):
@@ -326,6 +329,14 @@ class Printer:
         stored = (m.each, m.source, m.target) if m.adjoint else (m.each, m.target, m.source)
         axes = tuple(sorted(expr.axes))
         weight = self._names[m.name] + (".conj()" if m.adjoint and m.field else "")
+        if m.field is not expr.arg.field:
+            # A matrix product takes one field.
+            narrow = expr.arg.field is Field.REAL
+            argument = code.at_least(Binding.ATOM)
+            if narrow:
+                code = Code(f"{argument}.to({weight}.dtype)", code.axes, code.lead)
+            else:
+                weight = f"{weight}.to({argument}.dtype)"
         plain = not m.each and code.axes == m.source and axes == m.target and not m.adjoint
         if plain and len(m.source) == 1 and len(m.target) == 1:
             return Code(f"F.linear({code.text}, {weight})", axes, code.lead)
@@ -395,7 +406,11 @@ class Printer:
                 else c
                 for c in parts
             ]
-        made = _call(expr.name, [c.broadcast(axes, lead) for c in parts])
+        whole_parts = [c.broadcast(axes, lead) for c in parts]
+        if expr.name in FUNCTIONS:
+            arguments = ", ".join(c.text for c in whole_parts)
+            return Code(f"{called(expr.name)}({arguments})", axes, lead)
+        made = _call(expr.name, whole_parts)
         return Code(made.text, axes, lead, made.binding)
 
     @print.register
@@ -421,6 +436,7 @@ class Printer:
         torch forms the outer product of more.
         """
         parts = [self.print(f) for f in factors]
+        fields = {id(c): f.field for f, c in zip(factors, parts, strict=True)}
         tensors = [c for c in parts if not c.number]
         have = {a for c in tensors for a in c.axes}
         scale = [c for c in parts if c.number]
@@ -428,6 +444,8 @@ class Printer:
         summed = set(gone) & have
         outside = [c for c in tensors if not summed & set(c.axes)]
         inside = [c for c in tensors if summed & set(c.axes)]
+        if len({fields[id(c)] for c in inside}) > 1:
+            inside = [product(inside)]  # an einsum takes one field
         while len(inside) > 2:
             inside = [product(inside[:2]), *inside[2:]]
         if not inside:

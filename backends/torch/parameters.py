@@ -3,6 +3,7 @@
 A constraint is kept by construction: a `positive` parameter is stored as its logarithm, a `unit`
 one as its logit, a `nonneg` one as its root. The module's text computes the value from what is
 stored, so what a proof assumes of the parameter holds of every weight that training can reach.
+A complex parameter is stored as its two parts, so that a cast to a narrow dtype keeps both.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from dataclasses import dataclass
 from itertools import count
 
 from dsfc.plan.ir import Plan
-from dsfc.primitives.build import ZERO, num, walk
+from dsfc.primitives.build import ZERO, num, prim, walk
 from dsfc.primitives.declarations import Constraint, Init, MapTensor, Tensor
 from dsfc.primitives.distributions import distribution
-from dsfc.primitives.expr import Axis, Div, Draw, Expr, Mul, Num, Ref
+from dsfc.primitives.expr import Axis, Div, Draw, Expr, Field, Mul, Num, Ref
 
 from .layout import WIDTH, assign
 from .nodes import Binding, Code, Printer
@@ -55,6 +56,9 @@ class Storage:
     note: str
 
 
+PARTS = Storage(
+    "parts_", "torch.view_as_real({0})", "_complex({0})", "stored as its real and imaginary parts"
+)
 STORAGE = {
     Constraint.POSITIVE: Storage("log_", "torch.log({0})", "torch.exp({0})", "stored as its log"),
     Constraint.UNIT: Storage(
@@ -77,6 +81,7 @@ class ParameterText:
         init: statements of `reset_parameters`.
         buffer: whether it is fixed.
         note: what the docstring says besides its shape.
+        complex: whether its value is complex.
     """
 
     name: str
@@ -87,6 +92,7 @@ class ParameterText:
     init: tuple[str, ...]
     buffer: bool
     note: str
+    complex: bool
 
 
 def sizes(plan: Plan, names: Callable[[str], str]) -> tuple[SizeText, ...]:
@@ -169,10 +175,13 @@ def _parameter(
     name = names(t.name)
     axes = stored_axes(t)
     storage = None if buffer or isinstance(t, MapTensor) else STORAGE.get(t.constraint)
+    if _is_complex(t):
+        storage = PARTS
     attribute = name
     if storage is not None:
         attribute = _fresh(f"{storage.prefix}{name}", taken)
-    shape = ", ".join(names(a.copy_of or a.name) for a in axes)
+    sizes = [names(a.copy_of or a.name) for a in axes]
+    shape = ", ".join([*sizes, "2"] if storage is PARTS else sizes)
     init = _init(plan, t, names, f"self.{attribute}", axes, storage)
     value = f"self.{attribute}" if storage is None else storage.value.format(f"self.{attribute}")
     return ParameterText(
@@ -184,7 +193,12 @@ def _parameter(
         tuple(init),
         buffer,
         "" if storage is None else storage.note,
+        storage is PARTS,
     )
+
+
+def _is_complex(t: Tensor | MapTensor) -> bool:
+    return (t.map if isinstance(t, MapTensor) else t).field is Field.COMPLEX
 
 
 def stored_axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:
@@ -214,10 +228,16 @@ def _init(
         # No initialiser in the spec: small noise for maps, which must break symmetry; else 0, or
         # a value inside the constraint, where what is stored is finite and has a gradient.
         if isinstance(t, MapTensor):
-            init = Init(_small_noise(axes), True)
+            noise = _small_noise(axes)
+            init = Init(prim("cplx", noise, noise) if storage is PARTS else noise, True)
         else:
             init = Init(_INSIDE.get(t.constraint, ZERO), False)
     value = init.value
+    if storage is PARTS:
+        if isinstance(value, Num):
+            return [f"{target}.copy_(torch.tensor(({float(value.value)!r}, 0.0)))"]
+        if value.field is Field.REAL:
+            value = prim("cplx", value, ZERO)
     if storage is None and isinstance(value, Num):
         constant = float(value.value)
         named = {0.0: f"zeros_({target})", 1.0: f"ones_({target})"}
@@ -232,7 +252,8 @@ def _init(
         text = text if storage is None else storage.inverse.format(text)
         return [f"{target}.copy_({text})"]
     # What is computed from draws and positions loses itself in a narrow dtype.
-    like = f"{_LIKE} = {target}.to(_accumulator({target}.dtype))"
+    numbers = f"{target}[..., 0]" if storage is PARTS else target
+    like = f"{_LIKE} = {numbers}.to(_accumulator({target}.dtype))"
     printer = _InitPrinter(plan, names, _LIKE)
     code = printer.print(value)
     text = code.text

@@ -1,238 +1,103 @@
-"""Prints the float64 reference: the mixer's definitions as written, evaluated literally.
-
-Token-wise definitions are printed over `[B, L]`. A sum over time is printed over all pairs (i, j)
-of tokens, masked. A state's update, with the definitions through which it reads its own past, runs
-in a loop over time; states that read each other share one. Nothing here knows the derived system.
-"""
+"""The float64 reference of an emitted module: what every mode is held against."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
-from typing import TypeVar
+import re
+from dataclasses import dataclass
 
-from dsfc.plan.ir import Plan, Reference
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Axis, Expr, Fir, Now, Ref
-from dsfc.primitives.graph import components
-from dsfc.primitives.words import FIRST
+from dsfc.plan.ir import Plan
 
-from .layout import assign
-from .nodes import Code, Printer, filtered
-from .sums import BETWEEN, Sums, Surroundings
-
-ExprT = TypeVar("ExprT", bound=Expr)
+from .definitions import HELPERS, Definitions
+from .layout import WIDTH, wrapped
+from .signature import Signature, size_read
 
 
+@dataclass(frozen=True, slots=True)
 class ReferenceText:
-    """The body of the reference function, and which helper functions it calls.
+    """What `reference.py.j2` is filled with.
 
     Attributes:
-        lines: statements, indented by four blanks.
-        result: variable that holds the output.
-        helpers: names of `HELPERS` it calls.
+        plan: the plan.
+        signature: the module's names.
+        definitions: the mixer's definitions as statements.
     """
 
-    def __init__(self, plan: Plan, names: Callable[[str], str], like: str) -> None:
-        """Prints the definitions of `plan`; `names` gives identifiers, `like` an input's name."""
-        self._plan = plan
-        self._ident = names
-        self._like = like
-        self._names = {t.name: names(t.name) for t in (*plan.params, *plan.buffers)}
-        self._names |= {d.axis.name: names(d.axis.name) for d in plan.axes}
-        self._used = set(self._names.values()) | {names(r.name) for r in plan.reference}
-        self._used |= {names(t.name) for t in plan.inputs} | {"i", like}
-        self._numbers: set[str] = set()
-        self.helpers: set[str] = set()
-        self._axes = {t.name: t.axes for t in plan.inputs}
-        self._axes |= {r.name: r.axes for r in plan.reference}
-        self._const = {r.name for r in plan.reference if r.value.time == 0 and not r.update}
-        around = Surroundings(
-            self._at_token,
-            self._filter,
-            self._names,
-            like,
-            self._unused,
-            self._fresh,
-            self.helpers,
-        )
-        self._sums = Sums(around)
-        body: list[str] = []
-        for part in _parts(plan.reference):
-            recurrent = any(r.update for r in part)
-            body += self._loop(part) if recurrent else self._token(*part)
-        self.lines = [*self._sums.prologue(), *body]
-        self.result = names(plan.result)
+    plan: Plan
+    signature: Signature
+    definitions: Definitions
 
-    # --- over [B, L] -----------------------------------------------------------------------------
+    @property
+    def definition(self) -> str:
+        """The `def` line."""
+        return wrapped("def reference", [f"{n}: Tensor" for n in self._names], " -> Tensor:", "")
 
-    def _token(self, r: Reference) -> list[str]:
-        printer = Printer(
-            self._at_token, self._names, self._like, self._sums.at_token, self._filter
-        )
-        lines = assign(self._ident(r.name), r.value, printer, self._fresh, wrap=self._full(r))
-        return [*self._sums.pending(), *lines]
-
-    def _full(self, r: Reference) -> Callable[[Code], str]:
-        """Gives a value the axes of its definition, and that of an update the batch."""
-
-        def wrap(code: Code) -> str:
-            if r.update and (code.number or not code.lead):
-                sizes = ", ".join([f"{self._like}.shape[0]", *self._sizes(r.axes)])
-                if code.number:
-                    return f"{self._like}.new_full(({sizes},), {code.text})"
-                return f"{code.aligned(r.axes, False)}.expand({sizes})"
-            if code.number:
-                self._numbers.add(r.name)
-                return code.text
-            return code.aligned(r.axes, code.lead)
-
-        return wrap
-
-    def _at_token(self, ref: Ref) -> Code:
-        code = self._named(ref)
-        if isinstance(ref.at, Now) and ref.at.lag:
-            self.helpers.add("_delay")
-            return Code(f"_delay({code.text}, {ref.at.lag})", code.axes, True)
-        return code
-
-    def _named(self, ref: Ref) -> Code:
-        if ref.name == FIRST:
-            self.helpers.add("_first")
-            return Code(f"_first({self._like})", (), True)
-        axes = tuple(sorted(ref.over))
-        number = ref.name in self._numbers
-        return Code(self._ident(ref.name), axes, ref.at is not None, number=number)
-
-    def _filter(self, fir: Fir) -> Code:
-        printer = Printer(self._at_token, self._names, self._like)
-        self.helpers |= {"_filtered", "_delay"}
-        return filtered("_filtered", fir, printer.print(fir.arg), printer.print(fir.weight))
-
-    # --- one loop over time ----------------------------------------------------------------------
-
-    def _loop(self, members: list[Reference]) -> list[str]:
-        """A loop over time; a state's variable holds its previous value.
-
-        Filters and sums over time inside of it read what stands outside, and are computed first.
-        """
-        first: list[str] = []
-
-        def before(make: Callable[[ExprT], Code]) -> Callable[[ExprT], Code]:
-            def printed(expr: ExprT) -> Code:
-                code = make(expr)
-                name = self._fresh("whole")
-                first.extend([*self._sums.pending(), f"    {name} = {code.text}"])
-                return Code(f"{name}[:, i]", code.axes, True)
-
-            return cache(printed)
-
-        rows = {r.name: self._unused(f"{self._ident(r.name)}_rows") for r in members}
-        now = {r.name: self._unused(f"{self._ident(r.name)}_i") for r in members}
+    @property
+    def body(self) -> list[str]:
+        """Widens the arguments, reads the sizes that are used, evaluates."""
+        names = self._names
         lines = []
-        for r in members:
-            if r.update:
-                sizes = ", ".join([f"{self._like}.shape[0]", *self._sizes(r.axes)])
-                lines.append(f"    {self._ident(r.name)} = {self._like}.new_zeros({sizes})")
-            lines.append(f"    {rows[r.name]} = []")
-        lines.append(f"    for i in range({self._like}.shape[1]):")
-        updates = {r.name for r in members if r.update}
-        for r in members:
-            printer = Printer(
-                self._at_step(now, rows, updates),
-                self._names,
-                self._like,
-                before(self._sums.at_token),
-                before(self._filter),
-            )
-            lines += assign(now[r.name], r.value, printer, self._fresh, "        ", self._full(r))
-        for r in members:
-            lines.append(f"        {rows[r.name]}.append({now[r.name]})")
-            if r.update:
-                lines.append(f"        {self._ident(r.name)} = {now[r.name]}")
-        self.helpers.add("_in_time")
-        for r in members:
-            row, shape = rows[r.name], self._shape(r.axes)
-            lines.append(f"    {self._ident(r.name)} = _in_time({row}, {self._like}, {shape})")
-        return [*first, *lines]
+        while names:
+            # As many at a time as fit a line.
+            rows = [_doubled(names[: k + 1], self.signature.complex) for k in range(len(names))]
+            count = max(k for k, row in enumerate(rows, 1) if k == 1 or _fits(row))
+            lines.append(rows[count - 1])
+            names = names[count:]
+        return [
+            *lines,
+            *self._sizes(),
+            *self.definitions.lines,
+            f"    return {self.definitions.result}",
+        ]
 
-    def _at_step(
-        self, now: Mapping[str, str], rows: Mapping[str, str], updates: set[str]
-    ) -> Callable[[Ref], Code]:
-        """Reads at token i; `now` and `rows` hold the values of the loop's own names."""
+    @property
+    def helpers(self) -> list[str]:
+        """Functions that the statements call."""
+        used = [text.rstrip("\n") for k, text in HELPERS.items() if k in self.definitions.helpers]
+        return [_DOUBLE, *used] if self.signature.complex else used
 
-        def ref(r: Ref) -> Code:
-            axes = tuple(sorted(r.over))
-            if r.at is None:
-                return self._named(r)
-            if r.name not in now:
-                return Code(f"{self._at_token(r).text}[:, i]", axes, True)
-            if r.at.lag == 0:
-                return Code(now[r.name], axes, True)
-            if r.at.lag == 1 and r.name in updates:
-                return Code(self._ident(r.name), axes, True)
-            self.helpers.add("_row")
-            text = f"_row({rows[r.name]}, {r.at.lag}, {self._like}, {self._shape(axes)})"
-            return Code(text, axes, True)
+    @property
+    def _names(self) -> list[str]:
+        return [*self.signature.input_names, *(p.name for p in self.signature.parameters)]
 
-        return ref
-
-    def _sizes(self, axes: tuple[Axis, ...]) -> list[str]:
-        return [self._names[a.name] for a in axes]
-
-    def _shape(self, axes: tuple[Axis, ...]) -> str:
-        return f"({', '.join(self._sizes(axes))}{',' if len(axes) == 1 else ''})"
-
-    def _unused(self, name: str) -> str:
-        while name in self._used:
-            name += "_"
-        self._used.add(name)
-        return name
-
-    def _fresh(self, name: str) -> str:
-        count = 1
-        while f"{name}_{count}" in self._used:
-            count += 1
-        self._used.add(f"{name}_{count}")
-        return f"{name}_{count}"
+    def _sizes(self) -> list[str]:
+        """Statements that read the sizes used below off the arguments."""
+        text = "\n".join(self.definitions.lines)
+        out = []
+        for d in self.plan.axes:
+            name = self.signature.identifier(d.axis.name)
+            if d.axis.copy_of is None and _mentions(text, name):
+                read = size_read(self.plan, self.signature.identifier, d.axis.name)
+                if read is None:
+                    raise KeyError(d.axis.name)
+                out.append(f"    {name} = {read}")
+        return out
 
 
-def _parts(references: Iterable[Reference]) -> Iterator[list[Reference]]:
-    """Definitions that read each other, each after those that it reads at the same token."""
-    items = {r.name: r for r in references}
-    reads = {n: [e for e in walk(r.value) if isinstance(e, Ref)] for n, r in items.items()}
-    for part in components({n: sorted({e.name for e in found}) for n, found in reads.items()}):
-        now = {
-            n: sorted({e.name for e in reads[n] if e.name in part and e.at == Now(0)}) for n in part
-        }
-        yield [items[n] for group in components(now) for n in group]
+def reference(plan: Plan, signature: Signature) -> ReferenceText:
+    """Prints the reference of a plan."""
+    definitions = Definitions(plan, signature.identifier, signature.like)
+    return ReferenceText(plan, signature, definitions)
 
 
-HELPERS = {
-    "_delay": '''\
-def _delay(x: Tensor, lag: int) -> Tensor:
-    """The values `lag` tokens earlier; 0 before the first."""
-    return F.pad(x, (0, 0) * (x.ndim - 2) + (lag, 0))[:, : x.shape[1]]
-''',
-    "_filtered": '''\
-def _filtered(x: Tensor, weight: Tensor, dim: int) -> Tensor:
-    """Σ over r of weight[r] · x[i - r], r along `dim` of the weight."""
-    return sum(w * _delay(x, r) for r, w in enumerate(weight.unbind(dim)))
-''',
-    "_first": '''\
-def _first(x: Tensor) -> Tensor:
-    """1 at the first token, else 0."""
-    return (torch.arange(x.shape[1], device=x.device) == 0).to(x.dtype).expand(x.shape[:2])
-''',
-    "_between": BETWEEN,
-    "_in_time": '''\
-def _in_time(rows: list[Tensor], like: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The rows over time; an empty sequence for none."""
-    return torch.stack(rows, 1) if rows else like.new_zeros(like.shape[0], 0, *axes)
-''',
-    "_row": '''\
-def _row(rows: list[Tensor], lag: int, like: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The row `lag` steps back; 0 before the first."""
-    return rows[-lag] if len(rows) >= lag else like.new_zeros(like.shape[0], *axes)
-''',
-}
+_DOUBLE = '''\
+def _double(x: Tensor) -> Tensor:
+    """In double precision, complex where it is complex."""
+    return x.to(torch.promote_types(x.dtype, torch.float64))'''
+
+
+def _doubled(names: list[str], complex: bool) -> str:
+    """The statement that widens arguments."""
+    double = "_double(x)" if complex else "x.double()"
+    if len(names) == 1:
+        return f"    {names[0]} = {double.replace('x', names[0])}"
+    joined = ", ".join(names)
+    return f"    {joined} = ({double} for x in ({joined}))"
+
+
+def _fits(line: str) -> bool:
+    return len(line) <= WIDTH
+
+
+def _mentions(text: str, name: str) -> bool:
+    code = re.sub('"[^"]*"', "", text)
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w(])", code) is not None

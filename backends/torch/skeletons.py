@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dsfc.plan.ir import Adjoint, Buffer, Factor, RoleScan, Scan, ScanDirection
+from dsfc.primitives.expr import Field
 
-from .layout import wrapped
+from .layout import WIDTH, wrapped
 
 VARIABLE = {
     Factor.READ: "q",
@@ -104,17 +105,65 @@ class Skeleton:
 
     # --- the operators' registration --------------------------------------------------------------
 
-    def own_backward(self) -> str:
-        """Runs the backward implementation."""
-        args = [*self.leaves, "do", "dS", "chunk"]
-        line = f"        return _own(run({', '.join(args)}))"
-        if len(line) <= 100:
+    @property
+    def complex(self) -> bool:
+        """Whether the state is complex."""
+        return self.scan.field is Field.COMPLEX
+
+    @property
+    def flags(self) -> list[str]:
+        """What the operators take behind mode and chunk."""
+        return []
+
+    @property
+    def options(self) -> list[str]:
+        """Declarations of what is no tensor."""
+        return ["mode: str", "chunk: int", *(f"{flag}: bool" for flag in self.flags)]
+
+    @property
+    def option_names(self) -> list[str]:
+        """Names of what is no tensor."""
+        return ["mode", "chunk", *self.flags]
+
+    @property
+    def contextual(self) -> list[str]:
+        """What is no tensor, as the autograd function keeps it."""
+        return [f"ctx.{name}" for name in self.option_names]
+
+    @property
+    def nones(self) -> str:
+        """The gradients of what is no tensor."""
+        return ", ".join(["None"] * len(self.option_names))
+
+    def run(self, direction: str, mode: str) -> str:
+        """Runs one implementation and returns what it gives."""
+        recurrent = mode == "recurrent"
+        args = [*self.leaves, *(["do", "dS"] if direction == "backward" else []), "chunk"]
+        args += [] if recurrent else ["mode"]
+        args += self.flags
+        indent = " " * (12 if recurrent else 8)
+        call = f"_{direction}_{mode}{self.suffix}"
+        line = f"{indent}return _own({call}({', '.join(args)}))"
+        if len(line) <= WIDTH:
             return line
-        return wrapped("grads = run", args, "", "        ") + "\n        return _own(grads)"
+        return wrapped(f"outs = {call}", args, "", indent) + f"\n{indent}return _own(outs)"
+
+    def conjugated(self) -> str:
+        """Conjugates all that the forward operator took."""
+        names = self.leaves
+        return wrapped(f"        {', '.join(names)} = _conjugates", names, "", "        ", True)
+
+    def call_adjoint(self) -> str:
+        """Returns the gradients of the autograd function."""
+        call = f"_Adjoint{self.suffix}.apply(*tensors, {', '.join(self.contextual)})"
+        line = f"        return *{call}, {self.nones}"
+        if len(line) <= WIDTH:
+            return line
+        return f"        grads = {call}\n        return *grads, {self.nones}"
 
     def call_backward(self) -> str:
         """Calls the backward operator."""
-        args = [*self.leaves, "do", "dS", "mode", "chunk"]
+        args = [*self.leaves, "do", "dS", *self.option_names]
         return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     def flops_def(self, name: str) -> str:
@@ -172,7 +221,7 @@ class Skeleton:
         args = self.leaves + (["do", "dS"] if backward else [])
         count = len(self.leaves) if backward else 2
         result = f"tuple[{', '.join(['Tensor'] * count)}]"
-        params = [*(f"{a}: Tensor" for a in args), "mode: str", "chunk: int"]
+        params = [*(f"{a}: Tensor" for a in args), *self.options]
         return wrapped("def forward", params, f" -> {result}:", "    ")
 
     def call(self, head: str, args: list[str], tail: str = "", indent: str = "    ") -> str:
@@ -191,8 +240,8 @@ class Skeleton:
 
     @property
     def back_key(self) -> str:
-        """Variable of the reversed recurrence's key."""
-        return VARIABLE[self.back.key]
+        """Variable of the reversed recurrence's key; a scan without keys reads all of the state."""
+        return VARIABLE[Factor.READ if self.back.key is Factor.ONE else self.back.key]
 
     @property
     def back_value(self) -> str:

@@ -25,12 +25,14 @@ def s4d_kernel(parameters: Tensors, length: int) -> Tensor:
     """Returns the kernel of S4D by zero-order hold, `[d, L]`, term by term (Gu et al. 2022, eq. 3).
 
     Args:
-        parameters: `a`, `omega`, `B`, `C` `[d, N]` and `log_Delta` `[d]`, as in `specs/s4d.dsf`.
+        parameters: as the module of `specs/s4d.dsf` stores them, `a`, `omega` `[d, N]`, `parts_B`
+            and `parts_C` `[d, N, 2]`, `log_Delta` `[d]`.
         length: L.
     """
     pole = torch.complex(-torch.exp(parameters["a"]), parameters["omega"])
     exponent = torch.exp(parameters["log_Delta"])[:, None] * pole
-    weight = parameters["C"] * parameters["B"] * (torch.exp(exponent) - 1) / pole
+    B, C = (torch.view_as_complex(parameters[name]) for name in ("parts_B", "parts_C"))
+    weight = C * B * (torch.exp(exponent) - 1) / pole
     lags = torch.arange(length, dtype=exponent.real.dtype)
     powers = torch.exp(exponent[..., None] * lags)
     return 2 * torch.einsum("dn,dnl->dl", weight, powers).real
@@ -58,7 +60,7 @@ KERNEL_MADE = Contender(
     "torch.fft, kernel made",
     "plain torch.fft, written here; makes the kernel from the parameters, all terms at once",
     _made,
-    arguments=("u", "a", "omega", "B", "C", "log_Delta", "D"),
+    arguments=("u", "a", "omega", "parts_B", "parts_C", "log_Delta", "D"),
     time_last=_TIME_LAST,
     context=True,
 )

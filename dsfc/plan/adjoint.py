@@ -7,6 +7,9 @@
 each contraction is again a scan of the forward or the reversed recurrence with roles exchanged, and
 the decay's gradient is a pairing of the two. This module reads those roles off the derived
 contractions; it writes down no gradient itself.
+
+Complex numbers are treated as real ones are: x̄ is the gradient for which dL = Re Σ x̄ dx. PyTorch's
+gradient is its conjugate, which is this adjoint at the conjugates of all that the scan reads.
 """
 
 from __future__ import annotations
@@ -58,19 +61,20 @@ def _canonical(scan: Scan) -> tuple[Stage, Read, Ref]:
     """The scan as a stage whose vectors are named by their roles."""
     # One axis per group: an empty group is a group of size 1, and its contraction is one too.
     heads, keys, channels = (frozenset({a}) for a in _GROUPS)
-    if scan.form is Form.ELEMENTWISE:
+    if scan.read is None:
         keys = frozenset()
     tile = heads | keys | channels
     value = _ref(Factor.VALUE.value, heads | channels)
     cotangent = _ref(Factor.COTANGENT.value, heads | channels)
     key: Expr = ONE
     read: Expr = ONE
-    if scan.form is not Form.ELEMENTWISE:
+    if scan.read is not None:
         key, read = (_ref(f.value, heads | keys) for f in (Factor.KEY, Factor.READ))
     left: Expr = ONE
     decay = None
     if scan.decay is not None:
-        log = _ref(_LOG_DECAY, heads if scan.form is Form.MATRIX else tile)
+        decay_axes = {Form.MATRIX: heads, Form.KEYED: heads | keys}.get(scan.form, tile)
+        log = _ref(_LOG_DECAY, decay_axes)
         left = prim("exp", log)
         decay = Decay(left, log, None, LogForm.EXACT)
     factor = ChainFactor(
@@ -145,7 +149,7 @@ def _pairing(scan: Scan, arrays: Mapping[str, Buffer]) -> Pairing:
     decay = scan.decay
     assert decay is not None
     tile = sorted((*scan.heads, *scan.keys, *scan.channels))
-    axes = frozenset(scan.heads if scan.form is Form.MATRIX else tile)
+    axes = frozenset(scan.decay_axes)
     leaves = tuple(
         LeafGradient(leaf, _leaf_gradient(decay, arrays[leaf], axes)) for leaf in decay.leaves
     )

@@ -10,7 +10,9 @@ from dsfc.plan import scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Column, Form, Mode, Plan, Pointwise, Reference, Scan, StateTensor
+from dsfc.plan.ir import Column, Plan, Pointwise, Reference, Scan, StateTensor
+from dsfc.plan.modes import modes_of
+from dsfc.plan.real_parts import take_real_parts
 from dsfc.plan.scans import Reading, Unsupported
 from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
 from dsfc.primitives.declarations import MapTensor, Tensor
@@ -73,8 +75,8 @@ class _Planner:
         system, graph = self.system, self.graph
         if system.abstracts:
             raise Unsupported(system.abstracts[0], "it is an abstract map")
-        for t in (*system.inputs, *system.params, *system.buffers):
-            if (t.map if isinstance(t, MapTensor) else t).field is Field.COMPLEX:
+        for t in system.inputs:
+            if t.field is Field.COMPLEX:
                 raise Unsupported(t, "it is complex")
         if not system.inputs:
             raise Unsupported(None, "its output reads no input")
@@ -83,10 +85,13 @@ class _Planner:
                 raise Unsupported(s.blocks[0], "it runs backwards in time")
         (out,) = system.outputs
         name = graph.output(out.name, self.read_out(out.value), out.axes, out.provenance)
-        self._real()
+        if graph.arrays[name].field is Field.COMPLEX:
+            raise Unsupported(None, "its output is complex")
+        take_real_parts(graph)
         self._sized()
         ran = tuple(k for k in graph.kernels if isinstance(k, Scan))
         registers = graph.registers()
+        modes = modes_of(ran)
         states = tuple(
             StateTensor(c.state, self.blocks[c.state].axes, self.blocks[c.state].field)
             for c in _unique_states(ran)
@@ -106,8 +111,8 @@ class _Planner:
             output=name,
             result=out.name,
             gauge="; ".join(_gauges(system)),
-            modes=_modes(),
-            costs=tuple(cost_of(ran, mode) for mode in ("recurrent", "chunked")),
+            modes=modes,
+            costs=tuple(cost_of(ran, m.name) for m in modes if m.legal),
             reference=tuple(
                 Reference(d.name, d.value, d.axes, d.field, d.update) for d in system.definition
             ),
@@ -115,13 +120,6 @@ class _Planner:
             structure=_structure(self.structure),
             provenance=tuple(_provenance(system)),
         )
-
-    def _real(self) -> None:
-        """Checks that no kernel computes with complex numbers."""
-        streams = {s.name: s for s in self.system.streams}
-        for k in self.graph.kernels:
-            if isinstance(k, Pointwise) and any(e.field is Field.COMPLEX for e in walk(k.value)):
-                raise Unsupported(streams.get(k.output), "it is computed with complex numbers")
 
     def _sized(self) -> None:
         """Checks that every size that is used as a number can be read off a tensor."""
@@ -140,8 +138,6 @@ class _Planner:
 
     def stream(self, stream: Stream) -> Expr:
         """Returns a stream's value over buffers."""
-        if stream.field is Field.COMPLEX:
-            raise Unsupported(stream, "it is complex")
         if isinstance(stream.value, Expr):
             return self.graph.lower(stream.value)
         try:
@@ -185,7 +181,7 @@ class _Planner:
 
     def term(self, term: Term) -> Expr:
         """Returns left · (output of the scan that gives this read)."""
-        r = scans.reading(term, self.blocks[term.source], self.structure.block(term.source))
+        r = self._reading(term)
         group = self.groups[r.signature, r.block.state]
         if group not in self.made:
             self.made[group] = scans.build(self.graph, _scan_name(group, self.made), group)
@@ -196,14 +192,18 @@ class _Planner:
         value = _scaled(self.graph.lower(r.left), whole)
         return value if term.after is None else Map(term.after, value)
 
+    def _reading(self, term: Term) -> Reading:
+        name = term.source
+        divided = any(name in (*r.numerators, *r.denominators) for r in self.structure.ratios)
+        return scans.reading(term, self.blocks[name], self.structure.block(name), divided)
+
     def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:
         """Readings with one signature, of blocks that do not feed each other, share a scan."""
         by_signature: dict[object, list[Reading]] = {}
         for term in _terms(self.system):
-            block = self.blocks[term.source]
-            r = scans.reading(term, block, self.structure.block(term.source))
-            # Only a matrix scan gains by a shared pass: the others have no products to share.
-            shared = r.signature.form is Form.MATRIX
+            r = self._reading(term)
+            block = r.block
+            shared = r.signature.form in scans.SHARED
             key = r.signature if shared else (r.signature, block.state)
             members = by_signature.setdefault(key, [])
             if all(m.block is not block for m in members):
@@ -340,13 +340,6 @@ def _structure(structure: Structure) -> str:
     for b in structure.blocks:
         lines.append(f"{b.state}: {b.label}, axes {b.axes_text}, |Λ| {bound_text(b.bound)}")
     return "\n".join(lines) + "\n"
-
-
-def _modes() -> tuple[Mode, ...]:
-    return (
-        Mode("recurrent", True, "every finite system has a recurrence"),
-        Mode("chunked", True, "the decay is diagonal, so chunks compose"),
-    )
 
 
 def _provenance(system: System) -> Iterator[str]:

@@ -24,7 +24,7 @@ from dsfc.plan.ir import (
 from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.evaluate import NamedArray
 from dsfc.primitives.evaluate import evaluate as value_of
-from dsfc.primitives.expr import Axis, Expr, LinearMap, Now, Ref
+from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Now, Ref
 
 Array = NDArray[Any]
 
@@ -126,7 +126,7 @@ class _Runner:
     def scan(self, scan: Scan, initial: Mapping[str, Array], finals: dict[str, Array]) -> None:
         for c in scan.columns:
             tile = _tile(scan, c.channels)
-            h = np.array(initial[c.state], dtype=np.float64)
+            h: Array = np.array(initial[c.state], dtype=_DTYPES[scan.field])
             out_axes = self.buffers[c.output].axes
             rows = []
             for i in range(self.length):
@@ -136,10 +136,14 @@ class _Runner:
                 state = before if scan.before else h
                 read = self.named(scan.read, i).over(tile) * state
                 drop = tuple(k for k, a in enumerate(tile) if a not in out_axes)
-                rows.append(read.sum(axis=drop))
+                row = read.sum(axis=drop)
+                rows.append(row.real if scan.real else row)
             shape = tuple(_Scope(self, None).size(a) for a in out_axes)
             self.arrays[c.output] = np.stack(rows) if rows else np.zeros((0, *shape))
             finals.setdefault(c.state, h)
+
+
+_DTYPES = {Field.REAL: np.float64, Field.COMPLEX: np.complex128}
 
 
 def _tile(scan: Scan, channels: tuple[Axis, ...]) -> tuple[Axis, ...]:
@@ -198,8 +202,9 @@ def evaluate_adjoint(
         final_bar: gradient of the final state, by state name.
 
     Returns:
-        gradients: of `Factor.KEY` and `Factor.READ` (over heads ∪ keys); by name of each value
-        buffer (over heads ∪ channels), each decay leaf, each state's initial value.
+        gradients: of `Factor.KEY` and `Factor.READ` (over heads ∪ keys, and over time where these
+        are constants too); by name of each value buffer (over heads ∪ channels), each decay leaf,
+        each state's initial value.
     """
     # All a gradient reads was computed on the way forward: no parameter is needed again.
     r = _Runner(plan, {"": np.zeros(len(next(iter(cotangent.values()))))}, {}, sizes)
@@ -229,6 +234,8 @@ def evaluate_adjoint(
             if name is None:
                 continue
             result = _role_result(r, scan, s, traces[s.direction][0], factors, tile, channels)
+            if scan.real and s.result is Factor.VALUE:
+                result = result.real  # dL = Re(v̄ dv), and dv is real
             if scan.before and s.result is Factor.READ and r.length:
                 before = _role_result(r, scan, s, [initial[c.state]], first, tile, channels)
                 result = np.concatenate((before, result[:-1]))

@@ -86,10 +86,10 @@ class Graph:
         self._append(Buffer(made, axes, value.field, Role.OUTPUT, source), value)
         return made
 
-    def scan_output(self, name: str, axes: tuple[Axis, ...]) -> str:
+    def scan_output(self, name: str, axes: tuple[Axis, ...], field: Field) -> str:
         """Adds the buffer that a scan writes; the caller appends the scan."""
         made = self.fresh(name)
-        self.arrays[made] = Buffer(made, axes, Field.REAL, Role.STREAM)
+        self.arrays[made] = Buffer(made, axes, field, Role.STREAM)
         return made
 
     def lower(self, expr: Expr) -> Expr:

@@ -70,13 +70,18 @@ class Form(Enum):
     """Which skeleton a scan needs, by the axes of its decay.
 
     MATRIX: decay has head axes only, so a chunk is two matrix products (class `scalar`).
+    KEYED: decay has head and key axes; products are anchored inside a chunk (class `per_key`).
     SELECTIVE: decay has key and channel axes; the tile of decays is computed inside the kernel.
     ELEMENTWISE: no key axis; out_i = h_i.
+    CONVOLUTION: decay, key and read are constants over heads ∪ keys and nothing is a channel, so
+        all outputs are one convolution with K_l = Σ_keys read · λ^l · key (class `lti`).
     """
 
     MATRIX = "matrix"
+    KEYED = "keyed"
     SELECTIVE = "selective"
     ELEMENTWISE = "elementwise"
+    CONVOLUTION = "convolution"
 
 
 class ScanDirection(Enum):
@@ -110,8 +115,9 @@ class Column:
 class LogDecay:
     """log λ of a scan as an expression over leaf buffers.
 
-    MATRIX and ELEMENTWISE scans have one leaf and the expression is that leaf. SELECTIVE scans
-    combine leaves that lack the key axes, or have no time index, into the full tile inside.
+    SELECTIVE scans combine leaves that lack the key axes, or have no time index, into the full tile
+    inside. All others have one leaf and the expression is that leaf. A complex logarithm is log |λ|
+    plus i times the phase of λ.
 
     Attributes:
         expr: reads each leaf as `Ref(leaf, Now(0))`, or `Ref(leaf, at=None)` for CONSTANT leaves.
@@ -132,10 +138,12 @@ class Scan:
         keys: axes contracted by the read.
         channels: the other axes.
         decay: None for λ = 1.
-        key: buffer over heads ∪ keys; None (the constant 1) in the ELEMENTWISE form.
-        read: buffer over heads ∪ keys; None in the ELEMENTWISE form.
+        key: buffer over heads ∪ keys; None (the constant 1) where there are no keys.
+        read: buffer over heads ∪ keys; None where there are no keys.
         columns: what is driven and read.
+        field: of the state.
         before: True for out_i = Σ read_i · h_{i-1}: the state is read before its update.
+        real: True for out_i = Re Σ read_i · h_i, of a complex state driven by real values.
     """
 
     name: str
@@ -147,7 +155,20 @@ class Scan:
     key: str | None
     read: str | None
     columns: tuple[Column, ...]
+    field: Field = Field.REAL
     before: bool = False
+    real: bool = False
+
+    @property
+    def decay_axes(self) -> tuple[Axis, ...]:
+        """Axes that log λ may have."""
+        match self.form:
+            case Form.MATRIX:
+                return self.heads
+            case Form.KEYED | Form.CONVOLUTION:
+                return tuple(sorted((*self.heads, *self.keys)))
+            case _:
+                return tuple(sorted((*self.heads, *self.keys, *self.channels)))
 
 
 class Factor(Enum):
@@ -269,18 +290,20 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Counts per token and batch entry, as expressions over axis sizes and the chunk size.
+    """Counts per token and batch entry, over axis sizes, the chunk size and the length.
 
     Attributes:
         mode: which mode.
         operations: floating point operations (a multiply-add counts 2).
         words: numbers read and written.
+        rounds: steps of a whole sequence that must wait for one another.
         state: numbers in the state.
     """
 
     mode: str
     operations: Expr
     words: Expr
+    rounds: Expr
     state: Expr
 
 

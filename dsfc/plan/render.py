@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsfc.plan.ir import Adjoint, Buffer, LogDecay, Plan, Pointwise, RoleScan, Scan
+from dsfc.primitives.expr import Field
 from dsfc.primitives.text import text
 
 
@@ -43,7 +44,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     for c in plan.costs:
         yield (
             f"  {c.mode}: {text(c.operations)} operations, {text(c.words)} words, "
-            f"state {text(c.state)}"
+            f"{text(c.rounds)} rounds, state {text(c.state)}"
         )
 
 
@@ -59,6 +60,8 @@ def _scan(scan: Scan, arrays: dict[str, Buffer]) -> Iterator[str]:
     )
     outputs = ", ".join(_buffer(arrays[c.output]) for c in scan.columns)
     yield f"  scan       {outputs} = {scan.form.value}({groups})"
+    if scan.field is Field.COMPLEX:
+        yield f"    state    complex{', its real part is read' if scan.real else ''}"
     yield f"    log λ    {'0' if scan.decay is None else _decay(scan.decay)}"
     if scan.key is not None:
         yield f"    key      {scan.key}"

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Column, Form, LogDecay, Scan
-from dsfc.primitives.build import is_one, is_zero, mul, ones, remake
+from dsfc.primitives.build import ONE, is_one, is_zero, mul, num, ones, prim, remake, rewrite
 from dsfc.primitives.declarations import AbstractMap, MapTensor, Tensor
 from dsfc.primitives.expr import (
     Add,
@@ -31,7 +32,7 @@ from dsfc.primitives.expr import (
     children,
 )
 from dsfc.structure.ir import BlockStructure, ClassName
-from dsfc.system.ir import Block, Stream, Term
+from dsfc.system.ir import Block, Decay, LogForm, Stream, Term
 
 
 class Unsupported(Exception):
@@ -69,6 +70,7 @@ class Signature:
     decay: Expr
     key: Expr
     read: Expr
+    field: Field
     before: bool
 
 
@@ -91,8 +93,15 @@ class Reading:
     left: Expr
 
 
-def reading(term: Term, block: Block, structure: BlockStructure) -> Reading:
+def reading(term: Term, block: Block, structure: BlockStructure, divided: bool) -> Reading:
     """Returns a read as a column.
+
+    Args:
+        term: what is read.
+        block: the block it reads.
+        structure: the block's.
+        divided: whether the block stands in a ratio. A convolution errs by a share of the largest
+            output of the sequence, and a quotient of small ones would lose all digits.
 
     Raises:
         Unsupported: no skeleton runs this block or this read.
@@ -104,24 +113,54 @@ def reading(term: Term, block: Block, structure: BlockStructure) -> Reading:
     if not term.over >= frozenset(keys):
         raise Unsupported(block, "one read sums over other axes than another")
     form = _form(structure)
+    heads, channels = structure.heads, structure.channels
     drive = _drive(block, structure)
-    key = drive.key
-    if form is not Form.ELEMENTWISE and is_one(key):
-        key = ones(keys)
     # What the contraction does not touch stands outside of it.
     vector = _sides(term.right, frozenset(keys))
-    lacking = vector.key.axes - {*structure.heads, *keys}
-    if lacking & frozenset(structure.channels):
+    assert structure.decay is not None
+    log = _log_of(structure.decay)
+    steady = form is not Form.MATRIX and not divided and not is_zero(log)
+    if steady and all(e.time is Time.CONST for e in (log, drive.key, vector.key)):
+        # Every output has a kernel of its own: all axes but the keys enumerate recurrences.
+        form = Form.CONVOLUTION
+        heads, channels = tuple(sorted((*heads, *channels))), ()
+        if vector.rest.time is Time.CONST:
+            vector = Split(mul(vector.key, vector.rest), ONE)
+    key = drive.key
+    if keys and is_one(key):
+        key = ones(keys)
+    if drive.key.axes & frozenset(channels):
+        raise Unsupported(block, "its drive is not a key times a value")
+    lacking = vector.key.axes - {*heads, *keys}
+    if lacking & frozenset(channels):
         raise Unsupported(block, "its read vector has channel axes")
     if lacking:
         names = ", ".join(f"`{a.name}`" for a in sorted(lacking))
         raise Unsupported(block, f"its read vector varies along {names}, which the state lacks")
-    assert structure.decay is not None
-    signature = Signature(
-        form, structure.heads, keys, structure.decay.log, key, vector.key, before=term.lag != 0
-    )
+    field = max(block.field, log.field, key.field, vector.key.field, drive.rest.field)
+    signature = Signature(form, heads, keys, log, key, vector.key, field, before=term.lag != 0)
     summed = term.over - frozenset(keys)
-    return Reading(block, signature, structure.channels, drive.rest, vector.rest, summed, term.left)
+    return Reading(block, signature, channels, drive.rest, vector.rest, summed, term.left)
+
+
+def _log_of(decay: Decay) -> Expr:
+    """Returns log λ, complex where λ is.
+
+    The logarithm of a computed value stops at the least normal number: below it, λ is as good as 0,
+    and the gradient through a logarithm of 0 would be 0 / 0.
+    """
+
+    def rule(e: Expr) -> Expr | None:
+        if isinstance(e, Prim) and e.name == "log" and e.field is Field.REAL:
+            return prim("log", prim("max", e.args[0], _LEAST))
+        return None
+
+    log = decay.log if decay.form is LogForm.EXACT else rewrite(decay.log, rule)
+    return log if decay.phase is None else prim("cplx", log, decay.phase)
+
+
+_LEAST = num(Fraction(1, 2**126))
+"""The least normal number of float32."""
 
 
 def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
@@ -131,43 +170,60 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
     channels = max((r.channels for r in group), key=len)
     decay = _log_decay(graph, name, s, channels)
     key = read = None
-    if s.form is not Form.ELEMENTWISE:
+    if s.keys:
         key = graph.define(f"{name}_key", s.key)
         read = graph.define(f"{name}_query", s.read)
     values = []
     for r in group:
-        one = is_one(r.value) and not r.channels and s.form is not Form.ELEMENTWISE
+        one = is_one(r.value) and not r.channels and s.form in SHARED
         values.append(None if one else graph.define(f"{r.block.state}_value", r.value))
     columns = []
     for v, r in zip(values, group, strict=True):
         state = r.block.state
-        output = graph.scan_output(f"{state}_read", tuple(sorted((*s.heads, *r.channels))))
+        axes = tuple(sorted((*s.heads, *r.channels)))
+        output = graph.scan_output(f"{state}_read", axes, s.field)
         columns.append(Column(v, output, state, r.channels))
-    scan = Scan(name, s.form, s.heads, s.keys, channels, decay, key, read, tuple(columns), s.before)
+    scan = Scan(
+        name,
+        s.form,
+        s.heads,
+        s.keys,
+        channels,
+        decay,
+        key,
+        read,
+        tuple(columns),
+        s.field,
+        s.before,
+    )
     graph.kernels.append(scan)
     return scan
 
 
+SHARED = (Form.MATRIX, Form.KEYED)
+"""Forms whose scans share a pass over several columns: they have products of read and key."""
+
 _RUN = {
     ClassName.SCALAR: Form.MATRIX,
+    ClassName.PER_KEY: Form.KEYED,
     ClassName.SELECTIVE: Form.SELECTIVE,
     ClassName.ELEMENTWISE: Form.ELEMENTWISE,
+    ClassName.LTI: Form.KEYED,
 }
+"""How a class runs where its key or read varies over time; with both fixed, as a convolution."""
 
 
 def _supported(block: Block, structure: BlockStructure) -> None:
     if structure.name not in _RUN:
         raise Unsupported(block, f"its structure class is `{structure.name.value}`")
-    if block.field is not Field.REAL:
-        raise Unsupported(block, "it is complex")
     if len(block.chain) != 1 or len(block.chain[0].drives) != 1:
         raise Unsupported(block, "its update has several factors or several drives")
-    if any(a.copy_of is not None for a in structure.keys):
+    if structure.name is not ClassName.LTI and any(a.copy_of for a in structure.keys):
         # Σ (q ⊗ q)·(k ⊗ k) squares before the sum over n what the definition squares after it: in
         # float32 it errs more than the plain double sum.
         raise Unsupported(block, "it stores products of keys (a tensor power)")
-    if structure.decay is None or structure.decay.phase is not None:
-        raise Unsupported(block, "its decay is not real")
+    if structure.decay is None:
+        raise Unsupported(block, "its transition is not diagonal")
     if not structure.positive:
         raise Unsupported(block, "its decay is not proved positive, and kernels store log λ")
 
@@ -179,10 +235,7 @@ def _form(structure: BlockStructure) -> Form:
 
 def _drive(block: Block, structure: BlockStructure) -> Split:
     (drive,) = block.chain[0].drives
-    split = _sides(mul(drive.key, drive.stream), frozenset(structure.keys))
-    if split.key.axes & frozenset(structure.channels):
-        raise Unsupported(block, "its drive is not a key times a value")
-    return split
+    return _sides(mul(drive.key, drive.stream), frozenset(structure.keys))
 
 
 def _sides(product: Expr, keys: frozenset[Axis]) -> Split:

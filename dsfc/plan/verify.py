@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from dsfc.plan.ir import Buffer, Form, Plan, Pointwise, Role, Scan
 from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Fir, Lag, Map, Now, Num, Param, Past, Ref, Run
+from dsfc.primitives.expr import Expr, Field, Fir, Lag, Map, Now, Num, Param, Past, Ref, Run
 
 
 class PlanError(Exception):
@@ -19,9 +19,10 @@ def verify(plan: Plan) -> None:
     Every buffer but the inputs is written once, before it is read; a read of an earlier token has a
     register that is long enough, of the buffer's axes; a scan's key and read lie over heads ∪ keys,
     its values and outputs over heads ∪ channels, its state over all three; a scan without keys is
-    ELEMENTWISE and has neither key nor read; a decay reads its leaves and nothing else; every
-    column's state is a state of the plan; each scan has one adjoint; parameters that are read are
-    declared; the output is written.
+    ELEMENTWISE or CONVOLUTION and has neither key nor read; what a CONVOLUTION reads besides its
+    value is constant; a decay reads its leaves and nothing else; every column's state is a state of
+    the plan; each scan has one adjoint; parameters that are read are declared; the output is
+    written.
 
     Raises:
         PlanError: naming the kernel and what is wrong with it.
@@ -115,7 +116,8 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
     heads, keys = set(scan.heads), set(scan.keys)
     arrays = {b.name: set(b.axes) for b in plan.arrays}
     states = {s.name: set(s.axes) for s in plan.states}
-    if (scan.form is Form.ELEMENTWISE) == bool(keys):
+    keyless = (Form.ELEMENTWISE,) if keys else (Form.MATRIX, Form.KEYED, Form.SELECTIVE)
+    if scan.form in keyless:
         raise PlanError(f"scan {scan.name} has form {scan.form.value} and keys {scan.keys}")
     for name in (scan.key, scan.read):
         if (name is None) == bool(keys):
@@ -132,6 +134,14 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
             raise PlanError(f"scan {scan.name}: {c.state} is not a state of the plan")
         if states[c.state] != heads | keys | channels:
             raise PlanError(f"scan {scan.name}: the state {c.state} has the wrong axes")
+    if scan.form is Form.CONVOLUTION:
+        fixed = [n for n in (scan.key, scan.read) if n is not None]
+        fixed += scan.decay.leaves if scan.decay is not None else []
+        roles = {b.name: b.role for b in plan.arrays}
+        if scan.channels or any(roles[n] is not Role.CONSTANT for n in fixed):
+            raise PlanError(f"scan {scan.name} is no convolution")
+    if scan.real and (scan.field is Field.REAL or scan.form is not Form.CONVOLUTION):
+        raise PlanError(f"scan {scan.name} has no real part to take")
     if scan.decay is not None:
         read = {e.name for e in walk(scan.decay.expr) if isinstance(e, Ref)}
         if read != set(scan.decay.leaves):

@@ -19,13 +19,14 @@ class Mode(Enum):
     STEP = "step"
     RECURRENT = "recurrent"
     CHUNKED = "chunked"
-    CONVOLUTION = "convolution"
+    SCAN = "scan"
     PARALLEL = "parallel"
+    FFT = "fft"
 
     @property
     def resets(self) -> bool:
         """Whether it can start a sequence inside a row (packing, masks): needs Λ per token."""
-        return self not in (Mode.CONVOLUTION,)
+        return self is not Mode.FFT
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ class ClassRow:
     modes: tuple[Mode, ...]
 
 
-_CHUNKS = (Mode.CHUNKED, Mode.RECURRENT, Mode.STEP)
+_CHUNKS = (Mode.CHUNKED, Mode.SCAN, Mode.RECURRENT, Mode.STEP)
+_PAIRS = (Mode.CHUNKED, Mode.PARALLEL, *_CHUNKS[1:])
 
 _ROWS = (
     ClassRow(
@@ -55,14 +57,14 @@ _ROWS = (
         "none, or heads: the identity or one number per head, fixed or input-dependent",
         ("linear and normalised attention", "RetNet", "SSD"),
         "chunked products of matrices",
-        _CHUNKS,
+        _PAIRS,
     ),
     ClassRow(
         ClassName.PER_KEY,
         "key axes",
         ("GLA", "HGRN2", "RWKV-6"),
         "chunks with anchored sub-chunks: never exp of a large positive difference",
-        _CHUNKS,
+        _PAIRS,
     ),
     ClassRow(
         ClassName.PER_VALUE,
@@ -90,7 +92,7 @@ _ROWS = (
         "fixed, and so are B and C; real or complex",
         ("S4D", "DSS", "DLR", "LRU"),
         "one kernel K: convolution, or chunks with state passing",
-        (Mode.CONVOLUTION, *_CHUNKS),
+        (Mode.FFT, *_PAIRS),
     ),
     ClassRow(
         ClassName.FIR,

@@ -1,11 +1,13 @@
 """Promises about derivatives of any order, and about functional transforms.
 
 The functional form is differentiated in every tensor it takes: inputs, parameters by value, states.
+A complex one is taken as its two parts, since PyTorch's functional transforms want real numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,29 +23,28 @@ _TIGHT = 1e-10
 
 def gradcheck(surface: Surface) -> str:
     """First derivatives agree with differences, singly and batched."""
-    names, tensors = _tensors(surface, 5)
+    leaves = _leaves(surface, 5)
     for mode in surface.modes:
-        run = surface.fixed(names, mode, _CHUNK)
-        torch.autograd.gradcheck(run, tensors, check_batched_grad=True)
-    return f"in {len(tensors)} tensors"
+        torch.autograd.gradcheck(leaves.run(mode), leaves.tensors, check_batched_grad=True)
+    return f"in {len(leaves.tensors)} tensors"
 
 
 def gradgradcheck(surface: Surface) -> str:
     """Second derivatives agree with differences."""
-    names, tensors = _tensors(surface, 3, batch=1)
+    leaves = _leaves(surface, 3, batch=1)
     for mode in surface.modes:
-        run = surface.fixed(names, mode, _CHUNK)
-        torch.autograd.gradgradcheck(run, tensors, fast_mode=True)
-    return f"in {len(tensors)} tensors"
+        torch.autograd.gradgradcheck(leaves.run(mode), leaves.tensors, fast_mode=True)
+    return f"in {len(leaves.tensors)} tensors"
 
 
 def func_grad(surface: Surface) -> str:
     """`torch.func.grad` and `jacrev` give what autograd gives."""
-    names, tensors = _tensors(surface, 5)
+    leaves = _leaves(surface, 5)
+    names, tensors = leaves.names, leaves.tensors
     every = tuple(range(len(names)))
     worst = 0.0
     for mode in surface.modes:
-        scalar = _scalar(surface.fixed(names, mode, _CHUNK))
+        scalar = _scalar(leaves.run(mode))
         grads = torch.autograd.grad(scalar(*tensors), tensors, materialize_grads=True)
         want = _named(names, grads)
         plain = tuple(x.detach() for x in tensors)
@@ -55,22 +56,22 @@ def func_grad(surface: Surface) -> str:
 
 def hessian(surface: Surface) -> str:
     """`jacrev(jacrev(f))` is the Hessian of the definition, in inputs and parameters."""
-    names, tensors = _tensors(surface, 3, batch=1, state=False)
-    kept = [n for n in names if n not in surface.states]
-    plain = {n: x.detach() for n, x in zip(names, tensors, strict=True)}
-    states = {n: plain[n] for n in surface.states}
+    leaves = _leaves(surface, 3, batch=1, state=False)
+    plain = {n: x.detach() for n, x in zip(leaves.names, leaves.tensors, strict=True)}
+    kept = [n for n in leaves.names if n not in surface.states]
+    states = leaves.values({n: plain[n] for n in surface.states})
     some = tuple(plain[n] for n in kept)
     every = tuple(range(len(kept)))
 
     def scalar_of(mode: str) -> Callable[..., Tensor]:
         def run(*xs: Tensor) -> Tensor:
-            given = dict(zip(kept, xs, strict=True))
+            given = leaves.values(dict(zip(kept, xs, strict=True)))
             return loss(surface.functional(**given, **states, mode=mode, chunk=_CHUNK)[0])
 
         return run
 
     def definition(*xs: Tensor) -> Tensor:
-        return loss(surface.reference(dict(zip(kept, xs, strict=True))))
+        return loss(surface.reference(leaves.values(dict(zip(kept, xs, strict=True)))))
 
     want = _blocks(kept, torch.autograd.functional.hessian(definition, some))
     worst = 0.0
@@ -82,14 +83,14 @@ def hessian(surface: Surface) -> str:
 
 def third_order(surface: Surface) -> str:
     """Third derivatives are those of the definition."""
-    sample = surface.sample(2, batch=1, state=False)
-    values = {k: v.detach() for k, v in surface.values(sample).items()}
+    leaves = _leaves(surface, 2, batch=1, state=False)
+    plain = {n: x.detach() for n, x in zip(leaves.names, leaves.tensors, strict=True)}
     names = [n for n in surface.arguments if n not in surface.states]
-    states = {n: values[n] for n in surface.states}
+    states = leaves.values({n: plain[n] for n in surface.states})
 
     def third(run: Callable[..., Tensor]) -> Tensor:
-        xs = {n: values[n].clone().requires_grad_() for n in names}
-        out = loss(run(xs))
+        xs = {n: plain[n].clone().requires_grad_() for n in names}
+        out = loss(run(leaves.values(xs)))
         for _ in range(3):
             parts = torch.autograd.grad(
                 out, list(xs.values()), create_graph=True, materialize_grads=True
@@ -107,12 +108,12 @@ def third_order(surface: Surface) -> str:
 
 def forward_mode(surface: Surface) -> str:
     """`torch.func.jvp` is refused in one line that names `jacrev(jacrev(f))`."""
-    names, tensors = _tensors(surface, 3)
+    leaves = _leaves(surface, 3)
     if not surface.calls(surface.sample(3)):
         return "no operator: PyTorch's own"
-    plain = tuple(x.detach() for x in tensors)
+    plain = tuple(x.detach() for x in leaves.tensors)
     try:
-        jvp(surface.fixed(names, "auto", _CHUNK), plain, plain)
+        jvp(leaves.run("auto"), plain, plain)
     except NotImplementedError as e:
         if "jacrev(jacrev" not in str(e) or "\n" in str(e):
             raise BrokenPromiseError(f"jvp is refused without a way out: {e}") from e
@@ -122,12 +123,13 @@ def forward_mode(surface: Surface) -> str:
 
 def vectorized(surface: Surface) -> str:
     """`vmap` over every tensor is a loop; so is `vmap(grad)`, with some tensors shared."""
-    names, tensors = _tensors(surface, 5)
+    leaves = _leaves(surface, 5)
+    names = leaves.names
     every = tuple(range(len(names)))
-    plain = [x.detach() for x in tensors]
+    plain = [x.detach() for x in leaves.tensors]
     worst = 0.0
     for mode in surface.modes:
-        scalar = _scalar(surface.fixed(names, mode, _CHUNK))
+        scalar = _scalar(leaves.run(mode))
         stacks = [torch.stack((x, 0.9 * x, 0.8 * x)) for x in plain]
         want = torch.stack([scalar(*(s[i] for s in stacks)) for i in range(3)])
         got = vmap(scalar)(*stacks)
@@ -167,12 +169,44 @@ def per_sample(surface: Surface) -> str:
 # --- shared ---------------------------------------------------------------------------------------
 
 
-def _tensors(
-    surface: Surface, length: int, batch: int = 2, state: bool = True
-) -> tuple[tuple[str, ...], list[Tensor]]:
-    """Every tensor of the functional form as a leaf, with its name."""
+@dataclass(frozen=True)
+class _Leaves:
+    """Every tensor of the functional form as a real leaf.
+
+    Attributes:
+        surface: the module.
+        names: of the tensors.
+        tensors: the leaves; a complex tensor's has its parts along a last axis.
+        complex: names of the complex ones.
+    """
+
+    surface: Surface
+    names: tuple[str, ...]
+    tensors: list[Tensor]
+    complex: frozenset[str]
+
+    def values(self, leaves: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Returns what leaves stand for."""
+        return {n: torch.view_as_complex(x) if n in self.complex else x for n, x in leaves.items()}
+
+    def run(self, mode: str) -> Callable[..., Any]:
+        """Returns the functional form of positional leaves, in one mode."""
+
+        def run(*leaves: Tensor) -> tuple[Tensor, ...]:
+            given = self.values(dict(zip(self.names, leaves, strict=True)))
+            return self.surface.functional(**given, mode=mode, chunk=_CHUNK)
+
+        return run
+
+
+def _leaves(surface: Surface, length: int, batch: int = 2, state: bool = True) -> _Leaves:
     values = surface.values(surface.sample(length, batch, state=state))
-    return tuple(values), [x.detach().clone().requires_grad_() for x in values.values()]
+    tensors = []
+    for x in values.values():
+        real = torch.view_as_real(x.detach()) if x.is_complex() else x.detach()
+        tensors.append(real.clone().requires_grad_())
+    complex_ones = frozenset(n for n, x in values.items() if x.is_complex())
+    return _Leaves(surface, tuple(values), tensors, complex_ones)
 
 
 def _scalar(run: Callable[..., tuple[Tensor, ...]]) -> Callable[..., Tensor]:

@@ -103,7 +103,9 @@ def stored(x: Tensor) -> int:
 
 
 class Narrow(TorchFunctionMode):
-    """Inside, whatever asks for float64 gets another dtype.
+    """Inside, whatever asks for float64 gets another dtype, and for complex128 its complex one.
+
+    Complex numbers have no narrower dtype than that of float32.
 
     Args:
         dtype: the other dtype.
@@ -112,6 +114,8 @@ class Narrow(TorchFunctionMode):
     def __init__(self, dtype: torch.dtype) -> None:
         super().__init__()
         self._dtype = dtype
+        wide = torch.promote_types(dtype, torch.float32)
+        self._narrow = {torch.float64: dtype, torch.complex128: wide.to_complex()}
 
     def __torch_function__(
         self,
@@ -120,9 +124,15 @@ class Narrow(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401 - whatever the operator returns
-        """Runs a call with every mention of float64 replaced."""
+        """Runs a call with every mention of the wide dtypes replaced."""
         if func is torch.Tensor.double:
             return args[0].to(self._dtype)
-        args = tuple(self._dtype if a is torch.float64 else a for a in args)
-        kwargs = {k: self._dtype if v is torch.float64 else v for k, v in (kwargs or {}).items()}
+        if func is torch.complex:
+            args = tuple(x.to(torch.promote_types(x.dtype, torch.float32)) for x in args)
+        args = tuple(map(self._narrowed, args))
+        kwargs = {k: self._narrowed(v) for k, v in (kwargs or {}).items()}
         return func(*args, **kwargs)
+
+    def _narrowed(self, argument: Any) -> Any:  # noqa: ANN401 - an argument of a torch function
+        is_dtype = isinstance(argument, torch.dtype)
+        return self._narrow.get(argument, argument) if is_dtype else argument

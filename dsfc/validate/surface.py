@@ -116,8 +116,8 @@ class Surface:
     @property
     def arguments(self) -> tuple[str, ...]:
         """Names of the functional form's tensors: inputs, parameters and buffers, states."""
-        kinds = inspect.signature(self.functional).parameters
-        return tuple(name for name in kinds if name not in ("mode", "chunk"))
+        declared = inspect.signature(self.functional).parameters.values()
+        return tuple(p.name for p in declared if p.kind is not p.KEYWORD_ONLY)
 
     # --- material --------------------------------------------------------------------------------
 
@@ -218,21 +218,6 @@ class Surface:
         with Narrow(dtype):
             y: Tensor = self.module.reference(**given)
         return y
-
-    def fixed(self, names: tuple[str, ...], mode: str, chunk: int) -> Callable[..., Any]:
-        """Returns the functional form of positional tensors, in one mode.
-
-        Args:
-            names: what the positions mean.
-            mode: `auto` or a legal mode.
-            chunk: tokens per chunk.
-        """
-
-        def run(*tensors: Tensor) -> tuple[Tensor, ...]:
-            given = dict(zip(names, tensors, strict=True))
-            return self.functional(**given, mode=mode, chunk=chunk)
-
-        return run
 
     def calls(self, sample: Sample, **how: Any) -> tuple[Call, ...]:  # noqa: ANN401 - passed on
         """Returns every call of the module's operators in a forward and a backward pass."""

@@ -111,6 +111,8 @@ def test_the_kernel_of_s4d_is_that_of_its_oracle(oracle: Callable[[str], ModuleT
     }
     u = torch.randn(2, length, s4d.DIMS["d"])
     want, _ = s4d.forward({"u": u, **parameters}, s4d.DIMS)
+    for name in s4d.COMPLEX & parameters.keys():  # the module stores the parts
+        parameters[f"parts_{name}"] = torch.view_as_real(parameters.pop(name))
     kernel = convolution.s4d_kernel(parameters, length)
     for contender in (convolution.KERNEL_MADE, convolution.KERNEL_GIVEN):
         laid = contender.lay_out({"u": u, **parameters, "kernel": kernel})

@@ -44,8 +44,8 @@ def forward(
         raise ValueError("a sum over the past has no initial state")
     u = tensors["u"]
     batch, length = u.shape[:2]
-    lam = torch.exp(torch.complex(-(tensors["a"] ** 2), tensors["b"]))
-    mu = torch.exp(torch.complex(-(tensors["a2"] ** 2), tensors["b2"]))
+    lam = torch.exp(-(tensors["a"] ** 2) + 1j * tensors["b"])
+    mu = torch.exp(-(tensors["a2"] ** 2) + 1j * tensors["b2"])
     ys = []
     for i in range(length):
         y = tensors["D"] * u[:, i]

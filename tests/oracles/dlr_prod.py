@@ -33,7 +33,7 @@ def forward(
         raise ValueError("a sum over the past has no initial state")
     u = tensors["u"]
     batch, length = u.shape[:2]
-    lam = torch.exp(torch.complex(-(tensors["a"] ** 2), tensors["b"]))
+    lam = torch.exp(-(tensors["a"] ** 2) + 1j * tensors["b"])
     ys = []
     for i in range(length):
         y = tensors["D"] * u[:, i]

@@ -46,7 +46,7 @@ def forward(
         k = torch.einsum("hnd,bd->bhn", tensors["W_K"], u[:, i])
         v = torch.einsum("hpd,bd->bhp", tensors["W_V"], u[:, i])
         modulus, angle = torch.sigmoid(u[:, i] @ tensors["w_a"].T), u[:, i] @ tensors["w_b"].T
-        decay = torch.complex(modulus * torch.cos(angle), modulus * torch.sin(angle))
+        decay = modulus * torch.cos(angle) + 1j * modulus * torch.sin(angle)
         matrix = decay[..., None, None] * matrix + k[..., :, None] * v[..., None, :]
         ys.append((q[..., :, None] * matrix).sum(-2).real)
     return torch.stack(ys, 1) if ys else u.new_zeros((batch, 0, h, p)), {"S": matrix}

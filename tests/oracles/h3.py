@@ -38,7 +38,7 @@ def forward(
     batch, length = u.shape[:2]
     zero = u.new_zeros((batch, dims["d"], dims["n"]), dtype=u.dtype.to_complex())
     x = (initial or {}).get("x", zero)
-    decay = torch.exp(torch.complex(-torch.exp(tensors["a"]), tensors["omega"]))
+    decay = torch.exp(-torch.exp(tensors["a"]) + 1j * tensors["omega"])
     ys = []
     for i in range(length):
         q, k, v = (u[:, i] @ tensors[name].T for name in ("W_q", "W_k", "W_v"))

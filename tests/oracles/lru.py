@@ -34,7 +34,7 @@ def forward(
     batch, length = u.shape[:2]
     field = u.dtype.to_complex()
     x = (initial or {}).get("x", u.new_zeros((batch, dims["n"]), dtype=field))
-    decay = torch.exp(torch.complex(-torch.exp(tensors["nu"]), torch.exp(tensors["theta"])))
+    decay = torch.exp(-torch.exp(tensors["nu"]) + 1j * torch.exp(tensors["theta"]))
     ys = []
     for i in range(length):
         x = decay * x + torch.exp(tensors["gamma"]) * (u[:, i].to(field) @ tensors["B"].T)

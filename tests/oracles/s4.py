@@ -39,7 +39,7 @@ def forward(
     d, n = dims["d"], dims["n"]
     field = u.dtype.to_complex()
     x = (initial or {}).get("x", u.new_zeros((batch, d, n), dtype=field))
-    drift = torch.diag(torch.complex(-torch.exp(tensors["a"]), tensors["omega"]))
+    drift = torch.diag(-torch.exp(tensors["a"]) + 1j * tensors["omega"])
     drift = drift - low[:, None] * low.conj()[None, :]
     identity = torch.eye(n, dtype=field, device=u.device)
     transitions, drives = [], []

@@ -36,7 +36,7 @@ def forward(
     batch, length = u.shape[:2]
     zero = u.new_zeros((batch, dims["d"], dims["n"]), dtype=u.dtype.to_complex())
     x = (initial or {}).get("x", zero)
-    pole = torch.complex(-torch.exp(tensors["a"]), tensors["omega"])
+    pole = -torch.exp(tensors["a"]) + 1j * tensors["omega"]
     decay = torch.exp(torch.exp(tensors["log_Delta"])[:, None] * pole)
     drive = (decay - 1) / pole * tensors["B"]
     ys = []

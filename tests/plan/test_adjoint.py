@@ -12,6 +12,7 @@ from unusual_specs import COMPILED
 
 from dsfc.plan.evaluate import evaluate, evaluate_adjoint
 from dsfc.plan.ir import Factor, Role, Scan
+from dsfc.primitives.expr import Field
 from dsfc.system.evaluate import evaluate as evaluate_system
 from dsfc.transform.adjoint import adjoint
 
@@ -64,7 +65,8 @@ class Literal:
                 before = h
                 h = self.decay(i, tile) * h + self.at(scan.key, i, tile) * self.at(c.value, i, tile)
                 read = self.at(scan.read, i, tile) * (before if scan.before else h)
-                rows.append(read.sum(dim=summed) if summed else read)
+                row = read.sum(dim=summed) if summed else read
+                rows.append(row.real if scan.real else row)
             outs[c.output], finals[c.state] = torch.stack(rows), h
         return outs, finals
 
@@ -82,19 +84,19 @@ def check(spec) -> None:
         if len(set(names)) < len(names):
             continue
         tensors = {n: torch.tensor(run.arrays[n]).requires_grad_() for n in names}
-        starts = {
-            c.state: torch.tensor(material.initial[c.state]).requires_grad_() for c in scan.columns
-        }
+        initial = {c.state: like(scan, material.initial[c.state]) for c in scan.columns}
+        starts = {n: torch.tensor(x).requires_grad_() for n, x in initial.items()}
         outs, finals = Literal(plan, scan, tensors).run(starts)
         for name, value in outs.items():
             np.testing.assert_allclose(value.detach(), run.arrays[name], atol=1e-12)
-        cotangent = {n: rng.normal(size=v.shape) for n, v in outs.items()}
-        final_bar = {n: rng.normal(size=v.shape) for n, v in finals.items()}
-        loss = sum((torch.tensor(cotangent[n]) * v).sum() for n, v in outs.items())
-        loss = loss + sum((torch.tensor(final_bar[n]) * v).sum() for n, v in finals.items())
+        cotangent = {n: drawn(rng, v) for n, v in outs.items()}
+        final_bar = {n: drawn(rng, v) for n, v in finals.items()}
+        loss = sum((torch.tensor(cotangent[n]) * v).sum().real for n, v in outs.items())
+        loss = loss + sum((torch.tensor(final_bar[n]) * v).sum().real for n, v in finals.items())
         leaves = {**tensors, **starts}
-        want = dict(zip(leaves, torch.autograd.grad(loss, leaves.values()), strict=True))
-        initial = {c.state: material.initial[c.state] for c in scan.columns}
+        # dL = Re Σ x̄ dx; PyTorch's gradient is the conjugate of x̄.
+        gradients = (g.conj() for g in torch.autograd.grad(loss, leaves.values()))
+        want = dict(zip(leaves, gradients, strict=True))
         got = evaluate_adjoint(plan, scan, back, run, material.sizes, cotangent, initial, final_bar)
         roles = {scan.key: Factor.KEY, scan.read: Factor.READ}
         axes = {b.name: b.axes for b in plan.arrays}
@@ -102,7 +104,21 @@ def check(spec) -> None:
             found = got[roles.get(name, name)]
             if name in axes:
                 found = summed_onto(found, scan, roles.get(name), axes[name], gradient.ndim)
+            if not gradient.is_complex():
+                found = found.real
+            gradient = gradient.resolve_conj()
             np.testing.assert_allclose(found, gradient, atol=1e-11, err_msg=f"{scan.name} {name}")
+
+
+def like(scan: Scan, state: np.ndarray) -> np.ndarray:
+    """A state in the scan's field."""
+    return state.astype(complex) if scan.field is Field.COMPLEX else state
+
+
+def drawn(rng: np.random.Generator, like: torch.Tensor) -> np.ndarray:
+    """Noise in a tensor's shape and field."""
+    noise = rng.normal(size=like.shape)
+    return noise + 1j * rng.normal(size=like.shape) if like.is_complex() else noise
 
 
 def summed_onto(x: np.ndarray, scan: Scan, role: Factor | None, axes, ndim: int) -> np.ndarray:

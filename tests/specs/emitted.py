@@ -132,7 +132,8 @@ class Beside:
         for group, tensors in wanted.items():
             for name, axes in tensors.items():
                 shape = (*lead.get(group, ()), *axes)
-                normal = 0.6 * torch.randn(shape, generator=generator, dtype=torch.float64)
+                field = torch.complex128 if name in self.oracle.COMPLEX else torch.float64
+                normal = 0.6 * torch.randn(shape, generator=generator, dtype=field)
                 uniform = torch.rand(shape, generator=generator, dtype=torch.float64)
                 kind = self.oracle.CONSTRAINTS.get(name, "")
                 if group == "states" and name == "z":
@@ -140,7 +141,7 @@ class Beside:
                 drawn[name] = {
                     "positive": uniform + 0.3,
                     "unit": 0.1 + 0.8 * uniform,
-                    "nonzero": (0.4 + uniform) * normal.sign(),
+                    "nonzero": (0.4 + uniform) * normal.sgn(),
                     "": normal,
                 }[kind]
         return drawn
@@ -164,6 +165,7 @@ class Beside:
         chunk: int,
         start: bool = False,
         cuts: tuple[int, ...] = (),
+        **options: bool,
     ) -> dict[str, Tensor]:
         """The same by the emitted module, in one mode, in one piece or several."""
         leaves = _leaves(given)
@@ -177,9 +179,8 @@ class Beside:
         ys = []
         for a, b in zip((0, *cuts), (*cuts, some.shape[1]), strict=True):
             here = leaves | {n: x[:, a:b] for n, x in inputs.items()} | states
-            y, *after = self.functional(
-                **{n: here[_plain(n, here)] for n in self.arguments}, mode=mode, chunk=chunk
-            )
+            tensors = {n: here[_plain(n, here)] for n in self.arguments}
+            y, *after = self.functional(**tensors, mode=mode, chunk=chunk, **options)
             states = dict(zip(names, after, strict=True))
             ys.append(y)
         y = torch.cat(ys, 1)
@@ -189,8 +190,16 @@ class Beside:
 
     @property
     def arguments(self) -> list[str]:
-        names = inspect.signature(self.functional).parameters
-        return [n for n in names if n not in ("mode", "chunk")]
+        """Names of the tensors that the functional form takes."""
+        declared = inspect.signature(self.functional).parameters.values()
+        return [p.name for p in declared if p.kind is not p.KEYWORD_ONLY]
+
+    @property
+    def flags(self) -> list[str]:
+        """Names of what the functional form takes besides tensors, mode and chunk."""
+        declared = inspect.signature(self.functional).parameters.values()
+        keywords = [p.name for p in declared if p.kind is p.KEYWORD_ONLY]
+        return [n for n in keywords if n not in ("mode", "chunk")]
 
     def defined(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The same by the module's own reference, from nothing."""
@@ -206,10 +215,11 @@ def with_gradients(
     """Outputs by name, and gradients of a scalar that weighs every entry of them differently."""
     outs = {"y": y, **{f"last {n}": x for n, x in last.items()}}
     generator = torch.Generator().manual_seed(7)
-    scalar = 0 * sum(x.sum().double() for x in leaves.values())
+    scalar = 0 * sum(x.sum().real.double() for x in leaves.values())
     for x in outs.values():
-        weight = torch.randn(x.shape, generator=generator, dtype=torch.float64)
-        scalar = scalar + (x * weight.to(x.dtype)).sum().double()
+        wide = torch.promote_types(x.dtype, torch.float64)
+        weight = torch.randn(x.shape, generator=generator, dtype=wide)
+        scalar = scalar + (x * weight.to(x.dtype)).sum().real.double()
     grads = torch.autograd.grad(scalar, list(leaves.values()))
     named = {f"gradient of {n}": g for n, g in zip(leaves, grads, strict=True)}
     return {n: x.detach() for n, x in (outs | named).items()}

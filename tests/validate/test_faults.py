@@ -181,20 +181,20 @@ OF = {
         ),
         Fault(
             "wrong sign between chunks",
-            r"S = S \+ (\w+)\n    return torch.stack",
-            r"S = S - \1\n    return torch.stack",
+            r"torch.cat\(\(S.unsqueeze\(2\), drive\), 2\)",
+            "torch.cat((S.unsqueeze(2), -drive), 2)",
             ("definition", "modes"),
         ),
         Fault(
             "a chunk sees itself as its past",
-            r"(        states.append\(S\)\n)(        S = S \+ .*\n)",
-            r"\2\1",
+            r"past, S = states\[:, :, :-1\]",
+            "past, S = states[:, :, 1:]",
             ("definition", "modes", "segments"),
         ),
         Fault(
             "the last chunk is cut short",
-            r"count = max\(-\(-length // chunk\), 1\)",
-            "count = max(length // chunk, 1)",
+            r"count = max\(-\(-x.shape\[1\] // chunk\), 1\)",
+            "count = max(x.shape[1] // chunk, 1)",
             ("definition", "modes"),
         ),
     ),
@@ -225,8 +225,8 @@ OF = {
         ),
         Fault(
             "no decay between the chunks",
-            r"S = decay_n \* S \+ drive_n",
-            "S = S + drive_n",
+            r"decay_n \* states\[-1\] \+ drive_n",
+            "states[-1] + drive_n",
             ("definition", "modes"),
         ),
         Fault(

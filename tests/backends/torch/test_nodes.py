@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from dsfc.backends.torch.functions import FUNCTIONS
 from dsfc.backends.torch.nodes import Code, Printer, number
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,6 +46,9 @@ from dsfc.primitives.expr import (
 H, N, P, M = Axis(0, "h", heads=True), Axis(1, "n"), Axis(2, "p"), Axis(3, "m", copy_of="n")
 SIZES = {H: 2, N: 3, P: 4, M: 3}
 BATCH, LENGTH = 2, 3
+SPACE: dict[str, object] = {"torch": torch, "F": F, "math": math, "Tensor": torch.Tensor}
+for function in FUNCTIONS.values():
+    exec(function, SPACE)
 
 MAPS = (
     LinearMap("W", (), (N,), (P,)),
@@ -209,7 +213,7 @@ def printed(expr: Expr, lead: bool) -> Code:
 def run(code: Code, given: dict[str, np.ndarray]) -> torch.Tensor:
     """Runs printed code as a module would, on tensors."""
     names = {name: torch.from_numpy(np.asarray(x)) for name, x in given.items()}
-    value = eval(code.text, {"torch": torch, "F": F, "math": math}, names)
+    value = eval(code.text, SPACE, names)
     assert isinstance(value, torch.Tensor) is not code.number
     return torch.as_tensor(value, dtype=torch.float64)
 

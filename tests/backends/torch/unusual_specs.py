@@ -315,6 +315,11 @@ AXES = {
     "scalar_inputs": "dims n = 3\n input u, g\n param b, c : n\n state s : n\n"
     "s = sigmoid(g) * s[i-1] + b * u; y = c · s",
     "nothing_but_scalars": "dims n = 3\n input u\n state s\n s = sigmoid(u) * s[i-1] + u; y = s",
+    "time_invariant": "dims d, n\n input u : d\n param W : d -> n\n state s : n\n"
+    "s = exp(-(iota[n] + 1) / n) * s[i-1] + W u; y = s * iota[n]",
+    "complex_parameter": attention(f"{KEPT}; y = Re(sum[n](a * q * S))", "param a : n complex"),
+    "complex_values": "dims d\n input u : d\n z = cplx(u, u * u)\n y = u + Re(z * z)",
+    "complex_in_passing": "dims d\n input u : d\n y = Re(cis(u) * cplx(u, u))",
     "literal_decay": "dims d\n input u : d\n state s : d\ns = exp(log(0.999)) * s[i-1] + u; y = s",
     "literal_decay_per_head": attention("S = (1 - 2^(-12)) * S[i-1] + k ⊗ v; y = q · S"),
     "map_to_itself": attention(
@@ -527,12 +532,6 @@ REFUSED = {
         "state `S`: its structure class is `per_value`",
         "S = sigmoid",
     ),
-    "time_invariant": (
-        "dims d, n\n input u : d\n param W : d -> n\n state s : n\n"
-        "s = exp(-(iota[n] + 1) / n) * s[i-1] + W u; y = s * iota[n]",
-        "state `s`: its structure class is `lti`",
-        "s = exp",
-    ),
     "memoryless": (
         "dims d\n input u : d\n state s : d\n s = silu(u); y = s + s[i-1]",
         "state `s`: its structure class is `fir`",
@@ -542,21 +541,6 @@ REFUSED = {
         SELECTIVE + "state x : d × n; x' = -exp(a) * x + u ⊗ e by zoh(D); y = c · x",
         "state `x`: its drive is not a key times a value",
         "x'",
-    ),
-    "complex_parameter": (
-        attention(f"{KEPT}; y = Re(sum[n](a * q * S))", "param a : n complex"),
-        "`a`: it is complex",
-        "a : n complex",
-    ),
-    "complex_values": (
-        "dims d\n input u : d\n z = cplx(u, u * u)\n y = u + Re(z * z)",
-        "`z`: it is complex",
-        "z = cplx",
-    ),
-    "complex_in_passing": (
-        "dims d\n input u : d\n y = Re(cis(u) * cplx(u, u))",
-        "`y`: it is computed with complex numbers",
-        "y = Re",
     ),
     "no_input": (
         "dims d\n input u : d\n param a : d\n y = softmax[d](a)",

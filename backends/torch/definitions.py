@@ -1,0 +1,246 @@
+"""Prints a mixer's definitions as written, evaluated literally: the body of the reference.
+
+Token-wise definitions are printed over `[B, L]`. A sum over time is printed over all pairs (i, j)
+of tokens, masked. A state's update, with the definitions through which it reads its own past, runs
+in a loop over time; states that read each other share one. Nothing here knows the derived system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import TypeVar
+
+from dsfc.plan.ir import Plan, Reference
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Ref
+from dsfc.primitives.graph import components
+from dsfc.primitives.words import FIRST
+
+from .layout import assign
+from .nodes import Code, Printer, filtered
+from .sums import BETWEEN, Sums, Surroundings
+
+ExprT = TypeVar("ExprT", bound=Expr)
+
+
+class Definitions:
+    """The statements of the reference function, and which helper functions they call.
+
+    Attributes:
+        lines: statements, indented by four blanks.
+        result: variable that holds the output.
+        helpers: names of `HELPERS` they call.
+    """
+
+    def __init__(self, plan: Plan, names: Callable[[str], str], like: str) -> None:
+        """Prints the definitions of `plan`; `names` gives identifiers, `like` an input's name."""
+        self._plan = plan
+        self._ident = names
+        self._like = like
+        self._names = {t.name: names(t.name) for t in (*plan.params, *plan.buffers)}
+        self._names |= {d.axis.name: names(d.axis.name) for d in plan.axes}
+        self._used = set(self._names.values()) | {names(r.name) for r in plan.reference}
+        self._used |= {names(t.name) for t in plan.inputs} | {"i", like}
+        self._numbers: set[str] = set()
+        self.helpers: set[str] = set()
+        self._axes = {t.name: t.axes for t in plan.inputs}
+        self._axes |= {r.name: r.axes for r in plan.reference}
+        self._const = {r.name for r in plan.reference if r.value.time == 0 and not r.update}
+        around = Surroundings(
+            self._at_token,
+            self._filter,
+            self._names,
+            like,
+            self._unused,
+            self._fresh,
+            self.helpers,
+        )
+        self._sums = Sums(around)
+        body: list[str] = []
+        for part in _parts(plan.reference):
+            recurrent = any(r.update for r in part)
+            body += self._loop(part) if recurrent else self._token(*part)
+        self.lines = [*self._sums.prologue(), *body]
+        self.result = names(plan.result)
+
+    # --- over [B, L] -----------------------------------------------------------------------------
+
+    def _token(self, r: Reference) -> list[str]:
+        printer = Printer(
+            self._at_token, self._names, self._like, self._sums.at_token, self._filter
+        )
+        lines = assign(self._ident(r.name), r.value, printer, self._fresh, wrap=self._full(r))
+        return [*self._sums.pending(), *lines]
+
+    def _full(self, r: Reference) -> Callable[[Code], str]:
+        """Gives a value the axes of its definition, and that of an update the batch."""
+
+        def wrap(code: Code) -> str:
+            if r.update and (code.number or not code.lead):
+                sizes = ", ".join([f"{self._like}.shape[0]", *self._sizes(r.axes)])
+                if code.number:
+                    return f"{self._like}.new_full(({sizes},), {code.text})"
+                return f"{code.aligned(r.axes, False)}.expand({sizes})"
+            if code.number:
+                self._numbers.add(r.name)
+                return code.text
+            return code.aligned(r.axes, code.lead)
+
+        return wrap
+
+    def _at_token(self, ref: Ref) -> Code:
+        code = self._named(ref)
+        if isinstance(ref.at, Now) and ref.at.lag:
+            self.helpers.add("_delay")
+            return Code(f"_delay({code.text}, {ref.at.lag})", code.axes, True)
+        return code
+
+    def _named(self, ref: Ref) -> Code:
+        if ref.name == FIRST:
+            self.helpers.add("_first")
+            return Code(f"_first({self._like})", (), True)
+        axes = tuple(sorted(ref.over))
+        number = ref.name in self._numbers
+        return Code(self._ident(ref.name), axes, ref.at is not None, number=number)
+
+    def _filter(self, fir: Fir) -> Code:
+        printer = Printer(self._at_token, self._names, self._like)
+        self.helpers |= {"_filtered", "_delay"}
+        return filtered("_filtered", fir, printer.print(fir.arg), printer.print(fir.weight))
+
+    # --- one loop over time ----------------------------------------------------------------------
+
+    def _loop(self, members: list[Reference]) -> list[str]:
+        """A loop over time; a state's variable holds its previous value.
+
+        Filters and sums over time inside of it read what stands outside, and are computed first.
+        """
+        first: list[str] = []
+
+        def before(make: Callable[[ExprT], Code]) -> Callable[[ExprT], Code]:
+            def printed(expr: ExprT) -> Code:
+                code = make(expr)
+                name = self._fresh("whole")
+                first.extend([*self._sums.pending(), f"    {name} = {code.text}"])
+                return Code(f"{name}[:, i]", code.axes, True)
+
+            return cache(printed)
+
+        rows = {r.name: self._unused(f"{self._ident(r.name)}_rows") for r in members}
+        now = {r.name: self._unused(f"{self._ident(r.name)}_i") for r in members}
+        lines = []
+        for r in members:
+            if r.update:
+                sizes = ", ".join([f"{self._like}.shape[0]", *self._sizes(r.axes)])
+                lines.append(
+                    f"    {self._ident(r.name)} = {self._alike(r.field)}.new_zeros({sizes})"
+                )
+            lines.append(f"    {rows[r.name]} = []")
+        lines.append(f"    for i in range({self._like}.shape[1]):")
+        updates = {r.name for r in members if r.update}
+        for r in members:
+            printer = Printer(
+                self._at_step(now, rows, updates),
+                self._names,
+                self._like,
+                before(self._sums.at_token),
+                before(self._filter),
+            )
+            lines += assign(now[r.name], r.value, printer, self._fresh, "        ", self._full(r))
+        for r in members:
+            lines.append(f"        {rows[r.name]}.append({now[r.name]})")
+            if r.update:
+                lines.append(f"        {self._ident(r.name)} = {now[r.name]}")
+        self.helpers.add("_in_time")
+        for r in members:
+            row, shape = rows[r.name], self._shape(r.axes)
+            like = self._alike(r.field)
+            lines.append(f"    {self._ident(r.name)} = _in_time({row}, {like}, {shape})")
+        return [*first, *lines]
+
+    def _at_step(
+        self, now: Mapping[str, str], rows: Mapping[str, str], updates: set[str]
+    ) -> Callable[[Ref], Code]:
+        """Reads at token i; `now` and `rows` hold the values of the loop's own names."""
+
+        def ref(r: Ref) -> Code:
+            axes = tuple(sorted(r.over))
+            if r.at is None:
+                return self._named(r)
+            if r.name not in now:
+                return Code(f"{self._at_token(r).text}[:, i]", axes, True)
+            if r.at.lag == 0:
+                return Code(now[r.name], axes, True)
+            if r.at.lag == 1 and r.name in updates:
+                return Code(self._ident(r.name), axes, True)
+            self.helpers.add("_row")
+            like = self._alike(r.field)
+            text = f"_row({rows[r.name]}, {r.at.lag}, {like}, {self._shape(axes)})"
+            return Code(text, axes, True)
+
+        return ref
+
+    def _alike(self, field: Field) -> str:
+        """A tensor of a field, for its batch, length and device."""
+        return f"{self._like}.to(torch.complex128)" if field is Field.COMPLEX else self._like
+
+    def _sizes(self, axes: tuple[Axis, ...]) -> list[str]:
+        return [self._names[a.name] for a in axes]
+
+    def _shape(self, axes: tuple[Axis, ...]) -> str:
+        return f"({', '.join(self._sizes(axes))}{',' if len(axes) == 1 else ''})"
+
+    def _unused(self, name: str) -> str:
+        while name in self._used:
+            name += "_"
+        self._used.add(name)
+        return name
+
+    def _fresh(self, name: str) -> str:
+        count = 1
+        while f"{name}_{count}" in self._used:
+            count += 1
+        self._used.add(f"{name}_{count}")
+        return f"{name}_{count}"
+
+
+def _parts(references: Iterable[Reference]) -> Iterator[list[Reference]]:
+    """Definitions that read each other, each after those that it reads at the same token."""
+    items = {r.name: r for r in references}
+    reads = {n: [e for e in walk(r.value) if isinstance(e, Ref)] for n, r in items.items()}
+    for part in components({n: sorted({e.name for e in found}) for n, found in reads.items()}):
+        now = {
+            n: sorted({e.name for e in reads[n] if e.name in part and e.at == Now(0)}) for n in part
+        }
+        yield [items[n] for group in components(now) for n in group]
+
+
+HELPERS = {
+    "_delay": '''\
+def _delay(x: Tensor, lag: int) -> Tensor:
+    """The values `lag` tokens earlier; 0 before the first."""
+    return F.pad(x, (0, 0) * (x.ndim - 2) + (lag, 0))[:, : x.shape[1]]
+''',
+    "_filtered": '''\
+def _filtered(x: Tensor, weight: Tensor, dim: int) -> Tensor:
+    """Σ over r of weight[r] · x[i - r], r along `dim` of the weight."""
+    return sum(w * _delay(x, r) for r, w in enumerate(weight.unbind(dim)))
+''',
+    "_first": '''\
+def _first(x: Tensor) -> Tensor:
+    """1 at the first token, else 0."""
+    return (torch.arange(x.shape[1], device=x.device) == 0).to(x.dtype).expand(x.shape[:2])
+''',
+    "_between": BETWEEN,
+    "_in_time": '''\
+def _in_time(rows: list[Tensor], like: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The rows over time; an empty sequence for none."""
+    return torch.stack(rows, 1) if rows else like.new_zeros(like.shape[0], 0, *axes)
+''',
+    "_row": '''\
+def _row(rows: list[Tensor], lag: int, like: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The row `lag` steps back; 0 before the first."""
+    return rows[-lag] if len(rows) >= lag else like.new_zeros(like.shape[0], *axes)
+''',
+}

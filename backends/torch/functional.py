@@ -1,0 +1,115 @@
+"""The functional form of an emitted module: the mixer as a function of all its tensors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dsfc.plan.ir import Plan, Scan
+
+from .body import FIR, LAST, Body, BodyText
+from .calls import ScanCall
+from .layout import WIDTH, paragraph
+from .modes import Modes
+from .signature import Signature
+from .skeletons import Skeleton
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionalText:
+    """What `functional.py.j2` is filled with.
+
+    Attributes:
+        signature: the module's names.
+        modes: the module's modes.
+        body: the statements.
+        next_states: variable of each state tensor's next value, registers aside.
+    """
+
+    signature: Signature
+    modes: Modes
+    body: BodyText
+    next_states: tuple[str, ...]
+
+    @property
+    def definition(self) -> str:
+        """The `def` line."""
+        tensors = [
+            *self.signature.input_names,
+            *(p.name for p in self.signature.parameters),
+            *(t.name for t in self.signature.states),
+        ]
+        rows = "".join(f"    {n}: Tensor,\n" for n in tensors)
+        count = 1 + len(self.signature.states)
+        result = f"tuple[{', '.join(['Tensor'] * count)}]"
+        flags = "".join(f"    {flag}: bool = True,\n" for flag in self.modes.flags)
+        return (
+            f"def {self.signature.function}(\n{rows}    *,\n"
+            f'    mode: str = "auto",\n    chunk: int = {self.modes.default_chunk},\n'
+            f"{flags}) -> {result}:"
+        )
+
+    @property
+    def title(self) -> str:
+        """The docstring's first line, opened."""
+        output = self.signature.output
+        value = f"{output.name} {output.meaning}"
+        text = f"Returns {value} and each state tensor after the last token."
+        return paragraph(text, "    ", '    """')
+
+    @property
+    def arguments(self) -> list[str]:
+        """What the docstring says of the arguments; parameters of one shape are listed together."""
+        out = [f"{i.name}: {i.meaning}." for i in self.signature.inputs]
+        by_shape: dict[str, list[str]] = {}
+        for p in self.signature.parameters:
+            by_shape.setdefault(f"`[{', '.join(p.axes)}]`.", []).append(p.name)
+        out += [f"{', '.join(names)}: {shape}" for shape, names in by_shape.items()]
+        out += [f"{t.name}: {t.meaning} before the first token." for t in self.signature.states]
+        return out
+
+    @property
+    def wide(self) -> bool:
+        """Whether anything is computed in the accumulation dtype."""
+        return self.field or any(re.search(r"\bwide\b", line) for line in self.body.lines)
+
+    @property
+    def field(self) -> bool:
+        """Whether a recurrence is complex."""
+        return any(re.search(r"\bfield\b", line) for line in self.body.lines)
+
+    @property
+    def returned(self) -> str:
+        """The `return` statement; what does not fit beside the rest gets a name."""
+        items = [f"{self.body.result}.to(dtype)", *self.next_states, *self.body.registers]
+        line = f"    return {', '.join(items)}"
+        if len(items) == 1:
+            return f"    return ({items[0]},)"
+        if len(line) <= WIDTH:
+            return line
+        names = [f"    next_{k} = {text}" for k, text in enumerate(items[1:], 1)]
+        short = ", ".join([items[0], *(f"next_{k}" for k in range(1, len(items)))])
+        return "\n".join([*names, f"    return {short}"])
+
+    @property
+    def helpers(self) -> list[str]:
+        """Functions that the statements call."""
+        used = [FIR] * self.body.filters + [LAST] * bool(self.body.registers)
+        return [helper.rstrip("\n") for helper in used]
+
+
+def functional(
+    plan: Plan, signature: Signature, modes: Modes, skeletons: tuple[Skeleton, ...]
+) -> FunctionalText:
+    """Prints the functional form, which calls the operators of each scan."""
+    next_states: dict[str, str] = {}
+    by_name = {s.scan.name: s for s in skeletons}
+    identifier, like = signature.identifier, signature.like
+
+    def call(scan: Scan) -> list[str]:
+        printer = ScanCall(by_name[scan.name], identifier, body.size, like, body.unused)
+        return printer.lines(next_states)
+
+    body: Body = Body(plan, identifier, like, call)
+    text = body.text()
+    return FunctionalText(signature, modes, text, tuple(next_states[s.name] for s in plan.states))

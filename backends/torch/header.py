@@ -1,0 +1,113 @@
+"""The head of an emitted module: what it says of its origin, its imports, its constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dsfc.plan.ir import Plan
+
+from .layout import paragraph
+from .modes import Modes
+from .signature import Signature
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderText:
+    """What `header.py.j2` is filled with.
+
+    Attributes:
+        plan: the plan.
+        source: file name of the spec.
+        spec: hash of the plan, by which the module knows its states.
+        namespace: of the module's operators.
+        signature: the module's names.
+        modes: the module's modes.
+        code: statements of the sections below, which say what must be imported.
+    """
+
+    plan: Plan
+    source: str
+    spec: str
+    namespace: str
+    signature: Signature
+    modes: Modes
+    code: str
+
+    @property
+    def title(self) -> str:
+        """The docstring's first line, opened."""
+        return paragraph(about(self.plan), "", '"""')
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """Paragraphs of the docstring: source, derived system, structure."""
+        system = "\n".join(_indented(self.plan.system))
+        facts = [f"{line.rstrip('.')}." for line in _plain_lines(self.plan.structure)]
+        facts.append(f"Gauge {gauge(self.plan)}.")
+        facts.append("Λ is the transition, B the batch, L the length; axes: head / key / channel.")
+        facts.append(f"Modes {self.modes.listed}, with gradients of all arguments and states.")
+        return [
+            f"Derived from {_plain(self.source)}:\n\n{system}",
+            paragraph(" ".join(facts), ""),
+        ]
+
+    @property
+    def imports(self) -> Iterable[str]:
+        """Import statements, a blank line between the standard library and torch."""
+        scans = self.modes.scans
+        if "math." in self.code:
+            yield "import math"
+        if scans:
+            yield "from collections.abc import Callable, Iterable"
+        yield "from dataclasses import dataclass"
+        yield f"from typing import {'Any, ' if scans else ''}ClassVar"
+        yield ""
+        yield "import torch"
+        if "F." in self.code:
+            yield "import torch.nn.functional as F"
+        yield "from torch import Tensor, nn"
+        if scans:
+            yield "from torch.utils.flop_counter import register_flop_formula"
+
+    @property
+    def exports(self) -> str:
+        """The items of `__all__`."""
+        cls = self.signature.class_name
+        names = sorted({"State", self.signature.function, "reference"} - {cls})
+        # The class comes first: it is what a reader and `dsfc verify` look for.
+        return ", ".join(f'"{n}"' for n in [cls, *names])
+
+
+def about(plan: Plan) -> str:
+    """Returns the mixer's name and what its spec says it is."""
+    doc = f": {_plain(plan.doc)}" if plan.doc else ""
+    return f"{plan.name}{doc}".rstrip(".") + "."
+
+
+def gauge(plan: Plan) -> str:
+    """Returns the gauge that the states are stored in, in words."""
+    return plan.gauge or "no state"
+
+
+def _indented(text: str) -> list[str]:
+    """Lines of a rendered value, indented; what is too long goes on in the next line."""
+    lines = []
+    for line in _plain_lines(text):
+        body = line.lstrip()
+        indent = " " * (4 + len(line) - len(body))
+        lines += paragraph(body, f"{indent}    ", indent).split("\n") if body else [""]
+    return lines
+
+
+def _plain(text: str) -> str:
+    """A spec's text as it may stand in a comment or docstring: printable, no escapes."""
+    return "".join(c if c.isprintable() and c not in '\\"' else "?" for c in text)
+
+
+def _plain_lines(text: str) -> list[str]:
+    """Lines of a rendered value as they may stand in a docstring."""
+    return [
+        "".join(c if c.isprintable() and c != "\\" else "?" for c in line).replace('"""', "'''")
+        for line in text.rstrip("\n").split("\n")
+    ]

@@ -1,0 +1,112 @@
+"""The keyed form: a decay per key. Products in a chunk are anchored at the middles of blocks."""
+
+from __future__ import annotations
+
+from dsfc.plan.ir import Group, RoleScan, ScanDirection
+
+from .matrix import MatrixSkeleton
+from .skeletons import VARIABLE
+
+
+class KeyedSkeleton(MatrixSkeleton):
+    """A scan whose decay has head and key axes, over arguments as in the matrix form.
+
+    A pair of tokens of a chunk meets in one block of 2, 4, 8, … tokens whose middle lies between
+    them: the later one is in its second half, the earlier one in its first. The decay between them
+    is that from the earlier one to the middle times that from the middle to the later one, so no
+    exponential is of a positive number, and none of a difference of sums.
+    """
+
+    @property
+    def lift(self) -> str:
+        """Index that gives the decay of one token the state's axes."""
+        return "[..., None]"
+
+    @property
+    def backward_flops(self) -> str:
+        """Operations of the backward pass."""
+        return "B * L * h * (2 * CHUNK * (4 * n + 2 * p) + 10 * n * p)"
+
+    def _result(self, s: RoleScan) -> tuple[str, bool]:
+        """Variable whose gradient a role scan gives, and whether it is read from the past."""
+        return VARIABLE[s.result], s.direction is ScanDirection.FORWARD
+
+    def _by(self, group: Group) -> list[RoleScan]:
+        return [s for s in self.adjoint.scans if s.contracted is group]
+
+    @property
+    def values_of(self) -> str:
+        """Variable and statement of the products of values inside a chunk."""
+        later, earlier, _ = self._needs(self._by(Group.CHANNELS)[0])
+        name, text = self._scores(later, earlier)
+        return f"{name} = {text}"
+
+    @property
+    def values(self) -> str:
+        """Variable of those products."""
+        later, earlier, _ = self._needs(self._by(Group.CHANNELS)[0])
+        return self._scores(later, earlier)[0]
+
+    @property
+    def keyed_gradients(self) -> list[str]:
+        """Gradients of what has channels: from the chunk, then from the states around it."""
+        lines = []
+        for s in self._by(Group.KEYS):
+            later, earlier, weighed = self._needs(s)
+            x, past = self._result(s)
+            here, there = ("I", "J") if past else ("J", "I")
+            scores = f"{self.family}scores"
+            q, k, w = VARIABLE[later], VARIABLE[earlier], VARIABLE[weighed]
+            equation = f"BhNIJ,BhN{there}p->BhN{here}p"
+            lines.append(f'd{x} = torch.einsum("{equation}", {scores}({q}, {k}, halves), {w})')
+            carried, scale = ("past", "head") if past else ("future", "tail")
+            equation = f"BhN{here}n,BhNnp->BhN{here}p"
+            read = VARIABLE[s.read]
+            lines.append(f'd{x} += torch.einsum("{equation}", {read} * {scale}, {carried})')
+        return lines
+
+    @property
+    def outer_gradients(self) -> list[str]:
+        """Gradients of what has keys, from the states around the chunk."""
+        lines = []
+        for s in self._by(Group.CHANNELS):
+            x, past = self._result(s)
+            at, carried, scale = ("I", "past", "head") if past else ("J", "future", "tail")
+            equation = f"BhN{at}p,BhNnp->BhN{at}n"
+            read = VARIABLE[s.read]
+            lines.append(f'd{x} = torch.einsum("{equation}", {read}, {carried}) * {scale}')
+        return lines
+
+    @property
+    def passes(self) -> str:
+        """What passes over each token of a chunk, by the gradients found so far."""
+        parts = []
+        for s in self._by(Group.CHANNELS):
+            x, past = self._result(s)
+            function = f"{self.family}until" if past else f"{self.family}since"
+            parts.append(f"{function}({x} * d{x})")
+        return " + ".join(parts)
+
+    @property
+    def own_gradients(self) -> list[str]:
+        """Gradients of what has keys, from a token itself."""
+        return [
+            f"d{self._result(s)[0]} += own * {VARIABLE[s.key]}" for s in self._by(Group.CHANNELS)
+        ]
+
+    @property
+    def block_gradients(self) -> list[str]:
+        """Gradients of what has keys from the pairs that meet in blocks of one size."""
+        f = self.family
+        lines = []
+        for s in self._by(Group.CHANNELS):
+            x, past = self._result(s)
+            k = VARIABLE[s.key]
+            if past:
+                lines.append(f"step = pairs @ ({f}early({k}, size) * since) * to")
+            else:
+                lines.append(f"step = pairs.mT @ ({f}late({k}, size) * to) * since")
+            half, over = ("late", "until") if past else ("early", "since")
+            lines.append(f"{f}{half}(d{x}, size).add_(step)")
+            lines.append(f"{f}{half}(dg, size).add_({f}{over}({f}{half}({x}, size) * step))")
+        return lines

@@ -1,0 +1,169 @@
+"""The layer of an emitted module: an `nn.Module` that keeps sizes and parameters, checks calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dsfc.plan.ir import Plan, Pointwise
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Rename
+
+from .header import about
+from .layout import WIDTH, paragraph, returned_text, wrapped
+from .modes import modes
+from .parameters import ParameterText
+from .signature import Signature, layout
+
+
+@dataclass(frozen=True, slots=True)
+class LayerText:
+    """What `layer.py.j2` is filled with.
+
+    Attributes:
+        plan: the plan.
+        signature: the module's names.
+    """
+
+    plan: Plan
+    signature: Signature
+
+    # --- the class and its constructor -----------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """The docstring's first line, opened."""
+        return paragraph(f"{about(self.plan)} As a layer.", "    ", '    """')
+
+    @property
+    def noted(self) -> list[ParameterText]:
+        """Parameters whose stored value is not the value itself."""
+        return [p for p in self.signature.parameters if p.note]
+
+    @property
+    def keep_sizes(self) -> list[str]:
+        """Statements that make each size an attribute."""
+        names = [z.name for z in self.signature.sizes]
+        together = f"{', '.join(f'self.{n}' for n in names)} = {', '.join(names)}"
+        if len(together) + 8 <= WIDTH:
+            return [together] if names else []
+        return [f"self.{n} = {n}" for n in names]
+
+    @property
+    def equal_sizes(self) -> list[str]:
+        """Statements that refuse different sizes of axes that stand for one another."""
+        values = [k.value for k in self.plan.kernels if isinstance(k, Pointwise)]
+        values += [r.value for r in self.plan.reference]
+        pairs = {
+            tuple(sorted((self.signature.size(e.old), self.signature.size(e.new))))
+            for value in values
+            for e in walk(value)
+            if isinstance(e, Rename)
+        }
+        lines = []
+        for a, b in sorted(p for p in pairs if p[0] != p[1]):
+            why = f"{a} = {{{a}}} and {b} = {{{b}}} must be equal: one is renamed to the other"
+            lines += [f"if {a} != {b}:", f'    raise ValueError(f"{why}")']
+        return lines
+
+    @property
+    def declare(self) -> list[str]:
+        """Statements that make parameters and buffers, their values still undefined."""
+        out = []
+        for p in self.signature.parameters:
+            empty = f"torch.empty({p.shape or '()'}, device=device, dtype=dtype)"
+            if p.buffer:
+                items = [f'"{p.attribute}"', empty]
+                out.append(wrapped("self.register_buffer", items, "", "        "))
+            else:
+                out.append(wrapped(f"self.{p.attribute} = nn.Parameter", [empty], "", "        "))
+        return out
+
+    @property
+    def reset(self) -> list[str]:
+        """Statements that draw every parameter afresh."""
+        return [line for p in self.signature.parameters for line in p.init]
+
+    @property
+    def sizes_repr(self) -> str:
+        """The `return` of a text that names the sizes."""
+        sizes = [f"{z.name}={{self.{z.name}}}" for z in self.signature.sizes]
+        return returned_text(sizes, " " * 8)
+
+    # --- forward and step ------------------------------------------------------------------------
+
+    @property
+    def returns(self) -> str:
+        """What the docstring of `forward` says of its result."""
+        output = self.signature.output
+        return f"{output.name}: {output.meaning}, and the state if asked for."
+
+    @property
+    def start(self) -> str:
+        """Makes the state before the first token."""
+        like = self.signature.like
+        items = [f"{like}.shape[0]", f"{like}.device", f"{like}.dtype"]
+        return wrapped("state = self.initial_state", items, "", "            ")
+
+    @property
+    def call(self) -> str:
+        """Calls the functional form."""
+        arguments = [
+            *self.signature.input_names,
+            *(p.value for p in self.signature.parameters),
+            *(f"state.{t.name}" for t in self.signature.states),
+            *(f"{name}={name}" for name in ("mode", "chunk", *modes(self.plan).flags)),
+        ]
+        return wrapped(f"y, *states = {self.signature.function}", arguments, "", "        ")
+
+    @property
+    def step_def(self) -> str:
+        """The `def` line of `step`."""
+        inputs = [f"{n}: Tensor" for n in self.signature.input_names]
+        params = ["self", *inputs, "state: State"]
+        return wrapped("def step", params, " -> tuple[Tensor, State]:", "    ")
+
+    @property
+    def step_doc(self) -> str:
+        """The docstring of `step`."""
+        shapes = ", ".join(f"`{layout(('B',), t.axes)}`" for t in self.plan.inputs)
+        line = f'"""Mixes one token {shapes} and returns y and the next state, at constant cost."""'
+        if len(line) <= WIDTH - 8:
+            return f"        {line}"
+        about = paragraph(f"The token is {shapes}.", "        ")
+        first = '        """Mixes one token at constant cost; returns y and the next state.'
+        return f'{first}\n\n{about}\n        """'
+
+    @property
+    def step_call(self) -> str:
+        """Calls `forward` with a sequence of one token."""
+        inputs = [f"{n}.unsqueeze(1)" for n in self.signature.input_names]
+        arguments = [*inputs, "state", 'mode="recurrent"', "return_state=True"]
+        return wrapped("y, state = self.forward", arguments, "", "        ")
+
+    # --- checks ----------------------------------------------------------------------------------
+
+    @property
+    def check_def(self) -> str:
+        """The `def` line of `_check`."""
+        inputs = [f"{n}: Tensor" for n in self.signature.input_names]
+        params = ["self", *inputs, "state: State | None", "mode: str", "chunk: int"]
+        return wrapped("def _check", params, " -> None:", "    ")
+
+    @property
+    def input_checks(self) -> list[str]:
+        """Statements that hold each input against its shape, and its dtype against the weights."""
+        first = self.signature.like
+        params = self.signature.parameters
+        like = f"self.{params[0].attribute}" if params else first
+        lines = []
+        for t, i in zip(self.plan.inputs, self.signature.inputs, strict=True):
+            shape = ", ".join(f"self.{self.signature.size(a)}" for a in t.axes)
+            shape += "," if len(t.axes) == 1 else ""
+            items = [f'"{i.name}"', i.name, f'"{i.layout}"', f"({shape})", like]
+            lines.append(wrapped("_fits", items, "", "        "))
+            if i.name != first:
+                lines.append(f"        if {i.name}.shape[:2] != {first}.shape[:2]:")
+                lines.append(
+                    f'            raise ValueError("{i.name} and {first} differ in B or L")'
+                )
+        return lines

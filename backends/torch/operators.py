@@ -1,0 +1,87 @@
+"""The operators of an emitted module: which skeleton each scan takes, and their text.
+
+A scan is printed by two templates, `op` (registration and gradient, the same for all) and that of
+its form (the modes); what scans of one form share is printed once, by `*_shared`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from dsfc.plan.ir import Form, Plan, Scan
+
+from .calls import is_shared
+from .convolution import ConvolutionSkeleton
+from .keyed import KeyedSkeleton
+from .matrix import MatrixSkeleton
+from .selective import SelectiveSkeleton
+from .skeletons import ElementwiseSkeleton, Skeleton
+
+Template = Callable[..., str]
+
+_FORMS: dict[Form, type[Skeleton]] = {
+    Form.MATRIX: MatrixSkeleton,
+    Form.KEYED: KeyedSkeleton,
+    Form.CONVOLUTION: ConvolutionSkeleton,
+    Form.SELECTIVE: SelectiveSkeleton,
+    Form.ELEMENTWISE: ElementwiseSkeleton,
+}
+
+
+def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
+    """Returns what the templates of each scan are filled with, in the order of the plan."""
+    arrays = {b.name: b for b in plan.arrays}
+    scans = [k for k in plan.kernels if isinstance(k, Scan)]
+    adjoints = {a.scan: a for a in plan.adjoints}
+    several = len({s.form for s in scans}) > 1
+    # The scans of a module share the code that cuts into chunks, heads in front or not.
+    shared = all(is_shared(s, arrays) for s in scans if s.form is Form.MATRIX)
+    return tuple(
+        _FORMS[s.form](
+            s,
+            adjoints[s.name],
+            suffix,
+            f"_{s.form.value}_" if several else "_",
+            arrays,
+            shared and s.form is Form.MATRIX,
+        )
+        for s, suffix in zip(scans, _suffixes([s.name for s in scans]), strict=True)
+    )
+
+
+def _suffixes(scans: list[str]) -> list[str]:
+    """What follows the names of each scan's functions: nothing, its name, or its number."""
+    if len(scans) == 1:
+        return [""]
+    # `_forward_recurrent` is a function of every scan; none may seem to be one of `recurrent`.
+    if any(s.split("_")[0] in ("recurrent", "chunked", "flops") for s in scans):
+        return [f"_{k}" for k in range(1, 1 + len(scans))]
+    return [f"_{s}" for s in scans]
+
+
+def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[str]:
+    """Yields the text of all operators, part by part; nothing where nothing recurs.
+
+    Args:
+        skeletons: one per scan.
+        template: fills the template of a name with what is given by keyword.
+    """
+    if skeletons:
+        composes = any(s.decay for s in skeletons)
+        conjugates = any(s.complex for s in skeletons)
+        yield template("op_shared.py.j2", composes=composes, conjugates=conjugates)
+    for s in skeletons:
+        yield template("op.py.j2", s=s)
+        yield template(f"{s.form}.py.j2", s=s)
+    by_form: dict[str, list[Skeleton]] = {}
+    for s in skeletons:
+        by_form.setdefault(s.form, []).append(s)
+    for form, members in by_form.items():
+        yield template(
+            f"{form}_shared.py.j2",
+            family=members[0].family,
+            decay=any(s.decay for s in members),
+            plain=any(not s.decay for s in members),
+            heads=any(s.shared for s in members),
+            complex=any(s.complex for s in members),
+        )

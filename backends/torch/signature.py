@@ -1,0 +1,123 @@
+"""What an emitted module takes and returns, by name: all that its sections have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dsfc.plan.ir import Plan
+from dsfc.primitives.expr import Axis
+
+from .parameters import ParameterText, SizeText, parameters, sizes, stored_axes
+
+
+@dataclass(frozen=True, slots=True)
+class TensorText:
+    """An input or a tensor of the state.
+
+    Attributes:
+        name: identifier.
+        layout: text of its axes, such as `[B, L, h, n]`.
+        note: what a docstring says besides.
+    """
+
+    name: str
+    layout: str
+    note: str = ""
+
+    @property
+    def meaning(self) -> str:
+        """What a docstring says of it, without full stop."""
+        return f"`{self.layout}`{self.note and ', '}{self.note}"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The names of a module: of its class and functional form, and of every tensor and size.
+
+    Attributes:
+        class_name: of the `nn.Module`.
+        function: name of the functional form.
+        identifier: name of the spec → name in the text.
+        inputs: arguments over time, in the order of the spec.
+        parameters: parameters, then buffers.
+        states: tensors of the state: the scans' columns, then the registers.
+        sizes: size arguments of the constructor.
+        output: the result, `[B, L, *axes]`.
+    """
+
+    class_name: str
+    function: str
+    identifier: Callable[[str], str]
+    inputs: tuple[TensorText, ...]
+    parameters: tuple[ParameterText, ...]
+    states: tuple[TensorText, ...]
+    sizes: tuple[SizeText, ...]
+    output: TensorText
+
+    @property
+    def input_names(self) -> list[str]:
+        """Identifiers of the inputs."""
+        return [t.name for t in self.inputs]
+
+    @property
+    def like(self) -> str:
+        """Identifier of the input that gives batch, length, device and dtype."""
+        return self.inputs[0].name
+
+    @property
+    def complex(self) -> bool:
+        """Whether a parameter is stored as two parts."""
+        return any(p.complex for p in self.parameters)
+
+    def size(self, axis: Axis) -> str:
+        """Returns the identifier of an axis' size; a copy has that of its original."""
+        return self.identifier(axis.copy_of or axis.name)
+
+
+def signature(
+    plan: Plan, identifier: Callable[[str], str], class_name: str, function_name: str
+) -> Signature:
+    """Returns the names and layouts of a plan's module."""
+    columns = [TensorText(identifier(s.name), layout(("B",), s.axes)) for s in plan.states]
+    registers = [
+        TensorText(
+            identifier(r.name), layout(("B", "K"), r.axes), f"the last K values of {r.buffer}"
+        )
+        for r in plan.registers
+    ]
+    result = layout(("B", "L"), plan.array(plan.output).axes)
+    return Signature(
+        class_name,
+        function_name,
+        identifier,
+        tuple(TensorText(identifier(t.name), layout(("B", "L"), t.axes)) for t in plan.inputs),
+        parameters(plan, identifier),
+        (*columns, *registers),
+        sizes(plan, identifier),
+        TensorText(identifier(plan.result), result),
+    )
+
+
+def layout(lead: tuple[str, ...], axes: tuple[Axis, ...]) -> str:
+    """Returns the text of a tensor's axes behind those that no spec declares."""
+    return f"[{', '.join([*lead, *(a.name for a in axes)])}]"
+
+
+def size_read(plan: Plan, identifier: Callable[[str], str], axis: str) -> str | None:
+    """Returns text that reads an axis' size off a parameter, buffer or input; None if none has it.
+
+    Args:
+        plan: the plan.
+        identifier: name of the spec → name in the text.
+        axis: name of the axis in the spec.
+    """
+    for t in (*plan.params, *plan.buffers):
+        for at, a in enumerate(stored_axes(t)):
+            if a.name == axis:
+                return f"{identifier(t.name)}.shape[{at}]"
+    for i in plan.inputs:
+        for at, a in enumerate(i.axes):
+            if a.name == axis:
+                return f"{identifier(i.name)}.shape[{at + 2}]"
+    return None

@@ -1,0 +1,100 @@
+"""The state of an emitted module: its class, its value before the first token, its shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dsfc.plan.ir import Plan, Register, StateTensor
+from dsfc.primitives.expr import Axis, Field
+
+from .header import gauge
+from .layout import WIDTH, Call, wrapped
+from .parameters import size_printer
+from .signature import Signature
+
+
+@dataclass(frozen=True, slots=True)
+class StateText:
+    """What `state.py.j2` is filled with, and the layer where it makes a state or checks one.
+
+    Attributes:
+        plan: the plan.
+        signature: the module's names.
+    """
+
+    plan: Plan
+    signature: Signature
+
+    @property
+    def gauge(self) -> str:
+        """The gauge that the tensors are stored in, in words."""
+        return gauge(self.plan)
+
+    @property
+    def initial(self) -> str:
+        """The body of the layer's `initial_state`: zeros, sums in the accumulation dtype."""
+        if not self.signature.states:
+            return "        return State()"
+        lines = []
+        if self.signature.parameters:
+            first = f"self.{self.signature.parameters[0].attribute}"
+            lines.append(f"        dtype = {first}.dtype if dtype is None else dtype")
+            lines.append(f"        device = {first}.device if device is None else device")
+        else:
+            lines.append("        dtype = torch.get_default_dtype() if dtype is None else dtype")
+        wide = "_accumulator(dtype)"
+        kept = [*self.plan.states, *(r for r in self.plan.registers if _is_complex(r))]
+        if len(kept) > 1:
+            lines.append(f"        wide = {wide}")
+            wide = "wide"
+        arguments = [
+            self._zeros(s.name, self._sizes(s.axes), _dtype(s, wide, wide))
+            for s in self.plan.states
+        ]
+        arguments += [
+            self._zeros(r.name, self._register_sizes(r), _dtype(r, wide, "dtype"))
+            for r in self.plan.registers
+        ]
+        lines.append(wrapped("return State", arguments, "", "        "))
+        return "\n".join(lines)
+
+    @property
+    def shapes(self) -> str:
+        """The head of a loop over each tensor's name, value and axes behind the batch."""
+        items = [self._shape(s.name, self._sizes(s.axes)) for s in self.plan.states]
+        items += [self._shape(r.name, self._register_sizes(r)) for r in self.plan.registers]
+        lone = "," if len(items) == 1 else ""
+        line = f"        for name, x, axes in ({', '.join(map(str, items))}{lone}):"
+        if len(line) <= WIDTH:
+            return line
+        shapes = f"        shapes = ({items[0]},)"
+        if lone == "" or len(shapes) > WIDTH:
+            shapes = wrapped("shapes = ", items, "", "        ")
+        return f"{shapes}\n        for name, x, axes in shapes:"
+
+    def _zeros(self, name: str, sizes: list[str], dtype: str) -> Call:
+        items = ("batch", *sizes, "device=device", f"dtype={dtype}")
+        return Call(f"{self.signature.identifier(name)}=torch.zeros", items)
+
+    def _shape(self, name: str, sizes: list[str]) -> Call:
+        lone = "," if len(sizes) == 1 else ""
+        ident = self.signature.identifier(name)
+        return Call("", (f'"{ident}"', f"state.{ident}", f"({', '.join(sizes)}{lone})"))
+
+    def _sizes(self, axes: tuple[Axis, ...]) -> list[str]:
+        return [f"self.{self.signature.size(a)}" for a in axes]
+
+    def _register_sizes(self, register: Register) -> list[str]:
+        printer = size_printer(self.plan, self.signature.identifier, "self.")
+        texts = [printer.text(e) for e in register.lengths]
+        length = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
+        return [length, *self._sizes(register.axes)]
+
+
+def _dtype(tensor: StateTensor | Register, wide: str, real: str) -> str:
+    """Text of the dtype a tensor of the state is kept in."""
+    return f"torch.promote_types({wide}, torch.complex64)" if _is_complex(tensor) else real
+
+
+def _is_complex(tensor: StateTensor | Register) -> bool:
+    return tensor.field is Field.COMPLEX

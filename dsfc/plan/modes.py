@@ -1,0 +1,72 @@
+"""The ways to run the scans of a plan: which are legal, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dsfc.plan.ir import Form, Mode, Scan
+
+
+@dataclass(frozen=True, slots=True)
+class ModeRow:
+    """One way to run a scan.
+
+    Attributes:
+        name: as users write it.
+        forms: forms that have it.
+        why: the reason where it is legal.
+        why_not: the reason where it is not.
+        resets: whether a sequence may start inside a row: packing needs Λ per token.
+    """
+
+    name: str
+    forms: frozenset[Form]
+    why: str
+    why_not: str
+    resets: bool = True
+
+
+MODES = (
+    ModeRow(
+        "recurrent",
+        frozenset(Form),
+        "every finite system has a recurrence",
+        "",
+    ),
+    ModeRow(
+        "chunked",
+        frozenset(Form),
+        "the decay is diagonal, so chunks compose",
+        "",
+    ),
+    ModeRow(
+        "scan",
+        frozenset(Form),
+        "(Λ, b) of neighbours compose, (Λ₂Λ₁, Λ₂b₁ + b₂), so all tokens take log L rounds",
+        "",
+    ),
+    ModeRow(
+        "parallel",
+        frozenset({Form.MATRIX, Form.KEYED, Form.CONVOLUTION}),
+        "all pairs of tokens at once, without a state",
+        "a decay has channel axes: pairs of tokens make no product of matrices",
+    ),
+    ModeRow(
+        "fft",
+        frozenset({Form.CONVOLUTION}),
+        "Λ, B and C are the same at every token: one convolution",
+        "Λ, B or C depends on the token: no convolution",
+        resets=False,
+    ),
+)
+"""Every mode of emitted modules, in the order they are named."""
+
+
+def modes_of(scans: Sequence[Scan]) -> tuple[Mode, ...]:
+    """Returns every mode, legal where each scan has it, with the reason."""
+    out = []
+    for row in MODES:
+        legal = all(s.form in row.forms for s in scans)
+        out.append(Mode(row.name, legal, row.why if legal else row.why_not))
+    return tuple(out)

@@ -1,0 +1,66 @@
+"""Takes real parts inside convolutions: Re Σ read · h, of real values, is a real convolution."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dsfc.plan.graph import Graph
+from dsfc.plan.ir import Buffer, Form, Pointwise, Scan
+from dsfc.primitives.build import rewrite, walk
+from dsfc.primitives.expr import Expr, Field, Now, Prim, Ref, Time
+
+
+def take_real_parts(graph: Graph) -> None:
+    """Lets each convolution of real values, of which only real parts are read, return those."""
+    for at, kernel in enumerate(graph.kernels):
+        if not isinstance(kernel, Scan) or kernel.form is not Form.CONVOLUTION:
+            continue
+        (column,) = kernel.columns
+        value = None if column.value is None else graph.arrays[column.value]
+        driven = Field.REAL if value is None else value.field
+        if kernel.field is Field.REAL or driven is Field.COMPLEX:
+            continue
+        if not _only_real_parts(graph, column.output):
+            continue
+        old = graph.arrays[column.output]
+        graph.arrays[old.name] = Buffer(old.name, old.axes, Field.REAL, old.role, old.provenance)
+        graph.kernels[at] = dataclasses.replace(kernel, real=True)
+        for k, other in enumerate(graph.kernels):
+            if isinstance(other, Pointwise):
+                graph.kernels[k] = Pointwise(other.output, _without_cast(other.value, old.name))
+
+
+def _is_read(e: Expr, name: str) -> bool:
+    return isinstance(e, Ref) and e.name == name and e.at == Now(0)
+
+
+def _is_real_part(e: Expr, name: str) -> bool:
+    return isinstance(e, Prim) and e.name == "re" and _is_read(e.args[0], name)
+
+
+def _only_real_parts(graph: Graph, name: str) -> bool:
+    """Whether every read of a buffer stands in `re`, at the token itself."""
+    for k in graph.kernels:
+        if isinstance(k, Scan):
+            values = (k.key, k.read, *(c.value for c in k.columns))
+            leaves = k.decay.leaves if k.decay is not None else ()
+            if name in (*values, *leaves):
+                return False
+            continue
+        stripped = rewrite(k.value, lambda e: _NOTHING if _is_real_part(e, name) else None)
+        if any(isinstance(e, Ref) and e.name == name for e in walk(stripped)):
+            return False
+    return True
+
+
+_NOTHING = Ref("", frozenset(), Field.REAL, Time.TOKEN, Now(0))
+
+
+def _without_cast(value: Expr, name: str) -> Expr:
+    def rule(e: Expr) -> Expr | None:
+        if not _is_real_part(e, name):
+            return None
+        (read,) = e.args  # type: ignore[attr-defined]
+        return Ref(name, read.over, Field.REAL, read.time, read.at)
+
+    return rewrite(value, rule)

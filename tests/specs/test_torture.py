@@ -1,0 +1,174 @@
+"""Operators where decays are 0, 1 and everything in between: no mode loses what the loop keeps.
+
+The judge is the operator's own recurrence in float64; every mode in float32 is held to what that
+recurrence errs in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+import torch
+from torch import Tensor
+
+from dsfc.validate.surface import surface
+
+Load = Callable[[str], ModuleType]
+
+# One per form and field of scans, with and without a decay.
+NAMES = (
+    "normalized_attn",
+    "ssd",
+    "gateloop",
+    "gla",
+    "retnet_rope",
+    "s6",
+    "rg_lru",
+    "mega_ema",
+    "s4d",
+    "lru",
+)
+LENGTH, CHUNK = 37, 8
+DENORMAL = math.log(1e-40)
+GATES = {
+    "forget all": (-math.inf,),
+    "forget nearly all": (-1e4,),
+    "denormal": (DENORMAL,),
+    "keep nearly all": (-1e-7,),
+    "keep all": (0.0,),
+    "mixed": (-math.inf, -1e4, DENORMAL, -20.0, -0.5, -1e-7, 0.0),
+}
+INPUTS = ("random", "cancelling", "large")
+
+
+@dataclass(frozen=True)
+class Operators:
+    """The forward and backward operators of a module's only scan.
+
+    Attributes:
+        forward, backward: the operators.
+        names: of the tensors that the forward one takes.
+        shapes: of each, for a batch of 2; None stands for the time axis.
+        dtypes: of each, in double precision.
+        options: what it takes besides mode and chunk.
+    """
+
+    forward: Callable[..., tuple[Tensor, ...]]
+    backward: Callable[..., tuple[Tensor, ...]]
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int | None, ...], ...]
+    dtypes: tuple[torch.dtype, ...]
+    options: tuple[bool, ...]
+
+
+def operators(module: ModuleType) -> Operators:
+    found = surface(module)
+    length = 11
+    first, second, *_ = found.calls(found.sample(length, batch=2))
+    arguments = first.op._schema.arguments
+    tensors = [(a.name, x) for a, x in zip(arguments, first.args, strict=True)]
+    tensors = [(name, x) for name, x in tensors if isinstance(x, Tensor)]
+    shapes = [
+        tuple(None if at == 1 and size == length else size for at, size in enumerate(x.shape))
+        for _, x in tensors
+    ]
+    flags = tuple(x for x in first.args if isinstance(x, bool))
+    return Operators(
+        first.op,
+        second.op,
+        tuple(name for name, _ in tensors),
+        tuple(shapes),
+        tuple(x.dtype for _, x in tensors),
+        flags,
+    )
+
+
+def draw(ops: Operators, length: int, gates: tuple[float, ...], inputs: str) -> list[Tensor]:
+    """Arguments in double precision; decays are drawn from the gates."""
+    generator = torch.Generator().manual_seed(0)
+    out = []
+    for name, shape, dtype in zip(ops.names, ops.shapes, ops.dtypes, strict=True):
+        whole = tuple(length if size is None else size for size in shape)
+        x = torch.randn(whole, generator=generator, dtype=dtype)
+        if name.startswith("g"):
+            real = torch.randint(len(gates), whole, generator=generator)
+            x_real = torch.tensor(gates, dtype=torch.float64)[real]
+            if name == "g1":  # a selective scan's log λ is −(a rate) · (a positive constant)
+                x = -x_real
+            elif name.startswith("g") and name != "g":
+                x = torch.ones_like(x)
+            else:
+                x = torch.complex(x_real, x.imag) if dtype.is_complex else x_real
+        elif inputs == "large":
+            x = 1e6 * x
+        elif inputs == "cancelling" and name == "v" and length:
+            sign = 1 - 2 * (torch.arange(length) % 2)
+            x = 1e3 * sign.reshape(1, -1, *[1] * (x.ndim - 2)) + 1e-3 * x
+        out.append(x)
+    return out
+
+
+def narrowed(x: Tensor) -> Tensor:
+    return x.to(torch.complex64 if x.is_complex() else torch.float32)
+
+
+def widened(x: Tensor) -> Tensor:
+    return x.to(torch.complex128 if x.is_complex() else torch.float64)
+
+
+def run(ops: Operators, tensors: list[Tensor], mode: str, chunk: int) -> list[Tensor]:
+    """Outputs and gradients, in the precision of the arguments."""
+    outs = list(ops.forward(*tensors, mode, chunk, *ops.options))
+    generator = torch.Generator().manual_seed(1)
+    cotangents = [
+        torch.randn(x.shape, generator=generator, dtype=widened(x).dtype).to(x.dtype) for x in outs
+    ]
+    return outs + list(ops.backward(*tensors, *cotangents, mode, chunk, *ops.options))
+
+
+def off(got: Tensor, want: Tensor) -> float:
+    """The largest error as a share of the largest value."""
+    if not want.numel():
+        return 0.0
+    scale = want.abs().max().item()
+    return (widened(got) - want).abs().max().item() / (scale or 1.0)
+
+
+@pytest.mark.parametrize("inputs", INPUTS)
+@pytest.mark.parametrize("gates", GATES)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_mode_keeps_what_the_loop_keeps(
+    name: str, gates: str, inputs: str, load: Load
+) -> None:
+    module = load(name)
+    ops = operators(module)
+    tensors = [narrowed(x) for x in draw(ops, LENGTH, GATES[gates], inputs)]
+    truth = run(ops, [widened(x) for x in tensors], "recurrent", CHUNK)
+    if not all(bool(torch.isfinite(x).all()) for x in truth):
+        pytest.skip("the recurrence in float64 is not finite either")
+    plain = run(ops, tensors, "recurrent", CHUNK)
+    for mode in module.MODES:
+        for at, got in enumerate(run(ops, tensors, mode, CHUNK)):
+            assert torch.isfinite(got).all(), f"{mode}, result {at}"
+            allowed = max(1e-5, 8 * off(plain[at], truth[at]))
+            assert off(got, truth[at]) <= allowed, f"{mode}, result {at}"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", NAMES)
+def test_long_sequences_stay_finite_and_near(name: str, load: Load) -> None:
+    module = load(name)
+    ops = operators(module)
+    length = 131_072
+    tensors = [narrowed(x) for x in draw(ops, length, (-1e-7, -1e-3, -0.5), "random")]
+    truth = run(ops, [widened(x) for x in tensors], "chunked", 64)
+    for mode in module.MODES:
+        if mode in ("recurrent", "parallel"):
+            continue
+        for at, got in enumerate(run(ops, tensors, mode, 64)):
+            assert torch.isfinite(got).all(), f"{mode}, result {at}"
+            assert off(got, truth[at]) <= 1e-3, f"{mode}, result {at}"
