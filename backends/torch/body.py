@@ -60,6 +60,8 @@ class Body:
             "mode",
             "chunk",
             "carry",
+            "lengths",
+            "counts",
         }
         self._all: dict[str, str] = {}
         self._filters = False
@@ -150,7 +152,7 @@ class Body:
 
     def _next(self, register: Register) -> str:
         past, whole = self._ident(register.name), self._all[register.buffer]
-        return f"_last({whole}, {past})"
+        return f"_last({whole}, {past}, lengths)"
 
     def delayed(self, name: str, lag: int) -> str:
         """Returns text of a buffer's values `lag` tokens earlier."""
@@ -306,7 +308,11 @@ def _fir(x: Tensor, weight: Tensor, dim: int, start: int) -> Tensor:
 '''
 
 LAST = '''\
-def _last(x: Tensor, like: Tensor) -> Tensor:
-    """The last values, as many as `like` has: a copy, since a view would keep all of x alive."""
-    return x[:, x.shape[1] - like.shape[1] :].to(like.dtype, copy=True)
+def _last(x: Tensor, like: Tensor, lengths: Tensor | None) -> Tensor:
+    """The last that count, as many as `like` has: a copy, a view would keep all of x alive."""
+    if lengths is None:
+        return x[:, x.shape[1] - like.shape[1] :].to(like.dtype, copy=True)
+    at = lengths[:, None] + torch.arange(like.shape[1], device=x.device)
+    at = at.reshape(*at.shape, *(1,) * (x.ndim - 2)).expand(-1, -1, *x.shape[2:])
+    return x.gather(1, at).to(like.dtype)
 '''

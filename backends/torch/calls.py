@@ -55,7 +55,6 @@ class ScanCall:
             arguments, state, looked = self._fixed_arguments(before)
         else:
             arguments, state, looked = self._token_arguments(before)
-        arguments += self._s.option_names
         out, last = self._fresh(f"{scan.name}_out"), self._fresh(f"{scan.name}_last")
         after = self._outputs(out) + self._next(last, next_states)
         # A result that needs no change of layout is bound under its own name at once.
@@ -67,9 +66,22 @@ class ScanCall:
             elif value == last:
                 last = name
                 after.remove(line)
-        head = f"{out}, {last} = _recurrence{self._s.suffix}().apply"
+        call = self._call(arguments, out, last)
         shifted = self._shifted(out, state, looked) if scan.before else []
-        return [*before, wrapped(head, arguments, "", "    "), *shifted, *after]
+        return [*before, *call, *shifted, *after]
+
+    def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
+        head = f"{out}, {last} = _recurrence{self._s.suffix}().apply"
+        if self._scan.form is not Form.CONVOLUTION:
+            return [wrapped(head, [*arguments, *self._s.option_names], "", "    ")]
+        # Λ is the same at every token, so the state that stops earlier is computed by itself.
+        given = self._fresh(f"{self._scan.name}_given")
+        return [
+            wrapped(f"{given} = ", arguments, "", "    "),
+            wrapped(head, [f"*{given}", *self._s.option_names], "", "    "),
+            "    if lengths is not None and carry:",
+            f"        {last} = _stopped(*{given}[1:], lengths)",
+        ]
 
     # --- arguments -------------------------------------------------------------------------------
 
@@ -88,8 +100,11 @@ class ScanCall:
                 looked = self._fresh(f"{scan.name}_looked")
                 before.append(f"    {looked} = {read}")
                 read = f"torch.cat(({looked}, torch.zeros_like({looked}[:, :1])), 1)[:, 1:]"
-        tokens = [] if read is None else [read, self._keyed(scan.key or "")]
-        tokens.append(self._values(before))
+        values = self._values(before)
+        if read is None:
+            tokens = [_kept(values)]
+        else:
+            tokens = [read, _kept(self._keyed(scan.key or "")), values]
         narrow = self._wide if self._s.complex else "dtype"
         arguments = [f"{t}.to({narrow})" for t in tokens]
         arguments += [f"{self._leaf(n)}.to({self._wide})" for n in self._s.leaf_buffers]
@@ -110,7 +125,7 @@ class ScanCall:
             rate = name
         names = [self._fixed(n) if n else f"torch.ones_like({rate})" for n in (scan.read, scan.key)]
         narrow = wide if self._s.complex and not scan.real else "dtype"
-        value = self._grouped(column.value, (scan.heads,))
+        value = _kept(self._grouped(column.value, (scan.heads,)))
         groups = (scan.heads, scan.keys)
         state = self._regrouped(self._ident(column.state), self._tile(column), groups, lead=1)
         arguments = [f"{n}.to({wide})" for n in names]
@@ -175,15 +190,15 @@ class ScanCall:
         scan = self._scan
         ident = self._ident(name)
         if scan.form is Form.MATRIX:
-            return self._grouped(name, (scan.heads,))
+            return _kept(self._grouped(name, (scan.heads,)))
         if scan.form is Form.KEYED:
-            return self._grouped(name, (scan.heads, scan.keys))
+            return _kept(self._grouped(name, (scan.heads, scan.keys)))
         if scan.form is Form.ELEMENTWISE:
             (column,) = scan.columns
-            return self._expanded(name, self._tile(column))
+            return _kept(self._expanded(name, self._tile(column)))
         if b.role is Role.CONSTANT:
             return f"{ident}.expand({self._like}.shape[0], {', '.join(['-1'] * len(b.axes))})"
-        return ident
+        return _kept(ident)
 
     def _states(self, before: list[str]) -> str:
         scan = self._scan
@@ -340,6 +355,11 @@ class ScanCall:
             front = ", ".join(str(k) for k in range(lead))
             text = f"{text}.permute({front}, {where})"
         return text
+
+
+def _kept(text: str) -> str:
+    """0 at tokens that do not count. Of a drive's key or value: B = 0; of log λ: Λ = I."""
+    return f"_kept({text}, counts)"
 
 
 def _concatenated(name: str, parts: list[str]) -> str:

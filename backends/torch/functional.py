@@ -46,6 +46,7 @@ class FunctionalText:
         return (
             f"def {self.signature.function}(\n{rows}    *,\n"
             f'    mode: str = "auto",\n    chunk: int = {self.modes.default_chunk},\n'
+            "    lengths: Tensor | None = None,\n"
             f"{flags}) -> {result}:"
         )
 

@@ -58,8 +58,7 @@ class HeaderText:
         scans = self.modes.scans
         if "math." in self.code:
             yield "import math"
-        if scans:
-            yield "from collections.abc import Callable, Iterable"
+        yield f"from collections.abc import Callable{', Iterable' if scans else ''}"
         yield "from dataclasses import dataclass"
         yield f"from typing import {'Any, ' if scans else ''}ClassVar"
         yield ""

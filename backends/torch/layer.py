@@ -101,19 +101,34 @@ class LayerText:
     def start(self) -> str:
         """Makes the state before the first token."""
         like = self.signature.like
-        items = [f"{like}.shape[0]", f"{like}.device", f"{like}.dtype"]
+        items = ["batch", f"{like}.device", f"{like}.dtype"]
         return wrapped("state = self.initial_state", items, "", "            ")
 
     @property
-    def call(self) -> str:
-        """Calls the functional form."""
+    def mix_def(self) -> str:
+        """The `def` line of the functional form with the layer's parameters."""
+        taken = (*self.signature.input_names, *(t.name for t in self.signature.states))
+        params = [*(f"{name}: Tensor" for name in taken), "lengths: Tensor | None = None"]
+        return wrapped("def mix", params, " -> tuple[Tensor, ...]:", "        ")
+
+    @property
+    def mix(self) -> str:
+        """Its body."""
         arguments = [
             *self.signature.input_names,
             *(p.value for p in self.signature.parameters),
-            *(f"state.{t.name}" for t in self.signature.states),
-            *(f"{name}={name}" for name in ("mode", "chunk", *modes(self.plan).flags)),
+            *(t.name for t in self.signature.states),
+            *(f"{n}={n}" for n in ("mode", "chunk", "lengths", *modes(self.plan).flags)),
         ]
-        return wrapped(f"y, *states = {self.signature.function}", arguments, "", "        ")
+        return wrapped(f"return {self.signature.function}", arguments, "", "            ")
+
+    @property
+    def call(self) -> str:
+        """Calls it."""
+        inputs = _tuple(self.signature.input_names)
+        states = _tuple([f"state.{t.name}" for t in self.signature.states])
+        arguments = ["mix", inputs, states, "mask", "cu_seqlens"]
+        return wrapped("y, *states = _by_rows", arguments, "", "        ")
 
     @property
     def step_def(self) -> str:
@@ -146,7 +161,8 @@ class LayerText:
     def check_def(self) -> str:
         """The `def` line of `_check`."""
         inputs = [f"{n}: Tensor" for n in self.signature.input_names]
-        params = ["self", *inputs, "state: State | None", "mode: str", "chunk: int"]
+        rest = ["state: State | None", "cu_seqlens: Tensor | None", "mode: str", "chunk: int"]
+        params = ["self", *inputs, *rest]
         return wrapped("def _check", params, " -> None:", "    ")
 
     @property
@@ -167,3 +183,7 @@ class LayerText:
                     f'            raise ValueError("{i.name} and {first} differ in B or L")'
                 )
         return lines
+
+
+def _tuple(items: list[str]) -> str:
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

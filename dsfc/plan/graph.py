@@ -121,6 +121,13 @@ class Graph:
         self._append(made, value)
         return Ref(made.name, value.axes, value.field, Time.TOKEN, Now(0))
 
+    def ones(self) -> str:
+        """Plans the stream that is 1 at every token."""
+        if self._ones is None:
+            self._ones = self.fresh("ones")
+            self._append(Buffer(self._ones, (), Field.REAL, Role.STREAM), ONE)
+        return self._ones
+
     def registers(self) -> tuple[Register, ...]:
         """Returns what must be kept of earlier tokens, in the order it was first asked for."""
         out = []
@@ -141,13 +148,9 @@ class Graph:
     def _first(self, ref: Ref) -> Expr:
         """1 - (the constant 1, one token earlier): 1 at the first token of a sequence."""
         lag = ref.at.lag if isinstance(ref.at, Now) else 0
-        if self._ones is None:
-            self._ones = self.fresh("ones")
-            self._append(Buffer(self._ones, (), Field.REAL, Role.STREAM), ONE)
-        self._keep(self._ones, num(lag + 1))
-        now, before = (
-            Ref(self._ones, frozenset(), Field.REAL, Time.TOKEN, Now(lag + k)) for k in (0, 1)
-        )
+        ones = self.ones()
+        self._keep(ones, num(lag + 1))
+        now, before = (Ref(ones, frozenset(), Field.REAL, Time.TOKEN, Now(lag + k)) for k in (0, 1))
         return sub(ONE if lag == 0 else now, before)
 
 

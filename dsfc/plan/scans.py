@@ -271,14 +271,28 @@ def _log_decay(
     def go(e: Expr) -> Expr:
         if isinstance(e, Num):
             return e
-        full = e.axes >= set(s.keys) and e.axes >= set(channels)
-        if e.time is Time.CONST or not full or not _elementwise(e):
+        if e.time is Time.CONST or not e.axes >= {*s.keys, *channels} or not _elementwise(e):
             return leaf_of(e)
         if isinstance(e, Mul):
             return mul(*_grouped(e, go))
         return remake(e, tuple(map(go, children(e))))
 
-    return LogDecay(go(log), tuple(leaves))
+    tile = go(log)
+    if not _stops(log, {*s.keys, *channels}):
+        leaves.append(graph.ones())
+        tile = mul(_ref(graph, leaves[-1]), tile)
+    return LogDecay(tile, tuple(leaves))
+
+
+def _stops(log: Expr, tile: set[Axis]) -> bool:
+    """Whether log λ is 0 where its token-wise leaves are: so a token is told not to count."""
+    if log.time is Time.CONST:
+        return False
+    if not log.axes >= tile or not _elementwise(log):
+        return True  # a leaf
+    if isinstance(log, Mul):
+        return any(_stops(a, tile) for a in log.args)
+    return isinstance(log, Add) and all(_stops(a, tile) for a in log.args)
 
 
 def _elementwise(e: Expr) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,7 +29,7 @@ def definition(surface: Surface) -> str:
         for mode in surface.modes:
             got = outcome(surface, sample, mode, CHUNK, output_only=True)
             worst = max(worst, agree(got, want, EXACT, _where(mode, length, batch)))
-    return _worst(worst)
+    return worst_of(worst)
 
 
 def modes(surface: Surface) -> str:
@@ -42,7 +43,7 @@ def modes(surface: Surface) -> str:
                 got = outcome(surface, sample, mode, chunk)
                 where = f"{_where(mode, length, batch)}, chunk {chunk}"
                 worst = max(worst, agree(got, want, EXACT, where))
-    return _worst(worst)
+    return worst_of(worst)
 
 
 def segments(surface: Surface) -> str:
@@ -56,7 +57,7 @@ def segments(surface: Surface) -> str:
             worst = max(worst, agree(got, want, EXACT, f"{mode}, cut at {cut}"))
         got = outcome(surface, sample, mode, CHUNK, cuts=tuple(range(1, length)))
         worst = max(worst, agree(got, want, EXACT, f"{mode}, every token a segment"))
-    return _worst(worst)
+    return worst_of(worst)
 
 
 def memory_of_the_past(surface: Surface) -> str:
@@ -68,7 +69,7 @@ def memory_of_the_past(surface: Surface) -> str:
         for mode in surface.modes:
             got = outcome(surface, sample, mode, CHUNK, cuts=(cut,), output_only=True, first=cut)
             worst = max(worst, agree(got, want, EXACT, f"{mode}, cut at {cut}"))
-    return _worst(worst)
+    return worst_of(worst)
 
 
 def steps(surface: Surface) -> str:
@@ -76,16 +77,16 @@ def steps(surface: Surface) -> str:
     worst = 0.0
     sample = surface.sample(2 * CHUNK + 1)
     want = outcome(surface, sample, "recurrent", CHUNK)
-    leaves, layer = _leaves(surface, sample), sample.layer
-    rows, state = [], _state(surface, sample, leaves)
+    leaves, layer = leaves_of(surface, sample), sample.layer
+    rows, state = [], state_of(surface, sample, leaves)
     for i in range(2 * CHUNK + 1):
         row, state = layer.step(*(leaves[n][:, i] for n in surface.inputs), state)
         rows.append(row)
-    got = _with_gradients(
+    got = with_gradients(
         surface, sample, leaves, torch.stack(rows, 1), surface.tensors(state), first=0
     )
     worst = agree(got, want, EXACT, "step")
-    return _worst(worst)
+    return worst_of(worst)
 
 
 def causality(surface: Surface) -> str:
@@ -149,7 +150,7 @@ def layouts(surface: Surface) -> str:
             )
             got = outcome(surface, moved, mode, CHUNK)
             worst = max(worst, agree(got, want, ROUNDING, f"{mode}, {layout.__name__}"))
-    return _worst(worst)
+    return worst_of(worst)
 
 
 def rows(surface: Surface) -> str:
@@ -165,7 +166,7 @@ def rows(surface: Surface) -> str:
                 got = _call(alone, {k: v[b : b + 1] for k, v in sample.inputs.items()}, mode)
                 error = agree({"y": got}, {"y": y[b : b + 1]}, EXACT, f"{mode}, row {b} alone")
                 worst = max(worst, error)
-    return _worst(worst)
+    return worst_of(worst)
 
 
 # --- what is compared -----------------------------------------------------------------------------
@@ -194,8 +195,8 @@ def outcome(
         output_only: leave the last state, and gradients of the first, out.
         first: the scalar weighs y from this token on.
     """
-    leaves, layer = _leaves(surface, sample), sample.layer
-    state = _state(surface, sample, leaves)
+    leaves, layer = leaves_of(surface, sample), sample.layer
+    state = state_of(surface, sample, leaves)
     length = next(iter(sample.inputs.values())).shape[1]
     ys = []
     for a, b in zip((0, *cuts), (*cuts, length), strict=True):
@@ -203,7 +204,7 @@ def outcome(
         y, state = layer(**part, state=state, mode=mode, chunk=chunk, return_state=True)
         ys.append(y)
     last = {} if output_only else surface.tensors(state)
-    return _with_gradients(surface, sample, leaves, torch.cat(ys, 1), last, first)
+    return with_gradients(surface, sample, leaves, torch.cat(ys, 1), last, first)
 
 
 def defined(
@@ -217,20 +218,30 @@ def defined(
         first: the scalar weighs y from this token on.
         dtype: what the reference runs in.
     """
-    leaves = _leaves(surface, sample)
+    leaves = leaves_of(surface, sample)
     inputs = {k: leaves[k] for k in sample.inputs}
     values = surface.values(dataclasses.replace(sample, inputs=inputs))
-    return _with_gradients(surface, sample, leaves, surface.reference(values, dtype), {}, first)
+    return with_gradients(surface, sample, leaves, surface.reference(values, dtype), {}, first)
 
 
-def _with_gradients(
+def with_gradients(
     surface: Surface,
     sample: Sample,
     leaves: Mapping[str, Tensor],
     y: Tensor,
     last: Mapping[str, Tensor],
-    first: int,
+    first: int = 0,
 ) -> dict[str, Tensor]:
+    """Returns y, the last state and the gradients of leaves and parameters, by name.
+
+    Args:
+        surface: the module.
+        sample: the layer.
+        leaves: as `leaves_of` returns them.
+        y: outputs.
+        last: tensors of the last state.
+        first: the scalar that is differentiated weighs y from this token on.
+    """
     outs = {"y": y, **{f"last {k}": v for k, v in last.items()}}
     scalar = torch.zeros((), dtype=torch.float64)
     for name, weight in _weights(outs):
@@ -253,7 +264,7 @@ def _weights(outs: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
         yield name, wide.to(x.dtype)
 
 
-def _leaves(surface: Surface, sample: Sample) -> dict[str, Tensor]:
+def leaves_of(surface: Surface, sample: Sample) -> dict[str, Tensor]:
     """Inputs and tensors of the first state, each to be differentiated; layouts are kept."""
     given = dict(sample.inputs)
     if sample.state is not None:
@@ -261,7 +272,8 @@ def _leaves(surface: Surface, sample: Sample) -> dict[str, Tensor]:
     return {k: v.detach().requires_grad_() for k, v in given.items()}
 
 
-def _state(surface: Surface, sample: Sample, leaves: Mapping[str, Tensor]) -> object:
+def state_of(surface: Surface, sample: Sample, leaves: Mapping[str, Tensor]) -> Any:  # noqa: ANN401 - a class of the module
+    """Returns the first state, made of leaves; None where the sample has none."""
     if sample.state is None:
         return None
     return surface.module.State(**{k: leaves[f"state {k}"] for k in surface.states})
@@ -282,5 +294,6 @@ def _where(mode: str, length: int, batch: int) -> str:
     return f"{mode}, L = {length}, B = {batch}"
 
 
-def _worst(error: float) -> str:
+def worst_of(error: float) -> str:
+    """Says what the largest error was."""
     return f"worst {error:.1e}"

@@ -20,6 +20,8 @@ VALUES = (
     "causality",
     "layouts",
     "rows",
+    "masks",
+    "packs",
     "extremes",
     "wide sums",
     "dtypes",

@@ -11,7 +11,7 @@ from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer import evaluate as evaluate_mixer
 from dsfc.mixer import sizes as sizes_of
 from dsfc.mixer.ir import Mixer
-from dsfc.validate import values
+from dsfc.validate import rows, values
 from dsfc.validate.compare import EXACT, agree
 from dsfc.validate.surface import Surface, surface
 
@@ -86,6 +86,12 @@ def test_the_layer_takes_back_the_state_it_gives(found: Surface) -> None:
         y, state = sample.layer(**row, state=state, return_state=True)
         parts.append(y)
     torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.ci
+def test_masked_tokens_are_not_there_and_packed_sequences_are_alone(found: Surface) -> None:
+    rows.masks(found)
+    rows.packs(found)
 
 
 @pytest.mark.ci

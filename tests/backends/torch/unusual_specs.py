@@ -350,6 +350,9 @@ DECAYS = {
     "selective_of_two_rates": SELECTIVE
     + """state S : d × n; r = softplus(c)
       S = exp(-D * exp(a) - ones[d] ⊗ (r * exp(e))) * S[i-1] + u ⊗ b; y = c · S""",
+    "selective_with_a_fixed_rate_besides": SELECTIVE
+    + """state S : d × n
+      S = exp(-D * exp(a) - ones[d] ⊗ exp(e)) * S[i-1] + u ⊗ b; y = c · S""",
     "selective_entry_by_entry": """
       dims d, n
       input u : d
