@@ -58,9 +58,9 @@ class HeaderText:
         scans = self.modes.scans
         if "math." in self.code:
             yield "import math"
-        yield f"from collections.abc import Callable{', Iterable' if scans else ''}"
-        yield "from dataclasses import dataclass"
-        yield f"from typing import {'Any, ' if scans else ''}ClassVar"
+        yield f"from collections.abc import Callable{', Iterable' if scans else ''}, Mapping"
+        yield "from dataclasses import dataclass, fields"
+        yield "from typing import Any, ClassVar"
         yield ""
         yield "import torch"
         if "F." in self.code:

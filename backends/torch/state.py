@@ -31,6 +31,23 @@ class StateText:
         return gauge(self.plan)
 
     @property
+    def dictionary(self) -> str:
+        """The body of `to_dict`."""
+        items = ['"gauge": self.gauge', '"spec": self.spec']
+        items += [f'"{t.name}": self.{t.name}' for t in self.signature.states]
+        line = f"        return {{{', '.join(items)}}}"
+        if len(line) <= WIDTH:
+            return line
+        rows = "".join(f"            {item},\n" for item in items)
+        return f"        return {{\n{rows}        }}"
+
+    @property
+    def columns(self) -> str:
+        """Names of the tensors that a gauge changes, as a tuple; empty where there are none."""
+        names = [f'"{self.signature.identifier(s.name)}"' for s in self.plan.states]
+        return f"({', '.join(names)}{',' if len(names) == 1 else ''})" if names else ""
+
+    @property
     def initial(self) -> str:
         """The body of the layer's `initial_state`: zeros, sums in the accumulation dtype."""
         if not self.signature.states:

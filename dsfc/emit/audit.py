@@ -50,7 +50,10 @@ BUILTINS = frozenset(
 """Built-in names that emitted text may use; no evaluator, no file, no way to set or list names."""
 
 DUNDERS = frozenset(
-    {"__all__", "__init__", "__name__", "__post_init__", "__repr__", "__version__", "__wrapped__"}
+    {
+        *("__all__", "__init__", "__name__", "__post_init__", "__repr__", "__version__"),
+        *("__reduce__", "__wrapped__"),
+    }
 )
 """Names with two leading underscores that emitted text may define or read."""
 

@@ -1,0 +1,124 @@
+"""Masks and packs of an emitted module: what they cost, what they refuse, and compiled."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch._dynamo.testing import CompileCounter
+
+import dsfc
+
+LENGTHS = (0, 3, 70, 1, 5, 64, 0)
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("rows")
+    return {
+        name: dsfc.import_module(dsfc.compile(name, out=folder / f"{name}.py"))
+        for name in ("gla", "s4d")
+    }
+
+
+@pytest.fixture(scope="module")
+def layer(modules):
+    return modules["gla"].Gla(d=8, h=2, dtype=torch.float64)
+
+
+def tokens(batch: int, length: int) -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(batch, length, 8, dtype=torch.float64, generator=generator)
+
+
+def ends(lengths: tuple[int, ...]) -> Tensor:
+    return torch.tensor([0, *lengths]).cumsum(0)
+
+
+def test_a_pack_mixes_at_most_twice_its_tokens(modules, layer, monkeypatch) -> None:
+    seen = []
+    inner = modules["gla"].gla
+
+    def counted(u: Tensor, *rest: object, **how: object):
+        seen.append(u.shape[0] * u.shape[1])
+        return inner(u, *rest, **how)
+
+    monkeypatch.setattr(modules["gla"], "gla", counted)
+    layer(tokens(1, sum(LENGTHS)), cu_seqlens=ends(LENGTHS))
+    assert sum(LENGTHS) <= sum(seen) <= 2 * sum(LENGTHS)
+    # One call for each power of two between the lengths, and one for the empty ones.
+    assert len(seen) == len({n.bit_length() for n in LENGTHS})
+
+
+def test_outputs_of_masked_tokens_are_zero(layer) -> None:
+    mask = torch.tensor([[True, False, True, False], [False] * 4])
+    y = layer(tokens(2, 4), mask=mask)
+    assert bool((y[~mask] == 0).all()) and bool((y[mask] != 0).any())
+
+
+def test_a_masked_token_reaches_nothing_not_even_as_nan(layer) -> None:
+    mask = torch.tensor([[True, False, True]])
+    u = tokens(1, 3)
+    u[0, 1] = torch.nan
+    u.requires_grad_()
+    layer(u, mask=mask).sum().backward()
+    assert u.grad is not None and bool(u.grad.isfinite().all())
+    assert all(bool(p.grad.isfinite().all()) for p in layer.parameters())
+    assert bool((u.grad[0, 1] == 0).all())
+
+
+@pytest.mark.ci
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Dynamo makes an autograd function
+def test_one_graph_serves_masks_of_ten_lengths(layer) -> None:
+    counter = CompileCounter()
+    run = torch.compile(
+        lambda u, mask: layer(u, mask=mask), backend=counter, fullgraph=True, dynamic=True
+    )
+    for length in range(2, 12):
+        u, mask = tokens(3, length), torch.arange(length) % 3 < torch.tensor([[1], [2], [3]])
+        torch.testing.assert_close(run(u, mask), layer(u, mask=mask), rtol=1e-12, atol=1e-12)
+    assert counter.frame_count == 1
+
+
+def test_a_fourier_transform_takes_neither(modules) -> None:
+    s4d = modules["s4d"].S4d(d=8, n=4)
+    u, mask = torch.randn(1, 40, 8), torch.ones(1, 40, dtype=torch.bool)
+    for how in ({"mask": mask}, {"cu_seqlens": torch.tensor([0, 40])}):
+        with pytest.raises(ValueError, match="mode fft takes no mask or cu_seqlens"):
+            s4d(u, mode="fft", **how)
+        torch.testing.assert_close(s4d(u, **how), s4d(u), rtol=1e-4, atol=1e-5)
+
+
+WRONG = {
+    "both": (
+        {"mask": torch.ones(1, 9, dtype=torch.bool), "cu_seqlens": torch.tensor([0, 9])},
+        "give mask or cu_seqlens, not both",
+    ),
+    "mask of numbers": ({"mask": torch.ones(1, 9)}, r"must be torch.bool \[1, 9\] on cpu"),
+    "mask too short": ({"mask": torch.ones(1, 8, dtype=torch.bool)}, r"got torch.bool \[1, 8\]"),
+    "falling": ({"cu_seqlens": torch.tensor([0, 5, 4, 9])}, r"got \[0, 5, 4, 9\]"),
+    "starts late": ({"cu_seqlens": torch.tensor([1, 9])}, "rise in whole numbers from 0 to L = 9"),
+    "ends early": ({"cu_seqlens": torch.tensor([0, 8])}, "rise in whole numbers from 0 to L = 9"),
+    "empty": ({"cu_seqlens": torch.tensor([], dtype=torch.long)}, r"got \[\]"),
+    "one end": ({"cu_seqlens": torch.tensor([9])}, r"got \[9\]"),
+    "fractions": ({"cu_seqlens": torch.tensor([0.0, 9.0])}, "rise in whole numbers"),
+    "a number": ({"cu_seqlens": torch.tensor(9)}, "rise in whole numbers"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said(layer, name: str) -> None:
+    how, words = WRONG[name]
+    with pytest.raises(ValueError, match=words):
+        layer(tokens(1, 9), **how)
+
+
+def test_a_pack_is_a_batch_of_one(layer) -> None:
+    with pytest.raises(ValueError, match="a batch of 2"):
+        layer(tokens(2, 9), cu_seqlens=torch.tensor([0, 9]))
+
+
+def test_a_pack_takes_a_state_per_sequence(layer) -> None:
+    state = layer.initial_state(2)
+    with pytest.raises(ValueError, match=r"state.S must be \[3, "):
+        layer(tokens(1, 9), state, cu_seqlens=torch.tensor([0, 2, 2, 9]))
