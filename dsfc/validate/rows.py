@@ -20,11 +20,11 @@ from dsfc.validate.surface import Sample, Surface
 from dsfc.validate.values import leaves_of, state_of, with_gradients, worst_of
 
 PACKS = (
-    (0, 1, CHUNK + 1, 0, 2 * CHUNK, 0),
+    (0, 1, CHUNK + 1, 0, CHUNK + 3, 2 * CHUNK, 0),
     (0, 0),
     (3,),
 )
-"""Lengths of the sequences of a pack: empty ones first, in the middle and last, one, none."""
+"""Lengths of the sequences of a pack: empty ones first, in the middle and last, like ones; one."""
 
 Run = Callable[[Mapping[str, Tensor], Any], tuple[Tensor, Any]]
 

@@ -36,6 +36,30 @@ class Fault:
 # What every module with a scan has.
 ANY = (
     Fault(
+        "a token that does not count drives the state",
+        r"_kept\((\w+), counts\)\.to\(dtype\)",
+        r"\1.to(dtype)",
+        ("masks", "packs"),
+    ),
+    Fault(
+        "states of sequences change places",
+        r"x\.index_copy\(0, which,",
+        "x.index_copy(0, which.flip(0),",
+        ("masks", "packs"),
+    ),
+    Fault(
+        "sequences of a pack start a token late",
+        r"start\[:, None\] \+ torch",
+        "start[:, None] + 1 + torch",
+        ("packs",),
+    ),
+    Fault(
+        "masked tokens trade places",
+        r"argsort\(dim=1, descending=True, stable=True\)",
+        "argsort(dim=1, descending=True, stable=True).flip(1)",
+        ("masks",),
+    ),
+    Fault(
         "the initial state is dropped",
         r"(\w+)\.to\(wide\)(, mode, chunk|,\n\s+mode,\n\s+chunk,?)",
         r"torch.zeros_like(\1).to(wide)\2",
@@ -311,9 +335,15 @@ OF = {
         ),
         Fault(
             "the register is not moved on",
-            r"return y\.to\(dtype\), _last\(u_all, u_past\)",
+            r"return y\.to\(dtype\), _last\(u_all, u_past, lengths\)",
             "return y.to(dtype), u_past.clone()",
             ("segments", "steps", "past"),
+        ),
+        Fault(
+            "the register holds the end of a row, not of its sequence",
+            r"at = lengths\[:, None\]",
+            "at = torch.full_like(lengths, x.shape[1] - like.shape[1])[:, None]",
+            ("masks", "packs"),
         ),
         Fault(
             "the register is a view of the sequence",
