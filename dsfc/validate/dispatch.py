@@ -127,7 +127,7 @@ class Narrow(TorchFunctionMode):
         """Runs a call with every mention of the wide dtypes replaced."""
         if func is torch.Tensor.double:
             return args[0].to(self._dtype)
-        if func is torch.complex:
+        if func in (torch.complex, torch.polar):
             args = tuple(x.to(torch.promote_types(x.dtype, torch.float32)) for x in args)
         args = tuple(map(self._narrowed, args))
         kwargs = {k: self._narrowed(v) for k, v in (kwargs or {}).items()}

@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from dsfc.validate.compare import BACKWARD
 from dsfc.validate.surface import surface
 
 Load = Callable[[str], ModuleType]
@@ -32,7 +33,8 @@ NAMES = (
     "s4d",
     "lru",
 )
-LENGTH, CHUNK = 37, 8
+ROTATING = ("gateloop", "retnet_rope", "s4d", "lru")
+LENGTH, CHUNK, TURNS = 37, 8, 700
 DENORMAL = math.log(1e-40)
 GATES = {
     "forget all": (-math.inf,),
@@ -156,6 +158,24 @@ def test_every_mode_keeps_what_the_loop_keeps(
             assert torch.isfinite(got).all(), f"{mode}, result {at}"
             allowed = max(1e-5, 8 * off(plain[at], truth[at]))
             assert off(got, truth[at]) <= allowed, f"{mode}, result {at}"
+
+
+@pytest.mark.parametrize("name", ROTATING)
+def test_phases_are_kept_over_long_sequences(name: str, load: Load) -> None:
+    """The phase of λ^l grows with l: rounded in float32, it would be off by l/2 ulp of arg λ."""
+    module = load(name)
+    ops = operators(module)
+    tensors = [narrowed(x) for x in draw(ops, TURNS, (-1e-3,), "random")]
+    at = ops.names.index("g")
+    tensors[at] = torch.complex(tensors[at].real, torch.full_like(tensors[at].real, math.pi - 0.1))
+    truth = run(ops, [widened(x) for x in tensors], "recurrent", CHUNK)
+    plain = run(ops, tensors, "recurrent", CHUNK)
+    for mode in module.MODES:
+        for result, got in enumerate(run(ops, tensors, mode, TURNS)):
+            # The loop may be lucky; a sum of as many terms as tokens is off by this.
+            least = math.sqrt(TURNS) * torch.finfo(torch.float32).eps
+            allowed = BACKWARD * max(off(plain[result], truth[result]), least)
+            assert off(got, truth[result]) <= allowed, f"{mode}, result {result}"
 
 
 @pytest.mark.full
