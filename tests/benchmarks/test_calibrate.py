@@ -7,9 +7,9 @@ from statistics import median
 from types import ModuleType
 
 import pytest
-from benchmarks import calibrate
 
 import dsfc
+from benchmarks import calibrate
 
 
 @pytest.fixture(scope="module")
