@@ -46,7 +46,7 @@ class HeaderText:
         facts = [f"{line.rstrip('.')}." for line in _plain_lines(self.plan.structure)]
         facts.append(f"Gauge {gauge(self.plan)}.")
         facts.append("Λ is the transition, B the batch, L the length; axes: head / key / channel.")
-        facts.append(f"Modes {self.modes.listed}, with gradients of all arguments and states.")
+        facts.append("All arguments and states have gradients.")
         return [
             f"Derived from {_plain(self.source)}:\n\n{system}",
             paragraph(" ".join(facts), ""),

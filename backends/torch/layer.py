@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Plan, Pointwise
+from dsfc.plan.ir import Form, Plan, Pointwise, Scan
 from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Rename
+from dsfc.primitives.expr import Axis, Rename
 
 from .header import about
 from .layout import WIDTH, paragraph, returned_text, wrapped
@@ -129,6 +129,38 @@ class LayerText:
         states = _tuple([f"state.{t.name}" for t in self.signature.states])
         arguments = ["mix", inputs, states, "mask", "cu_seqlens"]
         return wrapped("y, *states = _by_rows", arguments, "", "        ")
+
+    # --- explain ---------------------------------------------------------------------------------
+
+    @property
+    def choices(self) -> list[str]:
+        """The choice of a mode for the only scan; of several, what each one's takes."""
+        scans = [k for k in self.plan.kernels if isinstance(k, Scan)]
+        several = len({s.form for s in scans}) > 1
+        if len(scans) == 1:
+            given = ["mode", "CHUNK", "str(device)", "length", "batch", *self._tile(scans[0])]
+            return [wrapped("mode, chunk, times = _mode", given, "", "        ")]
+        out = []
+        for s in scans:
+            sizes = self._tile(s)
+            tile = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+            out.append(f'("{s.name}", _{f"{s.form.value}_" if several else ""}mode, {tile})')
+        return out
+
+    def _tile(self, scan: Scan) -> list[str]:
+        """Sizes of the operator's state: heads, keys and channels, each one number, or the axes."""
+        channels = " + ".join(self._product(c.channels) for c in scan.columns)
+        match scan.form:
+            case Form.MATRIX | Form.KEYED:
+                return [self._product(scan.heads), self._product(scan.keys), channels]
+            case Form.CONVOLUTION:
+                return [self._product(scan.heads), self._product(scan.keys)]
+            case _:
+                axes = (*scan.heads, *scan.keys, *scan.columns[0].channels)
+                return [f"self.{self.signature.size(a)}" for a in axes]
+
+    def _product(self, axes: tuple[Axis, ...]) -> str:
+        return " * ".join(f"self.{self.signature.size(a)}" for a in axes) or "1"
 
     @property
     def step_def(self) -> str:

@@ -1,22 +1,52 @@
-"""Which modes a module offers, and from which length on it takes which.
+"""Which modes a module offers, and which it takes if none is named: the one of least time.
 
-The numbers are measured on a CPU, per skeleton; of a module with several scans the least counts.
+Time is predicted at every call: of what `dsfc.plan.cost` counts, each call of an operator, each
+operation and each word moved takes what the table of machines says.
 """
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.cost import BATCH, LENGTH, counts_of
+from dsfc.plan.cost import CHUNK as TOKENS
+from dsfc.plan.ir import Form, Mode, Plan, Scan
+from dsfc.plan.modes import MODES
+from dsfc.primitives.build import ONE, num, prim, rewrite
+from dsfc.primitives.expr import Div, Expr, Field, Param, Prim
+from dsfc.primitives.text import text
 
-# From how many tokens on the chunked mode is faster than one token after another.
-CROSSOVER = {
-    Form.MATRIX: 4,
-    Form.KEYED: 8,
-    Form.SELECTIVE: 4,
-    Form.ELEMENTWISE: 128,
-    Form.CONVOLUTION: 8,
+from .layout import WIDTH
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a type of device takes, in seconds.
+
+    Attributes:
+        call: per call of an operator of torch, views too.
+        operation: per operation in products, in float32.
+        word: per number moved, in float32.
+        source: where that is from.
+    """
+
+    call: float
+    operation: float
+    word: float
+    source: str
+
+
+MACHINES = {
+    # By `python -m benchmarks.calibrate`, on one thread of a shared two-core AMD EPYC, torch 2.13.
+    "cpu": Machine(2.2e-6, 5.6e-11, 1.8e-10, "measured 2026-11-21"),
+    # Nothing was measured: eager launches take 5 to 10 µs and views 1 to 2; an A100 is sold with
+    # 19.5 TFLOP/s in float32 and 1.6 to 2 TB/s; half of the former is taken.
+    "cuda": Machine(5.0e-6, 1.0e-13, 2.0e-12, "assumed"),
 }
+"""By type of device; any other counts as `cuda`."""
+
 # Tokens per chunk that are fastest.
 CHUNK = {
     Form.MATRIX: 64,
@@ -28,31 +58,137 @@ CHUNK = {
 
 
 @dataclass(frozen=True, slots=True)
+class CostText:
+    """What scans of one form cost, as the module's text counts it.
+
+    Attributes:
+        form: the form.
+        scans: the scans.
+        legal: names of the modes.
+    """
+
+    form: Form
+    scans: tuple[Scan, ...]
+    legal: tuple[str, ...]
+
+    @property
+    def shape(self) -> str:
+        """Names of the length and of the sizes of the operator's state, as targets."""
+        match self.form:
+            case Form.MATRIX | Form.KEYED:
+                return "L, B, h, n, p"
+            case Form.CONVOLUTION:
+                return "L, B, h, n"
+            case _:
+                return "L, B, *axes"
+
+    @property
+    def tokens(self) -> str:
+        """How many tokens, heads and batch entries a call has together."""
+        return "B * L * h" if " h" in self.shape else "B * L * math.prod(axes)"
+
+    @property
+    def rows(self) -> Iterator[str]:
+        """Items of the table: calls of each mode, operations and words per token and head."""
+        named = " h" in self.shape
+        keys = Param("n", frozenset()) if named else ONE
+        channels = Param("p", frozenset()) if "p" in self.shape.split(", ") else ONE
+        scan = max(self.scans, key=lambda s: (s.decay is not None, s.field is Field.COMPLEX))
+        for mode in self.legal:
+            found = counts_of(scan, mode, keys, channels)
+            counts = [_python(e) for e in (found.calls, found.operations, found.words)]
+            line = f'        "{mode}": ({", ".join(counts)}),'
+            if len(line) <= WIDTH:
+                yield line
+                continue
+            yield f'        "{mode}": ('
+            yield from (f"            {count}," for count in counts)
+            yield "        ),"
+
+
+_LOG_2 = prim("log", num(2))
+_LETTERS = {BATCH: "B", LENGTH: "L", TOKENS: "C"}
+
+
+def _python(count: Expr) -> str:
+    """A count as Python."""
+
+    def rule(e: Expr) -> Expr | None:
+        if isinstance(e, Param) and e in _LETTERS:
+            return Param(_LETTERS[e], frozenset())
+        if isinstance(e, Div) and e.den == _LOG_2:
+            assert isinstance(e.num, Prim)
+            return Param(f"math.log2({text(e.num.args[0])})", frozenset())
+        return None
+
+    return text(rewrite(count, rule))
+
+
+@dataclass(frozen=True, slots=True)
 class Modes:
     """The modes of a module, as its text names them.
 
     Attributes:
-        legal: names of the modes that the plan allows, in the language's order.
-        forms: skeletons of the scans; none where nothing recurs.
+        all: every mode of the language, in its order, with the plan's reasons.
+        scans: the scans.
     """
 
-    legal: tuple[str, ...]
-    forms: frozenset[Form]
+    all: tuple[Mode, ...]
+    scans: tuple[Scan, ...]
 
     @property
-    def scans(self) -> bool:
-        """Whether anything recurs: without, there is nothing to choose."""
-        return bool(self.forms)
+    def legal(self) -> tuple[str, ...]:
+        """Names of the modes that the plan allows."""
+        return tuple(m.name for m in self.all if m.legal)
 
     @property
-    def crossover(self) -> int:
-        """Length in tokens from which `auto` takes the chunked mode; only where anything recurs."""
-        return min(CROSSOVER[f] for f in self.forms)
+    def forms(self) -> tuple[Form, ...]:
+        """Skeletons of the scans; none where nothing recurs, and there is nothing to choose."""
+        return tuple(dict.fromkeys(s.form for s in self.scans))
 
     @property
-    def long(self) -> str:
-        """What `auto` takes from there on."""
-        return "fft" if "fft" in self.legal else "chunked"
+    def costs(self) -> list[CostText]:
+        """What the scans of each form cost."""
+        return [
+            CostText(f, tuple(s for s in self.scans if s.form is f), self.legal) for f in self.forms
+        ]
+
+    @property
+    def text(self) -> str:
+        """All tables of costs: they decide an import."""
+        return "\n".join(line for c in self.costs for line in (c.tokens, *c.rows))
+
+    @property
+    def rates(self) -> str:
+        """The table of machines."""
+        items = (f'"{n}": ({m.call:g}, {m.operation:g}, {m.word:g})' for n, m in MACHINES.items())
+        return f"{{{', '.join(items)}}}"
+
+    @property
+    def sources(self) -> str:
+        """Where the table's numbers are from."""
+        return ", ".join(f"{name} {m.source}" for name, m in MACHINES.items())
+
+    @property
+    def unpacked(self) -> tuple[str, ...]:
+        """Legal modes whose sequences start where their rows do: neither packed nor masked."""
+        whole = {row.name for row in MODES if not row.resets}
+        return tuple(name for name in self.legal if name in whole)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why each mode is legal or not, then gauge and spec: literals that make lines of text."""
+        words = {True: "legal", False: "not legal"}
+        out = []
+        for legal, title in words.items():
+            found = "; ".join(f"{m.name}: {m.why}" for m in self.all if m.legal is legal)
+            if found:
+                out += _literals(f"{title}: {found}")
+        if self.unpacked:
+            names = ", ".join(self.unpacked)
+            out += _literals(f"not when packed or masked: {names}, which reads across boundaries")
+        last = f"f{out[-1][:-1]}{_TAIL}"
+        return [*out[:-1], last] if len(last) <= WIDTH - 12 else [*out, f'f"{_TAIL}']
 
     @property
     def whole(self) -> str:
@@ -93,7 +229,15 @@ class Modes:
         return f"{', '.join(first)} or {last}"
 
 
+_TAIL = 'gauge: {State.gauge}; spec: {SPEC}"'
+
+
 def modes(plan: Plan) -> Modes:
     """Returns the modes of a plan's module."""
-    legal = tuple(m.name for m in plan.modes if m.legal)
-    return Modes(legal, frozenset(k.form for k in plan.kernels if isinstance(k, Scan)))
+    return Modes(plan.modes, tuple(k for k in plan.kernels if isinstance(k, Scan)))
+
+
+def _literals(line: str) -> list[str]:
+    """One line of text as literals that stand below one another in the parentheses of a method."""
+    parts = textwrap.wrap(line, WIDTH - 17, break_long_words=False)
+    return [f'"{part} "' for part in parts[:-1]] + [f'"{parts[-1]}\\n"']

@@ -16,7 +16,7 @@ from .functions import functions_of
 from .header import HeaderText
 from .layer import LayerText
 from .layout import entry, fitted, rule, wrapped
-from .modes import modes
+from .modes import Modes, modes
 from .operators import operators, skeletons
 from .reference import ReferenceText, reference
 from .signature import signature
@@ -62,7 +62,7 @@ def render_module(
     function = functional(plan, names, choice, scans)
     ops = tuple(operators(scans, _filled))
     literal = reference(plan, names)
-    code = _code(layer, function, ops, literal)
+    code = _code(layer, function, choice, ops, literal)
     spec, namespace = identity.spec[:16], identity.namespace
     text = _filled(
         "module.py.j2",
@@ -82,13 +82,14 @@ def render_module(
 def _code(
     layer: LayerText,
     function: FunctionalText,
+    choice: Modes,
     ops: tuple[str, ...],
     literal: ReferenceText,
 ) -> str:
     """What the sections print besides the words of their templates: it decides the imports."""
     return "\n".join(
         [
-            *(*layer.reset, *function.body.lines, *function.helpers, *ops),
+            *(*layer.reset, *function.body.lines, *function.helpers, choice.text, *ops),
             *(*literal.definitions.lines, *literal.helpers),
         ]
     )

@@ -1,100 +1,173 @@
-"""What a mode costs: counts of operations, words moved, dependent rounds and state."""
+"""What a mode costs: counts of torch's operators, operations, words moved, and state.
+
+The counts are of the forward pass as the torch backend runs it, operator by operator: every
+intermediate value is written and read again. They rank the modes of one mixer; machines differ in
+what a call, an operation and a word take.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from dsfc.plan.ir import Cost, Form, Scan
 from dsfc.primitives.build import ONE, ZERO, add, div, mul, num, prim
 from dsfc.primitives.expr import Axis, Expr, Field, Param, Size
 
+BATCH = Param("batch", frozenset())
 CHUNK = Param("chunk", frozenset())
 LENGTH = Param("length", frozenset())
 
-_LOG_CHUNK, _LOG_LENGTH = (div(prim("log", x), prim("log", num(2))) for x in (CHUNK, LENGTH))
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What one scan costs in one mode.
+
+    Attributes:
+        calls: of torch's operators, views too, one after another, in one call of the mixer.
+        operations: in products and transforms, per token, batch entry and head.
+        words: numbers moved, per token, batch entry and head; a complex number is two.
+    """
+
+    calls: Expr
+    operations: Expr
+    words: Expr
+
+
+def log2(x: Expr) -> Expr:
+    """Returns the logarithm of base 2."""
+    return div(prim("log", x), prim("log", num(2)))
 
 
 def cost_of(scans: Iterable[Scan], mode: str) -> Cost:
-    """Returns the cost of running the scans in a mode.
-
-    Operations count a multiply-add as 2 and an exponential as 1; a complex scan counts 4 times as
-    many and 2 times the words. With K keys, V channels (columns together), chunk length C and
-    length L, per token and head:
-
-        MATRIX       recurrent 5 K V, chunked 2 C (K + V) + 4 K V, parallel 2 L (K + V)
-        KEYED        recurrent 5 K V, chunked 2 C (K + V) + 4 K V + 6 K log C, parallel with L for C
-        SELECTIVE    recurrent 7 K V, chunked 14 K V (states are computed twice)
-        ELEMENTWISE  recurrent 3 V, chunked 6 V
-        CONVOLUTION  recurrent 5 K, chunked 2 C + 4 K, parallel 2 L + 2 K, fft 15 log L + 2 K
-        all          scan: as the recurrence, and 5 K V for the composition of steps
-    """
+    """Returns the cost of running the scans in a mode."""
+    calls: list[Expr] = []
     operations: list[Expr] = []
     words: list[Expr] = []
-    rounds: list[Expr] = []
     state: dict[str, Expr] = {}
     for s in scans:
-        h, k = _size(s.heads), _size(s.keys)
-        v = add(*(_size(c.channels) for c in s.columns))
+        heads, keys = _size(s.heads), _size(s.keys)
+        channels = add(*(_size(c.channels) for c in s.columns))
         for c in s.columns:
-            state[c.state] = mul(h, k, _size(c.channels))
-        factor, width = (num(4), num(2)) if s.field is Field.COMPLEX else (ONE, ONE)
-        operations.append(mul(factor, h, _operations(s.form, mode, k, v)))
-        words.append(mul(width, h, _words(s.form, mode, k, v)))
-        rounds.append(_rounds(s.form, mode))
-    return Cost(mode, add(*operations), add(*words), add(*rounds), add(*state.values()))
+            state[c.state] = mul(heads, keys, _size(c.channels))
+        found = counts_of(s, mode, keys, channels)
+        calls.append(found.calls)
+        operations.append(mul(heads, found.operations))
+        words.append(mul(heads, found.words))
+    return Cost(mode, add(*calls), add(*operations), add(*words), add(*state.values()))
 
 
-def _operations(form: Form, mode: str, k: Expr, v: Expr) -> Expr:
-    tile = mul(k, v)
-    per_step = num({Form.SELECTIVE: 7, Form.ELEMENTWISE: 3}.get(form, 5))
-    if mode == "recurrent":
-        return mul(per_step, tile)
-    if mode == "scan":
-        return mul(add(per_step, num(5)), tile)
-    window = CHUNK if mode == "chunked" else LENGTH
-    states = mul(num(4), tile) if mode == "chunked" else ZERO
-    pairs = mul(num(2), window, add(k, v))
-    match form:
-        case Form.MATRIX:
-            return add(pairs, states)
-        case Form.KEYED:
-            levels = _LOG_CHUNK if mode == "chunked" else _LOG_LENGTH
-            return add(pairs, states, mul(num(6), k, levels))
+def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
+    """Returns the counts of one scan.
+
+    With K keys, V channels (columns together), C tokens a chunk, N = L / C chunks, W the tokens
+    that a mode takes as one chunk (C, or all L), per token and head, multiply-adds as 2 operations:
+
+        MATRIX       recurrent moves the state 5 times (7 with a decay); others hold W pairs
+        KEYED        as MATRIX with a decay; log W levels of blocks scale the keys
+        SELECTIVE    states of all tokens are held: no products, only words
+        ELEMENTWISE  so too, with K = 1
+        CONVOLUTION  a kernel of W tokens once a call, then 2 W per token, or log L by FFT
+
+    Args:
+        scan: the scan.
+        mode: name of the mode.
+        keys: number of keys.
+        channels: number of channels.
+    """
+    decay = scan.decay is not None
+    match scan.form:
+        case Form.MATRIX | Form.KEYED:
+            found = _pairs(mode, keys, channels, decay, scan.form is Form.KEYED)
         case Form.CONVOLUTION:
-            kernel = mul(num(2), k)
-            if mode == "fft":
-                return add(mul(num(15), _LOG_LENGTH), kernel)
-            return add(mul(num(2), window), states, kernel)
-        case _:
-            return mul(num(2), per_step, tile)
+            found = _convolution(mode, keys, scan.field, scan.real)
+        case Form.SELECTIVE:
+            found = _states(mode, mul(keys, channels))
+        case Form.ELEMENTWISE:
+            found = _elements(mode, mul(keys, channels), decay)
+    if scan.field is not Field.COMPLEX:
+        return found
+    return Counts(found.calls, _times(4, found.operations), _times(2, found.words))
 
 
-def _words(form: Form, mode: str, k: Expr, v: Expr) -> Expr:
-    tile, vectors = mul(k, v), mul(num(2), add(k, v))
-    if form is Form.ELEMENTWISE:
-        return mul(num(3), v)
-    if form is Form.CONVOLUTION and mode != "recurrent":
-        return num(2)
-    if mode == "parallel":
-        return vectors
-    if form in (Form.MATRIX, Form.KEYED) and mode == "chunked":
-        return add(vectors, div(mul(num(2), tile), CHUNK))
-    return add(mul(num(2), tile), vectors)
+def _pairs(mode: str, keys: Expr, channels: Expr, decay: bool, keyed: bool) -> Counts:
+    """Scans that hold pairs of the tokens of a chunk, and states between chunks."""
+    tile, vectors = mul(keys, channels), add(keys, channels)
+    if mode == "recurrent":
+        calls = add(num(12), _times(18 if decay else 17, LENGTH))
+        return Counts(calls, _times(4, tile), add(_times(7 if decay else 5, tile), vectors))
+    window = LENGTH if mode == "parallel" else CHUNK
+    levels = log2(window)
+    calls = num(80 if keyed else 90 if decay else 74)
+    if decay and mode == "chunked":
+        calls = add(calls, _times(2, div(LENGTH, CHUNK)))
+    elif decay and mode == "scan":
+        calls = add(calls, _composed(div(LENGTH, CHUNK)))
+    words = add(_times(12 if decay and not keyed else 6, window), _times(4, vectors))
+    words = add(words, div(_times(14 if mode == "scan" else 7, tile), window))
+    if keyed:
+        calls = add(calls, _times(34, levels))
+        words = add(words, _times(8, keys, levels))
+    return Counts(calls, add(_times(2, window, vectors), _times(4, tile)), words)
 
 
-def _rounds(form: Form, mode: str) -> Expr:
-    """Steps of a whole sequence that must wait for one another."""
+def _states(mode: str, tile: Expr) -> Counts:
+    """Scans that hold the states of all tokens of a chunk, one chunk after another."""
+    chunks = div(LENGTH, CHUNK)
     match mode:
         case "recurrent":
-            return LENGTH
-        case "chunked":
-            # These two forms go token by token inside a chunk, all chunks at once or in turn.
-            inside = CHUNK if form is Form.ELEMENTWISE else ZERO
-            return LENGTH if form is Form.SELECTIVE else add(div(LENGTH, CHUNK), inside)
+            return Counts(add(num(12), _times(22, LENGTH)), ZERO, _times(12, tile))
         case "scan":
-            return _LOG_LENGTH
+            per_chunk = add(num(29), _composed(CHUNK))
+            return Counts(add(num(12), mul(chunks, per_chunk)), ZERO, _times(28, tile))
         case _:
-            return ONE
+            return Counts(add(num(12), LENGTH, _times(24, chunks)), ZERO, _times(14, tile))
+
+
+def _elements(mode: str, tile: Expr, decay: bool) -> Counts:
+    """Scans without keys: all chunks side by side, twice over each; sums where nothing decays."""
+    match mode:
+        case "recurrent":
+            return Counts(add(num(8), _times(2 if decay else 1, LENGTH)), ZERO, _times(10, tile))
+        case "scan" if decay:
+            return Counts(add(num(25), _composed(LENGTH)), ZERO, _times(30, tile))
+        case _:
+            inside = _times(2, CHUNK) if decay else ZERO
+            return Counts(add(num(24), inside, div(LENGTH, CHUNK)), ZERO, _times(17, tile))
+
+
+def _convolution(mode: str, keys: Expr, kind: Field, real: bool) -> Counts:
+    """Scans whose kernel is made once a call: the more tokens, the less of it falls on each."""
+    is_complex = kind is Field.COMPLEX
+    if mode == "recurrent":
+        return Counts(add(num(21), _times(8 if real else 6, LENGTH)), ZERO, _times(6, keys))
+    # Two short tables of powers of λ, of at most 64 entries each for sequences of usual length,
+    # once a call; between chunks two more, what a chunk adds to the state, and what it reads of it.
+    entries = _times(7680 if is_complex else 800, keys)
+    whole = num(90 if real else 74 if is_complex else 68)
+    if mode in ("parallel", "fft"):
+        table = div(entries, mul(BATCH, add(LENGTH, num(32))))
+        if mode == "fft":
+            return Counts(whole, ZERO, add(table, _times(8, log2(_times(2, LENGTH)))))
+        return Counts(whole, _times(2, LENGTH), add(table, div(_times(8, LENGTH), BATCH)))
+    chunks = div(LENGTH, CHUNK)
+    calls = _composed(chunks) if mode == "scan" else _times(2, chunks)
+    table = div(_times(3, CHUNK, entries), mul(BATCH, LENGTH, add(CHUNK, num(32))))
+    pairs = div(_times(8, CHUNK, CHUNK), mul(BATCH, LENGTH))
+    return Counts(
+        add(num(225 if real else 174 if is_complex else 144), calls),
+        add(_times(2, CHUNK), _times(4, keys)),
+        add(table, pairs, div(_times(20, keys), CHUNK)),
+    )
+
+
+def _composed(steps: Expr) -> Expr:
+    """Calls that compose the steps: so many in each of log2 rounds."""
+    return _times(21, log2(add(ONE, steps)))
+
+
+def _times(factor: int, *factors: Expr) -> Expr:
+    return mul(num(factor), *factors)
 
 
 def _size(axes: tuple[Axis, ...]) -> Expr:

@@ -290,20 +290,20 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Counts per token and batch entry, over axis sizes, the chunk size and the length.
+    """Counts of a forward pass, over axis sizes, the batch, the length and the chunk size.
 
     Attributes:
         mode: which mode.
-        operations: floating point operations (a multiply-add counts 2).
-        words: numbers read and written.
-        rounds: steps of a whole sequence that must wait for one another.
+        calls: kernels started, all in all, one after another; see `dsfc.plan.cost.Counts`.
+        operations: in products, per token and batch entry (a multiply-add counts 2).
+        words: numbers read and written, per token and batch entry.
         state: numbers in the state.
     """
 
     mode: str
+    calls: Expr
     operations: Expr
     words: Expr
-    rounds: Expr
     state: Expr
 
 

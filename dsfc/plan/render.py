@@ -40,12 +40,10 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield "modes"
     for m in plan.modes:
         yield f"  {m.name}: {'legal' if m.legal else 'not legal'}, {m.why}"
-    yield "cost per token"
+    yield "cost (calls in all; operations, words per token)"
     for c in plan.costs:
-        yield (
-            f"  {c.mode}: {text(c.operations)} operations, {text(c.words)} words, "
-            f"{text(c.rounds)} rounds, state {text(c.state)}"
-        )
+        counts = f"{text(c.operations)} operations, {text(c.words)} words"
+        yield f"  {c.mode}: {text(c.calls)} calls, {counts}"
 
 
 def _scan(scan: Scan, arrays: dict[str, Buffer]) -> Iterator[str]:

@@ -38,29 +38,37 @@ def test_every_legal_mode_has_a_cost(plan_of) -> None:
     assert all(m.why for m in plan.modes)
 
 
+SIZES = {"h": 2, "n": 3, "p": 5, "d": 7, "t": 4, "batch": 6, "length": 8, "chunk": 4}
+
+
 @pytest.mark.parametrize(
-    ("name", "mode", "operations", "words", "state"),
+    ("name", "mode", "calls", "operations", "words", "state"),
     [
-        # h = 2, n = 3, p = 5, chunk = 4.
-        ("normalized_attn", "recurrent", 2 * 5 * 15, 2 * (2 * 15 + 2 * 8), 30),
-        ("normalized_attn", "chunked", 2 * (2 * 4 * 8 + 4 * 15), 2 * (2 * 8 + 2 * 15 / 4), 30),
-        # The denominator is one more channel.
-        ("linear_attn", "recurrent", 2 * 5 * 18, 2 * (2 * 18 + 2 * 9), 36),
-        ("linear_attn", "chunked", 2 * (2 * 4 * 9 + 4 * 18), 2 * (2 * 9 + 2 * 18 / 4), 36),
-        # d = 7, n = 3.
-        ("s6", "recurrent", 7 * 21, 2 * 21 + 2 * 10, 21),
-        ("s6", "chunked", 14 * 21, 2 * 21 + 2 * 10, 21),
-        ("rg_lru", "recurrent", 3 * 7, 3 * 7, 7),
-        ("rg_lru", "chunked", 6 * 7, 3 * 7, 7),
-        ("short_convolution", "recurrent", 0, 0, 0),
+        # One head has 15 numbers in its state, and vectors of 8 together.
+        ("normalized_attn", "recurrent", 12 + 17 * 8, 2 * 4 * 15, 2 * (5 * 15 + 8), 30),
+        ("normalized_attn", "chunked", 74, 2 * (8 * 8 + 60), 2 * (24 + 32 + 7 * 15 / 4), 30),
+        ("normalized_attn", "parallel", 74, 2 * (16 * 8 + 60), 2 * (48 + 32 + 7 * 15 / 8), 30),
+        # A decay is two more calls a chunk; the denominator is one more channel.
+        ("retnet", "chunked", 90 + 2 * 2, 2 * (8 * 8 + 60), 2 * (48 + 32 + 7 * 15 / 4), 30),
+        ("linear_attn", "recurrent", 12 + 17 * 8, 2 * 4 * 18, 2 * (5 * 18 + 9), 36),
+        # Blocks of a chunk have log2 4 = 2 levels.
+        ("gla", "chunked", 80 + 4 + 34 * 2, 2 * 124, 2 * (24 + 32 + 7 * 15 / 4 + 8 * 3 * 2), 30),
+        ("s6", "recurrent", 12 + 22 * 8, 0, 12 * 21, 21),
+        ("s6", "chunked", 12 + 8 + 24 * 2, 0, 14 * 21, 21),
+        ("rg_lru", "recurrent", 8 + 2 * 8, 0, 10 * 7, 7),
+        ("rg_lru", "chunked", 24 + 2 * 4 + 2, 0, 17 * 7, 7),
+        # Complex: 4 operations for one, 2 words for one. The table of powers is shared by a batch.
+        ("s4d", "recurrent", 21 + 8 * 8, 0, 2 * 7 * 6 * 3, 21),
+        ("s4d", "fft", 90, 0, 2 * 7 * (7680 * 3 / (6 * 40) + 8 * 4), 21),
+        ("short_convolution", "recurrent", 0, 0, 0, 0),
     ],
 )
-def test_counts(plan_of, name, mode, operations, words, state) -> None:
-    sizes = {"h": 2, "n": 3, "p": 5, "d": 7, "t": 4, "chunk": 4}
+def test_counts(plan_of, name, mode, calls, operations, words, state) -> None:
     cost = costs(plan_of(name))[mode]
-    assert value(cost.operations, **sizes) == operations
-    assert value(cost.words, **sizes) == words
-    assert value(cost.state, **sizes) == state
+    assert value(cost.calls, **SIZES) == calls
+    assert value(cost.operations, **SIZES) == operations
+    assert value(cost.words, **SIZES) == pytest.approx(words)
+    assert value(cost.state, **SIZES) == state
 
 
 def test_the_state_is_counted_once_however_often_it_is_read(load) -> None:
