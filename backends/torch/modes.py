@@ -186,7 +186,9 @@ class Modes:
                 out += _literals(f"{title}: {found}")
         if self.unpacked:
             names = ", ".join(self.unpacked)
-            out += _literals(f"not when packed or masked: {names}, which reads across boundaries")
+            out += _literals(
+                f"not packed or masked: {names}, since Λ and B then depend on the token"
+            )
         last = f"f{out[-1][:-1]}{_TAIL}"
         return [*out[:-1], last] if len(last) <= WIDTH - 12 else [*out, f'f"{_TAIL}']
 

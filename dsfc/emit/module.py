@@ -102,8 +102,12 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
 
 
 def digest(plan: Plan) -> str:
-    """Returns the sha256 of a plan, which modules are known by."""
-    return _sha256(json.dumps(to_json(plan), sort_keys=True, separators=(",", ":")))
+    """Returns the sha256 of a plan, by which modules are known and states that were kept.
+
+    What a mode costs and why it is legal stays out: to predict better makes no other mixer.
+    """
+    lasting = to_json(replace(plan, costs=(), modes=()))
+    return _sha256(json.dumps(lasting, sort_keys=True, separators=(",", ":")))
 
 
 def head(identity: Identity, backend: str, body: str) -> str:

@@ -232,7 +232,7 @@ def test_packing_and_masks_exclude_fft(why: str, made) -> None:
     mixer = layer(made("s4d"), SPECS["s4d"])
     assert mixer.explain(1000).startswith("mode fft, ")
     assert not mixer.explain(1000, **{why: True}).startswith("mode fft, ")
-    assert "not when packed or masked: fft" in mixer.explain(1000)
+    assert "not packed or masked: fft, since" in mixer.explain(1000)
 
 
 def test_explain_names_each_of_several_scans(made) -> None:
