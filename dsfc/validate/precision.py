@@ -23,6 +23,10 @@ _LENGTH, _CHUNK, _DRAWS = 50, 8, 8
 # With extreme inputs nothing is well conditioned; what these bounds tell apart is lost digits.
 _EXTREME, _TOLD, _TIMES = 1e-9, 3e-5, 10.0
 
+# A rounded logarithm of bfloat16 is off by 2⁻⁹ of its size, and its number by that; a lost part of
+# a complex number by about 1.
+_ROUNDED = 0.1
+
 
 def low_precision(surface: Surface) -> str:
     """Errors are at most 2 times (gradients: 3 times) those of plain torch in the same dtype."""
@@ -107,6 +111,7 @@ def _last(surface: Surface, sample: Sample, mode: str) -> dict[str, Tensor]:
 
 def dtypes(surface: Surface) -> str:
     """Outputs have the dtype of the inputs; states and gradients that of what they belong to."""
+    _casts(surface)
     for dtype in (torch.float64, *PRECISIONS, torch.float16):
         sample = surface.sample(5, dtype=dtype)
         inputs = {k: v.clone().requires_grad_() for k, v in sample.inputs.items()}
@@ -123,6 +128,20 @@ def dtypes(surface: Surface) -> str:
             if x.grad is not None and x.grad.dtype != x.dtype:
                 raise BrokenPromiseError(f"the gradient of {name} is {x.grad.dtype}")
     return ""
+
+
+def _casts(surface: Surface) -> None:
+    """Checks that a layer cast after it was made keeps its numbers, complex ones both parts."""
+    sample = surface.sample(5, state=False)
+    whole = surface.values(sample)
+    for dtype in (*PRECISIONS, torch.float16):
+        layer = copy.deepcopy(sample.layer).to(dtype)
+        inputs = {k: v.to(dtype) for k, v in sample.inputs.items()}
+        cast = surface.values(Sample(layer, inputs))
+        for name, x in cast.items():
+            if x.is_complex() != whole[name].is_complex():
+                raise BrokenPromiseError(f"in a layer cast to {dtype} {name} is {x.dtype}")
+        agree(cast, whole, _ROUNDED, f"in a layer cast to {dtype}")
 
 
 def autocast(surface: Surface) -> str:

@@ -13,14 +13,17 @@ from types import ModuleType
 
 import pytest
 import torch
+from emitted import SPECS, compiled
 from torch import Tensor
 
+import dsfc
+from dsfc.plan.ir import Scan
 from dsfc.validate.compare import BACKWARD
 from dsfc.validate.surface import surface
 
 Load = Callable[[str], ModuleType]
 
-# One per form and field of scans, with and without a decay.
+# One per form and field of scans, with and without a decay; a test says that none is left out.
 NAMES = (
     "normalized_attn",
     "ssd",
@@ -43,6 +46,8 @@ GATES = {
     "keep nearly all": (-1e-7,),
     "keep all": (0.0,),
     "mixed": (-math.inf, -1e4, DENORMAL, -20.0, -0.5, -1e-7, 0.0),
+    # A product of rates has no gradient where one is infinite: this is for selective scans.
+    "mixed and finite": (-1e4, DENORMAL, -20.0, -0.5, -1e-7, 0.0),
 }
 INPUTS = ("random", "cancelling", "large")
 
@@ -122,13 +127,20 @@ def widened(x: Tensor) -> Tensor:
     return x.to(torch.complex128 if x.is_complex() else torch.float64)
 
 
-def run(ops: Operators, tensors: list[Tensor], mode: str, chunk: int) -> list[Tensor]:
-    """Outputs and gradients, in the precision of the arguments."""
+def run(
+    ops: Operators, tensors: list[Tensor], mode: str, chunk: int, signs: bool = True
+) -> list[Tensor]:
+    """Outputs and gradients, in the precision of the arguments; without signs nothing cancels."""
+    if not signs:
+        names = zip(ops.names, tensors, strict=True)
+        tensors = [(x.real if n.startswith("g") else x.abs()).to(x.dtype) for n, x in names]
     outs = list(ops.forward(*tensors, mode, chunk, *ops.options))
     generator = torch.Generator().manual_seed(1)
     cotangents = [
         torch.randn(x.shape, generator=generator, dtype=widened(x).dtype).to(x.dtype) for x in outs
     ]
+    if not signs:
+        cotangents = [x.abs().to(x.dtype) for x in cotangents]
     return outs + list(ops.backward(*tensors, *cotangents, mode, chunk, *ops.options))
 
 
@@ -178,17 +190,50 @@ def test_phases_are_kept_over_long_sequences(name: str, load: Load) -> None:
             assert off(got, truth[result]) <= allowed, f"{mode}, result {result}"
 
 
+LONG = {
+    "slow": ((-1e-7, -1e-3, -0.5), "random"),
+    "cancelling": ((-1e-7, -1e-3), "cancelling"),
+    "anything": (GATES["mixed and finite"], "random"),
+}
+
+
 @pytest.mark.full
+@pytest.mark.parametrize("case", LONG)
 @pytest.mark.parametrize("name", NAMES)
-def test_long_sequences_stay_finite_and_near(name: str, load: Load) -> None:
+def test_long_sequences_stay_finite_and_near(name: str, case: str, load: Load) -> None:
     module = load(name)
     ops = operators(module)
     length = 131_072
-    tensors = [narrowed(x) for x in draw(ops, length, (-1e-7, -1e-3, -0.5), "random")]
-    truth = run(ops, [widened(x) for x in tensors], "chunked", 64)
+    tensors = [narrowed(x) for x in draw(ops, length, *LONG[case])]
+    wide = [widened(x) for x in tensors]
+    truth = run(ops, wide, "chunked", 64)
+    if not all(bool(torch.isfinite(x).all()) for x in truth):
+        pytest.skip("the operator in float64 is not finite either")
     for mode in module.MODES:
         if mode in ("recurrent", "parallel"):
             continue
+        allowed = [1e-3] * len(truth)
+        if mode == "fft":
+            # A transform rounds by what is summed, however much of it cancels: log n roundings
+            # (Higham, Accuracy and Stability of Numerical Algorithms, theorem 24.2).
+            sizes = run(ops, wide, "chunked", 64, signs=False)
+            roundings = 8 * math.log2(2 * length) * torch.finfo(torch.float32).eps
+            pairs = zip(sizes, truth, strict=True)
+            shares = (x.abs().max() / y.abs().max() for x, y in pairs)
+            allowed = [max(1e-3, roundings * share.item()) for share in shares]
         for at, got in enumerate(run(ops, tensors, mode, 64)):
             assert torch.isfinite(got).all(), f"{mode}, result {at}"
-            assert off(got, truth[at]) <= 1e-3, f"{mode}, result {at}"
+            assert off(got, truth[at]) <= allowed[at], f"{mode}, result {at}"
+
+
+def kinds(name: str) -> set[tuple[object, ...]]:
+    """The form of each scan, its field, whether it decays and whether a real part is read."""
+    kernels = dsfc.load(SPECS / f"{name}.dsf").plan.kernels
+    scans = (k for k in kernels if isinstance(k, Scan))
+    return {(s.form, s.field, s.decay is not None, s.real) for s in scans}
+
+
+def test_every_kind_of_scan_is_tortured() -> None:
+    tortured = set().union(*map(kinds, NAMES))
+    left = {name: kinds(name) - tortured for name in compiled()}
+    assert not {name: kind for name, kind in left.items() if kind}

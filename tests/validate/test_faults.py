@@ -318,6 +318,76 @@ OF = {
             ("definition", "modes"),
         ),
     ),
+    "gla": (
+        Fault(
+            "what a block passes on is not decayed by its second half",
+            r"    _early\(tail, size\)\.add_\(second\[\.\.\., -1:, :\]\)\n",
+            "    pass\n",
+            ("definition", "modes"),
+        ),
+        Fault(
+            "a token does not read its own key",
+            r"scores\.diagonal\(.*",
+            "",
+            ("definition", "modes"),
+        ),
+        Fault(
+            "the decay's gradient leaves the pairs inside a block out",
+            r"        _late\(dg, size\)\.add_.*\n",
+            "",
+            ("definition", "modes", "gradcheck"),
+        ),
+        Fault(
+            "the decay's gradient does not see beyond the chunk",
+            r" \+ across\.unsqueeze\(-2\)",
+            "",
+            ("definition", "modes", "gradcheck"),
+        ),
+    ),
+    "h3": (
+        Fault(
+            "the transform wraps around",
+            r"size = 2 \* x\.shape\[-1\]",
+            "size = x.shape[-1]",
+            ("definition", "modes", "causality"),
+        ),
+        Fault(
+            "the next tokens come before",
+            r"signal\[\.\.\., : like\.shape\[-1\]\]",
+            "signal.roll(-1, -1)[..., : like.shape[-1]]",
+            ("definition", "causality"),
+        ),
+        Fault(
+            "phases in single precision",
+            r"wide = g\.to\(torch\.promote_types\(g\.dtype, torch\.float64\)\)",
+            "wide = g",
+            ("precision",),
+        ),
+        Fault(
+            "gradients at the values, not at their conjugates",
+            r"x\.conj_physical\(\) for x in",
+            "x for x in",
+            ("definition", "gradcheck"),
+        ),
+        Fault(
+            "the imaginary part is lost in a cast",
+            r"torch\.view_as_complex\(parts\.to\(_accumulator\(parts\.dtype\)\)\)",
+            "torch.view_as_complex(parts) if parts.element_size() == 8 else parts[..., 0].float()",
+            ("dtypes",),
+        ),
+        Fault(
+            "a chunk starts from nothing",
+            r"rows = rows \+ _series\(q \* torch\.exp\(g\) \* past.*",
+            "",
+            ("definition", "modes", "segments"),
+        ),
+        Fault(
+            "the reads' gradient does not see beyond the chunk",
+            r"        dq = dq \+ \(past .*\n",
+            "",
+            ("modes", "gradcheck"),
+        ),
+    ),
     "linear_attn": (
         Fault(
             "the denominator forgets the state",
