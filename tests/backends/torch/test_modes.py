@@ -235,6 +235,17 @@ def test_packing_and_masks_exclude_fft(why: str, made) -> None:
     assert "not packed or masked: fft, since" in mixer.explain(1000)
 
 
+@pytest.mark.parametrize("mode", ["fft", "fast", ""])
+def test_explain_refuses_what_forward_refuses(mode: str, made) -> None:
+    mixer = layer(made("normalized_attn"), {"d": 8})
+    for call in (
+        lambda: mixer.explain(10, mode=mode),
+        lambda: mixer(torch.ones(1, 2, 8), mode=mode),
+    ):
+        with pytest.raises(ValueError, match=f"mode must be auto or one of .*, got {mode!r}"):
+            call()
+
+
 def test_explain_names_each_of_several_scans(made) -> None:
     text = layer(made("rwkv4"), {"d": 8}).explain(100)
     assert [line.split(":")[0] for line in text.split("\n")[:2]] == ["S", "S_2"]
