@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.plan.ir import Buffer, Column, Form, Role, Scan
-from dsfc.primitives.expr import Axis
+from dsfc.primitives.expr import Axis, Field
 
 from .layout import WIDTH, wrapped
 from .matrix import MatrixSkeleton
@@ -123,14 +123,27 @@ class ScanCall:
             name = self._fresh(f"{scan.name}_rate")
             before.append(f"    {name} = {rate}")
             rate = name
-        names = [self._fixed(n) if n else f"torch.ones_like({rate})" for n in (scan.read, scan.key)]
+        one = f"torch.ones_like({rate})"
+        names = (scan.read, scan.key)
+        constants = [self._in_field(n) if n else f"{one}.to({wide})" for n in names]
         narrow = wide if self._s.complex and not scan.real else "dtype"
         value = _kept(self._grouped(column.value, (scan.heads,)))
         groups = (scan.heads, scan.keys)
         state = self._regrouped(self._ident(column.state), self._tile(column), groups, lead=1)
-        arguments = [f"{n}.to({wide})" for n in names]
-        arguments += [f"{value}.to({narrow})", f"{rate}.to({wide})", f"{state}.to({wide})"]
-        return arguments, state, names[0] if scan.before else None
+        rest = [f"{value}.to({narrow})", f"{rate}.to({wide})", f"{state}.to({wide})"]
+        read = one if scan.read is None else self._fixed(scan.read)
+        return [*constants, *rest], state, read if scan.before else None
+
+    def _in_field(self, name: str) -> str:
+        """A constant in the dtype of the state.
+
+        A real one is given its imaginary part, not cast: PyTorch folds a cast of ones into a
+        complex number, which its ahead-of-time packages cannot hold.
+        """
+        text = self._fixed(name)
+        if self._s.complex and self._arrays(name).field is Field.REAL:
+            return f"torch.view_as_complex(F.pad({text}[..., None].to(wide), (0, 1)))"
+        return f"{text}.to({self._wide})"
 
     def _fixed(self, name: str) -> str:
         """A constant as `[1, C, N]`."""

@@ -8,8 +8,8 @@ _EXPREL = '''\
 def _exprel(x: Tensor) -> Tensor:
     """(e^x - 1) / x, and 1 at 0."""
     near = torch.abs(x) < torch.finfo(x.dtype).eps ** 0.25
-    series = 1 + x / 2 * (1 + x / 3 * (1 + x / 4))
-    return torch.where(near, series, torch.expm1(x) / torch.where(near, 1, x))'''
+    series = 1 + x * (1 / 2) * (1 + x * (1 / 3) * (1 + x * (1 / 4)))
+    return torch.where(near, series, torch.expm1(x) / (x + near))'''
 
 FUNCTIONS = {"exprel": _EXPREL}
 """Primitive → the text of its function."""

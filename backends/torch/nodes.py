@@ -258,6 +258,9 @@ class Printer:
     def _(self, expr: Add) -> Code:
         parts = [(_negative(a), self.print(_positive(a))) for a in expr.args]
         axes, lead = _shape(c for _, c in parts)
+        if expr.field is Field.COMPLEX and any(c.number for _, c in parts):
+            # Ahead-of-time packages lack the difference of a complex tensor and a number.
+            parts.sort(key=lambda part: not part[0])
         text = ""
         for negative, code in parts:
             body = code.operand(axes, lead, Binding.PRODUCT if negative else Binding.SUM)

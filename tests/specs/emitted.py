@@ -32,6 +32,14 @@ PROMISED = (
     "qlstm",
     "qlstm_tanh",
     "qlstm_s6gate",
+    "gla",
+    "s4d",
+    "h3",
+    "lnssm",
+    "rwkv4",
+    "short_convolution",
+    "gateloop",
+    "retnet_rope",
 )
 
 
