@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from harness.mixers import mixer_class
 
 STANDARD_DEVIATION = 0.02
 """Of every initial weight but the convolution's: N(0, 0.02²)."""
@@ -89,7 +89,7 @@ class Model(nn.Module):
         self, mixer: str, vocabulary: int, length: int, width: int, keys: int, *, convolution: bool
     ) -> None:
         super().__init__()
-        make = mixer_class(mixer)
+        make = Softmax if mixer == "softmax" else mixer_class("mqar", mixer)
         self.embedding = nn.Embedding(vocabulary, width)
         self.positions = nn.Parameter(torch.empty(length, width))
         self.layers = nn.Sequential(
@@ -113,13 +113,6 @@ class Model(nn.Module):
         """
         x = self.embedding(tokens) + self.positions[: tokens.shape[1]]
         return self.layers(x)[asked] @ self.embedding.weight.T
-
-
-def mixer_class(name: str) -> type[nn.Module]:
-    """Returns the class of a mixer: the baseline, or the emitted module's."""
-    if name == "softmax":
-        return Softmax
-    return getattr(importlib.import_module(f"generated.{name}"), name.title().replace("_", ""))
 
 
 def _initialise(module: nn.Module) -> None:

@@ -7,10 +7,16 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from task import Task
-from train import Result, Run
 
-COLOURS = {"normalized_attn": "#0072b2", "linear_attn": "#d55e00", "softmax": "#555555"}
+from harness import charts
+from mqar.task import Task
+from mqar.train import Result, Run
+
+COLOURS = {
+    "normalized_attn": charts.BLUE,
+    "linear_attn": charts.VERMILION,
+    "softmax": charts.GREY,
+}
 NAMES = {
     "normalized_attn": "normalised attention (dsfc)",
     "linear_attn": "linear attention (dsfc)",
@@ -25,10 +31,12 @@ CONVOLUTION_NOTE = (
 )
 
 
-def title(run: Run) -> str:
-    """Names a run in a few words."""
+def caption(result: Result) -> str:
+    """Names a result in a few words."""
+    run = result.run
     bare = "" if run.convolution else ", no convolution"
-    return f"{run.mixer}, {run.task.pairs} pairs, n = {run.keys}, seed {run.seed}{bare}"
+    name = f"{run.mixer}, {run.task.pairs} pairs, n = {run.keys}, seed {run.seed}{bare}"
+    return f"{name}: {result.accuracy:.2f}"
 
 
 def show(results: Sequence[Result], seconds: float) -> None:
@@ -68,24 +76,17 @@ def show(results: Sequence[Result], seconds: float) -> None:
     console.print(f"{len(results)} runs in {seconds:.0f} s.")
 
 
-def draw(results: Sequence[Result], folder: Path) -> tuple[Path, Path]:
+def write(results: Sequence[Result], seconds: float, folder: Path) -> tuple[Path, Path]:
     """Draws accuracy against steps and against the size of the state; returns the files."""
-    import matplotlib
-
-    matplotlib.use("Agg")
     return _draw_steps(results, folder / "steps.png"), _draw_states(results, folder / "states.png")
 
 
 def _draw_steps(results: Sequence[Result], path: Path) -> Path:
-    from matplotlib import pyplot
-
     panels = sorted(
         {(r.run.task.length, r.run.task, r.run.keys) for r in results},
         key=lambda panel: (panel[0], panel[2]),
     )
-    figure, axes = pyplot.subplots(
-        1, len(panels), figsize=(3.6 * len(panels), 3.6), sharey=True, layout="constrained"
-    )
+    figure, axes = charts.subplots(1, len(panels), 3.6 * len(panels), 3.6, sharey=True)
     for axis, (_, task, keys) in zip(axes, panels, strict=True):
         for result in results:
             run = result.run
@@ -94,27 +95,23 @@ def _draw_steps(results: Sequence[Result], path: Path) -> Path:
             name = NAMES[run.mixer] + ("" if run.convolution else ", without convolution")
             axis.plot(
                 *zip(*result.curve, strict=True),
-                color=COLOURS[run.mixer] if run.convolution else "#cc79a7",
+                color=COLOURS[run.mixer] if run.convolution else charts.PURPLE,
                 linestyle=LINES[run.seed % len(LINES)],
                 label=f"{name}, seed {run.seed}",
             )
-        axis.axhline(task.chance, color="#bbbbbb", linewidth=0.8)
+        axis.axhline(task.chance, color=charts.LIGHT, linewidth=0.8)
         axis.set(
             title=f"{_sizes(task)}, n = {keys}", xlabel="steps of 64 sequences", ylim=(0, 1.02)
         )
     axes[0].set_ylabel("questions answered right")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small")
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
-    return path
+    return charts.save(figure, path)
 
 
 def _draw_states(results: Sequence[Result], path: Path) -> Path:
-    from matplotlib import pyplot
-
     task = max((r.run.task for r in results), key=lambda task: task.length)
-    figure, axis = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    figure, axis = charts.subplots(1, 1, 6, 4)
     for mixer in NAMES:
         chosen = [r for r in results if (r.run.task, r.run.mixer) == (task, mixer)]
         for seed in sorted({r.run.seed for r in chosen}):
@@ -138,9 +135,7 @@ def _draw_states(results: Sequence[Result], path: Path) -> Path:
         ylim=(0, 1.02),
     )
     axis.legend(fontsize="small")
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
-    return path
+    return charts.save(figure, path)
 
 
 def _models(results: Sequence[Result]) -> list[tuple[Task, str, int, bool]]:

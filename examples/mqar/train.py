@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from model import Model
-from task import IGNORED, Task
+
+from harness.schedule import warm_cosine
+from mqar.model import Model
+from mqar.task import IGNORED, Task
 
 BATCH = 64
 WARM_UP = 100
@@ -94,7 +95,9 @@ def train(run: Run, advance: Callable[[int], None]) -> Result:
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=run.rate, weight_decay=WEIGHT_DECAY, fused=True
     )
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, run.steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: warm_cosine(step, run.steps, WARM_UP)
+    )
     curve = [(0, accuracy(model, task, HELD_OUT))]
     for step in range(1, run.steps + 1):
         tokens, targets = task.batch(BATCH, generator)
@@ -128,10 +131,3 @@ def accuracy(model: Model, task: Task, sequences: int) -> float:
         right += int((model(tokens, asked).argmax(-1) == targets[asked]).sum())
         total += int(asked.sum())
     return right / total
-
-
-def _rate(step: int, steps: int) -> float:
-    """Linear warm-up, then half a cosine down to zero."""
-    if step < WARM_UP:
-        return (step + 1) / WARM_UP
-    return 0.5 * (1 + math.cos(math.pi * (step - WARM_UP) / max(steps - WARM_UP, 1)))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -12,13 +10,8 @@ import torch
 
 
 @pytest.fixture(scope="module")
-def task(root: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("mqar_task", root / "examples/mqar/task.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["mqar_task"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+def task(example: Callable[[str], ModuleType]) -> ModuleType:
+    return example("mqar.task")
 
 
 @pytest.mark.parametrize("sizes", [(64, 32, 4), (128, 64, 8), (12, 20, 5), (64, 16, 4)])

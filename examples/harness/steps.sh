@@ -1,0 +1,29 @@
+# Sourced by the run.sh of an example, in the repository root, with `here` its folder.
+# Makes .venv and installs what is missing.
+. .ci/environment.sh
+environment demo
+
+export PYTHONPATH=$PWD/examples
+modules=$here/generated
+mkdir -p "$modules"
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+# Says what it runs: dsfc with these arguments.
+run_dsfc() {
+  say "dsfc $*"
+  .venv/bin/dsfc "$@"
+}
+
+# Verifies the compiled mixers of these names side by side, one thread each.
+verify() {
+  local mixer process running=() failed=0
+  say "dsfc verify: each module against its definition, in values, gradients and all modes"
+  for mixer in "$@"; do
+    OMP_NUM_THREADS=1 .venv/bin/dsfc verify "$modules/$mixer.py" > "$modules/$mixer.txt" 2>&1 &
+    running+=($!)
+  done
+  for process in "${running[@]}"; do wait "$process" || failed=1; done
+  for mixer in "$@"; do cat "$modules/$mixer.txt"; done
+  return "$failed"
+}
