@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dsfc.diagnostics.catalogue import Initialiser
 from dsfc.mixer.context import Context
 from dsfc.mixer.shapes import named
-from dsfc.primitives.build import walk
+from dsfc.primitives.build import rewrite, walk
 from dsfc.primitives.declarations import Init
 from dsfc.primitives.distributions import DISTRIBUTIONS
 from dsfc.primitives.expr import Axis, Draw, Expr, Field, Iota, Ones
@@ -45,7 +46,16 @@ def initialiser(
     if problem is not None:
         typer.add(Initialiser(init.span, name=name, problem=problem))
         return None
-    return Init(value, drawn)
+    return Init(_numbered(value), drawn)
+
+
+def _numbered(value: Expr) -> Expr:
+    """Numbers the draws, told apart by their place in the text, in the order they are written."""
+    places = sorted({e.number for e in walk(value) if isinstance(e, Draw)})
+    return rewrite(
+        value,
+        lambda e: replace(e, number=places.index(e.number)) if isinstance(e, Draw) else None,
+    )
 
 
 def draw(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
@@ -67,4 +77,4 @@ def draw(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
         problem = f"must give `{row.name}` real numbers without axes"
         typer.add(Initialiser(node.span, name=ctx.owner, problem=problem))
         return None
-    return Draw(row.name, known, ctx.draws)
+    return Draw(row.name, known, ctx.draws, node.span.start)

@@ -422,11 +422,16 @@ class Abstract(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draw(Expr):
-    """A random draw; stands in initialisers only."""
+    """A random draw; stands in initialisers only.
+
+    Two draws of one initialiser are two numbers, however alike they are written: `number`, from 0,
+    says which of them this is.
+    """
 
     distribution: str
     args: tuple[Expr, ...]
     over: frozenset[Axis]
+    number: int = 0
 
     def _infer(self) -> Type:
         return Type(self.over, Field.REAL, Time.CONST)

@@ -176,3 +176,18 @@ def test_projections_start_small(build) -> None:
     _, values = layer_of(build, "normalized_attn", d=64)
     assert 0.018 < values["W_Q"].std() < 0.022
     assert (values["b_eta"] == 0).all()
+
+
+def test_two_draws_are_two_numbers_however_alike_they_are_written(build) -> None:
+    body = """dims d = 4000
+      input u : d
+      param a : d complex ~ cplx(normal(0, 1), normal(0, 1))
+            b : d ~ normal(0, 1) - normal(0, 1)
+      y = Re(a * u) + b * u"""
+    module = build("alike", body).module
+    torch.manual_seed(0)
+    layer = module.Alike()
+    real, imag = layer.parts_a.detach().double().unbind(-1)
+    # Means of 4,000 products of independent numbers: within 5 standard deviations of their own.
+    assert abs((real * imag).mean()) < 5 / 4000**0.5
+    assert abs(layer.b.detach().double().square().mean() - 2) < 5 * 2 * (2 / 4000) ** 0.5
