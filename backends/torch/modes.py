@@ -25,6 +25,8 @@ CHUNK = {
     Form.ELEMENTWISE: 64,
     Form.CONVOLUTION: 128,
 }
+# Powers of two: how many numbers the states of the chunks have that are computed at once.
+BLOCK = {Form.MATRIX: 17, Form.KEYED: 19}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +36,12 @@ class Modes:
     Attributes:
         legal: names of the modes that the plan allows, in the language's order.
         forms: skeletons of the scans; none where nothing recurs.
+        block: power of two, the numbers of a block; 0 where chunks are computed one by one.
     """
 
     legal: tuple[str, ...]
     forms: frozenset[Form]
+    block: int = 0
 
     @property
     def scans(self) -> bool:
@@ -96,4 +100,6 @@ class Modes:
 def modes(plan: Plan) -> Modes:
     """Returns the modes of a plan's module."""
     legal = tuple(m.name for m in plan.modes if m.legal)
-    return Modes(legal, frozenset(k.form for k in plan.kernels if isinstance(k, Scan)))
+    scans = [k for k in plan.kernels if isinstance(k, Scan)]
+    block = min((BLOCK[s.form] for s in scans if s.decay and s.form in BLOCK), default=0)
+    return Modes(legal, frozenset(s.form for s in scans), block)
