@@ -26,7 +26,7 @@ CHUNK = {
     Form.CONVOLUTION: 128,
 }
 # Powers of two: how many numbers the states of the chunks have that are computed at once.
-BLOCK = {Form.MATRIX: 17, Form.KEYED: 19}
+BLOCK = {Form.MATRIX: 17, Form.KEYED: 19, Form.ELEMENTWISE: 16}
 
 
 @dataclass(frozen=True, slots=True)
