@@ -23,6 +23,13 @@ class KeyedSkeleton(MatrixSkeleton):
         return "[..., None]"
 
     @property
+    def advance(self) -> list[str]:
+        """Statements that give the states that enter a block's chunks and the one that leaves."""
+        f, whole = self.family, "head[..., -1, :, None]"
+        carry = f"{f}carry((k_t * tail).mT @ v_t, S, {whole}, mode)"
+        return [f"halves, head, tail = {f}halves(g_t)", f"past, S = {carry}"]
+
+    @property
     def backward_flops(self) -> str:
         """Operations of the backward pass."""
         return "B * L * h * (2 * CHUNK * (4 * n + 2 * p) + 10 * n * p)"
@@ -54,15 +61,11 @@ class KeyedSkeleton(MatrixSkeleton):
         for s in self._by(Group.KEYS):
             later, earlier, weighed = self._needs(s)
             x, past = self._result(s)
-            here, there = ("I", "J") if past else ("J", "I")
-            scores = f"{self.family}scores"
-            q, k, w = VARIABLE[later], VARIABLE[earlier], VARIABLE[weighed]
-            equation = f"BhNIJ,BhN{there}p->BhN{here}p"
-            lines.append(f'd{x} = torch.einsum("{equation}", {scores}({q}, {k}, halves), {w})')
+            q, k, w, read = (VARIABLE[f] for f in (later, earlier, weighed, s.read))
+            turned = "" if past else ".mT"
+            lines.append(f"d{x}_t = {self.family}scores({q}_t, {k}_t, halves){turned} @ {w}_t")
             carried, scale = ("past", "head") if past else ("future", "tail")
-            equation = f"BhN{here}n,BhNnp->BhN{here}p"
-            read = VARIABLE[s.read]
-            lines.append(f'd{x} += torch.einsum("{equation}", {read} * {scale}, {carried})')
+            lines.append(f"d{x}_t += ({read}_t * {scale}) @ {carried}")
         return lines
 
     @property
@@ -71,10 +74,8 @@ class KeyedSkeleton(MatrixSkeleton):
         lines = []
         for s in self._by(Group.CHANNELS):
             x, past = self._result(s)
-            at, carried, scale = ("I", "past", "head") if past else ("J", "future", "tail")
-            equation = f"BhN{at}p,BhNnp->BhN{at}n"
-            read = VARIABLE[s.read]
-            lines.append(f'd{x} = torch.einsum("{equation}", {read}, {carried}) * {scale}')
+            carried, scale = ("past", "head") if past else ("future", "tail")
+            lines.append(f"d{x}_t = {VARIABLE[s.read]}_t @ {carried}.mT * {scale}")
         return lines
 
     @property
@@ -84,14 +85,15 @@ class KeyedSkeleton(MatrixSkeleton):
         for s in self._by(Group.CHANNELS):
             x, past = self._result(s)
             function = f"{self.family}until" if past else f"{self.family}since"
-            parts.append(f"{function}({x} * d{x})")
+            parts.append(f"{function}({x}_t * d{x}_t)")
         return " + ".join(parts)
 
     @property
     def own_gradients(self) -> list[str]:
         """Gradients of what has keys, from a token itself."""
         return [
-            f"d{self._result(s)[0]} += own * {VARIABLE[s.key]}" for s in self._by(Group.CHANNELS)
+            f"d{self._result(s)[0]}_t += own * {VARIABLE[s.key]}_t"
+            for s in self._by(Group.CHANNELS)
         ]
 
     @property
@@ -103,10 +105,10 @@ class KeyedSkeleton(MatrixSkeleton):
             x, past = self._result(s)
             k = VARIABLE[s.key]
             if past:
-                lines.append(f"step = pairs @ ({f}early({k}, size) * since) * to")
+                lines.append(f"step = pairs @ ({f}early({k}_t, size) * since) * to")
             else:
-                lines.append(f"step = pairs.mT @ ({f}late({k}, size) * to) * since")
+                lines.append(f"step = pairs.mT @ ({f}late({k}_t, size) * to) * since")
             half, over = ("late", "until") if past else ("early", "since")
-            lines.append(f"{f}{half}(d{x}, size).add_(step)")
-            lines.append(f"{f}{half}(dg, size).add_({f}{over}({f}{half}({x}, size) * step))")
+            lines.append(f"{f}{half}(d{x}_t, size).add_(step)")
+            lines.append(f"{f}{half}(dg_t, size).add_({f}{over}({f}{half}({x}_t, size) * step))")
         return lines

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from dsfc.plan.ir import Factor, Group, RoleScan, ScanDirection
 
 from .skeletons import VARIABLE, Skeleton
@@ -37,12 +35,6 @@ class MatrixSkeleton(Skeleton):
         if f in (Factor.READ, Factor.KEY):
             return "Bn" if self.shared else "Bhn"
         return "Bhp"
-
-    def _chunk(self, f: Factor, time: str) -> str:
-        """Subscripts of a factor in chunks."""
-        if f in (Factor.READ, Factor.KEY):
-            return f"BN{time}n" if self.shared else f"BhN{time}n"
-        return f"BhN{time}p"
 
     @property
     def drive(self) -> str:
@@ -96,46 +88,10 @@ class MatrixSkeleton(Skeleton):
 
     # --- lines of the matrix form, in chunks ------------------------------------------------------
 
-    def split(self, names: list[str]) -> str:
-        """Statements that cut arguments into chunks, head axis in front."""
-        if not self.shared:
-            return "\n".join(_each(names, f"{self.family}split(x, chunk)"))
-        plain = [n for n in names if n in ("q", "k")]
-        headed = [n for n in names if n not in plain]
-        split = f"{self.family}split(x, chunk"
-        lines = _each(plain, f"{split})") + _each(headed, f"{split}, heads=1)")
-        return "\n".join(lines)
-
     def _scores(self, later: Factor, earlier: Factor) -> tuple[str, str]:
-        """Variable and einsum of all products of two factors inside a chunk."""
-        a, b = self._chunk(later, "I"), self._chunk(earlier, "J")
-        lead = "BhN" if "h" in a else "BN"
+        """Variable and text of all products of two factors inside a chunk."""
         x, y = VARIABLE[later], VARIABLE[earlier]
-        return f"{x}_{y}", f'torch.einsum("{a},{b}->{lead}IJ", {x}, {y})'
-
-    def _masked(self, later: Factor, earlier: Factor) -> str:
-        text = self._scores(later, earlier)[1]
-        if not self.decay:
-            return f"{text}.tril_()"
-        headed = "h" in self._chunk(later, "I")
-        return f"{text} * pair" if headed else f"{text}.unsqueeze(1) * pair"
-
-    def _scores_of(self, earlier_or_later: str) -> str:
-        headed = self.decay or not (self.shared and earlier_or_later == "q_k")
-        return "BhNIJ" if headed else "BNIJ"
-
-    @property
-    def forward_lines(self) -> list[str]:
-        """The output from inside the chunk, then from before it."""
-        name, _ = self._scores(Factor.READ, Factor.KEY)
-        inside = f'torch.einsum("{self._scores_of(name)},BhNJp->BhNIp", {name}, v)'
-        past = f'torch.einsum("{self._chunk(Factor.READ, "I")},BhNnp->BhNIp", q, past)'
-        head = " * head" if self.decay else ""
-        return [
-            f"{name} = {self._masked(Factor.READ, Factor.KEY)}",
-            f"rows = {inside}",
-            f"rows += {past}{head}",
-        ]
+        return f"{x}_{y}", f"{x}_t @ {y}_t.mT"
 
     def _needs(self, s: RoleScan) -> tuple[Factor, Factor, Factor]:
         """(later, earlier) factors of the products a role scan needs, and what it weighs."""
@@ -144,54 +100,117 @@ class MatrixSkeleton(Skeleton):
         pair = (s.read, other) if s.direction is ScanDirection.FORWARD else (other, s.read)
         return (*pair, weighed)
 
-    @cached_property
-    def scores(self) -> list[str]:
-        """The products inside a chunk that the gradients need, each once.
-
-        Those of read and key carry the decay already; the others get it once the decay's own
-        gradient has been taken.
-        """
-        lines: dict[str, str] = {}
-        for s in self.adjoint.scans:
-            later, earlier, _ = self._needs(s)
-            name, text = self._scores(later, earlier)
-            decayed = self.decay and name != "q_k"
-            lines.setdefault(name, f"{name} = {text if decayed else self._masked(later, earlier)}")
-        return list(lines.values())
+    def block(self, names: list[str]) -> str:
+        """A statement that cuts a block of arguments into chunks."""
+        targets = ", ".join(f"{name}_t" for name in names)
+        split = f"({self.family}split(x[:, at], chunk) for x in ({', '.join(names)}))"
+        return f"        {targets} = {split}"
 
     @property
-    def undecayed(self) -> list[str]:
-        """Names of the products that the decay still has to be applied to."""
-        names = dict.fromkeys(self._scores(*self._needs(s)[:2])[0] for s in self.adjoint.scans)
-        return [n for n in names if n != "q_k"]
+    def driving(self) -> list[str]:
+        """Arguments of the recurrence itself."""
+        return ["k", "v", "g"] if self.decay else ["k", "v"]
 
     @property
-    def chunk_gradients(self) -> list[str]:
-        """Each gradient: from inside the chunk, then from the states around it."""
-        lines = []
-        for s in self.adjoint.scans:
-            later, earlier, weighed = self._needs(s)
-            name, _ = self._scores(later, earlier)
-            forward = s.direction is ScanDirection.FORWARD
-            here, there = ("I", "J") if forward else ("J", "I")
-            result = f"d{VARIABLE[s.result]}"
-            shape = self._chunk(s.result, here)
-            w = VARIABLE[weighed]
-            subscripts = f"{self._scores_of(name)},{self._chunk(weighed, there)}->{shape}"
-            lines.append(f'{result} = torch.einsum("{subscripts}", {name}, {w})')
-            carry, scale = ("past", "head") if forward else ("future", "tail")
-            read, after = VARIABLE[s.read], ""
-            if self.decay and s.contracted is Group.CHANNELS:
-                read = f"{read} * {scale}"
-            elif self.decay:
-                after = f" * {scale}"
-            subscripts = f"{self._chunk(s.read, here)},BhNnp->{shape}"
-            lines.append(f'{result} += torch.einsum("{subscripts}", {read}, {carry}){after}')
+    def blocks(self) -> str:
+        """Slices of time that are computed at once; without decays a chunk each."""
+        if self.decay:
+            return f"{self.family}blocks(v, S, chunk, mode)"
+        return "[slice(i, i + chunk) for i in range(0, v.shape[1], chunk)]"
+
+    @property
+    def advance(self) -> list[str]:
+        """Statements that give the states that enter a block's chunks and the one that leaves."""
+        if not self.decay:
+            return ["past, S = S.unsqueeze(2), S + (k_t.mT @ v_t).squeeze(2)"]
+        carry = f"{self.family}carry(k_t.mT @ (v_t * tail), S, head[..., -1:, :], mode)"
+        return ["head, tail = _decays_around(g_t)", f"past, S = {carry}"]
+
+    @property
+    def forward_lines(self) -> list[str]:
+        """The output: from inside the chunk, and from before it."""
+        name, text = self._scores(Factor.READ, Factor.KEY)
+        masked = f"{text} * _decays_between(g_t)" if self.decay else f"({text}).tril_()"
+        head = " * head" if self.decay else ""
+        return [
+            f"{name} = {masked}",
+            f"{self.family}join({name} @ v_t + q_t @ past{head}, rows[:, at])",
+        ]
+
+    def gradients(self) -> str:
+        """A statement that makes room for the gradients."""
+        names = self.inputs
+        made = f"(x.new_empty(x.shape) for x in ({', '.join(names)}))"
+        return f"    {', '.join(self.grads)} = {made}"
+
+    @property
+    def backward_lines(self) -> list[str]:
+        """All gradients of a block: from the states around its chunks, and from inside them."""
+        scans = self.adjoint.scans
+        scores = dict(self._scores(*self._needs(s)[:2]) for s in scans)
+        masked = "{} = {}" if self.decay else "{} = ({}).tril_()"
+        lines = [*self._retreat, *(masked.format(*each) for each in sorted(scores.items()))]
+        if self.decay:
+            lines += [f"d{VARIABLE[s.result]}_t = {self._from_states(s)}" for s in scans]
+            lines += self._decay_gradient(sorted(scores))
+            lines += [f"d{VARIABLE[s.result]}_t += {self._from_inside(s)}" for s in scans]
+        for s in scans:
+            x = VARIABLE[s.result]
+            text = f"d{x}_t" if self.decay else f"{self._from_states(s)} + {self._from_inside(s)}"
+            if self.shared and s.contracted is Group.CHANNELS:
+                text = f"({text}).sum(1, keepdim=True)"
+            lines.append(f"{self.family}join({text}, d{x}[:, at])")
         return lines
 
-    # --- the pairing of both directions' states ---------------------------------------------------
-    # A state of the chunk is what entered it plus Σ key ⊗ value, in either direction: the pairing
-    # has four parts, and each sum over n and p is one over the factors.
+    @property
+    def _retreat(self) -> list[str]:
+        """The same as `advance`, from the end of time on."""
+        key, value = self.back_key, self.back_value
+        if not self.decay:
+            return [f"future, dS = dS.unsqueeze(2), dS + ({key}_t.mT @ {value}_t).squeeze(2)"]
+        return [
+            "pair, (head, tail) = _decays_between(g_t), _decays_around(g_t)",
+            f"whole, v_tail, {value}_head = head[..., -1:, :], v_t * tail, {value}_t * head",
+            f"drive = {key}_t.mT @ {value}_head",
+            f"future, dS = {self.family}carry(drive, dS, whole, mode, reverse=True)",
+        ]
+
+    def _from_states(self, s: RoleScan) -> str:
+        """What a gradient has from outside the chunk."""
+        forward = s.direction is ScanDirection.FORWARD
+        carried, scale = ("past", "head") if forward else ("future", "tail")
+        read = VARIABLE[s.read]
+        if s.contracted is Group.CHANNELS:
+            return f"{read}_{scale if self.decay else 't'} @ {carried}.mT"
+        return f"{read}_t @ {carried}{f' * {scale}' if self.decay else ''}"
+
+    def _from_inside(self, s: RoleScan) -> str:
+        """What a gradient has from inside the chunk."""
+        later, earlier, weighed = self._needs(s)
+        name, _ = self._scores(later, earlier)
+        turned = "" if s.direction is ScanDirection.FORWARD else ".mT"
+        return f"{name}{turned} @ {VARIABLE[weighed]}_t"
+
+    def _decay_gradient(self, scores: list[str]) -> list[str]:
+        """What passes over a token is the gradient of its log λ; then λ joins the products."""
+        left, right = (
+            next(VARIABLE[s.result] for s in self.adjoint.scans if s.direction is direction)
+            for direction in (ScanDirection.FORWARD, ScanDirection.REVERSE)
+        )
+        last, *others = reversed(scores)
+        return [
+            f"{last} = {last} * pair",
+            f"left, right = ({left}_t * d{left}_t).sum(-1), ({right}_t * d{right}_t).sum(-1)",
+            "across = (past * future).sum((-2, -1)) * whole.flatten(2)",
+            f"dg_t = _straddle({' * '.join(scores)}, left, right, across)",
+            f"{self.family}join(dg_t, dg[:, at])",
+            *(f"{name} *= pair" for name in others),
+        ]
+
+    @property
+    def pair_states(self) -> str:
+        """Subscripts of the pairing of both directions' states at one token."""
+        return f"Bhnp,Bhnp->B{self._kept}"
 
     @property
     def _kept(self) -> str:
@@ -201,61 +220,8 @@ class MatrixSkeleton(Skeleton):
         groups = {"n": self.scan.keys, "p": self.scan.channels}
         return "h" + "".join(c for c, axes in groups.items() if not summed.issuperset(axes))
 
-    @property
-    def pair_states(self) -> str:
-        """Subscripts of the pairing at one token."""
-        return f"Bhnp,Bhnp->B{self._kept}"
-
-    @property
-    def pair_chunks(self) -> str:
-        """The same of what enters each chunk from either side."""
-        return f"BhNnp,BhNnp->{self._kept.replace('h', 'BhN')}"
-
-    @property
-    def pairs(self) -> str:
-        """Key with key and value with value of both directions, inside a chunk."""
-        keys, _ = self._scores(self.back.key, Factor.KEY)
-        values, _ = self._scores(self.back.value, Factor.VALUE)
-        return f"{keys} * {values}"
-
-    @property
-    def read_past(self) -> str:
-        """Subscripts of the state from before the chunk, met by the other direction's key."""
-        return f"{self._chunk(self.back.key, 'I')},BhNnp->BhNIp"
-
-    @property
-    def key_future(self) -> str:
-        """Subscripts of the other direction's state from after the chunk, met by the key."""
-        return f"{self._chunk(Factor.KEY, 'J')},BhNnp->BhNJp"
-
-    @property
-    def carry(self) -> str:
-        """Einsum of key and value to the drive of each chunk."""
-        return f"{self._chunk(Factor.KEY, 'I')},BhNIp->BhNnp"
-
-    @property
-    def carry_back(self) -> str:
-        """The same of the reversed recurrence."""
-        return f"{self._chunk(self.back.key, 'I')},{self._chunk(self.back.value, 'I')}->BhNnp"
-
     def returned(self) -> str:
-        """Statements that give the gradients back in the shape of the arguments."""
-        if not self.shared:
-            rows = ", ".join(self.grads)
-            return f"    return *map({self.family}join, ({rows}), like), dS"
-        out = []
-        for k, x in enumerate(self.inputs):
-            headed = x not in ("q", "k")
-            heads = ", heads=1" if headed else ""
-            out.append(f"    d{x} = {self.family}join(d{x}, like[{k}]{heads})")
-        return "\n".join([*out, f"    return {', '.join(self.grads)}, dS"])
-
-
-def _each(names: list[str], value: str) -> list[str]:
-    """Statements `a, b = (f(x) for x in (a, b))`, one name without the generator."""
-    if not names:
-        return []
-    if len(names) == 1:
-        return [f"    {names[0]} = {value.replace('(x', f'({names[0]}')}"]
-    joined = ", ".join(names)
-    return [f"    {joined} = ({value} for x in ({joined}))"]
+        """Returns the gradients in the shape of the arguments."""
+        keyed = ("dq", "dk") if self.shared else ()
+        grads = [f"{g}.squeeze(2)" if g in keyed else g for g in self.grads]
+        return f"    return {', '.join(grads)}, dS"

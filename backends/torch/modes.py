@@ -55,6 +55,8 @@ CHUNK = {
     Form.ELEMENTWISE: 64,
     Form.CONVOLUTION: 128,
 }
+# Powers of two: how many numbers the states of the chunks have that are computed at once.
+BLOCK = {Form.MATRIX: 17, Form.KEYED: 19, Form.ELEMENTWISE: 16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,11 @@ class Modes:
         return [
             CostText(f, tuple(s for s in self.scans if s.form is f), self.legal) for f in self.forms
         ]
+
+    @property
+    def block(self) -> int:
+        """Power of two, how many numbers a block has; 0 where chunks are computed one by one."""
+        return min((BLOCK[s.form] for s in self.scans if s.decay and s.form in BLOCK), default=0)
 
     @property
     def text(self) -> str:

@@ -68,6 +68,18 @@ def test_the_chunk_size_changes_nothing(beside: Beside, chunk: int) -> None:
         agree(beside.ran(given, mode, chunk), want, EXACT, f"{mode}, chunk {chunk}")
 
 
+def test_blocks_of_a_chunk_each_change_nothing(
+    beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not hasattr(beside.module, "BLOCK"):
+        pytest.skip("it has one chunk, or all of them, at a time")
+    given = beside.draw(23, 2)
+    want = beside.judged(given)
+    for block in (1, 200):  # tensors this small fit into one block otherwise
+        monkeypatch.setattr(beside.module, "BLOCK", block)
+        agree(beside.ran(given, "chunked", 2), want, EXACT, f"blocks of at most {block} numbers")
+
+
 def test_the_reference_is_the_oracle(beside: Beside) -> None:
     for length in (0, 1, 2, 13):
         given = beside.draw(length, 2)
