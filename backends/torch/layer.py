@@ -138,7 +138,8 @@ class LayerText:
         scans = [k for k in self.plan.kernels if isinstance(k, Scan)]
         several = len({s.form for s in scans}) > 1
         if len(scans) == 1:
-            given = ["mode", "CHUNK", "str(device)", "length", "batch", *self._tile(scans[0])]
+            shape = ["length", "batch", *self._tile(scans[0])]
+            given = ["mode", "CHUNK", "torch.device(device).type", *shape]
             return [wrapped("mode, chunk, times = _mode", given, "", "        ")]
         out = []
         for s in scans:

@@ -215,6 +215,8 @@ def test_explain_shows_the_choice_its_costs_and_reasons(made) -> None:
     assert mixer.explain(1).startswith("mode recurrent, chunk 1, ")
     assert mixer.explain(1000, mode="parallel").startswith("mode parallel, chunk 1000, ")
     assert "mostly calls" in mixer.explain(16, device=torch.device("cuda"))
+    # Rates are by type of device, as where the operator runs, not by number.
+    assert mixer.explain(300, device="cpu:0").replace("cpu:0", "cpu") == mixer.explain(300)
 
 
 def test_explain_agrees_with_the_operator(made) -> None:

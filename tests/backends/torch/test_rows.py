@@ -17,7 +17,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("rows")
     return {
         name: dsfc.import_module(dsfc.compile(name, out=folder / f"{name}.py"))
-        for name in ("gla", "s4d")
+        for name in ("gla", "s4d", "dlr_real")
     }
 
 
@@ -67,6 +67,41 @@ def test_a_masked_token_reaches_nothing_not_even_as_nan(layer) -> None:
     assert bool((u.grad[0, 1] == 0).all())
 
 
+def test_a_row_is_not_filled_with_a_token_of_another(layer) -> None:
+    mask = torch.tensor([[True, True, True], [True, False, False]])
+    u = tokens(2, 3)
+    u[0, 0] = torch.nan
+    u.requires_grad_()
+    y, state = layer(u, mask=mask, return_state=True)
+    assert bool(y[1].isfinite().all()) and bool(state.S[1].isfinite().all())
+    (y[1].sum() + state.S[1].sum()).backward()
+    assert u.grad is not None and bool(u.grad[1].isfinite().all())
+
+
+def test_where_no_token_counts_nothing_held_reaches_a_gradient(layer) -> None:
+    u = torch.full((2, 3, 8), torch.nan, dtype=torch.float64, requires_grad=True)
+    layer.zero_grad()
+    y, state = layer(u, mask=torch.zeros(2, 3, dtype=torch.bool), return_state=True)
+    assert bool((y == 0).all()) and bool((state.S == 0).all())
+    (y.sum() + state.S.sum()).backward()
+    assert u.grad is not None and bool((u.grad == 0).all())
+    assert all(bool((p.grad == 0).all()) for p in layer.parameters() if p.grad is not None)
+
+
+@pytest.mark.parametrize("name", ["s4d", "dlr_real"])
+def test_autocast_leaves_the_state_of_a_masked_convolution_alone(modules, name: str) -> None:
+    module = modules[name]
+    mixer = getattr(module, module.__all__[0])(d=8, n=4)
+    u = tokens(1, 40).float()
+    mask = torch.ones(1, 40, dtype=torch.bool)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        _, state = mixer(u, mask=mask, return_state=True)
+        _, alone = mixer(u, mode="chunked", return_state=True)
+    # Both sum in float32 the same inputs, which are rounded to bfloat16: 2⁻⁸ would show.
+    for x, y in zip(vars(state).values(), vars(alone).values(), strict=True):
+        torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Dynamo makes an autograd function
 def test_one_graph_serves_masks_of_ten_lengths(layer) -> None:
@@ -86,6 +121,9 @@ def test_a_fourier_transform_takes_neither(modules) -> None:
     for how in ({"mask": mask}, {"cu_seqlens": torch.tensor([0, 40])}):
         with pytest.raises(ValueError, match="mode fft takes no mask or cu_seqlens"):
             s4d(u, mode="fft", **how)
+        asked = {"masked": "mask" in how, "packed": "cu_seqlens" in how}
+        with pytest.raises(ValueError, match="mode fft takes no mask or cu_seqlens"):
+            s4d.explain(40, mode="fft", **asked)
         torch.testing.assert_close(s4d(u, **how), s4d(u), rtol=1e-4, atol=1e-5)
 
 
