@@ -149,9 +149,12 @@ class ScanCall:
     def _fixed(self, name: str) -> str:
         """A constant as `[1, C, N]`."""
         scan = self._scan
-        axes = tuple(sorted((*scan.heads, *scan.keys)))
         b = self._arrays(name)
         text = self._ident(name)
+        if not set(b.axes) & set(scan.heads) and set(b.axes) == set(scan.keys):
+            # All channels share it: C is 1.
+            return f"{self._regrouped(text, b.axes, ((), scan.keys), lead=0)}.unsqueeze(0)"
+        axes = tuple(sorted((*scan.heads, *scan.keys)))
         if b.axes != axes:
             slots = ", ".join(":" if a in b.axes else "None" for a in axes)
             sizes = ", ".join(self._size(a) for a in axes)

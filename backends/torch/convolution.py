@@ -98,7 +98,7 @@ class ConvolutionSkeleton(Skeleton):
 
     def series(self, weight: str) -> str:
         """Text of Σ weight · λ^l over a chunk, its real part where only that is read."""
-        return f"_series({weight}, g, length{', real=True' if self.scan.real else ''})"
+        return f"_series({weight}, powers, length{', real=True' if self.scan.real else ''})"
 
     def backward_piece(self) -> str:
         """Statement that takes the gradients of one piece."""
