@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import dsfc
 from dsfc.plan.ir import Mode
 from dsfc.primitives.evaluate import NamedArray, evaluate
+from dsfc.validate.surface import surface
 
 # One spec per form of scan, with and without a decay, real and complex; sizes of a small layer.
 SPECS = {
@@ -246,6 +247,16 @@ def test_explain_refuses_what_forward_refuses(mode: str, made) -> None:
     ):
         with pytest.raises(ValueError, match=f"mode must be auto or one of .*, got {mode!r}"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [("rwkv4", "chunkd"), ("rwkv4", "parallel"), ("s4d", "auto_")]
+)
+def test_the_functional_form_refuses_a_mode_it_lacks(name: str, mode: str, made) -> None:
+    found = surface(made(name))
+    values = found.values(found.sample(5))
+    with pytest.raises(ValueError, match=f"mode must be auto or one of .*, got '{mode}'"):
+        found.functional(**values, mode=mode)
 
 
 def test_explain_names_each_of_several_scans(made) -> None:

@@ -139,6 +139,11 @@ WRONG = {
     "ends early": ({"cu_seqlens": torch.tensor([0, 8])}, "rise in whole numbers from 0 to L = 9"),
     "empty": ({"cu_seqlens": torch.tensor([], dtype=torch.long)}, r"got \[\]"),
     "one end": ({"cu_seqlens": torch.tensor([9])}, r"got \[9\]"),
+    "table": ({"cu_seqlens": torch.tensor([[0, 9]])}, r"got \[\[0, 9\]\] and a batch of 1"),
+    "mask elsewhere": (
+        {"mask": torch.ones(1, 9, dtype=torch.bool, device="meta")},
+        r"got torch.bool \[1, 9\] on meta",
+    ),
     "fractions": ({"cu_seqlens": torch.tensor([0.0, 9.0])}, "rise in whole numbers"),
     "a number": ({"cu_seqlens": torch.tensor(9)}, "rise in whole numbers"),
 }

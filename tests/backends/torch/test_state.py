@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -65,6 +66,17 @@ def test_a_state_of_another_mixer_is_refused(module, layer, tokens, spec: str | 
     kept = state.to_dict() | {"spec": spec}
     with pytest.raises(ValueError, match=f"a state of spec {spec}, want {module.SPEC}"):
         module.State.from_dict(kept)
+
+
+def test_a_call_that_refuses_a_state_says_whose_it_is(module, layer, tokens) -> None:
+    @dataclass
+    class State:
+        spec: str = "0123456789abcdef"
+
+    with pytest.raises(ValueError, match=f"a State of spec {module.SPEC}, got 0123456789abcdef"):
+        layer(tokens, State())
+    with pytest.raises(ValueError, match=f"a State of spec {module.SPEC}, got tuple"):
+        layer(tokens, ())
 
 
 def test_a_pickle_of_another_version_is_refused_when_it_is_read(module, layer, tokens) -> None:
