@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dsfc.plan.ir import Factor, RoleScan, ScanDirection
 
-from .layout import wrapped
 from .skeletons import VARIABLE, Skeleton
 
 
@@ -59,12 +58,6 @@ class ConvolutionSkeleton(Skeleton):
         return [s for s in self.adjoint.scans if self._constant(s)]
 
     @property
-    def zero_results(self) -> list[str]:
-        """Constants that have no gradient: the ones of a scan without keys."""
-        found = {VARIABLE[s.result] for s in self.constant_results}
-        return [x for x in ("q", "k") if x not in found]
-
-    @property
     def step_lines(self) -> list[str]:
         """Gradients at one token."""
         lines = []
@@ -83,7 +76,8 @@ class ConvolutionSkeleton(Skeleton):
     @property
     def lag_lines(self) -> list[str]:
         """Gradients of the constants from inside a chunk."""
-        return [f"d{VARIABLE[s.result]} = {VARIABLE[s.key]} * sums" for s in self.constant_results]
+        names = [(f"d{VARIABLE[s.result]}", VARIABLE[s.key]) for s in self.constant_results]
+        return [f"{x} = {x} + {key} * sums" for x, key in names]
 
     @property
     def carried_lines(self) -> list[str]:
@@ -100,7 +94,17 @@ class ConvolutionSkeleton(Skeleton):
         """Text of Σ weight · λ^l over a chunk, its real part where only that is read."""
         return f"_series({weight}, powers, length{', real=True' if self.scan.real else ''})"
 
-    def backward_piece(self) -> str:
-        """Statement that takes the gradients of one piece."""
-        items = ["q", "k", "piece", "g", "starts.pop()", "d_piece", "dS", "chunk", "mode", "carry"]
-        return wrapped(f"grads = _backward_piece{self.suffix}", items, "", " " * 8)
+    def grouped(self, names: list[str]) -> str:
+        """Statements that widen what is constant and split the batch into groups."""
+        fixed = ["q", "k", "g"]
+        groups = "x.unflatten(0, (g.shape[0], -1))"
+        states = [n for n in names if n in ("S", "dS")]
+        tokens = [n for n in names if n not in (*fixed, *states)]
+        each = ", ".join
+        return "\n".join(
+            [
+                self.widen(fixed + states),
+                f"    {each(tokens + states)} = ({groups} for x in ({each(tokens + states)}))",
+                "    q, k, g = (x[:, None, None] for x in (q, k, g))",
+            ]
+        )

@@ -55,8 +55,9 @@ CHUNK = {
     Form.ELEMENTWISE: 64,
     Form.CONVOLUTION: 128,
 }
-# Powers of two: how many numbers the states of the chunks have that are computed at once.
-BLOCK = {Form.MATRIX: 17, Form.KEYED: 19, Form.ELEMENTWISE: 16}
+# Powers of two: how many numbers the states of the chunks have that are computed at once, or
+# the values of a convolution.
+BLOCK = {Form.MATRIX: 17, Form.KEYED: 19, Form.ELEMENTWISE: 16, Form.CONVOLUTION: 20}
 
 
 @dataclass(frozen=True, slots=True)
