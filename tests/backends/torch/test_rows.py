@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounter
 
 import dsfc
@@ -113,6 +113,31 @@ def test_one_graph_serves_masks_of_ten_lengths(layer) -> None:
         u, mask = tokens(3, length), torch.arange(length) % 3 < torch.tensor([[1], [2], [3]])
         torch.testing.assert_close(run(u, mask), layer(u, mask=mask), rtol=1e-12, atol=1e-12)
     assert counter.frame_count == 1
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["gla", "s4d"])
+def test_an_exported_mask_takes_any_shape(modules, name: str) -> None:
+    module = modules[name]
+    mixer = getattr(module, module.__all__[0])(d=8, n=4)
+
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mixer = mixer
+
+        def forward(self, u: Tensor, mask: Tensor) -> Tensor:
+            return self.mixer(u, mask=mask)
+
+    def given(batch: int, length: int) -> tuple[Tensor, Tensor]:
+        mask = torch.arange(length) % 3 < torch.arange(1, batch + 1)[:, None]
+        return tokens(batch, length).float(), mask
+
+    sizes = {0: torch.export.Dim("B", min=2, max=9), 1: torch.export.Dim("L", min=2, max=64)}
+    program = torch.export.export(Masked(), given(2, 6), dynamic_shapes=(sizes, sizes))
+    for shape in ((2, 6), (3, 17), (7, 40)):
+        u, mask = given(*shape)
+        torch.testing.assert_close(program.module()(u, mask), mixer(u, mask=mask))
 
 
 def test_a_fourier_transform_takes_neither(modules) -> None:
