@@ -113,16 +113,14 @@ class MatrixSkeleton(Skeleton):
 
     @property
     def blocks(self) -> str:
-        """Slices of time that are computed at once; without decays a chunk each."""
-        if self.decay:
-            return f"{self.family}blocks(v, S, chunk, mode)"
-        return "[slice(i, i + chunk) for i in range(0, v.shape[1], chunk)]"
+        """Slices of time that are computed at once."""
+        return f"{self.family}blocks(v, S, chunk, mode)"
 
     @property
     def advance(self) -> list[str]:
         """Statements that give the states that enter a block's chunks and the one that leaves."""
         if not self.decay:
-            return ["past, S = S.unsqueeze(2), S + (k_t.mT @ v_t).squeeze(2)"]
+            return [f"past, S = {self.family}carry(k_t.mT @ v_t, S, None, mode)"]
         carry = f"{self.family}carry(k_t.mT @ (v_t * tail), S, head[..., -1:, :], mode)"
         return ["head, tail = _decays_around(g_t)", f"past, S = {carry}"]
 
@@ -167,7 +165,8 @@ class MatrixSkeleton(Skeleton):
         """The same as `advance`, from the end of time on."""
         key, value = self.back_key, self.back_value
         if not self.decay:
-            return [f"future, dS = dS.unsqueeze(2), dS + ({key}_t.mT @ {value}_t).squeeze(2)"]
+            carry = f"{self.family}carry({key}_t.mT @ {value}_t, dS, None, mode, reverse=True)"
+            return [f"future, dS = {carry}"]
         return [
             "pair, (head, tail) = _decays_between(g_t), _decays_around(g_t)",
             f"whole, v_tail, {value}_head = head[..., -1:, :], v_t * tail, {value}_t * head",
