@@ -129,10 +129,10 @@ class MatrixSkeleton(Skeleton):
         """The output: from inside the chunk, and from before it."""
         name, text = self._scores(Factor.READ, Factor.KEY)
         masked = f"{text} * _decays_between(g_t)" if self.decay else f"({text}).tril_()"
-        head = " * head" if self.decay else ""
+        head = ".mul_(head)" if self.decay else ""
         return [
             f"{name} = {masked}",
-            f"{self.family}join({name} @ v_t + q_t @ past{head}, rows[:, at])",
+            f"{self.family}join((q_t @ past){head}.add_({name} @ v_t), rows[:, at])",
         ]
 
     def gradients(self) -> str:
@@ -181,7 +181,8 @@ class MatrixSkeleton(Skeleton):
         read = VARIABLE[s.read]
         if s.contracted is Group.CHANNELS:
             return f"{read}_{scale if self.decay else 't'} @ {carried}.mT"
-        return f"{read}_t @ {carried}{f' * {scale}' if self.decay else ''}"
+        product = f"{read}_t @ {carried}"
+        return f"({product}).mul_({scale})" if self.decay else product
 
     def _from_inside(self, s: RoleScan) -> str:
         """What a gradient has from inside the chunk."""
@@ -198,7 +199,7 @@ class MatrixSkeleton(Skeleton):
         )
         last, *others = reversed(scores)
         return [
-            f"{last} = {last} * pair",
+            f"{last} = {last} * pair" if self.shared else f"{last} *= pair",
             f"left, right = ({left}_t * d{left}_t).sum(-1), ({right}_t * d{right}_t).sum(-1)",
             "across = (past * future).sum((-2, -1)) * whole.flatten(2)",
             f"dg_t = _straddle({' * '.join(scores)}, left, right, across)",
