@@ -55,6 +55,13 @@ class KeyedSkeleton(MatrixSkeleton):
         return self._scores(later, earlier)[0]
 
     @property
+    def found(self) -> str:
+        """Statement of the products of keys inside a chunk, and of what they leave."""
+        later, earlier, _ = self._needs(self._by(Group.KEYS)[0])
+        q, k = VARIABLE[later], VARIABLE[earlier]
+        return f"{q}_{k}, {q}_head, {k}_tail, whole = {self.family}scores({q}_t, {k}_t, g_t)"
+
+    @property
     def keyed_gradients(self) -> list[str]:
         """Gradients of what has channels: from the chunk, then from the states around it."""
         lines = []
@@ -63,9 +70,9 @@ class KeyedSkeleton(MatrixSkeleton):
             x, past = self._result(s)
             q, k, w, read = (VARIABLE[f] for f in (later, earlier, weighed, s.read))
             turned = "" if past else ".mT"
-            lines.append(f"d{x}_t = {self.family}scores({q}_t, {k}_t, halves){turned} @ {w}_t")
+            lines.append(f"d{x}_t = {q}_{k}{turned} @ {w}_t")
             carried, scale = ("past", "head") if past else ("future", "tail")
-            lines.append(f"d{x}_t += ({read}_t * {scale}) @ {carried}")
+            lines.append(f"d{x}_t += {read}_{scale} @ {carried}")
         return lines
 
     @property

@@ -113,16 +113,14 @@ class MatrixSkeleton(Skeleton):
 
     @property
     def blocks(self) -> str:
-        """Slices of time that are computed at once; without decays a chunk each."""
-        if self.decay:
-            return f"{self.family}blocks(v, S, chunk, mode)"
-        return "[slice(i, i + chunk) for i in range(0, v.shape[1], chunk)]"
+        """Slices of time that are computed at once."""
+        return f"{self.family}blocks(v, S, chunk, mode)"
 
     @property
     def advance(self) -> list[str]:
         """Statements that give the states that enter a block's chunks and the one that leaves."""
         if not self.decay:
-            return ["past, S = S.unsqueeze(2), S + (k_t.mT @ v_t).squeeze(2)"]
+            return [f"past, S = {self.family}carry(k_t.mT @ v_t, S, None, mode)"]
         carry = f"{self.family}carry(k_t.mT @ (v_t * tail), S, head[..., -1:, :], mode)"
         return ["head, tail = _decays_around(g_t)", f"past, S = {carry}"]
 
@@ -131,10 +129,10 @@ class MatrixSkeleton(Skeleton):
         """The output: from inside the chunk, and from before it."""
         name, text = self._scores(Factor.READ, Factor.KEY)
         masked = f"{text} * _decays_between(g_t)" if self.decay else f"({text}).tril_()"
-        head = " * head" if self.decay else ""
+        head = ".mul_(head)" if self.decay else ""
         return [
             f"{name} = {masked}",
-            f"{self.family}join({name} @ v_t + q_t @ past{head}, rows[:, at])",
+            f"{self.family}join((q_t @ past){head}.add_({name} @ v_t), rows[:, at])",
         ]
 
     def gradients(self) -> str:
@@ -167,7 +165,8 @@ class MatrixSkeleton(Skeleton):
         """The same as `advance`, from the end of time on."""
         key, value = self.back_key, self.back_value
         if not self.decay:
-            return [f"future, dS = dS.unsqueeze(2), dS + ({key}_t.mT @ {value}_t).squeeze(2)"]
+            carry = f"{self.family}carry({key}_t.mT @ {value}_t, dS, None, mode, reverse=True)"
+            return [f"future, dS = {carry}"]
         return [
             "pair, (head, tail) = _decays_between(g_t), _decays_around(g_t)",
             f"whole, v_tail, {value}_head = head[..., -1:, :], v_t * tail, {value}_t * head",
@@ -182,7 +181,8 @@ class MatrixSkeleton(Skeleton):
         read = VARIABLE[s.read]
         if s.contracted is Group.CHANNELS:
             return f"{read}_{scale if self.decay else 't'} @ {carried}.mT"
-        return f"{read}_t @ {carried}{f' * {scale}' if self.decay else ''}"
+        product = f"{read}_t @ {carried}"
+        return f"({product}).mul_({scale})" if self.decay else product
 
     def _from_inside(self, s: RoleScan) -> str:
         """What a gradient has from inside the chunk."""
@@ -199,7 +199,7 @@ class MatrixSkeleton(Skeleton):
         )
         last, *others = reversed(scores)
         return [
-            f"{last} = {last} * pair",
+            f"{last} = {last} * pair" if self.shared else f"{last} *= pair",
             f"left, right = ({left}_t * d{left}_t).sum(-1), ({right}_t * d{right}_t).sum(-1)",
             "across = (past * future).sum((-2, -1)) * whole.flatten(2)",
             f"dg_t = _straddle({' * '.join(scores)}, left, right, across)",

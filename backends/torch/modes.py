@@ -159,7 +159,8 @@ class Modes:
     @property
     def block(self) -> int:
         """Power of two, how many numbers a block has; 0 where chunks are computed one by one."""
-        return min((BLOCK[s.form] for s in self.scans if s.decay and s.form in BLOCK), default=0)
+        blocked = (s for s in self.scans if s.decay or s.form is not Form.ELEMENTWISE)
+        return min((BLOCK[s.form] for s in blocked if s.form in BLOCK), default=0)
 
     @property
     def text(self) -> str:
