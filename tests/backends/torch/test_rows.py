@@ -17,7 +17,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("rows")
     return {
         name: dsfc.import_module(dsfc.compile(name, out=folder / f"{name}.py"))
-        for name in ("gla", "s4d", "dlr_real")
+        for name in ("gla", "s4d", "dlr_real", "linear_attn")
     }
 
 
@@ -116,7 +116,7 @@ def test_one_graph_serves_masks_of_ten_lengths(layer) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("name", ["gla", "s4d"])
+@pytest.mark.parametrize("name", ["gla", "s4d", "linear_attn"])
 def test_an_exported_mask_takes_any_shape(modules, name: str) -> None:
     module = modules[name]
     mixer = getattr(module, module.__all__[0])(d=8, n=4)
