@@ -62,6 +62,7 @@ class Body:
             "carry",
             "lengths",
             "counts",
+            "run",
         }
         self._all: dict[str, str] = {}
         self._filters = False

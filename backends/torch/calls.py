@@ -80,8 +80,8 @@ class ScanCall:
             wrapped(f"{given} = ", arguments, "", "    "),
             wrapped(head, [f"*{given}", *self._s.option_names], "", "    "),
             "    if lengths is not None and carry:",
-            f"        with torch.autocast({self._like}.device.type, enabled=False):",
-            f"            {last} = _stopped(*{given}[1:], lengths)",
+            f"        run = _recurrence{self._s.suffix}().apply",
+            f"        {last} = _stopped(run, *{given}, lengths, chunk)",
         ]
 
     # --- arguments -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ _TEXT = frozenset(
     NAMESPACE MODES CHUNK BLOCK RATES register_flop_formula reference self state states mode chunk
     return_state carry field dtype wide device batch length training forward backward step explain
     initial_state reset_parameters extra_repr i rows past before onward after lag
-    axes name gauge spec mask cu_seqlens lengths counts mix
+    axes name gauge spec mask cu_seqlens lengths counts mix run
     to_dict from_dict kept cls fields
     """.split()
 )

@@ -145,7 +145,7 @@ ANY = (
     ),
     Fault(
         "states of other mixers are taken",
-        r'if getattr\(state, "spec", None\) != SPEC:',
+        r"if found != SPEC:",
         "if False:",
         ("imports",),
     ),
@@ -205,19 +205,19 @@ OF = {
         ),
         Fault(
             "wrong sign between chunks",
-            r"torch.cat\(\(S.unsqueeze\(2\), drive\), 2\)",
-            "torch.cat((S.unsqueeze(2), -drive), 2)",
+            r"drive_n\.add_\(states\[-1\]\)",
+            "drive_n.sub_(states[-1])",
             ("definition", "modes"),
         ),
         Fault(
             "a chunk sees itself as its past",
-            r"past, S = states\[:, :, :-1\]",
-            "past, S = states[:, :, 1:]",
+            r"\*past, S = states",
+            "past, S = states[1:], states[-1]",
             ("definition", "modes", "segments"),
         ),
         Fault(
             "the last chunk is cut short",
-            r"count = max\(-\(-x.shape\[1\] // chunk\), 1\)",
+            r"count = -\(-x.shape\[1\] // chunk\)",
             "count = max(x.shape[1] // chunk, 1)",
             ("definition", "modes"),
         ),
@@ -231,8 +231,8 @@ OF = {
         ),
         Fault(
             "the decays of two heads change places",
-            r"return pair, g\.cumsum",
-            "g = g.flip(1)\n    return pair, g.cumsum",
+            r"after = F\.pad\(g",
+            "g = g.flip(1)\n    after = F.pad(g",
             ("definition", "modes", "segments"),
         ),
         Fault(
@@ -243,14 +243,14 @@ OF = {
         ),
         Fault(
             "decays as differences of sums",
-            r"pair = steps\.tril\(-1\)\.cumsum\(-2\)\.exp\(\)\.tril\(\)",
+            r"pair = steps\.tril\(-1\)\.cumsum_\(-2\)\.exp_\(\)\.tril_\(\)",
             "s = g.cumsum(-1)\n    pair = (s[..., :, None] - s[..., None, :]).exp().tril()",
             ("extremes",),
         ),
         Fault(
             "no decay between the chunks",
-            r"decay_n \* states\[-1\] \+ drive_n",
-            "states[-1] + drive_n",
+            r"drive_n\.addcmul_\(decay_n, states\[-1\]\)",
+            "drive_n.add_(states[-1])",
             ("definition", "modes"),
         ),
         Fault(
@@ -307,22 +307,22 @@ OF = {
         ),
         Fault(
             "the last chunk is cut short",
-            r"count = max\(-\(-length // chunk\), 1\)",
-            "count = max(length // chunk, 1)",
+            r"if whole < length:",
+            "if False:",
             ("definition", "modes"),
         ),
         Fault(
             "backwards the decay comes one token late",
-            r"x = decay_i \* drive_i\.add_\(x\) if reverse",
-            "x = drive_i.add_(decay_i * x) if reverse",
+            r"weights = \(torch\.ones_like\(decays\[0\]\), .*",
+            "weights = decays",
             ("definition", "modes"),
         ),
     ),
     "gla": (
         Fault(
             "what a block passes on is not decayed by its second half",
-            r"    _early\(tail, size\)\.add_\(second\[\.\.\., -1:, :\]\)\n",
-            "    pass\n",
+            r" +early \*= whole.*\n",
+            "",
             ("definition", "modes"),
         ),
         Fault(
@@ -333,7 +333,7 @@ OF = {
         ),
         Fault(
             "the decay's gradient leaves the pairs inside a block out",
-            r"        _late\(dg, size\)\.add_.*\n",
+            r" +_late\(dg_t, size\)\.add_.*\n",
             "",
             ("definition", "modes", "gradcheck"),
         ),
@@ -353,15 +353,9 @@ OF = {
         ),
         Fault(
             "the next tokens come before",
-            r"signal\[\.\.\., : like\.shape\[-1\]\]",
-            "signal.roll(-1, -1)[..., : like.shape[-1]]",
+            r"signal\[\.\.\., :length\]",
+            "signal.roll(-1, -1)[..., :length]",
             ("definition", "causality"),
-        ),
-        Fault(
-            "phases in single precision",
-            r"wide = g\.to\(torch\.promote_types\(g\.dtype, torch\.float64\)\)",
-            "wide = g",
-            ("precision",),
         ),
         Fault(
             "gradients at the values, not at their conjugates",
@@ -377,13 +371,13 @@ OF = {
         ),
         Fault(
             "a chunk starts from nothing",
-            r"rows = rows \+ _series\(q \* torch\.exp\(g\) \* past.*",
+            r" +out \+= _series\(q \* torch\.exp\(g\) \* past.*\n",
             "",
             ("definition", "modes", "segments"),
         ),
         Fault(
             "the reads' gradient does not see beyond the chunk",
-            r"        dq = dq \+ \(past .*\n",
+            r" +dq = dq \+ \(past .*\n",
             "",
             ("modes", "gradcheck"),
         ),

@@ -104,14 +104,23 @@ def test_autocast_leaves_the_state_of_a_masked_convolution_alone(modules, name: 
 
 @pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Dynamo makes an autograd function
-def test_one_graph_serves_masks_of_ten_lengths(layer) -> None:
+@pytest.mark.parametrize("name", ["gla", "s4d", "dlr_real", "linear_attn"])
+def test_one_graph_serves_masks_of_ten_lengths(modules, name: str) -> None:
+    module = modules[name]
+    mixer = getattr(module, module.__all__[0])(d=8, n=4, dtype=torch.float64)
     counter = CompileCounter()
-    run = torch.compile(
-        lambda u, mask: layer(u, mask=mask), backend=counter, fullgraph=True, dynamic=True
-    )
+
+    def eager(u: Tensor, mask: Tensor):
+        return mixer(u, mask=mask, return_state=True)
+
+    run = torch.compile(eager, backend=counter, fullgraph=True, dynamic=True)
     for length in range(2, 12):
         u, mask = tokens(3, length), torch.arange(length) % 3 < torch.tensor([[1], [2], [3]])
-        torch.testing.assert_close(run(u, mask), layer(u, mask=mask), rtol=1e-12, atol=1e-12)
+        (y, state), (want, last) = run(u, mask), eager(u, mask)
+        torch.testing.assert_close(y, want, rtol=1e-12, atol=1e-12)
+        for field, x in last.to_dict().items():
+            if isinstance(x, Tensor):
+                torch.testing.assert_close(getattr(state, field), x, rtol=1e-12, atol=1e-12)
     assert counter.frame_count == 1
 
 
