@@ -23,11 +23,6 @@ class Mode(Enum):
     PARALLEL = "parallel"
     FFT = "fft"
 
-    @property
-    def resets(self) -> bool:
-        """Whether it can start a sequence inside a row (packing, masks): needs Λ per token."""
-        return self is not Mode.FFT
-
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
