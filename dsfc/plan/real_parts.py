@@ -60,7 +60,7 @@ def _without_cast(value: Expr, name: str) -> Expr:
     def rule(e: Expr) -> Expr | None:
         if not _is_real_part(e, name):
             return None
-        (read,) = e.args  # type: ignore[attr-defined]
+        (read,) = e.args  # type: ignore[attr-defined]  # a `Prim`, says the line above
         return Ref(name, read.over, Field.REAL, read.time, read.at)
 
     return rewrite(value, rule)

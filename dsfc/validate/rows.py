@@ -119,7 +119,7 @@ def _pack(surface: Surface, lengths: Sequence[int], given: bool) -> Sample:
 def _whole(sample: Sample, mode: str, **how: Tensor) -> Run:
     """All at once."""
 
-    def run(inputs: Mapping[str, Tensor], state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
+    def run(inputs: Mapping[str, Tensor], state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401 - State
         found: tuple[Tensor, Any] = sample.layer(
             **inputs, state=state, mode=mode, chunk=CHUNK, return_state=True, **how
         )
@@ -131,7 +131,7 @@ def _whole(sample: Sample, mode: str, **how: Tensor) -> Run:
 def _each(surface: Surface, sample: Sample, mode: str, where: list[tuple[int, Tensor]]) -> Run:
     """One sequence after the other; outputs where its tokens stood, 0 elsewhere."""
 
-    def run(inputs: Mapping[str, Tensor], state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
+    def run(inputs: Mapping[str, Tensor], state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401 - State
         lead = next(iter(inputs.values())).shape[:2]
         flat: Tensor | None = None
         after = []
@@ -158,7 +158,7 @@ def _halves(sample: Sample, mode: str, lengths: Sequence[int]) -> Run:
     seconds = [n - first for n, first in zip(lengths, firsts, strict=True)]
     inside = torch.cat([torch.arange(n) < a for n, a in zip(lengths, firsts, strict=True)])
 
-    def run(inputs: Mapping[str, Tensor], state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
+    def run(inputs: Mapping[str, Tensor], state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401 - State
         ys = []
         for here, parts in ((inside, firsts), (~inside, seconds)):
             taken = {k: x[:, here] for k, x in inputs.items()}
