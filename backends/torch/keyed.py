@@ -23,11 +23,14 @@ class KeyedSkeleton(MatrixSkeleton):
         return "[..., None]"
 
     @property
-    def advance(self) -> list[str]:
-        """Statements that give the states that enter a block's chunks and the one that leaves."""
-        f, whole = self.family, "head[..., -1, :, None]"
-        carry = f"{f}carry((k_t * tail).mT @ v_t, S, {whole}, mode)"
-        return [f"halves, head, tail = {f}halves(g_t)", f"past, S = {carry}"]
+    def around(self) -> list[str]:
+        """Statements that give the decays to the end of a chunk, and over it."""
+        return [f"tail, whole = {self.family}tail(g_t)"]
+
+    @property
+    def advance(self) -> str:
+        """The states that enter a block's chunks, and the one that leaves."""
+        return f"{self.family}carry((k_t * tail).mT @ v_t, S, whole, mode)"
 
     @property
     def backward_flops(self) -> str:

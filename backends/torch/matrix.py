@@ -100,11 +100,11 @@ class MatrixSkeleton(Skeleton):
         pair = (s.read, other) if s.direction is ScanDirection.FORWARD else (other, s.read)
         return (*pair, weighed)
 
-    def block(self, names: list[str]) -> str:
+    def block(self, names: list[str], indent: int = 8) -> str:
         """A statement that cuts a block of arguments into chunks."""
         targets = ", ".join(f"{name}_t" for name in names)
         split = f"({self.family}split(x[:, at], chunk) for x in ({', '.join(names)}))"
-        return f"        {targets} = {split}"
+        return f"{indent * ' '}{targets} = {split}"
 
     @property
     def driving(self) -> list[str]:
@@ -117,12 +117,16 @@ class MatrixSkeleton(Skeleton):
         return f"{self.family}blocks(v, S, chunk, mode)"
 
     @property
-    def advance(self) -> list[str]:
-        """Statements that give the states that enter a block's chunks and the one that leaves."""
+    def around(self) -> list[str]:
+        """Statements that give the decays from and to the ends of a chunk."""
+        return ["head, tail = _decays_around(g_t)"] if self.decay else []
+
+    @property
+    def advance(self) -> str:
+        """The states that enter a block's chunks, and the one that leaves."""
         if not self.decay:
-            return [f"past, S = {self.family}carry(k_t.mT @ v_t, S, None, mode)"]
-        carry = f"{self.family}carry(k_t.mT @ (v_t * tail), S, head[..., -1:, :], mode)"
-        return ["head, tail = _decays_around(g_t)", f"past, S = {carry}"]
+            return f"{self.family}carry(k_t.mT @ v_t, S, None, mode)"
+        return f"{self.family}carry(k_t.mT @ (v_t * tail), S, head[..., -1:, :], mode)"
 
     @property
     def forward_lines(self) -> list[str]:

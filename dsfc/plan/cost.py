@@ -143,7 +143,7 @@ def _convolution(mode: str, keys: Expr, kind: Field, real: bool) -> Counts:
         return Counts(add(num(21), _times(8 if real else 6, LENGTH)), ZERO, _times(6, keys))
     # Two short tables of powers of λ, of at most 64 entries each for sequences of usual length,
     # once a call; between chunks two more, what a chunk adds to the state, and what it reads of it.
-    entries = _times(7680 if is_complex else 800, keys)
+    entries = _times(1000 if is_complex else 800, keys)
     whole = num(90 if real else 74 if is_complex else 68)
     if mode in ("parallel", "fft"):
         table = div(entries, mul(BATCH, add(LENGTH, num(32))))
@@ -152,7 +152,7 @@ def _convolution(mode: str, keys: Expr, kind: Field, real: bool) -> Counts:
         return Counts(whole, _times(2, LENGTH), add(table, div(_times(8, LENGTH), BATCH)))
     chunks = div(LENGTH, CHUNK)
     calls = _composed(chunks) if mode == "scan" else _times(2, chunks)
-    table = div(_times(3, CHUNK, entries), mul(BATCH, LENGTH, add(CHUNK, num(32))))
+    table = div(mul(CHUNK, entries), mul(BATCH, LENGTH, add(CHUNK, num(32))))
     pairs = div(_times(8, CHUNK, CHUNK), mul(BATCH, LENGTH))
     return Counts(
         add(num(225 if real else 174 if is_complex else 144), calls),

@@ -59,7 +59,7 @@ SIZES = {"h": 2, "n": 3, "p": 5, "d": 7, "t": 4, "batch": 6, "length": 8, "chunk
         ("rg_lru", "chunked", 24 + 2 * 4 + 2, 0, 17 * 7, 7),
         # Complex: 4 operations for one, 2 words for one. The table of powers is shared by a batch.
         ("s4d", "recurrent", 21 + 8 * 8, 0, 2 * 7 * 6 * 3, 21),
-        ("s4d", "fft", 90, 0, 2 * 7 * (7680 * 3 / (6 * 40) + 8 * 4), 21),
+        ("s4d", "fft", 90, 0, 2 * 7 * (1000 * 3 / (6 * 40) + 8 * 4), 21),
         ("short_convolution", "recurrent", 0, 0, 0, 0),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -188,6 +189,32 @@ def test_what_is_wrong_is_said(layer, name: str) -> None:
     how, words = WRONG[name]
     with pytest.raises(ValueError, match=words):
         layer(tokens(1, 9), **how)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"mask": [[True] * 9]}, "mask must be a tensor, got list"),
+        ({"cu_seqlens": [0, 9]}, "cu_seqlens must be a tensor, got list"),
+        ({"cu_seqlens": np.asarray([0, 9])}, "cu_seqlens must be a tensor, got ndarray"),
+    ],
+)
+def test_what_is_no_tensor_is_said(layer, how, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        layer(tokens(1, 9), **how)
+    with pytest.raises(TypeError, match="u must be a tensor, got list"):
+        layer(tokens(1, 9).tolist())
+
+
+@pytest.mark.parametrize("chunk", [0, -64, 2.5, 64.0, "64", None, torch.tensor([64])])
+def test_a_chunk_is_a_whole_number_of_tokens(layer, chunk) -> None:
+    with pytest.raises(ValueError, match="chunk must be a whole number from 1 on, got"):
+        layer(tokens(1, 9), chunk=chunk)
+
+
+def test_a_chunk_may_be_longer_than_the_sequence(layer) -> None:
+    u = tokens(1, 9)
+    torch.testing.assert_close(layer(u, mode="chunked", chunk=10**12), layer(u, mode="recurrent"))
 
 
 def test_a_pack_is_a_batch_of_one(layer) -> None:

@@ -68,6 +68,16 @@ def test_a_state_of_another_mixer_is_refused(module, layer, tokens, spec: str | 
         module.State.from_dict(kept)
 
 
+def test_a_state_that_lacks_a_tensor_is_refused_by_its_name(module, layer, tokens) -> None:
+    _, state = layer(tokens, return_state=True)
+    kept = state.to_dict()
+    del kept["S"]
+    with pytest.raises(ValueError, match="a state needs S too, got "):
+        module.State.from_dict(kept)
+    with pytest.raises(ValueError, match="a state needs S too, got "):
+        module.State.from_dict(kept | {"gauge": "S: eta", "S_factor": torch.ones(2, 3)})
+
+
 def test_a_call_that_refuses_a_state_says_whose_it_is(module, layer, tokens) -> None:
     @dataclass
     class State:
