@@ -19,6 +19,7 @@ from benchmarks.verdict import summary, units
 _OURS, _PEER, _PALE = "#0072b2", "#d55e00", "#999999"
 _COLOURS = {"scalar": "#0072b2", "elementwise": "#d55e00", "selective": "#009e73",
             "per_key": "#cc79a7", "lti": "#e69f00"}  # fmt: skip
+_FAR = 30.0
 
 
 def draw(document: Document, file: Path) -> tuple[Path, ...]:
@@ -47,7 +48,8 @@ def _save(figure: Figure, file: Path, what: str) -> Path:
 def _peers(rows: Sequence[RowRecord]) -> Figure:
     """One line of panels per row: time forward, time forward and backward, memory.
 
-    A mark on our bar is what it is to stay below.
+    A mark on our bar is what it is to stay below. A panel whose bars differ too much in length is
+    logarithmic.
     """
     heights = [0.8 + 0.42 * len(row["seconds"]) for row in rows]
     figure = Figure(figsize=(12, sum(heights) + 0.5), layout="constrained")
@@ -95,7 +97,11 @@ def _bars(axis: Axes, names: Sequence[str], values: Sequence[tuple[float, float,
         if middle:
             text = f" {middle:.3g}" if middle < 1000 else f" {middle:.0f}"
             axis.annotate(text, (high, name), va="center", fontsize=8)
-    axis.set_xlim(0, 1.25 * max(high for _, _, high in values))
+    least, most = min(m for m in middles if m), max(high for _, _, high in values)
+    if most > _FAR * least:  # a bar many times as long would leave nothing of the others
+        axis.set(xscale="log", xlim=(least / 5, 4 * most))
+    else:
+        axis.set_xlim(0, 1.25 * most)
     axis.tick_params(labelsize=8)
 
 

@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterator
 COMPUTES = re.compile(
     r"_(forward|backward)_(recurrent|chunked)\w*|_carry\w*|_decays?\w*|_log_decay\w*|_scan\w*"
     r"|_leaf_gradients\w*|_straddle\w*|_split\w*|_join\w*|_stack|_own|_accumulate|_fir|_last|_sum\w*"
+    r"|_(levels|halves|tail|scores|early|late|corners|until|since|width|turns|compose|conjugates)"
+    r"|_(series|moments|powers|table|power|kernel|convolve|correlate|lags|spectrum|signal|fitted)"
+    r"|_(spread|advance|by_rows|rows|packed|replaced|counts|kept|stopped)"
 )
 SWAPS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
