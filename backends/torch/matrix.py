@@ -100,11 +100,11 @@ class MatrixSkeleton(Skeleton):
         pair = (s.read, other) if s.direction is ScanDirection.FORWARD else (other, s.read)
         return (*pair, weighed)
 
-    def block(self, names: list[str], indent: int = 8) -> str:
+    def block(self, names: list[str]) -> str:
         """A statement that cuts a block of arguments into chunks."""
         targets = ", ".join(f"{name}_t" for name in names)
         split = f"({self.family}split(x[:, at], chunk) for x in ({', '.join(names)}))"
-        return f"{indent * ' '}{targets} = {split}"
+        return f"        {targets} = {split}"
 
     @property
     def driving(self) -> list[str]:

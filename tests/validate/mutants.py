@@ -28,6 +28,8 @@ SWAPS: dict[type[ast.operator], type[ast.operator]] = {
 EQUIVALENT = (
     r"i % chunk == 0",  # how many states are kept is a matter of memory, if it is consistent
     r"min\(chunk, max\(length, ",  # a longer chunk is padded with zeros
+    r"max\(BLOCK // ",  # how much is computed at once
+    r"^-3$",  # the same axis of six counted from the front
     r"max\(-\(-length // chunk\), ",  # one more chunk of zeros
 )
 
