@@ -75,6 +75,11 @@ class FunctionalText:
         return self.field or any(re.search(r"\bwide\b", line) for line in self.body.lines)
 
     @property
+    def counts(self) -> bool:
+        """Whether tokens that do not count are left out here, and not in an operator."""
+        return any(re.search(r"\bcounts\b", line) for line in self.body.lines)
+
+    @property
     def field(self) -> bool:
         """Whether a recurrence is complex."""
         return any(re.search(r"\bfield\b", line) for line in self.body.lines)
@@ -100,7 +105,11 @@ class FunctionalText:
 
 
 def functional(
-    plan: Plan, signature: Signature, modes: Modes, skeletons: tuple[Skeleton, ...]
+    plan: Plan,
+    signature: Signature,
+    modes: Modes,
+    skeletons: tuple[Skeleton, ...],
+    caller: type[ScanCall],
 ) -> FunctionalText:
     """Prints the functional form, which calls the operators of each scan."""
     next_states: dict[str, str] = {}
@@ -108,7 +117,7 @@ def functional(
     identifier, like = signature.identifier, signature.like
 
     def call(scan: Scan) -> list[str]:
-        printer = ScanCall(by_name[scan.name], identifier, body.size, like, body.unused)
+        printer = caller(by_name[scan.name], identifier, body.size, like, body.unused)
         return printer.lines(next_states)
 
     body: Body = Body(plan, identifier, like, call)

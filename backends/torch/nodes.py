@@ -389,7 +389,7 @@ class Printer:
             where: dict[str, object] = {"dim": at}
             if "{size}" in row(expr.name).printers["torch"]:
                 where["size"] = self._names[expr.axis.name]
-            made = _call(expr.name, [code], **where)
+            made = called_as("torch", expr.name, [code], **where)
             return Code(made.text, axes, lead, made.binding)
         if len(expr.args) == 1 and isinstance(expr.args[0], Num) and _is_finite(expr):
             return Code(f"math.{expr.name}({parts[0].text})", (), False, number=True)
@@ -413,7 +413,7 @@ class Printer:
         if expr.name in FUNCTIONS:
             arguments = ", ".join(c.text for c in whole_parts)
             return Code(f"{called(expr.name)}({arguments})", axes, lead)
-        made = _call(expr.name, whole_parts)
+        made = called_as("torch", expr.name, whole_parts)
         return Code(made.text, axes, lead, made.binding)
 
     @print.register
@@ -497,9 +497,9 @@ def _is_finite(expr: Prim) -> bool:
         return False
 
 
-def _call(name: str, args: list[Code], **where: object) -> Code:
-    """Returns the table's torch text of a primitive, without the parentheses it does not need."""
-    text = row(name).printers["torch"].replace("torch.nn.functional.", "F.")
+def called_as(target: str, name: str, args: list[Code], **where: object) -> Code:
+    """Returns the table's text of a primitive, without the parentheses it does not need."""
+    text = row(name).printers[target].replace("torch.nn.functional.", "F.")
     for i, arg in enumerate(args):
         text = text.replace(f"-({{{i}}})", _opposite(arg))
         text = text.replace(f"({{{i}}})", f"({arg.text})").replace(f"{{{i}}}", arg.text)

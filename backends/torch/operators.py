@@ -71,8 +71,8 @@ def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[s
         conjugates = any(s.complex for s in skeletons)
         yield template("op_shared.py.j2", composes=composes, conjugates=conjugates)
     for s in skeletons:
-        yield template("op.py.j2", s=s)
-        yield template(f"{s.form}.py.j2", s=s)
+        yield template(s.operator, s=s)
+        yield template(f"{s.form}.py.j2", s=s.plain)
     by_form: dict[str, list[Skeleton]] = {}
     for s in skeletons:
         by_form.setdefault(s.form, []).append(s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -11,6 +12,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dsfc.plan.ir import Plan
 
+from .calls import ScanCall
 from .functional import FunctionalText, functional
 from .functions import functions_of
 from .header import HeaderText
@@ -19,16 +21,56 @@ from .layout import entry, fitted, rule, wrapped
 from .modes import Modes, modes
 from .operators import operators, skeletons
 from .reference import ReferenceText, reference
-from .signature import signature
+from .signature import Signature, signature
+from .skeletons import Skeleton
 from .state import StateText
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a module runs on besides torch, and how its text then differs.
+
+    Attributes:
+        plan: the plan as it is printed, with the same inputs, parameters, states and output.
+        skeletons: what the templates of its scans are filled with, in order.
+        call: prints the call of an operator.
+        packages: folders of templates; one of an earlier folder comes before its namesake.
+        imports: lines behind the imports of torch.
+        shared: texts of what all operators need, from what fills templates and the skeletons.
+        explained: first statements of `explain`.
+        runs: what `explain` says a call runs on, as the inside of an f-string.
+    """
+
+    plan: Callable[[Plan], Plan]
+    skeletons: Callable[[Plan], tuple[Skeleton, ...]]
+    call: type[ScanCall]
+    packages: tuple[str, ...]
+    imports: tuple[str, ...]
+    shared: Callable[[Callable[..., str], tuple[Skeleton, ...]], tuple[str, ...]]
+    explained: Callable[[Signature], tuple[str, ...]]
+    runs: str
+
+
+_PACKAGE = __package__ or ""
+TORCH = Target(
+    plan=lambda plan: plan,
+    skeletons=skeletons,
+    call=ScanCall,
+    packages=(_PACKAGE,),
+    imports=(),
+    shared=lambda filled, scans: (),
+    explained=lambda names: (),
+    runs="torch on {device}",
+)
+
+
 @cache
-def _environment() -> Environment:
-    folder = files(__package__)
+def _environment(packages: tuple[str, ...]) -> Environment:
+    folders = [files(package) for package in packages]
 
     def source(name: str) -> str:
-        return folder.joinpath(name).read_text(encoding="utf-8")
+        found = next(f for f in (folder.joinpath(name) for folder in folders) if f.is_file())
+        return found.read_text(encoding="utf-8")
 
     environment = Environment(
         loader=FunctionLoader(source),
@@ -43,8 +85,13 @@ def _environment() -> Environment:
     return environment
 
 
-def _filled(template: str, **context: Any) -> str:  # noqa: ANN401 - whatever the template asks for
-    return _environment().get_template(template).render(**context).strip("\n")
+def _filled(packages: tuple[str, ...]) -> Callable[..., str]:
+    """Returns a function that fills the template of a name with what is given by keyword."""
+
+    def filled(template: str, **context: Any) -> str:  # noqa: ANN401 - whatever it asks for
+        return _environment(packages).get_template(template).render(**context).strip("\n")
+
+    return filled
 
 
 def render_module(
@@ -53,19 +100,22 @@ def render_module(
     identifier: Callable[[str], str],
     class_name: str,
     function_name: str,
+    target: Target = TORCH,
 ) -> str:
     """Returns the module's text; see `dsfc.emit.backend.Backend`."""
     names = signature(plan, identifier, class_name, function_name)
     choice = modes(plan)
-    scans = skeletons(plan)
+    scans = target.skeletons(plan)
     layer = LayerText(plan, names)
-    function = functional(plan, names, choice, scans)
-    ops = tuple(operators(scans, _filled))
+    function = functional(target.plan(plan), names, choice, scans, target.call)
+    filled = _filled(target.packages)
+    ops = (*target.shared(filled, scans), *operators(scans, filled))
     literal = reference(plan, names)
     code = _code(layer, function, choice, ops, literal)
     spec, namespace = identity.spec[:16], identity.namespace
-    text = _filled(
+    text = filled(
         "module.py.j2",
+        target=target,
         signature=names,
         modes=choice,
         header=HeaderText(plan, identity.source, spec, namespace, names, choice, code),

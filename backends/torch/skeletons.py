@@ -54,6 +54,16 @@ class Skeleton:
         return self.scan.form.value
 
     @property
+    def operator(self) -> str:
+        """Name of the template of its operators."""
+        return "op.py.j2"
+
+    @property
+    def plain(self) -> Skeleton:
+        """The scan as its modes see it, whose functions take key, value and decay."""
+        return self
+
+    @property
     def of(self) -> str:
         """What a heading adds where a module has several scans."""
         return f" of {self.scan.name}" if self.suffix else ""

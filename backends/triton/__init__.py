@@ -1,0 +1,68 @@
+"""The Triton backend: the torch module, whose operators have kernels for GPUs as well.
+
+A module of this backend is that of `dsfc.backends.torch`, section by section, with the torch form
+of every mode. Where a scan has a skeleton here, its operators look at what they are given: they
+launch the kernels, or run the torch form and say why (`explain`). It imports without Triton.
+
+How a plan becomes kernels:
+
+    plan ──absorb──▶ plan + gates ──skeletons──▶ operator, kernels, launch
+
+| file                   | what it holds                                                       |
+|------------------------|---------------------------------------------------------------------|
+| `dsfc/plan/gates.py`   | which token-wise kernels a scan computes itself, their derivatives  |
+| `skeletons.py`         | the table form → skeleton; a form without a row keeps its torch form |
+| `<form>.py`            | what the templates of a form are filled with                        |
+| `<form>_kernels.py.j2` | the kernels and their launch, as they will read                     |
+| `gated_op.py.j2`       | operator and gradient of a scan that computes its gates             |
+| `kernels_shared.py.j2` | what the kernels and launches of all forms call                     |
+| `calls.py`             | prints the call of an operator                                      |
+| `nodes.py`             | prints expressions as Triton                                        |
+| `statements.py`        | prints several expressions, what is used twice under a name         |
+| `functions.py`         | primitives that are functions of the module                         |
+| `tiles.py`             | tiles and warps by form, width of numbers and architecture          |
+
+To add a form is to add its two files, and its rows in `skeletons.py` and `tiles.py`. Templates take
+no decisions; what differs from spec to spec is printed from expressions. They hold a recurrence in
+both directions and how its states pair; gradients of gates come from the primitive table.
+
+Conventions of kernels. Numbers are float32 between load and store. Offsets to the start of a row of
+the batch have 64 bits, those inside a tile 32. What varies from call to call, the length, is no
+part of the key under which a kernel is compiled; what is fixed with the mixer is `constexpr`. There
+are no atomics: what several programs add up comes out as one slice each, and torch adds those.
+Names: `i_` index, `o_` offsets, `m_` mask, `p_` pointer, `dp_` pointer to a gradient, `r_` rows of
+a tile, `b_` and `db_` values of one row and their gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dsfc.plan.ir import Plan
+
+from .render import render_module
+from .words import RESERVED
+
+
+@dataclass(frozen=True, slots=True)
+class TritonBackend:
+    """Prints torch modules with Triton kernels; see `dsfc.emit.backend.Backend`."""
+
+    name: str = "triton"
+    reserved: frozenset[str] = RESERVED
+
+    def render(
+        self,
+        plan: Plan,
+        identity: Any,  # noqa: ANN401 - an Identity; backends do not import emit
+        identifier: Callable[[str], str],
+        class_name: str,
+        function_name: str,
+    ) -> str:
+        """Returns the module's text, formatted, without the line that states its origin."""
+        return render_module(plan, identity, identifier, class_name, function_name)
+
+
+BACKEND = TritonBackend()

@@ -1,0 +1,255 @@
+"""The elementwise form: gates and recurrence of a channel in one kernel, forwards and backwards."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
+from dsfc.plan.ir import Buffer, LogDecay, Scan
+from dsfc.primitives.expr import Expr
+
+from ..torch.layout import wrapped
+from ..torch.nodes import Code
+from ..torch.skeletons import ElementwiseSkeleton, Skeleton
+from .nodes import KernelPrinter
+from .statements import NamingPrinter, Statements, statements
+
+_OWN = frozenset("S lengths o do dS mode chunk v g pull dtype counts leaves grads out last".split())
+_OWN |= frozenset("B L D BT BD warps stages x self ctx math triton torch F tl".split())
+"""Words that the operators' functions use themselves."""
+
+
+@dataclass(frozen=True)
+class ElementwiseKernels(ElementwiseSkeleton):
+    """An elementwise scan whose operators take what its gates read.
+
+    Arguments are one `[B, L, *axes]` for each token-wise leaf, one `[B, *axes]` for each constant,
+    then the state. A constant is expanded over the batch: its gradient comes out as one slice for
+    each row of the batch, and torch adds them up in a fixed order.
+
+    Attributes:
+        gates: what the kernels compute.
+        plain_scan: the scan as its modes see it.
+    """
+
+    gates: Gates = field(kw_only=True)
+    plain_scan: ElementwiseSkeleton = field(kw_only=True)
+
+    # --- what op templates ask for ---------------------------------------------------------------
+
+    @property
+    def operator(self) -> str:
+        """Name of the template of its operators."""
+        return "gated_op.py.j2"
+
+    @property
+    def kernels(self) -> str:
+        """Name of the template of its kernels."""
+        return "elementwise_kernels.py.j2"
+
+    @property
+    def plain(self) -> Skeleton:
+        """The scan as its modes see it, whose functions take value and log λ."""
+        return self.plain_scan
+
+    @cached_property
+    def _arguments(self) -> dict[str, str]:
+        """Leaf → argument."""
+        out: dict[str, str] = {}
+        for leaf in (*self.gates.tokens, *self.gates.constants):
+            name = leaf
+            own = _OWN | set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist)
+            while name in own or name in out.values():
+                name += "_"
+            out[leaf] = name
+        return out
+
+    @property
+    def timed_names(self) -> list[str]:
+        """Arguments `[B, L, *axes]`."""
+        return [self._arguments[n] for n in self.gates.tokens]
+
+    @property
+    def constants(self) -> list[str]:
+        """Arguments `[B, *axes]` besides the state."""
+        return [self._arguments[n] for n in self.gates.constants]
+
+    @property
+    def inputs(self) -> list[str]:
+        """All arguments but the state."""
+        return [*self.timed_names, *self.constants]
+
+    @property
+    def wide(self) -> frozenset[str]:
+        """Leaves that are computed as precisely as a decay."""
+        assert isinstance(self.scan.decay, LogDecay)
+        return frozenset(self.scan.decay.leaves)
+
+    @property
+    def like(self) -> str:
+        """The argument that outputs are like."""
+        narrow = [n for n in self.gates.tokens if n not in self.wide]
+        return self._arguments[(narrow or list(self.gates.tokens))[0]]
+
+    @property
+    def flops_shape(self) -> str:
+        """Reads the sizes off the shapes."""
+        return f"size = math.prod({self.like})"
+
+    def define_op(self, backward: bool) -> str:
+        """The `def` line of an operator."""
+        name, count = ("_backward", len(self.leaves)) if backward else ("_forward", 2)
+        params = [*self._parameters(backward), "mode: str", "chunk: int"]
+        return wrapped(f"def {name}{self.suffix}", params, f" -> {_tensors(count)}:", "")
+
+    def method(self, backward: bool) -> str:
+        """The `def` line of an autograd function's forward."""
+        params = [*self._parameters(backward), "mode: str", "chunk: int"]
+        count = len(self.leaves) if backward else 2
+        return wrapped("def forward", params, f" -> {_tensors(count)}:", "    ")
+
+    def define_launch(self, backward: bool) -> str:
+        """The `def` line of a launch."""
+        name = "_launch_backward" if backward else "_launch_forward"
+        result = "tuple[Tensor, ...]" if backward else _tensors(2)
+        return wrapped(f"def {name}{self.suffix}", self._parameters(backward), f" -> {result}:", "")
+
+    def _parameters(self, backward: bool) -> list[str]:
+        out = [*(f"{x}: Tensor" for x in self.leaves), "lengths: Tensor | None"]
+        return [*out, "o: Tensor", "do: Tensor", "dS: Tensor"] if backward else out
+
+    def call_backward(self) -> str:
+        """Calls the backward operator."""
+        args = [*self.leaves, "lengths", "o", "do", "dS", "mode", "chunk"]
+        return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
+
+    def register_forward(self) -> str:
+        """Registers the forward operator."""
+        at = self.leaves.index(self.like)
+        return self._register("forward", f"({at}, {len(self.leaves) - 1})")
+
+    # --- the torch form of the gates -------------------------------------------------------------
+
+    def define_gates(self) -> str:
+        """The `def` line of the gates' torch form."""
+        params = [*(f"{x}: Tensor" for x in self.inputs), "lengths: Tensor | None"]
+        return wrapped(f"def _gates{self.suffix}", params, " -> tuple[Tensor, Tensor]:", "")
+
+    def broadcast(self) -> str:
+        """Gives the constants an axis of time."""
+        if not self.constants:
+            return ""
+        names = ", ".join(self.constants)
+        if len(self.constants) == 1:
+            return f"    {names} = {names}.unsqueeze(1)"
+        return f"    {names} = (x.unsqueeze(1) for x in ({names}))"
+
+    @property
+    def torch_gates(self) -> Statements:
+        """Value and log λ, in torch."""
+        used = set(self._arguments.values()) | _OWN
+
+        def variable(name: str) -> str:
+            while name in used:
+                name += "_"
+            return name
+
+        axes = tuple(sorted((*self.scan.heads, *self.scan.channels)))
+        printer = NamingPrinter(lambda r: Code(self._arguments[r.name], axes, True), {}, self.like)
+        wanted = [("v", self.gates.value), ("g", self.gates.log_decay)]
+        return statements(wanted, self.gates.named, printer, variable, "    ")
+
+    # --- kernels ---------------------------------------------------------------------------------
+
+    def define_kernel(self, backward: bool) -> str:
+        """The `def` line of a kernel, each kind of parameter on a line of its own."""
+        name = "_scan_backward" if backward else "_scan_forward"
+        inputs = [f"p_{x}" for x in self.inputs]
+        params = [*inputs, "state", "lengths"]
+        if backward:
+            params += ["out", "d_out", "d_last", *(f"d{x}" for x in inputs), "d_state"]
+        else:
+            params += ["out", "last"]
+        params += ["T: tl.int32", *(f"{n}: tl.constexpr" for n in ("D", "BT", "BD", "STAGES"))]
+        return wrapped(f"def {name}{self.suffix}", params, ":", "")
+
+    def _variable(self, name: str) -> str:
+        """A value of one token."""
+        return f"b_{name}"
+
+    def _printer(self) -> KernelPrinter:
+        own = {VALUE_BAR: "dh", DECAY_BAR: "dg"}
+        return KernelPrinter(lambda n: own.get(n) or f"b_{self._arguments[n]}")
+
+    def _named(self) -> list[tuple[str, Expr]]:
+        """What the plan has names for, but for those of a leaf's argument.
+
+        Nor has log λ one: in front of a power of two its factor is another.
+        """
+        left_out = set(self._arguments.values())
+        pairs = self.gates.named
+        return [(n, e) for n, e in pairs if n not in left_out and e is not self.gates.log_decay]
+
+    @cached_property
+    def forward(self) -> Statements:
+        """λ and the value of one token."""
+        wanted = [("decay", self.gates.decay), ("value", self.gates.value)]
+        return statements(wanted, self._named(), self._printer(), self._variable, " " * 12)
+
+    @cached_property
+    def _back(self) -> tuple[Statements, Statements]:
+        printer = self._printer()
+        decay = [("decay", self.gates.decay)]
+        first = statements(decay, self._named(), printer, self._variable, " " * 12)
+        wanted = list(zip((f"db_{x}" for x in self.inputs), self.gates.gradients, strict=True))
+        second = statements(wanted, self._named(), printer, self._variable, " " * 12)
+        return first, second
+
+    @property
+    def backward_decay(self) -> Statements:
+        """λ of one token."""
+        return self._back[0]
+
+    @property
+    def gradients(self) -> Statements:
+        """Gradients of what the gates read at one token."""
+        return self._back[1]
+
+    @property
+    def code(self) -> list[str]:
+        """Whatever its kernels print of expressions."""
+        parts = (self.forward, self.backward_decay, self.gradients)
+        return [line for part in parts for line in (*part.lines, *part.results)]
+
+    @property
+    def timed_gradients(self) -> list[tuple[str, str]]:
+        """Arguments over time, and the text of their gradients."""
+        return list(zip(self.timed_names, self.gradients.results, strict=False))
+
+    @property
+    def constant_gradients(self) -> list[tuple[str, str]]:
+        """Constant arguments, and the text of their gradients at one token."""
+        results = self.gradients.results[len(self.timed_names) :]
+        return list(zip(self.constants, results, strict=True))
+
+
+def kernels(s: Skeleton, scan: Scan, gates: Gates, arrays: dict[str, Buffer]) -> ElementwiseKernels:
+    """Returns what the templates are filled with.
+
+    Args:
+        s: the scan as the torch form sees it.
+        scan: the scan with the leaves of its gates.
+        gates: the gates.
+        arrays: buffers by name, those of the gates' leaves too.
+    """
+    assert isinstance(s, ElementwiseSkeleton)
+    return ElementwiseKernels(
+        scan, s.adjoint, s.suffix, s.family, arrays, gates=gates, plain_scan=s
+    )
+
+
+def _tensors(count: int) -> str:
+    return f"tuple[{', '.join(['Tensor'] * count)}]"

@@ -1,0 +1,41 @@
+"""Primitives that a module has as functions of its kernels, where Triton has none of that name."""
+
+from __future__ import annotations
+
+import re
+
+FUNCTIONS = {
+    "_log1p": '''\
+@_kernel
+def _log1p(x):
+    """log(1 + x) with all digits near 0: what rounding takes from 1 + x is put back as a factor."""
+    y = 1 + x
+    return tl.where(y == 1, x, tl.log(y) * (x / tl.where(y == 1, 1, y - 1)))''',
+    "_expm1": '''\
+@_kernel
+def _expm1(x):
+    """exp(x) - 1 with all digits near 0: by its series, to a part in 10^7, below 1/4."""
+    near = x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6)))))
+    return tl.where(tl.abs(x) < 0.25, near, tl.exp(x) - 1)''',
+    "_exprel": '''\
+@_kernel
+def _exprel(x):
+    """(exp(x) - 1) / x, and 1 at 0."""
+    return tl.where(x == 0, 1, _expm1(x) / tl.where(x == 0, 1, x))''',
+    "_tanh": '''\
+@_kernel
+def _tanh(x):
+    """tanh, which is odd: all digits near 0, and no overflow far from it."""
+    e = _expm1(-2 * tl.abs(x))
+    return tl.where(x < 0, e, -e) / (2 + e)''',
+}
+"""Name of a function → its text. A function stands behind those it calls."""
+
+
+def functions_of(code: str) -> tuple[str, ...]:
+    """Returns the texts of the functions that some code calls, and of those that they call."""
+    found: list[str] = []
+    for name, text in reversed(FUNCTIONS.items()):
+        if any(re.search(rf"(?<!\w){name}\(", c) for c in (code, *found)):
+            found.append(text)
+    return tuple(reversed(found))

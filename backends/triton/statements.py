@@ -1,0 +1,104 @@
+"""Statements that compute several expressions: what is used twice is computed once, and named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dsfc.primitives.expr import Expr, Num, Ref, children
+
+from ..torch.layout import assign
+from ..torch.nodes import Code, Printer
+
+
+class NamingPrinter(Printer):
+    """A printer that knows variables of some expressions.
+
+    Attributes:
+        named: expression → the code that reads its variable.
+    """
+
+    def __init__(self, ref: Callable[[Ref], Code], names: Mapping[str, str], like: str) -> None:
+        super().__init__(ref, names, like)
+        self.named: dict[Expr, Code] = {}
+
+    def print(self, expr: Expr) -> Code:
+        """Returns the code of an expression, its variable where it has one."""
+        return self.named.get(expr) or super().print(expr)
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """Statements and what they give.
+
+    Attributes:
+        lines: statements.
+        results: one text per expression asked for: a variable, or something as short.
+    """
+
+    lines: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+def statements(
+    wanted: Sequence[tuple[str, Expr]],
+    known: Iterable[tuple[str, Expr]],
+    printer: NamingPrinter,
+    variable: Callable[[str], str],
+    indent: str,
+) -> Statements:
+    """Returns the statements that compute expressions.
+
+    Args:
+        wanted: variable and expression; an expression that has a variable already keeps that.
+        known: name and expression of what the plan has names for.
+        printer: prints them, and learns the variables.
+        variable: the variable of a name.
+        indent: of every line.
+    """
+    names = {e: name for name, e in reversed(wanted)}
+    names |= {e: variable(name) for name, e in known}
+    uses = _uses([e for _, e in wanted])
+    taken = {*names.values(), *(name for name, _ in wanted)}
+    lines: list[str] = []
+
+    def fresh(name: str) -> str:
+        made, count = f"{name}_1", 1
+        while made in taken:
+            count += 1
+            made = f"{name}_{count}"
+        taken.add(made)
+        return made
+
+    def bind(name: str, e: Expr) -> str:
+        lines.extend(assign(name, e, printer, fresh, indent))
+        code = printer.print(e)
+        printer.named[e] = Code(name, code.axes, code.lead)
+        return name
+
+    def need(e: Expr) -> None:
+        if e in printer.named:
+            return
+        for c in children(e):
+            need(c)
+        if children(e) and (e in names or uses[e] > 1):
+            bind(names.get(e) or fresh(variable("part")), e)
+
+    results = []
+    for name, e in wanted:
+        need(e)
+        short = e in printer.named or isinstance(e, Ref | Num)
+        results.append(printer.print(e).text if short else bind(name, e))
+    return Statements(tuple(lines), tuple(results))
+
+
+def _uses(roots: Iterable[Expr]) -> dict[Expr, int]:
+    """How often each expression stands in others, or is asked for."""
+    uses: dict[Expr, int] = {}
+    stack = list(roots)
+    while stack:
+        e = stack.pop()
+        uses[e] = uses.get(e, 0) + 1
+        if uses[e] == 1:
+            stack.extend(children(e))
+    return uses

@@ -1,0 +1,55 @@
+"""Tiles by form, direction, width of the numbers in memory and architecture: data, not code.
+
+Nothing here was timed: the tiles are those whose kernels keep the most loads in flight without a
+spill, as compiled ahead of time (`tests/backends/triton/resources.json`). No length is a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from dsfc.plan.ir import Form
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A tile and what works on it.
+
+    Attributes:
+        tokens: rows; all are in registers at once.
+        channels: columns; one thread, or a few, to each.
+        warps: of a program, of 32 threads (64 on gfx9).
+        stages: tiles that are loaded ahead, and the one that is worked on.
+    """
+
+    tokens: int
+    channels: int
+    warps: int
+    stages: int
+
+
+_WIDE = 4  # bytes of a number in float32; the others have 2
+_NARROW = 2
+
+TILES: dict[tuple[Form, str, int, str, int], Tile] = {
+    (Form.ELEMENTWISE, "forward", _NARROW, "cuda", 80): Tile(32, 64, 2, 4),
+    (Form.ELEMENTWISE, "forward", _NARROW, "hip", 94): Tile(16, 128, 2, 2),
+    (Form.ELEMENTWISE, "forward", _WIDE, "cuda", 80): Tile(16, 64, 2, 4),
+    (Form.ELEMENTWISE, "forward", _WIDE, "hip", 94): Tile(16, 128, 2, 2),
+    (Form.ELEMENTWISE, "backward", _NARROW, "cuda", 80): Tile(16, 64, 2, 3),
+    (Form.ELEMENTWISE, "backward", _NARROW, "hip", 94): Tile(16, 128, 2, 2),
+    (Form.ELEMENTWISE, "backward", _WIDE, "cuda", 80): Tile(16, 64, 2, 3),
+    (Form.ELEMENTWISE, "backward", _WIDE, "hip", 94): Tile(16, 128, 2, 2),
+}
+"""By form, direction, bytes of a number, platform and capability (94 is gfx942), from which on."""
+
+
+def rows(forms: Collection[Form]) -> tuple[str, ...]:
+    """Returns the rows of some forms as items of a module's table."""
+    return tuple(
+        f'("{form.value}", "{direction}", {size}, "{platform}", {version}): '
+        f"({tile.tokens}, {tile.channels}, {tile.warps}, {tile.stages}),"
+        for (form, direction, size, platform, version), tile in TILES.items()
+        if form in forms
+    )
