@@ -27,6 +27,8 @@ ROOT = Path(__file__).parent.parent
 
 # Values are verified where they are made, by any test, and by the processes that a test starts.
 os.environ["DSFC_CHECK"] = "1"
+# Kernels are run by Triton's interpreter; it decides when Triton is first imported.
+os.environ.setdefault("TRITON_INTERPRET", "1")
 # Parallel test processes share the cores; each must not start a thread per core.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -10,6 +10,7 @@ _TEXT = frozenset(
     initial_state reset_parameters extra_repr i rows past before onward after lag
     axes name gauge spec mask cu_seqlens lengths counts mix run
     to_dict from_dict kept cls fields found
+    TILES triton tl
     """.split()
 )
 # What `nn.Module` has already; parameters and sizes are attributes of the layer.

@@ -42,8 +42,8 @@ from typing import Any
 
 from dsfc.plan.ir import Plan
 
+from ..torch.words import RESERVED
 from .render import render_module
-from .words import RESERVED
 
 
 @dataclass(frozen=True, slots=True)

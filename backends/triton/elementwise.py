@@ -9,7 +9,7 @@ from functools import cached_property
 
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
 from dsfc.plan.ir import Buffer, LogDecay, Scan
-from dsfc.primitives.expr import Expr
+from dsfc.primitives.expr import Expr, Time
 
 from ..torch.layout import wrapped
 from ..torch.nodes import Code
@@ -160,7 +160,12 @@ class ElementwiseKernels(ElementwiseSkeleton):
         axes = tuple(sorted((*self.scan.heads, *self.scan.channels)))
         printer = NamingPrinter(lambda r: Code(self._arguments[r.name], axes, True), {}, self.like)
         wanted = [("v", self.gates.value), ("g", self.gates.log_decay)]
-        return statements(wanted, self.gates.named, printer, variable, "    ")
+        found = statements(wanted, self.gates.named, printer, variable, "    ")
+        results = [
+            f"{text}.expand_as({self.like})" if e.time is Time.CONST else text
+            for text, (_, e) in zip(found.results, wanted, strict=True)
+        ]
+        return Statements(found.lines, tuple(results))
 
     # --- kernels ---------------------------------------------------------------------------------
 

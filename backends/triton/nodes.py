@@ -6,7 +6,9 @@ All values of a kernel's gates have the axes of the state, so that nothing is br
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from dsfc.primitives.build import mul, num, walk
@@ -16,6 +18,7 @@ from dsfc.primitives.table import row
 from ..torch.nodes import Binding, Code, called_as, number, product
 from .statements import NamingPrinter
 
+_BRACKETED = re.compile(r"(?<!\w)\((\w+)\)")
 LOG2_E = num(Fraction(math.log2(math.e)))
 
 
@@ -58,7 +61,8 @@ class KernelPrinter(NamingPrinter):
             case Prim():
                 if not knows(expr):
                     raise TypeError(f"{expr.name} has no Triton form")
-                return called_as("triton", expr.name, [self.print(a) for a in expr.args])
+                code = called_as("triton", expr.name, [self.print(a) for a in expr.args])
+                return replace(code, text=_BRACKETED.sub(r"\1", code.text))
             case _:
                 return super().print(expr)
 

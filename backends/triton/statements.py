@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Num, Ref, children
 
 from ..torch.layout import assign
@@ -81,7 +82,8 @@ def statements(
             return
         for c in children(e):
             need(c)
-        if children(e) and (e in names or uses[e] > 1):
+        worth = children(e) and any(isinstance(n, Ref) for n in walk(e))
+        if worth and (e in names or uses[e] > 1):
             bind(names.get(e) or fresh(variable("part")), e)
 
     results = []

@@ -1,0 +1,43 @@
+"""Compiles specs for Triton and gives their modules, whose kernels the interpreter then runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+import dsfc
+from dsfc.validate.run import settled
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "specs")]
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ModuleType]:
+    """Compiles a mixer, once; without a body, a shipped one."""
+    folder = tmp_path_factory.mktemp("triton")
+
+    @cache
+    def make(name: str, body: str | None = None, backend: str = "triton") -> ModuleType:
+        spec: str | Path = name
+        if body is not None:
+            spec = folder / f"{name}.dsf"
+            spec.write_text(f"mixer {name} {{\n{body}\n}}\n", encoding="utf-8")
+        path = folder / f"{name}_{backend}.py"
+        path.write_text(dsfc.load(spec).module(backend).text, encoding="utf-8")
+        return dsfc.import_module(path)
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def fresh_memory_is_nan() -> Iterator[None]:
+    """What is not written before it is read is NaN."""
+    torch.set_num_threads(1)
+    with settled():
+        yield

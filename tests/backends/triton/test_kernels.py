@@ -1,0 +1,166 @@
+"""Kernels, run by Triton's interpreter, are the definition: values, gradients, states, masks."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from emitted import Beside
+from kernel_specs import SPECS, UNUSUAL
+from torch import Tensor
+
+from dsfc.validate.compare import EXACT, Error, agree, bar_share, errors
+from dsfc.validate.surface import Sample, Surface, surface
+from dsfc.validate.values import outcome
+
+pytest.importorskip("triton")
+# What a kernel computes of places beyond the end is never stored, but NumPy speaks of it.
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+Build = Callable[..., ModuleType]
+ALL = [*((name, None) for name in SPECS), *UNUSUAL.items()]
+TILE = (4, 4, 1, 2)
+"""Several tiles along both axes, the last ones cut off."""
+LENGTHS = (0, 1, 4, 5, 13)
+ROUNDED = 1e-5
+"""Largest relative error in float32: 13 steps of ten roundings each, of 6e-8 at most, all one way."""
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str]]:
+    """Makes the tiles of a module small; the list given learns which directions are launched."""
+
+    def small(module: ModuleType) -> list[str]:
+        seen: list[str] = []
+
+        def tile(form: str, direction: str, x: Tensor) -> tuple[int, ...]:
+            seen.append(direction)
+            return TILE
+
+        monkeypatch.setattr(module, "_tile", tile)
+        return seen
+
+    return small
+
+
+def widened(sample: Sample, found: Surface) -> Sample:
+    """The same numbers in float64."""
+    state = sample.state
+    if state is not None:
+        held = {n: x.double() for n, x in found.tensors(state).items()}
+        state = found.module.State(**held)
+    layer = copy.deepcopy(sample.layer).double()
+    return Sample(layer, {n: x.double() for n, x in sample.inputs.items()}, state)
+
+
+@pytest.mark.parametrize(("name", "body"), ALL)
+def test_kernels_are_the_definition(
+    name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
+) -> None:
+    found = surface(build(name, body))
+    plain = surface(build(name, body, "torch"))
+    seen = launched(found.module)
+    sample = found.sample(13, dtype=torch.float32)
+    want = outcome(plain, widened(sample, plain), "recurrent", 1)
+    agree(outcome(found, sample, "auto", 1), want, ROUNDED, "L = 13")
+    assert {"forward", "backward"} <= set(seen)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("name", SPECS)
+def test_kernels_are_the_oracle(
+    name: str,
+    length: int,
+    build: Build,
+    oracle: Callable[[str], ModuleType],
+    launched: Callable[[ModuleType], list[str]],
+) -> None:
+    beside = Beside(build(name), oracle(name))
+    seen = launched(beside.module)
+    for batch in (1, 3):
+        given = {n: x.float() for n, x in beside.draw(length, batch).items()}
+        want = beside.judged({n: x.double() for n, x in given.items()})
+        agree(beside.ran(given, "auto", 1), want, ROUNDED, f"L = {length}, B = {batch}")
+    assert seen
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(("name", "body"), ALL)
+def test_cut_sequences_hand_over_states_and_their_gradients(
+    name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
+) -> None:
+    found = surface(build(name, body))
+    launched(found.module)
+    sample = found.sample(9, dtype=torch.float32)
+    want = outcome(found, widened(sample, found), "recurrent", 1)
+    for cuts in ((0,), (3,), (4,), (1, 5, 5, 8)):
+        got = outcome(found, sample, "auto", 1, cuts=cuts)
+        agree(got, want, ROUNDED, f"cut at {cuts}")
+
+
+@pytest.mark.parametrize("name", ["rg_lru", pytest.param("rwkv4", marks=pytest.mark.ci)])
+@pytest.mark.parametrize("how", ["mask", "cu_seqlens"])
+def test_masked_tokens_and_packs(
+    name: str, how: str, build: Build, launched: Callable[[ModuleType], list[str]]
+) -> None:
+    found = surface(build(name))
+    seen = launched(found.module)
+    packed = how == "cu_seqlens"
+    sample = found.sample(9, batch=1 if packed else 3, dtype=torch.float32, state=False)
+    given: dict[str, Any] = {"cu_seqlens": torch.tensor([0, 0, 5, 6, 9])}
+    if not packed:
+        mask = torch.rand(3, 9, generator=torch.Generator().manual_seed(1)) < 0.6
+        mask[1] = False
+        given = {"mask": mask}
+
+    def ran(sample: Sample, mode: str) -> dict[str, Tensor]:
+        inputs = {n: x.detach().clone().requires_grad_() for n, x in sample.inputs.items()}
+        y, state = sample.layer(**inputs, **given, mode=mode, return_state=True)
+        outs = {"y": y, **found.tensors(state)}
+        loss = sum(torch.sin(x.double()).sum() for x in outs.values())
+        wrt = {**inputs, **dict(sample.layer.named_parameters())}
+        grads = torch.autograd.grad(loss, list(wrt.values()))
+        return {**outs, **dict(zip((f"gradient of {n}" for n in wrt), grads, strict=True))}
+
+    want = ran(widened(sample, found), "recurrent")
+    agree(ran(sample, "auto"), want, ROUNDED, how)
+    assert "backward" in seen
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("name", SPECS)
+def test_low_precision_errs_no_more_than_the_plain_loop(
+    name: str, dtype: torch.dtype, build: Build, oracle: Callable[[str], ModuleType]
+) -> None:
+    beside = Beside(build(name), oracle(name))
+    plain: list[dict[str, Error]] = []
+    got: list[dict[str, Error]] = []
+    for seed in range(8):
+        low = {n: x.to(dtype) for n, x in beside.draw(23, 2, seed=seed).items()}
+        truth = beside.judged({n: x.double() for n, x in low.items()})
+        plain.append(errors(beside.judged(low), truth))
+        got.append(errors(beside.ran(low, "auto", 1), truth))
+    bar_share(got, plain, dtype, f"auto, {dtype}")
+
+
+@pytest.mark.parametrize(("name", "body"), ALL)
+def test_the_torch_form_is_that_of_the_torch_module(
+    name: str, body: str | None, build: Build
+) -> None:
+    found, plain = surface(build(name, body)), surface(build(name, body, "torch"))
+    for length in (0, 1, 5):
+        sample = found.sample(length)
+        same = dataclasses.replace(sample, layer=plain.layer())
+        same.layer.load_state_dict(sample.layer.state_dict())
+        state = plain.module.State(**found.tensors(sample.state))
+        same = dataclasses.replace(same, state=state)
+        want = outcome(plain, same, "recurrent", 2)
+        for mode in ("auto", *found.modes):
+            agree(outcome(found, sample, mode, 2), want, EXACT, f"{mode}, L = {length}")
