@@ -9,7 +9,8 @@ from functools import cached_property
 
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
 from dsfc.plan.ir import Buffer, LogDecay, Scan
-from dsfc.primitives.expr import Expr, Time
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Expr, Ref, Time
 
 from ..torch.layout import wrapped
 from ..torch.nodes import Code
@@ -18,7 +19,8 @@ from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements
 
 _OWN = frozenset("S lengths o do dS mode chunk v g pull dtype counts leaves grads out last".split())
-_OWN |= frozenset("B L D BT BD warps stages x self ctx math triton torch F tl".split())
+_OWN |= frozenset("B L D grid tokens options parts given more k x self ctx".split())
+_OWN |= frozenset("math triton torch F tl".split())
 """Words that the operators' functions use themselves."""
 
 
@@ -169,17 +171,34 @@ class ElementwiseKernels(ElementwiseSkeleton):
 
     # --- kernels ---------------------------------------------------------------------------------
 
-    def define_kernel(self, backward: bool) -> str:
-        """The `def` line of a kernel, each kind of parameter on a line of its own."""
-        name = "_scan_backward" if backward else "_scan_forward"
+    def define_kernel(self, name: str) -> str:
+        """The `def` line of a kernel; it takes pointers, then lengths, then tiles."""
         inputs = [f"p_{x}" for x in self.inputs]
-        params = [*inputs, "state", "lengths"]
-        if backward:
-            params += ["out", "d_out", "d_last", *(f"d{x}" for x in inputs), "d_state"]
-        else:
-            params += ["out", "last"]
-        params += ["T: tl.int32", *(f"{n}: tl.constexpr" for n in ("D", "BT", "BD", "STAGES"))]
-        return wrapped(f"def {name}{self.suffix}", params, ":", "")
+        gradients = [f"d{p}" for p in inputs]
+        parts = ["decays", "ends"]
+        params = {
+            "forward": ["state", "lengths", *parts, "out", "last"],
+            "forward_summary": ["lengths", *parts],
+            "backward": [
+                *("state", "lengths", *parts, "out", "d_out", "d_last"),
+                *(*gradients, "d_state"),
+            ],
+            "backward_summary": ["lengths", "d_out", *parts],
+        }[name]
+        sizes = [f"{n}: tl.constexpr" for n in ("D", "BT", "BD", "STAGES")]
+        params = [*inputs, *params, "T: tl.int32", "TS: tl.int32", *sizes]
+        return wrapped(f"def _{name}_kernel{self.suffix}", params, ":", "")
+
+    def given(self) -> str:
+        """A statement that lays out what the gates read."""
+        inside = ", ".join(self.inputs) + ("," if len(self.inputs) == 1 else "")
+        return f"    given = [x.contiguous() for x in ({inside})]"
+
+    @property
+    def decay_names(self) -> list[str]:
+        """Arguments over time that λ is computed from."""
+        read = {r.name for r in walk(self.gates.decay) if isinstance(r, Ref)}
+        return [self._arguments[n] for n in self.gates.tokens if n in read]
 
     def _variable(self, name: str) -> str:
         """A value of one token."""

@@ -59,6 +59,7 @@ def _target(plan: Plan) -> torch.Target:
             "        if not why:",
             f'            what = f"{what}"',
             '            return f"{what}; gauge: {State.gauge}; spec: {SPEC}"',
+            '        where = f"torch on {device} ({why})"',
         )
 
     return torch.Target(
@@ -69,5 +70,5 @@ def _target(plan: Plan) -> torch.Target:
         imports=tuple(_IMPORTS.split("\n")),
         shared=_shared,
         explained=explained,
-        runs="torch on {device} ({why})",
+        runs="{where}",
     )

@@ -83,7 +83,12 @@ def test_what_is_refused(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["x = getattr(torch.ops, NAME)", "x = hasattr(torch, 'compile')", "def f(*_, **__): pass"],
+    [
+        "x = getattr(torch.ops, NAME)",
+        "x = hasattr(torch, 'compile')",
+        "def f(*_, **__): pass",
+        "x = tl.load(p)",
+    ],
 )
 def test_what_is_let_through(line: str) -> None:
     audit(f"{MODULE}\n\n{line}\n")

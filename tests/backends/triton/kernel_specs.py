@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 SPECS = ("qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
+TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
+EVERY = tuple((s, d, t) for s in SPECS for d in ("bf16",) for t in TARGETS)
+EVERY += (("rg_lru", "fp32", "sm_90"), ("rg_lru", "fp32", "gfx942"))
+"""What the table of resources has: spec, dtype, target."""
 
 UNUSUAL = {
     # Two axes of channels, a gate that lacks one, a constant that lacks the other.

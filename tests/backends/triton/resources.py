@@ -1,8 +1,14 @@
-"""What kernels take of a GPU, as compiled ahead of time for GPUs that need not be there.
+"""What kernels take of a GPU, as Triton compiles them for GPUs that need not be there.
 
-Run as a program it compiles the kernels of every spec that has any, and writes the table beside it:
+The just-in-time compiler is asked for the kernels, with a driver that knows its target and no more:
+so they are compiled with the attributes that a launch gives them, and under its keys. Run as a
+program, which Triton's interpreter must not be on for, it prints a row for each kernel as JSON:
 
-    python -P tests/backends/triton/resources.py [spec ...]
+    TRITON_INTERPRET=0 python -P tests/backends/triton/resources.py rg_lru/bf16/sm_90,sm_80
+
+An empty part stands for all. `resources.json` keeps the rows; after a change of a kernel,
+
+    TRITON_INTERPRET=0 python -P tests/backends/triton/resources.py --write
 """
 
 from __future__ import annotations
@@ -12,7 +18,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
@@ -21,23 +28,28 @@ from typing import Any
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from triton.runtime import driver
 
 import dsfc
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from kernel_specs import EVERY
+
 TABLE = Path(__file__).with_name("resources.json")
-SPECS = ("qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
 TARGETS = {
     "sm_80": GPUTarget("cuda", 80, 32),
     "sm_90": GPUTarget("cuda", 90, 32),
     "sm_100": GPUTarget("cuda", 100, 32),
     "gfx942": GPUTarget("hip", "gfx942", 64),
 }
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 WIDTH = 2048
 """Channels; only whether 16 divides it matters to the code."""
 
-_POINTERS = {torch.bfloat16: "*bf16", torch.float16: "*fp16", torch.float32: "*fp32"}
+SEGMENT = 32
+"""Tokens of a segment, of which a pass has two: all kernels are launched."""
+
 _TOOLS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
 
 
@@ -46,11 +58,11 @@ class Resources:
     """What one kernel takes.
 
     Attributes:
-        registers: of a thread; on gfx942 the vector registers, those for matrix products included.
+        registers: of a thread; on gfx942 vector registers, those for matrix products included.
         stack: bytes of a thread: what did not fit the registers.
         shared: bytes of a program.
-        instructions: of the whole kernel; a kernel that cannot run has hardly any.
-        loads, stores: of 128 bits, to memory of the device.
+        instructions: of the whole kernel; one that cannot run for want of memory has hardly any.
+        loads, stores: of 128 bits, from and to memory of the device.
     """
 
     registers: int
@@ -61,21 +73,69 @@ class Resources:
     stores: int
 
 
-@dataclass(frozen=True)
-class Launch:
-    """One launch, as the module makes it.
+class Absent:
+    """Triton's driver of a GPU that is not there."""
 
-    Attributes:
-        name: of the kernel.
-        kernel: the kernel.
-        arguments: by name, constants of the compilation too.
-        options: of the compiler.
+    def __init__(self, target: GPUTarget) -> None:
+        self._target = target
+
+    def get_current_device(self) -> int:
+        """The only one."""
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        """The only one."""
+        return 0
+
+    def get_current_target(self) -> GPUTarget:
+        """What is compiled for."""
+        return self._target
+
+
+@contextmanager
+def compiling(module: ModuleType, target: GPUTarget) -> Iterator[dict[str, Any]]:
+    """Lets the launches of a module compile for a target, and run nothing.
+
+    Gives what is compiled, by the name of the kernel.
     """
+    made: dict[str, Any] = {}
+    version = 94 if target.backend == "hip" else int(target.arch)
 
-    name: str
-    kernel: Any
-    arguments: dict[str, Any]
-    options: dict[str, Any]
+    def tile(form: str, direction: str, x: torch.Tensor) -> tuple[int, ...]:
+        of = (form, direction, x.element_size(), target.backend)
+        known = {key[-1]: t for key, t in module.TILES.items() if key[:-1] == of}
+        return known[max(v for v in known if v <= version)]
+
+    class Launched:
+        def __init__(self, name: str, kernel: Any) -> None:
+            self._name, self._kernel = name, kernel
+
+        def __getitem__(self, grid: tuple[int, ...]) -> Any:
+            def launch(*args: Any, **kwargs: Any) -> None:
+                made[self._name] = self._kernel.warmup(*args, grid=grid, **kwargs)
+
+            return launch
+
+    kernels = kernels_of(module)
+    before = {**kernels, **{n: vars(module)[n] for n in ("_tile", "_segment", "_declined")}}
+    driver.set_active(Absent(target))
+    try:
+        for n, k in kernels.items():
+            k.device_caches.clear()  # they are kept by device, and this one changes what it is
+            setattr(module, n, Launched(n, k))
+        module._tile, module._declined = tile, lambda *_: ""
+        module._segment = lambda *_: SEGMENT
+        yield made
+    finally:
+        for n, k in before.items():
+            setattr(module, n, k)
+
+
+def kernels_of(module: ModuleType) -> dict[str, Any]:
+    """The kernels that a module launches."""
+    return {
+        n: k for n, k in vars(module).items() if re.match("_(for|back)ward_(summary_)?kernel", n)
+    }
 
 
 def module_of(spec: str, folder: Path) -> ModuleType:
@@ -85,75 +145,20 @@ def module_of(spec: str, folder: Path) -> ModuleType:
     return dsfc.import_module(path)
 
 
-def launches(module: ModuleType, target: GPUTarget, dtype: torch.dtype) -> list[Launch]:
-    """The launches of a forward and a backward pass, as on the target, without running them."""
-    found: list[Launch] = []
-    version = 94 if target.backend == "hip" else target.arch
-
-    def tile(form: str, direction: str, x: torch.Tensor) -> tuple[int, ...]:
-        of = (form, direction, x.element_size(), target.backend)
-        known = {key[-1]: t for key, t in module.TILES.items() if key[:-1] == of}
-        return known[max(v for v in known if v <= version)]
-
-    class Recorded:
-        def __init__(self, name: str, kernel: Any) -> None:
-            self.name, self.kernel = name, kernel
-
-        def __getitem__(self, grid: tuple[int, ...]) -> Any:
-            def launch(*args: Any, **kwargs: Any) -> None:
-                names = self.kernel.arg_names
-                given = dict(zip(names, args, strict=False))
-                given |= {n: x for n, x in kwargs.items() if n in names}
-                options = {n: x for n, x in kwargs.items() if n not in names}
-                assert set(given) == set(names) and grid[0] > 0
-                found.append(Launch(self.name, self.kernel, given, options))
-
-            return launch
-
-    kernels = {n: k for n, k in vars(module).items() if n.startswith("_scan_") and hasattr(k, "fn")}
-    before = {**kernels, "_tile": module._tile, "_declined": module._declined}
-    try:
-        for n, k in kernels.items():
-            setattr(module, n, Recorded(n, k))
-        module._tile, module._declined = tile, lambda *_: ""
-        layer = getattr(module, module.__all__[0])(d=WIDTH, dtype=dtype)
-        u = torch.zeros(1, 3, WIDTH, dtype=dtype, requires_grad=True)
-        layer(u).float().sum().backward()
-    finally:
-        for n, k in before.items():
-            setattr(module, n, k)
-    return found
-
-
-def compiled(launch: Launch, target: GPUTarget) -> Any:
-    """Compiles a launch as the just-in-time compiler would: all pointers are of 16 bytes."""
-    names = launch.kernel.arg_names
-    signature, constants, attributes = {}, {}, {}
-    for at, name in enumerate(names):
-        x = launch.arguments[name]
-        if isinstance(x, torch.Tensor):
-            signature[name] = _POINTERS[x.dtype]
-            attributes[(at,)] = [["tt.divisibility", 16]]
-        elif name == "T":
-            assert {"T"} == {launch.kernel.params[at].name} and launch.kernel.params[
-                at
-            ].do_not_specialize
-            signature[name] = "i32"
-        else:
-            signature[name] = "constexpr"
-            constants[(at,)] = x
-    source = ASTSource(launch.kernel, signature, constants, attributes)
-    return triton.compile(source, target=target, options=launch.options)
+def run(module: ModuleType, length: int, dtype: torch.dtype, width: int = WIDTH) -> None:
+    """A forward and a backward pass."""
+    layer = getattr(module, module.__all__[0])(d=width, dtype=dtype)
+    u = torch.zeros(1, length, width, dtype=dtype, requires_grad=True)
+    layer(u).float().sum().backward()
 
 
 def resources(made: Any) -> Resources:
     """Reads what a compiled kernel takes off its text."""
     if "amdgcn" in made.asm:
         text = made.asm["amdgcn"]
-        count = {n: int(re.search(rf"\.{n}:\s+(\d+)", text)[1]) for n in _AMD}
         return Resources(
-            count["vgpr_count"],
-            count["private_segment_fixed_size"],
+            int(re.search(r"\.vgpr_count:\s+(\d+)", text)[1]),
+            int(re.search(r"\.private_segment_fixed_size:\s+(\d+)", text)[1]),
             made.metadata.shared,
             len(re.findall(r"^\t[a-z]+_\w+", text, re.MULTILINE)),
             len(re.findall(r"(?:global|buffer)_load_dwordx4", text)),
@@ -174,40 +179,54 @@ def resources(made: Any) -> Resources:
     )
 
 
-_AMD = ("vgpr_count", "private_segment_fixed_size")
-
-
 def _run(tool: str, *arguments: str | Path) -> str:
-    run = subprocess.run([_TOOLS / tool, *arguments], capture_output=True, text=True, check=True)
-    return run.stdout + run.stderr
+    done = subprocess.run([_TOOLS / tool, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout + done.stderr
 
 
-def table(
-    specs: tuple[str, ...], targets: tuple[str, ...], dtypes: tuple[str, ...]
-) -> Iterator[tuple[str, Resources]]:
-    """Yields `spec kernel dtype target` and what that takes."""
+def rows(wanted: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, Resources]]:
+    """Yields `spec kernel dtype target`, and what that takes, of specs, dtypes and targets."""
     with tempfile.TemporaryDirectory() as folder:
-        for spec in specs:
+        for spec, dtype, target in wanted:
             module = module_of(spec, Path(folder))
-            for dtype in dtypes:
-                for target in targets:
-                    for launch in launches(module, TARGETS[target], DTYPES[dtype]):
-                        made = compiled(launch, TARGETS[target])
-                        yield f"{spec} {launch.name} {dtype} {target}", resources(made)
+            with compiling(module, TARGETS[target]) as made:
+                run(module, 2 * SEGMENT, DTYPES[dtype])
+            for name, kernel in made.items():
+                yield f"{spec} {name} {dtype} {target}", resources(kernel)
+
+
+def compilations(spec: str, lengths: range) -> int:
+    """How many kernels are compiled for passes over sequences of many lengths."""
+    with tempfile.TemporaryDirectory() as folder:
+        module = module_of(spec, Path(folder))
+    kernels = kernels_of(module).values()
+    with compiling(module, TARGETS["sm_90"]):
+        for length in lengths:
+            run(module, length, torch.bfloat16, width=64)
+    return sum(len(k.device_caches[0][0]) for k in kernels)
 
 
 def main() -> None:
-    """Compiles what the argument names, `spec,…/dtype,…/target,…`, and prints it as JSON."""
-    specs, dtypes, targets = (
-        tuple(part.split(",")) if part else default
-        for part, default in zip(
-            (sys.argv[1] if len(sys.argv) > 1 else "//").split("/"),
-            (SPECS, ("bf16", "fp32"), tuple(TARGETS)),
-            strict=True,
-        )
-    )
-    for name, found in table(specs, targets, dtypes):
-        print(json.dumps({name: asdict(found)}), flush=True)
+    """Prints what the argument names, or writes the table."""
+    what = sys.argv[1] if len(sys.argv) > 1 else "//"
+    if what.startswith("lengths/"):
+        print(json.dumps(compilations(what.partition("/")[2], range(1, 101))))
+        return
+    write = what == "--write"
+    parts = [part.split(",") for part in ("//" if write else what).split("/")]
+    wanted = [
+        row
+        for row in EVERY
+        if all(x in part or part == [""] for x, part in zip(row, parts, strict=True))
+    ]
+    found = {}
+    for name, taken in rows(wanted):
+        found[name] = asdict(taken)
+        print(json.dumps({name: found[name]}), flush=True)
+    if write:
+        lines = ",\n".join(f"    {json.dumps(n)}: {json.dumps(r)}" for n, r in found.items())
+        head = f'  "triton": "{triton.__version__}",\n  "channels": {WIDTH},\n'
+        TABLE.write_text(f'{{\n{head}  "kernels": {{\n{lines}\n  }}\n}}\n', encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,11 +24,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 Build = Callable[..., ModuleType]
 ALL = [*((name, None) for name in SPECS), *UNUSUAL.items()]
+SOME = [
+    pytest.param(*case, marks=[] if case[0] in ("rg_lru", "two_axes") else pytest.mark.ci)
+    for case in ALL
+]
+"""All, most of them in a later tier."""
 TILE = (4, 4, 1, 2)
 """Several tiles along both axes, the last ones cut off."""
 LENGTHS = (0, 1, 4, 5, 13)
 ROUNDED = 1e-5
-"""Largest relative error in float32: 13 steps of ten roundings each, of 6e-8 at most, all one way."""
+"""Largest relative error in float32: 13 steps of ten roundings of 6e-8 each, all one way."""
 
 
 @pytest.fixture
@@ -58,7 +63,7 @@ def widened(sample: Sample, found: Surface) -> Sample:
     return Sample(layer, {n: x.double() for n, x in sample.inputs.items()}, state)
 
 
-@pytest.mark.parametrize(("name", "body"), ALL)
+@pytest.mark.parametrize(("name", "body"), SOME)
 def test_kernels_are_the_definition(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
 ) -> None:
@@ -104,13 +109,54 @@ def test_cut_sequences_hand_over_states_and_their_gradients(
         agree(got, want, ROUNDED, f"cut at {cuts}")
 
 
+@pytest.mark.ci
+@pytest.mark.parametrize(("name", "body"), ALL)
+def test_segments_of_time_make_no_difference(
+    name: str,
+    body: str | None,
+    build: Build,
+    launched: Callable[[ModuleType], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = surface(build(name, body))
+    launched(found.module)
+    sample = found.sample(13, dtype=torch.float32)
+    want = outcome(found, widened(sample, found), "recurrent", 1)
+    for tokens in (4, 8):
+        monkeypatch.setattr(found.module, "_segment", lambda *_, tokens=tokens: tokens)
+        agree(outcome(found, sample, "auto", 1), want, ROUNDED, f"segments of {tokens}")
+
+
+def test_segments_fill_a_gpu_and_no_more(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = build("rg_lru")
+    properties = SimpleNamespace(multi_processor_count=132)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
+    gpu = torch.device("cuda")
+    for length in (0, 1, 100, 255, 256, 2048, 131072):
+        for warps in (1, 8, 32, 511, 512, 600, 1 << 20):
+            tokens = module._segment(length, warps, gpu)
+            count = max(-(-length // tokens), 1)
+            assert tokens % 32 == 0 and tokens > 0
+            assert count == 1 or (tokens >= 128 and count * warps <= 4 * 132 and count <= 32)
+            assert count == 1 or warps <= 4 * 132 // 2
+    assert module._segment(2048, 32, gpu) == 128  # a row of 1,024 channels: all 16 of them
+    assert module._segment(2048, 512, gpu) == 2048  # 16,384 channels: one launch
+
+
 @pytest.mark.parametrize("name", ["rg_lru", pytest.param("rwkv4", marks=pytest.mark.ci)])
-@pytest.mark.parametrize("how", ["mask", "cu_seqlens"])
+@pytest.mark.parametrize("segment", [1 << 20, 4])
+@pytest.mark.parametrize("how", ["mask", pytest.param("cu_seqlens", marks=pytest.mark.ci)])
 def test_masked_tokens_and_packs(
-    name: str, how: str, build: Build, launched: Callable[[ModuleType], list[str]]
+    name: str,
+    how: str,
+    segment: int,
+    build: Build,
+    launched: Callable[[ModuleType], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = surface(build(name))
     seen = launched(found.module)
+    monkeypatch.setattr(found.module, "_segment", lambda *_: segment)
     packed = how == "cu_seqlens"
     sample = found.sample(9, batch=1 if packed else 3, dtype=torch.float32, state=False)
     given: dict[str, Any] = {"cu_seqlens": torch.tensor([0, 0, 5, 6, 9])}
@@ -150,7 +196,7 @@ def test_low_precision_errs_no_more_than_the_plain_loop(
     bar_share(got, plain, dtype, f"auto, {dtype}")
 
 
-@pytest.mark.parametrize(("name", "body"), ALL)
+@pytest.mark.parametrize(("name", "body"), SOME)
 def test_the_torch_form_is_that_of_the_torch_module(
     name: str, body: str | None, build: Build
 ) -> None:

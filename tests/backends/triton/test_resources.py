@@ -1,0 +1,107 @@
+"""What kernels take of a GPU: within the limits of each, and as the repository's table says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernel_specs import EVERY, SPECS
+
+triton = pytest.importorskip("triton")
+
+HERE = Path(__file__).parent
+TABLE = json.loads((HERE / "resources.json").read_text(encoding="utf-8"))
+SHARED = {"sm_80": 82_000, "sm_90": 113_000, "sm_100": 113_000, "gfx942": 65_536}
+"""Bytes of a program; half of what an SM has, so that two fit. A gfx942 has 64 KiB."""
+REGISTERS = {"sm_80": 255, "sm_90": 255, "sm_100": 255, "gfx942": 512}
+FEWEST = 200
+"""Instructions: a kernel that does not fit still compiles, to a dozen of them."""
+
+
+@cache
+def ran(what: str) -> Any:
+    """What the program of this folder prints; Triton's interpreter must be off where it runs."""
+    done = subprocess.run(
+        [sys.executable, "-P", str(HERE / "resources.py"), what],
+        env={**os.environ, "TRITON_INTERPRET": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def found(spec: str, dtype: str, target: str) -> dict[str, dict[str, int]]:
+    rows: dict[str, dict[str, int]] = {}
+    for row in ran(f"{spec}/{dtype}/{target}"):
+        rows |= row
+    return rows
+
+
+def fits(name: str, row: dict[str, int]) -> None:
+    target = name.split()[-1]
+    # Memory first: what does not fit compiles to nothing, which passes everything else.
+    assert row["shared"] <= SHARED[target], name
+    assert row["instructions"] >= FEWEST, name
+    assert row["stack"] == 0, name
+    assert row["registers"] <= REGISTERS[target], name
+    # A summary stores one number for each channel.
+    assert row["loads"] and (row["stores"] or "summary" in name), name
+
+
+def test_the_table_has_every_kernel_and_each_fits() -> None:
+    kernels = TABLE["kernels"]
+    targets = {(n.split()[0], n.split()[2], n.split()[3]) for n in kernels}
+    assert targets == set(EVERY)
+    for name, row in kernels.items():
+        fits(name, row)
+
+
+def test_the_limits_tell() -> None:
+    name, row = next(iter(TABLE["kernels"].items()))
+    for change in ({"shared": 1 << 18}, {"stack": 8}, {"instructions": 12}, {"loads": 0}):
+        with pytest.raises(AssertionError):
+            fits(name, row | change)
+
+
+def holds(spec: str, dtype: str, target: str) -> None:
+    """Compiles again; with the Triton of the table, to the same."""
+    rows = found(spec, dtype, target)
+    assert len(rows) >= 4
+    for name, row in rows.items():
+        fits(name, row)
+        if triton.__version__ == TABLE["triton"]:
+            assert row == TABLE["kernels"][name], f"{name}: see resources.py"
+
+
+CI = [*((s, "bf16", "sm_90") for s in SPECS), *(("rg_lru", "bf16", t) for t in SHARED)]
+"""One of each kind: the others take long, and are of the last tier."""
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(("spec", "dtype", "target"), sorted(set(CI)))
+def test_kernels_are_as_the_table_says(spec: str, dtype: str, target: str) -> None:
+    holds(spec, dtype, target)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("spec", "dtype", "target"),
+    sorted(set(EVERY) - set(CI)),
+)
+def test_the_other_kernels_are_as_the_table_says(spec: str, dtype: str, target: str) -> None:
+    holds(spec, dtype, target)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("spec", ["qlstm", "rg_lru"])
+def test_one_kernel_each_way_serves_a_hundred_lengths(spec: str) -> None:
+    # Two for the passes, two for summaries where there are several segments.
+    assert ran(f"lengths/{spec}") == [4]

@@ -1,0 +1,160 @@
+"""The text of modules with kernels, and that they stand beside those without."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from emitted import compiled
+from kernel_specs import SPECS, UNUSUAL
+
+import dsfc
+
+Build = Callable[..., ModuleType]
+WIDTH = 100
+
+ALONE = """
+import importlib.util, sys
+sys.modules["dsfc"] = sys.modules["triton"] = None  # importing them is an error from here on
+import torch
+spec = importlib.util.spec_from_file_location("emitted", sys.argv[1])
+module = sys.modules["emitted"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+layer = getattr(module, module.__all__[0])(d=4)
+layer(torch.rand(2, 5, 4)).sum().backward()
+print(layer.explain(5))
+"""
+
+
+def text(name: str) -> str:
+    return dsfc.load(name).module("triton").text
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("texts")
+    out = []
+    for name in SPECS:
+        out.append(folder / f"{name}_.py")
+        out[-1].write_text(text(name), encoding="utf-8")
+    for name, body in UNUSUAL.items():
+        spec = folder / f"{name}.dsf"
+        spec.write_text(f"mixer {name} {{\n{body}\n}}\n", encoding="utf-8")
+        out.append(folder / f"{name}_.py")
+        out[-1].write_text(dsfc.load(spec).module("triton").text, encoding="utf-8")
+    return out
+
+
+@pytest.mark.ci
+def test_a_formatter_changes_nothing(files: list[Path]) -> None:
+    pytest.importorskip("ruff")
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={WIDTH}"]
+    done = subprocess.run(
+        [*command, "--diff", *map(str, files)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[:2000] + done.stderr[-500:]
+
+
+def test_every_line_fits_and_no_name_is_given_twice(files: list[Path]) -> None:
+    for path in files:
+        source = path.read_text(encoding="utf-8")
+        for number, line in enumerate(source.splitlines(), 1):
+            assert len(line) <= WIDTH and line == line.rstrip(), f"{path.name}, {number}: {line}"
+        body = ast.parse(source).body
+        names = Counter(n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef))
+        assert [n for n, count in names.items() if count > 1] == []
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["rg_lru", "rwkv4"])
+def test_a_module_runs_without_triton_and_says_so(name: str, files: list[Path]) -> None:
+    path = next(p for p in files if p.stem == f"{name}_")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", ALONE, str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "torch on cpu (Triton is not installed)" in done.stdout
+
+
+def test_what_has_no_kernel_is_the_torch_module(root: Path) -> None:
+    for name in ("s6", "normalized_attn", "short_convolution", "lru"):
+        spec = dsfc.load(name)
+        bodies = [spec.module(b).text.split("\n", 1)[1] for b in ("torch", "triton")]
+        assert bodies[0] == bodies[1]
+
+
+@pytest.mark.ci
+def test_shipped_specs_with_kernels_are_those_tested() -> None:
+    have = {n for n in compiled() if "_forward_kernel" in text(n)}
+    assert have == set(SPECS)
+
+
+def test_states_go_from_one_module_to_the_other(build: Build) -> None:
+    import torch
+
+    both = [build("rg_lru", None, backend) for backend in ("torch", "triton")]
+    one, other = (m.RgLru(d=3, dtype=torch.float64) for m in both)
+    other.load_state_dict(one.state_dict())
+    u = torch.randn(2, 7, 3, dtype=torch.float64)
+    y, state = one(u, return_state=True)
+    _, before = one(u[:, :4], return_state=True)
+    got, after = other(u[:, 4:], both[1].State.from_dict(before.to_dict()), return_state=True)
+    torch.testing.assert_close(got, y[:, 4:])
+    for f in dataclasses.fields(state):
+        torch.testing.assert_close(getattr(after, f.name), getattr(state, f.name))
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "mode", "why"),
+    [
+        ("cpu", "float64", "auto", "no kernel computes in torch.float64"),
+        ("cuda", "float32", "scan", "mode scan was named"),
+        ("cuda", "bfloat16", "auto", ""),
+    ],
+)
+def test_explain_says_what_runs_and_why(
+    device: str, dtype: str, mode: str, why: str, build: Build
+) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    layer = build("rg_lru").RgLru(d=4, dtype=getattr(torch, dtype))
+    said = layer.explain(64, device=device, mode=mode)
+    assert (f"torch on {device} ({why})" in said) if why else said.startswith(f"Triton on {device}")
+
+
+def test_gates_stand_in_the_kernel_as_the_spec_has_them() -> None:
+    kernel = re.search(r"def _forward_kernel.*?\n\n\n", text("rg_lru"), re.DOTALL)
+    assert kernel is not None
+    for line in (
+        "b_r = tl.sigmoid(b_W_r_u + b_b_r)",
+        "b_a = tl.exp2(-(11.541560327111707 * b_softplus_zeta * b_r))",
+        "b_g = tl.sigmoid(b_W_g_u + b_b_g)",
+        "b_h_value = tl.sqrt(1 - b_a * b_a) * b_g * b_u",
+    ):
+        assert f"            {line}\n" in kernel[0]
+    assert "atomic" not in text("rg_lru")
+
+
+@pytest.mark.ci
+def test_two_processes_print_the_same(root: Path) -> None:
+    code = "import dsfc, sys; sys.stdout.write(dsfc.load('rg_lru').module('triton').text)"
+    texts = {
+        subprocess.run(
+            [sys.executable, "-P", "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(texts) == 1

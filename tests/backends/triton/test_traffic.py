@@ -1,0 +1,136 @@
+"""What kernels read and write, counted entry by entry in the interpreter: each leaf once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import dsfc
+from dsfc.plan.gates import Gates, absorb
+
+pytest.importorskip("triton")
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+TILE = (4, 8, 1, 2)
+SHAPES = [(1, 1, 3), (2, 5, 8), (3, 13, 11)]
+"""Batch, length, channels: less than a tile, a whole one across, and parts of both."""
+
+
+@dataclass
+class Traffic:
+    """Entries that were read and written."""
+
+    read: int = 0
+    written: int = 0
+
+
+@pytest.fixture
+def traffic(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traffic]:
+    """Counts the entries that the interpreter moves."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    seen = Traffic()
+    load, store = InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store
+
+    def counted_load(self: Any, ptrs: Any, mask: Any, *rest: Any) -> Any:
+        seen.read += int(mask.data.sum())
+        return load(self, ptrs, mask, *rest)
+
+    def counted_store(self: Any, ptrs: Any, value: Any, mask: Any, *rest: Any) -> Any:
+        seen.written += int(mask.data.sum())
+        return store(self, ptrs, value, mask, *rest)
+
+    monkeypatch.setattr(InterpreterBuilder, "create_masked_load", counted_load)
+    monkeypatch.setattr(InterpreterBuilder, "create_masked_store", counted_store)
+    yield seen
+
+
+@dataclass(frozen=True)
+class Case:
+    """One scan with its operators' arguments."""
+
+    module: ModuleType
+    gates: Gates
+    leaves: tuple[Tensor, ...]
+    shape: tuple[int, int, int]
+
+    @property
+    def expected(self) -> dict[str, Traffic]:
+        """Entries of each pass: N of an array over time, B · d of one that is not."""
+        batch, length, channels = self.shape
+        whole, row = batch * length * channels, batch * channels
+        tokens, constants = len(self.gates.tokens), len(self.gates.constants)
+        # Backwards also the gradient of the output, and the states: not that of the last token.
+        return {
+            "forward": Traffic(tokens * whole + (constants + 1) * row, whole + row),
+            "backward": Traffic(
+                (tokens + 2) * whole - row + (constants + 2) * row,
+                tokens * whole + (constants + 1) * row,
+            ),
+        }
+
+    def run(self, traffic: Traffic) -> dict[str, Traffic]:
+        """Entries that were moved."""
+        out, last = self.module._launch_forward(*self.leaves, None)
+        forward = Traffic(traffic.read, traffic.written)
+        do, dS = torch.randn_like(out), torch.randn_like(last)
+        self.module._launch_backward(*self.leaves, None, out, do, dS)
+        rest = Traffic(traffic.read - forward.read, traffic.written - forward.written)
+        return {"forward": forward, "backward": rest}
+
+
+def case(build: Callable[..., ModuleType], name: str, shape: tuple[int, int, int]) -> Case:
+    batch, length, channels = shape
+    (gates,) = absorb(dsfc.load(name).plan, lambda _: True).gates
+    timed = [torch.randn(batch, length, channels) for _ in gates.tokens]
+    fixed = [torch.rand(batch, channels) for _ in gates.constants]
+    return Case(build(name), gates, (*timed, *fixed, torch.randn(batch, channels)), shape)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("rg_lru", SHAPES[1]),
+        *(
+            pytest.param(name, shape, marks=pytest.mark.ci)
+            for name, shape in (("rg_lru", SHAPES[2]), *(("qlstm", s) for s in SHAPES))
+        ),
+    ],
+)
+def test_every_entry_is_moved_once(
+    name: str,
+    shape: tuple[int, int, int],
+    build: Callable[..., ModuleType],
+    traffic: Traffic,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = case(build, name, shape)
+    monkeypatch.setattr(found.module, "_tile", lambda *_: TILE)
+    assert found.run(traffic) == found.expected
+
+
+def test_one_more_read_is_seen(
+    build: Callable[..., ModuleType],
+    traffic: Traffic,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    found = case(build, "qlstm", (2, 5, 8))
+    text = dsfc.load("qlstm").module("triton").text
+    again = "        h += 0 * tl.load(p_W_f_u + i_b * D + o_d, mask=m_d, other=0)\n"
+    changed = text.replace("        rows = ()\n", f"{again}        rows = ()\n")
+    assert changed != text
+    path = tmp_path / "changed.py"
+    path.write_text(changed.replace("dsfc_qlstm_", "dsfc_changed_"), encoding="utf-8")
+    module = dsfc.import_module(path)
+    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
+    moved, expected = replace(found, module=module).run(traffic), found.expected
+    assert moved["forward"].read == expected["forward"].read + 2 * 2 * 8  # in each of two tiles
+    assert moved["backward"] == expected["backward"]

@@ -1,0 +1,109 @@
+"""Which kernels a scan takes in: all it needs alone, nothing that others read, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dsfc.pipeline import Compilation
+from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Absorbed, absorb
+from dsfc.plan.ir import Plan, Pointwise, Scan
+from dsfc.primitives.build import prim, walk
+from dsfc.primitives.expr import Prim, Ref, Time
+from dsfc.primitives.text import text
+
+SPECS = ("qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
+
+
+def everything(_: Prim) -> bool:
+    return True
+
+
+def names(absorbed: Absorbed) -> list[str]:
+    return [k.output for k in absorbed.plan.kernels if isinstance(k, Pointwise)]
+
+
+def test_all_gates_of_rg_lru_are_taken_in(plan_of: Callable[[str], Plan]) -> None:
+    absorbed = absorb(plan_of("rg_lru"), everything)
+    (gates,) = absorbed.gates
+    assert names(absorbed) == ["softplus_zeta", "W_r_u", "W_g_u", "y"]
+    assert gates.tokens == ("W_r_u", "W_g_u", "u")
+    assert gates.constants == ("softplus_zeta", "b_r", "b_g")
+    assert [n for n, _ in gates.named] == ["r", "h_log_decay", "a", "g", "h_value"]
+    assert text(gates.log_decay) == "-8 * softplus_zeta * sigmoid(W_r_u + b_r)"
+
+
+def test_the_sigmoid_of_a_logarithm_is_taken_at_once(plan_of: Callable[[str], Plan]) -> None:
+    (gates,) = absorb(plan_of("qlstm"), everything).gates
+    assert text(gates.decay) == "sigmoid(W_f_u)"
+    assert text(gates.log_decay) == "-softplus(-W_f_u)"
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_leaves_are_there_and_nothing_is_read_that_is_not(
+    name: str, plan_of: Callable[[str], Plan]
+) -> None:
+    plan = plan_of(name)
+    absorbed = absorb(plan, everything)
+    arrays = {b.name for b in absorbed.plan.arrays}
+    made = {t.name for t in (*plan.inputs, *plan.params, *plan.buffers)} | set(names(absorbed))
+    outputs = {c.output for k in plan.kernels if isinstance(k, Scan) for c in k.columns}
+    for gates in absorbed.gates:
+        leaves = {*gates.tokens, *gates.constants}
+        assert leaves <= arrays and leaves <= made
+        for e in (gates.value, gates.log_decay, gates.decay):
+            assert {r.name for r in walk(e) if isinstance(r, Ref)} <= leaves
+        for e in gates.gradients:
+            read = {r.name for r in walk(e) if isinstance(r, Ref)}
+            assert read <= leaves | {VALUE_BAR, DECAY_BAR}
+        assert len(gates.gradients) == len(leaves)
+    for kernel in absorbed.plan.kernels:
+        if isinstance(kernel, Pointwise):
+            read = {r.name for r in walk(kernel.value) if isinstance(r, Ref)}
+            assert read <= made | outputs
+
+
+def test_what_others_read_stays(load: Callable[[str, str], Compilation]) -> None:
+    plan = load(
+        "shared",
+        """
+        dims d
+        input u : d
+        param W, V : d -> d
+        state h : d
+        k = tanh(W u)
+        p = k * u[i-1]
+        q = p * p
+        h = exp(-softplus(V q)) * h[i-1] + p * exp(u)
+        y = h * k
+        """,
+    ).plan
+    absorbed = absorb(plan, everything)
+    (gates,) = absorbed.gates
+    # k is read by y; p by q, which a map reads; u[i-1] is no value of this token.
+    assert {"k", "p", "q"} <= set(names(absorbed))
+    assert set(gates.tokens) == {"p", "u", "V_q"}
+
+
+def test_what_a_kernel_does_not_know_stays_in_front(plan_of: Callable[[str], Plan]) -> None:
+    absorbed = absorb(plan_of("rg_lru"), lambda p: p.name != "sqrt")
+    (gates,) = absorbed.gates
+    assert "sqrt(" not in text(gates.value)
+    assert any("sqrt(" in text(k.value) for k in absorbed.plan.kernels if isinstance(k, Pointwise))
+
+
+def test_other_forms_are_left_alone(plan_of: Callable[[str], Plan]) -> None:
+    for name in ("s6", "normalized_attn", "lru"):
+        plan = plan_of(name)
+        assert absorb(plan, everything) == Absorbed(plan, ())
+
+
+def test_constants_are_leaves_whole(plan_of: Callable[[str], Plan]) -> None:
+    for name in SPECS:
+        for gates in absorb(plan_of(name), everything).gates:
+            for e in (gates.value, gates.log_decay):
+                assert not any(
+                    isinstance(n, Prim) and n.time is Time.CONST and n is not prim("pi")
+                    for n in walk(e)
+                )
