@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -91,7 +92,10 @@ def test_kernels_are_the_oracle(
     for batch in (1, 3):
         given = {n: x.float() for n, x in beside.draw(length, batch).items()}
         want = beside.judged({n: x.double() for n, x in given.items()})
-        agree(beside.ran(given, "auto", 1), want, ROUNDED, f"L = {length}, B = {batch}")
+        where = f"L = {length}, B = {batch}"
+        # Where a gradient vanishes (a ratio of one term), the plain loop in float32 is off as well.
+        plain = agree(beside.judged(given), want, math.inf, where)
+        agree(beside.ran(given, "auto", 1), want, max(ROUNDED, 3 * plain), where)
     assert seen
 
 
