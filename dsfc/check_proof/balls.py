@@ -147,7 +147,7 @@ def _root(x: Fraction) -> Real:
 
 
 def _waves(x: Real) -> tuple[Real, Real]:
-    """cos x and sin x."""
+    """Cos x and sin x."""
     middle, width = (x.low + x.high) / 2, (x.high - x.low) / 2
     if abs(middle) > LARGEST_EXPONENT:
         raise NotDefined("an angle is too large")

@@ -1,7 +1,7 @@
 """What a certificate claims, and the data that shows it, as values.
 
-    {"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "linear-invariant", "rows": […]}}
-    {"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "witness", …}}
+{"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "linear-invariant", "rows": […]}}
+{"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "witness", …}}
 """
 
 from __future__ import annotations

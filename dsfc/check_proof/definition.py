@@ -90,15 +90,19 @@ class Execution(Entries[Complex]):
     # --- the domain -------------------------------------------------------------------------------
 
     def moment(self) -> object:
+        """Returns the token, and those of the enclosing sums."""
         return self._token, tuple(sorted(self._bound.items()))
 
     def number(self, value: Fraction) -> Complex:
+        """Returns an exact number."""
         return exact(value)
 
     def size(self, axis: Axis) -> Complex:
+        """Returns the size of an axis."""
         return exact(self.sizes[axis.name])
 
     def parameter(self, name: str, axes: tuple[Axis, ...], at: tuple[int, ...]) -> Complex:
+        """Returns an entry of a given array."""
         declared = self.stored_as[name]
         if isinstance(declared, MapTensor):
             m = declared.map
@@ -116,6 +120,7 @@ class Execution(Entries[Complex]):
         return out
 
     def ref(self, ref: Ref, at: Index) -> Complex:
+        """Returns the value at a token, 0 outside the sequence."""
         if ref.at is None:
             return self.at(self.definitions[ref.name], 0, at)
         token = self._instant(ref.at)
@@ -136,15 +141,18 @@ class Execution(Entries[Complex]):
         return (self._token if isinstance(at, Now) else self._bound[at.var]) - at.lag
 
     def conjugate(self, value: Complex) -> Complex:
+        """Returns the complex conjugate."""
         return Complex(value.re, -value.im)
 
     def largest(self, values: list[Complex]) -> Complex:
+        """Returns the maximum."""
         out = _only(values[0])
         for v in values[1:]:
             out = balls.maximum(out, _only(v))
         return Complex(out, real(0))
 
     def power(self, base: Complex, exponent: Complex) -> Complex:
+        """Returns a power: exact for integers."""
         whole = exponent.re.low
         if exponent.is_real and exponent.re.exact and whole.denominator == 1:
             if abs(whole) > POWER_LIMIT:
@@ -160,6 +168,7 @@ class Execution(Entries[Complex]):
         raise Obstacle("a complex number has a power that is not an integer")
 
     def primitive(self, e: Prim, args: tuple[Complex, ...]) -> Complex:
+        """Returns a primitive with proven bounds."""
         of_complex = _COMPLEX.get(e.name)
         if of_complex is not None:
             return of_complex(*args)
@@ -169,6 +178,7 @@ class Execution(Entries[Complex]):
         return Complex(of_real(*(_only(a) for a in args)), real(0))
 
     def along(self, e: Prim, vector: tuple[Complex, ...], at: int) -> Complex:
+        """Returns one entry of a norm or of softmax."""
         values = [_only(v) for v in vector]
         if e.name == "softmax":
             top = values[0]
@@ -189,6 +199,7 @@ class Execution(Entries[Complex]):
     # --- time -------------------------------------------------------------------------------------
 
     def node(self, e: Expr, at: Index) -> Complex:
+        """Returns a sum over time, a running product or a lag."""
         match e:
             case Past():
                 outer = self._token if e.outer is None else self._bound[e.outer]

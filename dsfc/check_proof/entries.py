@@ -48,9 +48,9 @@ class Obstacle(Exception):
 class Arithmetic(Protocol):
     """What entries can do."""
 
-    def __add__(self, other: Any, /) -> Any: ...  # noqa: ANN401, D105
-    def __mul__(self, other: Any, /) -> Any: ...  # noqa: ANN401, D105
-    def __truediv__(self, other: Any, /) -> Any: ...  # noqa: ANN401, D105
+    def __add__(self, other: Any, /) -> Any: ...  # noqa: ANN401
+    def __mul__(self, other: Any, /) -> Any: ...  # noqa: ANN401
+    def __truediv__(self, other: Any, /) -> Any: ...  # noqa: ANN401
 
 
 EntryT = TypeVar("EntryT", bound=Arithmetic)
@@ -150,7 +150,8 @@ class Entries(ABC, Generic[EntryT]):
                     out = out * self.value(a, at)
                 return out
             case Div(numerator, denominator):
-                return self.value(numerator, at) / self.value(denominator, at)
+                quotient: EntryT = self.value(numerator, at) / self.value(denominator, at)
+                return quotient
             case Pow(base, exponent):
                 return self.power(self.value(base, at), self.value(exponent, at))
             case Reduce():

@@ -122,7 +122,7 @@ def _check_start(statement: Statement, rows: list[ReadRow]) -> None:
 
 
 def difference(left: Quotient, right: Quotient) -> Quotient:
-    """Returns a multiple of left − right by denominators that hold states: 0 exactly where it is."""
+    """Returns left − right times its denominators that hold states: 0 exactly where that is."""
     out = left - right
     lowest: dict[str, int] = {}
     for m in out.num.terms:

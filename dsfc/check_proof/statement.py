@@ -104,7 +104,7 @@ def state(claim: Claim, entries: bool) -> Statement:
     comparable(claim)
     symbols = Symbols()
     steady = _moment(claim, symbols, entries, None)
-    read = set()
+    read: set[int] = set()
     for q in (*steady.step.values(), *(q for pair in steady.outputs for q in pair)):
         read |= lags(q.names)
     window = max(1, *read) if read else 1
@@ -147,7 +147,9 @@ def _moment(claim: Claim, symbols: Symbols, entries: bool, token: int | None) ->
     pairs = list(zip(*outputs, strict=True))
     if [c.head for c in calls[0]] != [c.head for c in calls[1]]:
         heads = (", ".join(dict.fromkeys(c.head for c in called)) or "none" for called in calls)
-        raise Obstacle("values of states go through different functions: " + " against ".join(heads))
+        raise Obstacle(
+            "values of states go through different functions: " + " against ".join(heads)
+        )
     for left, right in zip(*calls, strict=True):
         pairs += zip(left.args, right.args, strict=True)
     return Moment(step, tuple(pairs))
@@ -540,7 +542,9 @@ class _Side(Entries[Quotient]):
             case Direct(value):
                 return self.value(value, at)
             case Cache(why=why):
-                raise Obstacle(f"a sum over the past has no finite state: `{why}` does not separate")
+                raise Obstacle(
+                    f"a sum over the past has no finite state: `{why}` does not separate"
+                )
             case Gate(factor, arg):
                 return self.value(factor, at) * self.read(arg, at)
             case Product(args):
@@ -550,7 +554,7 @@ class _Side(Entries[Quotient]):
                 return out
             case Sum(args):
                 return total(self.read(a, at) for a in args)
-            case Ratio(num, den, guard):
+            case Ratio(num, den):
                 return self.read(num, at) / self._guarded(r, self.read(den, at), at)
             case Cast(part, arg):
                 name = "re" if part is Part.RE else "im"
@@ -558,9 +562,7 @@ class _Side(Entries[Quotient]):
             case MapOut(by, arg):
                 return self.applied(by, lambda there: self.read(arg, there), at)
             case SumOver(axis, arg):
-                return total(
-                    self.read(arg, {**at, axis: k}) for k in range(self.sizes[axis.name])
-                )
+                return total(self.read(arg, {**at, axis: k}) for k in range(self.sizes[axis.name]))
             case Post(name, args, None):
                 values = tuple(self.read(a, at) for a in args)
                 real = all(self.symbols.is_real(v) for v in values)
@@ -579,4 +581,3 @@ class _Side(Entries[Quotient]):
             return den + constant
         size = self.symbols.primitive("abs", (den,), Field.REAL)
         return self.symbols.primitive("max", (size, constant), Field.REAL)
-

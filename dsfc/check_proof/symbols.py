@@ -10,8 +10,10 @@
 Each law is an identity of functions wherever both sides are defined, so equal quotients are equal
 functions. The converse does not hold and is not needed: what is not equal here is not thereby
 different. A function of states is a generator too, the k-th call of its system at this token: it
-stands for the same value in both systems when its arguments are proved equal, call by call. The name of a generator says all that it is a function of; `@k` in a name is the token
-i − k, and a name that starts with `$` is an entry of a state before the token.
+stands for the same value in both systems when its arguments are proved equal, call by call.
+
+The name of a generator says all that it is a function of; `@k` in a name is the token i − k, and a
+name that starts with `$` is an entry of a state before the token.
 """
 
 from __future__ import annotations
@@ -84,7 +86,11 @@ def _with_states(args: tuple[Quotient, ...]) -> bool:
 
 
 class Symbols:
-    """All generators of a claim: which are real and positive, and what their conjugates are."""
+    """All generators of a claim: which are real and positive, and what their conjugates are.
+
+    Attributes:
+        defined: generator → the function and the arguments that its name spells; leaves have none.
+    """
 
     def __init__(self) -> None:
         """Starts with the imaginary unit."""
@@ -93,6 +99,7 @@ class Symbols:
         self._conjugate: dict[str, Callable[[], Quotient]] = {IMAGINARY: lambda: -I}
         self._logarithms: dict[str, Quotient] = {}
         self._exponents: dict[str, Quotient] = {}
+        self.defined: dict[str, tuple[str, tuple[Quotient, ...]]] = {}
         self._calls: list[Call] = []
         self._places: dict[tuple[str, tuple[str, ...]], int] = {}
 
@@ -120,6 +127,7 @@ class Symbols:
             return self._call(head, args, real, positive)
         name = f"{head}({','.join(a.text for a in args)})"
         self._add(name, real, positive)
+        self.defined[name] = head, args
         if not real:
             twin = f"~{head}({','.join(self.conjugate(a).text for a in args)})"
             self._add(twin, False, False)
@@ -127,9 +135,7 @@ class Symbols:
             self._conjugate.setdefault(twin, lambda: Quotient(generator(name)))
         return Quotient(generator(name))
 
-    def _call(
-        self, head: str, args: tuple[Quotient, ...], real: bool, positive: bool
-    ) -> Quotient:
+    def _call(self, head: str, args: tuple[Quotient, ...], real: bool, positive: bool) -> Quotient:
         if not real:
             raise Obstacle(f"`{head}` is applied to a complex value of the state")
         key = (head, tuple(a.text for a in args))
@@ -189,6 +195,7 @@ class Symbols:
             real = self.is_real(root)
             self._add(name, real, real)
             self._exponents[name] = root
+            self.defined[name] = "exp", (root,)
             if not real:
                 self._conjugate[name] = lambda: self.exp(self.conjugate(root))
         return Quotient(generator(name)).power(c.numerator)
@@ -228,6 +235,7 @@ class Symbols:
         name = f"log({q.text})"
         self._add(name, True, False)
         self._logarithms[name] = q
+        self.defined[name] = "log", (q,)
         return Quotient(generator(name))
 
     def power(self, base: Quotient, exponent: Quotient) -> Quotient:

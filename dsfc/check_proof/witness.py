@@ -12,6 +12,7 @@ from fractions import Fraction
 from dsfc.check_proof.balls import Complex, NotDefined, Real
 from dsfc.check_proof.claim import Claim, Number, Witness
 from dsfc.check_proof.definition import Execution
+from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import Rejected
 from dsfc.check_proof.statement import comparable
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
@@ -95,6 +96,8 @@ def _run(
             count *= sizes[axis.name]
         if len(values[same]) != count:
             raise Rejected(f"`{same}` has {len(values[same])} entries, not {count}")
+        if t in system.buffers and t.init is not None and not t.init.drawn:
+            raise Obstacle(f"the buffer `{t.name}` has a fixed value")
         given[t.name] = tuple(_number(v, t) for v in values[same])
     return Execution(system, sizes, proof.length, given).output()
 

@@ -14,7 +14,6 @@ Elimination is free of fractions, in the exact polynomials of `dsfc.proof.field`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -25,7 +24,7 @@ from dsfc.check_proof.invariant import Columns, columns, difference
 from dsfc.check_proof.polynomial import IMAGINARY, NOTHING, Polynomial, Quotient, unit
 from dsfc.check_proof.statement import Statement
 from dsfc.check_proof.symbols import LAG, STATE, shifted
-from dsfc.proof.field import Element, Exponents, Ring, ring
+from dsfc.proof.field import Element, Exponents, ring
 
 ROW_LIMIT = 160
 """Rows of one invariant."""
@@ -169,8 +168,8 @@ class _Closure:
                 row = parts.setdefault(present, {}).setdefault(cells, {})
                 row[tuple(powers)] = c.numerator
         out = []
-        for _, row in sorted(parts.items()):
-            vector = {cells: self.ring.element(terms) for cells, terms in sorted(row.items())}
+        for _, found in sorted(parts.items()):
+            vector = {cells: self.ring.element(terms) for cells, terms in sorted(found.items())}
             out.append(self._primitive(vector))
         return out
 

@@ -121,9 +121,7 @@ def _drawn(
     return Witness(length, tuple(values), 0, ())
 
 
-def _entry(
-    t: Tensor | MapTensor, height: tuple[Fraction | int, ...], rng: random.Random
-) -> Number:
+def _entry(t: Tensor | MapTensor, height: tuple[Fraction | int, ...], rng: random.Random) -> Number:
     constraint = t.constraint if isinstance(t, Tensor) else Constraint.NONE
     kind = t.field if isinstance(t, Tensor) else t.map.field
     allowed = [Fraction(x) for x in height if in_range(Fraction(x), constraint)]

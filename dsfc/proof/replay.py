@@ -64,6 +64,10 @@ def num(p, q=1):
 
 def apart(a, b):
     return a != b
+
+
+def shown(x):
+    return str(x)
 """
 
 _BALLS = """
@@ -74,6 +78,10 @@ def num(p, q=1):
 
 def apart(a, b):
     return not a.meets(b)
+
+
+def shown(x):
+    return str(x.low) if x.exact else f"{float(x.low)} (error below {float(x.high - x.low)})"
 """
 
 _TOOLS = '''
@@ -206,7 +214,7 @@ def script(refuted: Refuted, a: str, b: str) -> str:
         f"\n\nleft = a_{claim.a.outputs[0].name}({at})\n"
         f"right = b_{claim.b.outputs[0].name}({other})\n"
         f'print("token {witness.token}, entry {list(witness.index)}")\n'
-        f'print("a:", left)\nprint("b:", right)\n'
+        f'print("a:", shown(left))\nprint("b:", shown(right))\n'
         "assert apart(left, right)\n"
     )
     return "".join(parts)
