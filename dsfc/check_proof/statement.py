@@ -26,6 +26,7 @@ from dsfc.primitives.expr import (
     Now,
     Prim,
     Ref,
+    argument_names,
     children,
 )
 from dsfc.primitives.table import row
@@ -226,6 +227,41 @@ def _declared(system: System) -> dict[str, Tensor | MapTensor]:
     return {t.name: t for t in (*system.inputs, *system.params, *system.buffers)}
 
 
+def fixed(system: System) -> dict[str, Expr]:
+    """Returns the values of the buffers that have one: they are no inputs of the function."""
+    return {
+        t.name: t.init.value
+        for t in system.buffers
+        if t.init is not None and not t.init.drawn and isinstance(t, Tensor)
+    }
+
+
+def _unlike(claim: Claim) -> frozenset[str]:
+    """Buffers of b whose fixed value is not that of the buffer of that name in a: two arrays."""
+    names, a, b = dict(claim.names), fixed(claim.a), fixed(claim.b)
+    return frozenset(
+        name
+        for name, value in b.items()
+        if names.get(name, name) in a and not _alike(a[names.get(name, name)], value)
+    )
+
+
+def _alike(a: object, b: object) -> bool:
+    """Whether two expressions are the same up to the positions of their axes."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Axis) and isinstance(b, Axis):
+        return a.name == b.name
+    if isinstance(a, Expr):
+        names = argument_names(type(a))
+        return all(_alike(getattr(a, n), getattr(b, n)) for n in names)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(_alike(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, frozenset) and isinstance(b, frozenset):
+        return sorted(map(repr, a)) == sorted(map(repr, b))
+    return a == b
+
+
 def _role(system: System, name: str) -> str:
     return "input" if any(t.name == name for t in system.inputs) else "parameter or buffer"
 
@@ -271,6 +307,7 @@ class _Side(Entries[Quotient]):
         self.inputs = {t.name: t for t in self.system.inputs}
         self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
         self.positive = _positive(claim)
+        self.own = _unlike(claim) if second else frozenset[str]()
         self.streams = {s.name: s for s in self.system.streams}
         self.blocks = {b.state: b for b in self.system.blocks}
         for stage in self.system.stages:
@@ -300,6 +337,8 @@ class _Side(Entries[Quotient]):
 
     def _entry(self, name: str, axes: tuple[Axis, ...], at: tuple[int, ...], when: str) -> Quotient:
         same = self.names.get(name, name)
+        if name in self.own:
+            same = f"B:{same}"
         declared = self.stored_as.get(name) or self.inputs[name]
         if isinstance(declared, MapTensor):
             m = declared.map

@@ -14,7 +14,7 @@ from dsfc.check_proof.claim import Claim, Number, Witness
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import Rejected
-from dsfc.check_proof.statement import comparable
+from dsfc.check_proof.statement import comparable, fixed
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Field
 from dsfc.system.ir import System
@@ -69,12 +69,25 @@ def execute(claim: Claim, proof: Witness) -> tuple[list[list[Complex]], list[lis
     if len(values) != len(proof.values):
         raise Rejected("a name has two values")
     renamed = dict(claim.names)
+    fixed_a, fixed_b = _constants(claim, claim.a, {}), _constants(claim, claim.b, renamed)
     try:
-        a = _run(claim, claim.a, {}, proof, values)
-        b = _run(claim, claim.b, renamed, proof, values)
+        a = _run(claim, claim.a, {}, proof, values, {**fixed_b, **fixed_a})
+        b = _run(claim, claim.b, renamed, proof, values, {**fixed_a, **fixed_b})
     except NotDefined as e:
         raise Rejected(f"the outputs have no value here: {e}") from None
     return a, b
+
+
+def _constants(
+    claim: Claim, system: System, renamed: dict[str, str]
+) -> dict[str, tuple[Complex, ...]]:
+    """The values of buffers that have one, by name in a."""
+    at = Execution(system, dict(claim.sizes), 1, {})
+    axes = {t.name: t.axes for t in system.buffers if isinstance(t, Tensor)}
+    return {
+        renamed.get(name, name): tuple(at.value(value, place) for place in at.places(axes[name]))
+        for name, value in fixed(system).items()
+    }
 
 
 def _run(
@@ -83,12 +96,20 @@ def _run(
     renamed: dict[str, str],
     proof: Witness,
     values: dict[str, tuple[Number, ...]],
+    constants: dict[str, tuple[Complex, ...]],
 ) -> list[list[Complex]]:
     sizes = dict(claim.sizes)
     given: dict[str, tuple[Complex, ...]] = {}
     inputs = {t.name for t in system.inputs}
     for t in (*system.inputs, *system.params, *system.buffers):
         same = renamed.get(t.name, t.name)
+        if same in constants:
+            if same in values:
+                raise Rejected(f"`{same}` has a fixed value")
+            given[t.name] = constants[same]
+            continue
+        if t in system.buffers and isinstance(t, MapTensor) and t.init and not t.init.drawn:
+            raise Obstacle(f"the matrix `{t.name}` has a fixed value")
         if same not in values:
             raise Rejected(f"`{same}` has no value")
         count = proof.length if t.name in inputs else 1
@@ -96,8 +117,6 @@ def _run(
             count *= sizes[axis.name]
         if len(values[same]) != count:
             raise Rejected(f"`{same}` has {len(values[same])} entries, not {count}")
-        if t in system.buffers and t.init is not None and not t.init.drawn:
-            raise Obstacle(f"the buffer `{t.name}` has a fixed value")
         given[t.name] = tuple(_number(v, t) for v in values[same])
     return Execution(system, sizes, proof.length, given).output()
 

@@ -18,7 +18,7 @@ from dsfc.check_proof.claim import Certificate, Claim, Number, Witness
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import Rejected
 from dsfc.check_proof.polynomial import TooLarge
-from dsfc.check_proof.statement import agree, comparable
+from dsfc.check_proof.statement import agree, comparable, fixed
 from dsfc.check_proof.witness import check_witness, execute, in_range
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Field
@@ -86,7 +86,7 @@ class _Names:
 
 
 def _arrays(claim: Claim) -> tuple[_Array, ...]:
-    """Every input, parameter and buffer of both, once."""
+    """Every input, parameter and drawn buffer of both, once."""
     renamed = dict(claim.names)
     out: dict[str, list[_Array]] = {}
     for system, names in ((claim.a, {}), (claim.b, renamed)):
@@ -94,7 +94,8 @@ def _arrays(claim: Claim) -> tuple[_Array, ...]:
         for t in (*system.inputs, *system.params, *system.buffers):
             same = names.get(t.name, t.name)
             out.setdefault(same, []).append((same, t, t.name in inputs))
-    return tuple(max(found, key=_strictness) for found in out.values())
+    known = set(fixed(claim.a)) | {renamed.get(name, name) for name in fixed(claim.b)}
+    return tuple(max(found, key=_strictness) for same, found in out.items() if same not in known)
 
 
 def _strictness(array: _Array) -> bool:

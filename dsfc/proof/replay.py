@@ -11,6 +11,7 @@ from fractions import Fraction
 from importlib.resources import files
 
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.statement import fixed
 from dsfc.primitives.declarations import MapTensor, Tensor
 from dsfc.primitives.expr import (
     Add,
@@ -258,6 +259,8 @@ class _Side:
         self.functions: set[str] = set()
         self.axes: dict[str, tuple[Axis, ...]] = {d.name: d.axes for d in system.definition}
         self.inputs = {t.name: t.axes for t in system.inputs}
+        axes = {t.name: t.axes for t in system.buffers if isinstance(t, Tensor)}
+        self.fixed = {name: (axes[name], value) for name, value in fixed(system).items()}
 
     def given(self) -> list[tuple[str, Tensor | MapTensor, bool]]:
         """Every array: its name in a, its declaration, whether it has a time."""
@@ -279,7 +282,7 @@ class _Side:
         return "".join(self._definition(d) for d in every.values() if d.name in needed)
 
     def _definition(self, d: Definition) -> str:
-        if d.field is Field.COMPLEX:
+        if d.value.field is Field.COMPLEX:
             raise Obstacle("a program for complex numbers is not written yet")
         where = {a: f"_{a.name}" for a in d.axes}
         arguments = ", ".join(["t", *where.values()])
@@ -349,6 +352,9 @@ class _Side:
         raise Obstacle(f"`{type(e).__name__}` is not printed")
 
     def _stored(self, name: str, index: tuple[str, ...]) -> str:
+        if name in self.fixed:
+            axes, value = self.fixed[name]
+            return f"({self.code(value, dict(zip(axes, index, strict=True)), '0')})"
         where = ", ".join(index) + ("," if len(index) == 1 else "")
         return f"GIVEN[{self.names.get(name, name)!r}][({where})]"
 
