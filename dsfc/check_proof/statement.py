@@ -104,12 +104,12 @@ def state(claim: Claim, entries: bool) -> Statement:
     """
     comparable(claim)
     symbols = Symbols()
-    steady = _moment(claim, symbols, entries, None)
+    steady = written(claim, symbols, entries, None)
     read: set[int] = set()
     for q in (*steady.step.values(), *(q for pair in steady.outputs for q in pair)):
         read |= lags(q.names)
     window = max(1, *read) if read else 1
-    first = tuple(_moment(claim, symbols, entries, token) for token in range(window))
+    first = tuple(written(claim, symbols, entries, token) for token in range(window))
     return Statement(first, steady)
 
 
@@ -123,7 +123,7 @@ def agree(claim: Claim, tokens: int) -> bool:
     symbols = Symbols()
     values: dict[str, Quotient] = {}
     for token in range(tokens):
-        moment = _moment(claim, symbols, False, token)
+        moment = written(claim, symbols, False, token)
         earlier = {name: q.renamed(_older) for name, q in values.items()}
         if any((a - b).substituted(earlier) for a, b in moment.outputs):
             return False
@@ -135,7 +135,15 @@ def _older(name: str) -> str:
     return shifted(name, 1)
 
 
-def _moment(claim: Claim, symbols: Symbols, entries: bool, token: int | None) -> Moment:
+def written(claim: Claim, symbols: Symbols, entries: bool, token: int | None) -> Moment:
+    """Returns one token written out, of generators of `symbols`.
+
+    Args:
+        claim: which systems.
+        symbols: where generators come from.
+        entries: whether linear maps of tokens are written out in the entries of their matrices.
+        token: which of the first tokens; None for all that follow.
+    """
     step: dict[str, Quotient] = {}
     outputs: list[list[Quotient]] = []
     calls: list[list[Call]] = []

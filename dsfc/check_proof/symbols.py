@@ -90,6 +90,7 @@ class Symbols:
 
     Attributes:
         defined: generator → the function and the arguments that its name spells; leaves have none.
+            `~f` is the conjugate of f of the conjugates.
     """
 
     def __init__(self) -> None:
@@ -129,7 +130,9 @@ class Symbols:
         self._add(name, real, positive)
         self.defined[name] = head, args
         if not real:
-            twin = f"~{head}({','.join(self.conjugate(a).text for a in args)})"
+            bars = tuple(self.conjugate(a) for a in args)
+            twin = f"~{head}({','.join(a.text for a in bars)})"
+            self.defined[twin] = f"~{head}", bars
             self._add(twin, False, False)
             self._conjugate.setdefault(name, lambda: Quotient(generator(twin)))
             self._conjugate.setdefault(twin, lambda: Quotient(generator(name)))
@@ -143,6 +146,7 @@ class Symbols:
         if place == len(self._calls):
             self._calls.append(Call(head, args))
         name = f"call<{place},{head}>[]@0"
+        self.defined[name] = head, args
         self._add(name, True, positive)
         return Quotient(generator(name))
 
