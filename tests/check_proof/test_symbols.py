@@ -68,12 +68,18 @@ FALSE = {
         f("exp", -(a * f("softplus", z))),
         s.power(f("sigmoid", z), a),
     ),
-    "exponentials do not add": lambda s, f, x, z, a, one: (f("exp", x + z), f("exp", x) + f("exp", z)),
+    "exponentials do not add": lambda s, f, x, z, a, one: (
+        f("exp", x + z),
+        f("exp", x) + f("exp", z),
+    ),
     "a logarithm is not split where a factor may be negative": lambda s, f, x, z, a, one: (
         f("log", x * z),
         f("log", x) + f("log", z),
     ),
-    "an even power has no sign": lambda s, f, x, z, a, one: (f("log", x * x), f("log", x) * number(2)),
+    "an even power has no sign": lambda s, f, x, z, a, one: (
+        f("log", x * x),
+        f("log", x) * number(2),
+    ),
     "the size of a number is not the number": lambda s, f, x, z, a, one: (f("abs", x), x),
 }
 
