@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
 
 DIGITS = 160
 _UNIT = 1 << DIGITS
-_TINY = Fraction(1, _UNIT)
 LARGEST_EXPONENT = 4096
 """Bound on |x| in e^x, so that a witness cannot ask for numbers that do not fit."""
 
@@ -76,27 +76,40 @@ def _series(terms: list[Fraction], error: Fraction) -> Real:
     return Real(_down(value - error), -_down(-(value + error)))
 
 
+_FINE = DIGITS + 64
+"""Series are summed in integers over 2^this: a step errs by a few units, there are hundreds."""
+
+
+def _fixed(value: int) -> Real:
+    """value / 2^_FINE, known to 2^32 units."""
+    slack = 1 << 32
+    low, high = (value - slack) >> 64, -((-(value + slack)) >> 64)
+    return Real(Fraction(low, _UNIT), Fraction(high, _UNIT))
+
+
+@lru_cache(maxsize=4096)
 def _exp_of(x: Fraction) -> Real:
     if abs(x) > LARGEST_EXPONENT:
         raise NotDefined("an exponent is too large")
     if x == 0:
         return real(1)
-    halvings = max(0, (abs(x.numerator) // x.denominator).bit_length() + 4)
-    y = x / (1 << halvings)  # |y| ≤ 1/8
-    term, terms, k = Fraction(1), [Fraction(1)], 0
-    while abs(term) > _TINY / 16:
+    halvings = (abs(x.numerator) // x.denominator).bit_length() + 4
+    y = _near(x / (1 << halvings))  # |y| ≤ 1/16
+    total = term = 1 << _FINE
+    k = 0
+    while abs(term) > 1:
         k += 1
-        term = _near(term * y / k)
-        terms.append(term)
-    # The rest of the series is below its first term; rounding errs by _TINY / 2^64 per term.
-    out = _series(terms, abs(term) + _TINY)
+        term = ((term * y) >> _FINE) // k
+        total += term
+    # What is left of the series is below its first term, a few units.
+    out = _fixed(total)
     for _ in range(halvings):
         out = out * out
     return out
 
 
-def _near(x: Fraction) -> Fraction:
-    return Fraction((x.numerator << (DIGITS + 64)) // x.denominator, 1 << (DIGITS + 64))
+def _near(x: Fraction) -> int:
+    return (x.numerator << _FINE) // x.denominator
 
 
 def exp(x: Real) -> Real:
@@ -104,6 +117,7 @@ def exp(x: Real) -> Real:
     return Real(_exp_of(x.low).low, _exp_of(x.high).high)
 
 
+@lru_cache(maxsize=4096)
 def _log_of(x: Fraction) -> Real:
     if x <= 0:
         raise NotDefined("the logarithm of a number that may not be positive")
@@ -117,13 +131,13 @@ def _log_of(x: Fraction) -> Real:
 
 def _atanh2(y: Fraction) -> Real:
     """2 artanh y for |y| ≤ 1/3: the logarithm of (1 + y) / (1 - y)."""
-    power, terms, k = _near(y), [Fraction(0)], 1
-    square = y * y
-    while abs(power) > _TINY / 16:
-        terms.append(_near(2 * power / k))
-        power = _near(power * square)
+    power, total, k = _near(y), 0, 1
+    square = (power * power) >> _FINE
+    while abs(power) > 1:
+        total += (2 * power) // k
+        power = (power * square) >> _FINE
         k += 2
-    return _series(terms, 4 * abs(power) + _TINY)
+    return _fixed(total)
 
 
 def log(x: Real) -> Real:
@@ -154,15 +168,14 @@ def _waves(x: Real) -> tuple[Real, Real]:
     if x == real(0):
         return real(1), real(0)
     doublings = (abs(middle.numerator) // middle.denominator).bit_length() + 4
-    y = middle / (1 << doublings)
-    term, k = Fraction(1), 0
-    parts: tuple[list[Fraction], list[Fraction]] = ([Fraction(1)], [])
-    while abs(term) > _TINY / 16:
+    y = _near(middle / (1 << doublings))  # |y| ≤ 1/16
+    term, k = 1 << _FINE, 0
+    sums = [term, 0]
+    while abs(term) > 1:
         k += 1
-        term = _near(term * y / k)
-        parts[k % 2].append(-term if k % 4 >= 2 else term)
-    error = abs(term) + _TINY
-    cosine, sine = _series(parts[0], error), _series(parts[1], error)
+        term = ((term * y) >> _FINE) // k
+        sums[k % 2] += -term if k % 4 >= 2 else term
+    cosine, sine = _fixed(sums[0]), _fixed(sums[1])
     for _ in range(doublings):
         cosine, sine = cosine * cosine - sine * sine, real(2) * sine * cosine
     # Both have slope 1 at most.
@@ -187,7 +200,7 @@ def pi() -> Real:
 
 def _arctan(inverse: int) -> Real:
     term, terms, k = Fraction(1, inverse), [], 1
-    while abs(term) > _TINY:
+    while term > Fraction(1, _UNIT):
         terms.append(term / k if k % 4 == 1 else -term / k)
         term, k = term / (inverse * inverse), k + 2
     return _series(terms, abs(term))

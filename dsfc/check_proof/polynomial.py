@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
+from hashlib import blake2b
 from math import gcd, lcm
 
 IMAGINARY = "i"
@@ -17,7 +18,7 @@ IMAGINARY = "i"
 Monomial = tuple[tuple[str, int], ...]
 """Pairs (generator, exponent other than 0), sorted by name."""
 
-TERM_LIMIT = 20_000
+TERM_LIMIT = 8_000
 """Terms of one polynomial; more is a `TooLarge`."""
 
 
@@ -310,6 +311,8 @@ def divided(p: Polynomial, by: Polynomial) -> Polynomial | None:
         return None
     shift, _ = _cleared(p)
     rest = p * Polynomial({shift: Fraction(1)})
+    if IMAGINARY not in p.names and not _may_divide(rest, by):
+        return None
     names = tuple(sorted(p.names))
 
     def exponents(m: Monomial) -> tuple[int, ...]:
@@ -330,6 +333,49 @@ def divided(p: Polynomial, by: Polynomial) -> Polynomial | None:
         rest = rest + -(by * Polynomial({term: c / coefficient}))
     inverse, _ = unit(shift, -1)
     return Polynomial(out) * Polynomial({inverse: Fraction(1)})
+
+
+_PRIME = 2**61 - 1
+
+
+def _may_divide(p: Polynomial, by: Polynomial) -> bool:
+    """False only where by does not divide p: numbers for all generators but one, modulo a prime.
+
+    What divides still does so after that, unless the numbers make it vanish.
+    """
+    name = min(by.names)
+    top, bottom = _one_generator(p, name), _one_generator(by, name)
+    if not any(bottom):
+        return True
+    while not bottom[-1]:
+        bottom.pop()
+    inverse = pow(bottom[-1], -1, _PRIME)
+    for k in range(len(top) - 1, len(bottom) - 2, -1):
+        factor = top[k] * inverse % _PRIME
+        for j, c in enumerate(bottom):
+            at = k - len(bottom) + 1 + j
+            top[at] = (top[at] - factor * c) % _PRIME
+    return not any(top[: len(bottom) - 1])
+
+
+def _one_generator(p: Polynomial, name: str) -> list[int]:
+    """Coefficients modulo the prime, by exponent of one generator, the others being numbers."""
+    out = [0] * (1 + max(dict(m).get(name, 0) for m in p.terms))
+    for m, c in p.terms.items():
+        value, exponent = c.numerator * pow(c.denominator, -1, _PRIME), 0
+        for g, e in m:
+            if g == name:
+                exponent = e
+            else:
+                value = value * pow(_number_for(g), e, _PRIME) % _PRIME
+        out[exponent] = (out[exponent] + value) % _PRIME
+    return out
+
+
+@cache
+def _number_for(name: str) -> int:
+    """A number for a generator, the same in every process."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=7).digest(), "big") + 2
 
 
 def _cleared(p: Polynomial) -> tuple[Monomial, int]:

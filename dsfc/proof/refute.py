@@ -42,7 +42,7 @@ DRAWS = 3
 SIMPLER = (Fraction(0), Fraction(1), Fraction(-1), Fraction(2), Fraction(1, 2))
 """Numbers put in the place of others, the simplest first."""
 
-STEPS = 400
+STEPS = 150
 """Executions spent on making a point simpler."""
 
 _Array = tuple[str, Tensor | MapTensor, bool]
@@ -123,7 +123,7 @@ def _drawn(
 
 
 def _entry(t: Tensor | MapTensor, height: tuple[Fraction | int, ...], rng: random.Random) -> Number:
-    constraint = t.constraint if isinstance(t, Tensor) else Constraint.NONE
+    constraint = _constraint(t)
     kind = t.field if isinstance(t, Tensor) else t.map.field
     allowed = [Fraction(x) for x in height if in_range(Fraction(x), constraint)]
     if not allowed:  # of (0, 1)
@@ -153,13 +153,25 @@ def _simplified(claim: Claim, arrays: tuple[_Array, ...], point: Witness) -> Wit
     declared = {name: t for name, t, _ in arrays}
     left = STEPS
     for position, (name, entries) in enumerate(point.values):
-        t = declared[name]
-        constraint = t.constraint if isinstance(t, Tensor) else Constraint.NONE
+        if len(entries) > 1:
+            for simple in SIMPLER[:2]:
+                filled = (simple.numerator, simple.denominator, 0, 1)
+                if not in_range(simple, _constraint(declared[name])):
+                    continue
+                left -= 1
+                tried = point
+                for k in range(len(entries)):
+                    tried = _with(tried, position, k, filled)
+                if _apart(claim, tried):
+                    point = tried
+                    break
+    for position, (name, entries) in enumerate(point.values):
+        constraint = _constraint(declared[name])
         for k in range(len(entries)):
             for simple in SIMPLER:
                 current = point.values[position][1][k]
                 new = (simple.numerator, simple.denominator, 0, 1)
-                if new == current or left == 0:
+                if new == current or left <= 0:
                     break
                 if not in_range(simple, constraint):
                     continue
@@ -169,6 +181,10 @@ def _simplified(claim: Claim, arrays: tuple[_Array, ...], point: Witness) -> Wit
                     point = tried
                     break
     return point
+
+
+def _constraint(t: Tensor | MapTensor) -> Constraint:
+    return t.constraint if isinstance(t, Tensor) else Constraint.NONE
 
 
 def _with(point: Witness, position: int, k: int, new: Number) -> Witness:
