@@ -81,7 +81,7 @@ _FINE = DIGITS + 64
 
 
 def _fixed(value: int) -> Real:
-    """value / 2^_FINE, known to 2^32 units."""
+    """Returns value / 2^_FINE, which is known to 2^32 units."""
     slack = 1 << 32
     low, high = (value - slack) >> 64, -((-(value + slack)) >> 64)
     return Real(Fraction(low, _UNIT), Fraction(high, _UNIT))

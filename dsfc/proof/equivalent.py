@@ -9,9 +9,9 @@ from dsfc.check_proof.invariant import Rejected
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.statement import comparable, state
 from dsfc.proof.closure import Differs, close
-from dsfc.proof.refute import LONGEST, refute
+from dsfc.proof.refute import QUICK, THOROUGH, Effort, refute
 from dsfc.proof.sizes import chosen
-from dsfc.proof.verdict import Proved, Unknown, Verdict
+from dsfc.proof.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
 
 
@@ -32,25 +32,30 @@ def equivalent(a: System, b: System, names: tuple[tuple[str, str], ...] = ()) ->
         comparable(claim)
     except ValueError as e:
         return Unknown(str(e), (), "identify inputs and parameters by --map, or align the shapes")
+    early = _refute(claim, QUICK)
+    if isinstance(early, Refuted):
+        return early
     found = _prove(claim, entries=False)
     if isinstance(found, Proved):
         return found
-    tried = [f"a linear invariant over the values of linear maps: {found}"]
-    try:
-        refuted = refute(claim)
-    except (Obstacle, ValueError) as e:
-        tried.append(f"a witness: {e}")
-    else:
-        if refuted is not None:
-            return refuted
-        tried.append(
-            f"a witness of up to {LONGEST} tokens: the outputs agree where they were tried"
-        )
+    late = _refute(claim, THOROUGH)
+    if isinstance(late, Refuted):
+        return late
+    tried = [f"a linear invariant over the values of linear maps: {found}", f"a witness: {late}"]
     written_out = _prove(claim, entries=True)
     if isinstance(written_out, Proved):
         return written_out
     tried.append(f"a linear invariant over entries of the matrices: {written_out}")
     return Unknown(found, tuple(tried), "a rule for the obstacle, or a witness by hand")
+
+
+def _refute(claim: Claim, effort: Effort) -> Refuted | str:
+    """A witness that the checker executed, or why there is none."""
+    try:
+        found = refute(claim, effort)
+    except (Obstacle, ValueError) as e:
+        return str(e)
+    return found or f"the outputs agree where they were tried, on up to {effort.longest} tokens"
 
 
 def _prove(claim: Claim, entries: bool) -> Proved | str:

@@ -26,9 +26,6 @@ from dsfc.primitives.json import encode
 from dsfc.proof.sizes import chosen
 from dsfc.proof.verdict import Refuted
 
-LONGEST = 4
-"""Tokens of the longest sequence tried, unless one is known to be needed."""
-
 HEIGHTS = (
     (1, 2),
     (1, 2, 3, -1),
@@ -36,24 +33,42 @@ HEIGHTS = (
 )
 """Numbers that points are made of, in the order tried."""
 
-DRAWS = 3
-"""Points per length, sizes and height."""
-
 SIMPLER = (Fraction(0), Fraction(1), Fraction(-1), Fraction(2), Fraction(1, 2))
 """Numbers put in the place of others, the simplest first."""
 
 STEPS = 150
 """Executions spent on making a point simpler."""
 
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Effort:
+    """How many points are tried.
+
+    Attributes:
+        longest: tokens of the longest sequence.
+        least: sizes, by the least of them.
+        draws: points per length, sizes and height.
+    """
+
+    longest: int
+    least: tuple[int, ...]
+    draws: int
+
+
+QUICK = Effort(2, (1,), 1)
+"""Most pairs that differ do so here, in less time than it takes to look for a proof."""
+THOROUGH = Effort(4, (1, 2), 3)
+
 _Array = tuple[str, Tensor | MapTensor, bool]
 """(name in a, declaration, whether it is an input)."""
 
 
-def refute(claim: Claim) -> Refuted | None:
+def refute(claim: Claim, effort: Effort = THOROUGH) -> Refuted | None:
     """Returns a point where the outputs are apart, or None where none was found.
 
     Args:
         claim: an equality; its sizes are replaced by small ones.
+        effort: how many points are tried.
 
     Raises:
         Obstacle: a definition cannot be executed.
@@ -62,18 +77,18 @@ def refute(claim: Claim) -> Refuted | None:
     different = dataclasses.replace(claim, equal=False)
     arrays = _arrays(claim)
     seed = hashlib.sha256(repr(encode(_Names(claim.names))).encode()).digest()
-    for length in range(1, LONGEST + 1):
-        for least in (1, 2):
+    for length in range(1, effort.longest + 1):
+        for least in effort.least:
             sized = dataclasses.replace(different, sizes=chosen(claim.a, claim.b, least))
             try:
                 comparable(sized)
             except ValueError:
-                if least == 2:
+                if least == effort.least[-1]:
                     raise
                 continue
             for height in HEIGHTS:
                 rng = random.Random(seed + bytes((length, least, len(height))))
-                for _ in range(DRAWS):
+                for _ in range(effort.draws):
                     found = _first_gap(sized, _drawn(sized, arrays, length, height, rng))
                     if found is not None:
                         return _reported(sized, _simplified(sized, arrays, found))
