@@ -589,9 +589,7 @@ class _Side(Entries[Quotient]):
             case Direct(value):
                 return self.value(value, at)
             case Cache(why=why):
-                raise Obstacle(
-                    f"a sum over the past has no finite state: `{why}` does not separate"
-                )
+                raise Obstacle(f"a sum over the past has no finite state: {why}")
             case Gate(factor, arg):
                 return self.value(factor, at) * self.read(arg, at)
             case Product(args):

@@ -6,6 +6,7 @@ Where a function is not rational the arithmetic of `dsfc.check_proof.balls` come
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from importlib.resources import files
@@ -85,6 +86,70 @@ def shown(x):
     return str(x.low) if x.exact else f"{float(x.low)} (error below {float(x.high - x.low)})"
 """
 
+_COMPLEX = """
+
+def num(p, q=1, r=0, s=1):
+    return Complex(real(Fraction(p, q)), real(Fraction(r, s)))
+
+
+def apart(a, b):
+    return not a.meets(b)
+
+
+def shown(x):
+    parts = (x.re,) if x.is_real else (x.re, x.im)
+    return " + i ".join(
+        str(p.low) if p.exact else f"{float(p.low)} (error below {float(p.high - p.low)})"
+        for p in parts
+    )
+
+
+def only(x):
+    assert x.is_real
+    return x.re
+
+
+def lifted(function):
+    return lambda *args: Complex(function(*map(only, args)), real(0))
+
+
+c_log, c_sqrt, c_cos, c_sin, c_tanh, c_sign, c_maximum, c_pi = map(
+    lifted, (log, sqrt, cos, sin, tanh, sign, maximum, pi)
+)
+c_sigmoid, c_softplus = lifted(sigmoid), lifted(softplus)
+
+
+def c_cplx(a, b):
+    return Complex(only(a), only(b))
+
+
+def c_cis(x):
+    return Complex(cos(only(x)), sin(only(x)))
+
+
+def c_exp(x):
+    size = Complex(exp(x.re), real(0))
+    return size if x.is_real else c_cis(Complex(x.im, real(0))) * size
+
+
+def c_absolute(x):
+    if x.is_real:
+        return Complex(absolute(x.re), real(0))
+    return Complex(sqrt(x.re * x.re + x.im * x.im), real(0))
+
+
+def c_re(x):
+    return Complex(x.re, real(0))
+
+
+def c_im(x):
+    return Complex(x.im, real(0))
+
+
+def c_conj(x):
+    return Complex(x.re, -x.im)
+"""
+
 _TOOLS = '''
 
 def total(parts):
@@ -143,12 +208,12 @@ _NEEDED: Mapping[str, str] = {
     "l2norm": (
         "def l2norm(xs, k):\n"
         "    size = sqrt(total(absolute(x) * absolute(x) for x in xs))\n"
-        "    return xs[k] / maximum(size, real(Fraction(1e-12)))\n"
+        "    return xs[k] / maximum(size, num(*(1e-12).as_integer_ratio()))\n"
     ),
     "rmsnorm": (
         "def rmsnorm(xs, k):\n"
         "    size = sqrt(total(absolute(x) * absolute(x) for x in xs))\n"
-        "    return sqrt(num(len(xs))) * xs[k] / maximum(size, real(Fraction(1e-12)))\n"
+        "    return sqrt(num(len(xs))) * xs[k] / maximum(size, num(*(1e-12).as_integer_ratio()))\n"
     ),
     "softmax": (
         "def softmax(xs, k):\n"
@@ -163,6 +228,10 @@ _BALL_NAMES = {"abs": "absolute", "max": "maximum", "min": "minimum"} | {
 }
 
 
+_PARTS = {"re", "im", "conj", "cplx", "cis"}
+"""Functions of complex arithmetic alone."""
+
+
 def script(refuted: Refuted, a: str, b: str) -> str:
     """Returns the program.
 
@@ -172,7 +241,7 @@ def script(refuted: Refuted, a: str, b: str) -> str:
         b: what to call the second.
 
     Raises:
-        Obstacle: a definition has complex numbers, or a node that is not printed.
+        Obstacle: a definition has a node that is not printed.
     """
     claim, witness = refuted.certificate.claim, refuted.witness
     sizes = dict(claim.sizes)
@@ -182,20 +251,24 @@ def script(refuted: Refuted, a: str, b: str) -> str:
     ]
     bodies = [side.definitions() for side in sides]
     functions = set().union(*(side.functions for side in sides))
+    imaginary = any(side.is_complex() for side in sides)
+    for side in sides:
+        side.mark = "c_" if imaginary else ""
+    bodies = [side.definitions() for side in sides] if imaginary else bodies
     parts = [
         _HEAD.format(
             title=f"{a} and {b} are not the same function.",
             claim="The statement: equal outputs for equal inputs and parameters of equal names.",
-            bounds=" and proven bounds" if functions else "",
+            bounds=" and proven bounds" if functions or imaginary else "",
         )
     ]
-    if functions:
+    if functions or imaginary:
         source = files("dsfc.check_proof").joinpath("balls.py").read_text(encoding="utf-8")
-        parts += [_without_docstring(source), _BALLS]
+        parts += [_without_docstring(source), _COMPLEX if imaginary else _BALLS]
     else:
         parts.append(_FRACTIONS)
     parts.append(_TOOLS)
-    parts += [f"\n\n{_NEEDED[name]}" for name in sorted(functions & _NEEDED.keys())]
+    parts += [f"\n\n{_helper(name, imaginary)}" for name in sorted(functions & _NEEDED.keys())]
     parts.append(f"\n\nLENGTH = {witness.length}\nSIZE = {sizes!r}\nGIVEN = {{\n")
     declared = {name: (t, timed) for side in sides for name, t, timed in side.given()}
     for name, entries in witness.values:
@@ -203,9 +276,10 @@ def script(refuted: Refuted, a: str, b: str) -> str:
         axes = _stored(t)
         lengths = [witness.length] * timed + [sizes[x.name] for x in axes]
         parts.append(f"    {name!r}: {{\n")
-        for position, (p, q, *_) in enumerate(entries):
+        for position, (p, q, r, s) in enumerate(entries):
             index = _unflattened(position, lengths)
-            parts.append(f"        {index!r}: num({p}, {q}),\n")
+            number = f"{p}, {q}, {r}, {s}" if r else f"{p}, {q}"
+            parts.append(f"        {index!r}: num({number}),\n")
         parts.append("    },\n")
     parts.append("}\n")
     parts += bodies
@@ -219,6 +293,14 @@ def script(refuted: Refuted, a: str, b: str) -> str:
         "assert apart(left, right)\n"
     )
     return "".join(parts)
+
+
+def _helper(name: str, imaginary: bool) -> str:
+    """The text of a function that `balls` does not have; in complex arithmetic all have a mark."""
+    if not imaginary:
+        return _NEEDED[name]
+    known = "|".join({*_BALL_NAMES.values(), *_NEEDED})
+    return re.sub(rf"\b({known})\(", r"c_\1(", _NEEDED[name])
 
 
 def _without_docstring(source: str) -> str:
@@ -256,6 +338,7 @@ class _Side:
         self.system = system
         self.names = names
         self.sizes = sizes
+        self.mark = ""
         self.functions: set[str] = set()
         self.axes: dict[str, tuple[Axis, ...]] = {d.name: d.axes for d in system.definition}
         self.inputs = {t.name: t.axes for t in system.inputs}
@@ -266,6 +349,12 @@ class _Side:
         """Every array: its name in a, its declaration, whether it has a time."""
         stored = (*self.system.inputs, *self.system.params, *self.system.buffers)
         return [(self.names.get(t.name, t.name), t, t.name in self.inputs) for t in stored]
+
+    def is_complex(self) -> bool:
+        """Whether anything is complex, or asks for a part of what could be."""
+        fields = [d.value.field for d in self.system.definition]
+        fields += [t.field if isinstance(t, Tensor) else t.map.field for _, t, _ in self.given()]
+        return Field.COMPLEX in fields or bool(self.functions & _PARTS)
 
     def definitions(self) -> str:
         """The text of all definitions that the output needs."""
@@ -282,8 +371,6 @@ class _Side:
         return "".join(self._definition(d) for d in every.values() if d.name in needed)
 
     def _definition(self, d: Definition) -> str:
-        if d.value.field is Field.COMPLEX:
-            raise Obstacle("a program for complex numbers is not written yet")
         where = {a: f"_{a.name}" for a in d.axes}
         arguments = ", ".join(["t", *where.values()])
         said = text(d.value).replace("\n", " ")
@@ -338,7 +425,7 @@ class _Side:
                 self.functions |= {e.name}
                 if e.name not in _NEEDED:
                     raise Obstacle(f"`{e.name}` is not printed")
-                return f"{e.name}({vector}, {at[axis]})"
+                return f"{self.mark}{e.name}({vector}, {at[axis]})"
             case Series(order, arg):
                 return f"series({sub(arg)}, {order})"
             case Past():
@@ -378,11 +465,11 @@ class _Side:
                 return f"power({sub(base)}, {value})"
             case Num(value) if value == Fraction(1, 2):
                 self.functions |= {"sqrt"}
-                return f"sqrt({sub(base)})"
+                return f"{self.mark}sqrt({sub(base)})"
             case Lag():
                 return f"power({sub(base)}, {self._lag(exponent, now)})"
         self.functions |= {"exp", "log"}
-        return f"exp(({sub(exponent)}) * log({sub(base)}))"
+        return f"{self.mark}exp(({sub(exponent)}) * {self.mark}log({sub(base)}))"
 
     def _lag(self, e: Lag, now: str) -> str:
         names = {"i": now}
@@ -430,10 +517,10 @@ class _Side:
 
     def _call(self, e: Prim, args: list[str]) -> str:
         name = _BALL_NAMES.get(e.name, e.name)
-        if name not in _BALL_NAMES.values() and name not in _NEEDED:
+        if name not in _PARTS and name not in _BALL_NAMES.values() and name not in _NEEDED:
             raise Obstacle(f"`{e.name}` is not printed")
         self.functions |= {name}
-        return f"{name}({', '.join(args)})"
+        return f"{self.mark}{name}({', '.join(args)})"
 
 
 def _reads(e: Expr) -> set[str]:

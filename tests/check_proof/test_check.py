@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
 import json
 import random
+import sys
+import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from dsfc.check_proof import check as checker
+from dsfc.check_proof import invariant, witness
 from dsfc.check_proof.check import SIZE_LIMIT, check, read, write
-from dsfc.check_proof.claim import Certificate, Invariant, Row, Witness
+from dsfc.check_proof.claim import Certificate, Claim, Invariant, Row, Witness
 from dsfc.check_proof.invariant import Rejected
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.primitives.declarations import Constraint
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
 
 EQUAL = [
     ("attention", "post", "eta_gauge"),
@@ -327,6 +339,74 @@ ATTACKS |= {
 }
 
 
+STARTS = """
+mixer from_one { dims n
+  input u : n
+  state c : n
+  c = c[i-1] + first * ones[n]
+  y = c[i-1] * u
+}
+mixer grows { dims n
+  input u : n
+  state c : n
+  c = c[i-1] + u - first * u
+  y = c[i-1]
+}
+mixer runs { dims n
+  input u : n
+  state c : n
+  c = c[i-1] + u
+  y = c[i-1]
+}
+mixer rests { dims n
+  input u : n
+  state r : n
+  r = 2 * r[i-1] + (u - u)
+  y = r
+}
+mixer nothing { dims n
+  input u : n
+  y = u - u
+}
+mixer first_doubled { dims n
+  input u : n
+  y = u + first * u
+}
+mixer same { dims n
+  input u : n
+  y = u
+}
+"""
+
+
+def false_at_the_start(a: str, b: str, rows: tuple[Row, ...]) -> Certificate:
+    """Claims that a steady token would bear out, and the first one does not."""
+    text = SpecText(Place(Path("starts.dsf")), parse(Source("starts.dsf", STARTS)))
+    systems = [text.compilation(name).system for name in (a, b)]
+    return Certificate(Claim(*systems, (), (("n", 1),)), Invariant(rows, False))
+
+
+C, R = "$A.c[0]", "$B.r[0]"
+ONE = (((), 1),)
+ZERO_STATE = Row((C,), (((C,), ONE),))
+# c · r = 0 and r = 0 hold; that c = 0 follows from the first only where r is not 0.
+DIVIDES_BY_ZERO = (
+    Row((C,), (((C,), ((((R, 1),), 1),)),)),
+    Row((R,), (((R,), ONE),)),
+    Row((C, R), (((C, R), ONE),)),
+)
+ATTACKS |= {
+    "a state that does not start at 0": lambda c: false_at_the_start(
+        "from_one", "nothing", (ZERO_STATE,)
+    ),
+    "a state that does not stay 0": lambda c: false_at_the_start("grows", "nothing", (ZERO_STATE,)),
+    "a division by a state that is 0": lambda c: false_at_the_start(
+        "runs", "rests", DIVIDES_BY_ZERO
+    ),
+    "another first output": lambda c: false_at_the_start("first_doubled", "same", ()),
+}
+
+
 @pytest.mark.parametrize("name", ATTACKS)
 def test_attack(certificate: Callable, name: str) -> None:
     made = certificate("attention", "as_state", "eta_gauge")
@@ -341,31 +421,37 @@ def spoil(c: Certificate, **changed) -> Certificate:
     return dataclasses.replace(c, proof=dataclasses.replace(c.proof, **changed))
 
 
-@pytest.mark.parametrize("pair", DIFFERENT)
-def test_spoiled_witnesses(certificate: Callable, pair) -> None:
-    made = certificate(*pair)
+def bad_witnesses(made: Certificate) -> Iterator[Certificate]:
     point = made.proof
     assert isinstance(point, Witness)
-    claimed_equal = dataclasses.replace(made.claim, equal=True)
     zero = tuple((n, tuple((0, 1, 0, 1) for _ in v)) for n, v in point.values)
     name, entries = point.values[0]
-    for bad in (
-        dataclasses.replace(made, claim=claimed_equal),
-        dataclasses.replace(made, claim=dataclasses.replace(made.claim, b=made.claim.a)),
-        spoil(made, values=zero),
-        spoil(made, values=point.values[1:]),
-        spoil(made, values=(*point.values, point.values[0])),
-        spoil(made, values=((name, entries[1:]), *point.values[1:])),
-        spoil(made, values=((name, ((1, 0, 0, 1), *entries[1:])), *point.values[1:])),
-        spoil(made, values=((name, ((1, 1, 0, -1), *entries[1:])), *point.values[1:])),
-        spoil(made, values=((name, ((1, 1, 1, 1), *entries[1:])), *point.values[1:])),
-        spoil(made, length=0),
-        spoil(made, length=65),
-        spoil(made, token=point.length),
-        spoil(made, token=-1),
-        spoil(made, index=(*point.index, 0)),
-        spoil(made, index=tuple(99 for _ in point.index)),
-    ):
+    yield dataclasses.replace(made, claim=dataclasses.replace(made.claim, equal=True))
+    yield dataclasses.replace(made, claim=dataclasses.replace(made.claim, b=made.claim.a))
+    yield spoil(made, values=zero)
+    yield spoil(made, values=point.values[1:])
+    yield spoil(made, values=(*point.values, point.values[0]))
+    yield spoil(made, values=((name, entries[1:]), *point.values[1:]))
+    yield spoil(made, values=((name, (*entries, entries[0])), *point.values[1:]))
+    for number in ((1, 0, 0, 1), (1, -1, 0, 1), (1, 1, 0, -1), (1, 1, 1, 1)):
+        yield spoil(made, values=((name, (number, *entries[1:])), *point.values[1:]))
+    yield spoil(made, length=0)
+    yield spoil(made, length=65)
+    yield spoil(made, token=point.length)
+    yield spoil(made, token=point.token - point.length)
+    yield spoil(made, index=(*point.index, 0))
+    yield spoil(made, index=tuple(99 for _ in point.index))
+    yield spoil(made, index=tuple(-1 for _ in point.index))
+    if any(n == "a" and t.constraint is Constraint.POSITIVE
+           for t in made.claim.a.params for n in (t.name,)):  # fmt: skip
+        minus = tuple((n, tuple((-1, 1, 0, 1) for _ in v) if n == "a" else v)
+                      for n, v in point.values)  # fmt: skip
+        yield spoil(made, values=minus)
+
+
+@pytest.mark.parametrize("pair", DIFFERENT)
+def test_spoiled_witnesses(certificate: Callable, pair) -> None:
+    for bad in bad_witnesses(certificate(*pair)):
         rejected(bad)
 
 
@@ -381,3 +467,101 @@ def test_a_witness_of_equal_mixers_does_not_exist(certificate: Callable, system:
     made = certificate("attention", "post", "eta_late")
     equal = dataclasses.replace(made.claim, b=system("attention", "eta_gauge"))
     assert "may be equal" in rejected(dataclasses.replace(made, claim=equal))
+
+
+# --- the checker's own checks ---------------------------------------------------------------------
+
+
+def rejections(module: types.ModuleType) -> list[int]:
+    """Lines of a module that raise `Rejected` themselves."""
+    tree = ast.parse(inspect.getsource(module))
+    return [n.lineno for n in ast.walk(tree) if _rejects(n)]
+
+
+def _rejects(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and getattr(node.exc.func, "id", "") == "Rejected"
+        and node.cause is None
+    )
+
+
+def without(module: types.ModuleType, line: int) -> types.ModuleType:
+    """The module with the rejection on one line taken out."""
+
+    class Remove(ast.NodeTransformer):
+        def visit_Raise(self, node: ast.Raise) -> ast.AST:
+            if node.lineno != line:
+                return node
+            return ast.copy_location(ast.Pass(), node)
+
+    tree = ast.fix_missing_locations(Remove().visit(ast.parse(inspect.getsource(module))))
+    made = types.ModuleType(module.__name__)
+    sys.modules[made.__name__] = made
+    try:
+        exec(compile(tree, module.__file__, "exec"), made.__dict__)
+    finally:
+        sys.modules[made.__name__] = module
+    return made
+
+
+def everything_bad(certificate: Callable) -> Iterator[Certificate | str]:
+    made = certificate("attention", "as_state", "eta_gauge")
+    for make in ATTACKS.values():
+        yield make(made)
+    for pair in (("linear", "taps_three", "taps_three_states"), EQUAL[0]):
+        yield from list(spoiled(certificate(*pair)))[:8]
+    for pair in DIFFERENT:
+        shown = certificate(*pair)
+        yield dataclasses.replace(shown, claim=dataclasses.replace(shown.claim, equal=True))
+        forged = dataclasses.replace(shown.claim, equal=True, sizes=made.claim.sizes)
+        yield Certificate(forged, made.proof)
+        yield from bad_witnesses(shown)
+
+
+REDUNDANT = (
+    # One way to write a row, and bounds on the work.
+    "the terms of a coefficient are not in order",
+    "a term is not in order, or 0",
+    "an exponent is out of range",
+    "a product of states is not in order",
+    "a witness has from 1 to",
+    # Caught later, in words that say less.
+    "a row does not have its pivot",
+    "a row has no state in its pivot",
+    "a row names a state that does not exist",
+    "a row reads further back than its moment",
+    "the index does not fit the output",
+    "has no value",
+    # The value would not be read.
+    "has a fixed value",
+)
+"""Rejections without which everything bad is still rejected, with the reason."""
+
+
+@pytest.mark.ci
+def test_every_check_is_needed(certificate: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = [c if isinstance(c, str) else write(c) for c in everything_bad(certificate)]
+    needless = []
+    for module, function in ((invariant, "check_invariant"), (witness, "check_witness")):
+        lines = inspect.getsource(module).splitlines()
+        for line in rejections(module):
+            spoilt = without(module, line)
+            spoilt.Rejected = Rejected
+            monkeypatch.setattr(checker, function, getattr(spoilt, function))
+            if not any(gets_through(text) for text in bad):
+                needless.append(lines[line - 1].strip())
+            monkeypatch.undo()
+    assert [n for n in needless if not any(r in n for r in REDUNDANT)] == []
+
+
+def gets_through(text: str) -> bool:
+    """Whether a certificate is accepted, or does more than be rejected."""
+    try:
+        check(text)
+    except Rejected:
+        return False
+    except Exception:
+        return True
+    return True

@@ -27,8 +27,8 @@ CHANGES = (
     (r"\bq\b", "k"), (r"\bk\b", "q"), (r" \+ ", " - "), (r" - ", " + "), (r"i-1", "i-2"),
     (r"\bη\b", "(η * η)"), (r"\ba\b", "b"), (r"\bb\b", "a"), (r"\bz\b", "(-z)"), (r"≤", "<"),
     (r"sigmoid\(", "tanh("), (r"softplus\(", "exp("), (r"exp\(", "sigmoid("), (r"\bu\b", "(2 * u)"),
-    (r"\bc\b", "(c + b)"), (r" / ", " * "), (r"\[i-1\]", ""), (r"\bw\b", "conj(w)"), (r"\b2\b", "3"),
-    (r"\b1\b", "2"), (r"\* v", "* (v + v)"), (r"\bβ\b", "1"), (r"conj\(", "("),
+    (r"\bc\b", "(c + b)"), (r" / ", " * "), (r"\[i-1\]", ""), (r"\bw\b", "conj(w)"),
+    (r"\b2\b", "3"), (r"\b1\b", "2"), (r"\* v", "* (v + v)"), (r"\bβ\b", "1"), (r"conj\(", "("),
     # These change nothing.
     (r" \+ ", " + 0 + "), (r"\bη\b", "(3 * η / 3)"), (r"\ba\b", "(a + b - b)"),
     (r"sigmoid\(", "1 - sigmoid(-1 * "), (r"\bk\b", "(k / 2 + k / 2)"), (r"\bu\b", "(u * a / a)"),
@@ -77,16 +77,16 @@ def judge(a: Compilation, b: Compilation) -> str:
         both = [sample(x.mixer, size, 2 * seed + k, length=7) for k, x in enumerate((b, a))]
         inputs, params = both[0].inputs | both[1].inputs, both[0].params | both[1].params
         with np.errstate(all="ignore"):
-            left, right = (
-                evaluate(x.mixer, inputs, params, size)["y"] for x in (a, b)
-            )
+            left, right = (evaluate(x.mixer, inputs, params, size)["y"] for x in (a, b))
         if not (np.isfinite(left).all() and np.isfinite(right).all()):
             return "undefined"
         worst = max(worst, float(np.max(np.abs(left - right)) / (np.max(np.abs(left)) + 1e-300)))
     return "different" if worst > APART else "equal" if worst < SAME else "doubtful"
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.ci) for k in range(1, 30))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(k, marks=pytest.mark.ci) for k in range(1, 30))]
+)
 def test_no_verdict_on_a_change_is_wrong(seed: int) -> None:
     rng = random.Random(seed)
     counts: Counter[tuple[str, str]] = Counter()

@@ -20,7 +20,6 @@ from dsfc.proof.verdict import Refuted
 
 LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
 DIFFERENT = [(f, a, b) for f, table in LABELS.items() for a, b, _ in table["different"]]
-COMPLEX = {"rotated_keys"}
 
 
 def refuted(a, b) -> Refuted:
@@ -34,7 +33,7 @@ def replay(text: str, path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-I", "-S", path], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("file, a, b", [d for d in DIFFERENT if d[1] not in COMPLEX])
+@pytest.mark.parametrize("file, a, b", DIFFERENT)
 def test_a_program_without_dsfc_says_the_same(
     system: Callable, tmp_path: Path, file: str, a: str, b: str
 ) -> None:
@@ -48,7 +47,13 @@ def test_a_program_without_dsfc_says_the_same(
 
 
 @pytest.mark.parametrize(
-    "pair", [("retnet", "linear_attn"), ("rwkv5", "rwkv6"), ("deltanet", "gated_deltanet")]
+    "pair",
+    [
+        ("retnet", "linear_attn"),
+        ("rwkv5", "rwkv6"),
+        ("deltanet", "gated_deltanet"),
+        ("dlr", "gla_block"),
+    ],
 )
 def test_a_program_for_shipped_specs(pair: tuple[str, str], tmp_path: Path) -> None:
     systems = [dsfc.load(name).system for name in pair]
