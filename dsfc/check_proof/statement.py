@@ -186,16 +186,19 @@ def comparable(claim: Claim) -> None:
     theirs = _declared(claim.a)
     for name, shape in own.items():
         same = renamed.get(name, name)
-        if same in theirs and _kind(theirs[same], sizes) != _kind(shape, sizes):
-            raise ValueError(f"`{same}` does not have the same shape in both")
+        if same in theirs and _kind(theirs[same]) != _kind(shape):
+            raise ValueError(
+                f"`{same}` does not have the same axes, or not the same field, in both"
+            )
         if same in theirs and _role(claim.a, same) != _role(claim.b, name):
             raise ValueError(f"`{same}` is an input of one and none of the other")
         if same not in theirs and same != name:
             raise ValueError(f"`{same}` is no input or parameter of the first mixer")
     outputs = [system.outputs[0] for system in (claim.a, claim.b)]
     shapes = [tuple(sizes[a.name] for a in o.axes) for o in outputs]
-    if shapes[0] != shapes[1] and 1 not in (len(shapes[0]), len(shapes[1])):
-        raise ValueError(f"the outputs have shapes {shapes[0]} and {shapes[1]}")
+    axes = [tuple(a.name for a in o.axes) for o in outputs]
+    if axes[0] != axes[1] and 1 not in (len(axes[0]), len(axes[1])):
+        raise ValueError(f"the outputs have axes {axes[0]} and {axes[1]}")
     if _count(shapes[0]) != _count(shapes[1]):
         raise ValueError(f"the outputs have shapes {shapes[0]} and {shapes[1]}")
     if outputs[0].field is not outputs[1].field:
@@ -274,13 +277,13 @@ def _role(system: System, name: str) -> str:
     return "input" if any(t.name == name for t in system.inputs) else "parameter or buffer"
 
 
-def _kind(t: Tensor | MapTensor, sizes: Mapping[str, int]) -> object:
-    """What must agree for one name to be one array: the kind of array, its axes and its field."""
+def _kind(t: Tensor | MapTensor) -> object:
+    """What must agree for one name to be one array: its axes, as it is stored, and its field."""
     if isinstance(t, Tensor):
-        return "tensor", tuple(sizes[a.name] for a in t.axes), t.field
+        return "tensor", tuple(a.name for a in t.axes), t.field
     m = t.map
     parts = (m.each, m.target, m.source)
-    return "map", tuple(tuple(sizes[a.name] for a in axes) for axes in parts), m.field
+    return "map", tuple(tuple(a.name for a in axes) for axes in parts), m.field
 
 
 def _positive(claim: Claim) -> frozenset[str]:

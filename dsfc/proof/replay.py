@@ -249,6 +249,8 @@ def script(refuted: Refuted, a: str, b: str) -> str:
         _Side("a", claim.a, {}, sizes),
         _Side("b", claim.b, dict(claim.names), sizes),
     ]
+    for side, other in (sides, reversed(sides)):
+        side.identify(other)
     bodies = [side.definitions() for side in sides]
     functions = set().union(*(side.functions for side in sides))
     imaginary = any(side.is_complex() for side in sides)
@@ -349,6 +351,14 @@ class _Side:
         """Every array: its name in a, its declaration, whether it has a time."""
         stored = (*self.system.inputs, *self.system.params, *self.system.buffers)
         return [(self.names.get(t.name, t.name), t, t.name in self.inputs) for t in stored]
+
+    def identify(self, other: _Side) -> None:
+        """Takes the fixed values of the other's buffers for arrays of its own of that name."""
+        back = {self.names.get(t.name, t.name): t.name for _, t, _ in self.given()}
+        for name, value in other.fixed.items():
+            own = back.get(other.names.get(name, name))
+            if own is not None:
+                self.fixed.setdefault(own, value)
 
     def is_complex(self) -> bool:
         """Whether anything is complex, or asks for a part of what could be."""

@@ -162,7 +162,7 @@ mixer b { dims n
 
 def test_a_name_is_one_array_only_where_it_has_one_shape() -> None:
     a, b = load(PAIR.replace("{kind}", "n complex").replace("{update}", "Re(w)"), "a", "b")
-    with pytest.raises(ValueError, match="same shape"):
+    with pytest.raises(ValueError, match="same axes"):
         comparable(Claim(a, b, (), (("n", 2),)))
 
 
@@ -197,3 +197,24 @@ mixer a { dims n
     assert statement.window == 2
     assert len(statement.first[0].outputs[0][0].num.terms) == 1
     assert len(statement.steady.outputs[0][0].num.terms) == 2
+
+
+@pytest.mark.parametrize("kind", ["w", "input"])
+def test_axes_have_names_and_an_order(kind: str) -> None:
+    """Sizes that happen to be equal do not make one array of n × p and p × n."""
+    text = """
+mixer a {{ dims n, p
+  input u : n
+  param w : n × p
+  y = u * w
+}}
+mixer b {{ dims {dims}
+  input u : {input}
+  param w : n × p
+  y = u * w
+}}
+"""
+    dims = "n, p" if kind == "input" else "p, n"
+    a, b = load(text.format(dims=dims, input="p" if kind == "input" else "n"), "a", "b")
+    with pytest.raises(ValueError, match="axes"):
+        comparable(Claim(a, b, (), (("n", 2), ("p", 2))))

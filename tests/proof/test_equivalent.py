@@ -78,7 +78,7 @@ def test_names_can_be_identified(system: Callable) -> None:
     [
         ("dlr_bidirectional", "dlr_bidirectional", "backwards in time"),
         ("softmax", "softmax", "no finite state"),
-        ("dlr", "dlr_real", "same shape"),
+        ("dlr", "dlr_real", "same axes"),
     ],
 )
 def test_unknown_says_what_stands_in_the_way(a: str, b: str, obstacle: str) -> None:

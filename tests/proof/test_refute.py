@@ -12,11 +12,15 @@ import pytest
 
 import dsfc
 from dsfc.check_proof.claim import Claim
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.refute import refute
 from dsfc.proof.replay import script
 from dsfc.proof.sizes import chosen
 from dsfc.proof.verdict import Refuted
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
 
 LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
 DIFFERENT = [(f, a, b) for f, table in LABELS.items() for a, b, _ in table["different"]]
@@ -94,3 +98,24 @@ def test_what_differs_at_two_entries_only_is_refuted_there() -> None:
     """softmax and linear attention need no state for a witness: definitions are executed."""
     verdict = equivalent(dsfc.load("softmax").system, dsfc.load("linear_attn").system)
     assert isinstance(verdict, Refuted)
+
+
+def test_a_parameter_that_is_a_buffer_of_the_other_has_its_value(tmp_path: Path) -> None:
+    text = """
+mixer a { dims n
+  input u : n
+  param g : n
+  y = g * u
+}
+mixer b { dims n
+  input u : n
+  buffer g : n = 1 / 3
+  y = 2 * g * u
+}
+"""
+    spec = SpecText(Place(Path("mine.dsf")), parse(Source("mine.dsf", text)))
+    found = refuted(*(spec.compilation(name).system for name in "ab"))
+    assert "g" not in dict(found.witness.values)
+    assert str(found.gap.a.re.low) == "1/3"
+    run = replay(script(found, "a", "b"), tmp_path / "replay.py")
+    assert run.returncode == 0, run.stderr
