@@ -249,8 +249,9 @@ def script(refuted: Refuted, a: str, b: str) -> str:
         _Side("a", claim.a, {}, sizes),
         _Side("b", claim.b, dict(claim.names), sizes),
     ]
-    for side, other in (sides, reversed(sides)):
-        side.identify(other)
+    first, second = sides
+    first.identify(second)
+    second.identify(first)
     bodies = [side.definitions() for side in sides]
     functions = set().union(*(side.functions for side in sides))
     imaginary = any(side.is_complex() for side in sides)

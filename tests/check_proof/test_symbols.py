@@ -156,7 +156,7 @@ def test_expressions_of_one_normal_form_have_one_value(tier: str) -> None:
     ]
     met: dict[str, list[mpmath.mpf]] = {}
     shared = 0
-    for _ in range(3_000 if tier == "fast" else 40_000):
+    for _ in range(1_500 if tier == "fast" else 40_000):
         t = tree(rng, rng.choice([1, 2, 2, 3]))
         normal = symbolic(s, t).text
         values = [numeric(t, at) for at in points]
@@ -164,7 +164,7 @@ def test_expressions_of_one_normal_form_have_one_value(tier: str) -> None:
         shared += known is not values
         for left, right in zip(known, values, strict=True):
             assert mpmath.almosteq(left, right, 1e-9, 1e-9), (t, normal)
-    assert shared > 500
+    assert shared > 200
 
 
 def test_a_function_of_a_state_is_a_call_with_its_place() -> None:

@@ -77,7 +77,6 @@ def test_names_can_be_identified(system: Callable) -> None:
     "a, b, obstacle",
     [
         ("dlr_bidirectional", "dlr_bidirectional", "backwards in time"),
-        ("softmax", "softmax", "no finite state"),
         ("dlr", "dlr_real", "same axes"),
     ],
 )

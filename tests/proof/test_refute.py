@@ -23,7 +23,11 @@ from dsfc.source import Source
 from dsfc.syntax.parse import parse
 
 LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
-DIFFERENT = [(f, a, b) for f, table in LABELS.items() for a, b, _ in table["different"]]
+DIFFERENT = [
+    pytest.param(f, a, b, marks=() if f == "linear" else pytest.mark.ci)
+    for f, table in LABELS.items()
+    for a, b, _ in table["different"]
+]
 
 
 def refuted(a, b) -> Refuted:
