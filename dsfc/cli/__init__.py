@@ -1,7 +1,8 @@
 """The command line, one module per command.
 
 Exit codes: 0 ok, 1 diagnostics (or a module that does not keep its promises), 2 wrong usage,
-3 a fault of dsfc itself. Commands import what they need when they run: `dsfc --help` is fast.
+3 a fault of dsfc itself; `equiv` gives 4 for refuted and 5 for unknown. Commands import what they
+need when they run: `dsfc --help` is fast.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any
 import click
 
 from dsfc.cli.check import check
+from dsfc.cli.check_proof import check_proof
 from dsfc.cli.compile import compile_command
+from dsfc.cli.equiv import equiv
 from dsfc.cli.explain import explain
 from dsfc.cli.process import Process
 from dsfc.cli.show import show
@@ -73,7 +76,7 @@ def commands(ctx: click.Context) -> None:
         ctx.color = False
 
 
-for _command in (check, show, compile_command, verify, explain):
+for _command in (check, show, compile_command, verify, equiv, check_proof, explain):
     commands.add_command(_command)
 
 

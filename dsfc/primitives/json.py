@@ -12,6 +12,7 @@ from elsewhere cannot make anything but well-typed values.
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -25,6 +26,8 @@ from dsfc.primitives.expr import Axis, Expr, argument_names, children
 from dsfc.source import Span
 
 Json = Any
+
+_FRACTION = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 _NODES: Mapping[str, type[Expr]] = {
     c.__name__: c
@@ -167,7 +170,11 @@ class _Decoder:
                 raise _Mismatch(f"{data!r:.80} is not a {hint.__name__}")
             return hint[data]
         if hint is Fraction:
-            return Fraction(_of(data, str))
+            written = _of(data, str)
+            # `Fraction` also takes exponents, and a short one can ask for gigabytes.
+            if not _FRACTION.fullmatch(written):
+                raise ValueError(f"{written!r:.80} is not a fraction")
+            return Fraction(written)
         if is_dataclass(hint):
             return self._dataclass(data, hint)
         return _of(data, hint)

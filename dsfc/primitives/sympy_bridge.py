@@ -438,3 +438,9 @@ def blocks(rows: Sequence[Sequence[Symbolic]]) -> Symbolic:
     if len(rows) == 1 and len(rows[0]) == 1:
         return rows[0][0]
     return sympy.BlockMatrix([list(r) for r in rows])
+
+
+def sparse_ring(generators: int) -> Symbolic:
+    """Returns SymPy's ring of sparse polynomials over the integers, in lexicographic order."""
+    names = [f"x{k}" for k in range(generators)]
+    return sympy.polys.rings.PolyRing(names, sympy.ZZ, sympy.polys.orderings.lex)

@@ -12,7 +12,7 @@ import pytest
 import dsfc.pipeline
 from dsfc.cli import commands
 
-COMMANDS = ("check", "compile", "explain", "show", "verify")
+COMMANDS = ("check", "compile", "explain", "show", "verify", "equiv", "check-proof")
 
 RUNNING = """\
 mixer running {

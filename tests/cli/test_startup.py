@@ -64,6 +64,7 @@ print("\\n" + json.dumps([code, sorted({m.split(".")[0] for m in sys.modules})])
         (["show", "s6"], {"torch", "sympy", "networkx", "jinja2", "rich"}),
         (["show", "s6", "--stage", "plan"], {"torch", "sympy", "networkx", "jinja2", "rich"}),
         (["compile", "s6"], {"torch", "sympy", "networkx", "rich"}),
+        (["equiv", "gla", "gla"], {"torch", "sympy", "networkx", "jinja2", "rich"}),
         (["explain", "E-SYNTAX"], {"torch", "sympy", "numpy", "lark", "networkx", "jinja2"}),
     ],
 )

@@ -25,6 +25,7 @@ from dsfc.primitives.expr import (
     Lag,
     LinearMap,
     Now,
+    Num,
     Past,
     Ref,
     Relation,
@@ -95,3 +96,10 @@ def test_what_no_value_gives_is_refused(spoil):
     spoil(document)
     with pytest.raises(ValueError, match=r".+"):
         decode(document, Expr)
+
+
+@pytest.mark.parametrize("written", ["1e999999999", "0.5", " 1", "1/0", "1/-2", "٣", "1_000", ""])
+def test_a_fraction_is_two_integers(written: str) -> None:
+    document = {"axes": [], "nodes": [["Num", written]], "value": {"node": 0}}
+    with pytest.raises(ValueError):
+        decode(document, Num)

@@ -1,0 +1,200 @@
+"""Rule "linear-invariant": rows that vanish on the states prove that the outputs are equal.
+
+Let z be the products of state entries of both systems, the constant 1 among them, and F the field
+of quotients over the generators of all tokens. Four things are checked, each by exact arithmetic:
+
+1. rows read one moment: no generator older than w − 1 tokens, w the window of the statement, and
+   each pivot is in its own row only;
+2. at the first w tokens the outputs are equal, and after token w − 1 every row is 0;
+3. a row after a token, its states replaced by the update, is a combination over F of the rows
+   before it;
+4. so is the difference of the outputs, with denominators multiplied out.
+
+By induction every row is 0 in F after every token from w − 1 on, and so is every difference. The
+denominators of multipliers are not 0 in F, which is all that a combination needs. What remains of
+denominators are those of the systems, and an equality of quotients in F is an equality of functions
+wherever these are not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Invariant, Row
+from dsfc.check_proof.polynomial import IMAGINARY, NOTHING, Monomial, Polynomial, Quotient
+from dsfc.check_proof.statement import Statement, state
+from dsfc.check_proof.symbols import STATE, lags, shifted
+
+Columns = Mapping[CellMonomial, Quotient]
+"""Product of state entries → coefficient."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRow:
+    """A row with its coefficients as polynomials; see `dsfc.check_proof.claim.Row`."""
+
+    pivot: CellMonomial
+    terms: Mapping[CellMonomial, Polynomial]
+
+
+class Rejected(Exception):
+    """The certificate does not show its claim; the text says which check failed."""
+
+
+def check_invariant(claim: Claim, proof: Invariant) -> None:
+    """Checks a certificate of equality.
+
+    Raises:
+        Rejected: a check failed.
+        Obstacle, ValueError: the claim has no meaning here.
+    """
+    if not claim.equal:
+        raise Rejected("an invariant shows equality, and difference is claimed")
+    statement = state(claim, proof.entries)
+    rows = [_read(row) for row in proof.rows]
+    _check_rows(statement, rows)
+    _check_start(statement, rows)
+    # `shifted` moves names of rows one token back, into the moment before the update.
+    before = [_shifted(row) for row in rows]
+    for row in rows:
+        if not vanishes(after(row, statement.steady.step), before):
+            raise Rejected("a row is not kept by the update")
+    for left, right in statement.steady.outputs:
+        if not vanishes(columns(difference(left, right)), before):
+            raise Rejected("the outputs differ where the rows vanish")
+
+
+def _read(row: Row) -> ReadRow:
+    terms: dict[CellMonomial, Polynomial] = {}
+    for cells, coefficient in row.terms:
+        if cells in terms or not coefficient:
+            raise Rejected("a row has a column twice, or an empty one")
+        terms[cells] = _polynomial(coefficient)
+    return ReadRow(row.pivot, terms)
+
+
+def _polynomial(coefficient: Coefficient) -> Polynomial:
+    monomials = [m for m, _ in coefficient]
+    if monomials != sorted(set(monomials)):
+        raise Rejected("the terms of a coefficient are not in order")
+    for m, c in coefficient:
+        names = [name for name, _ in m]
+        if names != sorted(set(names)) or c == 0:
+            raise Rejected("a term is not in order, or 0")
+        if any(not 1 <= e <= 64 or (name == IMAGINARY and e != 1) for name, e in m):
+            raise Rejected("an exponent is out of range")
+    return Polynomial({m: Fraction(c) for m, c in coefficient})
+
+
+def _check_rows(statement: Statement, rows: list[ReadRow]) -> None:
+    cells = statement.steady.step.keys()
+    for row in rows:
+        if row.pivot not in row.terms or not row.terms[row.pivot]:
+            raise Rejected("a row does not have its pivot")
+        if not row.pivot:
+            raise Rejected("a row has no state in its pivot")
+        for cell_monomial, coefficient in row.terms.items():
+            if any(cell not in cells for cell in cell_monomial):
+                raise Rejected("a row names a state that does not exist")
+            if list(cell_monomial) != sorted(cell_monomial):
+                raise Rejected("a product of states is not in order")
+            if any(STATE in name for name in coefficient.names):
+                raise Rejected("a coefficient holds a state")
+            if any(lag >= statement.window for lag in lags(coefficient.names)):
+                raise Rejected("a row reads further back than its moment")
+        if any(other is not row and row.pivot in other.terms for other in rows):
+            raise Rejected("a pivot is in two rows")
+
+
+def _check_start(statement: Statement, rows: list[ReadRow]) -> None:
+    values: dict[str, Quotient] = {}
+    for moment in statement.first:
+        earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}
+        for left, right in moment.outputs:
+            if difference(left, right).substituted(earlier):
+                raise Rejected("the outputs differ at one of the first tokens")
+        values = {name: q.substituted(earlier) for name, q in moment.step.items()}
+    for row in rows:
+        if _joined(row).substituted(values):
+            raise Rejected("a row does not vanish at the start")
+
+
+def difference(left: Quotient, right: Quotient) -> Quotient:
+    """Returns left − right times its denominators that hold states: 0 exactly where that is."""
+    out = left - right
+    lowest: dict[str, int] = {}
+    for m in out.num.terms:
+        for name, exponent in m:
+            if STATE in name:
+                lowest[name] = min(lowest.get(name, 0), exponent)
+    clearing = tuple(sorted((name, -e) for name, e in lowest.items() if e))
+    multiplied = Quotient(out.num * Polynomial({clearing: Fraction(1)}))
+    for base, exponent in out.den.items():
+        if not any(STATE in name for name in base.names):
+            multiplied = multiplied / Quotient(base).power(exponent)
+    return multiplied
+
+
+def _joined(row: ReadRow) -> Quotient:
+    """A row as one quotient."""
+    out = NOTHING
+    for cells, coefficient in row.terms.items():
+        out = out + Quotient(coefficient) * _product(cells)
+    return out
+
+
+def _product(cells: CellMonomial) -> Quotient:
+    counts: dict[str, int] = {}
+    for cell in cells:
+        counts[cell] = counts.get(cell, 0) + 1
+    return Quotient(Polynomial({tuple(sorted(counts.items())): Fraction(1)}))
+
+
+def after(row: ReadRow, step: Mapping[str, Quotient]) -> Columns:
+    """Returns a row after a token as a combination of products of states before it."""
+    return columns(_joined(row).substituted(step))
+
+
+def columns(q: Quotient) -> Columns:
+    """Returns a quotient as coefficients of products of state entries.
+
+    Raises:
+        ValueError: a state stands in its denominator, or with a negative exponent.
+    """
+    if any(STATE in name for base in q.den for name in base.names):
+        raise ValueError("a state stands in a denominator")
+    parts: dict[CellMonomial, dict[Monomial, Fraction]] = {}
+    for m, c in q.num.terms.items():
+        cells: list[str] = []
+        for name, exponent in m:
+            if STATE in name:
+                if exponent < 0:
+                    raise ValueError("a state stands in a denominator")
+                cells += [name] * exponent
+        rest = tuple(f for f in m if STATE not in f[0])
+        parts.setdefault(tuple(sorted(cells)), {})[rest] = c
+    return {cells: Quotient(Polynomial(terms), q.den) for cells, terms in parts.items()}
+
+
+def vanishes(target: Columns, rows: list[Columns]) -> bool:
+    """Returns whether a combination of rows in reduced echelon form, given pivot first, is target.
+
+    Multipliers are read off the pivots.
+    """
+    left = dict(target)
+    for row in rows:
+        pivot = next(iter(row))
+        if not left.get(pivot):
+            continue
+        multiplier = left[pivot] / row[pivot]
+        for cells, coefficient in row.items():
+            left[cells] = left.get(cells, NOTHING) - multiplier * coefficient
+    return not any(left.values())
+
+
+def _shifted(row: ReadRow) -> Columns:
+    """A row of the moment before, its pivot first."""
+    order = (row.pivot, *(cells for cells in row.terms if cells != row.pivot))
+    return {c: Quotient(row.terms[c].renamed(lambda g: shifted(g, 1))) for c in order}

@@ -1,0 +1,321 @@
+"""The generators that scalars are made of, and the laws that turn primitives into them.
+
+    e^{Σ c m}    Π (e^m)^c, one generator per monomial m (and per denominator of c)
+    e^{c log p}  p^c for an integer c
+    log p        a generator, where p is positive term by term; other logarithms are opaque
+    σ, softplus, silu, tanh, expm1, log1p, exprel, sin, cos, cis    by their definitions from these
+    x^a          e^{a log x} where x is positive term by term
+    anything else   opaque: one generator per argument
+
+Each law is an identity of functions wherever both sides are defined, so equal quotients are equal
+functions. The converse does not hold and is not needed: what is not equal here is not thereby
+different. A function of states is a generator too, the k-th call of its system at this token: it
+stands for the same value in both systems when its arguments are proved equal, call by call.
+
+The name of a generator says all that it is a function of; `@k` in a name is the token i − k, and a
+name that starts with `$` is an entry of a state before the token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.polynomial import (
+    IMAGINARY,
+    NOTHING,
+    UNIT,
+    Monomial,
+    Polynomial,
+    Quotient,
+    generator,
+    number,
+)
+from dsfc.primitives.expr import Field
+from dsfc.primitives.interval import POSITIVE, REALS
+from dsfc.primitives.table import row
+
+STATE = "$"
+"""Starts the name of an entry of a state; no spec can spell it."""
+
+LAG = re.compile(r"@(\d)")
+"""A time index inside a name: i minus this many tokens."""
+
+LONGEST_LAG = 9
+"""Lags have one digit, so that renaming them keeps the order of terms inside names."""
+
+I = Quotient(generator(IMAGINARY))  # noqa: E741
+TWO, HALF = number(2), number(Fraction(1, 2))
+
+
+def lags(names: frozenset[str]) -> frozenset[int]:
+    """Returns the lags that names read."""
+    return frozenset(int(k) for name in names for k in LAG.findall(name))
+
+
+def shifted(name: str, by: int) -> str:
+    """Returns the name of the same thing `by` tokens earlier.
+
+    Raises:
+        Obstacle: a lag leaves the digits.
+    """
+
+    def moved(found: re.Match[str]) -> str:
+        lag = int(found[1]) + by
+        if not 0 <= lag <= LONGEST_LAG:
+            raise Obstacle(f"a value is read {lag} tokens back, more than {LONGEST_LAG}")
+        return f"@{lag}"
+
+    return LAG.sub(moved, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function that is not rational, applied to values of states."""
+
+    head: str
+    args: tuple[Quotient, ...]
+
+
+def _with_states(args: tuple[Quotient, ...]) -> bool:
+    return any(STATE in name for a in args for name in a.names)
+
+
+class Symbols:
+    """All generators of a claim: which are real and positive, and what their conjugates are.
+
+    Attributes:
+        defined: generator → the function and the arguments that its name spells; leaves have none.
+            `~f` is the conjugate of f of the conjugates.
+    """
+
+    def __init__(self) -> None:
+        """Starts with the imaginary unit."""
+        self._real: dict[str, bool] = {IMAGINARY: False}
+        self._positive: dict[str, bool] = {IMAGINARY: False}
+        self._conjugate: dict[str, Callable[[], Quotient]] = {IMAGINARY: lambda: -I}
+        self._logarithms: dict[str, Quotient] = {}
+        self._exponents: dict[str, Quotient] = {}
+        self.defined: dict[str, tuple[str, tuple[Quotient, ...]]] = {}
+        self._calls: list[Call] = []
+        self._places: dict[tuple[str, tuple[str, ...]], int] = {}
+
+    def leaf(self, name: str, real: bool, positive: bool = False) -> Quotient:
+        """Returns an independent generator; a complex one has a twin, its conjugate."""
+        self._add(name, real, positive)
+        if not real:
+            twin = f"~{name}"
+            self._add(twin, False, False)
+            self._conjugate.setdefault(name, lambda: Quotient(generator(twin)))
+            self._conjugate.setdefault(twin, lambda: Quotient(generator(name)))
+        return Quotient(generator(name))
+
+    def _add(self, name: str, real: bool, positive: bool) -> None:
+        self._real[name] = real
+        self._positive[name] = self._positive.get(name, False) or positive
+
+    def opaque(self, head: str, args: tuple[Quotient, ...], real: bool, positive: bool) -> Quotient:
+        """Returns a function that nothing is known of but its arguments.
+
+        Raises:
+            Obstacle: an argument holds a state and the value is complex.
+        """
+        if _with_states(args):
+            return self._call(head, args, real, positive)
+        name = f"{head}({','.join(a.text for a in args)})"
+        self._add(name, real, positive)
+        self.defined[name] = head, args
+        if not real:
+            bars = tuple(self.conjugate(a) for a in args)
+            twin = f"~{head}({','.join(a.text for a in bars)})"
+            self.defined[twin] = f"~{head}", bars
+            self._add(twin, False, False)
+            self._conjugate.setdefault(name, lambda: Quotient(generator(twin)))
+            self._conjugate.setdefault(twin, lambda: Quotient(generator(name)))
+        return Quotient(generator(name))
+
+    def _call(self, head: str, args: tuple[Quotient, ...], real: bool, positive: bool) -> Quotient:
+        if not real:
+            raise Obstacle(f"`{head}` is applied to a complex value of the state")
+        key = (head, tuple(a.text for a in args))
+        place = self._places.setdefault(key, len(self._places))
+        if place == len(self._calls):
+            self._calls.append(Call(head, args))
+        name = f"call<{place},{head}>[]@0"
+        self.defined[name] = head, args
+        self._add(name, True, positive)
+        return Quotient(generator(name))
+
+    @contextmanager
+    def recorded(self) -> Iterator[list[Call]]:
+        """Collects the calls of one system at one token."""
+        self._calls, self._places = [], {}
+        yield self._calls
+
+    # --- facts ------------------------------------------------------------------------------------
+
+    def is_real(self, q: Quotient) -> bool:
+        """Returns whether a value is real because all its generators are."""
+        return all(self._real[name] for name in q.names)
+
+    def is_positive(self, p: Polynomial) -> bool:
+        """Returns whether a polynomial is positive because every term is."""
+        return bool(p) and all(
+            c > 0 and all(self._positive[g] for g, _ in m) for m, c in p.terms.items()
+        )
+
+    def positive(self, q: Quotient) -> bool:
+        """Returns whether a value is positive term by term, above and below."""
+        return self.is_positive(q.num) and all(self.is_positive(b) for b in q.den)
+
+    def conjugate(self, q: Quotient) -> Quotient:
+        """Returns the complex conjugate."""
+        twins = {g: self._conjugate[g]() for g in q.names if not self._real[g]}
+        return q.substituted(twins) if twins else q
+
+    # --- laws -------------------------------------------------------------------------------------
+
+    def exp(self, q: Quotient) -> Quotient:
+        """Returns e^q as a product of generators."""
+        if _with_states((q,)):
+            return self.opaque("exp", (q,), self.is_real(q), positive=True)
+        out = UNIT
+        for m, c in q.num.ordered:
+            out = out * self._exponential(Quotient(Polynomial({m: Fraction(1)}), q.den), m, c)
+        return out
+
+    def _exponential(self, monomial: Quotient, m: Monomial, c: Fraction) -> Quotient:
+        if not monomial.den and len(m) == 1 and m[0][1] == 1 and c.denominator == 1:
+            argument = self._logarithms.get(m[0][0])
+            if argument is not None:
+                return argument.power(int(c))
+        root = monomial * number(Fraction(1, c.denominator))
+        name = f"exp({root.text})"
+        if name not in self._real:
+            real = self.is_real(root)
+            self._add(name, real, real)
+            self._exponents[name] = root
+            self.defined[name] = "exp", (root,)
+            if not real:
+                self._conjugate[name] = lambda: self.exp(self.conjugate(root))
+        return Quotient(generator(name)).power(c.numerator)
+
+    def log(self, q: Quotient) -> Quotient:
+        """Returns the logarithm, split where every part is positive."""
+        if _with_states((q,)) or not self.positive(q):
+            return self.opaque("log", (q,), self.is_real(q), False)
+        simple, rest = q.num.split()
+        ((m, c),) = simple.terms.items()
+        out = self._log_of_number(c.numerator) - self._log_of_number(c.denominator)
+        for name, exponent in m:
+            out = out + self._log_of_generator(name) * number(exponent)
+        if rest.names:
+            out = out + self._logarithm(Quotient(rest))
+        for base, exponent in q.den.items():
+            out = out - self._logarithm(Quotient(base)) * number(exponent)
+        return out
+
+    def _log_of_number(self, value: int) -> Quotient:
+        out, prime = NOTHING, 2
+        while value > 1:
+            if prime * prime > value or prime > 1000:
+                prime = value
+            if value % prime == 0:
+                out = out + self._logarithm(number(prime))
+                value //= prime
+            else:
+                prime += 1
+        return out
+
+    def _log_of_generator(self, name: str) -> Quotient:
+        known = self._exponents.get(name)
+        return self._logarithm(Quotient(generator(name))) if known is None else known
+
+    def _logarithm(self, q: Quotient) -> Quotient:
+        name = f"log({q.text})"
+        self._add(name, True, False)
+        self._logarithms[name] = q
+        self.defined[name] = "log", (q,)
+        return Quotient(generator(name))
+
+    def power(self, base: Quotient, exponent: Quotient) -> Quotient:
+        """Returns base^exponent."""
+        value = exponent.number
+        if value is not None and value.denominator == 1 and abs(value) <= 64:
+            return base.power(int(value))
+        states = _with_states((base, exponent))
+        if not states and self.positive(base) and self.is_real(exponent):
+            return self.exp(exponent * self.log(base))
+        real = self.is_real(base) and self.is_real(exponent)
+        return self.opaque("pow", (base, exponent), real, False)
+
+    def primitive(self, name: str, args: tuple[Quotient, ...], kind: Field) -> Quotient:
+        """Returns an elementwise primitive: by its law, else as an opaque generator."""
+        law = _LAWS.get(name)
+        if law is not None:
+            return law(self, *args)
+        if name == "sqrt" and self.positive(args[0]):
+            return self.power(args[0], HALF)
+        if name == "abs" and self.positive(args[0]):
+            return args[0]
+        if name == "relu" and self.positive(args[0]):
+            return args[0]
+        r = row(name)
+        real = kind is Field.REAL
+        positive = real and r.range(*(REALS for _ in args)).within(POSITIVE)
+        return self.opaque(name, args, real, positive)
+
+    def along(self, name: str, vector: tuple[Quotient, ...], at: int) -> Quotient:
+        """Returns one entry of a primitive along an axis."""
+        if name == "softmax":
+            parts = [self.exp(x) for x in vector]
+            below = NOTHING
+            for part in parts:
+                below = below + part
+            return parts[at] / below
+        return self.opaque(f"{name}[{at}]", vector, True, False)
+
+
+def _sigmoid(s: Symbols, x: Quotient) -> Quotient:
+    return UNIT / (UNIT + s.exp(-x))
+
+
+def _tanh(s: Symbols, x: Quotient) -> Quotient:
+    return TWO / (UNIT + s.exp(-(x + x))) - UNIT
+
+
+def _sin(s: Symbols, x: Quotient) -> Quotient:
+    return (s.exp(I * x) - s.exp(-(I * x))) / (TWO * I)
+
+
+def _cos(s: Symbols, x: Quotient) -> Quotient:
+    return (s.exp(I * x) + s.exp(-(I * x))) * HALF
+
+
+def _im(s: Symbols, x: Quotient) -> Quotient:
+    return (x - s.conjugate(x)) / (TWO * I)
+
+
+_LAWS: dict[str, Callable[..., Quotient]] = {
+    "exp": lambda s, x: s.exp(x),
+    "log": lambda s, x: s.log(x),
+    "log1p": lambda s, x: s.log(UNIT + x),
+    "expm1": lambda s, x: s.exp(x) - UNIT,
+    "exprel": lambda s, x: (s.exp(x) - UNIT) / x,
+    "sigmoid": _sigmoid,
+    "softplus": lambda s, x: s.log(UNIT + s.exp(x)),
+    "logsigmoid": lambda s, x: -s.log(UNIT + s.exp(-x)),
+    "silu": lambda s, x: x * _sigmoid(s, x),
+    "tanh": _tanh,
+    "sin": _sin,
+    "cos": _cos,
+    "cis": lambda s, x: s.exp(I * x),
+    "cplx": lambda s, a, b: a + I * b,
+    "conj": lambda s, x: s.conjugate(x),
+    "re": lambda s, x: (x + s.conjugate(x)) * HALF,
+    "im": _im,
+}

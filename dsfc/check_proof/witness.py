@@ -1,0 +1,166 @@
+"""Rule "witness": both definitions are executed at a point, and the outputs are apart there.
+
+The point is made of rational numbers. Where the definitions are rational so are the outputs, and
+they are compared exactly; elsewhere both lie in intervals that are shown not to meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dsfc.check_proof.balls import Complex, NotDefined, Real
+from dsfc.check_proof.claim import Claim, Number, Witness
+from dsfc.check_proof.definition import Execution
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.invariant import Rejected
+from dsfc.check_proof.statement import comparable, fixed
+from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
+from dsfc.primitives.expr import Axis, Field
+from dsfc.system.ir import System
+
+LENGTH_LIMIT = 64
+"""Tokens of a witness."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Two values that are not equal.
+
+    Attributes:
+        a: the output of the first mixer.
+        b: that of the second.
+    """
+
+    a: Complex
+    b: Complex
+
+
+def check_witness(claim: Claim, proof: Witness) -> Gap:
+    """Checks a certificate of difference, and returns the two values.
+
+    Raises:
+        Rejected: the values may be equal, do not exist, or the point is not one of the claim.
+        Obstacle, ValueError: the claim has no meaning here.
+    """
+    if claim.equal:
+        raise Rejected("a witness shows difference, and equality is claimed")
+    comparable(claim)
+    a, b = execute(claim, proof)
+    place = _place(claim, proof)
+    if not 0 <= proof.token < proof.length:
+        raise Rejected("the token is not one of the sequence")
+    gap = Gap(a[proof.token][place], b[proof.token][place])
+    if gap.a.meets(gap.b):
+        raise Rejected("the outputs may be equal here")
+    return gap
+
+
+def execute(claim: Claim, proof: Witness) -> tuple[list[list[Complex]], list[list[Complex]]]:
+    """Returns the outputs of both definitions at the point, token by token.
+
+    Raises:
+        Rejected: the outputs do not exist, or the point is not one of the claim.
+        Obstacle: a definition cannot be executed.
+    """
+    if not 1 <= proof.length <= LENGTH_LIMIT:
+        raise Rejected(f"a witness has from 1 to {LENGTH_LIMIT} tokens")
+    values = dict(proof.values)
+    if len(values) != len(proof.values):
+        raise Rejected("a name has two values")
+    renamed = dict(claim.names)
+    fixed_a, fixed_b = _constants(claim, claim.a, {}), _constants(claim, claim.b, renamed)
+    try:
+        a = _run(claim, claim.a, {}, proof, values, {**fixed_b, **fixed_a})
+        b = _run(claim, claim.b, renamed, proof, values, {**fixed_a, **fixed_b})
+    except NotDefined as e:
+        raise Rejected(f"the outputs have no value here: {e}") from None
+    return a, b
+
+
+def _constants(
+    claim: Claim, system: System, renamed: dict[str, str]
+) -> dict[str, tuple[Complex, ...]]:
+    """The values of buffers that have one, by name in a."""
+    at = Execution(system, dict(claim.sizes), 1, {})
+    axes = {t.name: t.axes for t in system.buffers if isinstance(t, Tensor)}
+    return {
+        renamed.get(name, name): tuple(at.value(value, place) for place in at.places(axes[name]))
+        for name, value in fixed(system).items()
+    }
+
+
+def _run(
+    claim: Claim,
+    system: System,
+    renamed: dict[str, str],
+    proof: Witness,
+    values: dict[str, tuple[Number, ...]],
+    constants: dict[str, tuple[Complex, ...]],
+) -> list[list[Complex]]:
+    sizes = dict(claim.sizes)
+    given: dict[str, tuple[Complex, ...]] = {}
+    inputs = {t.name for t in system.inputs}
+    for t in (*system.inputs, *system.params, *system.buffers):
+        same = renamed.get(t.name, t.name)
+        if same in constants:
+            if same in values:
+                raise Rejected(f"`{same}` has a fixed value")
+            given[t.name] = constants[same]
+            continue
+        if t in system.buffers and isinstance(t, MapTensor) and t.init and not t.init.drawn:
+            raise Obstacle(f"the matrix `{t.name}` has a fixed value")
+        if same not in values:
+            raise Rejected(f"`{same}` has no value")
+        count = proof.length if t.name in inputs else 1
+        for axis in _stored(t):
+            count *= sizes[axis.name]
+        if len(values[same]) != count:
+            raise Rejected(f"`{same}` has {len(values[same])} entries, not {count}")
+        given[t.name] = tuple(_number(v, t) for v in values[same])
+    return Execution(system, sizes, proof.length, given).output()
+
+
+def _stored(t: Tensor | MapTensor) -> tuple[Axis, ...]:
+    return t.axes if isinstance(t, Tensor) else (*t.map.each, *t.map.target, *t.map.source)
+
+
+def _number(v: Number, t: Tensor | MapTensor) -> Complex:
+    p, q, r, s = v
+    if q < 1 or s < 1:
+        raise Rejected("a denominator is not positive")
+    re, im = Fraction(p, q), Fraction(r, s)
+    kind = t.field if isinstance(t, Tensor) else t.map.field
+    if im and kind is Field.REAL:
+        raise Rejected(f"`{t.name}` is real")
+    constraint = t.constraint if isinstance(t, Tensor) else Constraint.NONE
+    if not in_range(re, constraint):
+        raise Rejected(f"a value of `{t.name}` is not {constraint.value}")
+    return Complex(Real(re, re), Real(im, im))
+
+
+def in_range(x: Fraction, constraint: Constraint) -> bool:
+    """Returns whether a number keeps what a declaration promises."""
+    match constraint:
+        case Constraint.POSITIVE:
+            return x > 0
+        case Constraint.NONNEG:
+            return x >= 0
+        case Constraint.UNIT:
+            return 0 < x < 1
+        case Constraint.NONZERO:
+            return x != 0
+    return True
+
+
+def _place(claim: Claim, proof: Witness) -> int:
+    out = 0
+    axes = claim.a.outputs[0].axes
+    if len(axes) != len(proof.index):
+        raise Rejected("the index does not fit the output")
+    for axis, k in zip(axes, proof.index, strict=True):
+        size = dict(claim.sizes)[axis.name]
+        if not 0 <= k < size:
+            raise Rejected("the index does not fit the output")
+        out = out * size + k
+    return out

@@ -1,0 +1,48 @@
+"""`dsfc check-proof`: the independent checker of certificates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dsfc.cli.process import bounded
+
+ACCEPTED, REJECTED = 0, 1
+
+
+@click.command("check-proof", short_help="Check a certificate of `dsfc equiv`.")
+@click.argument("certificate", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("specs", nargs=-1, metavar="[SPEC[:MIXER] SPEC[:MIXER]]")
+@click.pass_context
+def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -> None:
+    """Check a certificate with a checker that shares nothing with the prover.
+
+    It writes both systems of the claim out again, recomputes every multiplier of an invariant and
+    executes every witness. Given the two specs, it also derives their systems again and compares
+    them with those of the claim; without, it is the systems in the certificate that are spoken of.
+    Exit code 1 if the certificate is rejected.
+    """
+    if len(specs) not in (0, 2):
+        raise click.UsageError("give both specs, or none")
+    with bounded(f"check {certificate}"):
+        from dsfc.check_proof.check import check
+        from dsfc.check_proof.invariant import Rejected
+        from dsfc.cli.equiv import mixer
+
+        try:
+            text = certificate.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise click.UsageError(f"{certificate} is not text") from None
+        try:
+            claim = check(text).claim
+            for word, system in zip(specs, (claim.a, claim.b), strict=bool(specs)):
+                if mixer(word).system != system:
+                    raise Rejected(f"the system of the claim is not that of {word}")
+        except Rejected as e:
+            click.echo(f"rejected: {e}")
+            ctx.exit(REJECTED)
+    kind = "equal outputs" if claim.equal else "different outputs"
+    sizes = ", ".join(f"{name} = {size}" for name, size in claim.sizes)
+    click.echo(f"accepted: {claim.a.name} and {claim.b.name}, {kind}, {sizes}")
+    ctx.exit(ACCEPTED)

@@ -1,0 +1,119 @@
+"""`dsfc equiv`: whether two mixers are one function."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dsfc.cli.process import bounded
+
+if TYPE_CHECKING:
+    from dsfc.pipeline import Compilation
+
+PROVED, REFUTED, UNKNOWN = 0, 4, 5
+
+
+@click.command(short_help="Say whether two mixers are the same function.")
+@click.argument("a", metavar="SPEC[:MIXER]")
+@click.argument("b", metavar="SPEC[:MIXER]")
+@click.option(
+    "--map",
+    "renamed",
+    multiple=True,
+    metavar="THEIRS=OURS",
+    help="Identify an input or parameter of the second mixer with one of the first; those of equal "
+    "names are one anyway.",
+)
+@click.option("--explain", is_flag=True, help="Print the rows of the invariant.")
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the certificate to a new file, for `dsfc check-proof`.",
+)
+@click.option(
+    "--replay",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a refutation to a new file, as a program that needs Python alone.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["human", "json"]),
+    default="human",
+    show_default=True,
+    help="How to print the verdict.",
+)
+@click.pass_context
+def equiv(
+    ctx: click.Context,
+    a: str,
+    b: str,
+    renamed: tuple[str, ...],
+    explain: bool,
+    certificate: Path | None,
+    replay: Path | None,
+    form: str,
+) -> None:
+    """Decide whether two mixers give equal outputs for equal inputs and equal parameters.
+
+    The verdict is proved, refuted or unknown. A proof holds for every length, all inputs and all
+    values of the parameters, at the sizes that are printed, and an independent checker accepted it.
+    A refutation is a point at which both definitions were executed with exact arithmetic. Unknown
+    says what stood in the way. Exit code 0 for proved, 4 for refuted, 5 for unknown, 1 for mistakes
+    in a spec.
+    """
+    names = tuple(_pair(word) for word in renamed)
+    for path in (certificate, replay):
+        if path is not None and path.exists():
+            raise click.UsageError(f"{path} exists already")
+    with bounded(f"compare {a} and {b}"):
+        from dsfc.check_proof.check import write
+        from dsfc.check_proof.entries import Obstacle
+        from dsfc.proof.equivalent import equivalent
+        from dsfc.proof.replay import script
+        from dsfc.proof.report import as_json, report
+        from dsfc.proof.verdict import Proved, Refuted
+
+        first, second = mixer(a), mixer(b)
+        verdict = equivalent(first.system, second.system, names)
+    if form == "json":
+        import json
+
+        click.echo(json.dumps(as_json(verdict), ensure_ascii=False, indent=2))
+    else:
+        click.echo(report(verdict, first.name, second.name, explain), nl=False)
+    if certificate is not None and isinstance(verdict, Proved | Refuted):
+        _write(certificate, write(verdict.certificate))
+    if replay is not None and isinstance(verdict, Refuted):
+        try:
+            _write(replay, script(verdict, first.name, second.name))
+        except Obstacle as e:
+            click.echo(f"no program is written: {e}", err=True)
+    codes = {Proved: PROVED, Refuted: REFUTED}
+    ctx.exit(codes.get(type(verdict), UNKNOWN))
+
+
+def _pair(word: str) -> tuple[str, str]:
+    theirs, equals, ours = word.partition("=")
+    if not theirs or not equals or not ours:
+        raise click.UsageError(f"--map wants THEIRS=OURS, not {word}")
+    return theirs, ours
+
+
+def mixer(word: str) -> Compilation:
+    """The mixer that `file.dsf`, `name` or either with `:mixer` means."""
+    from dsfc.pipeline import load
+
+    path, colon, name = word.rpartition(":")
+    if colon and name.isidentifier() and not Path(word).exists():
+        return load(path, name)
+    return load(word)
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a new file, whole or not at all."""
+    with path.open("x", encoding="utf-8", newline="\n") as f:
+        f.write(text)
+    click.echo(f"written: {path}", err=True)

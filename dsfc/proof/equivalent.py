@@ -1,0 +1,78 @@
+"""Whether two systems compute the same function: the one public function of the package."""
+
+from __future__ import annotations
+
+from dsfc.check_proof.check import check, write
+from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.invariant import Rejected
+from dsfc.check_proof.polynomial import TooLarge
+from dsfc.check_proof.statement import comparable, state
+from dsfc.proof.closure import Differs, close
+from dsfc.proof.refute import QUICK, THOROUGH, Effort, refute
+from dsfc.proof.sizes import chosen
+from dsfc.proof.verdict import Proved, Refuted, Unknown, Verdict
+from dsfc.system.ir import System
+
+
+def equivalent(a: System, b: System, names: tuple[tuple[str, str], ...] = ()) -> Verdict:
+    """Decides whether two systems give equal outputs for equal inputs and equal parameters.
+
+    "Proved" and "refuted" rest on the checker alone: it accepted an invariant, or executed both
+    definitions at a point. Everything that this version has no rule for is "unknown".
+
+    Args:
+        a: one system.
+        b: the other.
+        names: name of an input or parameter of b → name in a that it is identified with; those
+            left out stand for themselves.
+    """
+    claim = Claim(a, b, names, chosen(a, b, 2))
+    try:
+        comparable(claim)
+    except ValueError as e:
+        return Unknown(str(e), (), "identify inputs and parameters by --map, or align the shapes")
+    early = _refute(claim, QUICK)
+    if isinstance(early, Refuted):
+        return early
+    found = _prove(claim, entries=False)
+    if isinstance(found, Proved):
+        return found
+    late = _refute(claim, THOROUGH)
+    if isinstance(late, Refuted):
+        return late
+    tried = [f"a linear invariant over the values of linear maps: {found}", f"a witness: {late}"]
+    written_out = _prove(claim, entries=True)
+    if isinstance(written_out, Proved):
+        return written_out
+    tried.append(f"a linear invariant over entries of the matrices: {written_out}")
+    return Unknown(found, tuple(tried), "a rule for the obstacle, or a witness by hand")
+
+
+def _refute(claim: Claim, effort: Effort) -> Refuted | str:
+    """A witness that the checker executed, or why there is none."""
+    try:
+        found = refute(claim, effort)
+    except (Obstacle, ValueError) as e:
+        return str(e)
+    return found or f"the outputs agree where they were tried, on up to {effort.longest} tokens"
+
+
+def _prove(claim: Claim, entries: bool) -> Proved | str:
+    """A proof that the checker accepted, or why there is none."""
+    try:
+        rows = close(state(claim, entries))
+    except Obstacle as e:
+        return str(e)
+    except TooLarge as e:
+        return f"the closure needs {e}"
+    except (ValueError, ZeroDivisionError) as e:
+        return f"the outputs have no quotient: {e}"
+    if isinstance(rows, Differs):
+        return "the outputs differ as functions of free generators"
+    certificate = Certificate(claim, Invariant(rows, entries))
+    try:
+        check(write(certificate))
+    except Rejected as e:
+        return f"an invariant was found that the checker does not accept: {e}"
+    return Proved(certificate)

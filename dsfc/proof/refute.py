@@ -1,0 +1,226 @@
+"""The search for a point where two definitions give different outputs.
+
+The order is: length, then sizes (all 1, then 2 or the least that fits), then how large the numbers
+are. What is found is made simpler number by number as long as the outputs stay apart. A difference
+as symbols says where to look and is never the answer: the point is executed, on the definitions of
+both specs, by the checker.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import random
+from fractions import Fraction
+from itertools import product
+
+from dsfc.check_proof.claim import Certificate, Claim, Number, Witness
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.invariant import Rejected
+from dsfc.check_proof.polynomial import TooLarge
+from dsfc.check_proof.statement import agree, comparable, fixed
+from dsfc.check_proof.witness import check_witness, execute, in_range
+from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
+from dsfc.primitives.expr import Field
+from dsfc.primitives.json import encode
+from dsfc.proof.sizes import chosen
+from dsfc.proof.verdict import Refuted
+
+HEIGHTS = (
+    (1, 2),
+    (1, 2, 3, -1),
+    (Fraction(1, 2), 1, 2, 3, -1, -2),
+)
+"""Numbers that points are made of, in the order tried."""
+
+SIMPLER = (Fraction(0), Fraction(1), Fraction(-1), Fraction(2), Fraction(1, 2))
+"""Numbers put in the place of others, the simplest first."""
+
+STEPS = 150
+"""Executions spent on making a point simpler."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Effort:
+    """How many points are tried.
+
+    Attributes:
+        longest: tokens of the longest sequence.
+        least: sizes, by the least of them.
+        draws: points per length, sizes and height.
+    """
+
+    longest: int
+    least: tuple[int, ...]
+    draws: int
+
+
+QUICK = Effort(2, (1,), 1)
+"""Most pairs that differ do so here, in less time than it takes to look for a proof."""
+THOROUGH = Effort(4, (1, 2), 3)
+
+_Array = tuple[str, Tensor | MapTensor, bool]
+"""(name in a, declaration, whether it is an input)."""
+
+
+def refute(claim: Claim, effort: Effort = THOROUGH) -> Refuted | None:
+    """Returns a point where the outputs are apart, or None where none was found.
+
+    Args:
+        claim: an equality; its sizes are replaced by small ones.
+        effort: how many points are tried.
+
+    Raises:
+        Obstacle: a definition cannot be executed.
+        ValueError: the systems cannot be put side by side.
+    """
+    different = dataclasses.replace(claim, equal=False)
+    arrays = _arrays(claim)
+    seed = hashlib.sha256(repr(encode(_Names(claim.names))).encode()).digest()
+    for length in range(1, effort.longest + 1):
+        for least in effort.least:
+            sized = dataclasses.replace(different, sizes=chosen(claim.a, claim.b, least))
+            try:
+                comparable(sized)
+            except ValueError:
+                if least == effort.least[-1]:
+                    raise
+                continue
+            for height in HEIGHTS:
+                rng = random.Random(seed + bytes((length, least, len(height))))
+                for _ in range(effort.draws):
+                    found = _first_gap(sized, _drawn(sized, arrays, length, height, rng))
+                    if found is not None:
+                        return _reported(sized, _simplified(sized, arrays, found))
+    return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Names:
+    names: tuple[tuple[str, str], ...]
+
+
+def _arrays(claim: Claim) -> tuple[_Array, ...]:
+    """Every input, parameter and drawn buffer of both, once."""
+    renamed = dict(claim.names)
+    out: dict[str, list[_Array]] = {}
+    for system, names in ((claim.a, {}), (claim.b, renamed)):
+        inputs = {t.name for t in system.inputs}
+        for t in (*system.inputs, *system.params, *system.buffers):
+            same = names.get(t.name, t.name)
+            out.setdefault(same, []).append((same, t, t.name in inputs))
+    known = set(fixed(claim.a)) | {renamed.get(name, name) for name in fixed(claim.b)}
+    return tuple(max(found, key=_strictness) for same, found in out.items() if same not in known)
+
+
+def _strictness(array: _Array) -> bool:
+    return isinstance(array[1], Tensor) and array[1].constraint is not Constraint.NONE
+
+
+def _drawn(
+    claim: Claim,
+    arrays: tuple[_Array, ...],
+    length: int,
+    height: tuple[Fraction | int, ...],
+    rng: random.Random,
+) -> Witness:
+    """A point of numbers of one height; token and index are not known yet."""
+    sizes = dict(claim.sizes)
+    values = []
+    for name, t, is_input in arrays:
+        axes = t.axes if isinstance(t, Tensor) else (*t.map.each, *t.map.target, *t.map.source)
+        count = length if is_input else 1
+        for a in axes:
+            count *= sizes[a.name]
+        entries = tuple(_entry(t, height, rng) for _ in range(count))
+        values.append((name, entries))
+    return Witness(length, tuple(values), 0, ())
+
+
+def _entry(t: Tensor | MapTensor, height: tuple[Fraction | int, ...], rng: random.Random) -> Number:
+    constraint = _constraint(t)
+    kind = t.field if isinstance(t, Tensor) else t.map.field
+    allowed = [Fraction(x) for x in height if in_range(Fraction(x), constraint)]
+    if not allowed:  # of (0, 1)
+        allowed = [Fraction(1, 2), Fraction(1, 3)]
+    re = rng.choice(allowed)
+    im = Fraction(rng.choice(height)) if kind is Field.COMPLEX else Fraction(0)
+    return re.numerator, re.denominator, im.numerator, im.denominator
+
+
+def _first_gap(claim: Claim, point: Witness) -> Witness | None:
+    """The point with the last token and first index where the outputs are apart."""
+    try:
+        a, b = execute(claim, point)
+    except Rejected:
+        return None
+    sizes = dict(claim.sizes)
+    shape = [range(sizes[axis.name]) for axis in claim.a.outputs[0].axes]
+    for token in reversed(range(point.length)):
+        for place, index in enumerate(product(*shape)):
+            if not a[token][place].meets(b[token][place]):
+                return dataclasses.replace(point, token=token, index=index)
+    return None
+
+
+def _simplified(claim: Claim, arrays: tuple[_Array, ...], point: Witness) -> Witness:
+    """The point with each number replaced by the simplest that keeps the outputs apart."""
+    declared = {name: t for name, t, _ in arrays}
+    left = STEPS
+    for position, (name, entries) in enumerate(point.values):
+        if len(entries) > 1:
+            for simple in SIMPLER[:2]:
+                filled = (simple.numerator, simple.denominator, 0, 1)
+                if not in_range(simple, _constraint(declared[name])):
+                    continue
+                left -= 1
+                tried = point
+                for k in range(len(entries)):
+                    tried = _with(tried, position, k, filled)
+                if _apart(claim, tried):
+                    point = tried
+                    break
+    for position, (name, entries) in enumerate(point.values):
+        constraint = _constraint(declared[name])
+        for k in range(len(entries)):
+            for simple in SIMPLER:
+                current = point.values[position][1][k]
+                new = (simple.numerator, simple.denominator, 0, 1)
+                if new == current or left <= 0:
+                    break
+                if not in_range(simple, constraint):
+                    continue
+                left -= 1
+                tried = _with(point, position, k, new)
+                if _apart(claim, tried):
+                    point = tried
+                    break
+    return point
+
+
+def _constraint(t: Tensor | MapTensor) -> Constraint:
+    return t.constraint if isinstance(t, Tensor) else Constraint.NONE
+
+
+def _with(point: Witness, position: int, k: int, new: Number) -> Witness:
+    name, entries = point.values[position]
+    changed = (name, (*entries[:k], new, *entries[k + 1 :]))
+    values = (*point.values[:position], changed, *point.values[position + 1 :])
+    return dataclasses.replace(point, values=values)
+
+
+def _apart(claim: Claim, point: Witness) -> bool:
+    try:
+        check_witness(claim, point)
+    except Rejected:
+        return False
+    return True
+
+
+def _reported(claim: Claim, point: Witness) -> Refuted:
+    gap = check_witness(claim, point)
+    try:
+        shortest = point.length == 1 or agree(claim, point.length - 1)
+    except (Obstacle, TooLarge, ValueError, ZeroDivisionError):
+        shortest = False
+    return Refuted(Certificate(claim, point), gap, shortest)

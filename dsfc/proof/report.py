@@ -1,0 +1,134 @@
+"""A verdict as text and as JSON."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from dsfc.check_proof.balls import Complex, Real
+from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Number, Row
+from dsfc.proof.verdict import Proved, Refuted, Verdict
+
+STATEMENT = "equal outputs for equal inputs and equal parameters, for every length"
+
+
+def report(verdict: Verdict, a: str, b: str, explain: bool = False) -> str:
+    """Returns a verdict as text.
+
+    Args:
+        verdict: what was found.
+        a: what to call the first mixer.
+        b: what to call the second.
+        explain: whether the rows of the invariant are printed too.
+    """
+    match verdict:
+        case Proved(certificate):
+            lines = [f"{a} = {b}: proved", *_stated(certificate.claim)]
+            lines += [
+                f"  sizes      {_sizes(certificate.claim)}; this version proves nothing of others",
+                f"  invariant  {len(verdict.invariant.rows)} rows, accepted by the checker",
+            ]
+            if explain:
+                lines += [f"    {row_text(row)} = 0" for row in verdict.invariant.rows]
+        case Refuted(certificate, gap, shortest):
+            witness, claim = verdict.witness, certificate.claim
+            lines = [f"{a} = {b}: refuted", *_stated(claim)]
+            less = "; shorter ones agree at these sizes" if shortest and witness.length > 1 else ""
+            lines += [
+                f"  sizes      {_sizes(claim)}",
+                f"  length     {witness.length}{less}",
+                "  point",
+                *(f"    {name} = {_entries(values)}" for name, values in witness.values),
+                f"  output     token {witness.token}, entry {list(witness.index)}",
+                f"    {a}: {number_text(gap.a)}",
+                f"    {b}: {number_text(gap.b)}",
+                "  open       whether other values of the second's parameters make them equal",
+            ]
+        case _:
+            lines = [f"{a} = {b}: unknown", f"  obstacle   {verdict.obstacle}"]
+            lines += [f"  tried      {t}" for t in verdict.tried]
+            lines += [f"  to decide  {verdict.decides}"]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(verdict: Verdict) -> dict[str, Any]:
+    """Returns a verdict for tools; the certificate is a document of its own."""
+    match verdict:
+        case Proved(certificate):
+            sizes = dict(certificate.claim.sizes)
+            return {"verdict": "proved", "statement": "EQ", "sizes": sizes,
+                    "rows": len(verdict.invariant.rows)}  # fmt: skip
+        case Refuted(certificate, gap, shortest):
+            witness = verdict.witness
+            point = {n: [_number(v) for v in values] for n, values in witness.values}
+            return {"verdict": "refuted", "statement": "EQ",
+                    "sizes": dict(certificate.claim.sizes), "length": witness.length,
+                    "shortest": shortest, "point": point, "token": witness.token,
+                    "index": list(witness.index), "a": _ends(gap.a),
+                    "b": _ends(gap.b)}  # fmt: skip
+    return {"verdict": "unknown", "statement": "EQ", "obstacle": verdict.obstacle,
+            "tried": list(verdict.tried), "decides": verdict.decides}  # fmt: skip
+
+
+def _stated(claim: Claim) -> list[str]:
+    out = [f"  statement  {STATEMENT}"]
+    if claim.names:
+        pairs = (f"{theirs} for {ours}" for ours, theirs in claim.names)
+        out.append(f"  names      the second reads {', '.join(pairs)}")
+    return out
+
+
+def _sizes(claim: Claim) -> str:
+    return ", ".join(f"{name} = {size}" for name, size in claim.sizes)
+
+
+def row_text(row: Row) -> str:
+    """Returns a row as a sum of state entries with coefficients, its pivot first."""
+    ordered = sorted(row.terms, key=lambda t: t[0] != row.pivot)
+    parts = [_product(cells, coefficient) for cells, coefficient in ordered]
+    return " + ".join(parts).replace("+ -", "- ").replace("$", "").replace("@0", "")
+
+
+def _product(cells: CellMonomial, coefficient: Coefficient) -> str:
+    terms = [
+        "*".join([str(c)] * (c not in (1, -1) or not m) + [_power(*f) for f in m])
+        if c != -1 or not m
+        else "-" + "*".join(_power(*f) for f in m)
+        for m, c in coefficient
+    ]
+    states = " ".join(cells)
+    if terms in (["1"], ["-1"]) and cells:
+        return states if terms == ["1"] else f"-{states}"
+    inner = " + ".join(terms)
+    return f"({inner}) {states}".rstrip() if len(terms) > 1 else f"{inner} {states}".rstrip()
+
+
+def _power(name: str, exponent: int) -> str:
+    return name if exponent == 1 else f"{name}^{exponent}"
+
+
+def _number(v: Number) -> str:
+    re, im = Fraction(v[0], v[1]), Fraction(v[2], v[3])
+    return str(re) if not im else f"{re} + {im} i"
+
+
+def _entries(values: tuple[Number, ...]) -> str:
+    inner = ", ".join(_number(v) for v in values)
+    return inner if len(values) == 1 else f"[{inner}]"
+
+
+def number_text(value: Complex) -> str:
+    """Returns an exact value as a fraction, another as a decimal with its bound."""
+    re = _real(value.re)
+    return re if value.is_real else f"{re} + i ({_real(value.im)})"
+
+
+def _real(x: Real) -> str:
+    if x.exact and len(str(x.low)) <= 40:
+        return str(x.low)
+    return f"{float(x.low):.15g} (error below {float(x.high - x.low) or 5e-324:.1g})"
+
+
+def _ends(value: Complex) -> dict[str, list[str]]:
+    return {"re": [str(value.re.low), str(value.re.high)],
+            "im": [str(value.im.low), str(value.im.high)]}  # fmt: skip

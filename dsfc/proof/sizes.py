@@ -1,0 +1,83 @@
+"""The sizes at which two systems are put side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from itertools import product
+
+from dsfc.primitives.declarations import Dimension
+from dsfc.primitives.expr import Add, Div, Expr, Mul, Num, Pow, Size
+from dsfc.system.ir import System
+
+LARGEST = 8
+"""Bound on the sizes tried."""
+
+
+def chosen(a: System, b: System, least: int) -> tuple[tuple[str, int], ...]:
+    """Returns small sizes of all axes, at least `least`, that keep the derivations of the specs.
+
+    Where none do (a size that is a sixteenth of another), derived sizes that would not be integers
+    are `least`; the language lets every derived size be overridden.
+    """
+    dimensions = {d.axis.name: d for d in (*b.axes, *a.axes)}
+    free = [n for n, d in dimensions.items() if (d.size is None or d.default) and not _copy(d)]
+    best: tuple[int, int, dict[str, int]] | None = None
+    for picked in _picks(len(free), least):
+        sizes, broken = _completed(dimensions, dict(zip(free, picked, strict=True)), least)
+        rank = (broken, sum(sizes.values()), sizes)
+        if best is None or rank[:2] < best[:2]:
+            best = rank
+    assert best is not None
+    return tuple(sorted(best[2].items()))
+
+
+def _picks(count: int, least: int) -> Iterator[tuple[int, ...]]:
+    """Sizes of the free axes, the first of which is a width that others divide."""
+    widths = [k for k in (least, 2 * least, 4 * least) if k <= LARGEST]
+    return product(widths, *[(least,)] * (count - 1)) if count else iter([()])
+
+
+def _copy(d: Dimension) -> bool:
+    return d.axis.copy_of is not None
+
+
+def _completed(
+    dimensions: Mapping[str, Dimension], sizes: dict[str, int], least: int
+) -> tuple[dict[str, int], int]:
+    """All sizes, and how many derived ones had to be overridden."""
+    broken = 0
+    for name, d in dimensions.items():
+        if name in sizes or d.size is None or _copy(d):
+            continue
+        value = _value(d.size, sizes)
+        if value is None or value.denominator != 1 or value < least:
+            broken, value = broken + 1, Fraction(least)
+        sizes[name] = int(value)
+    for name, d in dimensions.items():
+        if d.axis.copy_of is not None:
+            sizes[name] = sizes[d.axis.copy_of]
+    return sizes, broken
+
+
+def _value(e: Expr, sizes: Mapping[str, int]) -> Fraction | None:
+    match e:
+        case Num(value):
+            return value
+        case Size(axis):
+            return Fraction(sizes[axis.name]) if axis.name in sizes else None
+        case Add(args) | Mul(args):
+            out = Fraction(0) if isinstance(e, Add) else Fraction(1)
+            for a in args:
+                x = _value(a, sizes)
+                if x is None:
+                    return None
+                out = out + x if isinstance(e, Add) else out * x
+            return out
+        case Div(num, den):
+            top, bottom = _value(num, sizes), _value(den, sizes)
+            return top / bottom if top is not None and bottom else None
+        case Pow(base, Num(exponent)) if exponent.denominator == 1:
+            x = _value(base, sizes)
+            return x ** int(exponent) if x else None
+    return None

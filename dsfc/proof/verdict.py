@@ -1,0 +1,64 @@
+"""What can be said of two systems, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dsfc.check_proof.claim import Certificate, Invariant, Witness
+from dsfc.check_proof.witness import Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """The outputs are equal at the sizes of the claim; the checker accepted the certificate.
+
+    Attributes:
+        certificate: the claim and its invariant.
+    """
+
+    certificate: Certificate
+
+    @property
+    def invariant(self) -> Invariant:
+        """The rows that vanish on the states."""
+        assert isinstance(self.certificate.proof, Invariant)
+        return self.certificate.proof
+
+
+@dataclass(frozen=True, slots=True)
+class Refuted:
+    """The outputs are apart at a point; the checker executed both definitions there.
+
+    Attributes:
+        certificate: the claim and the point.
+        gap: the two values.
+        shortest: whether shorter sequences were shown to give equal outputs at these sizes.
+    """
+
+    certificate: Certificate
+    gap: Gap
+    shortest: bool
+
+    @property
+    def witness(self) -> Witness:
+        """The point."""
+        assert isinstance(self.certificate.proof, Witness)
+        return self.certificate.proof
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Neither was shown.
+
+    Attributes:
+        obstacle: the first thing that stood in the way.
+        tried: what was done.
+        decides: what would decide it.
+    """
+
+    obstacle: str
+    tried: tuple[str, ...]
+    decides: str
+
+
+Verdict = Proved | Refuted | Unknown

@@ -1,0 +1,203 @@
+"""The laws of generators: identities that must be seen, and none that are false."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.polynomial import Quotient, number
+from dsfc.check_proof.symbols import Symbols, lags, shifted
+from dsfc.primitives.expr import Field
+
+Function = Callable[..., Quotient]
+
+
+def of(s: Symbols) -> tuple[Function, Quotient, Quotient, Quotient, Quotient]:
+    def f(name: str, *args: Quotient) -> Quotient:
+        return s.primitive(name, args, Field.REAL)
+
+    x, z = s.leaf("x[]", real=True), s.leaf("z[]", real=True)
+    a = s.leaf("a[]", real=True, positive=True)
+    return f, x, z, a, number(1)
+
+
+TRUE = {
+    "a gate to a power is the exponential of a softplus": lambda s, f, x, z, a, one: (
+        f("exp", -(a * f("softplus", z))),
+        s.power(f("sigmoid", -z), a),
+    ),
+    "softplus is odd up to x": lambda s, f, x, z, a, one: (
+        f("softplus", x) - f("softplus", -x),
+        x,
+    ),
+    "tanh by sigmoid": lambda s, f, x, z, a, one: (
+        f("tanh", x),
+        f("sigmoid", x + x) + f("sigmoid", x + x) - one,
+    ),
+    "log sigmoid": lambda s, f, x, z, a, one: (f("log", f("sigmoid", z)), -f("softplus", -z)),
+    "reversed gate": lambda s, f, x, z, a, one: (f("sigmoid", x) + f("sigmoid", -x), one),
+    "a gated decay": lambda s, f, x, z, a, one: (
+        f("exp", -(a * f("softplus", x) * f("sigmoid", z))),
+        s.power(f("sigmoid", -x), a * f("sigmoid", z)),
+    ),
+    "a root of a gate": lambda s, f, x, z, a, one: (
+        s.power(f("sigmoid", z), number(Fraction(1, 4))),
+        f("exp", -(f("softplus", -z) * number(Fraction(1, 4)))),
+    ),
+    "exponentials multiply": lambda s, f, x, z, a, one: (
+        f("exp", x + z + z),
+        f("exp", x) * f("exp", z) * f("exp", z),
+    ),
+    "logarithms of positive factors add": lambda s, f, x, z, a, one: (
+        f("log", a * f("exp", x) * number(6)),
+        f("log", a) + x + f("log", number(2)) + f("log", number(3)),
+    ),
+    "waves": lambda s, f, x, z, a, one: (
+        f("cos", x) * f("cos", x) + f("sin", x) * f("sin", x),
+        one,
+    ),
+    "exprel": lambda s, f, x, z, a, one: (f("exprel", x) * x + one, f("exp", x)),
+}
+FALSE = {
+    "the wrong sign": lambda s, f, x, z, a, one: (
+        f("exp", -(a * f("softplus", z))),
+        s.power(f("sigmoid", z), a),
+    ),
+    "exponentials do not add": lambda s, f, x, z, a, one: (
+        f("exp", x + z),
+        f("exp", x) + f("exp", z),
+    ),
+    "a logarithm is not split where a factor may be negative": lambda s, f, x, z, a, one: (
+        f("log", x * z),
+        f("log", x) + f("log", z),
+    ),
+    "an even power has no sign": lambda s, f, x, z, a, one: (
+        f("log", x * x),
+        f("log", x) * number(2),
+    ),
+    "the size of a number is not the number": lambda s, f, x, z, a, one: (f("abs", x), x),
+}
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_is_seen_to_be_equal(name: str) -> None:
+    s = Symbols()
+    left, right = TRUE[name](s, *of(s))
+    assert not (left - right), (left.text, right.text)
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_is_not_taken_for_equal(name: str) -> None:
+    s = Symbols()
+    left, right = FALSE[name](s, *of(s))
+    assert left - right
+
+
+UNARY = ("exp", "sigmoid", "softplus", "silu", "tanh", "cos", "sin", "expm1", "relu", "abs", "elu")
+_MP = {
+    "exp": mpmath.exp,
+    "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
+    "softplus": lambda x: mpmath.log(1 + mpmath.exp(x)),
+    "silu": lambda x: x / (1 + mpmath.exp(-x)),
+    "tanh": mpmath.tanh,
+    "cos": mpmath.cos,
+    "sin": mpmath.sin,
+    "expm1": mpmath.expm1,
+    "log": mpmath.log,
+    "relu": lambda x: max(x, mpmath.mpf(0)),
+    "abs": abs,
+    "elu": lambda x: x if x > 0 else mpmath.expm1(x),
+}
+
+
+def tree(rng: random.Random, depth: int) -> tuple:
+    kind = rng.random()
+    if depth == 0 or kind < 0.15:
+        return (rng.choice(["x", "z", "a", "1", "-1", "2"]),)
+    if kind < 0.5:
+        return (rng.choice(UNARY), tree(rng, depth - 1))
+    if kind < 0.56:
+        return ("log", ("softplus", tree(rng, depth - 1)))
+    return (rng.choice("+*-"), tree(rng, depth - 1), tree(rng, depth - 1))
+
+
+def symbolic(s: Symbols, t: tuple) -> Quotient:
+    f, x, z, a, _ = of(s)
+    if len(t) == 1:
+        return {"x": x, "z": z, "a": a}[t[0]] if t[0] in "xza" else number(int(t[0]))
+    args = [symbolic(s, part) for part in t[1:]]
+    if t[0] in ("+", "-", "*"):
+        left, right = args
+        return {"+": left + right, "-": left - right, "*": left * right}[t[0]]
+    return f(t[0], *args)
+
+
+def numeric(t: tuple, at: dict[str, mpmath.mpf]) -> mpmath.mpf:
+    if len(t) == 1:
+        return at[t[0]] if t[0] in at else mpmath.mpf(int(t[0]))
+    args = [numeric(part, at) for part in t[1:]]
+    if t[0] in ("+", "-", "*"):
+        left, right = args
+        return {"+": left + right, "-": left - right, "*": left * right}[t[0]]
+    return _MP[t[0]](*args)
+
+
+def test_expressions_of_one_normal_form_have_one_value(tier: str) -> None:
+    rng = random.Random(5)
+    s = Symbols()
+    points = [
+        {"x": mpmath.mpf(p) / 7, "z": mpmath.mpf(q) / 5, "a": mpmath.mpf(r) / 3}
+        for p, q, r in ((3, -4, 2), (-5, 2, 1), (1, 6, 4))
+    ]
+    met: dict[str, list[mpmath.mpf]] = {}
+    shared = 0
+    for _ in range(1_500 if tier == "fast" else 40_000):
+        t = tree(rng, rng.choice([1, 2, 2, 3]))
+        normal = symbolic(s, t).text
+        values = [numeric(t, at) for at in points]
+        known = met.setdefault(normal, values)
+        shared += known is not values
+        for left, right in zip(known, values, strict=True):
+            assert mpmath.almosteq(left, right, 1e-9, 1e-9), (t, normal)
+    assert shared > 200
+
+
+def test_a_function_of_a_state_is_a_call_with_its_place() -> None:
+    s = Symbols()
+    state, x = s.leaf("$A.S[0]", real=True), s.leaf("x[]@0", real=True)
+    with s.recorded() as calls:
+        first, again = (s.primitive("tanh", (state * x,), Field.REAL) for _ in range(2))
+        other = s.primitive("relu", (state,), Field.REAL)
+    assert not (first - again) and first - other
+    assert [c.head for c in calls] == ["exp", "relu"]
+
+
+def test_a_complex_function_of_a_state_is_an_obstacle() -> None:
+    s = Symbols()
+    state = s.leaf("$A.S[0]", real=False)
+    with s.recorded(), pytest.raises(Obstacle):
+        s.primitive("exp", (state,), Field.COMPLEX)
+
+
+def test_conjugation_is_an_automorphism() -> None:
+    s = Symbols()
+    z, w = s.leaf("z[]", real=False), s.leaf("w[]", real=False)
+    for q in (z * w, z + w, z / w, s.exp(z * w), s.exp(z).power(-1)):
+        assert not (s.conjugate(s.conjugate(q)) - q)
+    assert not (s.conjugate(z * w) - s.conjugate(z) * s.conjugate(w))
+    assert not (s.conjugate(s.exp(z)) - s.exp(s.conjugate(z)))
+    assert s.conjugate(z) - z
+
+
+def test_lags_move_together() -> None:
+    assert shifted("exp(u[0]@0*k[1]@2)", 1) == "exp(u[0]@1*k[1]@3)"
+    assert lags(frozenset({"u[0]@1", "W[0]", "f(v[]@3)"})) == {1, 3}
+    with pytest.raises(Obstacle):
+        shifted("u[]@0", -1)
+    with pytest.raises(Obstacle):
+        shifted("u[]@9", 1)

@@ -1,0 +1,91 @@
+"""`dsfc equiv` and `dsfc check-proof`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TWO = """
+mixer a { dims n
+  input u : n
+  param w : n
+  state h : n
+  h = w * h[i-1] + u
+  y = h
+}
+mixer b { dims n
+  input u : n
+  param w, g : n
+  state h : n
+  h = w * h[i-1] + {drive}
+  y = h
+}
+"""
+
+
+def test_proved_refuted_and_unknown_have_their_exit_codes(run: Callable, spec: Callable) -> None:
+    same = spec(TWO.replace("{drive}", "1 * u"))
+    proved = run("equiv", f"{same}:a", f"{same}:b")
+    assert proved.exit_code == 0 and proved.output.startswith("a = b: proved\n")
+    other = spec(TWO.replace("{drive}", "g * u"), "other.dsf")
+    refuted = run("equiv", f"{other}:a", f"{other}:b")
+    assert refuted.exit_code == 4 and "refuted" in refuted.output
+    unknown = run("equiv", "softmax", "softmax")
+    assert unknown.exit_code == 5 and "obstacle" in unknown.output
+
+
+def test_a_certificate_is_checked_against_its_specs(
+    run: Callable, spec: Callable, folder: Path
+) -> None:
+    path = spec(TWO.replace("{drive}", "1 * u"))
+    a, b = f"{path}:a", f"{path}:b"
+    assert run("equiv", a, b, "--certificate", "proof.json").exit_code == 0
+    assert run("check-proof", "proof.json").output.startswith("accepted: a and b, equal")
+    assert run("check-proof", "proof.json", a, b).exit_code == 0
+    swapped = run("check-proof", "proof.json", b, a)
+    assert swapped.exit_code == 1 and "not that of" in swapped.output
+    text = Path("proof.json").read_text(encoding="utf-8")
+    Path("bad.json").write_text(text.replace('"equal":true', '"equal":false'), encoding="utf-8")
+    spoiled = run("check-proof", "bad.json")
+    assert spoiled.exit_code == 1 and spoiled.output.startswith("rejected: ")
+    assert run("equiv", a, b, "--certificate", "proof.json").exit_code == 2
+
+
+def test_a_refutation_is_a_program(run: Callable, spec: Callable, folder: Path) -> None:
+    path = spec(TWO.replace("{drive}", "g * u"))
+    assert run("equiv", f"{path}:a", f"{path}:b", "--replay", "replay.py").exit_code == 4
+    done = subprocess.run([sys.executable, "-I", "replay.py"], capture_output=True, text=True)
+    assert done.returncode == 0 and "token 0" in done.stdout
+
+
+def test_json_and_names(run: Callable, spec: Callable) -> None:
+    path = spec(TWO.replace("{drive}", "g / g * u").replace("param w, g", "param r, g").replace(
+        "w * h[i-1] + g", "r * h[i-1] + g"))  # fmt: skip
+    out = run("equiv", f"{path}:a", f"{path}:b", "--map", "r=w", "--format", "json")
+    assert json.loads(out.output)["verdict"] == "proved"
+    without = run("equiv", f"{path}:a", f"{path}:b", "--format", "json")
+    assert json.loads(without.output)["verdict"] == "refuted"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["equiv", "s6"],
+        ["equiv", "s6", "s6", "--map", "x"],
+        ["equiv", "s6", "s6", "--map", "=x"],
+        ["check-proof", "nowhere.json"],
+    ],
+)
+def test_wrong_usage(run: Callable, args: list[str]) -> None:
+    assert run(*args).exit_code == 2
+
+
+def test_mistakes_in_a_spec_are_diagnostics(run: Callable) -> None:
+    result = run("equiv", "lstm", "s6")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "error[" in result.stderr

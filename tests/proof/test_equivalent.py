@@ -1,0 +1,109 @@
+"""Verdicts on labelled pairs, in both orders, and what no verdict depends on."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import dsfc
+from dsfc.check_proof.check import check, write
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.verdict import Proved, Refuted, Unknown
+
+LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
+PAIRS = [
+    pytest.param(file, a, b, kind is Proved, id=f"{file}-{a}-{b}")
+    for file, table in LABELS.items()
+    for key, kind in (("equal", Proved), ("different", Refuted))
+    for a, b, _ in table[key]
+]
+
+
+@pytest.mark.parametrize("file, a, b, equal", PAIRS)
+def test_a_labelled_pair(system: Callable, file: str, a: str, b: str, equal: bool) -> None:
+    verdict = equivalent(system(file, a), system(file, b))
+    assert isinstance(verdict, Proved if equal else Refuted), verdict
+    assert check(write(verdict.certificate)).claim == verdict.certificate.claim
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("file, a, b, equal", PAIRS)
+def test_the_order_does_not_matter(
+    system: Callable, file: str, a: str, b: str, equal: bool
+) -> None:
+    verdict = equivalent(system(file, b), system(file, a))
+    assert isinstance(verdict, Proved if equal else Refuted), verdict
+
+
+def test_every_label_has_a_reason() -> None:
+    for table in LABELS.values():
+        for rows in table.values():
+            assert all(len(row) == 3 and row[2] for row in rows)
+
+
+@pytest.mark.parametrize("a, b", [("post", "eta_gauge"), ("post", "eta_late")])
+def test_no_verdict_depends_on_what_a_mixer_is_called(system: Callable, a: str, b: str) -> None:
+    left, right = system("attention", a), system("attention", b)
+    named = equivalent(left, right)
+    renamed = equivalent(
+        dataclasses.replace(left, name="x", doc=None),
+        dataclasses.replace(right, name="y", doc=None),
+    )
+    assert type(named) is type(renamed)
+    assert named.certificate.proof == renamed.certificate.proof
+
+
+def test_the_same_certificate_every_time(system: Callable) -> None:
+    texts = {
+        write(equivalent(system("linear", a), system("linear", b)).certificate)
+        for a, b in [("sum_of_modes", "chain_delayed")] * 2
+    }
+    assert len(texts) == 1
+
+
+def test_names_can_be_identified(system: Callable) -> None:
+    a, b = system("linear", "one_mode"), system("linear", "one_mode_moved")
+    # In the second b and c stand for each other, which its product does not mind.
+    assert isinstance(equivalent(a, b, (("b", "c"), ("c", "b"))), Proved)
+    squared = system("linear", "one_mode_squared")
+    assert isinstance(equivalent(a, squared, (("a", "b"), ("b", "a"))), Refuted)
+
+
+@pytest.mark.parametrize(
+    "a, b, obstacle",
+    [
+        ("dlr_bidirectional", "dlr_bidirectional", "backwards in time"),
+        ("dlr", "dlr_real", "same axes"),
+    ],
+)
+def test_unknown_says_what_stands_in_the_way(a: str, b: str, obstacle: str) -> None:
+    verdict = equivalent(dsfc.load(a).system, dsfc.load(b).system)
+    assert isinstance(verdict, Unknown)
+    assert obstacle in verdict.obstacle and verdict.decides
+
+
+def test_a_buffer_has_its_own_value() -> None:
+    """Two buffers of one name and different values are two arrays, and no free numbers."""
+    text = """
+mixer {name} extends qkv {{
+  buffer γ : h unit = 1 - 2^(-{power} - iota[h])
+  y = sum[j ≤ i](γ^(i-j) * q · k[j] * v[j])
+}}
+"""
+    from dsfc.locate import Place
+    from dsfc.pipeline import SpecText
+    from dsfc.source import Source
+    from dsfc.syntax.parse import parse
+
+    def load(name: str, power: int) -> dsfc.system.ir.System:
+        source = Source(f"{name}.dsf", text.format(name=name, power=power))
+        return SpecText(Place(Path(f"{name}.dsf")), parse(source)).compilation(name).system
+
+    assert isinstance(equivalent(load("a", 5), load("b", 5)), Proved)
+    verdict = equivalent(load("a", 5), load("b", 4))
+    assert isinstance(verdict, Refuted) and verdict.witness.length == 2 and verdict.shortest
+    assert "gamma" not in dict(verdict.witness.values)

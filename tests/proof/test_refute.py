@@ -1,0 +1,125 @@
+"""Witnesses: executed, simple, shortest, and replayed by a program of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import dsfc
+from dsfc.check_proof.claim import Claim
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.refute import refute
+from dsfc.proof.replay import script
+from dsfc.proof.sizes import chosen
+from dsfc.proof.verdict import Refuted
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+
+LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
+DIFFERENT = [
+    pytest.param(f, a, b, marks=() if f == "linear" else pytest.mark.ci)
+    for f, table in LABELS.items()
+    for a, b, _ in table["different"]
+]
+
+
+def refuted(a, b) -> Refuted:
+    found = refute(Claim(a, b, (), chosen(a, b, 2)))
+    assert found is not None
+    return found
+
+
+def replay(text: str, path: Path) -> subprocess.CompletedProcess[str]:
+    path.write_text(text, encoding="utf-8")
+    return subprocess.run([sys.executable, "-I", "-S", path], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("file, a, b", DIFFERENT)
+def test_a_program_without_dsfc_says_the_same(
+    system: Callable, tmp_path: Path, file: str, a: str, b: str
+) -> None:
+    found = refuted(system(file, a), system(file, b))
+    text = script(found, a, b)
+    run = replay(text, tmp_path / "replay.py")
+    assert run.returncode == 0, run.stderr
+    spoiled = text.replace("assert apart(left, right)", "assert not apart(left, right)")
+    assert replay(spoiled, tmp_path / "spoiled.py").returncode == 1
+    assert "dsfc" not in "".join(x for x in text.splitlines() if x.startswith(("import", "from")))
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("retnet", "linear_attn"),
+        ("rwkv5", "rwkv6"),
+        ("deltanet", "gated_deltanet"),
+        ("dlr", "gla_block"),
+    ],
+)
+def test_a_program_for_shipped_specs(pair: tuple[str, str], tmp_path: Path) -> None:
+    systems = [dsfc.load(name).system for name in pair]
+    run = replay(script(refuted(*systems), *pair), tmp_path / "replay.py")
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    "file, a, b, length",
+    [
+        ("attention", "post", "double", 1),
+        ("attention", "post", "normaliser_inside", 2),
+        ("linear", "taps_two", "taps_three", 3),
+        ("linear", "taps_three", "taps_far", 3),
+        ("linear", "delta_rule", "delta_as_linear", 2),
+    ],
+)
+def test_the_sequence_is_as_short_as_can_be(
+    system: Callable, file: str, a: str, b: str, length: int
+) -> None:
+    found = refuted(system(file, a), system(file, b))
+    assert found.witness.length == length and found.shortest
+
+
+def test_numbers_are_simple(system: Callable) -> None:
+    found = refuted(system("attention", "post"), system("attention", "double"))
+    entries = [v for _, values in found.witness.values for v in values]
+    assert set(entries) <= {(0, 1, 0, 1), (1, 1, 0, 1)}
+    assert dict(found.certificate.claim.sizes) == {"h": 1, "n": 1, "p": 1}
+
+
+def test_equal_mixers_have_no_witness(system: Callable) -> None:
+    a, b = system("attention", "post"), system("attention", "eta_gauge")
+    assert refute(Claim(a, b, (), chosen(a, b, 2))) is None
+
+
+def test_what_differs_at_two_entries_only_is_refuted_there() -> None:
+    """softmax and linear attention need no state for a witness: definitions are executed."""
+    verdict = equivalent(dsfc.load("softmax").system, dsfc.load("linear_attn").system)
+    assert isinstance(verdict, Refuted)
+
+
+def test_a_parameter_that_is_a_buffer_of_the_other_has_its_value(tmp_path: Path) -> None:
+    text = """
+mixer a { dims n
+  input u : n
+  param g : n
+  y = g * u
+}
+mixer b { dims n
+  input u : n
+  buffer g : n = 1 / 3
+  y = 2 * g * u
+}
+"""
+    spec = SpecText(Place(Path("mine.dsf")), parse(Source("mine.dsf", text)))
+    found = refuted(*(spec.compilation(name).system for name in "ab"))
+    assert "g" not in dict(found.witness.values)
+    assert str(found.gap.a.re.low) == "1/3"
+    run = replay(script(found, "a", "b"), tmp_path / "replay.py")
+    assert run.returncode == 0, run.stderr

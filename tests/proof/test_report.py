@@ -1,0 +1,42 @@
+"""Verdicts as text and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.report import as_json, report
+from dsfc.proof.verdict import Unknown
+
+
+def test_a_proof_says_what_was_proved_and_where(system: Callable) -> None:
+    verdict = equivalent(system("attention", "as_state"), system("attention", "eta_gauge"))
+    text = report(verdict, "a", "b", explain=True)
+    assert text.startswith("a = b: proved\n")
+    assert "for every length" in text and "h = 2, n = 2, p = 2" in text
+    assert "A.S[0,0,0] - eta[0] B.S[0,0,0] = 0" in text
+    assert as_json(verdict)["verdict"] == "proved"
+
+
+def test_a_refutation_shows_the_point_and_both_values(system: Callable) -> None:
+    verdict = equivalent(system("attention", "post"), system("attention", "double"))
+    text = report(verdict, "post", "double")
+    assert "    post: 1\n    double: 2\n" in text
+    document = as_json(verdict)
+    assert document["a"]["re"] == ["1", "1"] and document["length"] == 1
+    json.dumps(document)
+
+
+def test_identified_names_are_part_of_the_statement(system: Callable) -> None:
+    a, b = system("linear", "one_mode"), system("linear", "one_mode_moved")
+    text = report(equivalent(a, b, (("b", "c"), ("c", "b"))), "a", "b")
+    assert "c for b" in text and "b for c" in text
+
+
+def test_unknown_has_an_obstacle_and_a_way_on() -> None:
+    text = report(Unknown("the obstacle", ("one", "two"), "a rule"), "a", "b")
+    assert text == (
+        "a = b: unknown\n  obstacle   the obstacle\n  tried      one\n  tried      two\n"
+        "  to decide  a rule\n"
+    )
