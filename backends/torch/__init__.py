@@ -8,16 +8,21 @@ from typing import Any
 
 from dsfc.plan.ir import Plan
 
-from .render import render_module
+from .render import TORCH, Target, render_module
 from .words import RESERVED
 
 
 @dataclass(frozen=True, slots=True)
 class TorchBackend:
-    """Prints torch modules; see `dsfc.emit.backend.Backend`."""
+    """Prints torch modules; see `dsfc.emit.backend.Backend`.
+
+    Attributes:
+        target: what the module of a plan runs on besides torch.
+    """
 
     name: str = "torch"
     reserved: frozenset[str] = RESERVED
+    target: Callable[[Plan], Target] = lambda plan: TORCH
 
     def render(
         self,
@@ -28,7 +33,8 @@ class TorchBackend:
         function_name: str,
     ) -> str:
         """Returns the module's text, formatted, without the line that states its origin."""
-        return render_module(plan, identity, identifier, class_name, function_name)
+        target = self.target(plan)
+        return render_module(plan, identity, identifier, class_name, function_name, target)
 
 
 BACKEND = TorchBackend()

@@ -100,7 +100,7 @@ def render_module(
     identifier: Callable[[str], str],
     class_name: str,
     function_name: str,
-    target: Target = TORCH,
+    target: Target,
 ) -> str:
     """Returns the module's text; see `dsfc.emit.backend.Backend`."""
     names = signature(plan, identifier, class_name, function_name)

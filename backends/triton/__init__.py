@@ -36,33 +36,7 @@ a tile, `b_` and `db_` values of one row and their gradients.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from ..torch import TorchBackend
+from .render import target
 
-from dsfc.plan.ir import Plan
-
-from ..torch.words import RESERVED
-from .render import render_module
-
-
-@dataclass(frozen=True, slots=True)
-class TritonBackend:
-    """Prints torch modules with Triton kernels; see `dsfc.emit.backend.Backend`."""
-
-    name: str = "triton"
-    reserved: frozenset[str] = RESERVED
-
-    def render(
-        self,
-        plan: Plan,
-        identity: Any,  # noqa: ANN401 - an Identity; backends do not import emit
-        identifier: Callable[[str], str],
-        class_name: str,
-        function_name: str,
-    ) -> str:
-        """Returns the module's text, formatted, without the line that states its origin."""
-        return render_module(plan, identity, identifier, class_name, function_name)
-
-
-BACKEND = TritonBackend()
+BACKEND = TorchBackend(name="triton", target=target)

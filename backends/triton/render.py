@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from dsfc.plan.ir import Plan
 
@@ -25,18 +24,6 @@ except ImportError:  # then the torch form runs on every device
     triton = None"""
 
 
-def render_module(
-    plan: Plan,
-    identity: Any,  # noqa: ANN401 - an Identity; backends do not import emit
-    identifier: Callable[[str], str],
-    class_name: str,
-    function_name: str,
-) -> str:
-    """Returns the module's text; see `dsfc.emit.backend.Backend`."""
-    target = _target(plan)
-    return torch.render_module(plan, identity, identifier, class_name, function_name, target)
-
-
 def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[str, ...]:
     """What all kernels and launches need."""
     found = [s for s in scans if isinstance(s, ElementwiseKernels)]
@@ -45,7 +32,8 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     return (filled("kernels_shared.py.j2", tiles=tiles), *functions_of(code))
 
 
-def _target(plan: Plan) -> torch.Target:
+def target(plan: Plan) -> torch.Target:
+    """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
     scans = scans_with_kernels(plan)
     if not scans:
         return torch.TORCH

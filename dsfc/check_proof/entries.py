@@ -7,7 +7,7 @@ and primitives are, is the domain's to say.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from itertools import product
 from math import factorial
@@ -48,9 +48,9 @@ class Obstacle(Exception):
 class Arithmetic(Protocol):
     """What entries can do."""
 
-    def __add__(self, other: Any, /) -> Any: ...  # noqa: ANN401
-    def __mul__(self, other: Any, /) -> Any: ...  # noqa: ANN401
-    def __truediv__(self, other: Any, /) -> Any: ...  # noqa: ANN401
+    def __add__(self, other: Any, /) -> Any: ...  # noqa: ANN401 - of its own kind
+    def __mul__(self, other: Any, /) -> Any: ...  # noqa: ANN401 - of its own kind
+    def __truediv__(self, other: Any, /) -> Any: ...  # noqa: ANN401 - of its own kind
 
 
 EntryT = TypeVar("EntryT", bound=Arithmetic)
@@ -196,7 +196,7 @@ class Entries(ABC, Generic[EntryT]):
         """Returns one entry of a linear map applied to a value."""
         return self.applied(map, lambda there: self.value(arg, there), at)
 
-    def applied(self, map: LinearMap, value: Any, at: Index) -> EntryT:  # noqa: ANN401
+    def applied(self, map: LinearMap, value: Callable[[Index], EntryT], at: Index) -> EntryT:
         """Returns Σ over the source of matrix entry times value.
 
         Args:

@@ -48,7 +48,8 @@ LAG = re.compile(r"@(\d)")
 LONGEST_LAG = 9
 """Lags have one digit, so that renaming them keeps the order of terms inside names."""
 
-I = Quotient(generator(IMAGINARY))  # noqa: E741
+IMAGINARY_UNIT = Quotient(generator(IMAGINARY))
+"""The number i, as a quotient."""
 TWO, HALF = number(2), number(Fraction(1, 2))
 
 
@@ -97,7 +98,7 @@ class Symbols:
         """Starts with the imaginary unit."""
         self._real: dict[str, bool] = {IMAGINARY: False}
         self._positive: dict[str, bool] = {IMAGINARY: False}
-        self._conjugate: dict[str, Callable[[], Quotient]] = {IMAGINARY: lambda: -I}
+        self._conjugate: dict[str, Callable[[], Quotient]] = {IMAGINARY: lambda: -IMAGINARY_UNIT}
         self._logarithms: dict[str, Quotient] = {}
         self._exponents: dict[str, Quotient] = {}
         self.defined: dict[str, tuple[str, tuple[Quotient, ...]]] = {}
@@ -289,15 +290,15 @@ def _tanh(s: Symbols, x: Quotient) -> Quotient:
 
 
 def _sin(s: Symbols, x: Quotient) -> Quotient:
-    return (s.exp(I * x) - s.exp(-(I * x))) / (TWO * I)
+    return (s.exp(IMAGINARY_UNIT * x) - s.exp(-(IMAGINARY_UNIT * x))) / (TWO * IMAGINARY_UNIT)
 
 
 def _cos(s: Symbols, x: Quotient) -> Quotient:
-    return (s.exp(I * x) + s.exp(-(I * x))) * HALF
+    return (s.exp(IMAGINARY_UNIT * x) + s.exp(-(IMAGINARY_UNIT * x))) * HALF
 
 
 def _im(s: Symbols, x: Quotient) -> Quotient:
-    return (x - s.conjugate(x)) / (TWO * I)
+    return (x - s.conjugate(x)) / (TWO * IMAGINARY_UNIT)
 
 
 _LAWS: dict[str, Callable[..., Quotient]] = {
@@ -313,8 +314,8 @@ _LAWS: dict[str, Callable[..., Quotient]] = {
     "tanh": _tanh,
     "sin": _sin,
     "cos": _cos,
-    "cis": lambda s, x: s.exp(I * x),
-    "cplx": lambda s, a, b: a + I * b,
+    "cis": lambda s, x: s.exp(IMAGINARY_UNIT * x),
+    "cplx": lambda s, a, b: a + IMAGINARY_UNIT * b,
     "conj": lambda s, x: s.conjugate(x),
     "re": lambda s, x: (x + s.conjugate(x)) * HALF,
     "im": _im,
