@@ -1,9 +1,10 @@
 """Prints the call of a scan's operator in the functional form.
 
-A matrix or keyed scan's operator takes `[B, L, h, n]`, `[B, L, h, p]` and `[B, h, n, p]` whatever
-the axes of the spec: heads, keys and channels are each flattened to one axis, a missing head axis
-is one of size 1, and columns are laid side by side along the channels. A convolution's takes
-constants `[1, C, N]`, values `[B, L, C]` and states `[B, C, N]`. The others take the spec's axes.
+The operator of a matrix, keyed or low-rank scan takes `[B, L, h, n]`, `[B, L, h, p]` and `[B, h, n,
+p]` whatever the axes of the spec: heads, keys and channels are each flattened to one axis, a
+missing head axis is one of size 1, and columns are laid side by side along the channels. A
+convolution's takes constants `[1, C, N]`, values `[B, L, C]` and states `[B, C, N]`. The others
+take the spec's axes.
 """
 
 from __future__ import annotations
@@ -102,10 +103,16 @@ class ScanCall:
                 before.append(f"    {looked} = {read}")
                 read = f"torch.cat(({looked}, torch.zeros_like({looked}[:, :1])), 1)[:, 1:]"
         values = self._values(before)
+        value = scan.columns[0].value if len(scan.columns) == 1 else None
         if read is None:
-            tokens = [_kept(values)]
+            roles = [(value, _kept(values))]
         else:
-            tokens = [read, _kept(self._keyed(scan.key or "")), values]
+            roles = [(scan.read, read), (scan.key, _kept(self._keyed(scan.key or "")))]
+            roles.append((value, values))
+        if scan.low_rank is not None:
+            left, right = scan.low_rank.left, scan.low_rank.right
+            roles += [(left, _kept(self._keyed(left))), (right, self._keyed(right))]
+        tokens = _apart(roles)
         narrow = self._wide if self._s.complex else "dtype"
         arguments = [f"{t}.to({narrow})" for t in tokens]
         arguments += [f"{self._leaf(n)}.to({self._wide})" for n in self._s.leaf_buffers]
@@ -206,7 +213,7 @@ class ScanCall:
         b = self._arrays(name)
         scan = self._scan
         ident = self._ident(name)
-        if scan.form is Form.MATRIX:
+        if scan.form in (Form.MATRIX, Form.LOW_RANK):
             return _kept(self._grouped(name, (scan.heads,)))
         if scan.form is Form.KEYED:
             return _kept(self._grouped(name, (scan.heads, scan.keys)))
@@ -374,6 +381,12 @@ class ScanCall:
         return text
 
 
+def _apart(roles: list[tuple[str | None, str]]) -> list[str]:
+    """The texts of what is in each role; torch.compile refuses one tensor in two of them."""
+    names = [name for name, _ in roles]
+    return [f"{text}[:]" if name in names[:at] else text for at, (name, text) in enumerate(roles)]
+
+
 def _kept(text: str) -> str:
     """0 at tokens that do not count. Of a drive's key or value: B = 0; of log λ: Λ = I."""
     return f"_kept({text}, counts)"
@@ -387,7 +400,7 @@ def _concatenated(name: str, parts: list[str]) -> str:
     return f"    {name} = (\n{rows}    )\n    {name} = torch.cat({name}, -1)"
 
 
-GROUPED = (Form.MATRIX, Form.KEYED)
+GROUPED = (Form.MATRIX, Form.KEYED, Form.LOW_RANK)
 """Forms whose operators take the axes of each group flattened to one."""
 
 

@@ -171,7 +171,10 @@ def fitted(line: str) -> str:
     head, inside, tail = line[: found[0] + 1], line[found[0] + 1 : found[1]], line[found[1] :]
     if _takes(head[:-1]) and len(indent) + 4 + len(inside) <= WIDTH:
         return f"{head}\n{indent}    {inside}\n{indent}{tail}"
-    rows = "".join(f"{fitted(f'{indent}    {item},')}\n" for item in _items(inside))
+    items = _items(inside)
+    # One value in brackets of its own is no tuple, and a comma would make it one.
+    comma = "," if len(items) > 1 or _takes(head[:-1]) else ""
+    rows = "".join(f"{fitted(f'{indent}    {item}{comma}')}\n" for item in items)
     return f"{head}\n{rows}{indent}{tail}"
 
 

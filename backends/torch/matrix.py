@@ -119,7 +119,7 @@ class MatrixSkeleton(Skeleton):
     @property
     def around(self) -> list[str]:
         """Statements that give the decays from and to the ends of a chunk."""
-        return ["head, tail = _decays_around(g_t)"] if self.decay else []
+        return [f"head, tail = {self.family}decays_around(g_t)"] if self.decay else []
 
     @property
     def advance(self) -> str:
@@ -132,7 +132,7 @@ class MatrixSkeleton(Skeleton):
     def forward_lines(self) -> list[str]:
         """The output: from inside the chunk, and from before it."""
         name, text = self._scores(Factor.READ, Factor.KEY)
-        masked = f"{text} * _decays_between(g_t)" if self.decay else f"({text}).tril_()"
+        masked = f"{text} * {self.family}decays_between(g_t)" if self.decay else f"({text}).tril_()"
         head = ".mul_(head)" if self.decay else ""
         return [
             f"{name} = {masked}",
@@ -167,15 +167,15 @@ class MatrixSkeleton(Skeleton):
     @property
     def _retreat(self) -> list[str]:
         """The same as `advance`, from the end of time on."""
-        key, value = self.back_key, self.back_value
+        key, value, f = self.back_key, self.back_value, self.family
         if not self.decay:
-            carry = f"{self.family}carry({key}_t.mT @ {value}_t, dS, None, mode, reverse=True)"
+            carry = f"{f}carry({key}_t.mT @ {value}_t, dS, None, mode, reverse=True)"
             return [f"future, dS = {carry}"]
         return [
-            "pair, (head, tail) = _decays_between(g_t), _decays_around(g_t)",
+            f"pair, (head, tail) = {f}decays_between(g_t), {f}decays_around(g_t)",
             f"whole, v_tail, {value}_head = head[..., -1:, :], v_t * tail, {value}_t * head",
             f"drive = {key}_t.mT @ {value}_head",
-            f"future, dS = {self.family}carry(drive, dS, whole, mode, reverse=True)",
+            f"future, dS = {f}carry(drive, dS, whole, mode, reverse=True)",
         ]
 
     def _from_states(self, s: RoleScan) -> str:
@@ -206,7 +206,7 @@ class MatrixSkeleton(Skeleton):
             f"{last} = {last} * pair" if self.shared else f"{last} *= pair",
             f"left, right = ({left}_t * d{left}_t).sum(-1), ({right}_t * d{right}_t).sum(-1)",
             "across = (past * future).sum((-2, -1)) * whole.flatten(2)",
-            f"dg_t = _straddle({' * '.join(scores)}, left, right, across)",
+            f"dg_t = {self.family}straddle({' * '.join(scores)}, left, right, across)",
             f"{self.family}join(dg_t, dg[:, at])",
             *(f"{name} *= pair" for name in others),
         ]

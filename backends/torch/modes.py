@@ -40,7 +40,7 @@ class Machine:
 
 MACHINES = {
     # By `python -m benchmarks.calibrate`, on one thread of a shared two-core AMD EPYC, torch 2.13.
-    "cpu": Machine(1.8e-6, 1.8e-11, 1.6e-10, "measured 2026-11-22"),
+    "cpu": Machine(2.0e-6, 2.5e-11, 1.6e-10, "measured 2026-11-22"),
     # Nothing was measured: eager launches take 5 to 10 µs and views 1 to 2; an A100 is sold with
     # 19.5 TFLOP/s in float32 and 1.6 to 2 TB/s; half of the former is taken.
     "cuda": Machine(5.0e-6, 1.0e-13, 2.0e-12, "assumed"),
@@ -54,10 +54,17 @@ CHUNK = {
     Form.SELECTIVE: 32,
     Form.ELEMENTWISE: 64,
     Form.CONVOLUTION: 128,
+    Form.LOW_RANK: 64,
 }
 # Powers of two: how many numbers the states of the chunks have that are computed at once, or
 # the values of a convolution.
-BLOCK = {Form.MATRIX: 17, Form.KEYED: 19, Form.ELEMENTWISE: 16, Form.CONVOLUTION: 20}
+BLOCK = {
+    Form.MATRIX: 17,
+    Form.KEYED: 19,
+    Form.ELEMENTWISE: 16,
+    Form.CONVOLUTION: 20,
+    Form.LOW_RANK: 17,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,7 @@ class CostText:
     def shape(self) -> str:
         """Names of the length and of the sizes of the operator's state, as targets."""
         match self.form:
-            case Form.MATRIX | Form.KEYED:
+            case Form.MATRIX | Form.KEYED | Form.LOW_RANK:
                 return "L, B, h, n, p"
             case Form.CONVOLUTION:
                 return "L, B, h, n"

@@ -13,6 +13,7 @@ from dsfc.plan.ir import Form, Plan, Scan
 from .calls import is_shared
 from .convolution import ConvolutionSkeleton
 from .keyed import KeyedSkeleton
+from .low_rank import LowRankSkeleton
 from .matrix import MatrixSkeleton
 from .selective import SelectiveSkeleton
 from .skeletons import ElementwiseSkeleton, Skeleton
@@ -25,6 +26,7 @@ _FORMS: dict[Form, type[Skeleton]] = {
     Form.CONVOLUTION: ConvolutionSkeleton,
     Form.SELECTIVE: SelectiveSkeleton,
     Form.ELEMENTWISE: ElementwiseSkeleton,
+    Form.LOW_RANK: LowRankSkeleton,
 }
 
 
@@ -67,7 +69,7 @@ def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[s
         template: fills the template of a name with what is given by keyword.
     """
     if skeletons:
-        composes = any(s.decay for s in skeletons)
+        composes = any(s.decay and s.scan.form is not Form.LOW_RANK for s in skeletons)
         conjugates = any(s.complex for s in skeletons)
         yield template("op_shared.py.j2", composes=composes, conjugates=conjugates)
     for s in skeletons:

@@ -23,6 +23,10 @@ VARIABLE = {
     Factor.KEY: "k",
     Factor.VALUE: "v",
     Factor.COTANGENT: "do",
+    Factor.LEFT: "a",
+    Factor.RIGHT: "b",
+    Factor.ECHO: "e",
+    Factor.ECHO_BAR: "de",
 }
 
 

@@ -5,8 +5,9 @@
     h_i = λ_i h_{i-1} + key_i ⊗ value_i        out_i = Σ_keys read_i · h_i
 
 each contraction is again a scan of the forward or the reversed recurrence with roles exchanged, and
-the decay's gradient is a pairing of the two. This module reads those roles off the derived
-contractions; it writes down no gradient itself.
+the decay's gradient is a pairing of the two. Of a low-rank part, left ⊗ (right · h_{i-1}), both
+sides' gradients are contractions of one recurrence with the echo of the other. This module reads
+those roles off the derived contractions; it writes down no gradient itself.
 
 Complex numbers are treated as real ones are: x̄ is the gradient for which dL = Re Σ x̄ dx. PyTorch's
 gradient is its conjugate, which is this adjoint at the conjugates of all that the scan reads.
@@ -29,7 +30,7 @@ from dsfc.plan.ir import (
     Scan,
     ScanDirection,
 )
-from dsfc.primitives.build import ONE, is_one, prim, total
+from dsfc.primitives.build import ONE, is_one, mul, prim, total
 from dsfc.primitives.derivative import pull
 from dsfc.primitives.expr import Axis, Expr, Field, Now, Ref, Time
 from dsfc.system.ir import Block, Decay, Direction, Drive, LogForm, Read, Stage, Term
@@ -73,14 +74,16 @@ def _canonical(scan: Scan) -> tuple[Stage, Read, Ref]:
     left: Expr = ONE
     decay = None
     if scan.decay is not None:
-        decay_axes = {Form.MATRIX: heads, Form.KEYED: heads | keys}.get(scan.form, tile)
+        by_form = {Form.MATRIX: heads, Form.LOW_RANK: heads, Form.KEYED: heads | keys}
+        decay_axes = by_form.get(scan.form, tile)
         log = _ref(_LOG_DECAY, decay_axes)
         left = prim("exp", log)
         decay = Decay(left, log, None, LogForm.EXACT)
-    factor = ChainFactor(
-        (Term(_STATE, 1, left, frozenset(), ONE),),
-        (Drive(key, value),),
-    )
+    terms = [Term(_STATE, 1, left, frozenset(), ONE)]
+    if scan.low_rank is not None:
+        sides = (_ref(f.value, heads | keys) for f in (Factor.LEFT, Factor.RIGHT))
+        terms.append(Term(_STATE, 1, next(sides), keys, next(sides)))
+    factor = ChainFactor(tuple(terms), (Drive(key, value),))
     block = Block(_STATE, tuple(sorted(tile)), Field.REAL, (factor,), decay)
     reads = Read((Term(_STATE, 0, ONE, keys, read),))
     return Stage(Direction.FORWARD, (block,)), reads, cotangent
@@ -106,6 +109,8 @@ def _role_scans(scan: Scan, derived: StageAdjoint) -> Iterable[RoleScan]:
             made = _role_scan(scan, result, found[result], derived, carry=not carried)
             carried = carried or made.carry
             yield made
+    if scan.low_rank is not None:
+        yield from _side_scans(derived)
 
 
 def _role_scan(
@@ -134,6 +139,40 @@ def _role_scan(
         _factor(read.right),
         groups[read.over],
         carry=carry and backwards,
+    )
+
+
+def _side_scans(derived: StageAdjoint) -> Iterable[RoleScan]:
+    """The scans that give the gradients of both sides of a low-rank part."""
+    after, before = derived.value(_STATE, 1, True).ref, derived.value(_STATE, 0, False).ref
+    keys, channels = (frozenset({a}) for a in _GROUPS[1:])
+    (left,) = (g for g in derived.gradients if g.role is Role.TERM_LEFT)
+    (right,) = (g for g in derived.gradients if g.role is Role.TERM_RIGHT)
+    echo = total(keys, mul(right.leaf, before))
+    echo_bar = total(keys, mul(left.leaf, after))
+    if left.value != total(channels, mul(after, echo)):
+        raise AdjointError("the gradient of a left side is not a read of the echo")
+    if right.value != total(channels, mul(echo_bar, before)):
+        raise AdjointError("the gradient of a right side is not a read of the echo's gradient")
+    group = Group.CHANNELS
+    yield RoleScan(
+        Factor.LEFT,
+        ScanDirection.REVERSE,
+        Factor.READ,
+        Factor.COTANGENT,
+        Factor.ECHO,
+        group,
+        carry=False,
+    )
+    yield RoleScan(
+        Factor.RIGHT,
+        ScanDirection.FORWARD,
+        Factor.KEY,
+        Factor.VALUE,
+        Factor.ECHO_BAR,
+        group,
+        carry=False,
+        before=True,
     )
 
 

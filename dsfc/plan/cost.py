@@ -65,6 +65,8 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
 
         MATRIX       recurrent moves the state 5 times (7 with a decay); others hold W pairs
         KEYED        as MATRIX with a decay; log W levels of blocks scale the keys
+        LOW_RANK     as MATRIX with a decay, of twice the pairs; a triangular system of W tokens,
+                     and a transition of K × K each chunk
         SELECTIVE    states of all tokens are held: no products, only words
         ELEMENTWISE  so too, with K = 1
         CONVOLUTION  a kernel of W tokens once a call, then 2 W per token, or log L by FFT
@@ -79,6 +81,8 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
     match scan.form:
         case Form.MATRIX | Form.KEYED:
             found = _pairs(mode, keys, channels, decay, scan.form is Form.KEYED)
+        case Form.LOW_RANK:
+            found = _rewrites(mode, keys, channels)
         case Form.CONVOLUTION:
             found = _convolution(mode, keys, scan.field, scan.real)
         case Form.SELECTIVE:
@@ -109,6 +113,19 @@ def _pairs(mode: str, keys: Expr, channels: Expr, decay: bool, keyed: bool) -> C
         calls = add(calls, _times(34, levels))
         words = add(words, _times(8, keys, levels))
     return Counts(calls, add(_times(2, window, vectors), _times(4, tile)), words)
+
+
+def _rewrites(mode: str, keys: Expr, channels: Expr) -> Counts:
+    """Scans that solve a triangular system in each chunk, and carry states by full transitions."""
+    tile, vectors = mul(keys, channels), add(keys, channels)
+    if mode == "recurrent":
+        calls = add(num(12), _times(24, LENGTH))
+        return Counts(calls, _times(8, tile), add(_times(12, tile), _times(2, vectors)))
+    chunks = div(LENGTH, CHUNK)
+    calls = add(num(150), _composed(chunks) if mode == "scan" else _times(2, chunks))
+    operations = add(_times(7, CHUNK, vectors), _times(2, keys, vectors), _times(4, tile))
+    words = add(_times(20, CHUNK), _times(12, vectors), div(_times(7, keys, vectors), CHUNK))
+    return Counts(calls, operations, words)
 
 
 def _states(mode: str, tile: Expr) -> Counts:
@@ -148,7 +165,7 @@ def _convolution(mode: str, keys: Expr, kind: Field, real: bool) -> Counts:
     if mode in ("parallel", "fft"):
         table = div(entries, mul(BATCH, add(LENGTH, num(32))))
         if mode == "fft":
-            return Counts(whole, ZERO, add(table, _times(8, log2(_times(2, LENGTH)))))
+            return Counts(whole, ZERO, add(table, _times(5, log2(_times(2, LENGTH)))))
         return Counts(whole, _times(2, LENGTH), add(table, div(_times(8, LENGTH), BATCH)))
     chunks = div(LENGTH, CHUNK)
     calls = _composed(chunks) if mode == "scan" else _times(2, chunks)

@@ -14,6 +14,7 @@ from dsfc.plan.ir import (
     Adjoint,
     Factor,
     Group,
+    LowRank,
     Plan,
     Pointwise,
     Role,
@@ -123,6 +124,10 @@ class _Runner:
         scope = _Scope(self, i)
         return np.exp(value_of(scan.decay.expr, scope).over(tile))
 
+    def sides(self, low_rank: LowRank, i: int) -> tuple[NamedArray, NamedArray]:
+        """Both sides of a low-rank part at token i."""
+        return self.named(low_rank.left, i), self.named(low_rank.right, i)
+
     def scan(self, scan: Scan, initial: Mapping[str, Array], finals: dict[str, Array]) -> None:
         for c in scan.columns:
             tile = _tile(scan, c.channels)
@@ -133,6 +138,9 @@ class _Runner:
                 before = h
                 key, value = self.named(scan.key, i), self.named(c.value, i)
                 h = self.decay(scan, i, tile) * h + key.over(tile) * value.over(tile)
+                if scan.low_rank is not None:
+                    left, right = self.sides(scan.low_rank, i)
+                    h = h + left.over(tile) * _echo(scan, tile, right, before)
                 state = before if scan.before else h
                 read = self.named(scan.read, i).over(tile) * state
                 drop = tuple(k for k, a in enumerate(tile) if a not in out_axes)
@@ -144,6 +152,12 @@ class _Runner:
 
 
 _DTYPES = {Field.REAL: np.float64, Field.COMPLEX: np.complex128}
+
+
+def _echo(scan: Scan, tile: tuple[Axis, ...], side: NamedArray, state: Array) -> Array:
+    """Σ_keys side · state, over the axes of the state."""
+    keys = tuple(k for k, a in enumerate(tile) if a in scan.keys)
+    return np.asarray((side.over(tile) * state).sum(axis=keys, keepdims=True))
 
 
 def _tile(scan: Scan, channels: tuple[Axis, ...]) -> tuple[Axis, ...]:
@@ -229,11 +243,16 @@ def evaluate_adjoint(
             traces[direction] = _trace(
                 r, scan, direction, factors, tile, initial[c.state], final_bar[c.state]
             )
+        past = [initial[c.state], *traces[ScanDirection.FORWARD][0]][: r.length]
+        if scan.low_rank is not None:
+            back = traces[ScanDirection.REVERSE][0]
+            factors |= _echoes(r, scan, scan.low_rank, past, back, tile, channels)
         for s in adjoint.scans:
             name = c.value if s.result is Factor.VALUE else s.result
             if name is None:
                 continue
-            result = _role_result(r, scan, s, traces[s.direction][0], factors, tile, channels)
+            states = past if s.before else traces[s.direction][0]
+            result = _role_result(r, scan, s, states, factors, tile, channels)
             if scan.real and s.result is Factor.VALUE:
                 result = result.real  # dL = Re(v̄ dv), and dv is real
             if scan.before and s.result is Factor.READ and r.length:
@@ -296,6 +315,9 @@ def _trace(
         h = initial
         for i in range(r.length):
             drive = factors[Factor.KEY][i].over(tile) * factors[Factor.VALUE][i].over(tile)
+            if scan.low_rank is not None:
+                left, right = r.sides(scan.low_rank, i)
+                drive = drive + left.over(tile) * _echo(scan, tile, right, h)
             h = states[i] = r.decay(scan, i, tile) * h + drive
         return states, h
     h = final_bar
@@ -303,7 +325,34 @@ def _trace(
         drive = factors[Factor.READ][i].over(tile) * factors[Factor.COTANGENT][i].over(tile)
         states[i] = h + drive
         h = r.decay(scan, i, tile) * states[i]
+        if scan.low_rank is not None:
+            left, right = r.sides(scan.low_rank, i)
+            h = h + right.over(tile) * _echo(scan, tile, left, states[i])
     return states, h
+
+
+def _echoes(
+    r: _Runner,
+    scan: Scan,
+    low_rank: LowRank,
+    past: list[Array],
+    back: list[Array],
+    tile: tuple[Axis, ...],
+    channels: tuple[Axis, ...],
+) -> dict[Factor, list[NamedArray]]:
+    """What both recurrences of a low-rank part give back, token by token, over heads ∪ channels."""
+    axes = tuple(sorted((*scan.heads, *channels)))
+    keys = tuple(k for k, a in enumerate(tile) if a in scan.keys)
+    out: dict[Factor, list[NamedArray]] = {Factor.ECHO: [], Factor.ECHO_BAR: []}
+    for i in range(r.length):
+        left, right = r.sides(low_rank, i)
+        for factor, side, state in (
+            (Factor.ECHO, right, past[i]),
+            (Factor.ECHO_BAR, left, back[i]),
+        ):
+            echo = _echo(scan, tile, side, state).squeeze(keys)
+            out[factor].append(NamedArray(axes, echo))
+    return out
 
 
 def _role_result(

@@ -8,6 +8,9 @@ reads other buffers. A `Scan` runs one recurrence
 
     h_i = λ_i · h_{i-1} + key_i ⊗ value_i        out_i = Σ_contracted read_i · h_i
 
+or, with a transition of diagonal plus rank one, the same with left_i ⊗ (Σ_keys right_i · h_{i-1})
+added to it.
+
 The adjoint of a scan is a list of scans that run the other way with roles exchanged, and
 `Pairing`s ⟨h̃_i, λ_i h_{i-1}⟩; `dsfc.transform` derives it, no backend knows a gradient.
 """
@@ -75,6 +78,8 @@ class Form(Enum):
     ELEMENTWISE: no key axis; out_i = h_i.
     CONVOLUTION: decay, key and read are constants over heads ∪ keys and nothing is a channel, so
         all outputs are one convolution with K_l = Σ_keys read · λ^l · key (class `lti`).
+    LOW_RANK: as MATRIX, and beside the decay each token rewrites what the state holds in one
+        direction; inside a chunk that is a triangular system (class `low_rank`).
     """
 
     MATRIX = "matrix"
@@ -82,6 +87,7 @@ class Form(Enum):
     SELECTIVE = "selective"
     ELEMENTWISE = "elementwise"
     CONVOLUTION = "convolution"
+    LOW_RANK = "low_rank"
 
 
 class ScanDirection(Enum):
@@ -129,6 +135,19 @@ class LogDecay:
 
 
 @dataclass(frozen=True, slots=True)
+class LowRank:
+    """What a token takes from the state and writes back: left ⊗ (Σ_keys right · h_{i-1}).
+
+    Attributes:
+        left: buffer over heads ∪ keys, along which it is written.
+        right: buffer over heads ∪ keys, along which it is taken.
+    """
+
+    left: str
+    right: str
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
     """One recurrence; see the module docstring.
 
@@ -144,6 +163,7 @@ class Scan:
         field: of the state.
         before: True for out_i = Σ read_i · h_{i-1}: the state is read before its update.
         real: True for out_i = Re Σ read_i · h_i, of a complex state driven by real values.
+        low_rank: of the transition, beside its diagonal; None where that is all of it.
     """
 
     name: str
@@ -158,12 +178,13 @@ class Scan:
     field: Field = Field.REAL
     before: bool = False
     real: bool = False
+    low_rank: LowRank | None = None
 
     @property
     def decay_axes(self) -> tuple[Axis, ...]:
         """Axes that log λ may have."""
         match self.form:
-            case Form.MATRIX:
+            case Form.MATRIX | Form.LOW_RANK:
                 return self.heads
             case Form.KEYED | Form.CONVOLUTION:
                 return tuple(sorted((*self.heads, *self.keys)))
@@ -172,12 +193,19 @@ class Scan:
 
 
 class Factor(Enum):
-    """A role of the forward scan, used by name in its adjoint."""
+    """A role of the forward scan, used by name in its adjoint.
+
+    ECHO is Σ_keys right_i · h_{i-1}, ECHO_BAR its gradient Σ_keys left_i · h̃_i.
+    """
 
     READ = "read"
     KEY = "key"
     VALUE = "value"
     COTANGENT = "out_bar"
+    LEFT = "left"
+    RIGHT = "right"
+    ECHO = "echo"
+    ECHO_BAR = "echo_bar"
     ONE = "1"
 
 
@@ -193,7 +221,8 @@ class Group(Enum):
 class RoleScan:
     """A scan of the adjoint: the forward scan's roles, exchanged.
 
-    h_i = λ h + key ⊗ value (in `direction`), result_i = Σ_contracted read_i · h_i.
+    h_i = λ h + key ⊗ value (in `direction`), result_i = Σ_contracted read_i · h_i. With a low-rank
+    part, left ⊗ echo is added forwards and, after the read, right ⊗ echo_bar in reverse.
 
     Attributes:
         result: the gradient it gives.
@@ -202,6 +231,7 @@ class RoleScan:
         read: factor that multiplies the state before the contraction.
         contracted: group of axes summed over.
         carry: True when it also carries the state's gradient (final in, initial out).
+        before: True where it reads h_{i-1}.
     """
 
     result: Factor
@@ -211,6 +241,7 @@ class RoleScan:
     read: Factor
     contracted: Group
     carry: bool
+    before: bool = False
 
 
 @dataclass(frozen=True, slots=True)

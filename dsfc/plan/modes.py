@@ -37,7 +37,7 @@ MODES = (
     ModeRow(
         "chunked",
         frozenset(Form),
-        "diagonal decays compose",
+        "transitions of a chunk compose",
         "",
     ),
     ModeRow(
@@ -50,7 +50,7 @@ MODES = (
         "parallel",
         frozenset({Form.MATRIX, Form.KEYED, Form.CONVOLUTION}),
         "all pairs of tokens at once",
-        "the decay has channel axes: pairs make no product of matrices",
+        "pairs of tokens make no product of matrices: λ has channel axes, or a token rewrites",
     ),
     ModeRow(
         "fft",

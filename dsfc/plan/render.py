@@ -65,6 +65,8 @@ def _scan(scan: Scan, arrays: dict[str, Buffer]) -> Iterator[str]:
         yield f"    key      {scan.key}"
     for c in scan.columns:
         yield f"    value    {c.value or '1'} → state {c.state}"
+    if scan.low_rank is not None:
+        yield f"    low rank {scan.low_rank.left} ⊗ ({scan.low_rank.right} · state)"
     if scan.read is not None:
         yield f"    read     {scan.read}{' before the update' if scan.before else ''}"
     elif scan.before:
@@ -86,7 +88,8 @@ def _role_scan(s: RoleScan) -> str:
     carry = ", carries the state's gradient" if s.carry else ""
     return (
         f"{s.result.value}_bar = {s.direction.value} scan of {s.key.value} ⊗ {s.value.value}, "
-        f"read {s.read.value} over {s.contracted.value}{carry}"
+        f"read {s.read.value}{' before the update' if s.before else ''} "
+        f"over {s.contracted.value}{carry}"
     )
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Column, Form, LogDecay, Scan
-from dsfc.primitives.build import ONE, is_one, is_zero, mul, num, ones, prim, remake, rewrite
+from dsfc.plan.ir import Column, Form, LogDecay, LowRank, Scan
+from dsfc.primitives.build import ONE, add, is_one, is_zero, mul, num, ones, prim, remake, rewrite
 from dsfc.primitives.declarations import AbstractMap, MapTensor, Tensor
 from dsfc.primitives.expr import (
     Add,
@@ -33,6 +33,7 @@ from dsfc.primitives.expr import (
 )
 from dsfc.structure.ir import BlockStructure, ClassName
 from dsfc.system.ir import Block, Decay, LogForm, Stream, Term
+from dsfc.system.ir import Factor as ChainFactor
 
 
 class Unsupported(Exception):
@@ -72,6 +73,7 @@ class Signature:
     read: Expr
     field: Field
     before: bool
+    low_rank: tuple[Expr, Expr] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,11 @@ def reading(term: Term, block: Block, structure: BlockStructure, divided: bool) 
         raise Unsupported(block, "one read sums over other axes than another")
     form = _form(structure)
     heads, channels = structure.heads, structure.channels
-    drive = _drive(block, structure)
+    low_rank: tuple[Expr, Expr] | None = None
+    after: Expr = ONE
+    if form is Form.LOW_RANK:
+        low_rank, after = _low_rank(block, structure)
+    drive = _drive(block, structure, after)
     # What the contraction does not touch stands outside of it.
     vector = _sides(term.right, frozenset(keys))
     assert structure.decay is not None
@@ -138,7 +144,10 @@ def reading(term: Term, block: Block, structure: BlockStructure, divided: bool) 
         names = ", ".join(f"`{a.name}`" for a in sorted(lacking))
         raise Unsupported(block, f"its read vector varies along {names}, which the state lacks")
     field = max(block.field, log.field, key.field, vector.key.field, drive.rest.field)
-    signature = Signature(form, heads, keys, log, key, vector.key, field, before=term.lag != 0)
+    if low_rank is not None and Field.COMPLEX in (field, *(e.field for e in low_rank)):
+        raise Unsupported(block, "a low-rank part stands in a complex transition")
+    before = term.lag != 0
+    signature = Signature(form, heads, keys, log, key, vector.key, field, before, low_rank)
     summed = term.over - frozenset(keys)
     return Reading(block, signature, channels, drive.rest, vector.rest, summed, term.left)
 
@@ -173,6 +182,10 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
     if s.keys:
         key = graph.define(f"{name}_key", s.key)
         read = graph.define(f"{name}_query", s.read)
+    low_rank = None
+    if s.low_rank is not None:
+        names = (f"{name}_left", f"{name}_right")
+        low_rank = LowRank(*(graph.define(n, e) for n, e in zip(names, s.low_rank, strict=True)))
     values = []
     for r in group:
         one = is_one(r.value) and not r.channels and s.form in SHARED
@@ -195,12 +208,13 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
         tuple(columns),
         s.field,
         s.before,
+        low_rank=low_rank,
     )
     graph.kernels.append(scan)
     return scan
 
 
-SHARED = (Form.MATRIX, Form.KEYED)
+SHARED = (Form.MATRIX, Form.KEYED, Form.LOW_RANK)
 """Forms whose scans share a pass over several columns: they have products of read and key."""
 
 _RUN = {
@@ -209,6 +223,7 @@ _RUN = {
     ClassName.SELECTIVE: Form.SELECTIVE,
     ClassName.ELEMENTWISE: Form.ELEMENTWISE,
     ClassName.LTI: Form.KEYED,
+    ClassName.LOW_RANK: Form.LOW_RANK,
 }
 """How a class runs where its key or read varies over time; with both fixed, as a convolution."""
 
@@ -216,14 +231,16 @@ _RUN = {
 def _supported(block: Block, structure: BlockStructure) -> None:
     if structure.name not in _RUN:
         raise Unsupported(block, f"its structure class is `{structure.name.value}`")
-    if len(block.chain) != 1 or len(block.chain[0].drives) != 1:
-        raise Unsupported(block, "its update has several factors or several drives")
+    if sum(len(f.drives) for f in block.chain) != 1:
+        raise Unsupported(block, "its update has several drives, or none")
+    if structure.name is not ClassName.LOW_RANK and len(block.chain) != 1:
+        raise Unsupported(block, "its update has several factors")
     if structure.name is not ClassName.LTI and any(a.copy_of for a in structure.keys):
         # Σ (q ⊗ q)·(k ⊗ k) squares before the sum over n what the definition squares after it: in
         # float32 it errs more than the plain double sum.
         raise Unsupported(block, "it stores products of keys (a tensor power)")
     if structure.decay is None:
-        raise Unsupported(block, "its transition is not diagonal")
+        raise Unsupported(block, "its transition has no diagonal part")
     if not structure.positive:
         raise Unsupported(block, "its decay is not proved positive, and kernels store log λ")
 
@@ -233,9 +250,53 @@ def _form(structure: BlockStructure) -> Form:
     return _RUN[structure.name] if structure.keys else Form.ELEMENTWISE
 
 
-def _drive(block: Block, structure: BlockStructure) -> Split:
-    (drive,) = block.chain[0].drives
-    return _sides(mul(drive.key, drive.stream), frozenset(structure.keys))
+def _drive(block: Block, structure: BlockStructure, after: Expr) -> Split:
+    """What is added to the state, `after` times what its factor of the chain adds."""
+    ((drive,),) = (f.drives for f in block.chain if f.drives)
+    return _sides(mul(after, drive.key, drive.stream), frozenset(structure.keys))
+
+
+def _low_rank(block: Block, structure: BlockStructure) -> tuple[tuple[Expr, Expr], Expr]:
+    """Returns the low-rank part of a chain, left and right, and what scales its drive.
+
+    The diagonals of the factors before the low-rank one come to its right side, those of the
+    factors behind it to its left side; those behind the drive's factor scale the drive.
+    """
+    found: tuple[Expr, Expr] | None = None
+    scale: Expr | None = None
+    keys = frozenset(structure.keys)
+    diagonal: Expr = ONE
+    for factor in block.chain:
+        here, terms = _parts(factor, block)
+        if (terms and found is not None) or len(terms) > 1:
+            raise Unsupported(block, "its transition has more than one low-rank part")
+        if terms and scale is not None:
+            raise Unsupported(block, "a low-rank part stands behind its drive")
+        if found is not None:
+            found = (mul(here, found[0]), found[1])
+        if scale is not None:
+            scale = mul(here, scale)
+        for t in terms:
+            if t.matrix is not None or t.after is not None or t.source != block.state:
+                raise Unsupported(block, "its update mixes its entries, or reads another state")
+            if t.over != keys or not t.left.axes | t.right.axes <= {*structure.heads, *keys}:
+                raise Unsupported(block, "its low-rank part does not act on its keys alone")
+            found = (t.left, mul(diagonal, t.right))
+        if factor.drives:
+            scale = ONE
+        diagonal = mul(diagonal, here)
+    assert found is not None and scale is not None
+    if not diagonal.axes <= frozenset(structure.heads):
+        raise Unsupported(block, "its decay varies along keys or channels, beside a low-rank part")
+    return found, scale
+
+
+def _parts(factor: ChainFactor, block: Block) -> tuple[Expr, list[Term]]:
+    """The diagonal of a factor, and its other terms."""
+    own = [t for t in factor.terms if t.source == block.state and not t.over]
+    plain = [t for t in own if t.matrix is None and t.after is None]
+    others = [t for t in factor.terms if t not in plain]
+    return add(*(mul(t.left, t.right) for t in plain)), others
 
 
 def _sides(product: Expr, keys: frozenset[Axis]) -> Split:

@@ -17,12 +17,12 @@ def verify(plan: Plan) -> None:
     """Checks the invariants of a plan.
 
     Every buffer but the inputs is written once, before it is read; a read of an earlier token has a
-    register that is long enough, of the buffer's axes; a scan's key and read lie over heads ∪ keys,
-    its values and outputs over heads ∪ channels, its state over all three; a scan without keys is
-    ELEMENTWISE or CONVOLUTION and has neither key nor read; what a CONVOLUTION reads besides its
-    value is constant; a decay reads its leaves and nothing else; every column's state is a state of
-    the plan; each scan has one adjoint; parameters that are read are declared; the output is
-    written.
+    register that is long enough, of the buffer's axes; a scan's key, read and low-rank part lie
+    over heads ∪ keys, its values and outputs over heads ∪ channels, its state over all three; a
+    scan without keys is ELEMENTWISE or CONVOLUTION and has neither key nor read; what a CONVOLUTION
+    reads besides its value is constant; a decay reads its leaves and nothing else; every column's
+    state is a state of the plan; each scan has one adjoint; parameters that are read are declared;
+    the output is written.
 
     Raises:
         PlanError: naming the kernel and what is wrong with it.
@@ -94,7 +94,8 @@ def reads(kernel: Pointwise | Scan) -> Iterator[tuple[str, int]]:
             if isinstance(e, Ref):
                 yield e.name, e.at.lag if isinstance(e.at, Now) else 0
         return
-    for name in (kernel.key, kernel.read, *(c.value for c in kernel.columns)):
+    sides = (kernel.low_rank.left, kernel.low_rank.right) if kernel.low_rank is not None else ()
+    for name in (kernel.key, kernel.read, *sides, *(c.value for c in kernel.columns)):
         if name is not None:
             yield name, 0
     for name in kernel.decay.leaves if kernel.decay is not None else ():
@@ -116,10 +117,13 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
     heads, keys = set(scan.heads), set(scan.keys)
     arrays = {b.name: set(b.axes) for b in plan.arrays}
     states = {s.name: set(s.axes) for s in plan.states}
-    keyless = (Form.ELEMENTWISE,) if keys else (Form.MATRIX, Form.KEYED, Form.SELECTIVE)
-    if scan.form in keyless:
+    keyed = (Form.MATRIX, Form.KEYED, Form.SELECTIVE, Form.LOW_RANK)
+    if scan.form in ((Form.ELEMENTWISE,) if keys else keyed):
         raise PlanError(f"scan {scan.name} has form {scan.form.value} and keys {scan.keys}")
-    for name in (scan.key, scan.read):
+    sides = (scan.low_rank.left, scan.low_rank.right) if scan.low_rank is not None else ()
+    if bool(sides) != (scan.form is Form.LOW_RANK):
+        raise PlanError(f"scan {scan.name}: a low-rank part goes with the form of that name")
+    for name in (scan.key, scan.read, *sides):
         if (name is None) == bool(keys):
             raise PlanError(f"scan {scan.name}: key and read go with key axes")
         if name is not None and not arrays[name] <= heads | keys:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 PLANNED = {
+    "deltanet": "low_rank",
     "dlr": "lti",
     "dlr_kronecker": "lti",
     "dlr_prod": "lti",
     "dlr_real": "lti",
     "dss_exp": "lti",
+    "gated_deltanet": "low_rank",
     "gateloop": "scalar",
     "generalized_attn": "scalar",
     "gla": "per_key",
@@ -43,9 +45,7 @@ PLANNED = {
 """Name → class."""
 
 REFUSED = {
-    "deltanet": "state `S`: its structure class is `low_rank`",
     "dlr_bidirectional": "state `S_2`: it runs backwards in time",
-    "gated_deltanet": "state `S`: its structure class is `low_rank`",
     "linear_rnn": "state `x`: its structure class is `dense`",
     "s4": "state `x`: its structure class is `dense`",
     "separable": "`phi`: it is an abstract map",

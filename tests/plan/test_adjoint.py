@@ -64,6 +64,9 @@ class Literal:
             for i in range(LENGTH):
                 before = h
                 h = self.decay(i, tile) * h + self.at(scan.key, i, tile) * self.at(c.value, i, tile)
+                if scan.low_rank is not None:
+                    echo = (self.at(scan.low_rank.right, i, tile) * before).sum(summed, True)
+                    h = h + self.at(scan.low_rank.left, i, tile) * echo
                 read = self.at(scan.read, i, tile) * (before if scan.before else h)
                 row = read.sum(dim=summed) if summed else read
                 rows.append(row.real if scan.real else row)
@@ -80,6 +83,7 @@ def check(spec) -> None:
     for scan, back in zip(scans, plan.adjoints, strict=True):
         names = [n for n in (scan.key, scan.read, *(c.value for c in scan.columns)) if n]
         names += scan.decay.leaves if scan.decay is not None else ()
+        names += sides(scan)
         # One array may play several roles (q = k): each role has a gradient of its own.
         if len(set(names)) < len(names):
             continue
@@ -98,7 +102,7 @@ def check(spec) -> None:
         gradients = (g.conj() for g in torch.autograd.grad(loss, leaves.values()))
         want = dict(zip(leaves, gradients, strict=True))
         got = evaluate_adjoint(plan, scan, back, run, material.sizes, cotangent, initial, final_bar)
-        roles = {scan.key: Factor.KEY, scan.read: Factor.READ}
+        roles = roles_of(scan)
         axes = {b.name: b.axes for b in plan.arrays}
         for name, gradient in want.items():
             found = got[roles.get(name, name)]
@@ -108,6 +112,17 @@ def check(spec) -> None:
                 found = found.real
             gradient = gradient.resolve_conj()
             np.testing.assert_allclose(found, gradient, atol=1e-11, err_msg=f"{scan.name} {name}")
+
+
+def sides(scan: Scan) -> list[str]:
+    """Buffers of a low-rank part."""
+    return [] if scan.low_rank is None else [scan.low_rank.left, scan.low_rank.right]
+
+
+def roles_of(scan: Scan) -> dict[str | None, Factor]:
+    """Buffer → role, of those whose gradients go by their role."""
+    both = dict(zip(sides(scan), (Factor.LEFT, Factor.RIGHT), strict=False))
+    return {scan.key: Factor.KEY, scan.read: Factor.READ, **both}
 
 
 def like(scan: Scan, state: np.ndarray) -> np.ndarray:
@@ -150,6 +165,18 @@ BARE = {
       input q, k : h × n; v : h × p
       state S : h × n × p
       S = S[i-1] + k ⊗ v; y = q · S""",
+    "low_rank": """dims heads h = 2, n = 3, p = 2
+      input q, k, a, b : h × n; v : h × p; g : h
+      state S : h × n × p
+      S = exp(g) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v; y = q · S""",
+    "low_rank_without_decay": """dims heads h = 2, n = 3, p = 2
+      input q, k, a, b : h × n; v : h × p
+      state S : h × n × p
+      S = S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v; y = q · S""",
+    "low_rank_read_before": """dims heads h = 2, n = 3, p = 2
+      input q, k, a, b : h × n; v : h × p; g : h
+      state S : h × n × p
+      S = exp(g) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v; y = q · S[i-1]""",
     "selective": """dims d = 2, n = 3
       input q, k : n; v, r : d
       param a : d × n
@@ -194,7 +221,7 @@ def test_a_scan_has_the_gradients_of_its_system(name: str, load) -> None:
         material.initial,
         {"S": S_bar},
     )
-    roles = {scan.key: Factor.KEY, scan.read: Factor.READ}
+    roles = roles_of(scan)
     for name in material.inputs:
         gradient = want.outputs[called[name]]
         np.testing.assert_allclose(got[roles.get(name, name)], gradient, atol=1e-12, err_msg=name)

@@ -14,6 +14,7 @@ from dsfc.locate import shipped_names
 from dsfc.plan.ir import Form, Plan, Pointwise, Scan
 from dsfc.plan.json import to_json
 from dsfc.plan.verify import verify
+from dsfc.primitives.text import text
 
 
 def test_every_shipped_spec_is_listed(shipped) -> None:
@@ -147,3 +148,54 @@ def test_registers_keep_as_many_tokens_as_the_deepest_read(load) -> None:
 def test_a_size_that_no_tensor_has_cannot_be_read(load) -> None:
     with pytest.raises(DiagnosticError, match="no tensor it reads has the axis `n`"):
         _ = load("sized", "dims d, n = 3\n input u : d\n y = u * (1/n)").plan
+
+
+# --- diagonal plus rank one -----------------------------------------------------------------------
+
+REWRITE = """dims heads h = 2, n = 3, p = 2
+  input q, k, a, b : h × n; v : h × p; g : h
+  state S : h × n × p
+"""
+
+
+@pytest.mark.parametrize(
+    ("update", "left", "right"),
+    [
+        ("S = exp(g) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v", "a", "b"),
+        ("R = exp(g) * S[i-1]; S = R + a ⊗ (b · R) + k ⊗ v", "a", "exp(g) * b"),
+        ("R = S[i-1] + a ⊗ (b · S[i-1]); S = exp(g) * R + k ⊗ v", "exp(g) * a", "b"),
+    ],
+)
+def test_diagonals_of_a_chain_come_to_the_sides_they_act_on(
+    update: str, left: str, right: str, load
+) -> None:
+    plan = load("rewritten", f"{REWRITE}{update}; y = q · S").plan
+    (scan,) = scans(plan)
+    assert scan.form is Form.LOW_RANK and scan.low_rank is not None and scan.key == "k"
+    values = {k.output: text(k.value) for k in plan.kernels if isinstance(k, Pointwise)}
+    sides = (scan.low_rank.left, scan.low_rank.right)
+    assert [values.get(side, side) for side in sides] == [left, right]
+
+
+@pytest.mark.parametrize(
+    ("update", "why"),
+    [
+        (
+            "S = S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ (q · S[i-1]) + k ⊗ v",
+            "more than one low-rank part",
+        ),
+        (
+            "R = S[i-1] + a ⊗ (b · S[i-1]); S = R + b ⊗ (a · R) + k ⊗ v",
+            "more than one low-rank part",
+        ),
+        ("R = S[i-1] + k ⊗ v; S = R + a ⊗ (b · R)", "a low-rank part stands behind its drive"),
+        ("S = exp(q) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v", "its decay varies along keys"),
+        ("S = S[i-1] + (a ⊗ v) * (b · S[i-1]) + k ⊗ v", "does not act on its keys alone"),
+        ("S = cis(1) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v", "a complex transition"),
+    ],
+)
+def test_other_low_rank_parts_are_refused(update: str, why: str, load) -> None:
+    state = "S : h × n × p complex" if "cis" in update else "S : h × n × p"
+    spec = f"{REWRITE.replace('S : h × n × p', state)}{update}; y = Re(q · S)"
+    with pytest.raises(DiagnosticError, match=why):
+        _ = load("refused", spec).plan

@@ -16,7 +16,16 @@ from dsfc.plan.render import render
 
 GOLDEN = Path(__file__).parent / "golden"
 # One per form of scan, a ratio of two columns, and one without scans.
-SHOWN = ("normalized_attn", "linear_attn", "gla", "s6", "rg_lru", "s4d", "short_convolution")
+SHOWN = (
+    "normalized_attn",
+    "linear_attn",
+    "gla",
+    "s6",
+    "rg_lru",
+    "s4d",
+    "deltanet",
+    "short_convolution",
+)
 
 
 @pytest.mark.parametrize("name", SHOWN)

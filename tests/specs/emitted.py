@@ -40,6 +40,8 @@ PROMISED = (
     "short_convolution",
     "gateloop",
     "retnet_rope",
+    "deltanet",
+    "gated_deltanet",
 )
 
 

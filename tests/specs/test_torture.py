@@ -28,6 +28,8 @@ NAMES = (
     "normalized_attn",
     "ssd",
     "gateloop",
+    "deltanet",
+    "gated_deltanet",
     "gla",
     "retnet_rope",
     "s6",
@@ -115,6 +117,10 @@ def draw(ops: Operators, length: int, gates: tuple[float, ...], inputs: str) -> 
         elif inputs == "cancelling" and name == "v" and length:
             sign = 1 - 2 * (torch.arange(length) % 2)
             x = 1e3 * sign.reshape(1, -1, *[1] * (x.ndim - 2)) + 1e-3 * x
+        if name == "b":  # λ - β b bᵀ of a unit vector and 0 ≤ β ≤ 1 lets no state grow
+            x = torch.nn.functional.normalize(x, dim=-1)
+            share = torch.rand((*whole[:-1], 1), generator=generator, dtype=dtype)
+            out[ops.names.index("a")] = -share * x
         out.append(x)
     return out
 

@@ -344,6 +344,38 @@ OF = {
             ("definition", "modes", "gradcheck"),
         ),
     ),
+    "gated_deltanet": (
+        Fault(
+            "what a token adds is taken away from what the next one takes",
+            r"solve_triangular\(-pairs",
+            "solve_triangular(pairs",
+            ("definition", "modes"),
+        ),
+        Fault(
+            "a token takes from the state after its update",
+            r"before, early = F\.pad\(pair\[.*?\], \(0, 0, 1, 0\)\)",
+            "before, early = pair.clone()",
+            ("definition", "modes"),
+        ),
+        Fault(
+            "a chunk's transition does not decay",
+            r"\.add_\(whole\.squeeze\(-1\)\)",
+            ".add_(1)",
+            ("definition", "modes", "segments"),
+        ),
+        Fault(
+            "what is taken before a token's decay passes over it",
+            r"F\.pad\(early_pairs\[\.\.\., 1:, :\], \(0, 0, 0, 1\)\)",
+            "early_pairs",
+            ("definition", "modes", "gradcheck"),
+        ),
+        Fault(
+            "the gradient of what is taken does not see beyond the chunk",
+            r"seen_back @ future \+ own_back",
+            "own_back",
+            ("definition", "modes", "gradcheck"),
+        ),
+    ),
     "h3": (
         Fault(
             "the transform wraps around",

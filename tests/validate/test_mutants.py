@@ -37,7 +37,8 @@ def survives(module: ModuleType) -> bool:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "name", ["normalized_attn", "ssd", "s6", "rg_lru", "linear_attn", "gla", "s4d"]
+    "name",
+    ["normalized_attn", "ssd", "s6", "rg_lru", "linear_attn", "gla", "s4d", "gated_deltanet"],
 )
 def test_no_mutant_survives(
     name: str, text: Callable[[str], str], imported: Callable[[str], ModuleType]

@@ -124,6 +124,15 @@ def test_a_decay_that_is_a_number_keeps_its_digits_in_a_narrow_dtype(build) -> N
         torch.testing.assert_close(last, torch.full_like(last, 0.999**199), rtol=0.01, atol=0)
 
 
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["one_array_in_two_roles", "rewrite_without_heads"])
+def test_one_array_in_two_roles_is_compiled(name: str, build) -> None:
+    found = surface(build(name, COMPILED[name]).module)
+    sample = found.sample(LENGTH)
+    layer = torch.compile(sample.layer, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(layer(**sample.inputs), sample.layer(**sample.inputs))
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_compiled_is_said_where_it_stands(name: str, load) -> None:
     body, words, place = REFUSED[name]

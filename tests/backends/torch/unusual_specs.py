@@ -327,6 +327,42 @@ AXES = {
     ),
 }
 
+UNIT = "c = l2norm[n](k); b = sigmoid(f);"
+REWRITES = {
+    "rewrite_read_before": attention(
+        f"{UNIT} S = f * S[i-1] - b * c ⊗ (c · S[i-1]) + k ⊗ v; y = q · S[i-1]"
+    ),
+    "rewrite_before_the_decay": attention(
+        f"{UNIT} R = S[i-1] - b * c ⊗ (c · S[i-1]); S = f * R + c ⊗ v; y = q · S"
+    ),
+    "rewrite_between_decays": attention(
+        f"""{UNIT} R = f * S[i-1]; P = R - b * c ⊗ (c · R) + c ⊗ v; S = b * P; y = q · S"""
+    ),
+    "rewrite_along_another_key": attention(
+        f"{UNIT} S = f * S[i-1] - b * l2norm[n](q) ⊗ (c · S[i-1]) + k ⊗ v; y = q · S"
+    ),
+    "rewrite_of_a_ratio": attention(
+        f"""{UNIT} x = l2norm[n](q)
+      S = S[i-1] - b * c ⊗ (c · S[i-1]) + k ⊗ v; z = z[i-1] - b * c * (c · z[i-1]) + k
+      y = (x · S) / (1 + (x · z)^2)""",
+        state="S : h × n × p; z : h × n",
+    ),
+    "rewrite_without_heads": """
+      dims d, n = 3, p = 2
+      input u : d
+      param W_q, W_k : d -> n ~ normal(0, 1); W_v : d -> p ~ normal(0, 1)
+      state S : n × p
+      k = l2norm[n](W_k u); S = S[i-1] - k ⊗ (k · S[i-1]) + k ⊗ W_v u; y = W_q u · S""",
+    "rewrite_beside_other_forms": attention(
+        f"""{UNIT} S = f * S[i-1] - b * c ⊗ (c · S[i-1]) + k ⊗ v; T = f * T[i-1] + k ⊗ v
+      R = sigmoid(k) * R[i-1] + c ⊗ v; P = P[i-1] - c ⊗ (c · P[i-1]) + c ⊗ v
+      y = q · S + q · T + q · R + q · P""",
+        state="S, T, R, P : h × n × p",
+    ),
+    "rewrite_of_raw_inputs": RAW
+    + "state S : h × n × p; S = a * S[i-1] - k ⊗ (q · S[i-1]) + k ⊗ v; y = q · S",
+}
+
 DECAYS = {
     "number": attention("S = 9/10 * S[i-1] + k ⊗ v; y = q · S"),
     "per_head": attention("S = a * S[i-1] + k ⊗ v; y = q · S", "param a : h unit"),
@@ -488,6 +524,7 @@ COMPILED = {
     **READS,
     **STATES,
     **AXES,
+    **REWRITES,
     **{f"decay_{name}": body for name, body in DECAYS.items()},
     **NAMES,
     **EXPRESSIONS,

@@ -1,0 +1,151 @@
+"""The low-rank form: a chunk of tokens is a triangular system and a few products of matrices."""
+
+from __future__ import annotations
+
+from dsfc.plan.ir import Factor, Group, RoleScan, ScanDirection
+
+from .matrix import MatrixSkeleton
+from .skeletons import VARIABLE
+
+_DRIVES = {
+    ScanDirection.FORWARD: ((Factor.KEY, Factor.VALUE), (Factor.LEFT, Factor.ECHO)),
+    ScanDirection.REVERSE: ((Factor.READ, Factor.COTANGENT), (Factor.RIGHT, Factor.ECHO_BAR)),
+}
+"""What is added to the state of each direction, key ⊗ value."""
+
+
+class LowRankSkeleton(MatrixSkeleton):
+    """A scan that rewrites its state in one direction, a ⊗ (b · S), over arguments `[B, L, h, n]`.
+
+    Once the echoes e = b · S of the tokens of a chunk are known, the scan is one of the matrix form
+    with two keys and values a token: k ⊗ v and a ⊗ e. An echo is a sum over earlier tokens and the
+    state that enters the chunk, so all of them are e = own + seen · S: a triangular system, solved
+    once for both. The reversed recurrence has q ⊗ do and, before the decay, b ⊗ de, with the
+    transposed system.
+    """
+
+    @property
+    def tokens(self) -> list[str]:
+        """Arguments `[B, L, ...]` besides the decay's."""
+        return ["q", "k", "v", "a", "b"]
+
+    @property
+    def at_token(self) -> str:
+        """Names of the arguments at one token."""
+        return ", ".join(f"{x}_i" for x in self.timed)
+
+    @property
+    def forward_flops(self) -> str:
+        """Operations of the forward pass."""
+        return "B * L * h * (7 * CHUNK * (n + p) + 4 * n * p + 2 * n * (n + p))"
+
+    @property
+    def backward_flops(self) -> str:
+        """Operations of the backward pass."""
+        return "B * L * h * (30 * CHUNK * (n + p) + 20 * n * p + 4 * n * (n + p))"
+
+    def _step(self, f: Factor) -> str:
+        """Subscripts of a factor at one token."""
+        with_keys = (Factor.READ, Factor.KEY, Factor.LEFT, Factor.RIGHT)
+        return "Bhn" if f in with_keys else "Bhp"
+
+    def _steps(self, direction: ScanDirection) -> list[str]:
+        lines = []
+        for s in self.adjoint.scans:
+            if s.direction is direction:
+                state = "dS" if direction is ScanDirection.REVERSE else "past" if s.before else "S"
+                subscripts = f"{self._step(s.read)},Bhnp->{self._step(s.result)}"
+                whole = s.read in (Factor.ECHO, Factor.ECHO_BAR)
+                read = VARIABLE[s.read] + ("" if whole else "[i]")
+                value = f'torch.einsum("{subscripts}", {read}, {state})'
+                lines.append(f"d{VARIABLE[s.result]}.append({value})")
+        return lines
+
+    # --- lines of the chunks ----------------------------------------------------------------------
+
+    @property
+    def reach(self) -> str:
+        """Calls what gives the decays inside a chunk, and from and to its ends."""
+        return f"{self.family}reach(g_t)" if self.decay else f"{self.family}everywhere(v_t)"
+
+    @property
+    def driving(self) -> list[str]:
+        """Arguments of the recurrence itself."""
+        return ["k", "v", "a", "b", "g"] if self.decay else ["k", "v", "a", "b"]
+
+    @property
+    def around(self) -> list[str]:
+        """Statements before `advance`."""
+        f = self.family
+        return [
+            f"_, before, _, early, tail, whole = {self.reach}",
+            f"b_k, _, seen, own = {f}echoes(k_t, v_t, a_t, b_t, before, early)",
+            "a_tail = a_t * tail",
+            f"move = {f}move(a_tail, seen, whole)",
+            "drive = (k_t * tail).mT @ v_t + a_tail.mT @ own",
+        ]
+
+    @property
+    def advance(self) -> str:
+        """The states that enter a block's chunks, and the one that leaves."""
+        return f"{self.family}carry(move, drive, S, mode)"
+
+    def _states_part(self, s: RoleScan) -> str:
+        """What a gradient has from outside the chunk."""
+        read = f"{VARIABLE[s.read]}_t"
+        reverse = s.direction is ScanDirection.REVERSE
+        scale = "tail" if reverse else "early" if s.before else "head"
+        carried = "future" if reverse else "past"
+        if s.contracted is Group.KEYS:
+            return f"({read} * {scale}) @ {carried}"
+        return f"({read} @ {carried}.mT).mul_({scale})"
+
+    def _inside_parts(self, s: RoleScan) -> list[str]:
+        """What a gradient has from the pairs of a chunk."""
+        out = []
+        for key, value in _DRIVES[s.direction]:
+            met, weighed = (value, key) if s.contracted is Group.CHANNELS else (key, value)
+            pair = (s.read, met) if s.direction is ScanDirection.FORWARD else (met, s.read)
+            name = "_".join(VARIABLE[f] for f in pair)
+            turned = "" if s.direction is ScanDirection.FORWARD else ".mT"
+            out.append(f"{name}{turned} @ {VARIABLE[weighed]}_t")
+        return out
+
+    @property
+    def gradient_lines(self) -> list[str]:
+        """All gradients of a block, once the echoes of both directions are known."""
+        scans = self.adjoint.scans
+        lines = [f"d{VARIABLE[s.result]}_t = {self._states_part(s)}" for s in scans]
+        values = [(x, y) for x in ("do", "de") for y in ("v", "e")]
+        lines += [f"{x}_{y} = {x}_t @ {y}_t.mT" for x, y in values]
+        if self.decay:
+            lines += self._decay_lines
+        masks = {"do": "pair", "de": "before"}
+        lines += [f"{x}_{y} *= {masks[x]}" for x, y in values]
+        for s in scans:
+            x = VARIABLE[s.result]
+            lines += [f"d{x}_t += {part}" for part in self._inside_parts(s)]
+            lines.append(f"{self.family}join(d{x}_t, d{x}[:, at])")
+        return lines
+
+    @property
+    def _decay_lines(self) -> list[str]:
+        """What passes over a token is the gradient of its log λ.
+
+        What is read before a token's decay passes over one token less.
+        """
+        ends: dict[str, list[str]] = {"left": [], "right": []}
+        for s in self.adjoint.scans:
+            if s.contracted is Group.CHANNELS:
+                x = VARIABLE[s.result]
+                end = f"({x}_t * d{x}_t).sum(-1)"
+                side = "right" if s.direction is ScanDirection.REVERSE else "left"
+                ends[side].append(f"F.pad({end}[..., 1:], (0, 1))" if s.before else end)
+        return [
+            "early_pairs = b_k * de_v + b_a * de_e",
+            "pairs = q_k * do_v + q_a * do_e + F.pad(early_pairs[..., 1:, :], (0, 0, 0, 1))",
+            *(f"{side} = {' + '.join(parts)}" for side, parts in ends.items()),
+            "across = (past * future).sum((-2, -1)) * whole.flatten(2)",
+            f"dg_t = {self.family}straddle(pairs, left, right, across)",
+            f"{self.family}join(dg_t, dg[:, at])",
+        ]
