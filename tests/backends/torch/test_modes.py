@@ -25,6 +25,8 @@ SPECS = {
     "retnet": {"d": 32, "h": 4},
     "linear_attn": {"d": 32, "h": 4},
     "gla": {"d": 32, "h": 4},
+    "deltanet": {"d": 32, "h": 4},
+    "gated_deltanet": {"d": 32, "h": 4},
     "s6": {"d": 32, "n": 8},
     "rg_lru": {"d": 32},
     "s4d": {"d": 16, "n": 16},
@@ -163,6 +165,13 @@ def test_short_sequences_run_token_by_token_and_long_ones_do_not(
     assert later == sorted(later), taken
     whole = [mode == "parallel" for mode in taken if mode != "recurrent"]
     assert whole == sorted(whole, reverse=True), taken
+
+
+@pytest.mark.parametrize("length", [1024, 4096, 16384])
+def test_long_convolutions_of_many_rows_go_by_fft(length: int, made) -> None:
+    """On a CPU; measured, chunks take 1.2 to 2 times as long (`benchmarks/README.md`)."""
+    net = layer(made("s4d"), {"d": 256, "n": 32})
+    assert net.explain(batch=8, length=length, device="cpu").startswith("mode fft")
 
 
 @pytest.mark.parametrize("name", SPECS)
