@@ -299,7 +299,7 @@ class ScanCall:
         if len(columns) == 1:
             return [name]
         bounds = ["0"]
-        for c in columns:
+        for c in columns[:-1]:  # the last one takes the rest
             width = " * ".join(self._size(a) for a in c.channels) or "1"
             bounds.append(width if bounds[-1] == "0" else f"{bounds[-1]} + {width}")
         out = []

@@ -58,9 +58,11 @@ class Definitions:
         )
         self._sums = Sums(around)
         body: list[str] = []
-        for part in _parts(plan.reference):
+        parts = list(_parts(plan.reference))
+        for at, part in enumerate(parts):
             recurrent = any(r.update for r in part)
-            body += self._loop(part) if recurrent else self._token(*part)
+            later = {e.name for p in parts[at + 1 :] for r in p for e in _refs(r)} | {plan.result}
+            body += self._loop(part, later) if recurrent else self._token(*part)
         self.lines = [*self._sums.prologue(), *body]
         self.result = names(plan.result)
 
@@ -111,10 +113,14 @@ class Definitions:
 
     # --- one loop over time ----------------------------------------------------------------------
 
-    def _loop(self, members: list[Reference]) -> list[str]:
+    def _loop(self, members: list[Reference], later: set[str]) -> list[str]:
         """A loop over time; a state's variable holds its previous value.
 
         Filters and sums over time inside of it read what stands outside, and are computed first.
+
+        Args:
+            members: definitions of the loop.
+            later: names that are read behind it.
         """
         first: list[str] = []
 
@@ -127,7 +133,12 @@ class Definitions:
 
             return cache(printed)
 
-        rows = {r.name: self._unused(f"{self._ident(r.name)}_rows") for r in members}
+        updates = {r.name for r in members if r.update}
+        lags = {(e.name, e.at.lag) for r in members for e in _refs(r) if isinstance(e.at, Now)}
+        listed = later | {name for name, lag in lags if lag > (name in updates)}
+        rows = {
+            r.name: self._unused(f"{self._ident(r.name)}_rows") for r in members if r.name in listed
+        }
         now = {r.name: self._unused(f"{self._ident(r.name)}_i") for r in members}
         lines = []
         for r in members:
@@ -136,9 +147,9 @@ class Definitions:
                 lines.append(
                     f"    {self._ident(r.name)} = {self._alike(r.field)}.new_zeros({sizes})"
                 )
-            lines.append(f"    {rows[r.name]} = []")
+            if r.name in rows:
+                lines.append(f"    {rows[r.name]} = []")
         lines.append(f"    for i in range({self._like}.shape[1]):")
-        updates = {r.name for r in members if r.update}
         for r in members:
             printer = Printer(
                 self._at_step(now, rows, updates),
@@ -149,11 +160,12 @@ class Definitions:
             )
             lines += assign(now[r.name], r.value, printer, self._fresh, "        ", self._full(r))
         for r in members:
-            lines.append(f"        {rows[r.name]}.append({now[r.name]})")
+            if r.name in rows:
+                lines.append(f"        {rows[r.name]}.append({now[r.name]})")
             if r.update:
                 lines.append(f"        {self._ident(r.name)} = {now[r.name]}")
         self.helpers.add("_in_time")
-        for r in members:
+        for r in (r for r in members if r.name in later):
             row, shape = rows[r.name], self._shape(r.axes)
             like = self._alike(r.field)
             lines.append(f"    {self._ident(r.name)} = _in_time({row}, {like}, {shape})")
@@ -205,10 +217,15 @@ class Definitions:
         return f"{name}_{count}"
 
 
+def _refs(definition: Reference) -> list[Ref]:
+    """All that a definition reads by name."""
+    return [e for e in walk(definition.value) if isinstance(e, Ref)]
+
+
 def _parts(references: Iterable[Reference]) -> Iterator[list[Reference]]:
     """Definitions that read each other, each after those that it reads at the same token."""
     items = {r.name: r for r in references}
-    reads = {n: [e for e in walk(r.value) if isinstance(e, Ref)] for n, r in items.items()}
+    reads = {n: _refs(r) for n, r in items.items()}
     for part in components({n: sorted({e.name for e in found}) for n, found in reads.items()}):
         now = {
             n: sorted({e.name for e in reads[n] if e.name in part and e.at == Now(0)}) for n in part

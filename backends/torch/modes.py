@@ -40,7 +40,7 @@ class Machine:
 
 MACHINES = {
     # By `python -m benchmarks.calibrate`, on one thread of a shared two-core AMD EPYC, torch 2.13.
-    "cpu": Machine(2.0e-6, 2.5e-11, 1.6e-10, "measured 2026-11-22"),
+    "cpu": Machine(2.0e-6, 2.2e-11, 1.6e-10, "measured 2026-11-22"),
     # Nothing was measured: eager launches take 5 to 10 µs and views 1 to 2; an A100 is sold with
     # 19.5 TFLOP/s in float32 and 1.6 to 2 TB/s; half of the former is taken.
     "cuda": Machine(5.0e-6, 1.0e-13, 2.0e-12, "assumed"),

@@ -160,7 +160,7 @@ def _convolution(mode: str, keys: Expr, kind: Field, real: bool) -> Counts:
         return Counts(add(num(21), _times(8 if real else 6, LENGTH)), ZERO, _times(6, keys))
     # Two short tables of powers of λ, of at most 64 entries each for sequences of usual length,
     # once a call; between chunks two more, what a chunk adds to the state, and what it reads of it.
-    entries = _times(1000 if is_complex else 800, keys)
+    entries = _times(1600 if is_complex else 1300, keys)
     whole = num(90 if real else 74 if is_complex else 68)
     if mode in ("parallel", "fft"):
         table = div(entries, mul(BATCH, add(LENGTH, num(32))))

@@ -53,13 +53,22 @@ SIZES = {"h": 2, "n": 3, "p": 5, "d": 7, "t": 4, "batch": 6, "length": 8, "chunk
         ("linear_attn", "recurrent", 12 + 17 * 8, 2 * 4 * 18, 2 * (5 * 18 + 9), 36),
         # Blocks of a chunk have log2 4 = 2 levels.
         ("gla", "chunked", 80 + 4 + 34 * 2, 2 * 124, 2 * (24 + 32 + 7 * 15 / 4 + 8 * 3 * 2), 30),
+        # Pairs of both keys with both values, and a transition of 3 × 3 a chunk of 4 tokens.
+        (
+            "deltanet",
+            "chunked",
+            150 + 2 * 2,
+            2 * (7 * 4 * 8 + 2 * 3 * 8 + 60),
+            2 * (20 * 4 + 12 * 8 + 7 * 3 * 8 / 4),
+            30,
+        ),
         ("s6", "recurrent", 12 + 22 * 8, 0, 12 * 21, 21),
         ("s6", "chunked", 12 + 8 + 24 * 2, 0, 14 * 21, 21),
         ("rg_lru", "recurrent", 8 + 2 * 8, 0, 10 * 7, 7),
         ("rg_lru", "chunked", 24 + 2 * 4 + 2, 0, 17 * 7, 7),
         # Complex: 4 operations for one, 2 words for one. The table of powers is shared by a batch.
         ("s4d", "recurrent", 21 + 8 * 8, 0, 2 * 7 * 6 * 3, 21),
-        ("s4d", "fft", 90, 0, 2 * 7 * (1000 * 3 / (6 * 40) + 8 * 4), 21),
+        ("s4d", "fft", 90, 0, 2 * 7 * (1600 * 3 / (6 * 40) + 5 * 4), 21),
         ("short_convolution", "recurrent", 0, 0, 0, 0),
     ],
 )

@@ -15,7 +15,7 @@ SHAPES = [(length, batch) for length in lengths(CHUNK) for batch in BATCHES]
 
 def test_the_promised_specs_compile() -> None:
     assert set(PROMISED) <= set(compiled())
-    assert len(PROMISED) == 21
+    assert len(PROMISED) == 23
 
 
 def test_every_mode_is_the_oracle(beside: Beside) -> None:
