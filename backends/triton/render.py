@@ -12,6 +12,7 @@ from ..torch.skeletons import Skeleton
 from .calls import KernelCall
 from .elementwise import ElementwiseKernels
 from .functions import functions_of
+from .matrix import MatrixKernels
 from .skeletons import printed, scans_with_kernels, skeletons
 from .tiles import rows
 
@@ -28,8 +29,12 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     """What all kernels and launches need."""
     found = [s for s in scans if isinstance(s, ElementwiseKernels)]
     code = "\n".join(line for s in found for line in s.code)
-    tiles = rows({s.scan.form for s in found})
-    return (filled("kernels_shared.py.j2", tiles=tiles), *functions_of(code))
+    matrix = [s for s in scans if isinstance(s, MatrixKernels)]
+    tiles = rows({s.scan.form for s in (*found, *matrix)})
+    shared = [filled("kernels_shared.py.j2", tiles=tiles)]
+    if matrix:
+        shared.append(filled("matrix_kernels_shared.py.j2", decay=any(s.decay for s in matrix)))
+    return (*shared, *functions_of(code))
 
 
 def target(plan: Plan) -> torch.Target:
