@@ -13,13 +13,13 @@ from ..torch.skeletons import Skeleton
 
 _SIZES = {
     "forward_columns": "H K V STEP C BK",
-    "forward": "H K V W C BK BV",
+    "forward": "H K V C BK BV",
     "forward_summary_columns": "H K V STEP C BK",
-    "forward_summary": "H K V W C BK BV",
-    "backward_read": "H K V W C BK BV K_ALL V_ALL SPAN",
-    "backward_keys": "H K V W C BK V_ALL SPAN",
+    "forward_summary": "H K V C BK BV",
+    "backward_read": "H K V C BK BV K_ALL V_ALL SPAN",
+    "backward_keys": "H K V C BK V_ALL SPAN",
     "backward_columns": "H K V STEP C K_ALL",
-    "backward": "H K V W C BK BV K_ALL V_ALL SPAN",
+    "backward": "H K V C BK BV K_ALL V_ALL SPAN",
 }
 
 
@@ -27,8 +27,8 @@ _SIZES = {
 class MatrixKernels(MatrixSkeleton):
     """A matrix scan whose operators launch kernels.
 
-    They take what those of the torch form take. Columns without channels (denominators) stand
-    behind the others, and would spoil the alignment of their rows: kernels have them apart.
+    They take what those of the torch form take. A column of one channel (a denominator's) behind
+    the others would spoil the alignment of their rows: kernels have it apart.
     """
 
     # --- what op templates ask for ---------------------------------------------------------------
@@ -44,18 +44,15 @@ class MatrixKernels(MatrixSkeleton):
         return "matrix_choice.py.j2"
 
     @property
-    def narrow(self) -> int:
-        """Columns of one channel that stand behind those of all channels."""
-        count = 0
-        while not self.scan.columns[-1 - count].channels and count + 1 < len(self.scan.columns):
-            count += 1
-        ahead = self.scan.columns[: len(self.scan.columns) - count]
-        return count if all(c.channels for c in ahead) else 0
+    def narrow(self) -> bool:
+        """Whether a column of one channel stands behind those of all channels."""
+        *ahead, last = self.scan.columns
+        return bool(ahead) and not last.channels and all(c.channels for c in ahead)
 
     @property
     def step(self) -> str:
         """Numbers of a row of the state."""
-        return "(V + W)" if self.narrow else "V"
+        return "(V + 1)" if self.narrow else "V"
 
     def define_launch(self, backward: bool) -> str:
         """The `def` line of a launch."""
@@ -82,14 +79,14 @@ class MatrixKernels(MatrixSkeleton):
         if not self.narrow:
             return f"    given = [x.contiguous() for x in ({', '.join(self.inputs)})]"
         behind = [x for x in others if x not in ("q", "k")]
-        given = ", ".join(["q", "k", f"*v.tensor_split(({-self.narrow},), -1)", *behind])
+        given = ", ".join(["q", "k", "*v.tensor_split((-1,), -1)", *behind])
         return f"    given = [x.contiguous() for x in ({given})]"
 
     def given_back(self) -> str:
         """A statement that lays out the gradients of what the forward kernel writes."""
         if not self.narrow:
             return "    grads = [do.contiguous()]"
-        return f"    grads = [x.contiguous() for x in do.tensor_split(({-self.narrow},), -1)]"
+        return "    grads = [x.contiguous() for x in do.tensor_split((-1,), -1)]"
 
     def outs(self) -> str:
         """A statement that makes room for what the forward kernel writes."""
@@ -149,8 +146,7 @@ class MatrixKernels(MatrixSkeleton):
     def _numbers(self, name: str) -> tuple[list[str], list[str]]:
         """Lengths, and what is fixed with the mixer."""
         lengths = ["T", "TS"] if name.startswith("forward") else ["T"]
-        left_out = {"W"} if not self.narrow else set()
-        left_out |= {"SPAN"} if not self.decay else set()
+        left_out = () if self.decay else ("SPAN",)
         return lengths, [n for n in _SIZES[name].split() if n not in left_out]
 
     def define_kernel(self, name: str) -> str:
@@ -176,9 +172,9 @@ class MatrixKernels(MatrixSkeleton):
 
     def _call(self, name: str, place: str, narrow: bool, indent: str) -> str:
         lengths, sizes = self._numbers(name)
-        of = {"STEP": "V + W" if self.narrow else "V"}
+        of = {"STEP": "V + 1" if self.narrow else "V"}
         if narrow:
-            of["V"] = "W"
+            of["V"] = "1"
         numbers = [*lengths, *(of.get(n, n) for n in sizes), "STAGES"]
         args = ["i_p", place, *self._pointers(name, narrow), *numbers]
         return wrapped(f"_{name}{self.suffix}", args, "", indent)
