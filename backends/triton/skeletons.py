@@ -21,7 +21,7 @@ _FORMS: dict[Form, Callable[[Skeleton, Scan, Gates, dict[str, Buffer]], Skeleton
 _UNGATED: dict[Form, tuple[Callable[[Scan], bool], Callable[[Skeleton], Skeleton]]] = {
     Form.MATRIX: (matrix.has_kernels, matrix.kernels),
 }
-"""Forms whose kernels take what the torch form takes: which scans have them, and what fills them."""
+"""Forms whose kernels take what the torch form takes: which scans have some, what fills them."""
 
 
 def printed(plan: Plan) -> Plan:

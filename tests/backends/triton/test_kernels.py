@@ -26,10 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 Build = Callable[..., ModuleType]
 QUICK = ("rg_lru", "two_axes", "retnet", "linear_attn")
 ALL = [*((name, None) for name in SPECS), *UNUSUAL.items()]
-SOME = [
-    pytest.param(*case, marks=[] if case[0] in QUICK else pytest.mark.ci)
-    for case in ALL
-]
+SOME = [pytest.param(*case, marks=[] if case[0] in QUICK else pytest.mark.ci) for case in ALL]
 """All, most of them in a later tier."""
 TILE = (4, 4, 1, 2)
 """Several tiles along both axes, the last ones cut off."""
