@@ -63,6 +63,11 @@ class Skeleton:
         return "op.py.j2"
 
     @property
+    def choice(self) -> str:
+        """Name of the template of what its operators call."""
+        return "choice.py.j2"
+
+    @property
     def plain(self) -> Skeleton:
         """The scan as its modes see it, whose functions take key, value and decay."""
         return self

@@ -12,6 +12,7 @@ from ..torch.skeletons import Skeleton
 from .calls import KernelCall
 from .elementwise import ElementwiseKernels
 from .functions import functions_of
+from .matrix import MatrixKernels
 from .skeletons import printed, scans_with_kernels, skeletons
 from .tiles import rows
 
@@ -28,8 +29,22 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     """What all kernels and launches need."""
     found = [s for s in scans if isinstance(s, ElementwiseKernels)]
     code = "\n".join(line for s in found for line in s.code)
-    tiles = rows({s.scan.form for s in found})
-    return (filled("kernels_shared.py.j2", tiles=tiles), *functions_of(code))
+    matrix = [s for s in scans if isinstance(s, MatrixKernels)]
+    tiles = rows({s.scan.form for s in (*found, *matrix)})
+    shared = [filled("kernels_shared.py.j2", tiles=tiles)]
+    if matrix:
+        shared.append(filled("matrix_kernels_shared.py.j2", decay=any(s.decay for s in matrix)))
+    return (*shared, *functions_of(code))
+
+
+def _sizes(s: MatrixKernels, names: Signature) -> tuple[str, str]:
+    """How many keys and channels a state has, read off the layer."""
+    wide = sum(1 for c in s.scan.columns if c.channels)
+    keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys) or "1"
+    channels = " * ".join(f"self.{names.size(a)}" for a in s.scan.channels) or "1"
+    behind = len(s.scan.columns) - wide - s.narrow
+    channels = f"{wide} * {channels}" if wide > 1 else channels
+    return keys, f"{channels} + {behind}" if behind and wide else channels
 
 
 def target(plan: Plan) -> torch.Target:
@@ -42,8 +57,18 @@ def target(plan: Plan) -> torch.Target:
         held = [f"self.{p.attribute}.dtype" for p in names.parameters]
         dtype = held[0] if held else "torch.get_default_dtype()"
         what = f"Triton on {{device}}: a kernel each way for {', '.join(scans)}"
+        why: dict[str, None] = {}  # in order, each once
+        for s in skeletons(plan):
+            declined = f"_declined(torch.device(device).type, {dtype}, mode"
+            if isinstance(s, MatrixKernels):
+                why |= {f"{declined}, CHUNKED)": None}
+                why |= {f"_too_large({', '.join(_sizes(s, names))})": None}
+            elif isinstance(s, ElementwiseKernels):
+                why |= {f"{declined})": None}
+        first, *others = why
         return (
-            f"        why = _declined(torch.device(device).type, {dtype}, mode)",
+            f"        why = {first}",
+            *(f"        why = why or {text}" for text in others),
             "        if not why:",
             f'            what = f"{what}"',
             '            return f"{what}; gauge: {State.gauge}; spec: {SPEC}"',

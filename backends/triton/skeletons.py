@@ -12,12 +12,16 @@ from dsfc.plan.ir import Buffer, Form, Plan, Scan
 
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton
-from . import elementwise
+from . import elementwise, matrix
 from .nodes import knows
 
 _FORMS: dict[Form, Callable[[Skeleton, Scan, Gates, dict[str, Buffer]], Skeleton]] = {
     Form.ELEMENTWISE: elementwise.kernels,
 }
+_UNGATED: dict[Form, tuple[Callable[[Scan], bool], Callable[[Skeleton], Skeleton]]] = {
+    Form.MATRIX: (matrix.has_kernels, matrix.kernels),
+}
+"""Forms whose kernels take what the torch form takes: which scans have some, what fills them."""
 
 
 def printed(plan: Plan) -> Plan:
@@ -37,10 +41,18 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
         known = gates.get(s.scan.name)
         if made is not None and known is not None:
             s = made(s, scans[s.scan.name], known, arrays)
+        elif _is_ungated(s.scan):
+            s = _UNGATED[s.scan.form][1](s)
         out.append(s)
     return tuple(out)
 
 
 def scans_with_kernels(plan: Plan) -> tuple[str, ...]:
     """Returns the names of the scans that have kernels, in the order of the plan."""
-    return tuple(g.scan for g in absorb(plan, knows).gates)
+    gated = {g.scan for g in absorb(plan, knows).gates}
+    scans = [k for k in plan.kernels if isinstance(k, Scan)]
+    return tuple(s.name for s in scans if s.name in gated or _is_ungated(s))
+
+
+def _is_ungated(scan: Scan) -> bool:
+    return scan.form in _UNGATED and _UNGATED[scan.form][0](scan)

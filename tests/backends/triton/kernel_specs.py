@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-SPECS = ("qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
+ELEMENTWISE = ("qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
+MATRIX = (
+    *("generalized_attn", "linear_attn", "lln", "mamba2_pseudo_lti", "mlstm", "normalized_attn"),
+    *("normalized_attn_multihead", "normalized_attn_sigmoid", "normalized_attn_softplus"),
+    *("performer", "retnet", "ssd"),
+)
+SPECS = (*ELEMENTWISE, *MATRIX)
+KINDS = ("normalized_attn", "linear_attn", "retnet", "mlstm", "ssd")
+"""Matrix scans with and without decays, columns by themselves, and keys of all heads."""
 TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
-EVERY = tuple((s, d, t) for s in SPECS for d in ("bf16",) for t in TARGETS)
+EVERY = tuple((s, "bf16", t) for s in (*ELEMENTWISE, *KINDS) for t in TARGETS)
 EVERY += (("rg_lru", "fp32", "sm_90"), ("rg_lru", "fp32", "gfx942"))
-"""What the table of resources has: spec, dtype, target."""
+EVERY += tuple((f"retnet:{n}", "bf16", t) for n in (64, 256) for t in TARGETS)
+EVERY += tuple((f"retnet:{n}", "fp32", t) for n in (64, 128, 256) for t in ("sm_80", "gfx942"))
+"""What the table of resources has: spec, with keys and channels of a head; dtype; target."""
 
 UNUSUAL = {
     # Two axes of channels, a gate that lacks one, a constant that lacks the other.
@@ -56,5 +66,26 @@ UNUSUAL = {
       state mode : d
       mode = sigmoid(range * tl) * mode[i-1] + lengths * x * b_x
       y = mode
+    """,
+    # Two values of all channels and one of none, in states that are read before their updates.
+    "columns": """
+      dims heads h = 2, n = 3, p = 5
+      input q, k : h × n; v, w : h × p; f : h
+      state S, R : h × n × p; z : h × n
+      a = sigmoid(f)
+      S = a * S[i-1] + k ⊗ v
+      R = a * R[i-1] + k ⊗ w
+      z = a * z[i-1] + k
+      y = (q · S[i-1] + q · R[i-1]) / (1 + (q · z[i-1])^2)
+    """,
+    # Two scans of which one feeds the other, with decay and without.
+    "layers": """
+      dims heads h = 2, n = 3, p = 2
+      input q, k : h × n; v : h × p; f : h
+      state S, R : h × n × p
+      S = sigmoid(f) * S[i-1] + k ⊗ v
+      x = tanh(q · S)
+      R = R[i-1] + k ⊗ x
+      y = q · R
     """,
 }

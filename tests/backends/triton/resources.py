@@ -13,6 +13,7 @@ An empty part stands for all. `resources.json` keeps the rows; after a change of
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import subprocess
@@ -47,6 +48,9 @@ DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 WIDTH = 2048
 """Channels; only whether 16 divides it matters to the code."""
 
+HEAD = 128
+"""Keys and channels of a head, where the spec's name does not say: `retnet:64`."""
+
 SEGMENT = 32
 """Tokens of a segment, of which a pass has two: all kernels are launched."""
 
@@ -63,6 +67,8 @@ class Resources:
         shared: bytes of a program.
         instructions: of the whole kernel; one that cannot run for want of memory has hardly any.
         loads, stores: of 128 bits, from and to memory of the device.
+        products: instructions that multiply matrices; in the table where there are any.
+        spilled: stores to the stack inside of loops; likewise.
     """
 
     registers: int
@@ -71,6 +77,8 @@ class Resources:
     instructions: int
     loads: int
     stores: int
+    products: int = 0
+    spilled: int = 0
 
 
 class Absent:
@@ -134,20 +142,25 @@ def compiling(module: ModuleType, target: GPUTarget) -> Iterator[dict[str, Any]]
 def kernels_of(module: ModuleType) -> dict[str, Any]:
     """The kernels that a module launches."""
     return {
-        n: k for n, k in vars(module).items() if re.match("_(for|back)ward_(summary_)?kernel", n)
+        n: k for n, k in vars(module).items() if re.match("_(for|back)ward_([a-z]+_)?kernel", n)
     }
 
 
 def module_of(spec: str, folder: Path) -> ModuleType:
     """Imports the module of a shipped spec, printed for Triton."""
-    path = folder / f"{spec}_.py"
-    path.write_text(dsfc.load(spec).module("triton").text, encoding="utf-8")
+    path = folder / f"{spec.partition(':')[0]}_.py"
+    path.write_text(dsfc.load(path.stem[:-1]).module("triton").text, encoding="utf-8")
     return dsfc.import_module(path)
 
 
-def run(module: ModuleType, length: int, dtype: torch.dtype, width: int = WIDTH) -> None:
-    """A forward and a backward pass."""
-    layer = getattr(module, module.__all__[0])(d=width, dtype=dtype)
+def run(
+    module: ModuleType, length: int, dtype: torch.dtype, width: int = WIDTH, head: int = HEAD
+) -> None:
+    """A forward and a backward pass; where there are heads, each has so many keys and channels."""
+    mixer = getattr(module, module.__all__[0])
+    sizes = {"h": width // head, "n": head, "p": head, "r": head}
+    sizes = {n: size for n, size in sizes.items() if n in inspect.signature(mixer).parameters}
+    layer = mixer(d=width, dtype=dtype, **sizes)
     u = torch.zeros(1, length, width, dtype=dtype, requires_grad=True)
     layer(u).float().sum().backward()
 
@@ -163,6 +176,8 @@ def resources(made: Any) -> Resources:
             len(re.findall(r"^\t[a-z]+_\w+", text, re.MULTILINE)),
             len(re.findall(r"(?:global|buffer)_load_dwordx4", text)),
             len(re.findall(r"(?:global|buffer)_store_dwordx4", text)),
+            len(re.findall(r"\bv_mfma_", text)),
+            in_loops(text, r"^(\.L\w+):", r"s_c?branch\w* (\.L\w+)", r"\bscratch_store"),
         )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cubin"
@@ -176,7 +191,27 @@ def resources(made: Any) -> Resources:
         len(re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s", code, re.MULTILINE)),
         len(re.findall(r"\b(?:LDG|LDGSTS)\.E\S*\.128", code)),
         len(re.findall(r"\bSTG\.E\S*\.128", code)),
+        len(re.findall(r"\b(?:HMMA|HGMMA|UTC\w*MMA)\b", code)),
+        in_loops(code, r"^(\.L\w+):", r"\bBRA\b.*\((\.L\w+)\)", r"\bSTL\b"),
     )
+
+
+def in_loops(text: str, label: str, branch: str, what: str) -> int:
+    """Counts lines with something between a label and a branch back to it."""
+    lines = text.splitlines()
+    labels: dict[str, int] = {}
+    looped: set[int] = set()
+    for number, line in enumerate(lines):
+        if found := re.search(label, line):
+            labels[found[1]] = number
+        elif found := re.search(branch, line):
+            looped |= set(range(labels.get(found[1], number), number))
+    return sum(bool(re.search(what, lines[number])) for number in looped)
+
+
+def row(taken: Resources) -> dict[str, int]:
+    """A row of the table."""
+    return {n: x for n, x in asdict(taken).items() if x or n not in ("products", "spilled")}
 
 
 def _run(tool: str, *arguments: str | Path) -> str:
@@ -189,8 +224,9 @@ def rows(wanted: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, Resource
     with tempfile.TemporaryDirectory() as folder:
         for spec, dtype, target in wanted:
             module = module_of(spec, Path(folder))
+            head = int(spec.partition(":")[2] or HEAD)
             with compiling(module, TARGETS[target]) as made:
-                run(module, 2 * SEGMENT, DTYPES[dtype])
+                run(module, 2 * SEGMENT, DTYPES[dtype], head=head)
             for name, kernel in made.items():
                 yield f"{spec} {name} {dtype} {target}", resources(kernel)
 
@@ -221,7 +257,7 @@ def main() -> None:
     ]
     found = {}
     for name, taken in rows(wanted):
-        found[name] = asdict(taken)
+        found[name] = row(taken)
         print(json.dumps({name: found[name]}), flush=True)
     if write:
         lines = ",\n".join(f"    {json.dumps(n)}: {json.dumps(r)}" for n, r in found.items())

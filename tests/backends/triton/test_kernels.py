@@ -24,11 +24,9 @@ pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 Build = Callable[..., ModuleType]
+QUICK = ("rg_lru", "two_axes", "retnet", "linear_attn")
 ALL = [*((name, None) for name in SPECS), *UNUSUAL.items()]
-SOME = [
-    pytest.param(*case, marks=[] if case[0] in ("rg_lru", "two_axes") else pytest.mark.ci)
-    for case in ALL
-]
+SOME = [pytest.param(*case, marks=[] if case[0] in QUICK else pytest.mark.ci) for case in ALL]
 """All, most of them in a later tier."""
 TILE = (4, 4, 1, 2)
 """Several tiles along both axes, the last ones cut off."""
@@ -45,10 +43,11 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str
         seen: list[str] = []
 
         def tile(form: str, direction: str, x: Tensor) -> tuple[int, ...]:
-            seen.append(direction)
+            seen.append(direction.split()[0])
             return TILE
 
         monkeypatch.setattr(module, "_tile", tile)
+        monkeypatch.setattr(module, "SPAN", 2 * TILE[0], raising=False)
         return seen
 
     return small
