@@ -11,10 +11,10 @@ from fractions import Fraction
 
 from dsfc.check_proof.balls import Complex, NotDefined, Real
 from dsfc.check_proof.claim import Claim, Number, Witness
+from dsfc.check_proof.comparable import comparable, fixed
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import Rejected
-from dsfc.check_proof.statement import comparable, fixed
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Field
 from dsfc.system.ir import System

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import Rejected
 from dsfc.check_proof.polynomial import TooLarge
-from dsfc.check_proof.statement import comparable, state
+from dsfc.check_proof.statement import state
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.refute import QUICK, THOROUGH, Effort, refute
 from dsfc.proof.sizes import chosen
