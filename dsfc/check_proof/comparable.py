@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.free import common_names, side
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Expr, argument_names
 from dsfc.primitives.words import FIRST
@@ -134,12 +135,23 @@ def _kind(t: Tensor | MapTensor) -> object:
 
 
 def positive(claim: Claim) -> frozenset[str]:
-    """Names in a of what one of the two declares positive; the claim is about its range."""
-    names = dict(claim.names)
-    declared = [(t.name, t) for t in _declared(claim.a).values()]
-    declared += [(names.get(t.name, t.name), t) for t in _declared(claim.b).values()]
+    """Common names of what one of the two declares positive; the claim is about its range."""
+    declared = [
+        (names.get(t.name, t.name), t)
+        for names, system in ((common_names(claim, k), side(claim, k)) for k in (False, True))
+        for t in _declared(system).values()
+    ]
     return frozenset(
         same
         for same, t in declared
         if isinstance(t, Tensor) and t.constraint is Constraint.POSITIVE
+    )
+
+
+def side_names(claim: Claim) -> frozenset[str]:
+    """Returns the common names of inputs, parameters and buffers of both."""
+    return frozenset(
+        common_names(claim, k).get(name, name)
+        for k in (False, True)
+        for name in _declared(side(claim, k))
     )

@@ -12,6 +12,7 @@ from fractions import Fraction
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.comparable import positive, unlike
 from dsfc.check_proof.entries import Entries, Index, Obstacle
+from dsfc.check_proof.free import common_names, side
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, number, total
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Symbols
 from dsfc.primitives.declarations import MapTensor
@@ -61,9 +62,9 @@ class Side(Entries[Quotient]):
     ) -> None:
         """Starts with nothing written out; see `dsfc.check_proof.statement.written`."""
         super().__init__(dict(claim.sizes))
-        self.system = claim.b if second else claim.a
+        self.system = side(claim, second)
         self.label = "B" if second else "A"
-        self.names = dict(claim.names) if second else {}
+        self.names = common_names(claim, second)
         self.symbols = symbols
         self.written_out = entries
         self.token = token

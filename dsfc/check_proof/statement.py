@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.comparable import comparable
+from dsfc.check_proof.comparable import comparable, side_names
+from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import Quotient
 from dsfc.check_proof.side import Side
@@ -37,12 +38,17 @@ class Statement:
     """A claim written out.
 
     Attributes:
-        first: tokens 0 … w − 1; w is at least 1 and no token from w on reads before token 0.
+        first: tokens 0 … w − 1; w is at least 1 and no token from w on reads before token 0, nor
+            does any condition that is used there.
         steady: every token from w on.
+        symbols: what the generators stand for.
+        conditions: what is assumed.
     """
 
     first: tuple[Moment, ...]
     steady: Moment
+    symbols: Symbols
+    conditions: Conditions
 
     @property
     def window(self) -> int:
@@ -67,9 +73,16 @@ def state(claim: Claim, entries: bool) -> Statement:
     read: set[int] = set()
     for q in (*steady.step.values(), *(q for pair in steady.outputs for q in pair)):
         read |= lags(q.names)
-    window = max(1, *read) if read else 1
+    conditions = Conditions(claim.conditions)
+    window = max(1, conditions.window, *read)
     first = tuple(written(claim, symbols, entries, token) for token in range(window))
-    return Statement(first, steady)
+    conditions.check(symbols, side_names(claim))
+    known = conditions.values(window)
+    steady = Moment(
+        {name: q.substituted(known) for name, q in steady.step.items()},
+        tuple((a.substituted(known), b.substituted(known)) for a, b in steady.outputs),
+    )
+    return Statement(first, steady, symbols, conditions)
 
 
 def agree(claim: Claim, tokens: int) -> bool:

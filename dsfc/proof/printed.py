@@ -55,11 +55,6 @@ _PARTS = {"re", "im", "conj", "cplx", "cis"}
 """Functions of complex arithmetic alone."""
 
 
-def stored_axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:
-    """Returns the axes of an array as it is stored."""
-    return t.axes if isinstance(t, Tensor) else (*t.map.each, *t.map.target, *t.map.source)
-
-
 class Printed:
     """One mixer as functions of the token and an index."""
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
+from dsfc.check_proof.witness import stored_axes
 from dsfc.proof.prelude import BALLS, COMPLEX, FRACTIONS, NEEDED, TOOLS
-from dsfc.proof.printed import BALL_NAMES, Printed, stored_axes
+from dsfc.proof.printed import BALL_NAMES, Printed
 from dsfc.proof.verdict import Refuted
 
 _HEAD = '''"""{title}
