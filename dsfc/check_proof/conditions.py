@@ -7,7 +7,10 @@ holds at every point where the conditions do and no denominator is 0: neither th
 nor what multiplies a generator that a condition solves, which is part of the claim.
 
 No value holds a generator that has one, at any token; else what is not 0 as a quotient here could
-be 0 for all later tokens, by conditions put one into the other.
+be 0 for all later tokens, by conditions put one into the other. One kind of generator is excepted:
+x with a law x_i = (α x_{i-1} + β) / (γ x_{i-1} + δ), where αδ - βγ is not 0 and none of the four
+holds what has a value. Then x_i is such a quotient of x_0 for every i, so it is as independent of
+all that is free as x_0 is, and no polynomial in x at one token becomes 0.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from fractions import Fraction
 from functools import partial
 
 from dsfc.check_proof.claim import Coefficient, Condition
-from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient
+from dsfc.check_proof.polynomial import IMAGINARY, Monomial, Polynomial, Quotient
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.symbols import LAG, LONGEST_LAG, STATE, Symbols, lags, shifted
 
@@ -68,18 +71,28 @@ class Conditions:
         self._names = tuple(c.solved for c in stored)
         self._known: dict[int, Mapping[str, Quotient]] = {}
         self._given = frozenset(self._names)
+        self._laws = frozenset(
+            name
+            for name, p in zip(self._names, self.polynomials, strict=True)
+            if _is_law(p, name, self._given)
+        )
         known = self._instances(self.window)
         for name in self._names:
             if self.touches(known[name].names):
                 raise Rejected("what a condition gives a value stands in the value of another")
 
     def touches(self, names: frozenset[str]) -> bool:
-        """Returns whether one of the names, at any token, is one that a condition gives a value."""
-        return any(
-            name in self._given
-            or shifted(name, -min(lags(frozenset({name})), default=0)) in self._given
-            for name in names
-        )
+        """Returns whether conditions, at any token, may give names values that depend on others.
+
+        A name with a law may stand at one token: it is then as free as at the first.
+        """
+        at: dict[str, int] = {}
+        for name in names:
+            least = min(lags(frozenset({name})), default=0)
+            now = shifted(name, -least)
+            if now in self._given and (now not in self._laws or at.setdefault(now, least) != least):
+                return True
+        return False
 
     @property
     def window(self) -> int:
@@ -123,6 +136,26 @@ class Conditions:
                 return out
             out = {name: q.substituted(out) for name, q in out.items()}
         raise Rejected("conditions give a generator a value made of itself")
+
+
+def _is_law(p: Polynomial, name: str, given: frozenset[str]) -> bool:
+    """Whether p = 0 gives a value by what it was a token before, one to one."""
+    if lags(frozenset({name})) != frozenset({0}):
+        return False
+    before = shifted(name, 1)
+    parts: dict[tuple[int, int], dict[Monomial, Fraction]] = {}
+    for m, c in p.terms.items():
+        powers = dict(m)
+        key = powers.pop(name, 0), powers.pop(before, 0)
+        parts.setdefault(key, {})[tuple(sorted(powers.items()))] = c
+    others = frozenset(g for part in parts.values() for m in part for g, _ in m)
+    if any(shifted(g, -min(lags(frozenset({g})), default=0)) in given for g in others):
+        return False
+    if not parts.keys() <= {(0, 0), (0, 1), (1, 0), (1, 1)}:
+        return False
+    both, now, late, rest = (Polynomial(parts.get(k, {}))
+                             for k in ((1, 1), (1, 0), (0, 1), (0, 0)))  # fmt: skip
+    return bool(now * late + -(both * rest))
 
 
 def reach(p: Polynomial) -> int:

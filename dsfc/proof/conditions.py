@@ -34,6 +34,9 @@ from dsfc.proof.field import ring
 LEAF = re.compile(r"([A-Za-z_:][\w:]*)\[([\d,]*)\]@(\d)")
 """An entry of an input at a token, inside the name of a generator."""
 
+ENTRY = re.compile(r"[A-Za-z_:][\w:]*\[[\d,]*\](?:@\d)?")
+"""An entry of an input or parameter, inside the name of a generator."""
+
 TOKENS = 3
 """Tokens that are written out."""
 BRANCHES = 6
@@ -105,18 +108,16 @@ class _Search:
             yield _Branch(())
             return
         ours, theirs = (self._roles(second) for second in (False, True))
-        shared = {name for part in (ours, theirs) for name in part} - {
-            name for name in {**ours, **theirs} if name.startswith(LABELS)
-        }
-        both = shared & ours.keys() & theirs.keys()
+        both = {name for name, role in ours.items() if theirs.get(name) == role}
         options = []
         for role in sorted({*ours.values()} & {*theirs.values()}):
             a = sorted(n for n, r in ours.items() if r == role and n not in both)
             b = sorted(n for n, r in theirs.items() if r == role and n not in both)
-            if a and b:
+            # What stands once, and not at the earlier token alone, is a gate: to be solved for.
+            if a and b and (role[1] > 1 or role[0] == (1,)):
                 options.append(list(_matchings(a, b)))
         for chosen in product(*options):
-            found = self._equalities([pair for part in chosen for pair in part])
+            found = self._equalities([pair for part in chosen for pair in part], frozenset(both))
             if found is not None:
                 yield found
 
@@ -153,7 +154,7 @@ class _Search:
             out.append(tuple(sorted(found)))
         return out
 
-    def _equalities(self, pairs: list[tuple[str, str]]) -> _Branch | None:
+    def _equalities(self, pairs: list[tuple[str, str]], both: frozenset[str]) -> _Branch | None:
         """The conditions that set arrays equal, entry by entry; None where they do not fit."""
         conditions: list[Condition] = []
         kept = set()
@@ -184,7 +185,7 @@ class _Search:
                     to = to * generator(f"κ[{n}]")
                 conditions.append(_condition(generator(name) + -to, name))
             kept.add(other)
-        self.kept = frozenset(kept)
+        self.kept = frozenset(kept) | both
         return _Branch(tuple(conditions))
 
     # --- what must vanish -------------------------------------------------------------------------
@@ -304,11 +305,20 @@ class _Search:
                 continue
             factor = [tuple(f for f in m if f[0] != name) for m in p.terms if name in dict(m)]
             sure = len(factor) == 1 and all(self._is_nonzero(g) for g, _ in factor[0])
-            now = shifted(name, -_least(name))
-            kind = 0 if now in self.symbols.defined else 1 if name.startswith(LABELS) else 2
+            kind = self._kind(name, p)
             array = name.partition("[")[0]
             ranked.append((not sure, kind, self.kept is not None and array in self.kept, name))
         return min(ranked)[-1] if ranked else None
+
+    def _kind(self, name: str, p: Polynomial) -> int:
+        """How natural it is to give a generator of p a value: 0 for gates, 3 for inputs."""
+        if shifted(name, -_least(name)) in self.symbols.defined:
+            others = {g for q in p.names - {name} for g in ENTRY.findall(q)}
+            return 0 if not others & set(ENTRY.findall(name)) else 4
+        inside = {g for q in p.names - {name} for g in ENTRY.findall(q)}
+        if set(ENTRY.findall(name)) & inside:
+            return 5
+        return 1 if name.startswith(LABELS) else 2
 
     def _merged(self, branch: _Branch, p: Polynomial) -> tuple[_Branch, Mapping[str, str]] | None:
         """Two numbers κ that must be equal made one, with the name that is gone."""

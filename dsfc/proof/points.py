@@ -10,6 +10,7 @@ import dataclasses
 import random
 import re
 from fractions import Fraction
+from math import lcm
 
 from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.claim import Claim, Conditional, Exact, Invariant, Needed, Point
@@ -21,11 +22,11 @@ from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.polynomial import Quotient, generator
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
-from dsfc.check_proof.symbols import lags
+from dsfc.check_proof.symbols import lags, shifted
 from dsfc.check_proof.witness import in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, Tensor
 
-DRAWS = 12
+DRAWS = 16
 """Points tried for one purpose."""
 
 NUMBERS = (Fraction(1), Fraction(2), Fraction(4), Fraction(-1), Fraction(1, 2))
@@ -82,9 +83,10 @@ def _found(claim: Claim, statement: Statement, without: tuple[int, ...]) -> Poin
     """A point where all conditions but some hold and the outputs are apart, or not 0 if none."""
     for draw in range(DRAWS):
         rng = random.Random(f"{draw} {without}")
+        alike = draw < DRAWS // 2
         numbers = NUMBERS[:1] if draw < 2 else NUMBERS
         try:
-            point = _Draw(claim, statement, without, rng, numbers).point()
+            point = _Draw(claim, statement, without, rng, numbers, alike).point()
             placed = _placed(claim, statement, point, without)
         except (Rejected, Obstacle, ZeroDivisionError, ValueError):
             continue
@@ -126,9 +128,10 @@ class _Draw:
         without: tuple[int, ...],
         rng: random.Random,
         numbers: tuple[Fraction, ...],
+        alike: bool,
     ) -> None:
         self.claim, self.symbols, self.rng = claim, statement.symbols, rng
-        self.numbers = numbers
+        self.numbers, self.alike = numbers, alike
         kept = tuple(c for k, c in enumerate(claim.conditions) if k not in without)
         self.names = tuple(c.solved for c in kept)
         self.conditions = Conditions(kept)
@@ -161,6 +164,8 @@ class _Draw:
                     self.values[same] = [_exact(Fraction(0))] * count
                     continue
                 entries = [self._number(constraint, same in inner) for _ in range(count)]
+                if self.alike:
+                    entries = entries[:1] * count
                 if timed and same in growing:
                     each = count // self.length
                     entries = [_exact(growth ** (k // each)) for k in range(count)]
@@ -193,13 +198,28 @@ class _Draw:
 
     def point(self) -> Point:
         """The point, its token and index not chosen yet."""
+        # What stands in values of others by its law comes first, one token after the other.
+        every = {g for q in self.known.values() for g in q.names}
+        laws = [
+            name for name in self.names if shifted(name, 1) in every and lags(frozenset({name}))
+        ]
+        self._leaves(laws)
         self._logarithms()
-        it = self._evaluated()
-        for name in self.names:
-            if name not in self.symbols.defined:
-                for token in self._tokens(name):
-                    self._set(name, token, it.value_of(self.known[name], token))
+        self._leaves([name for name in self.names if name not in laws])
         return self._point()
+
+    def _leaves(self, names: list[str]) -> None:
+        """Gives entries the values that conditions give them."""
+        for name in names:
+            if name not in self.symbols.defined:
+                value = self._value(name)
+                for token in self._tokens(name):
+                    self._set(name, token, self._evaluated().value_of(value, token))
+
+    def _value(self, name: str) -> Quotient:
+        """The value at a token that has as many tokens before it as the condition reads."""
+        p = self.conditions.polynomials[self.names.index(name)]
+        return self.conditions.values(reach(p))[name]
 
     def _point(self) -> Point:
         values = tuple(sorted((name, tuple(entries)) for name, entries in self.values.items()))
@@ -279,8 +299,10 @@ def _stored(value: Quotient) -> Exact:
     """A number as points have it."""
     if not value:
         return _exact(Fraction(0))
+    if not value.den and len(value.num.terms) > 1:
+        return _one_logarithm(value)
     if value.den or len(value.num.terms) != 1:
-        raise Obstacle("a value is a sum of numbers and logarithms")
+        raise Obstacle("a value is a quotient of logarithms")
     ((m, c),) = value.num.terms.items()
     if not m:
         return _exact(c)
@@ -291,3 +313,17 @@ def _stored(value: Quotient) -> Exact:
     if not inner.isdigit():
         raise Obstacle("a value is no logarithm")
     return c.numerator, c.denominator, int(inner), 1, power
+
+
+def _one_logarithm(value: Quotient) -> Exact:
+    """Σ c_p log p as one logarithm: (1 / q) log Π p^(q c_p)."""
+    q = lcm(*(c.denominator for c in value.num.terms.values()))
+    inner = Fraction(1)
+    for m, c in value.num.terms.items():
+        if len(m) != 1 or m[0][1] != 1 or abs(q * c) > 16:
+            raise Obstacle("a value is no logarithm")
+        base = m[0][0].removeprefix("log(").removesuffix(")")
+        if not base.isdigit():
+            raise Obstacle("a value is no logarithm")
+        inner *= Fraction(int(base)) ** int(q * c)
+    return 1, q, inner.numerator, inner.denominator, 1
