@@ -248,7 +248,7 @@ class _Search:
         return self.kept is None or arrays <= self.kept
 
     def _factors(self, p: Polynomial) -> list[Polynomial]:
-        """The factors of a polynomial that may be 0, the simplest first."""
+        """The factors of a polynomial that may be 0, the most telling first."""
         if not p:
             return []
         # What stands with a negative exponent is a denominator, so not 0 where both are defined.
@@ -272,7 +272,8 @@ class _Search:
                 q = Polynomial(terms)  # type: ignore[arg-type]
                 if not self._is_positive(q) and not self._is_positive(-q):
                     out.append(q)
-        return sorted(out, key=lambda q: (len(q.terms), q.text))
+        # That one value is 0 comes last: it is what makes outputs vanish.
+        return sorted(out, key=lambda q: (len(q.terms) == 1, len(q.terms), q.text))
 
     def _is_positive(self, p: Polynomial) -> bool:
         """Whether a polynomial is positive term by term."""
@@ -311,14 +312,15 @@ class _Search:
         return min(ranked)[-1] if ranked else None
 
     def _kind(self, name: str, p: Polynomial) -> int:
-        """How natural it is to give a generator of p a value: 0 for gates, 3 for inputs."""
+        """How natural it is to give a generator of p a value, 0 being the most."""
         if shifted(name, -_least(name)) in self.symbols.defined:
             others = {g for q in p.names - {name} for g in ENTRY.findall(q)}
-            return 0 if not others & set(ENTRY.findall(name)) else 4
+            return 0 if set(ENTRY.findall(name)) - others else 6
         inside = {g for q in p.names - {name} for g in ENTRY.findall(q)}
         if set(ENTRY.findall(name)) & inside:
-            return 5
-        return 1 if name.startswith(LABELS) else 2
+            return 7
+        kind = 1 if name.startswith(LABELS) else 3
+        return kind + (name.partition("[")[0] in self.nonzero)
 
     def _merged(self, branch: _Branch, p: Polynomial) -> tuple[_Branch, Mapping[str, str]] | None:
         """Two numbers κ that must be equal made one, with the name that is gone."""

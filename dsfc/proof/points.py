@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from math import lcm
 
@@ -19,7 +21,7 @@ from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.free import common_names, side
 from dsfc.check_proof.point import Evaluated
-from dsfc.check_proof.polynomial import Quotient, generator
+from dsfc.check_proof.polynomial import Quotient, generator, number
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
 from dsfc.check_proof.symbols import lags, shifted
@@ -208,18 +210,16 @@ class _Draw:
         self._leaves([name for name in self.names if name not in laws])
         return self._point()
 
+    def _known_at(self, token: int) -> Mapping[str, Quotient]:
+        return self.conditions.values(min(token, self.conditions.window))
+
     def _leaves(self, names: list[str]) -> None:
         """Gives entries the values that conditions give them."""
         for name in names:
             if name not in self.symbols.defined:
-                value = self._value(name)
                 for token in self._tokens(name):
+                    value = self._known_at(token)[name]
                     self._set(name, token, self._evaluated().value_of(value, token))
-
-    def _value(self, name: str) -> Quotient:
-        """The value at a token that has as many tokens before it as the condition reads."""
-        p = self.conditions.polynomials[self.names.index(name)]
-        return self.conditions.values(reach(p))[name]
 
     def _point(self) -> Point:
         values = tuple(sorted((name, tuple(entries)) for name, entries in self.values.items()))
@@ -243,7 +243,19 @@ class _Draw:
             if head != "exp":
                 raise Obstacle(f"a condition gives {head} of something a value")
             for token in self._tokens(name):
-                self._logarithm(exponent.substituted(self.known), self.known[name], token, used)
+                known = self._known_at(token)
+                self._logarithm(exponent.substituted(known), known[name], token, used)
+        # Other exponentials that conditions speak of are made rational too, where that is simple.
+        spoken = {g for p in self.conditions.polynomials for g in p.names} - set(self.names)
+        for name in sorted(spoken & self.symbols.defined.keys()):
+            head, arguments = self.symbols.defined[name]
+            if head != "exp":
+                continue
+            value = number(self.rng.choice((2, 4)))
+            for token in range(self.length) if lags(frozenset({name})) else range(1):
+                with suppress(Obstacle):
+                    known = self._known_at(token)
+                    self._logarithm(arguments[0].substituted(known), value, token, used)
 
     def _logarithm(
         self, exponent: Quotient, value: Quotient, token: int, used: set[tuple[str, int]]
@@ -252,20 +264,20 @@ class _Draw:
             raise Obstacle("an exponent has more than one term")
         ((m, _),) = exponent.num.terms.items()
         found = sorted(
-            (bool(CONSTANT.fullmatch(g)), g)
+            (bool(CONSTANT.fullmatch(g)), not lags(frozenset({g})), g)
             for g, e in m
             if e == 1 and g not in value.names and g not in self.symbols.defined
             if not self.conditions.touches(frozenset({g}))
         )
-        if any((g, _at(g, token)) in used for _, g in found):
+        if any((g, _at(g, token)) in used for *_, g in found):
             return
         if not found:
             raise Obstacle("an exponent is linear in nothing")
-        name = found[0][1]
+        name = found[0][-1]
         it = self._evaluated()
         rest = it.value_of(exponent / Quotient(generator(name)), token)
-        number = it.value_of(value, token)
-        self._set(name, token, it.constants.log(number) / rest)
+        inner = it.value_of(value, token)
+        self._set(name, token, it.constants.log(inner) / rest)
         used.add((name, _at(name, token)))
 
     def _set(self, name: str, token: int, value: Quotient) -> None:
