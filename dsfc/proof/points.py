@@ -236,16 +236,8 @@ class _Draw:
     def _logarithms(self) -> None:
         """Entries that make each e^m what a condition says it is."""
         used: set[tuple[str, int]] = set()
-        for name in self.names:
-            if name not in self.symbols.defined:
-                continue
-            head, (exponent,) = self.symbols.defined[name]
-            if head != "exp":
-                raise Obstacle(f"a condition gives {head} of something a value")
-            for token in self._tokens(name):
-                known = self._known_at(token)
-                self._logarithm(exponent.substituted(known), known[name], token, used)
-        # Other exponentials that conditions speak of are made rational too, where that is simple.
+        # Exponentials that conditions speak of and give no value are made rational, where that is
+        # simple.
         spoken = {g for p in self.conditions.polynomials for g in p.names} - set(self.names)
         for name in sorted(spoken & self.symbols.defined.keys()):
             head, arguments = self.symbols.defined[name]
@@ -256,6 +248,15 @@ class _Draw:
                 with suppress(Obstacle):
                     known = self._known_at(token)
                     self._logarithm(arguments[0].substituted(known), value, token, used)
+        for name in self.names:
+            if name not in self.symbols.defined:
+                continue
+            head, (exponent,) = self.symbols.defined[name]
+            if head != "exp":
+                raise Obstacle(f"a condition gives {head} of something a value")
+            for token in self._tokens(name):
+                known = self._known_at(token)
+                self._logarithm(exponent.substituted(known), known[name], token, used)
 
     def _logarithm(
         self, exponent: Quotient, value: Quotient, token: int, used: set[tuple[str, int]]
