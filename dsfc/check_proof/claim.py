@@ -58,6 +58,8 @@ class Claim:
         free: whether the token-wise values of both mixers that feed states and outputs are inputs
             of their own, instead of functions of the inputs: see `dsfc.check_proof.free`.
         conditions: what is assumed, at every token where it can be read.
+        case: whether it is claimed besides that the conditions can be met by b's own parameters,
+            whatever all else is: a is a case of b.
     """
 
     a: System
@@ -67,6 +69,7 @@ class Claim:
     equal: bool = True
     free: bool = False
     conditions: tuple[Condition, ...] = ()
+    case: bool = False
 
 
 @dataclass(frozen=True, slots=True)

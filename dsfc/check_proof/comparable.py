@@ -155,3 +155,15 @@ def side_names(claim: Claim) -> frozenset[str]:
         for k in (False, True)
         for name in _declared(side(claim, k))
     )
+
+
+def own_parameters(claim: Claim) -> Mapping[str, Constraint]:
+    """Returns the parameters of b that a does not have, by common name, with their ranges."""
+    names = common_names(claim, True)
+    theirs = {common_names(claim, False).get(t, t) for t in _declared(side(claim, False))}
+    out = {}
+    for t in side(claim, True).params:
+        same = names.get(t.name, t.name)
+        if same not in theirs and isinstance(t, Tensor):
+            out[same] = t.constraint
+    return out

@@ -45,6 +45,7 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
     kind = "equal outputs" if claim.equal else "different outputs"
     if claim.conditions:
         kind += f" under {len(claim.conditions)} conditions"
+        kind += ", the first a case of the second" if claim.case else ""
     sizes = ", ".join(f"{name} = {size}" for name, size in claim.sizes)
     click.echo(f"accepted: {claim.a.name} and {claim.b.name}, {kind}, {sizes}")
     ctx.exit(ACCEPTED)

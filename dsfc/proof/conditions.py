@@ -21,7 +21,7 @@ from fractions import Fraction
 from itertools import permutations, product
 
 from dsfc.check_proof.claim import Claim, Coefficient, Condition
-from dsfc.check_proof.comparable import positive
+from dsfc.check_proof.comparable import own_parameters, positive
 from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.free import LABELS, common_names, side
 from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generator, unit
@@ -86,6 +86,7 @@ class _Search:
         self.outputs = self._unrolled()
         self.nonzero = positive(claim) | _nonzero(claim)
         self.inputs = frozenset(t.name for k in (False, True) for t in side(claim, k).inputs)
+        self.own = own_parameters(claim).keys()
         self.kept: frozenset[str] | None = None
 
     def _unrolled(self) -> list[tuple[tuple[Quotient, Quotient], ...]]:
@@ -319,8 +320,9 @@ class _Search:
         inside = {g for q in p.names - {name} for g in ENTRY.findall(q)}
         if set(ENTRY.findall(name)) & inside:
             return 7
-        kind = 1 if name.startswith(LABELS) else 3
-        return kind + (name.partition("[")[0] in self.nonzero)
+        array = name.partition("[")[0]
+        kind = 1 if name.startswith(LABELS) or array in self.own else 3
+        return kind + (array in self.nonzero)
 
     def _merged(self, branch: _Branch, p: Polynomial) -> tuple[_Branch, Mapping[str, str]] | None:
         """Two numbers κ that must be equal made one, with the name that is gone."""

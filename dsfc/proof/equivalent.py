@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from dsfc.check_proof.check import check, write
@@ -69,6 +70,10 @@ def _proved_under(claim: Claim) -> Certificate | None:
             return None
         certificate = Certificate(claim, proof)
         check(write(certificate))
+        with suppress(Rejected):
+            case = Certificate(replace(claim, case=True), proof)
+            check(write(case))
+            return case
     except (Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError):
         return None
     return certificate

@@ -28,7 +28,7 @@ from dsfc.check_proof.symbols import lags, shifted
 from dsfc.check_proof.witness import in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, Tensor
 
-DRAWS = 16
+DRAWS = 24
 """Points tried for one purpose."""
 
 NUMBERS = (Fraction(1), Fraction(2), Fraction(4), Fraction(-1), Fraction(1, 2))
@@ -85,10 +85,10 @@ def _found(claim: Claim, statement: Statement, without: tuple[int, ...]) -> Poin
     """A point where all conditions but some hold and the outputs are apart, or not 0 if none."""
     for draw in range(DRAWS):
         rng = random.Random(f"{draw} {without}")
-        alike = draw < DRAWS // 2
-        numbers = NUMBERS[:1] if draw < 2 else NUMBERS
+        alike = draw // 3 % 2 == 0
+        numbers = NUMBERS[:1] if draw < 3 else NUMBERS
         try:
-            point = _Draw(claim, statement, without, rng, numbers, alike).point()
+            point = _Draw(claim, statement, without, rng, numbers, alike, draw % 3).point()
             placed = _placed(claim, statement, point, without)
         except (Rejected, Obstacle, ZeroDivisionError, ValueError):
             continue
@@ -131,6 +131,7 @@ class _Draw:
         rng: random.Random,
         numbers: tuple[Fraction, ...],
         alike: bool,
+        longer: int,
     ) -> None:
         self.claim, self.symbols, self.rng = claim, statement.symbols, rng
         self.numbers, self.alike = numbers, alike
@@ -138,7 +139,7 @@ class _Draw:
         self.names = tuple(c.solved for c in kept)
         self.conditions = Conditions(kept)
         every = Conditions(claim.conditions)
-        self.length = 1 + max(reach(p) for p in every.polynomials)
+        self.length = 1 + longer + max(reach(p) for p in every.polynomials)
         self.read = _arrays(statement)
         self.known = self.conditions.values(self.conditions.window)
         self.values: dict[str, list[Exact]] = {}

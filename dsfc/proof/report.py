@@ -104,6 +104,8 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
                         for x in words.degenerate()]),
     ):  # fmt: skip
         lines += [f"  {title:<10} {text}" for text in found]
+    if claim.case:
+        lines.append(f"  case       {a} is {b} with these values of {b}'s own parameters")
     lines.append(
         f"  holds      at a point of {proof.holds.length} tokens whose output is not 0"
         f"; {len(proof.needed)} points show what is needed"
@@ -142,6 +144,7 @@ def _conditional_json(verdict: Conditionally) -> dict[str, Any]:
     needed = {k for n in proof.needed for k in n.without}
     return {
         "verdict": "proved under conditions", "statement": "COND", "free": claim.free,
+        "case": claim.case,
         "sizes": dict(claim.sizes), "rows": len(proof.invariant.rows),
         "conditions": [{"text": text, "needed": family[0] in needed}
                        for family, text in map(words.spelled, words.lines())],

@@ -201,3 +201,27 @@ def test_values_that_are_free_are_said_to_be(conditional: Callable, system: Call
     assert set(inputs) == {"u", "x", "b", "c", "Delta"}
     assert inputs["Delta"].constraint.name == "POSITIVE" and inputs["x"].constraint.name == "NONE"
     assert not side(claim, False).streams
+
+
+# --- a case of the second ------------------------------------------------------------------------
+
+
+def as_case(c: Certificate, case: bool = True) -> Certificate:
+    return dataclasses.replace(c, claim=dataclasses.replace(c.claim, case=case))
+
+
+def test_a_case_is_one_of_parameters_that_the_second_alone_has(conditional: Callable) -> None:
+    made = conditional("parameters", "linear", "retained_other")
+    assert made.claim.case
+    check(write(as_case(made, False)))
+    # Both have them: that they take a value is asked of the first too.
+    for pair in (("parameters", "mode", "mode_shifted"), ("normalised", "normalised", "plain")):
+        assert not conditional(*pair).claim.case
+        assert "not b's alone" in rejected(as_case(conditional(*pair)))
+
+
+def test_a_value_must_exist_and_lie_in_the_range(conditional: Callable) -> None:
+    # The bonus would be log of a decay: it is solved for its exponential, which is no parameter.
+    assert "alone" in rejected(as_case(conditional("parameters", "wkv_plain", "wkv_bonus")))
+    # g = 1 is a value other than 0, which the checker does not look into.
+    assert "nonzero" in rejected(as_case(conditional("parameters", "own_mode", "own_scaled")))
