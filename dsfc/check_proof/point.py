@@ -66,9 +66,10 @@ class Evaluated:
         system, names = side(self.claim, second), common_names(self.claim, second)
         own = constants_of(self.claim, system, names)
         for same, values in own.items():
-            if same in self.stored:
+            exact = tuple(_fraction(v) for v in values)
+            # Two buffers of one name and different values are two arrays, which points do not have.
+            if same in dict(self.point.values) or self.stored.setdefault(same, exact) != exact:
                 raise Rejected(f"`{same}` has a value of its own")
-            self.stored[same] = tuple(_fraction(v) for v in values)
         inputs = {t.name for t in system.inputs}
         for t in (*system.inputs, *system.params, *system.buffers):
             same = names.get(t.name, t.name)

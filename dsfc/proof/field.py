@@ -38,7 +38,10 @@ class Ring(Protocol):
         """Returns p / q, which the caller knows to be exact."""
 
     def factors(self, p: Element) -> list[Element]:
-        """Returns the different irreducible factors of p, numbers left out."""
+        """Returns the irreducible factors of p, each once, numbers left out.
+
+        Their leading coefficients are positive.
+        """
 
 
 class FlintRing:
@@ -75,7 +78,7 @@ class FlintRing:
 
     def factors(self, p: Element) -> list[Element]:
         """Returns the different irreducible factors of p."""
-        return [f for f, _ in p.factor()[1]]
+        return [-f if f.leading_coefficient() < 0 else f for f, _ in p.factor()[1]]
 
 
 class SympyRing:
@@ -110,7 +113,7 @@ class SympyRing:
 
     def factors(self, p: Element) -> list[Element]:
         """Returns the different irreducible factors of p."""
-        return [f for f, _ in p.factor_list()[1]]
+        return [-f if f.LC < 0 else f for f, _ in p.factor_list()[1]]
 
 
 def ring(names: tuple[str, ...]) -> Ring:

@@ -185,24 +185,6 @@ def test_the_other_rules_have_no_conditions(conditional: Callable) -> None:
     rejected(dataclasses.replace(made, claim=dataclasses.replace(made.claim, equal=False)))
 
 
-def test_values_that_are_free_are_said_to_be(conditional: Callable, system: Callable) -> None:
-    """With values inside both as inputs, the same names of both are not one."""
-    from dsfc.check_proof.free import common_names, freed, side
-
-    text = system("attention", "post")
-    claim = dataclasses.replace(conditional(*PAIRS[0]).claim, a=text, b=text)
-    assert common_names(claim, False) == {} and freed(text) == text
-    import dsfc
-
-    ssd = dsfc.load("ssd").system
-    claim = dataclasses.replace(claim, a=ssd, b=ssd)
-    assert common_names(claim, False)["x"] == "A:x" and common_names(claim, True)["x"] == "B:x"
-    inputs = {t.name: t for t in side(claim, False).inputs}
-    assert set(inputs) == {"u", "x", "b", "c", "Delta"}
-    assert inputs["Delta"].constraint.name == "POSITIVE" and inputs["x"].constraint.name == "NONE"
-    assert not side(claim, False).streams
-
-
 # --- a case of the second ------------------------------------------------------------------------
 
 
