@@ -6,10 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from dsfc.check_proof.claim import FORMAT, Certificate, Claim, Invariant
+from dsfc.check_proof.claim import FORMAT, Certificate, Claim, Conditional, Invariant
+from dsfc.check_proof.conditional import check_conditional
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.invariant import Rejected, check_invariant
+from dsfc.check_proof.invariant import check_invariant
 from dsfc.check_proof.polynomial import TooLarge
+from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import Gap, check_witness
 from dsfc.primitives.json import decode, encode
 
@@ -43,6 +45,9 @@ def check(text: str) -> Accepted:
     try:
         if isinstance(certificate.proof, Invariant):
             check_invariant(certificate.claim, certificate.proof)
+            return Accepted(certificate.claim, None)
+        if isinstance(certificate.proof, Conditional):
+            check_conditional(certificate.claim, certificate.proof)
             return Accepted(certificate.claim, None)
         return Accepted(certificate.claim, check_witness(certificate.claim, certificate.proof))
     except Rejected:

@@ -2,6 +2,7 @@
 
 {"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "linear-invariant", "rows": […]}}
 {"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "witness", …}}
+{"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "conditions", "rows": […], …}}
 """
 
 from __future__ import annotations
@@ -14,13 +15,38 @@ from dsfc.system.ir import System
 FORMAT = "dsfc-proof/1"
 
 
+CellMonomial = tuple[str, ...]
+"""Names of state entries, sorted; () is the constant column."""
+
+Coefficient = tuple[tuple[Monomial, int], ...]
+"""A polynomial over generators of one moment: its terms, sorted by monomial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A polynomial over generators that is 0, with its indices of time going along.
+
+    It holds at every token from which it does not read back before the first. Generators that
+    are called `κ[…]` are numbers of the claim's own, other than 0, the same at all tokens.
+
+    Attributes:
+        polynomial: its terms; exponents are positive.
+        solved: the generator that it gives the value of: it stands in some terms, with exponent 1,
+            and what multiplies it is other than 0 wherever the condition is said to hold.
+    """
+
+    polynomial: Coefficient
+    solved: str
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """Two systems and how they are put side by side.
 
     "Equal" means: the outputs are equal for every length, all inputs and all values of the
     parameters (in their declared ranges, where both outputs are defined), at these sizes; inputs
-    and parameters of one name are one. "Different" means that this is not so.
+    and parameters of one name are one. "Different" means that this is not so. Where there are
+    conditions, equality is claimed of those inputs and parameters for which they hold.
 
     Attributes:
         a: one system.
@@ -29,6 +55,11 @@ class Claim:
             names that are left out stand for themselves.
         sizes: size of every axis of both, by name.
         equal: whether equality is claimed, or difference.
+        free: whether the token-wise values of both mixers that feed states and outputs are inputs
+            of their own, instead of functions of the inputs: see `dsfc.check_proof.free`.
+        conditions: what is assumed, at every token where it can be read.
+        case: whether it is claimed besides that the conditions can be met by b's own parameters,
+            whatever all else is: a is a case of b.
     """
 
     a: System
@@ -36,13 +67,9 @@ class Claim:
     names: tuple[tuple[str, str], ...]
     sizes: tuple[tuple[str, int], ...]
     equal: bool = True
-
-
-CellMonomial = tuple[str, ...]
-"""Names of state entries, sorted; () is the constant column."""
-
-Coefficient = tuple[tuple[Monomial, int], ...]
-"""A polynomial over generators of one moment: its terms, sorted by monomial."""
+    free: bool = False
+    conditions: tuple[Condition, ...] = ()
+    case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +121,59 @@ class Witness:
     index: tuple[int, ...]
 
 
+Exact = tuple[int, int, int, int, int]
+"""A real number (p, q, r, s, k): p / q · log(r / s)^k, with positive q, r and s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Exact values of what a conditional claim speaks of.
+
+    Attributes:
+        length: number of tokens.
+        values: (common name, entries), see `dsfc.check_proof.free.common_names`; inputs one token
+            after the other. The numbers `κ[…]` go by these names, each with one entry.
+        token: where the outputs are looked at.
+        index: which entry of the output, by position of each of a's output axes.
+    """
+
+    length: int
+    values: tuple[tuple[str, tuple[Exact, ...]], ...]
+    token: int
+    index: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Conditions that cannot be left out together: what stays does not give equality.
+
+    Attributes:
+        without: positions of the conditions left out.
+        point: where all others hold and the outputs are apart.
+    """
+
+    without: tuple[int, ...]
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """An invariant under conditions: what rule "conditions" stores.
+
+    Attributes:
+        invariant: its rows vanish where the conditions hold.
+        holds: a point where all conditions hold and the output is not 0.
+        needed: what was shown to be needed; need not cover all conditions.
+    """
+
+    invariant: Invariant
+    holds: Point
+    needed: tuple[Needed, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """A claim with what shows it."""
 
     claim: Claim
-    proof: Invariant | Witness
+    proof: Invariant | Witness | Conditional

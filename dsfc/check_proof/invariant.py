@@ -22,8 +22,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Invariant, Row
-from dsfc.check_proof.polynomial import IMAGINARY, NOTHING, Monomial, Polynomial, Quotient
+from dsfc.check_proof.claim import CellMonomial, Claim, Invariant, Row
+from dsfc.check_proof.conditions import read as polynomial
+from dsfc.check_proof.polynomial import NOTHING, Monomial, Polynomial, Quotient
+from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
 from dsfc.check_proof.symbols import STATE, lags, shifted
 
@@ -39,10 +41,6 @@ class ReadRow:
     terms: Mapping[CellMonomial, Polynomial]
 
 
-class Rejected(Exception):
-    """The certificate does not show its claim; the text says which check failed."""
-
-
 def check_invariant(claim: Claim, proof: Invariant) -> None:
     """Checks a certificate of equality.
 
@@ -52,14 +50,29 @@ def check_invariant(claim: Claim, proof: Invariant) -> None:
     """
     if not claim.equal:
         raise Rejected("an invariant shows equality, and difference is claimed")
-    statement = state(claim, proof.entries)
+    if claim.conditions:
+        raise Rejected('rule "linear-invariant" has no conditions')
+    check_rows(state(claim, proof.entries), proof)
+
+
+def check_rows(statement: Statement, proof: Invariant) -> None:
+    """Checks the rows of an invariant for a statement, which may be one under conditions.
+
+    Raises:
+        Rejected: a check failed.
+    """
     rows = [_read(row) for row in proof.rows]
     _check_rows(statement, rows)
     _check_start(statement, rows)
     # `shifted` moves names of rows one token back, into the moment before the update.
-    before = [_shifted(row) for row in rows]
+    known = statement.conditions.values(statement.window)
+    before = [_shifted(row, known) for row in rows]
+    for earlier in before:
+        # A pivot that conditions at other tokens make 0 would let anything follow.
+        if statement.conditions.touches(next(iter(earlier.values())).names):
+            raise Rejected("the pivot of a row holds what a condition gives a value")
     for row in rows:
-        if not vanishes(after(row, statement.steady.step), before):
+        if not vanishes(after(row, statement.steady.step, known), before):
             raise Rejected("a row is not kept by the update")
     for left, right in statement.steady.outputs:
         if not vanishes(columns(difference(left, right)), before):
@@ -71,21 +84,8 @@ def _read(row: Row) -> ReadRow:
     for cells, coefficient in row.terms:
         if cells in terms or not coefficient:
             raise Rejected("a row has a column twice, or an empty one")
-        terms[cells] = _polynomial(coefficient)
+        terms[cells] = polynomial(coefficient)
     return ReadRow(row.pivot, terms)
-
-
-def _polynomial(coefficient: Coefficient) -> Polynomial:
-    monomials = [m for m, _ in coefficient]
-    if monomials != sorted(set(monomials)):
-        raise Rejected("the terms of a coefficient are not in order")
-    for m, c in coefficient:
-        names = [name for name, _ in m]
-        if names != sorted(set(names)) or c == 0:
-            raise Rejected("a term is not in order, or 0")
-        if any(not 1 <= e <= 64 or (name == IMAGINARY and e != 1) for name, e in m):
-            raise Rejected("an exponent is out of range")
-    return Polynomial({m: Fraction(c) for m, c in coefficient})
 
 
 def _check_rows(statement: Statement, rows: list[ReadRow]) -> None:
@@ -110,14 +110,18 @@ def _check_rows(statement: Statement, rows: list[ReadRow]) -> None:
 
 def _check_start(statement: Statement, rows: list[ReadRow]) -> None:
     values: dict[str, Quotient] = {}
-    for moment in statement.first:
+    known: Mapping[str, Quotient] = {}
+    for token, moment in enumerate(statement.first):
+        known = statement.conditions.values(token)
         earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}
         for left, right in moment.outputs:
-            if difference(left, right).substituted(earlier):
+            if difference(left, right).substituted(earlier).substituted(known):
                 raise Rejected("the outputs differ at one of the first tokens")
-        values = {name: q.substituted(earlier) for name, q in moment.step.items()}
+        values = {
+            name: q.substituted(earlier).substituted(known) for name, q in moment.step.items()
+        }
     for row in rows:
-        if _joined(row).substituted(values):
+        if _joined(row).substituted(values).substituted(known):
             raise Rejected("a row does not vanish at the start")
 
 
@@ -152,9 +156,15 @@ def _product(cells: CellMonomial) -> Quotient:
     return Quotient(Polynomial({tuple(sorted(counts.items())): Fraction(1)}))
 
 
-def after(row: ReadRow, step: Mapping[str, Quotient]) -> Columns:
-    """Returns a row after a token as a combination of products of states before it."""
-    return columns(_joined(row).substituted(step))
+def after(row: ReadRow, step: Mapping[str, Quotient], known: Mapping[str, Quotient]) -> Columns:
+    """Returns a row after a token as a combination of products of states before it.
+
+    Args:
+        row: the row.
+        step: state entry → its value after the token.
+        known: generator → the value that conditions give it.
+    """
+    return columns(_joined(row).substituted(step).substituted(known))
 
 
 def columns(q: Quotient) -> Columns:
@@ -194,7 +204,12 @@ def vanishes(target: Columns, rows: list[Columns]) -> bool:
     return not any(left.values())
 
 
-def _shifted(row: ReadRow) -> Columns:
+def _shifted(row: ReadRow, known: Mapping[str, Quotient]) -> Columns:
     """A row of the moment before, its pivot first."""
     order = (row.pivot, *(cells for cells in row.terms if cells != row.pivot))
-    return {c: Quotient(row.terms[c].renamed(lambda g: shifted(g, 1))) for c in order}
+    out = {
+        c: Quotient(row.terms[c].renamed(lambda g: shifted(g, 1))).substituted(known) for c in order
+    }
+    if not out[row.pivot]:
+        raise Rejected("conditions make the pivot of a row 0")
+    return out

@@ -11,10 +11,10 @@ from fractions import Fraction
 
 from dsfc.check_proof.balls import Complex, NotDefined, Real
 from dsfc.check_proof.claim import Claim, Number, Witness
+from dsfc.check_proof.comparable import comparable, fixed
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.invariant import Rejected
-from dsfc.check_proof.statement import comparable, fixed
+from dsfc.check_proof.rejected import Rejected
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Field
 from dsfc.system.ir import System
@@ -45,6 +45,8 @@ def check_witness(claim: Claim, proof: Witness) -> Gap:
     """
     if claim.equal:
         raise Rejected("a witness shows difference, and equality is claimed")
+    if claim.conditions or claim.free:
+        raise Rejected('rule "witness" has no conditions')
     comparable(claim)
     a, b = execute(claim, proof)
     place = _place(claim, proof)
@@ -69,7 +71,7 @@ def execute(claim: Claim, proof: Witness) -> tuple[list[list[Complex]], list[lis
     if len(values) != len(proof.values):
         raise Rejected("a name has two values")
     renamed = dict(claim.names)
-    fixed_a, fixed_b = _constants(claim, claim.a, {}), _constants(claim, claim.b, renamed)
+    fixed_a, fixed_b = constants_of(claim, claim.a, {}), constants_of(claim, claim.b, renamed)
     try:
         a = _run(claim, claim.a, {}, proof, values, {**fixed_b, **fixed_a})
         b = _run(claim, claim.b, renamed, proof, values, {**fixed_a, **fixed_b})
@@ -78,10 +80,10 @@ def execute(claim: Claim, proof: Witness) -> tuple[list[list[Complex]], list[lis
     return a, b
 
 
-def _constants(
+def constants_of(
     claim: Claim, system: System, renamed: dict[str, str]
 ) -> dict[str, tuple[Complex, ...]]:
-    """The values of buffers that have one, by name in a."""
+    """Returns the values of buffers that have one, by name in a."""
     at = Execution(system, dict(claim.sizes), 1, {})
     axes = {t.name: t.axes for t in system.buffers if isinstance(t, Tensor)}
     return {
@@ -113,7 +115,7 @@ def _run(
         if same not in values:
             raise Rejected(f"`{same}` has no value")
         count = proof.length if t.name in inputs else 1
-        for axis in _stored(t):
+        for axis in stored_axes(t):
             count *= sizes[axis.name]
         if len(values[same]) != count:
             raise Rejected(f"`{same}` has {len(values[same])} entries, not {count}")
@@ -121,7 +123,8 @@ def _run(
     return Execution(system, sizes, proof.length, given).output()
 
 
-def _stored(t: Tensor | MapTensor) -> tuple[Axis, ...]:
+def stored_axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:
+    """Returns the axes of an array as it is stored."""
     return t.axes if isinstance(t, Tensor) else (*t.map.each, *t.map.target, *t.map.source)
 
 

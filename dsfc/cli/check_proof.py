@@ -27,7 +27,7 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         raise click.UsageError("give both specs, or none")
     with bounded(f"check {certificate}"):
         from dsfc.check_proof.check import check
-        from dsfc.check_proof.invariant import Rejected
+        from dsfc.check_proof.rejected import Rejected
         from dsfc.cli.equiv import mixer
 
         try:
@@ -43,6 +43,9 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
             click.echo(f"rejected: {e}")
             ctx.exit(REJECTED)
     kind = "equal outputs" if claim.equal else "different outputs"
+    if claim.conditions:
+        kind += f" under {len(claim.conditions)} conditions"
+        kind += ", the first a case of the second" if claim.case else ""
     sizes = ", ".join(f"{name} = {size}" for name, size in claim.sizes)
     click.echo(f"accepted: {claim.a.name} and {claim.b.name}, {kind}, {sizes}")
     ctx.exit(ACCEPTED)

@@ -12,7 +12,7 @@ from dsfc.cli.process import bounded
 if TYPE_CHECKING:
     from dsfc.pipeline import Compilation
 
-PROVED, REFUTED, UNKNOWN = 0, 4, 5
+PROVED, REFUTED, UNKNOWN, CONDITIONALLY = 0, 4, 5, 6
 
 
 @click.command(short_help="Say whether two mixers are the same function.")
@@ -25,6 +25,11 @@ PROVED, REFUTED, UNKNOWN = 0, 4, 5
     metavar="THEIRS=OURS",
     help="Identify an input or parameter of the second mixer with one of the first; those of equal "
     "names are one anyway.",
+)
+@click.option(
+    "--conditions",
+    is_flag=True,
+    help="Where they are not equal in general, look for conditions under which they are.",
 )
 @click.option("--explain", is_flag=True, help="Print the rows of the invariant.")
 @click.option(
@@ -51,6 +56,7 @@ def equiv(
     a: str,
     b: str,
     renamed: tuple[str, ...],
+    conditions: bool,
     explain: bool,
     certificate: Path | None,
     replay: Path | None,
@@ -61,8 +67,10 @@ def equiv(
     The verdict is proved, refuted or unknown. A proof holds for every length, all inputs and all
     values of the parameters, at the sizes that are printed, and an independent checker accepted it.
     A refutation is a point at which both definitions were executed with exact arithmetic. Unknown
-    says what stood in the way. Exit code 0 for proved, 4 for refuted, 5 for unknown, 1 for mistakes
-    in a spec.
+    says what stood in the way. With --conditions, what is not equal in general may be proved under
+    conditions on parameters, or on the values inside both mixers, which are printed. Exit code 0
+    for proved, 4 for refuted, 5 for unknown, 6 for proved under conditions, 1 for mistakes in a
+    spec.
     """
     names = tuple(_pair(word) for word in renamed)
     for path in (certificate, replay):
@@ -74,24 +82,25 @@ def equiv(
         from dsfc.proof.equivalent import equivalent
         from dsfc.proof.replay import script
         from dsfc.proof.report import as_json, report
-        from dsfc.proof.verdict import Proved, Refuted
+        from dsfc.proof.verdict import Conditionally, Proved, Refuted
 
         first, second = mixer(a), mixer(b)
-        verdict = equivalent(first.system, second.system, names)
+        verdict = equivalent(first.system, second.system, names, conditions)
     if form == "json":
         import json
 
         click.echo(json.dumps(as_json(verdict), ensure_ascii=False, indent=2))
     else:
         click.echo(report(verdict, first.name, second.name, explain), nl=False)
-    if certificate is not None and isinstance(verdict, Proved | Refuted):
+    if certificate is not None and isinstance(verdict, Proved | Refuted | Conditionally):
         _write(certificate, write(verdict.certificate))
-    if replay is not None and isinstance(verdict, Refuted):
+    refuted = verdict.otherwise if isinstance(verdict, Conditionally) else verdict
+    if replay is not None and isinstance(refuted, Refuted):
         try:
-            _write(replay, script(verdict, first.name, second.name))
+            _write(replay, script(refuted, first.name, second.name))
         except Obstacle as e:
             click.echo(f"no program is written: {e}", err=True)
-    codes = {Proved: PROVED, Refuted: REFUTED}
+    codes = {Proved: PROVED, Refuted: REFUTED, Conditionally: CONDITIONALLY}
     ctx.exit(codes.get(type(verdict), UNKNOWN))
 
 

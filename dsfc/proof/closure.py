@@ -54,6 +54,7 @@ class _Closure:
     def __init__(self, statement: Statement) -> None:
         self.statement = statement
         self.step = statement.steady.step
+        self.known = statement.conditions.values(statement.window)
         self.ring = ring(_names(statement))
         self.rows: list[tuple[CellMonomial, Vector]] = []
         self.imaginary = IMAGINARY in self.ring.names
@@ -151,7 +152,7 @@ class _Closure:
             for cell in cells:
                 part = part * self.step[cell]
             out = out + part
-        return columns(out)
+        return columns(out.substituted(self.known))
 
     def _split(self, target: Columns) -> list[Vector]:
         """Rows of the moment before: one for each monomial in what the present token has alone."""
@@ -219,7 +220,9 @@ def _names(statement: Statement) -> tuple[str, ...]:
     """Every generator that a row may have: those of the steady step, as early as they can be."""
     found: set[str] = set()
     steady = statement.steady
-    for q in (*steady.step.values(), *(q for pair in steady.outputs for q in pair)):
+    known = statement.conditions.values(statement.window)
+    outputs = (q for pair in steady.outputs for q in pair)
+    for q in (*steady.step.values(), *outputs, *known.values()):
         found |= {name for name in q.names if STATE not in name}
     out = set()
     for name in found:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.invariant import Rejected
 from dsfc.check_proof.polynomial import TooLarge
-from dsfc.check_proof.statement import comparable, state
+from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import state
 from dsfc.proof.closure import Differs, close
+from dsfc.proof.conditions import candidates
+from dsfc.proof.points import with_points
 from dsfc.proof.refute import QUICK, THOROUGH, Effort, refute
 from dsfc.proof.sizes import chosen
-from dsfc.proof.verdict import Proved, Refuted, Unknown, Verdict
+from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
 
 
-def equivalent(a: System, b: System, names: tuple[tuple[str, str], ...] = ()) -> Verdict:
+def equivalent(
+    a: System, b: System, names: tuple[tuple[str, str], ...] = (), conditions: bool = False
+) -> Verdict:
     """Decides whether two systems give equal outputs for equal inputs and equal parameters.
 
     "Proved" and "refuted" rest on the checker alone: it accepted an invariant, or executed both
@@ -26,7 +34,52 @@ def equivalent(a: System, b: System, names: tuple[tuple[str, str], ...] = ()) ->
         b: the other.
         names: name of an input or parameter of b → name in a that it is identified with; those
             left out stand for themselves.
+        conditions: whether conditions under which they are equal are looked for where they are not
+            equal in general.
     """
+    verdict = _in_general(a, b, names)
+    if conditions and not isinstance(verdict, Proved):
+        assert isinstance(verdict, Refuted | Unknown)
+        return _under_conditions(Claim(a, b, names, chosen(a, b, 2)), verdict)
+    return verdict
+
+
+def _under_conditions(claim: Claim, otherwise: Refuted | Unknown) -> Verdict:
+    """A proof under conditions, on parameters alone or else on values inside both."""
+    for free in (False, True):
+        try:
+            for conditions in candidates(replace(claim, free=free)):
+                found = _proved_under(replace(claim, free=free, conditions=conditions))
+                if found is not None:
+                    return Conditionally(found, otherwise)
+        except (Obstacle, TooLarge, ValueError, ZeroDivisionError):
+            continue
+    return otherwise
+
+
+def _proved_under(claim: Claim) -> Certificate | None:
+    """A proof that the checker accepted, with points."""
+    if not claim.conditions:
+        return None
+    try:
+        rows = close(state(claim, False))
+        if isinstance(rows, Differs):
+            return None
+        proof = with_points(claim, Invariant(rows, False))
+        if proof is None:
+            return None
+        certificate = Certificate(claim, proof)
+        check(write(certificate))
+        with suppress(Rejected):
+            case = Certificate(replace(claim, case=True), proof)
+            check(write(case))
+            return case
+    except (Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError):
+        return None
+    return certificate
+
+
+def _in_general(a: System, b: System, names: tuple[tuple[str, str], ...]) -> Verdict:
     claim = Claim(a, b, names, chosen(a, b, 2))
     try:
         comparable(claim)

@@ -1,7 +1,8 @@
 """Exact sparse polynomials over the integers, by FLINT, or by SymPy where FLINT is not installed.
 
 Closure needs five operations: to make a polynomial from its terms and to list them, to add, to
-multiply, the greatest common divisor, and the exact quotient. Both libraries stand behind them, and
+multiply, the greatest common divisor, and the exact quotient; conditions need the factors too.
+Both libraries stand behind them, and
 the tests hold them against each other. The order of terms is lexicographic in the given names, so
 nothing depends on the library.
 """
@@ -36,6 +37,12 @@ class Ring(Protocol):
     def quotient(self, p: Element, q: Element) -> Element:
         """Returns p / q, which the caller knows to be exact."""
 
+    def factors(self, p: Element) -> list[Element]:
+        """Returns the irreducible factors of p, each once, numbers left out.
+
+        Their leading coefficients are positive.
+        """
+
 
 class FlintRing:
     """Polynomials of python-flint."""
@@ -69,6 +76,10 @@ class FlintRing:
             raise ArithmeticError("the quotient is not exact")
         return out
 
+    def factors(self, p: Element) -> list[Element]:
+        """Returns the different irreducible factors of p."""
+        return [-f if f.leading_coefficient() < 0 else f for f, _ in p.factor()[1]]
+
 
 class SympyRing:
     """Polynomials of SymPy's sparse rings."""
@@ -99,6 +110,10 @@ class SympyRing:
         if rest:
             raise ArithmeticError("the quotient is not exact")
         return out
+
+    def factors(self, p: Element) -> list[Element]:
+        """Returns the different irreducible factors of p."""
+        return [-f if f.LC < 0 else f for f, _ in p.factor_list()[1]]
 
 
 def ring(names: tuple[str, ...]) -> Ring:

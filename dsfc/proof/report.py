@@ -6,8 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from dsfc.check_proof.balls import Complex, Real
-from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Number, Row
-from dsfc.proof.verdict import Proved, Refuted, Verdict
+from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Number, Point, Row
+from dsfc.check_proof.point import Evaluated
+from dsfc.check_proof.statement import state
+from dsfc.proof.condition_text import ConditionText, values_text
+from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
 
 STATEMENT = "equal outputs for equal inputs and equal parameters, for every length"
 
@@ -42,9 +45,12 @@ def report(verdict: Verdict, a: str, b: str, explain: bool = False) -> str:
                 f"  output     token {witness.token}, entry {list(witness.index)}",
                 f"    {a}: {number_text(gap.a)}",
                 f"    {b}: {number_text(gap.b)}",
-                "  open       whether other values of the second's parameters make them equal",
+                "  open       whether other values of the second's parameters make them equal;"
+                " under what conditions they are (--conditions)",
             ]
-        case _:
+        case Conditionally():
+            lines = _conditional(verdict, a, b, explain)
+        case Unknown():
             lines = [f"{a} = {b}: unknown", f"  obstacle   {verdict.obstacle}"]
             lines += [f"  tried      {t}" for t in verdict.tried]
             lines += [f"  to decide  {verdict.decides}"]
@@ -66,8 +72,85 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
                     "shortest": shortest, "point": point, "token": witness.token,
                     "index": list(witness.index), "a": _ends(gap.a),
                     "b": _ends(gap.b)}  # fmt: skip
+        case Conditionally(certificate):
+            return _conditional_json(verdict)
     return {"verdict": "unknown", "statement": "EQ", "obstacle": verdict.obstacle,
             "tried": list(verdict.tried), "decides": verdict.decides}  # fmt: skip
+
+
+def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[str]:
+    claim, proof = verdict.certificate.claim, verdict.proof
+    words = ConditionText(claim, state(claim, False))
+    lines = [
+        f"{a} = {b}: proved under conditions",
+        f"  statement  {STATEMENT}, where the conditions hold at every token",
+    ]
+    if claim.names:
+        lines += _stated(claim)[1:]
+    if claim.free:
+        lines.append("  values     those that feed states and outputs are taken for inputs")
+    lines.append(f"  sizes      {_sizes(claim)}; this version proves nothing of others")
+    lines.append("  conditions")
+    needed = {k: n for n in proof.needed for k in n.without}
+    for family, text in words.lines():
+        shown = "" if family[0] in needed else "   (not shown to be needed)"
+        lines.append(f"    {words.plain(text)}{shown}")
+    if any("κ" in text for _, text in words.lines()):
+        lines.append("    κ: any numbers other than 0, the same at all tokens")
+    for title, found in (
+        ("over time", words.over_time()),
+        ("hence", words.consequences()),
+        ("degenerate", [f"if these are functions of their own token each: {x}"
+                        for x in words.degenerate()]),
+    ):  # fmt: skip
+        lines += [f"  {title:<10} {text}" for text in found]
+    if claim.case:
+        lines.append(f"  case       {a} is {b} with these values of {b}'s own parameters")
+    lines.append(
+        f"  holds      at a point of {proof.holds.length} tokens whose output is not 0"
+        f"; {len(proof.needed)} points show what is needed"
+    )
+    lines.append(f"  invariant  {len(proof.invariant.rows)} rows, accepted by the checker")
+    if explain:
+        lines += [f"    {row_text(row)} = 0" for row in proof.invariant.rows]
+    timed = [n for n in proof.needed if any(words.reads_back(k) for k in n.without)]
+    for n in timed or proof.needed[-1:]:
+        lines.append("  otherwise  with all conditions but these: "
+                     + "; ".join(t for f, t in map(words.spelled, words.lines())
+                                 if set(f) & set(n.without)))  # fmt: skip
+        lines += _point(claim, words, n.point, a, b)
+    if explain:
+        lines.append("  holds at")
+        lines += _point(claim, words, proof.holds, a, b)
+    return lines
+
+
+def _point(claim: Claim, words: ConditionText, point: Point, a: str, b: str) -> list[str]:
+    """A point, what is 0 throughout left out, with both outputs."""
+    out = [
+        f"    {words.plain(name if '[' in name else name + '[]')} = {values_text(entries)}"
+        for name, entries in point.values
+        if any(p for p, *_ in entries)
+    ]
+    left, right = Evaluated(claim, state(claim, False).symbols, point).outputs()
+    out.append(f"    token {point.token}, entry {list(point.index)}: "
+               f"{a} {number_text(left)}, {b} {number_text(right)}")  # fmt: skip
+    return out
+
+
+def _conditional_json(verdict: Conditionally) -> dict[str, Any]:
+    claim, proof = verdict.certificate.claim, verdict.proof
+    words = ConditionText(claim, state(claim, False))
+    needed = {k for n in proof.needed for k in n.without}
+    return {
+        "verdict": "proved under conditions", "statement": "COND", "free": claim.free,
+        "case": claim.case,
+        "sizes": dict(claim.sizes), "rows": len(proof.invariant.rows),
+        "conditions": [{"text": text, "needed": family[0] in needed}
+                       for family, text in map(words.spelled, words.lines())],
+        "over_time": words.over_time(), "hence": words.consequences(),
+        "degenerate": words.degenerate(), "otherwise": as_json(verdict.otherwise),
+    }  # fmt: skip
 
 
 def _stated(claim: Claim) -> list[str]:

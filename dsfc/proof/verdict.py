@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.check_proof.claim import Certificate, Invariant, Witness
+from dsfc.check_proof.claim import Certificate, Conditional, Invariant, Witness
 from dsfc.check_proof.witness import Gap
 
 
@@ -61,4 +61,23 @@ class Unknown:
     decides: str
 
 
-Verdict = Proved | Refuted | Unknown
+@dataclass(frozen=True, slots=True)
+class Conditionally:
+    """The outputs are equal where conditions hold; the checker accepted the certificate.
+
+    Attributes:
+        certificate: the claim with its conditions, the invariant and the points.
+        otherwise: what is known without conditions.
+    """
+
+    certificate: Certificate
+    otherwise: Refuted | Unknown
+
+    @property
+    def proof(self) -> Conditional:
+        """The invariant and the points."""
+        assert isinstance(self.certificate.proof, Conditional)
+        return self.certificate.proof
+
+
+Verdict = Proved | Refuted | Unknown | Conditionally

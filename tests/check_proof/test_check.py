@@ -18,7 +18,7 @@ from dsfc.check_proof import check as checker
 from dsfc.check_proof import invariant, witness
 from dsfc.check_proof.check import SIZE_LIMIT, check, read, write
 from dsfc.check_proof.claim import Certificate, Claim, Invariant, Row, Witness
-from dsfc.check_proof.invariant import Rejected
+from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
 from dsfc.primitives.declarations import Constraint

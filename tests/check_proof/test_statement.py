@@ -11,10 +11,11 @@ import pytest
 
 import dsfc
 from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import Polynomial, Quotient
-from dsfc.check_proof.statement import comparable, lags, state, written
-from dsfc.check_proof.symbols import Symbols
+from dsfc.check_proof.statement import state, written
+from dsfc.check_proof.symbols import Symbols, lags
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer import sample, sizes
 from dsfc.primitives.table import TABLE

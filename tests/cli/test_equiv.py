@@ -56,6 +56,22 @@ def test_a_certificate_is_checked_against_its_specs(
     assert run("equiv", a, b, "--certificate", "proof.json").exit_code == 2
 
 
+def test_conditions_are_looked_for_where_asked(run: Callable, spec: Callable, folder: Path) -> None:
+    path = spec(TWO.replace("{drive}", "g * u"))
+    found = run("equiv", f"{path}:a", f"{path}:b", "--conditions", "--certificate", "proof.json")
+    assert found.exit_code == 6
+    assert found.output.startswith("a = b: proved under conditions\n")
+    assert "    g[n] = 1\n" in found.output and "  case       a is b with" in found.output
+    accepted = run("check-proof", "proof.json", f"{path}:a", f"{path}:b")
+    assert accepted.exit_code == 0
+    assert "under 2 conditions, the first a case of the second" in accepted.output
+    document = json.loads(
+        run("equiv", f"{path}:a", f"{path}:b", "--conditions", "--format", "json").output
+    )
+    assert document["verdict"] == "proved under conditions" and document["case"]
+    assert document["conditions"] == [{"text": "g[n] = 1", "needed": True}]
+
+
 def test_a_refutation_is_a_program(run: Callable, spec: Callable, folder: Path) -> None:
     path = spec(TWO.replace("{drive}", "g * u"))
     assert run("equiv", f"{path}:a", f"{path}:b", "--replay", "replay.py").exit_code == 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dsfc.proof.field import FlintRing, SympyRing, ring
@@ -11,6 +11,9 @@ from dsfc.proof.field import FlintRing, SympyRing, ring
 NAMES = ("x[]", "y[0]", "exp(z)")
 TERMS = st.dictionaries(
     st.tuples(*[st.integers(0, 3)] * len(NAMES)), st.integers(-9, 9).filter(bool), max_size=5
+)
+SMALL = st.dictionaries(
+    st.tuples(*[st.integers(0, 1)] * len(NAMES)), st.integers(-3, 3).filter(bool), max_size=3
 )
 KINDS = pytest.mark.parametrize("kind", [FlintRing, SympyRing])
 
@@ -41,6 +44,22 @@ def test_two_libraries_agree(a, b) -> None:
         if p and q:
             out += [r.terms(r.gcd(p, q)), r.terms(r.quotient(p * q, p))]
         found.append(out)
+    assert found[0] == found[1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(SMALL, SMALL)
+def test_factors_are_those_of_both_libraries_and_of_the_product(a, b) -> None:
+    assume(a and b)
+    found = []
+    for r in (FlintRing(NAMES), SympyRing(NAMES)):
+        p, q = r.element(a), r.element(b)
+        each = [sorted(r.terms(f).items()) for x in (p, q) for f in r.factors(x)]
+        both = [sorted(r.terms(f).items()) for f in r.factors(p * q)]
+        assert {str(f) for f in each} == {str(f) for f in both} and len(both) == len(
+            set(map(str, both))
+        )
+        found.append(sorted(both))
     assert found[0] == found[1]
 
 

@@ -1,0 +1,169 @@
+"""Putting two systems side by side: what of them is one array, and whether they can be compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.free import common_names, side
+from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
+from dsfc.primitives.expr import Axis, Expr, argument_names
+from dsfc.primitives.words import FIRST
+from dsfc.system.ir import System
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+
+
+def comparable(claim: Claim) -> None:
+    """Raises a ValueError that says why two systems cannot be put side by side."""
+    sizes = dict(claim.sizes)
+    if any(type(k) is not int or not 1 <= k <= 64 for k in sizes.values()):
+        raise ValueError("a size is not an integer from 1 to 64")
+    for system in (claim.a, claim.b):
+        _well_formed(system, sizes)
+    renamed = dict(claim.names)
+    if len(renamed) != len(claim.names) or len(set(renamed.values())) != len(renamed):
+        raise ValueError("two names are identified with one")
+    own = _declared(claim.b)
+    for name in renamed:
+        if name not in own:
+            raise ValueError(f"`{name}` is no input or parameter of the second mixer")
+    if len({renamed.get(name, name) for name in own}) != len(own):
+        raise ValueError("two names are identified with one")
+    theirs = _declared(claim.a)
+    for name, shape in own.items():
+        same = renamed.get(name, name)
+        if same in theirs and _kind(theirs[same]) != _kind(shape):
+            raise ValueError(
+                f"`{same}` does not have the same axes, or not the same field, in both"
+            )
+        if same in theirs and _role(claim.a, same) != _role(claim.b, name):
+            raise ValueError(f"`{same}` is an input of one and none of the other")
+        if same not in theirs and same != name:
+            raise ValueError(f"`{same}` is no input or parameter of the first mixer")
+    outputs = [system.outputs[0] for system in (claim.a, claim.b)]
+    shapes = [tuple(sizes[a.name] for a in o.axes) for o in outputs]
+    axes = [tuple(a.name for a in o.axes) for o in outputs]
+    if axes[0] != axes[1] and 1 not in (len(axes[0]), len(axes[1])):
+        raise ValueError(f"the outputs have axes {axes[0]} and {axes[1]}")
+    if _count(shapes[0]) != _count(shapes[1]):
+        raise ValueError(f"the outputs have shapes {shapes[0]} and {shapes[1]}")
+    if outputs[0].field is not outputs[1].field:
+        raise ValueError("one output is complex")
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    out = 1
+    for k in shape:
+        out *= k
+    return out
+
+
+def _well_formed(system: System, sizes: Mapping[str, int]) -> None:
+    names = [t.name for t in (*system.inputs, *system.params, *system.buffers)]
+    names += [s.name for s in system.streams] + [b.state for b in system.blocks]
+    names += [a.name for a in system.abstracts]
+    if len(set(names)) != len(names):
+        raise ValueError("two values of a system have one name")
+    for name in (*names, *(d.axis.name for d in system.axes)):
+        if not _IDENTIFIER.fullmatch(name) or name == FIRST:
+            raise ValueError(f"`{name}` is not a name")
+    for d in system.axes:
+        if d.axis.name not in sizes:
+            raise ValueError(f"no size is given for `{d.axis.name}`")
+        if d.axis.copy_of is not None and sizes.get(d.axis.copy_of) != sizes[d.axis.name]:
+            raise ValueError(f"`{d.axis.name}` has another size than what it is a copy of")
+    if len({d.axis.name for d in system.axes}) != len(system.axes):
+        raise ValueError("two axes have one name")
+    if not system.inputs:
+        raise ValueError("a system has no input")
+    if len(system.outputs) != 1 or system.outputs[0].over_time:
+        raise ValueError("a system has not one output per token")
+
+
+def _declared(system: System) -> dict[str, Tensor | MapTensor]:
+    return {t.name: t for t in (*system.inputs, *system.params, *system.buffers)}
+
+
+def fixed(system: System) -> dict[str, Expr]:
+    """Returns the values of the buffers that have one: they are no inputs of the function."""
+    return {
+        t.name: t.init.value
+        for t in system.buffers
+        if t.init is not None and not t.init.drawn and isinstance(t, Tensor)
+    }
+
+
+def unlike(claim: Claim) -> frozenset[str]:
+    """Buffers of b whose fixed value is not that of the buffer of that name in a: two arrays."""
+    names, a, b = dict(claim.names), fixed(claim.a), fixed(claim.b)
+    return frozenset(
+        name
+        for name, value in b.items()
+        if names.get(name, name) in a and not _alike(a[names.get(name, name)], value)
+    )
+
+
+def _alike(a: object, b: object) -> bool:
+    """Whether two expressions are the same up to the positions of their axes."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Axis) and isinstance(b, Axis):
+        return a.name == b.name
+    if isinstance(a, Expr):
+        names = argument_names(type(a))
+        return all(_alike(getattr(a, n), getattr(b, n)) for n in names)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(_alike(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, frozenset) and isinstance(b, frozenset):
+        return sorted(map(repr, a)) == sorted(map(repr, b))
+    return a == b
+
+
+def _role(system: System, name: str) -> str:
+    return "input" if any(t.name == name for t in system.inputs) else "parameter or buffer"
+
+
+def _kind(t: Tensor | MapTensor) -> object:
+    """What must agree for one name to be one array: its axes, as it is stored, and its field."""
+    if isinstance(t, Tensor):
+        return "tensor", tuple(a.name for a in t.axes), t.field
+    m = t.map
+    parts = (m.each, m.target, m.source)
+    return "map", tuple(tuple(a.name for a in axes) for axes in parts), m.field
+
+
+def positive(claim: Claim) -> frozenset[str]:
+    """Common names of what one of the two declares positive; the claim is about its range."""
+    declared = [
+        (names.get(t.name, t.name), t)
+        for names, system in ((common_names(claim, k), side(claim, k)) for k in (False, True))
+        for t in _declared(system).values()
+    ]
+    return frozenset(
+        same
+        for same, t in declared
+        if isinstance(t, Tensor) and t.constraint is Constraint.POSITIVE
+    )
+
+
+def side_names(claim: Claim) -> frozenset[str]:
+    """Returns the common names of inputs, parameters and buffers of both."""
+    return frozenset(
+        common_names(claim, k).get(name, name)
+        for k in (False, True)
+        for name in _declared(side(claim, k))
+    )
+
+
+def own_parameters(claim: Claim) -> Mapping[str, Constraint]:
+    """Returns the parameters of b that a does not have, by common name, with their ranges."""
+    names = common_names(claim, True)
+    theirs = {common_names(claim, False).get(t, t) for t in _declared(side(claim, False))}
+    out = {}
+    for t in side(claim, True).params:
+        same = names.get(t.name, t.name)
+        if same not in theirs and isinstance(t, Tensor):
+            out[same] = t.constraint
+    return out

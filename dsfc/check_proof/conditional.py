@@ -1,0 +1,91 @@
+"""Rule "conditions": an invariant where conditions hold, and points that say what they are worth.
+
+1. The rows vanish and the outputs are equal, generators replaced by the values that the conditions
+   give them; see `dsfc.check_proof.conditions` and `dsfc.check_proof.invariant`.
+2. At the point `holds` every condition holds exactly, each at one token at least, and the output of
+   a is not 0: the claim is one about something.
+3. At the point of each `needed` all conditions but those left out hold exactly, and the outputs are
+   apart: what is left does not give equality.
+4. Where a is claimed to be a case of b: every condition gives a parameter that b alone has a value
+   that exists for all values of everything else, and lies in the parameter's range.
+"""
+
+from __future__ import annotations
+
+from dsfc.check_proof.balls import Complex, real
+from dsfc.check_proof.claim import Claim, Conditional
+from dsfc.check_proof.comparable import own_parameters
+from dsfc.check_proof.conditions import CONSTANT, reach
+from dsfc.check_proof.invariant import check_rows
+from dsfc.check_proof.point import Evaluated
+from dsfc.check_proof.polynomial import Quotient, generator
+from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import Statement, state
+from dsfc.primitives.declarations import Constraint
+
+NEEDED_LIMIT = 64
+"""Points of one certificate."""
+
+
+def check_conditional(claim: Claim, proof: Conditional) -> None:
+    """Checks a certificate of equality under conditions.
+
+    Raises:
+        Rejected: a check failed.
+        Obstacle, ValueError: the claim has no meaning here.
+    """
+    if not claim.equal or not claim.conditions:
+        raise Rejected("equality under conditions is shown, and something else is claimed")
+    statement = state(claim, proof.invariant.entries)
+    check_rows(statement, proof.invariant)
+    conditions = statement.conditions
+    if claim.case:
+        check_case(claim, statement)
+    every = range(len(claim.conditions))
+    point = Evaluated(claim, statement.symbols, proof.holds)
+    if proof.holds.length <= max(reach(p) for p in conditions.polynomials):
+        raise Rejected("a condition is read nowhere at the point where all hold")
+    for k in every:
+        if not point.holds(conditions, k):
+            raise Rejected("a condition does not hold at the point where all do")
+    if point.outputs()[0].meets(Complex(real(0), real(0))):
+        raise Rejected("the output may be 0 at the point where all conditions hold")
+    if len(proof.needed) > NEEDED_LIMIT:
+        raise Rejected(f"there are more than {NEEDED_LIMIT} points")
+    for needed in proof.needed:
+        left_out = set(needed.without)
+        if not left_out or not left_out <= set(every):
+            raise Rejected("the conditions left out are none of the claim")
+        other = Evaluated(claim, statement.symbols, needed.point)
+        if not all(other.holds(conditions, k) for k in every if k not in left_out):
+            raise Rejected("another condition does not hold where some are left out")
+        a, b = other.outputs()
+        if a.meets(b):
+            raise Rejected("the outputs may be equal where some conditions are left out")
+
+
+def check_case(claim: Claim, statement: Statement) -> None:
+    """Checks that b's own parameters can meet all conditions, whatever all else is.
+
+    Raises:
+        Rejected: a condition asks something of anything else.
+    """
+    own, symbols = own_parameters(claim), statement.symbols
+    for c in claim.conditions:
+        constraint = own.get(c.solved.partition("[")[0])
+        if constraint is None or c.solved in symbols.defined:
+            raise Rejected(f"a condition is one on {c.solved}, which is not b's alone")
+        value = statement.conditions.values(statement.conditions.window)[c.solved]
+        if any(CONSTANT.fullmatch(g) for g in value.names):
+            raise Rejected("a value is made of a number of the claim's own")
+        # A function of what has a value would make the value one of itself.
+        if any(other.solved in g for other in claim.conditions for g in value.names):
+            raise Rejected("a value is a function of what has a value")
+        below = [Quotient(base) for base in value.den]
+        below += [Quotient(generator(g)) for m in value.num.terms for g, e in m if e < 0]
+        if not all(symbols.positive(q) for q in below):
+            raise Rejected(f"the value of {c.solved} may not exist")
+        if constraint is Constraint.NONE:
+            continue
+        if constraint is not Constraint.POSITIVE or not symbols.positive(value):
+            raise Rejected(f"the value of {c.solved} may not be {constraint.value}")

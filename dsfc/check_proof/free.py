@@ -1,0 +1,134 @@
+"""Token-wise values as inputs of their own.
+
+A condition such as η_i Δ_i = κ speaks of values inside both mixers. Whether some parameters make
+it hold for all inputs is another question; here the values that feed states and outputs (queries,
+keys, gates, normalisers) are taken for inputs, so that what is proved holds however they are made.
+A value that is positive by its definition stays so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+from dsfc.check_proof.claim import Claim
+from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
+from dsfc.primitives.expr import Add, Div, Expr, Field, Mul, Num, Param, Pow, Prim, Ref, children
+from dsfc.primitives.interval import POSITIVE, REALS
+from dsfc.primitives.table import row
+from dsfc.system.ir import Stream, System
+
+LABELS = ("A:", "B:")
+"""Start the names of what is an input of one of the two only because it was made free."""
+
+
+def side(claim: Claim, second: bool) -> System:
+    """Returns the system that a claim speaks of: that of a or b, its values free if it says so."""
+    system = claim.b if second else claim.a
+    return freed(system) if claim.free else system
+
+
+def common_names(claim: Claim, second: bool) -> dict[str, str]:
+    """Returns names in one system → what both call it; those left out stand for themselves."""
+    names = dict(claim.names) if second else {}
+    if claim.free:
+        system = claim.b if second else claim.a
+        names |= {s.name: LABELS[second] + s.name for s in _values(system)}
+    return names
+
+
+def freed(system: System) -> System:
+    """Returns the system with its token-wise values as inputs."""
+    values = _values(system)
+    names = {s.name for s in values}
+    readers = _readers(system, {s.name: s for s in system.streams})
+    streams = tuple(s for s in system.streams
+                    if s.constant or s.name in readers)  # fmt: skip
+    inputs = tuple(Tensor(s.name, s.axes, s.field, _constraint(system, s)) for s in values)
+    return dataclasses.replace(
+        system,
+        inputs=(*system.inputs, *inputs),
+        streams=streams,
+        definition=tuple(d for d in system.definition if d.name not in names),
+    )
+
+
+def _values(system: System) -> tuple[Stream, ...]:
+    """The token-wise values that states and outputs, or values made of states, read."""
+    streams = {s.name: s for s in system.streams}
+    readers = _readers(system, streams)
+    used: set[str] = set()
+    for e in _expressions((system.stages, system.outputs)):
+        used |= _reads(e)
+    for name in readers:
+        for e in _expressions((streams[name].value,)):
+            used |= _reads(e)
+    return tuple(
+        s for s in system.streams if s.name in used and not s.constant and s.name not in readers
+    )
+
+
+def _readers(system: System, streams: dict[str, Stream]) -> set[str]:
+    """The values that read states."""
+    out = {s.name for s in system.streams if not isinstance(s.value, Expr)}
+    states = {b.state for b in system.blocks}
+    while True:
+        more = {
+            name
+            for name, s in streams.items()
+            if name not in out and isinstance(s.value, Expr) and _reads(s.value) & (out | states)
+        }
+        if not more:
+            return out
+        out |= more
+
+
+def _expressions(value: object) -> Iterator[Expr]:
+    """Every expression inside stages and read-outs."""
+    if isinstance(value, Expr):
+        yield value
+    elif isinstance(value, Iterable) and not isinstance(value, str | dict):
+        for v in value:
+            yield from _expressions(v)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from _expressions(getattr(value, field.name))
+
+
+def _reads(e: Expr) -> set[str]:
+    out, stack = set(), [e]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Ref):
+            out.add(top.name)
+        stack += children(top)
+    return out
+
+
+def _constraint(system: System, stream: Stream) -> Constraint:
+    assert isinstance(stream.value, Expr)
+    return Constraint.POSITIVE if _positive(system, stream.value) else Constraint.NONE
+
+
+def _positive(system: System, e: Expr) -> bool:
+    """Whether a value is positive by its definition, whatever the inputs are."""
+    match e:
+        case Num(value):
+            return value > 0
+        case Add(args) | Mul(args):
+            return all(_positive(system, a) for a in args)
+        case Div(num, den):
+            return _positive(system, num) and _positive(system, den)
+        case Pow(base, _):
+            return _positive(system, base)
+        case Prim(name=name, args=args, axis=None) if e.kind is Field.REAL:
+            return row(name).range(*(REALS for _ in args)).within(POSITIVE)
+        case Param(name=name) | Ref(name=name):
+            stored = (*system.inputs, *system.params, *system.buffers)
+            for t in stored:
+                if not isinstance(t, MapTensor) and t.name == name:
+                    return t.constraint in (Constraint.POSITIVE, Constraint.UNIT)
+            for s in system.streams:
+                if s.name == name:
+                    return isinstance(s.value, Expr) and _positive(system, s.value)
+    return False

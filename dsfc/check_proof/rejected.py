@@ -1,0 +1,7 @@
+"""What the checker says of a certificate that does not show its claim."""
+
+from __future__ import annotations
+
+
+class Rejected(Exception):
+    """The certificate does not show its claim; the text says which check failed."""

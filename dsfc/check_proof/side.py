@@ -1,0 +1,397 @@
+"""One system at one token: state entries, their update and the outputs as quotients.
+
+Inputs are free generators of their token, parameters of none; token-wise definitions are expanded
+into them. What is read before the first token is 0, as the language says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.comparable import positive, unlike
+from dsfc.check_proof.entries import Entries, Index, Obstacle
+from dsfc.check_proof.free import common_names, side
+from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, number, total
+from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Symbols
+from dsfc.primitives.declarations import MapTensor
+from dsfc.primitives.expr import (
+    Abstract,
+    Axis,
+    Expr,
+    Field,
+    LinearMap,
+    Now,
+    Prim,
+    Ref,
+    children,
+)
+from dsfc.primitives.table import row
+from dsfc.primitives.words import FIRST
+from dsfc.system.ir import (
+    Block,
+    Cache,
+    Cast,
+    Direct,
+    Factor,
+    Gate,
+    GuardKind,
+    MapOut,
+    Part,
+    Post,
+    Product,
+    Ratio,
+    Read,
+    ReadOut,
+    Stream,
+    Sum,
+    SumOver,
+    Term,
+)
+
+CELL_LIMIT = 64
+"""Entries of states that are written out."""
+
+
+class Side(Entries[Quotient]):
+    """One system at one token; state entries before the token are generators, or 0 at the first."""
+
+    def __init__(
+        self, claim: Claim, second: bool, symbols: Symbols, entries: bool, token: int | None
+    ) -> None:
+        """Starts with nothing written out; see `dsfc.check_proof.statement.written`."""
+        super().__init__(dict(claim.sizes))
+        self.system = side(claim, second)
+        self.label = "B" if second else "A"
+        self.names = common_names(claim, second)
+        self.symbols = symbols
+        self.written_out = entries
+        self.token = token
+        self.lag = 0
+        self.inputs = {t.name: t for t in self.system.inputs}
+        self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
+        self.positive = positive(claim)
+        self.own = unlike(claim) if second else frozenset[str]()
+        self.streams = {s.name: s for s in self.system.streams}
+        self.blocks = {b.state: b for b in self.system.blocks}
+        for stage in self.system.stages:
+            if stage.direction < 0:
+                raise Obstacle("a state runs backwards in time")
+        if sum(1 for b in self.system.blocks for _ in self.places(b.axes)) > CELL_LIMIT:
+            raise Obstacle(f"there are more than {CELL_LIMIT} entries of states")
+        self._new: dict[str, Mapping[tuple[int, ...], Quotient]] = {}
+        self._state_readers: dict[str, bool] = {}
+        self._registers: dict[str, Callable[[], Quotient]] = {}
+
+    def moment(self) -> object:
+        """Returns the lag at which a definition is written out."""
+        return self.lag
+
+    # --- leaves -----------------------------------------------------------------------------------
+
+    def number(self, value: Fraction) -> Quotient:
+        """Returns a number."""
+        return number(value)
+
+    def size(self, axis: Axis) -> Quotient:
+        """Returns the size of an axis: a symbol, so that nothing holds by accident of a size."""
+        return self.symbols.leaf(f"size[{axis.copy_of or axis.name}]", real=True, positive=True)
+
+    def parameter(self, name: str, axes: tuple[Axis, ...], at: tuple[int, ...]) -> Quotient:
+        """Returns the generator of an entry of a parameter or buffer."""
+        if name not in self.stored_as:
+            raise ValueError(f"`{name}` is no parameter or buffer")
+        return self._entry(name, axes, at, "")
+
+    def _entry(self, name: str, axes: tuple[Axis, ...], at: tuple[int, ...], when: str) -> Quotient:
+        same = self.names.get(name, name)
+        if name in self.own:
+            same = f"B:{same}"
+        declared = self.stored_as.get(name) or self.inputs[name]
+        if isinstance(declared, MapTensor):
+            m = declared.map
+            stored, kind = (*m.each, *m.target, *m.source), m.field
+        else:
+            stored, kind = declared.axes, declared.field
+        if axes != stored:
+            raise ValueError(f"`{name}` is used with other axes than it is declared with")
+        where = ",".join(map(str, at))
+        positive = same in self.positive
+        return self.symbols.leaf(f"{same}[{where}]{when}", kind is Field.REAL, positive)
+
+    def ref(self, ref: Ref, at: Index) -> Quotient:
+        """Returns a value at a lag: 0 before the first token, registers where it reads states."""
+        if ref.at is None:
+            stream = self.streams[ref.name]
+            if not stream.constant or not isinstance(stream.value, Expr):
+                raise ValueError(f"`{ref.name}` is read without a time and has one")
+            return self._defined(stream, at)
+        if not isinstance(ref.at, Now):
+            raise Obstacle("a sum over the past has no finite state")
+        lag = self.lag + ref.at.lag
+        if lag < 0:
+            raise Obstacle(f"`{ref.name}` is read at a later token")
+        if lag > LONGEST_LAG:
+            raise Obstacle(f"`{ref.name}` is read {lag} tokens back, more than {LONGEST_LAG}")
+        if ref.name == FIRST:
+            return UNIT if self.token == lag else NOTHING
+        before = self.token is not None and lag > self.token
+        if ref.name in self.inputs:
+            if before:
+                return NOTHING
+            axes = self.inputs[ref.name].axes
+            return self._entry(ref.name, axes, tuple(at[a] for a in axes), f"@{lag}")
+        if ref.name not in self.streams:
+            raise Obstacle(f"the state `{ref.name}` is read inside a definition")
+        stream = self.streams[ref.name]
+        if stream.constant:
+            raise ValueError(f"`{ref.name}` has no time and is read at one")
+        if not self._reads_states(stream):
+            return NOTHING if before else self._at(lag, lambda: self._defined(stream, at))
+        return self._delayed(stream, {a: at[a] for a in stream.axes}, lag)
+
+    def _at(self, lag: int, value: Callable[[], Quotient]) -> Quotient:
+        before, self.lag = self.lag, lag
+        try:
+            return value()
+        finally:
+            self.lag = before
+
+    def _defined(self, stream: Stream, at: Index) -> Quotient:
+        here = {a: at[a] for a in stream.axes}
+        if isinstance(stream.value, Expr):
+            return self.value(stream.value, here)
+        return self.read(stream.value, here)
+
+    def _reads_states(self, stream: Stream) -> bool:
+        known = self._state_readers
+        if stream.name not in known:
+            known[stream.name] = self._finds_states(stream)
+        return known[stream.name]
+
+    def _finds_states(self, stream: Stream) -> bool:
+        if not isinstance(stream.value, Expr):
+            return True
+        stack, seen = [stream.value], set[Expr]()
+        while stack:
+            e = stack.pop()
+            if e in seen:
+                continue
+            seen.add(e)
+            if isinstance(e, Ref) and e.name in self.streams:
+                if self._reads_states(self.streams[e.name]):
+                    return True
+            stack.extend(children(e))
+        return False
+
+    def _delayed(self, stream: Stream, at: dict[Axis, int], lag: int) -> Quotient:
+        """A stream that reads states, some tokens ago: kept in registers."""
+        if lag == 0:
+            return self._at(0, lambda: self._defined(stream, at))
+        where = ",".join(str(at[a]) for a in stream.axes)
+        name = f"{STATE}{self.label}.{stream.name}.{lag}[{where}]"
+        self._registers.setdefault(name, lambda: self._delayed(stream, at, lag - 1))
+        return self._before(name, stream.field)
+
+    # --- operations -------------------------------------------------------------------------------
+
+    def primitive(self, e: Prim, args: tuple[Quotient, ...]) -> Quotient:
+        """Returns a primitive by its law, or as an opaque generator."""
+        return self.symbols.primitive(e.name, args, e.kind)
+
+    def along(self, e: Prim, vector: tuple[Quotient, ...], at: int) -> Quotient:
+        """Returns one entry of a primitive along an axis."""
+        return self.symbols.along(e.name, vector, at)
+
+    def power(self, base: Quotient, exponent: Quotient) -> Quotient:
+        """Returns a power."""
+        return self.symbols.power(base, exponent)
+
+    def conjugate(self, value: Quotient) -> Quotient:
+        """Returns the complex conjugate."""
+        return self.symbols.conjugate(value)
+
+    def largest(self, values: list[Quotient]) -> Quotient:
+        """Returns the maximum: nothing is known of it but its arguments."""
+        return self.symbols.opaque("largest", tuple(values), real=True, positive=False)
+
+    def node(self, e: Expr, at: Index) -> Quotient:
+        """Returns an entry of an abstract map."""
+        if isinstance(e, Abstract):
+            rest = {a: k for a, k in at.items() if a not in e.target}
+            args = tuple(self.value(e.arg, {**rest, **s}) for s in self.places(e.source))
+            where = ",".join(str(at[a]) for a in e.target)
+            return self.symbols.opaque(f"{e.name}<{where}>", args, real=True, positive=False)
+        return super().node(e, at)
+
+    def mapped(self, map: LinearMap, arg: Expr, at: Index) -> Quotient:
+        """Returns an entry of a linear map applied to a value: a generator unless written out."""
+        if self.written_out or map.adjoint:
+            return super().mapped(map, arg, at)
+        rest = {a: k for a, k in at.items() if a not in map.target}
+        args = tuple(self.value(arg, {**rest, **s}) for s in self.places(map.source))
+        if any(STATE in name for q in args for name in q.names):
+            return super().mapped(map, arg, at)
+        if not any(args):
+            return NOTHING
+        self.parameter(map.name, (*map.each, *map.target, *map.source), self._first_of(map))
+        each, there = (",".join(str(at[a]) for a in axes) for axes in (map.each, map.target))
+        head = f"{self.names.get(map.name, map.name)}[{each};{there}]"
+        real = map.field is Field.REAL and all(self.symbols.is_real(q) for q in args)
+        return self.symbols.opaque(head, args, real, positive=False)
+
+    def _first_of(self, map: LinearMap) -> tuple[int, ...]:
+        return (0,) * len((*map.each, *map.target, *map.source))
+
+    # --- states -----------------------------------------------------------------------------------
+
+    def _before(self, name: str, kind: Field) -> Quotient:
+        """An entry of a state before the token."""
+        if self.token == 0:
+            return NOTHING
+        return self.symbols.leaf(name, kind is Field.REAL)
+
+    def _cell(self, block: Block, at: Index) -> str:
+        where = ",".join(str(at[a]) for a in block.axes)
+        return f"{STATE}{self.label}.{block.state}[{where}]"
+
+    def _old(self, block: Block) -> dict[tuple[int, ...], Quotient]:
+        return {
+            tuple(at.values()): self._before(self._cell(block, at), block.field)
+            for at in self.places(block.axes)
+        }
+
+    def _stage(self, name: str) -> None:
+        """Writes out the update of a stage."""
+        stage = next(s for s in self.system.stages if any(b.state == name for b in s.blocks))
+        current = {b.state: self._old(b) for b in stage.blocks}
+        for position in range(max(len(b.chain) for b in stage.blocks)):
+            current = {
+                b.state: self._factor(b, b.chain[position], current)
+                if position < len(b.chain)
+                else current[b.state]
+                for b in stage.blocks
+            }
+        self._new.update(current)
+
+    def _factor(
+        self, block: Block, factor: Factor, current: Mapping[str, dict[tuple[int, ...], Quotient]]
+    ) -> dict[tuple[int, ...], Quotient]:
+        out = {}
+        for at in self.places(block.axes):
+            parts = [self._term(t, self._reader(t.source, current[t.source]), at)
+                     for t in factor.terms]  # fmt: skip
+            parts += [self.value(d.key, at) * self.value(d.stream, at) for d in factor.drives]
+            out[tuple(at.values())] = total(parts)
+        return out
+
+    def _reader(
+        self, state: str, values: Mapping[tuple[int, ...], Quotient]
+    ) -> Callable[[Index], Quotient]:
+        axes = self.blocks[state].axes
+        return lambda at: values[tuple(at[a] for a in axes)]
+
+    def _term(self, t: Term, read: Callable[[Index], Quotient], at: Index) -> Quotient:
+        """One entry of after(left · Σ_over(right · matrix(state)))."""
+
+        def inner(there: Index) -> Quotient:
+            parts = []
+            for over in self.places(tuple(sorted(t.over))):
+                here = {**there, **over}
+                value = self.applied(t.matrix, read, here) if t.matrix else read(here)
+                parts.append(self.value(t.right, here) * value)
+            return self.value(t.left, there) * total(parts)
+
+        return self.applied(t.after, inner, at) if t.after else inner(at)
+
+    def _state(self, name: str, lag: int) -> Callable[[Index], Quotient]:
+        """The entries of a state after the token, or before it."""
+        block = self.blocks[name]
+        if lag == 1:
+            return self._reader(name, self._old(block))
+        if lag != 0:
+            raise Obstacle(f"the state `{name}` is read with a lag of {lag}")
+        if name not in self._new:
+            self._stage(name)
+        return self._reader(name, self._new[name])
+
+    def step(self) -> dict[str, Quotient]:
+        """State entry → its value after the token; conjugates of complex ones are entries too."""
+        out: dict[str, Quotient] = {}
+        for block in self.system.blocks:
+            if block.state not in self._new:
+                self._stage(block.state)
+            for at in self.places(block.axes):
+                value = self._new[block.state][tuple(at.values())]
+                self._keep(out, self._cell(block, at), value, block.field)
+        kinds = {s.name: s.field for s in self.system.streams}
+        while left := [name for name in self._registers if name not in out]:
+            for name in left:
+                stream = name.split(".")[1]
+                self._keep(out, name, self._registers[name](), kinds[stream])
+        for value in out.values():
+            if any(STATE in g for base in value.den for g in base.names):
+                raise Obstacle("an update divides by a value of the state")
+        return out
+
+    def _keep(self, out: dict[str, Quotient], name: str, value: Quotient, kind: Field) -> None:
+        out[name] = value
+        if kind is Field.COMPLEX:
+            out[f"~{name}"] = self.symbols.conjugate(value)
+
+    # --- read-outs --------------------------------------------------------------------------------
+
+    def outputs(self) -> list[Quotient]:
+        """The entries of the output, the last axis running fastest."""
+        out = self.system.outputs[0]
+        return [self.read(out.value, at) for at in self.places(out.axes)]
+
+    def read(self, r: ReadOut, at: Index) -> Quotient:
+        """One entry of a read-out."""
+        match r:
+            case Read(terms, direct):
+                parts = [self._term(t, self._state(t.source, t.lag), at) for t in terms]
+                if direct is not None:
+                    parts.append(self.value(direct, at))
+                return total(parts)
+            case Direct(value):
+                return self.value(value, at)
+            case Cache(why=why):
+                raise Obstacle(f"a sum over the past has no finite state: {why}")
+            case Gate(factor, arg):
+                return self.value(factor, at) * self.read(arg, at)
+            case Product(args):
+                out = UNIT
+                for a in args:
+                    out = out * self.read(a, at)
+                return out
+            case Sum(args):
+                return total(self.read(a, at) for a in args)
+            case Ratio(num, den):
+                return self.read(num, at) / self._guarded(r, self.read(den, at), at)
+            case Cast(part, arg):
+                name = "re" if part is Part.RE else "im"
+                return self.symbols.primitive(name, (self.read(arg, at),), Field.REAL)
+            case MapOut(by, arg):
+                return self.applied(by, lambda there: self.read(arg, there), at)
+            case SumOver(axis, arg):
+                return total(self.read(arg, {**at, axis: k}) for k in range(self.sizes[axis.name]))
+            case Post(name, args, None):
+                values = tuple(self.read(a, at) for a in args)
+                real = all(self.symbols.is_real(v) for v in values)
+                kind = row(name).fields.result(real)
+                return self.symbols.primitive(name, values, kind)
+            case Post(name, (arg,), axis) if axis is not None:
+                vector = (self.read(arg, {**at, axis: k}) for k in range(self.sizes[axis.name]))
+                return self.symbols.along(name, tuple(vector), at[axis])
+        raise ValueError("a read-out is malformed")
+
+    def _guarded(self, r: Ratio, den: Quotient, at: Index) -> Quotient:
+        if r.guard.kind is GuardKind.NONE or r.guard.constant is None:
+            return den
+        constant = self.value(r.guard.constant, at)
+        if r.guard.kind is GuardKind.ADD:
+            return den + constant
+        size = self.symbols.primitive("abs", (den,), Field.REAL)
+        return self.symbols.primitive("max", (size, constant), Field.REAL)

@@ -1,0 +1,243 @@
+"""Conditions as text: one line for those on the entries of one array, entries by axis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.conditions import Conditions, reach
+from dsfc.check_proof.free import LABELS, common_names, side
+from dsfc.check_proof.polynomial import Monomial, Polynomial, Quotient, generator
+from dsfc.check_proof.statement import Statement
+from dsfc.check_proof.symbols import lags, shifted
+from dsfc.check_proof.witness import stored_axes
+from dsfc.proof.points import families
+
+_LEAF = re.compile(r"((?:[AB]:)?[A-Za-z_]\w*|κ)\[([\d,]*)\](?:@(\d))?")
+
+
+class ConditionText:
+    """The conditions of a claim, for people.
+
+    Args:
+        claim: with conditions.
+        statement: the claim written out.
+    """
+
+    def __init__(self, claim: Claim, statement: Statement) -> None:
+        """Collects the axes of all arrays."""
+        self.claim, self.symbols = claim, statement.symbols
+        self.conditions = Conditions(claim.conditions)
+        self.values = self.conditions.values(self.conditions.window)
+        self.axes: dict[str, tuple[str, ...]] = {}
+        for second in (False, True):
+            names = common_names(claim, second)
+            system = side(claim, second)
+            for t in (*system.inputs, *system.params, *system.buffers):
+                same = names.get(t.name, t.name)
+                self.axes[same] = tuple(a.name for a in stored_axes(t))
+        bare = [name.removeprefix(LABELS[0]).removeprefix(LABELS[1]) for name in self.axes]
+        self.twice = {name for name in bare if bare.count(name) > 1}
+
+    def lines(self) -> list[tuple[tuple[int, ...], str]]:
+        """Returns (conditions by position, text), a line for each family or each of its members."""
+        out = []
+        for family in families(self.claim):
+            pairs = [self._solved(k) for k in family]
+            line = self._joined(pairs)
+            if line is not None:
+                out.append((family, line))
+            else:
+                out += [((k,), " = ".join(pair)) for k, pair in zip(family, pairs, strict=True)]
+        return out
+
+    def over_time(self) -> list[str]:
+        """Returns the conditions that link tokens, with the values of others put in."""
+        out = []
+        for family in families(self.claim):
+            if not any(reach(self.conditions.polynomials[k]) for k in family):
+                continue
+            pairs = []
+            for k in family:
+                name = self.claim.conditions[k].solved
+                left, right = generator(name), self.values[name]
+                head, args = self.symbols.defined.get(name, ("", ()))
+                if head == "exp":
+                    exponent = args[0].substituted(self.values)
+                    pairs.append((f"log({_text(right)})", _text(exponent)))
+                else:
+                    pairs.append((_text(Quotient(left)), _text(right)))
+            pairs = list(dict.fromkeys(pairs))
+            line = self._joined(pairs)
+            out += [line] if line is not None else [" = ".join(pair) for pair in pairs]
+        return [self.plain(line) for line in dict.fromkeys(out)]
+
+    def consequences(self) -> list[str]:
+        """Returns what follows from exponentials that conditions give one value."""
+        pairs = []
+        first: dict[str, Quotient] = {}
+        for c in self.claim.conditions:
+            head, args = self.symbols.defined.get(c.solved, ("", ()))
+            if head != "exp":
+                continue
+            value = _text(self.values[c.solved])
+            exponent = args[0].substituted(self.values)
+            if value not in first:
+                first[value] = exponent
+                continue
+            _, rest = (
+                (first[value] - exponent).num.split() if first[value] - exponent else (0, None)
+            )
+            if rest is not None and len(rest.terms) == 2:
+                a, b = (Quotient(Polynomial({m: abs(c)})) for m, c in rest.ordered)
+                pairs.append((self._inner(a), self._inner(b)))
+        line = self._joined(pairs) if pairs else None
+        out = [line] if line is not None else [" = ".join(p) for p in pairs]
+        return [self.plain(x) for x in dict.fromkeys(out)]
+
+    def _inner(self, q: Quotient) -> str:
+        """A value, or what it is the exponential of."""
+        (name,) = q.names if len(q.names) == 1 else ("",)
+        head, args = self.symbols.defined.get(name, ("", ()))
+        return _text(args[0]) if head == "exp" and q.num == generator(name) else _text(q)
+
+    def degenerate(self) -> list[str]:
+        """Returns what is left of conditions that link tokens where all is token by token."""
+        pairs: dict[str, list[tuple[str, str]]] = {}
+        for c in self.claim.conditions:
+            value = self.values[c.solved]
+            late = {g for g in value.names if lags(frozenset({g})) == frozenset({1})}
+            if lags(value.names) != frozenset({0, 1}) or value.den or len(value.num.terms) != 1:
+                continue
+            # f(i) = g(i) h(i-1) for all tokens: h is the same at all of them, and so is f / g.
+            steady = value.substituted({g: Quotient(generator(shifted(g, -1))) for g in late})
+            head, args = self.symbols.defined.get(c.solved, ("", ()))
+            never = head == "exp" and steady.number == 1 and self.symbols.positive(args[0])
+            kept = " and ".join(shifted(g, -1) for g in sorted(late))
+            end = _text(steady) + (", which positive values exclude" if never else "")
+            pairs.setdefault(end, []).append(
+                (f"{kept} is the same at all tokens and {c.solved}", end)
+            )
+        out = []
+        for found in pairs.values():
+            line = self._joined(found)
+            out += [line] if line is not None else [self.plain(" = ".join(p)) for p in found]
+        return out
+
+    def plain(self, text: str) -> str:
+        """Returns text with names as specs spell them, and times in words."""
+
+        def spelled(found: re.Match[str]) -> str:
+            name, index, lag = found.groups()
+            bare = name[2:] if name[:2] in LABELS else name
+            shown = name if bare in self.twice else bare
+            time = "" if lag is None else "i" if lag == "0" else f"i-{lag}"
+            inner = "; ".join(x for x in (time, index) if x)
+            return f"{shown}[{inner}]" if inner else shown
+
+        return re.sub(r"((?:[AB]:)?[A-Za-z_]\w*|κ)\[([\w,]*)\](?:@(\d))?", spelled, text)
+
+    def spelled(self, line: tuple[tuple[int, ...], str]) -> tuple[tuple[int, ...], str]:
+        """Returns a line with names as specs spell them."""
+        return line[0], self.plain(line[1])
+
+    def reads_back(self, k: int) -> bool:
+        """Returns whether a condition links tokens."""
+        return reach(self.conditions.polynomials[k]) > 0
+
+    # --- one line for many ------------------------------------------------------------------------
+
+    def _solved(self, k: int) -> tuple[str, str]:
+        name = self.claim.conditions[k].solved
+        return name, _text(self.values[name])
+
+    def _joined(self, pairs: Sequence[tuple[str, str]]) -> str | None:
+        """One text for all, with axes in the place of positions; None where they differ."""
+        texts = [" = ".join(pair) for pair in pairs]
+        skeletons = {_LEAF.sub(lambda m: f"{m[1]}@{m[3]}", t) for t in texts}
+        if len(skeletons) != 1:
+            return None
+        found = [list(_LEAF.finditer(t)) for t in texts]
+        letters: dict[tuple[int, ...], str] = {}
+        replaced: list[str] = []
+        for n, match in enumerate(found[0]):
+            columns = list(zip(*(_numbers(each[n][2]) for each in found), strict=True))
+            axes = self.axes.get(match[1], ("k",) * len(columns))
+            index = []
+            for axis, column in zip(axes, columns, strict=True):
+                if len(set(column)) == 1 and len(texts) > 1:
+                    index.append(str(column[0]))
+                    continue
+                ranks = _ranks(column)
+                index.append(letters.setdefault(ranks, axis))
+            replaced.append(",".join(index))
+        if len(set(letters.values())) != len(letters):
+            return None
+        parts, end = [], 0
+        for match, index_text in zip(found[0], replaced, strict=True):
+            parts.append(texts[0][end : match.start(2)] + index_text)
+            end = match.end(2)
+        return self.plain("".join(parts) + texts[0][end:])
+
+
+def _numbers(index: str) -> tuple[int, ...]:
+    return tuple(int(k) for k in index.split(",") if k)
+
+
+def _ranks(column: tuple[int, ...]) -> tuple[int, ...]:
+    order: dict[int, int] = {}
+    return tuple(order.setdefault(k, len(order)) for k in column)
+
+
+def _text(q: Quotient) -> str:
+    """A quotient as people write it."""
+    above: dict[str, int] = {}
+    for g in q.num.names:
+        least = min(dict(m).get(g, 0) for m in q.num.terms)
+        if least < 0:
+            above[g] = -least
+    clearing = tuple(sorted(above.items()))
+    top = _sum(q.num * Polynomial({clearing: Fraction(1)}), bracket=bool(above or q.den))
+    below = [_power(g, e) for g, e in clearing]
+    below += [
+        f"({_sum(b)})" + ("" if e == 1 else f"^{e}")
+        for b, e in sorted(q.den.items(), key=lambda t: t[0].text)
+    ]
+    if not below:
+        return top
+    return f"{top} / {below[0]}" if len(below) == 1 else f"{top} / ({' * '.join(below)})"
+
+
+def _sum(p: Polynomial, bracket: bool = False) -> str:
+    terms = [_term(m, c) for m, c in p.ordered] or ["0"]
+    text = " + ".join(terms).replace("+ -", "- ")
+    return f"({text})" if bracket and len(terms) > 1 else text
+
+
+def _term(m: Monomial, c: Fraction) -> str:
+    factors = [_power(g, e) for g, e in m]
+    if not factors:
+        return str(c)
+    sign = "-" if c == -1 else "" if c == 1 else f"{c} * "
+    return sign + " * ".join(factors)
+
+
+def _power(g: str, e: int) -> str:
+    return g if e == 1 else f"{g}^{e}"
+
+
+def values_text(entries: Sequence[tuple[int, int, int, int, int]]) -> str:
+    """Returns entries of a point as text."""
+    shown = [_exact(v) for v in entries]
+    return shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]"
+
+
+def _exact(value: tuple[int, int, int, int, int]) -> str:
+    p, q, r, s, k = value
+    c = Fraction(p, q)
+    if not k or not c:
+        return str(c)
+    log = f"log({Fraction(r, s)})" + ("" if k == 1 else f"^{k}")
+    return log if c == 1 else f"{c} {log}"

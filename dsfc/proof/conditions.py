@@ -1,0 +1,411 @@
+"""The search for conditions under which two systems give equal outputs.
+
+The outputs of the first tokens are written out, in full and without elimination: a case that is of
+interest is often that a pivot vanishes. Their difference, split by the monomials in what stays
+free, is a list of polynomials that must be 0. Each is factored; factors that cannot be 0 are
+dropped, each other factor is a branch. A factor is solved for what it is linear in, the value is
+put into what is left, and so on. What comes out is proved by closure, and the checker says the
+last word; nothing here is trusted.
+
+Values inside both mixers are inputs of their own (`dsfc.check_proof.free`). Those that play the
+same part are set equal first: they stand at the same tokens in what a token gives the next one's
+output, with as many entries. One of them may keep a constant factor κ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import permutations, product
+
+from dsfc.check_proof.claim import Claim, Coefficient, Condition
+from dsfc.check_proof.comparable import own_parameters, positive
+from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
+from dsfc.check_proof.free import LABELS, common_names, side
+from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generator, unit
+from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import written
+from dsfc.check_proof.symbols import STATE, Symbols, lags, shifted
+from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.proof.field import ring
+
+LEAF = re.compile(r"([A-Za-z_:][\w:]*)\[([\d,]*)\]@(\d)")
+"""An entry of an input at a token, inside the name of a generator."""
+
+ENTRY = re.compile(r"[A-Za-z_:][\w:]*\[[\d,]*\](?:@\d)?")
+"""An entry of an input or parameter, inside the name of a generator."""
+
+TOKENS = 3
+"""Tokens that are written out."""
+BRANCHES = 6
+"""Sets of conditions that are tried."""
+MOST = 96
+"""Conditions of one set."""
+
+Place = tuple[str, tuple[int, ...]]
+"""An array and a position in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """Conditions found so far."""
+
+    conditions: tuple[Condition, ...]
+
+    def values(self, window: int) -> Mapping[str, Quotient]:
+        return Conditions(self.conditions).values(window)
+
+
+def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
+    """Yields sets of conditions that make the first outputs equal, at most `BRANCHES`.
+
+    Args:
+        claim: without conditions.
+
+    Raises:
+        Obstacle, TooLarge, ValueError: the claim cannot be written out.
+    """
+    search = _Search(claim)
+    left = BRANCHES
+    for start in search.starts():
+        for found in search.branches(start, 0):
+            yield found.conditions
+            left -= 1
+            if not left:
+                return
+
+
+class _Search:
+    """The first tokens of a claim and what is known of its generators."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.symbols = Symbols()
+        self.outputs = self._unrolled()
+        self.nonzero = positive(claim) | _nonzero(claim)
+        self.inputs = frozenset(t.name for k in (False, True) for t in side(claim, k).inputs)
+        self.own = own_parameters(claim).keys()
+        self.kept: frozenset[str] | None = None
+
+    def _unrolled(self) -> list[tuple[tuple[Quotient, Quotient], ...]]:
+        out = []
+        values: dict[str, Quotient] = {}
+        for token in range(TOKENS):
+            moment = written(self.claim, self.symbols, False, token)
+            earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}
+            out.append(
+                tuple((a.substituted(earlier), b.substituted(earlier)) for a, b in moment.outputs)
+            )
+            values = {name: q.substituted(earlier) for name, q in moment.step.items()}
+        return out
+
+    # --- what is set equal ------------------------------------------------------------------------
+
+    def starts(self) -> Iterator[_Branch]:
+        """Ways to set values of both equal; without free values there is one, which sets none."""
+        if not self.claim.free:
+            yield _Branch(())
+            return
+        ours, theirs = (self._roles(second) for second in (False, True))
+        both = {name for name, role in ours.items() if theirs.get(name) == role}
+        options = []
+        for role in sorted({*ours.values()} & {*theirs.values()}):
+            a = sorted(n for n, r in ours.items() if r == role and n not in both)
+            b = sorted(n for n, r in theirs.items() if r == role and n not in both)
+            # What stands once, and not at the earlier token alone, is a gate: to be solved for.
+            if a and b and (role[1] > 1 or role[0] == (1,)):
+                options.append(list(_matchings(a, b)))
+        for chosen in product(*options):
+            found = self._equalities([pair for part in chosen for pair in part], frozenset(both))
+            if found is not None:
+                yield found
+
+    def _roles(self, second: bool) -> dict[str, tuple[tuple[int, ...], int]]:
+        """Array → (the lags at which it stands, entries) in what one token gives the next output.
+
+        What stands at one lag alone, with as many entries everywhere, can be set equal to another.
+        """
+        lags_of: dict[str, set[int]] = {}
+        count: dict[str, int] = {}
+        for pair in self.outputs[1]:
+            entries: dict[str, set[str]] = {}
+            for m in pair[second].num.terms:
+                found = [f for name, _ in m for f in LEAF.findall(name)]
+                if not any(lag == "1" for _, _, lag in found):
+                    continue
+                for array, index, lag in found:
+                    lags_of.setdefault(array, set()).add(int(lag))
+                    entries.setdefault(array, set()).add(index)
+            for array, indices in entries.items():
+                count[array] = max(count.get(array, 0), len(indices))
+        return {array: (tuple(sorted(found)), count[array]) for array, found in lags_of.items()}
+
+    def _entries(self, second: bool, array: str) -> list[tuple[tuple[int, ...], ...]]:
+        """For each output, the entries of an array that stand in it, in order."""
+        out = []
+        for pair in self.outputs[1]:
+            found = {
+                tuple(int(k) for k in index.split(",") if k)
+                for name in pair[second].names
+                for a, index, _ in LEAF.findall(name)
+                if a == array
+            }
+            out.append(tuple(sorted(found)))
+        return out
+
+    def _equalities(self, pairs: list[tuple[str, str]], both: frozenset[str]) -> _Branch | None:
+        """The conditions that set arrays equal, entry by entry; None where they do not fit."""
+        conditions: list[Condition] = []
+        kept = set()
+        scaled = False
+        for a, b in pairs:
+            ours, theirs = self._entries(False, a), self._entries(True, b)
+            if any(len(x) != len(y) for x, y in zip(ours, theirs, strict=True)):
+                return None
+            left = {k for x in ours for k in x}
+            right = {k for y in theirs for k in y}
+            # The one with more entries gets its values from the other; inputs stay as they are.
+            swap = (len(left), a.startswith(LABELS), 0) < (len(right), b.startswith(LABELS), 0)
+            lost, other = (b, a) if swap else (a, b)
+            if not lost.startswith(LABELS):
+                return None
+            value: dict[tuple[int, ...], tuple[int, ...]] = {}
+            for x, y in zip(ours, theirs, strict=True):
+                for k, at in zip(*((y, x) if swap else (x, y)), strict=True):
+                    if value.setdefault(k, at) != at:
+                        return None
+            # One factor may move between two values; κ stands for it at the one without a sum.
+            scale = not scaled and len(ours[0]) == 1
+            scaled |= scale
+            for n, (k, at) in enumerate(sorted(value.items())):
+                name = _entry(lost, k)
+                to = generator(_entry(other, at))
+                if scale:
+                    to = to * generator(f"κ[{n}]")
+                conditions.append(_condition(generator(name) + -to, name))
+            kept.add(other)
+        self.kept = frozenset(kept) | both
+        return _Branch(tuple(conditions))
+
+    # --- what must vanish -------------------------------------------------------------------------
+
+    def branches(self, branch: _Branch, token: int) -> Iterator[_Branch]:
+        """Conditions that make the outputs equal up to the last token written out."""
+        if token == TOKENS:
+            yield branch
+            return
+        try:
+            known = branch.values(token)
+            todo = []
+            for a, b in self.outputs[token]:
+                todo += self._coefficients((a - b).substituted(known).num)
+        except (Rejected, ZeroDivisionError):
+            return
+        todo = sorted(set(todo), key=lambda p: (len(p.terms), p.text))
+        yield from self._solved(branch, token, todo)
+
+    def _solved(self, branch: _Branch, token: int, todo: list[Polynomial]) -> Iterator[_Branch]:
+        while todo and not todo[0]:
+            todo = todo[1:]
+        if not todo:
+            yield from self.branches(branch, token + 1)
+            return
+        if len(branch.conditions) >= MOST:
+            return
+        for factor in self._factors(todo[0]):
+            merged = self._merged(branch, factor)
+            if merged is not None:
+                more, names = merged
+                rest = [_renamed(p, names) for p in todo[1:]]
+                yield from self._solved(more, token, _simplest(rest))
+                continue
+            solved = self._choice(factor)
+            if solved is None:
+                continue
+            now = _moved(factor, -min(lags(factor.names), default=0))
+            try:
+                more = _with(branch, _condition(now, shifted(solved, -_least(solved))))
+                known = more.values(token)
+                rest = [Quotient(p).substituted(known).num for p in todo[1:]]
+            except (Rejected, ZeroDivisionError):
+                continue
+            yield from self._solved(more, token, _simplest(rest))
+
+    def _coefficients(self, p: Polynomial) -> list[Polynomial]:
+        """The coefficients of the monomials in what is free."""
+        parts: dict[tuple[tuple[str, int], ...], dict[tuple[tuple[str, int], ...], object]] = {}
+        for m, c in p.terms.items():
+            free = tuple(f for f in m if self._is_free(f[0]))
+            rest = tuple(f for f in m if not self._is_free(f[0]))
+            parts.setdefault(free, {})[rest] = c
+        return [Polynomial(terms) for _, terms in sorted(parts.items())]  # type: ignore[arg-type]
+
+    def _is_free(self, name: str) -> bool:
+        arrays = {array for array, _, _ in LEAF.findall(name)}
+        if not arrays or STATE in name:
+            return False
+        return self.kept is None or arrays <= self.kept
+
+    def _factors(self, p: Polynomial) -> list[Polynomial]:
+        """The factors of a polynomial that may be 0, the most telling first."""
+        if not p:
+            return []
+        # What stands with a negative exponent is a denominator, so not 0 where both are defined.
+        lowest = {g: min(dict(m).get(g, 0) for m in p.terms) for g in p.names - {IMAGINARY}}
+        out = [generator(g) for g, e in lowest.items() if e > 0 and not self._is_nonzero(g)]
+        clearing, _ = unit(tuple(sorted((g, e) for g, e in lowest.items() if e)), -1)
+        rest = p * Polynomial({clearing: Fraction(1)})
+        if len(rest.terms) > 1:
+            names = tuple(sorted(rest.names))
+            r = ring(names)
+            _, whole = rest.split()
+            element = r.element({
+                tuple(dict(m).get(g, 0) for g in names): c.numerator
+                for m, c in whole.terms.items()
+            })  # fmt: skip
+            for f in r.factors(element):
+                terms = {
+                    tuple((g, e) for g, e in zip(names, m, strict=True) if e): c
+                    for m, c in r.terms(f).items()
+                }
+                q = Polynomial(terms)  # type: ignore[arg-type]
+                if not self._is_positive(q) and not self._is_positive(-q):
+                    out.append(q)
+        # That one value is 0 comes last: it is what makes outputs vanish.
+        return sorted(out, key=lambda q: (len(q.terms) == 1, len(q.terms), q.text))
+
+    def _is_positive(self, p: Polynomial) -> bool:
+        """Whether a polynomial is positive term by term."""
+        if any(map(CONSTANT.fullmatch, p.names)):
+            return False
+        terms = (Polynomial({m: c}).renamed(lambda g: shifted(g, -_least(g)))
+                 for m, c in p.terms.items() if len({_least(g) for g, _ in m}) <= 1)  # fmt: skip
+        found = [self.symbols.is_positive(t) for t in terms]
+        return len(found) == len(p.terms) and all(found)
+
+    def _is_nonzero(self, name: str) -> bool:
+        if CONSTANT.fullmatch(name):
+            return True
+        if self._is_positive(generator(name)):
+            return True
+        head = self.symbols.defined.get(shifted(name, -_least(name)))
+        if head is not None and head[0] == "exp":
+            return True
+        return name.partition("[")[0] in self.nonzero
+
+    def _choice(self, p: Polynomial) -> str | None:
+        """What to solve a polynomial for: linear, its coefficient not 0 if that can be."""
+        timed = bool(lags(p.names))
+        least = min(lags(p.names), default=0)
+        ranked = []
+        for name in p.names - {IMAGINARY}:
+            if CONSTANT.fullmatch(name) or any(dict(m).get(name, 0) > 1 for m in p.terms):
+                continue
+            if timed and _least(name, absent=-1) != least:
+                continue
+            factor = [tuple(f for f in m if f[0] != name) for m in p.terms if name in dict(m)]
+            sure = len(factor) == 1 and all(self._is_nonzero(g) for g, _ in factor[0])
+            kind = self._kind(name, p)
+            array = name.partition("[")[0]
+            ranked.append((not sure, kind, self.kept is not None and array in self.kept, name))
+        return min(ranked)[-1] if ranked else None
+
+    def _kind(self, name: str, p: Polynomial) -> int:
+        """How natural it is to give a generator of p a value, 0 being the most."""
+        if shifted(name, -_least(name)) in self.symbols.defined:
+            others = {g for q in p.names - {name} for g in ENTRY.findall(q)}
+            return 0 if set(ENTRY.findall(name)) - others else 6
+        inside = {g for q in p.names - {name} for g in ENTRY.findall(q)}
+        if set(ENTRY.findall(name)) & inside:
+            return 7
+        array = name.partition("[")[0]
+        kind = 1 if name.startswith(LABELS) or array in self.own else 3
+        return kind + (array in self.nonzero)
+
+    def _merged(self, branch: _Branch, p: Polynomial) -> tuple[_Branch, Mapping[str, str]] | None:
+        """Two numbers κ that must be equal made one, with the name that is gone."""
+        names = sorted(p.names)
+        if len(names) != 2 or not all(map(CONSTANT.fullmatch, names)):
+            return None
+        if p.split()[1] not in (generator(names[0]) + -generator(names[1]),
+                                generator(names[1]) + -generator(names[0])):  # fmt: skip
+            return None
+        gone = {names[1]: names[0]}
+        conditions = tuple(
+            replace(c, polynomial=stored(_renamed(polynomial(c.polynomial), gone)))
+            for c in branch.conditions
+        )
+        return _Branch(conditions), gone
+
+
+def _matchings(a: list[str], b: list[str]) -> Iterator[list[tuple[str, str]]]:
+    """The ways to pair some of both, as many as there can be."""
+    if len(a) <= len(b):
+        for chosen in permutations(b, len(a)):
+            yield list(zip(a, chosen, strict=True))
+    else:
+        for chosen in permutations(a, len(b)):
+            yield list(zip(chosen, b, strict=True))
+
+
+def _nonzero(claim: Claim) -> frozenset[str]:
+    """Common names of what is declared other than 0."""
+    sure = (Constraint.NONZERO, Constraint.POSITIVE, Constraint.UNIT)
+    return frozenset(
+        common_names(claim, k).get(t.name, t.name)
+        for k in (False, True)
+        for t in (*side(claim, k).inputs, *side(claim, k).params, *side(claim, k).buffers)
+        if isinstance(t, Tensor) and t.constraint in sure
+    )
+
+
+def _simplest(todo: list[Polynomial]) -> list[Polynomial]:
+    return sorted({p for p in todo if p}, key=lambda p: (len(p.terms), p.text))
+
+
+def _least(name: str, absent: int = 0) -> int:
+    return min(lags(frozenset({name})), default=absent)
+
+
+def _entry(array: str, index: tuple[int, ...]) -> str:
+    return f"{array}[{','.join(map(str, index))}]@0"
+
+
+def _moved(p: Polynomial, by: int) -> Polynomial:
+    return p.renamed(lambda g: shifted(g, by)) if by else p
+
+
+def _renamed(p: Polynomial, names: Mapping[str, str]) -> Polynomial:
+    """The polynomial with some generators replaced by others that may stand in it too."""
+    return Quotient(p).substituted({a: Quotient(generator(b)) for a, b in names.items()}).num
+
+
+def _with(branch: _Branch, new: Condition) -> _Branch:
+    """The conditions with one more, its value put into the others."""
+    out = []
+    for c in branch.conditions:
+        p = polynomial(c.polynomial)
+        known = Conditions((new,)).values(reach(p))
+        if p.names & known.keys():
+            c = _condition(Quotient(p).substituted(known).num, c.solved)
+        out.append(c)
+    return _Branch((*out, new))
+
+
+def _condition(p: Polynomial, solved: str) -> Condition:
+    return Condition(stored(p), solved)
+
+
+def stored(p: Polynomial) -> Coefficient:
+    """Returns a polynomial as certificates have it: over the integers, exponents not negative."""
+    simple, rest = p.split()
+    ((common, _),) = simple.terms.items()
+    kept = Polynomial({tuple((g, e) for g, e in common if e > 0): Fraction(1)})
+    return tuple((m, c.numerator) for m, c in (kept * rest).ordered)
+
+
+def polynomial(coefficient: Coefficient) -> Polynomial:
+    """Returns a stored polynomial."""
+    return Polynomial(dict(coefficient))  # type: ignore[arg-type]

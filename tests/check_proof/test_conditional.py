@@ -1,0 +1,209 @@
+"""What the checker accepts under conditions, and everything it must not accept."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from dsfc.check_proof.check import check, read, write
+from dsfc.check_proof.claim import Certificate, Condition, Needed
+from dsfc.check_proof.conditions import Conditions
+from dsfc.check_proof.rejected import Rejected
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.verdict import Conditionally
+
+PAIRS = [
+    ("normalised", "normalised", "euler_gate"),
+    ("normalised", "normalised", "convex_gate"),
+    ("parameters", "mode", "mode_shifted"),
+    ("parameters", "wkv_bonus", "wkv_plain"),
+]
+
+
+@pytest.fixture(scope="module")
+def conditional(system: Callable) -> Callable[[str, str, str], Certificate]:
+    """What the prover gives for two of the labelled mixers."""
+    known: dict[tuple[str, str, str], Certificate] = {}
+
+    def make(file: str, a: str, b: str) -> Certificate:
+        if (file, a, b) not in known:
+            verdict = equivalent(system(file, a), system(file, b), conditions=True)
+            assert isinstance(verdict, Conditionally)
+            known[file, a, b] = verdict.certificate
+        return known[file, a, b]
+
+    return make
+
+
+def rejected(certificate: Certificate) -> str:
+    with pytest.raises(Rejected) as caught:
+        check(write(certificate))
+    return str(caught.value)
+
+
+def with_conditions(c: Certificate, conditions: tuple[Condition, ...]) -> Certificate:
+    return dataclasses.replace(c, claim=dataclasses.replace(c.claim, conditions=conditions))
+
+
+def with_proof(c: Certificate, **changed) -> Certificate:
+    return dataclasses.replace(c, proof=dataclasses.replace(c.proof, **changed))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_what_the_prover_shows_is_accepted(conditional: Callable, pair) -> None:
+    made = conditional(*pair)
+    accepted = check(write(made))
+    assert accepted.claim == made.claim and accepted.gap is None
+    assert read(write(made)) == made
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_no_condition_can_be_left_out(conditional: Callable, pair) -> None:
+    made = conditional(*pair)
+    every = made.claim.conditions
+    for k in range(len(every)):
+        rejected(with_conditions(made, every[:k] + every[k + 1 :]))
+    rejected(with_conditions(made, ()))
+
+
+def spoiled(c: Condition) -> Iterator[Condition]:
+    for k, (m, n) in enumerate(c.polynomial):
+        for other in (n + 1, -n, 7 * n):
+            changed = (*c.polynomial[:k], (m, other), *c.polynomial[k + 1 :])
+            if other and len(c.polynomial) > 1:
+                yield dataclasses.replace(c, polynomial=changed)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_no_spoiled_condition_is_accepted(conditional: Callable, pair) -> None:
+    """Another number in a condition is another condition, under which the outputs are apart."""
+    made = conditional(*pair)
+    every = made.claim.conditions
+    tried = 0
+    for k, c in enumerate(every):
+        for bad in spoiled(c):
+            rejected(with_conditions(made, (*every[:k], bad, *every[k + 1 :])))
+            tried += 1
+    assert tried >= 3 * len(every)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_no_row_is_superfluous(conditional: Callable, pair) -> None:
+    made = conditional(*pair)
+    rows = made.proof.invariant.rows
+    for k in range(len(rows)):
+        less = dataclasses.replace(made.proof.invariant, rows=rows[:k] + rows[k + 1 :])
+        rejected(with_proof(made, invariant=less))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_point_must_be_one_where_the_conditions_hold(conditional: Callable, pair) -> None:
+    made = conditional(*pair)
+    assert made.proof.needed
+    for needed in made.proof.needed:
+        assert "hold" in rejected(with_proof(made, holds=needed.point))
+    holds = made.proof.holds
+    zero = tuple((name, tuple((0, 1, 2, 1, 0) for _ in v)) for name, v in holds.values)
+    rejected(with_proof(made, holds=dataclasses.replace(holds, values=zero)))
+    rejected(with_proof(made, holds=dataclasses.replace(holds, token=holds.length)))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_what_is_needed_is_shown(conditional: Callable, pair) -> None:
+    made = conditional(*pair)
+    # Where all conditions hold the outputs are equal, so nothing is shown to be needed.
+    family = made.proof.needed[0].without
+    rejected(with_proof(made, needed=(Needed(family, made.proof.holds),)))
+    rejected(with_proof(made, needed=(Needed((), made.proof.needed[0].point),)))
+    rejected(with_proof(made, needed=(Needed((10**6,), made.proof.needed[0].point),)))
+
+
+def condition(solved: str, *terms: tuple[int, dict[str, int]]) -> Condition:
+    polynomial = tuple(sorted((tuple(sorted(m.items())), c) for c, m in terms))
+    return Condition(polynomial, solved)
+
+
+X, Y = "x[0]@0", "y[0]@0"
+X1, Y1, Z1 = "x[0]@1", "y[0]@1", "z[0]@1"
+
+
+@pytest.mark.parametrize(
+    "conditions, why",
+    [
+        ([condition(X, (1, {X: 2}), (1, {Y: 1}))], "linear"),
+        ([condition(X, (1, {Y: 1}))], "hold what it gives"),
+        ([condition("a[0]", (1, {"a[0]": 1}), (1, {X: 1}))], "same at all tokens"),
+        ([condition(X, (1, {X: 1}), (-1, {"a[0]": 1})), condition(X, (1, {X: 1}))], "two"),
+        ([condition(X1, (1, {X1: 1}), (1, {Y: 1}))], "earlier"),
+        ([condition("κ[0]", (1, {"κ[0]": 1}), (1, {"a[0]": 1}))], "own"),
+        ([condition("$A.S[0]", (1, {"$A.S[0]": 1}))], "state"),
+        ([condition(X, (1, {X: 1}), (1, {Y: 1})),
+          condition(Y, (1, {X: 1}), (2, {Y: 1}))], "itself"),
+        # x is not one to one in what it was, and what it was is in the value of y.
+        ([condition(X, (1, {X: 1}), (-1, {Z1: 1})),
+          condition(Y, (1, {Y: 1}), (-1, {X1: 1}))], "value of another"),
+        ([condition(X, (1, {X: 1}), (-1, {X1: 2}))], "value of another"),
+    ],
+)  # fmt: skip
+def test_conditions_that_give_no_values(conditions: list[Condition], why: str) -> None:
+    with pytest.raises(Rejected, match=why):
+        Conditions(tuple(conditions)).values(1)
+
+
+def test_a_pivot_that_conditions_make_zero_later_is_no_pivot(
+    conditional: Callable, system: Callable
+) -> None:
+    """x_i = x_{i-1} and y_i = x_{i-1} make (x - y) at a token 0, though not as it stands there."""
+    both = (
+        condition(X, (1, {X: 1}), (-1, {X1: 1})),
+        condition(Y, (1, {Y: 1}), (-1, {X1: 1})),
+    )
+    made = Conditions(both)
+    assert made.touches(frozenset({X1, Y1}))
+    assert not made.touches(frozenset({X1}))
+    assert made.touches(frozenset({X, X1}))
+
+
+def test_a_condition_on_nothing_of_the_claim(conditional: Callable) -> None:
+    made = conditional(*PAIRS[2])
+    extra = condition("nothing[0]", (1, {"nothing[0]": 1}))
+    assert "does not have" in rejected(with_conditions(made, (*made.claim.conditions, extra)))
+
+
+def test_a_condition_that_cannot_hold_is_refused(conditional: Callable) -> None:
+    """Under e^w = -1 everything is true of nothing."""
+    made = conditional(*PAIRS[3])
+    never = condition("exp(w[0])", (1, {"exp(w[0])": 1}), (1, {}))
+    rejected(with_conditions(made, (*made.claim.conditions, never)))
+
+
+def test_the_other_rules_have_no_conditions(conditional: Callable) -> None:
+    made = conditional(*PAIRS[2])
+    rejected(dataclasses.replace(made, proof=made.proof.invariant))
+    rejected(dataclasses.replace(made, claim=dataclasses.replace(made.claim, equal=False)))
+
+
+# --- a case of the second ------------------------------------------------------------------------
+
+
+def as_case(c: Certificate, case: bool = True) -> Certificate:
+    return dataclasses.replace(c, claim=dataclasses.replace(c.claim, case=case))
+
+
+def test_a_case_is_one_of_parameters_that_the_second_alone_has(conditional: Callable) -> None:
+    made = conditional("parameters", "linear", "retained_other")
+    assert made.claim.case
+    check(write(as_case(made, False)))
+    # Both have them: that they take a value is asked of the first too.
+    for pair in (("parameters", "mode", "mode_shifted"), ("normalised", "normalised", "plain")):
+        assert not conditional(*pair).claim.case
+        assert "not b's alone" in rejected(as_case(conditional(*pair)))
+
+
+def test_a_value_must_exist_and_lie_in_the_range(conditional: Callable) -> None:
+    # The bonus would be log of a decay: it is solved for its exponential, which is no parameter.
+    assert "alone" in rejected(as_case(conditional("parameters", "wkv_plain", "wkv_bonus")))
+    # g = 1 is a value other than 0, which the checker does not look into.
+    assert "nonzero" in rejected(as_case(conditional("parameters", "own_mode", "own_scaled")))

@@ -1,0 +1,130 @@
+"""Equality under conditions: labelled pairs, what is found, and what is printed."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import dsfc
+from dsfc.check_proof.check import check, write
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.report import as_json, report
+from dsfc.proof.verdict import Conditionally, Refuted
+
+LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
+LABELLED = [(f, a, b) for f, t in LABELS.items() for a, b, _ in t.get("conditional", ())]
+PAIRS = [
+    pytest.param(*pair, id="-".join(pair), marks=[pytest.mark.ci] if k % 4 else [])
+    for k, pair in enumerate(LABELLED)
+]
+
+
+@pytest.mark.parametrize("file, a, b", PAIRS)
+def test_a_pair_that_is_equal_under_conditions(system: Callable, file: str, a: str, b: str) -> None:
+    verdict = equivalent(system(file, a), system(file, b), conditions=True)
+    assert isinstance(verdict, Conditionally), verdict
+    assert check(write(verdict.certificate)).claim == verdict.certificate.claim
+    assert verdict.certificate.claim.conditions
+
+
+def conditions_of(verdict: Conditionally) -> list[str]:
+    document = as_json(verdict)
+    return [c["text"] for c in document["conditions"]]
+
+
+def test_attention_with_a_free_normaliser_and_s6() -> None:
+    """T8c: shared queries and keys, Δ = κ/η, and a normaliser that is a fixed sequence."""
+    verdict = equivalent(
+        *(dsfc.load(n).system for n in ("generalized_attn", "s6")), conditions=True
+    )
+    assert isinstance(verdict, Conditionally) and verdict.certificate.claim.free
+    assert conditions_of(verdict) == [
+        "q[i; h,n] = c[i; n]",
+        "v[i; h,p] = u[i; d] * κ[d]",
+        "k[i; h,n] = b[i; n]",
+        "D[d] = 0",
+        "Delta[i; d] = κ[d] / eta[i; h]",
+        "exp(Delta[i; d]*exp(a[d,n])) = eta[i; h] / eta[i-1; h]",
+    ]
+    document = as_json(verdict)
+    assert document["over_time"] == [
+        "log(eta[i; h] / eta[i-1; h]) = exp(a[d,n]) * κ[d] / eta[i; h]"
+    ]
+    assert "a[0,0] = a[0,1]" in document["hence"]
+    (degenerate,) = document["degenerate"]
+    assert degenerate.startswith("eta[i; h] is the same at all tokens")
+    # Every condition is needed, the one over time among them.
+    assert all(c["needed"] for c in document["conditions"])
+    assert document["otherwise"]["verdict"] == "refuted"
+
+
+def test_attention_with_a_free_normaliser_and_ssd() -> None:
+    """T8e: as T8c with one decay per head."""
+    verdict = equivalent(
+        *(dsfc.load(n).system for n in ("generalized_attn", "ssd")), conditions=True
+    )
+    assert isinstance(verdict, Conditionally)
+    text = report(verdict, "attention", "ssd")
+    assert "Delta[i; h] = κ[h] / eta[i; h]" in text
+    assert "log(eta[i; h] / eta[i-1; h]) = a[h] * κ[h] / eta[i; h]" in text
+    assert "which positive values exclude" in text and "\n  otherwise  " in text
+
+
+@pytest.mark.parametrize(
+    "file, a, b, found",
+    [
+        ("normalised", "normalised", "zoh_gate", "eta[i; h] = a[h] + eta[i-1; h]"),
+        ("normalised", "normalised", "convex_gate", "eta[i; h] = 1 + eta[i-1; h]"),
+        ("normalised", "normalised", "free_gate", "g[i; h] = 1 / eta[i; h]"),
+        ("normalised", "normalised", "gate_alone", "eta[i; h] = eta[i-1; h]"),
+        ("parameters", "mode", "mode_shifted", "a[p] = 1"),
+        ("parameters", "dss_right", "dss_printed", "g[p] = s[p]"),
+        ("parameters", "wkv_bonus", "wkv_plain", "exp(bonus[p]) = exp(w[p])"),
+        ("parameters", "delta_weighted", "delta_none", "alpha[h] = 0"),
+        ("parameters", "pair_weights", "pair_of_modes", "a[p] = b[p]"),
+    ],
+)
+def test_the_condition_of_a_theorem(
+    system: Callable, file: str, a: str, b: str, found: str
+) -> None:
+    verdict = equivalent(system(file, a), system(file, b), conditions=True)
+    assert isinstance(verdict, Conditionally)
+    assert found in conditions_of(verdict)
+
+
+@pytest.mark.parametrize(
+    "file, a, b",
+    [
+        ("normalised", "normalised", "exp_decay_alone"),
+        ("normalised", "euler_gate", "zoh_gate"),
+        ("parameters", "mode", "mode_strict"),
+        ("parameters", "wkv_no_bonus", "wkv_plain"),
+    ],
+)
+def test_what_is_excluded_by_ranges_or_true_of_nothing_is_no_condition(
+    system: Callable, file: str, a: str, b: str
+) -> None:
+    assert isinstance(equivalent(system(file, a), system(file, b), conditions=True), Refuted)
+
+
+def test_conditions_do_not_depend_on_names_of_mixers(system: Callable) -> None:
+    a, b = system("normalised", "normalised"), system("normalised", "convex_gate")
+    first = equivalent(a, b, conditions=True)
+    other = equivalent(
+        dataclasses.replace(a, name="x", doc=None),
+        dataclasses.replace(b, name="y", doc=None),
+        conditions=True,
+    )
+    assert first.certificate.proof == other.certificate.proof
+    assert first.certificate.claim.conditions == other.certificate.claim.conditions
+
+
+def test_the_order_exchanges_the_sides(system: Callable) -> None:
+    a, b = system("normalised", "convex_gate"), system("normalised", "normalised")
+    verdict = equivalent(a, b, conditions=True)
+    assert isinstance(verdict, Conditionally)
+    assert "eta[i; h] = 1 + eta[i-1; h]" in conditions_of(verdict)
