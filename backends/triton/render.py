@@ -14,6 +14,7 @@ from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .skeletons import printed, scans_with_kernels, skeletons
 from .tiles import rows
+from .toolchains import HANDLES
 
 _IMPORTS = """\
 
@@ -29,7 +30,8 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     found = [s for s in scans if isinstance(s, ElementwiseKernels)]
     code = "\n".join(line for s in found for line in s.code)
     tiles = rows({s.scan.form for s in found})
-    return (filled("kernels_shared.py.j2", tiles=tiles), *functions_of(code))
+    handles = ", ".join(f'"{version}."' for version in HANDLES)
+    return (filled("kernels_shared.py.j2", tiles=tiles, handles=handles), *functions_of(code))
 
 
 def target(plan: Plan) -> torch.Target:
