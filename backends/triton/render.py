@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc.plan.ir import Plan
+from dsfc.plan.ir import Form, Plan, Scan
 
 from ..torch import render as torch
 from ..torch.signature import Signature
@@ -14,7 +14,7 @@ from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .skeletons import printed, scans_with_kernels, skeletons
 from .tiles import rows
-from .toolchains import HANDLES
+from .toolchains import HANDLES, faults
 
 _IMPORTS = """\
 
@@ -23,6 +23,9 @@ try:
     import triton.language as tl
 except ImportError:  # then the torch form runs on every device
     triton = None"""
+
+_TOKENS = 70
+"""Of the trial: a chunk of 64 and a part of one."""
 
 
 def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[str, ...]:
@@ -34,20 +37,49 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     return (filled("kernels_shared.py.j2", tiles=tiles, handles=handles), *functions_of(code))
 
 
+def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
+    """Whether to trust the kernels: what is known of them, and a trial."""
+    scans = [k for k in plan.kernels if isinstance(k, Scan)]
+    small = {names.size(a): 2 for s in scans for a in s.heads}
+    small |= {names.size(a): 16 for s in scans if s.form is Form.SELECTIVE for a in s.keys}
+    sizes = {z.name: small.get(z.name, 64) for z in names.sizes}
+    inputs = [
+        (text.name, ", ".join(["2", str(_TOKENS), *(str(sizes[names.size(a)]) for a in i.axes)]))
+        for text, i in zip(names.inputs, plan.inputs, strict=True)
+    ]
+    return filled(
+        "trust.py.j2",
+        faults=faults({s.form for s in scans}),
+        names=names,
+        sizes=", ".join(f"{n}={size}" for n, size in sizes.items()),
+        inputs=inputs,
+        given=", ".join(names.input_names) + ("," if len(inputs) == 1 else ""),
+        length=_TOKENS,
+        cut=_TOKENS // 2 + 5,
+    )
+
+
 def target(plan: Plan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
     scans = scans_with_kernels(plan)
     if not scans:
         return torch.TORCH
 
+    def shared(
+        filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
+    ) -> tuple[str, ...]:
+        return (_trust(plan, filled, names), *_shared(filled, scans))
+
     def explained(names: Signature) -> tuple[str, ...]:
         held = [f"self.{p.attribute}.dtype" for p in names.parameters]
         dtype = held[0] if held else "torch.get_default_dtype()"
         what = f"Triton on {{device}}: a kernel each way for {', '.join(scans)}"
         return (
-            f"        why = _declined(torch.device(device).type, {dtype}, mode)",
+            f"        why = _declined(device, {dtype}, mode)",
             "        if not why:",
             f'            what = f"{what}"',
+            f'            tried = "" if (_indexed(device), {dtype}) in _TRIED else "not "',
+            '            what = f"{what}, {tried}tried beside torch"',
             '            return f"{what}; gauge: {State.gauge}; spec: {SPEC}"',
             '        where = f"torch on {device} ({why})"',
         )
@@ -58,7 +90,7 @@ def target(plan: Plan) -> torch.Target:
         call=KernelCall,
         packages=(__package__ or "", *torch.TORCH.packages),
         imports=tuple(_IMPORTS.split("\n")),
-        shared=_shared,
+        shared=shared,
         explained=explained,
         runs="{where}",
     )

@@ -23,6 +23,7 @@ IMPORTS = frozenset(
         "functools",
         "logging",
         "math",
+        "threading",
         "torch",
         "torch.library",
         "torch.nn",
@@ -33,6 +34,7 @@ IMPORTS = frozenset(
         "triton",
         "triton.language",
         "typing",
+        "warnings",
     }
 )
 """Modules that emitted text may import, or import from."""
