@@ -138,7 +138,7 @@ def candidates(tile: Tile) -> Iterator[Tile]:
 
 def seconds(work: Callable[[], object]) -> float:
     """Returns the median time of some work on a GPU."""
-    import triton.testing
+    import triton.testing  # type: ignore[import-untyped]
 
     return float(triton.testing.do_bench(work, return_mode="median")) / 1e3
 
