@@ -159,12 +159,12 @@ def tune(
         cache: where to look first, and to store what is found; nowhere if not given.
         clock: seconds of some work.
     """
-    asked = _asked(module, run)
+    wanted = asked(module, run)
     want = [x.detach().clone() for x in run()]
     key = key_of(module, want[0].device)
     known = cache.get(key) if cache is not None else None
-    found = {row: known[row] for row in asked if known and row in known}
-    for row, tile in asked.items():
+    found = {row: known[row] for row in wanted if known and row in known}
+    for row, tile in wanted.items():
         if row not in found:
             found[row] = _fastest(module, row, tile, run, want, clock)
         module.TILES[row] = found[row]
@@ -173,9 +173,9 @@ def tune(
     return found
 
 
-def _asked(module: ModuleType, run: Callable[[], object]) -> dict[Row, Tile]:
-    """The tiles that a run asks for, as rows of the device's own architecture."""
-    asked: dict[Row, Tile] = {}
+def asked(module: ModuleType, run: Callable[[], object]) -> dict[Row, Tile]:
+    """Returns the tiles that a run asks for, as rows of the device's own architecture."""
+    found: dict[Row, Tile] = {}
     original = module._tile
 
     def noted(form: str, direction: str, x: Tensor) -> Tile:
@@ -184,7 +184,7 @@ def _asked(module: ModuleType, run: Callable[[], object]) -> dict[Row, Tile]:
         if x.is_cuda:
             platform = "hip" if torch.version.hip else "cuda"
             version = int("{}{}".format(*torch.cuda.get_device_capability(x.device)))
-        asked[form, direction, x.element_size(), platform, version] = tile
+        found[form, direction, x.element_size(), platform, version] = tile
         return tile
 
     module._tile = noted  # type: ignore[attr-defined]
@@ -192,7 +192,7 @@ def _asked(module: ModuleType, run: Callable[[], object]) -> dict[Row, Tile]:
         run()
     finally:
         module._tile = original  # type: ignore[attr-defined]
-    return asked
+    return found
 
 
 def _fastest(
