@@ -35,10 +35,10 @@ have such handles, Triton's path is taken. Operators ask `_declined` before they
 
 Conventions of kernels. Numbers are float32 between load and store. Offsets to the start of a row of
 the batch have 64 bits, those inside a tile 32. What varies from call to call, the length, is no
-part of the key under which a kernel is compiled: its integers are annotated; what is fixed with the mixer is `constexpr`. There
-are no atomics: what several programs add up comes out as one slice each, and torch adds those.
-Names: `i_` index, `o_` offsets, `m_` mask, `p_` pointer, `dp_` pointer to a gradient, `r_` rows of
-a tile, `b_` and `db_` values of one row and their gradients.
+part of the key under which a kernel is compiled: its integers are annotated; what is fixed with the
+mixer is `constexpr`. There are no atomics: what several programs add up comes out as one slice
+each, and torch adds those. Names: `i_` index, `o_` offsets, `m_` mask, `p_` pointer, `dp_` pointer
+to a gradient, `r_` rows of a tile, `b_` and `db_` values of one row and their gradients.
 """
 
 from __future__ import annotations
