@@ -115,7 +115,7 @@ def kernel_times(work: clock.Work, device: torch.device) -> dict[str, float]:
 
 
 def _forward_tiles(bench: Bench, of: Subject) -> Answers:
-    tiles = ((64, 64, 4, 2), (64, 64, 4, 3), (64, 64, 8, 2), (64, 32, 4, 2))
+    tiles: tuple[Tile, ...] = ((64, 64, 4, 2), (64, 64, 4, 3), (64, 64, 8, 2), (64, 32, 4, 2))
     tiles = ((16, 16, 1, 1), (16, 16, 1, 2)) if bench.tiny else tiles
     return _of_tiles(bench, of, bench.shape(8, 2048, 16), "forward", tiles)
 

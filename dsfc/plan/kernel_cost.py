@@ -20,7 +20,7 @@ an estimate.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -183,7 +183,7 @@ def _matrix(scan: Scan) -> Iterator[_Way]:
     exps = add(CHUNK, num(2)) if decays else ZERO
 
     def made(split: bool) -> _Way:
-        extra = ZERO
+        extra: Expr = ZERO
         if split:
             extra = add(_numbers(1, both), num(_FLOAT * decays))
             extra = add(extra, div(_times(2 * _FLOAT, keys, channels), SEGMENT))
@@ -260,13 +260,13 @@ def _over_heads(
 ) -> tuple[tuple[Pass, Pass], tuple[Expr, Expr]]:
     """Counts of one head as those of all."""
     first, second = (
-        Pass(
-            p.name,
-            *(mul(heads, x) for x in (p.bytes, p.reread, p.operations, p.exponentials)),
-            mul(heads, p.instructions),
-            p.launches,
-            p.programs,
-            p.steps,
+        replace(
+            p,
+            bytes=mul(heads, p.bytes),
+            reread=mul(heads, p.reread),
+            operations=mul(heads, p.operations),
+            exponentials=mul(heads, p.exponentials),
+            instructions=mul(heads, p.instructions),
         )
         for p in passes
     )
