@@ -56,8 +56,9 @@ class HeaderText:
     def imports(self) -> Iterable[str]:
         """Import statements, a blank line between the standard library and torch."""
         scans = self.modes.scans
-        if "math." in self.code:
-            yield "import math"
+        for module in ("math", "threading", "warnings"):
+            if f"{module}." in self.code:
+                yield f"import {module}"
         yield f"from collections.abc import Callable{', Iterable' if scans else ''}, Mapping"
         yield "from dataclasses import dataclass, fields"
         yield "from typing import Any, ClassVar"

@@ -36,7 +36,7 @@ class Target:
         call: prints the call of an operator.
         packages: folders of templates; one of an earlier folder comes before its namesake.
         imports: lines behind the imports of torch.
-        shared: texts of what all operators need, from what fills templates and the skeletons.
+        shared: texts of what all operators need, from what fills templates, names and skeletons.
         explained: first statements of `explain`.
         runs: what `explain` says a call runs on, as the inside of an f-string.
     """
@@ -46,7 +46,7 @@ class Target:
     call: type[ScanCall]
     packages: tuple[str, ...]
     imports: tuple[str, ...]
-    shared: Callable[[Callable[..., str], tuple[Skeleton, ...]], tuple[str, ...]]
+    shared: Callable[[Callable[..., str], Signature, tuple[Skeleton, ...]], tuple[str, ...]]
     explained: Callable[[Signature], tuple[str, ...]]
     runs: str
 
@@ -58,7 +58,7 @@ TORCH = Target(
     call=ScanCall,
     packages=(_PACKAGE,),
     imports=(),
-    shared=lambda filled, scans: (),
+    shared=lambda filled, names, scans: (),
     explained=lambda names: (),
     runs="torch on {device}",
 )
@@ -109,7 +109,7 @@ def render_module(
     layer = LayerText(plan, names)
     function = functional(target.plan(plan), names, choice, scans, target.call)
     filled = _filled(target.packages)
-    ops = (*target.shared(filled, scans), *operators(scans, filled))
+    ops = (*target.shared(filled, names, scans), *operators(scans, filled))
     literal = reference(plan, names)
     code = _code(layer, function, choice, ops, literal)
     spec, namespace = identity.spec[:16], identity.namespace

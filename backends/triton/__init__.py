@@ -19,6 +19,8 @@ How a plan becomes kernels:
 | `calls.py`             | prints the call of an operator                                      |
 | `nodes.py`             | prints expressions as Triton                                        |
 | `statements.py`        | prints several expressions, what is used twice under a name         |
+| `trust.py.j2`          | known faults and a trial beside torch, before kernels run            |
+| `toolchains.py`        | what is known of versions of Triton, with sources                   |
 | `functions.py`         | primitives that are functions of the module                         |
 | `tiles.py`             | tiles and warps by form, width of numbers and architecture          |
 
@@ -26,12 +28,17 @@ To add a form is to add its two files, and its rows in `skeletons.py` and `tiles
 no decisions; what differs from spec to spec is printed from expressions. They hold a recurrence in
 both directions and how its states pair; gradients of gates come from the primitive table.
 
+Every launch goes through `_launch`: kernels are compiled by Triton's own path on their first call,
+and started by their handles after that, which spares most of a call's time on the host. A handle
+takes pointers to multiples of 16 bytes; for others, and versions of Triton that are not known to
+have such handles, Triton's path is taken. Operators ask `_declined` before they launch.
+
 Conventions of kernels. Numbers are float32 between load and store. Offsets to the start of a row of
 the batch have 64 bits, those inside a tile 32. What varies from call to call, the length, is no
-part of the key under which a kernel is compiled; what is fixed with the mixer is `constexpr`. There
-are no atomics: what several programs add up comes out as one slice each, and torch adds those.
-Names: `i_` index, `o_` offsets, `m_` mask, `p_` pointer, `dp_` pointer to a gradient, `r_` rows of
-a tile, `b_` and `db_` values of one row and their gradients.
+part of the key under which a kernel is compiled: its integers are annotated; what is fixed with the
+mixer is `constexpr`. There are no atomics: what several programs add up comes out as one slice
+each, and torch adds those. Names: `i_` index, `o_` offsets, `m_` mask, `p_` pointer, `dp_` pointer
+to a gradient, `r_` rows of a tile, `b_` and `db_` values of one row and their gradients.
 """
 
 from __future__ import annotations

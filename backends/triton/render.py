@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc.plan.ir import Plan
+from dsfc.plan.ir import Form, Plan, Scan
 
 from ..torch import render as torch
 from ..torch.signature import Signature
@@ -15,6 +15,7 @@ from .functions import functions_of
 from .matrix import MatrixKernels
 from .skeletons import printed, scans_with_kernels, skeletons
 from .tiles import rows
+from .toolchains import HANDLES, faults
 
 _IMPORTS = """\
 
@@ -24,6 +25,9 @@ try:
 except ImportError:  # then the torch form runs on every device
     triton = None"""
 
+_TOKENS = 70
+"""Of the trial: a chunk of 64 and a part of one."""
+
 
 def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[str, ...]:
     """What all kernels and launches need."""
@@ -31,7 +35,8 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     code = "\n".join(line for s in found for line in s.code)
     matrix = [s for s in scans if isinstance(s, MatrixKernels)]
     tiles = rows({s.scan.form for s in (*found, *matrix)})
-    shared = [filled("kernels_shared.py.j2", tiles=tiles)]
+    handles = ", ".join(f'"{version}."' for version in HANDLES)
+    shared = [filled("kernels_shared.py.j2", tiles=tiles, handles=handles)]
     if matrix:
         shared.append(filled("matrix_kernels_shared.py.j2", decay=any(s.decay for s in matrix)))
     return (*shared, *functions_of(code))
@@ -47,11 +52,38 @@ def _sizes(s: MatrixKernels, names: Signature) -> tuple[str, str]:
     return keys, f"{channels} + {behind}" if behind and wide else channels
 
 
+def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
+    """Whether to trust the kernels: what is known of them, and a trial."""
+    scans = [k for k in plan.kernels if isinstance(k, Scan)]
+    small = {names.size(a): 2 for s in scans for a in s.heads}
+    small |= {names.size(a): 16 for s in scans if s.form is Form.SELECTIVE for a in s.keys}
+    sizes = {z.name: small.get(z.name, 64) for z in names.sizes}
+    inputs = [
+        (text.name, ", ".join(["2", str(_TOKENS), *(str(sizes[names.size(a)]) for a in i.axes)]))
+        for text, i in zip(names.inputs, plan.inputs, strict=True)
+    ]
+    return filled(
+        "trust.py.j2",
+        faults=faults({s.form for s in scans}),
+        names=names,
+        sizes=", ".join(f"{n}={size}" for n, size in sizes.items()),
+        inputs=inputs,
+        given=", ".join(names.input_names) + ("," if len(inputs) == 1 else ""),
+        length=_TOKENS,
+        cut=_TOKENS // 2 + 5,
+    )
+
+
 def target(plan: Plan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
     scans = scans_with_kernels(plan)
     if not scans:
         return torch.TORCH
+
+    def shared(
+        filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
+    ) -> tuple[str, ...]:
+        return (_trust(plan, filled, names), *_shared(filled, scans))
 
     def explained(names: Signature) -> tuple[str, ...]:
         held = [f"self.{p.attribute}.dtype" for p in names.parameters]
@@ -59,7 +91,7 @@ def target(plan: Plan) -> torch.Target:
         what = f"Triton on {{device}}: a kernel each way for {', '.join(scans)}"
         why: dict[str, None] = {}  # in order, each once
         for s in skeletons(plan):
-            declined = f"_declined(torch.device(device).type, {dtype}, mode"
+            declined = f"_declined(device, {dtype}, mode"
             if isinstance(s, MatrixKernels):
                 why |= {f"{declined}, CHUNKED)": None}
                 why |= {f"_too_large({', '.join(_sizes(s, names))})": None}
@@ -71,6 +103,8 @@ def target(plan: Plan) -> torch.Target:
             *(f"        why = why or {text}" for text in others),
             "        if not why:",
             f'            what = f"{what}"',
+            f'            tried = "" if (_indexed(device), {dtype}) in _TRIED else "not "',
+            '            what = f"{what}, {tried}tried beside torch"',
             '            return f"{what}; gauge: {State.gauge}; spec: {SPEC}"',
             '        where = f"torch on {device} ({why})"',
         )
@@ -81,7 +115,7 @@ def target(plan: Plan) -> torch.Target:
         call=KernelCall,
         packages=(__package__ or "", *torch.TORCH.packages),
         imports=tuple(_IMPORTS.split("\n")),
-        shared=_shared,
+        shared=shared,
         explained=explained,
         runs="{where}",
     )

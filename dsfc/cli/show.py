@@ -44,7 +44,12 @@ _SAME = "gauge: paper (no output is divided by a normaliser: the same as lowered
     help="The state basis: as lowered for computing, or the paper's, where Λ holds the ratio of "
     "normalisers.  [default: lowered]",
 )
-@click.option("--backend", default="torch", show_default=True, help="For --stage module.")
+@click.option(
+    "--backend",
+    default="torch",
+    show_default=True,
+    help="For --stage module; of --stage plan, with triton, also what kernels on a GPU cost.",
+)
 def show(
     spec: str, mixer: str | None, stage: str, form: str | None, gauge: str | None, backend: str
 ) -> None:
@@ -66,6 +71,8 @@ def show(
             text = it.module(backend).text
         else:
             text = _json(it, stage) if form == "json" else _TEXTS[stage](it)
+            if stage == "plan" and backend == "triton" and form is None:
+                text += _kernels(it)
     click.echo(text, nl=not text.endswith("\n"))
 
 
@@ -148,6 +155,14 @@ def _plan(it: Compilation) -> str:
     from dsfc.plan.render import render
 
     return render(it.plan)
+
+
+def _kernels(it: Compilation) -> str:
+    """What the kernels of a plan cost."""
+    from dsfc.plan.kernel_cost import plan_costs, render
+
+    costs = plan_costs(it.plan)
+    return render(costs) if costs else "no form of its scans has kernels\n"
 
 
 _TEXTS: dict[str, Callable[[Compilation], str]] = {

@@ -23,6 +23,7 @@ IMPORTS = frozenset(
         "functools",
         "logging",
         "math",
+        "threading",
         "torch",
         "torch.library",
         "torch.nn",
@@ -33,6 +34,7 @@ IMPORTS = frozenset(
         "triton",
         "triton.language",
         "typing",
+        "warnings",
     }
 )
 """Modules that emitted text may import, or import from."""
@@ -52,8 +54,8 @@ BUILTINS = frozenset(
 
 DUNDERS = frozenset(
     {
-        *("__all__", "__init__", "__name__", "__post_init__", "__repr__", "__version__"),
-        *("__reduce__", "__wrapped__"),
+        *("__all__", "__annotations__", "__init__", "__name__", "__post_init__", "__repr__"),
+        *("__reduce__", "__version__", "__wrapped__"),
     }
 )
 """Names with two leading underscores that emitted text may define or read."""

@@ -55,6 +55,15 @@ def test_every_stage_is_text_and_json(run: Callable, stage: str) -> None:
     json.loads(document.output)
 
 
+def test_the_plan_says_what_kernels_cost(run: Callable) -> None:
+    plain = run("show", "rg_lru", "--stage", "plan").output
+    shown = run("show", "rg_lru", "--stage", "plan", "--backend", "triton").output
+    assert shown.startswith(plain) and "h, fused, forward: 1 launches" in shown
+    assert "bytes: 4 * width * d" in shown
+    lti = run("show", "s4d", "--stage", "plan", "--backend", "triton").output
+    assert lti.endswith("no form of its scans has kernels\n")
+
+
 def test_the_tree_is_shown_as_canonical_text(run: Callable) -> None:
     shown = run("show", "s6", "--stage", "ast").output
     assert parse(Source("shown", shown)) == dsfc.load("s6").spec

@@ -116,7 +116,7 @@ def compiling(module: ModuleType, target: GPUTarget) -> Iterator[dict[str, Any]]
 
     class Launched:
         def __init__(self, name: str, kernel: Any) -> None:
-            self._name, self._kernel = name, kernel
+            self._name, self._kernel, self.__name__ = name, kernel, name
 
         def __getitem__(self, grid: tuple[int, ...]) -> Any:
             def launch(*args: Any, **kwargs: Any) -> None:
@@ -154,14 +154,19 @@ def module_of(spec: str, folder: Path) -> ModuleType:
 
 
 def run(
-    module: ModuleType, length: int, dtype: torch.dtype, width: int = WIDTH, head: int = HEAD
+    module: ModuleType,
+    length: int,
+    dtype: torch.dtype,
+    width: int = WIDTH,
+    head: int = HEAD,
+    batch: int = 1,
 ) -> None:
     """A forward and a backward pass; where there are heads, each has so many keys and channels."""
     mixer = getattr(module, module.__all__[0])
     sizes = {"h": width // head, "n": head, "p": head, "r": head}
     sizes = {n: size for n, size in sizes.items() if n in inspect.signature(mixer).parameters}
     layer = mixer(d=width, dtype=dtype, **sizes)
-    u = torch.zeros(1, length, width, dtype=dtype, requires_grad=True)
+    u = torch.zeros(batch, length, width, dtype=dtype, requires_grad=True)
     layer(u).float().sum().backward()
 
 
@@ -231,23 +236,9 @@ def rows(wanted: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, Resource
                 yield f"{spec} {name} {dtype} {target}", resources(kernel)
 
 
-def compilations(spec: str, lengths: range) -> int:
-    """How many kernels are compiled for passes over sequences of many lengths."""
-    with tempfile.TemporaryDirectory() as folder:
-        module = module_of(spec, Path(folder))
-    kernels = kernels_of(module).values()
-    with compiling(module, TARGETS["sm_90"]):
-        for length in lengths:
-            run(module, length, torch.bfloat16, width=64)
-    return sum(len(k.device_caches[0][0]) for k in kernels)
-
-
 def main() -> None:
     """Prints what the argument names, or writes the table."""
     what = sys.argv[1] if len(sys.argv) > 1 else "//"
-    if what.startswith("lengths/"):
-        print(json.dumps(compilations(what.partition("/")[2], range(1, 101))))
-        return
     write = what == "--write"
     parts = [part.split(",") for part in ("//" if write else what).split("/")]
     wanted = [

@@ -1,0 +1,248 @@
+"""Specs with kernels, and the arguments of their operators at any batch and length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import dsfc
+from benchmarks.emitted import ROOT
+from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.kernel_cost import KernelCost, plan_costs
+from dsfc.validate.dispatch import Call
+from dsfc.validate.surface import loss, surface
+
+_SEEN = 17
+"""Tokens of the call whose arguments are taken; no axis has this size."""
+
+_STATES = 16
+"""Keys of a selective scan."""
+
+Arguments = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A problem.
+
+    Attributes:
+        batch, length: B, L.
+        heads: H.
+        width: keys and values of a head; a scan without heads has H · width channels.
+    """
+
+    batch: int
+    length: int
+    heads: int
+    width: int
+
+    def __str__(self) -> str:
+        return f"B{self.batch} L{self.length} H{self.heads} D{self.width}"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A mixer with kernels.
+
+    Attributes:
+        name: of its spec.
+        module: what was emitted of it.
+        plan: its plan.
+    """
+
+    name: str
+    module: ModuleType
+    plan: Plan
+
+    @property
+    def forms(self) -> frozenset[Form]:
+        """Forms of its scans."""
+        return frozenset(k.form for k in self.plan.kernels if isinstance(k, Scan))
+
+    @property
+    def costs(self) -> tuple[KernelCost, ...]:
+        """What its kernels are predicted to cost."""
+        return plan_costs(self.plan)
+
+    def sizes(self, shape: Shape) -> dict[str, int]:
+        """Sizes of its axes."""
+        scans = [k for k in self.plan.kernels if isinstance(k, Scan)]
+        heads = {a.name for s in scans for a in s.heads}
+        keys = {a.name for s in scans if s.form is Form.SELECTIVE for a in s.keys}
+        channels = shape.width if heads else shape.heads * shape.width
+        own = [d.axis.name for d in self.plan.axes if d.axis.copy_of is None]
+        return {n: shape.heads if n in heads else _STATES if n in keys else channels for n in own}
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of a module, its gradient, and what they are given.
+
+    Attributes:
+        forward, backward: of one scan.
+        given: arguments of `forward`.
+        back: those of `backward`.
+    """
+
+    forward: Any
+    backward: Any
+    given: Arguments
+    back: Arguments
+
+    def outputs(self) -> tuple[Tensor, ...]:
+        """Runs forwards."""
+        found: tuple[Tensor, ...] = self.forward(*self.given)
+        return found
+
+    def gradients(self) -> tuple[Tensor, ...]:
+        """Runs backwards, from outputs that were computed before."""
+        found: tuple[Tensor, ...] = self.backward(*self.back)
+        return found
+
+    def both(self) -> tuple[Tensor, ...]:
+        """Runs both ways."""
+        return *self.outputs(), *self.gradients()
+
+    def floor(self, training: bool) -> int:
+        """Bytes of all arguments and results, each once."""
+        calls = [(self.given, self.outputs)]
+        calls += [(self.back, self.gradients)] if training else []
+        return sum(
+            x.numel() * x.element_size()
+            for given, run in calls
+            for x in (*given, *run())
+            if isinstance(x, Tensor)
+        )
+
+    def widened(self) -> Operator:
+        """The same numbers in float64, one token after another: the truth."""
+
+        def wide(x: Any) -> Any:  # noqa: ANN401 - arguments of operators
+            if isinstance(x, Tensor) and x.is_floating_point():
+                return x.double()
+            return "recurrent" if isinstance(x, str) else x
+
+        given, back = (tuple(map(wide, x)) for x in (self.given, self.back))
+        return Operator(self.forward, self.backward, given, back)
+
+
+@cache
+def subject(name: str) -> Subject | None:
+    """Returns a mixer of `specs/`, None if none of its scans has kernels."""
+    folder = ROOT / "build" / "benchmarks" / "gpu"
+    folder.mkdir(parents=True, exist_ok=True)
+    compiled = dsfc.load(ROOT / "specs" / f"{name}.dsf")
+    text = compiled.module("triton").text
+    if "\ndef _launch_forward" not in text:
+        return None
+    path = folder / f"{name}_on_gpu.py"
+    path.write_text(text, encoding="utf-8")
+    return Subject(name, dsfc.import_module(path), compiled.plan)
+
+
+def subjects() -> Iterator[Subject]:
+    """Yields all mixers of `specs/` that have kernels."""
+    for path in sorted(Path(ROOT / "specs").glob("*.dsf")):
+        try:
+            found = subject(path.stem)
+        except dsfc.DiagnosticError:
+            continue  # the compiler does not emit it yet
+        if found is not None:
+            yield found
+
+
+def operators(
+    of: Subject, shape: Shape, dtype: torch.dtype, device: torch.device, seed: int = 0
+) -> tuple[Operator, ...]:
+    """Returns the operators of a mixer with the arguments of a problem, one per scan.
+
+    A layer is called on a few tokens and its operators' arguments are kept: gates and parameters
+    have the values that they have in the layer. Then their tokens are drawn again, many times.
+
+    Raises:
+        RuntimeError: kernels do not run there, and torch would be measured.
+    """
+    why = of.module._declined(device, dtype, "auto")
+    if why:
+        raise RuntimeError(f"no kernels of {of.name} run in {dtype}: {why}")
+    found = surface(of.module, of.sizes(shape))
+    sample = found.sample(_SEEN, batch=1, dtype=dtype, state=False, seed=seed)
+    with in_torch(of.module), _noted(of.module) as calls:
+        inputs = {k: v.detach().clone().requires_grad_() for k, v in sample.inputs.items()}
+        y, after = sample.layer(**inputs, return_state=True)
+        loss(y, *found.tensors(after).values()).backward()
+    drawn = torch.randint(_SEEN, (shape.length,), generator=torch.Generator().manual_seed(seed))
+
+    def grown(x: Any) -> Any:  # noqa: ANN401 - arguments of operators
+        if not isinstance(x, Tensor):
+            return x
+        x = x.detach()
+        if x.ndim > 1 and x.shape[1] == _SEEN:
+            x = x[:, drawn]
+        return x.expand(shape.batch, *x.shape[1:]).to(device).contiguous()
+
+    out = []
+    for name in (n for n in calls if n.startswith("forward")):
+        forward, back = calls[name], calls[name.replace("forward", "backward", 1)]
+        op = Operator(
+            forward.op, back.op, tuple(map(grown, forward.args)), tuple(map(grown, back.args))
+        )
+        out.append(_with_outputs(op, forward, back))
+    return tuple(out)
+
+
+def _with_outputs(made: Operator, call: Call, back: Call) -> Operator:
+    """The same with the outputs of these tokens where the backward operator takes outputs."""
+    places = {
+        place: output
+        for output, x in enumerate(call.outs)
+        for place, y in enumerate(back.args)
+        if isinstance(y, Tensor) and y.shape == x.shape and torch.equal(y, x) and x.any()
+    }
+    if not places:
+        return made
+    outputs = made.outputs()
+    arguments = tuple(
+        outputs[places[place]] if place in places else y for place, y in enumerate(made.back)
+    )
+    return Operator(made.forward, made.backward, made.given, arguments)
+
+
+@contextmanager
+def _noted(module: ModuleType) -> Iterator[dict[str, Call]]:
+    """Gives the calls of a module's operators, by their names: the last of each."""
+    operators, calls = module._OPS, dict[str, Call]()
+
+    class Noting:
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - an operator
+            def call(*args: Any) -> Any:  # noqa: ANN401 - passed on
+                outs = getattr(operators, name)(*args)
+                calls[name] = Call(getattr(operators, name), args, tuple(outs))
+                return outs
+
+            return call
+
+    module._OPS = Noting()  # type: ignore[attr-defined]
+    try:
+        yield calls
+    finally:
+        module._OPS = operators  # type: ignore[attr-defined]
+
+
+@contextmanager
+def in_torch(module: ModuleType) -> Iterator[None]:
+    """Runs the torch form of a module's operators, whatever they are given."""
+    declined = module._declined
+    module._declined = lambda *_: "plain torch"  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        module._declined = declined  # type: ignore[attr-defined]

@@ -1,0 +1,408 @@
+"""What kernels for GPUs cost: counts of bytes, operations, exponentials, instructions, launches.
+
+A scan that is computed by kernels of its own reads its inputs and writes its outputs, and nothing
+in between goes through memory but what is counted here. Counts are per token and batch entry, over
+all heads, of one pass:
+
+    fused  one program carries the state of a tile of channels from the first token to the last
+    split  time is cut into segments; what a segment makes of a state is computed first, then all
+           segments run side by side: more bytes, and a chain of `segment` tokens instead of all
+
+`reread` stands apart: bytes that programs side by side read at the same time, so that memory is
+asked once if the second-level cache holds them for that long. That is an assumption until it is
+measured; without it they are added to `bytes`.
+
+Which of the two a scan should take is what `seconds` says of them on a machine. Its rates are
+those of an H200 where its sheet or a measurement of copying gives them, and the time of a step is
+an estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dsfc.plan.cost import BATCH, CHUNK, LENGTH
+from dsfc.plan.gates import Gates, absorb
+from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.primitives.build import ZERO, add, div, mul, num, walk
+from dsfc.primitives.evaluate import NamedArray, evaluate
+from dsfc.primitives.expr import Axis, Expr, Field, Param, Prim, Size
+from dsfc.primitives.table import row
+from dsfc.primitives.text import text
+
+WIDTH = Param("width", frozenset())
+"""Bytes of a number of the inputs; what is computed in float32 has 4."""
+
+SEGMENT = Param("segment", frozenset())
+"""Tokens of a segment."""
+
+TILE = Param("tile", frozenset())
+"""Channels of one program."""
+
+_FLOAT = 4
+_ANCHOR = 512
+"""Tokens from one state that the backward pass keeps for the gradient of a decay to the next."""
+
+_BLOCK = 4
+"""Tokens from one state that a selective scan keeps to the next: what its registers hold."""
+
+_SELECTIVE_TILE = 32
+"""Channels of a program of a selective scan backwards, each with a sum of its own over them."""
+
+_INSTRUCTIONS = {
+    (Form.ELEMENTWISE, "forward"): 24.0,
+    (Form.ELEMENTWISE, "backward"): 36.0,
+    (Form.SELECTIVE, "forward"): 13.9,
+    (Form.SELECTIVE, "backward"): 34.5,
+}
+"""Per element of the state and token, as compiled for sm_90; products bind before they do."""
+
+_EXPONENTIALS = {"exp": 1, "sigmoid": 2, "tanh": 2, "softplus": 2, "log": 1, "sqrt": 1, "silu": 2}
+"""What goes through the units of special functions: powers of two, logarithms, reciprocals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One direction.
+
+    Attributes:
+        name: `forward` or `backward`.
+        bytes: read and written, each place once.
+        reread: read once more by programs side by side; see the module.
+        operations: in products, a multiply-add as 2.
+        exponentials: powers of two and their like.
+        instructions: of threads, where they bind; 0 where products do.
+        launches: of kernels.
+        programs: that run side by side, all in all.
+        steps: of one program, one after another.
+    """
+
+    name: str
+    bytes: Expr
+    reread: Expr
+    operations: Expr
+    exponentials: Expr
+    instructions: Expr
+    launches: int
+    programs: Expr
+    steps: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCost:
+    """One way to compute a scan by kernels.
+
+    Attributes:
+        scan: its name.
+        way: `fused` or `split`.
+        passes: forward, backward.
+        floor: bytes of each pass if every input is read, and every output written, once.
+    """
+
+    scan: str
+    way: str
+    passes: tuple[Pass, Pass]
+    floor: tuple[Expr, Expr]
+
+
+def plan_costs(plan: Plan) -> tuple[KernelCost, ...]:
+    """Returns what the scans of a plan cost, with the gates that kernels can compute inside."""
+    gates = {g.scan: g for g in absorb(plan, _printed).gates}
+    scans = [k for k in plan.kernels if isinstance(k, Scan)]
+    return tuple(c for s in scans for c in kernel_costs(s, gates.get(s.name)))
+
+
+def _printed(prim: Prim) -> bool:
+    real = prim.field is Field.REAL and all(a.field is Field.REAL for a in prim.args)
+    return real and "triton" in row(prim.name).printers
+
+
+def kernel_costs(scan: Scan, gates: Gates | None = None) -> tuple[KernelCost, ...]:
+    """Returns what a scan costs, fused and split.
+
+    Args:
+        scan: the scan; forms without kernels cost nothing that is known.
+        gates: of an elementwise scan, what its kernels compute.
+    """
+    match scan.form:
+        case Form.MATRIX:
+            ways = _matrix(scan)
+        case Form.SELECTIVE:
+            ways = _selective(scan)
+        case Form.ELEMENTWISE if gates is not None:
+            ways = _elementwise(scan, gates)
+        case _:
+            return ()
+    return tuple(
+        KernelCost(scan.name, way, passes, floor)
+        for way, (passes, floor) in zip(("fused", "split"), ways, strict=False)
+    )
+
+
+_Way = tuple[tuple[Pass, Pass], tuple[Expr, Expr]]
+
+
+def _matrix(scan: Scan) -> Iterator[_Way]:
+    """Products inside a chunk of C tokens, the state K × V in registers, V in tiles.
+
+    Backward: one kernel forward in time for the read's gradient, one backward in time whose
+    programs compute half of the keys' or of the values' gradient, one that adds up the decay's.
+    """
+    heads, keys, channels = _sizes(scan)
+    narrow = sum(not c.channels for c in scan.columns)
+    decays = int(scan.decay is not None)
+    vectors = _FLOAT * (decays + narrow)
+    both = add(keys, channels)
+    tiles = div(channels, TILE)
+    more = add(tiles, num(-1))
+    forward = add(_numbers(2, both), num(vectors))
+    products = add(_times(2, CHUNK, both), _times(4, keys, channels))
+    again = mul(more, _times(2, CHUNK, keys))
+    reread = mul(more, add(_numbers(2, keys), num(vectors)))
+    decays_bytes = _times(2 * decays, div(_numbers(1, keys, channels), num(_ANCHOR)))
+    backward = add(
+        # Keys, values, cotangent and read in, the read's gradient out, and its halves of sums.
+        _numbers(2, keys),
+        _numbers(2, channels),
+        _numbers(1, keys),
+        num(vectors + 2 * _FLOAT * decays),
+        # The same in, the gradients of keys and values out.
+        _numbers(3, both),
+        num(vectors + 4 * _FLOAT * decays),
+        # Halves of the decay's gradient, added.
+        num(4 * _FLOAT * decays),
+        decays_bytes,
+    )
+    back_reread = mul(more, add(_numbers(3, keys), _numbers(3, channels), num(2 * vectors)))
+    floor = forward, add(_numbers(2, both), _numbers(2, keys), _numbers(1, channels),
+                         num(vectors + _FLOAT * decays))  # fmt: skip
+    rows = mul(BATCH, heads, tiles)
+    exps = add(CHUNK, num(2)) if decays else ZERO
+
+    def made(split: bool) -> _Way:
+        extra: Expr = ZERO
+        if split:
+            extra = add(_numbers(1, both), num(_FLOAT * decays))
+            extra = add(extra, div(_times(2 * _FLOAT, keys, channels), SEGMENT))
+        tokens = SEGMENT if split else LENGTH
+        segments = div(LENGTH, SEGMENT) if split else num(1)
+        state = _times(2, keys, channels) if split else ZERO
+        steps, programs = div(tokens, CHUNK), mul(rows, segments)
+        passes = (
+            Pass("forward", add(forward, extra), reread, add(products, again, state), exps,
+                 ZERO, 1 + split, programs, steps),
+            Pass("backward", add(backward, _times(2, extra)), back_reread,
+                 _times(3, add(products, again)), _times(2, exps), ZERO, (2 + decays) + 2 * split,
+                 programs, steps),
+        )  # fmt: skip
+        return _over_heads(passes, floor, heads)
+
+    yield made(False)
+    yield made(True)
+
+
+def _selective(scan: Scan) -> Iterator[_Way]:
+    """States N of each channel in the registers of a thread; those of every block are kept."""
+    heads, keys, channels = _sizes(scan)
+    tile = mul(keys, channels)
+    inputs = add(_numbers(2, channels), _numbers(2, keys))
+    kept = div(_times(_FLOAT, tile), num(_BLOCK))
+    sums = _times(4 * _FLOAT, keys, div(channels, num(_SELECTIVE_TILE)))
+    forward = add(inputs, _numbers(1, channels), kept)
+    backward = add(inputs, _numbers(1, channels), kept, sums, _numbers(2, channels),
+                   _numbers(2, keys))  # fmt: skip
+    floor = (
+        add(inputs, _numbers(1, channels)),
+        add(inputs, _numbers(3, channels), _numbers(2, keys)),
+    )
+    rows = mul(BATCH, heads, div(channels, num(_SELECTIVE_TILE)))
+    work = {d: _times(_INSTRUCTIONS[Form.SELECTIVE, d], tile) for d in ("forward", "backward")}
+    passes = (
+        Pass("forward", forward, ZERO, ZERO, add(tile, channels), work["forward"], 1, rows, LENGTH),
+        Pass("backward", backward, ZERO, ZERO, add(tile, _times(2, channels)), work["backward"], 2,
+             rows, LENGTH),
+    )  # fmt: skip
+    yield _over_heads(passes, floor, heads)
+
+
+def _elementwise(scan: Scan, gates: Gates) -> Iterator[_Way]:
+    """Each leaf of the gates once, each gradient of one once; the states are the output."""
+    heads, _, channels = _sizes(scan)
+    count, width = len(gates.tokens), mul(heads, channels)
+    read = {r.name for r in walk(gates.decay) if hasattr(r, "name")}
+    of_decay = len([n for n in gates.tokens if n in read])
+    floor = _numbers(count + 1, width), _numbers(2 * count + 2, width)
+    each = sum(_EXPONENTIALS.get(e.name, 1) for g in (gates.decay, gates.value) for e in walk(g)
+               if isinstance(e, Prim))  # fmt: skip
+    for split in (False, True):
+        parts = div(_times(4 * _FLOAT, width), SEGMENT) if split else ZERO
+        rows = mul(BATCH, div(width, TILE), div(LENGTH, SEGMENT) if split else num(1))
+        passes = []
+        for name, whole, again in (
+            ("forward", floor[0], count),
+            ("backward", floor[1], of_decay + 1),
+        ):
+            moved = add(whole, _numbers(again, width), parts) if split else whole
+            done = _times(_INSTRUCTIONS[Form.ELEMENTWISE, name], width)
+            passes.append(
+                Pass(name, moved, ZERO, ZERO, _times(each * (1 + split), width),
+                     _times(2, done) if split else done, 1 + split, rows,
+                     SEGMENT if split else LENGTH)
+            )  # fmt: skip
+        yield (passes[0], passes[1]), floor
+
+
+def _over_heads(
+    passes: tuple[Pass, Pass], floor: tuple[Expr, Expr], heads: Expr
+) -> tuple[tuple[Pass, Pass], tuple[Expr, Expr]]:
+    """Counts of one head as those of all."""
+    first, second = (
+        replace(
+            p,
+            bytes=mul(heads, p.bytes),
+            reread=mul(heads, p.reread),
+            operations=mul(heads, p.operations),
+            exponentials=mul(heads, p.exponentials),
+            instructions=mul(heads, p.instructions),
+        )
+        for p in passes
+    )
+    return (first, second), (mul(heads, floor[0]), mul(heads, floor[1]))
+
+
+# --- time -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What a GPU does in a second.
+
+    Attributes:
+        bytes: copied.
+        operations: in products of matrices of two-byte numbers.
+        exponentials: of all its units.
+        instructions: of all its threads.
+        programs: that run at once.
+        launch: seconds of a launch.
+        step: seconds of a chunk of the matrix form, from one state to the next.
+        token: seconds of a token of the other forms.
+    """
+
+    bytes: float
+    operations: float
+    exponentials: float
+    instructions: float
+    programs: int
+    launch: float
+    step: float
+    token: float
+
+
+H200 = Device(
+    bytes=4.3e12,
+    operations=790e12,
+    exponentials=132 * 16 * 1.98e9,
+    instructions=132 * 4 * 32 * 1.98e9,
+    programs=2 * 132,
+    launch=3e-6,
+    step=1.2e-6,
+    token=2.5e-8,
+)
+"""Copies and products as measured on one; the units of its sheet; the last three are estimates."""
+
+
+class _At:
+    """Numbers of axes and parameters, for the evaluator."""
+
+    def __init__(self, sizes: Mapping[str, float]) -> None:
+        self._sizes = sizes
+
+    def size(self, axis: Axis) -> int:
+        return int(self._sizes[axis.copy_of or axis.name])
+
+    def param(self, name: str) -> NamedArray:
+        return NamedArray((), np.asarray(float(self._sizes[name])))
+
+
+def value(expr: Expr, sizes: Mapping[str, float]) -> float:
+    """Returns a count at sizes of axes, `batch`, `length`, `width`, `chunk`, `tile`, `segment`."""
+    return float(evaluate(expr, _At(sizes)).data)  # type: ignore[arg-type]
+
+
+def seconds(p: Pass, device: Device, sizes: Mapping[str, float], shared: bool = True) -> float:
+    """Returns how long a pass takes at least, and its launches.
+
+    Args:
+        p: the pass.
+        device: where.
+        sizes: as of `value`.
+        shared: whether the second-level cache has what programs side by side read.
+    """
+    tokens = sizes["batch"] * sizes["length"]
+    moved = value(p.bytes, sizes) + (0.0 if shared else value(p.reread, sizes))
+    programs = max(value(p.programs, sizes), 1.0)
+    each = device.step if value(p.operations, sizes) else device.token
+    waves = -(-programs // device.programs)
+    return p.launches * device.launch + max(
+        tokens * moved / device.bytes,
+        tokens * value(p.operations, sizes) / device.operations,
+        tokens * value(p.exponentials, sizes) / device.exponentials,
+        tokens * value(p.instructions, sizes) / device.instructions,
+        value(p.steps, sizes) * waves * each * p.launches,
+    )
+
+
+def fastest(
+    costs: tuple[KernelCost, ...],
+    device: Device,
+    sizes: Mapping[str, float],
+    passes: Callable[[KernelCost], tuple[Pass, ...]] = lambda cost: cost.passes,
+) -> KernelCost:
+    """Returns the way of least predicted time.
+
+    Args:
+        costs: the ways, of `kernel_costs`.
+        device: where.
+        sizes: as of `value`.
+        passes: which are made: both, if not given.
+    """
+    return min(costs, key=lambda cost: sum(seconds(p, device, sizes) for p in passes(cost)))
+
+
+def render(costs: tuple[KernelCost, ...]) -> str:
+    """Returns the counts as text, a section of a plan's."""
+    lines = ["kernels on a GPU (per token and batch entry; over reads that neighbours share)"]
+    for cost in costs:
+        for p in cost.passes:
+            lines.append(f"  {cost.scan}, {cost.way}, {p.name}: {p.launches} launches")
+            counts = {
+                "bytes": p.bytes,
+                "read by neighbours": p.reread,
+                "operations": p.operations,
+                "exponentials": p.exponentials,
+                "instructions": p.instructions,
+                "programs": p.programs,
+                "steps of each": p.steps,
+            }
+            lines += [f"    {name}: {text(e)}" for name, e in counts.items() if e != ZERO]
+    return "\n".join(lines) + "\n"
+
+
+def _sizes(scan: Scan) -> tuple[Expr, Expr, Expr]:
+    """Heads, keys, channels: of columns with channels together."""
+    wide = [c for c in scan.columns if c.channels] or list(scan.columns)
+    channels = add(*(mul(*(Size(a) for a in c.channels)) for c in wide))
+    return mul(*(Size(a) for a in scan.heads)), mul(*(Size(a) for a in scan.keys)), channels
+
+
+def _numbers(count: int, *sizes: Expr) -> Expr:
+    """Bytes of numbers as wide as the inputs."""
+    return mul(num(count), WIDTH, *sizes)
+
+
+def _times(factor: float, *factors: Expr) -> Expr:
+    whole = int(factor)
+    return mul(num(whole) if whole == factor else div(num(round(10 * factor)), num(10)), *factors)

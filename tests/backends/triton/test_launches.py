@@ -1,0 +1,73 @@
+"""How kernels are started: compiled once for all lengths, by their handles after the first call."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+HERE = Path(__file__).parent
+
+
+@cache
+def ran(what: str) -> Any:
+    """What the program of this folder prints; Triton's interpreter must be off where it runs."""
+    done = subprocess.run(
+        [sys.executable, "-P", str(HERE / "launches.py"), what],
+        env={**os.environ, "TRITON_INTERPRET": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("spec", ["qlstm", "rg_lru"])
+def test_one_kernel_each_way_serves_a_hundred_lengths_and_all_batches(spec: str) -> None:
+    found = ran(f"lengths/{spec}")
+    # Two for the passes, two for summaries where there are several segments.
+    assert found["compiled"] == [1, 1, 1, 1]
+    assert found["handles"] == found["jit"] == 4
+    assert found["launches"] == 32 * 2 + 68 * 4
+
+
+@pytest.mark.ci
+def test_a_handle_starts_what_triton_starts() -> None:
+    first, second, without = ran("same/rg_lru")
+    assert len(first["launches"]) == 4
+    assert first["launches"] == second["launches"] == without["launches"]
+    assert (first["jit"], second["jit"], without["jit"]) == (4, 0, 4)
+
+
+@pytest.mark.ci
+def test_handles_are_for_pointers_to_multiples_of_16_bytes() -> None:
+    found = ran("aligned/rg_lru")
+    # Numbers of 4 bytes, from the 0th, 0th, 1st, 1st, 4th and 0th on.
+    assert found["jit"] == [1, 0, 1, 1, 0, 0]
+    assert found["compiled"] == 2
+
+
+@pytest.mark.parametrize("length", [(1 << 31) - 1, 1 << 31])
+def test_more_tokens_than_32_bits_count_are_refused(
+    length: int, build: Callable[..., ModuleType]
+) -> None:
+    module = build("qlstm")
+    x = torch.empty(1, length, 1, device="meta")
+    if length < 1 << 31:
+        assert module._grid("elementwise", "forward", x, 1)[0][0] == 1
+        return
+    with pytest.raises(ValueError, match=f"kernels count tokens in 32 bits, got {length}"):
+        module._grid("elementwise", "forward", x, 1)

@@ -1,0 +1,194 @@
+"""Whether kernels are trusted: known faults of Triton, and a trial on first use."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+from dsfc.backends.triton import render
+from dsfc.backends.triton.toolchains import FAULTS, Fault, faults
+
+import dsfc
+from dsfc.plan.ir import Form
+
+triton = pytest.importorskip("triton")
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+KEY = torch.device("cpu"), torch.float32
+MADE_UP = Fault(
+    *("3.4", "3.7.1", "cuda", (90,), frozenset({Form.ELEMENTWISE})),
+    "sums are differences",
+    "example.org/1",
+    "2026-01-02",
+)
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """A module of its own, in which the interpreter's device is a GPU with a fault to its name."""
+    monkeypatch.setattr(render, "faults", lambda forms: (MADE_UP,))
+    text = dsfc.load("qlstm").module("triton").text
+    path = tmp_path / "qlstm_.py"
+    path.write_text(text.replace("dsfc_qlstm_", f"dsfc_{tmp_path.name}_"), encoding="utf-8")
+    made = dsfc.import_module(path)
+    plain = made._declined
+    made._declined = lambda device, dtype, mode: (
+        plain(device, dtype, mode) or made._distrust(torch.device(device), dtype)
+    )
+    monkeypatch.setattr(made, "_fault", lambda device: "")
+    monkeypatch.setattr(made, "_tile", lambda *_: (16, 64, 1, 2))
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    yield made
+
+
+def mixed(module: ModuleType, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(3)
+    u = torch.rand(1, 5, 4, generator=generator)
+    torch.manual_seed(1)
+    return module.Qlstm(d=4).to(dtype)(u.to(dtype))
+
+
+# --- what is known --------------------------------------------------------------------------------
+
+
+def test_every_fault_has_a_source_and_a_date_and_concerns_what_it_says() -> None:
+    version = torch.torch_version.TorchVersion
+    for f in FAULTS:
+        assert f.source and f.what and f.architectures and f.platform in ("cuda", "hip")
+        assert re.fullmatch(r"\d{4}", f.dated) or date.fromisoformat(f.dated)
+        assert not f.fixed or version(f.first) < version(f.fixed)
+    assert faults({Form.ELEMENTWISE, Form.SELECTIVE}) == ()
+    (hopper,) = (f for f in faults({Form.MATRIX}) if f.architectures == (90,))
+    assert (hopper.first, hopper.fixed) == ("3.4", "3.7.1")
+    assert any("64 keys" in f.what and 100 in f.architectures for f in faults({Form.MATRIX}))
+
+
+@pytest.mark.parametrize(
+    ("version", "capability", "known"),
+    [
+        ("3.3.1", (9, 0), False),
+        ("3.4.0", (9, 0), True),
+        ("3.6.0+git1234", (9, 0), True),
+        ("3.7.0", (9, 0), True),
+        ("3.7.1", (9, 0), False),
+        ("3.10.0", (9, 0), False),
+        ("3.6.0", (8, 0), False),
+        ("3.6.0", (10, 0), False),
+    ],
+)
+def test_a_fault_is_of_versions_and_architectures(
+    version: str,
+    capability: tuple[int, int],
+    known: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(render, "faults", lambda forms: (MADE_UP, replace(MADE_UP, platform="hip")))
+    path = tmp_path / "qlstm_.py"
+    path.write_text(dsfc.load("qlstm").module("triton").text, encoding="utf-8")
+    module = dsfc.import_module(path)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(module.triton, "__version__", version)
+    want = f"with Triton {version} sums are differences (example.org/1, 2026-01-02)"
+    assert module._fault(torch.device("cuda", 0)) == (want if known else "")
+
+
+def test_a_fault_makes_torch_run_and_is_said_once(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_fault", lambda device: "sums are differences")
+    monkeypatch.setattr(module, "_launch_forward", lambda *_: pytest.fail("a kernel runs"))
+    with pytest.warns(UserWarning, match=r"no kernels on cpu in torch.float32, torch runs: sums"):
+        got = mixed(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mixed(module)
+    torch.testing.assert_close(got, mixed(module, torch.float64).float(), rtol=1e-5, atol=1e-6)
+    said = module.Qlstm(d=4).explain(5)
+    assert "torch on cpu (sums are differences)" in said
+
+
+# --- the trial ------------------------------------------------------------------------------------
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("where", ["plain", "no_grad", "inference", "autocast", "vmap"])
+def test_a_trial_is_made_once_in_the_middle_of_anything(module: ModuleType, where: str) -> None:
+    made: list[tuple[torch.device, torch.dtype]] = []
+    trial = module._trial
+    module._trial = lambda *at: (made.append(at), trial(*at))[1]
+    layer, u = module.Qlstm(d=4), torch.rand(2, 5, 4)
+    before = torch.random.get_rng_state()
+    contexts = {
+        "plain": lambda: layer(u),
+        "no_grad": lambda: torch.no_grad()(layer)(u),
+        "inference": lambda: torch.inference_mode()(layer)(u),
+        "autocast": lambda: torch.autocast("cpu", torch.bfloat16)(layer)(u),
+        "vmap": lambda: torch.vmap(layer)(u.unsqueeze(1)),
+    }
+    for _ in range(2):
+        contexts[where]()
+    dtype = torch.bfloat16 if where == "autocast" else torch.float32
+    assert made == [(torch.device("cpu"), dtype)]
+    assert module._TRUST[torch.device("cpu"), dtype] == ""
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert ", tried beside torch" in layer.explain(5)
+
+
+@pytest.mark.parametrize("wrong", ["output", pytest.param("gradient", marks=pytest.mark.ci)])
+def test_a_trial_finds_wrong_kernels(module: ModuleType, wrong: str) -> None:
+    name = {"output": "_launch_forward", "gradient": "_launch_backward"}[wrong]
+    launch = getattr(module, name)
+
+    def spoiled(*args: object) -> tuple[torch.Tensor, ...]:
+        first, *rest = launch(*args)
+        return 1.1 * first, *rest
+
+    setattr(module, name, spoiled)
+    with pytest.warns(UserWarning, match=rf"in a trial (the )?{wrong}.* was off by \d"):
+        got = mixed(module)
+    torch.testing.assert_close(got, mixed(module, torch.float64).float(), rtol=1e-5, atol=1e-6)
+    assert "was off by" in module.Qlstm(d=4).explain(5)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_kernels_that_do_not_compile_are_not_trusted(module: ModuleType) -> None:
+    def broken(*args: object) -> tuple[torch.Tensor, ...]:
+        raise RuntimeError("out of resource: shared memory")
+
+    module._launch_backward = broken
+    with pytest.warns(UserWarning, match="torch runs: a trial failed"):
+        mixed(module).sum().backward()
+
+
+@pytest.mark.parametrize("how", ["capturing", "off"])
+def test_no_trial(module: ModuleType, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if how == "off":
+        module.TRIAL = False
+    else:
+        monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    module._trial = lambda *_: pytest.fail("a trial")
+    mixed(module)
+    assert module._TRUST == {KEY: ""}
+    assert "not tried beside torch" in module.Qlstm(d=4).explain(5)
+
+
+def test_devices_and_dtypes_are_tried_apart(module: ModuleType) -> None:
+    module._trial = lambda device, dtype: "" if dtype == torch.float32 else "off by 1%"
+    mixed(module)
+    with pytest.warns(UserWarning, match="torch.bfloat16"):
+        mixed(module, torch.bfloat16)
+    assert module._TRUST == {KEY: "", (torch.device("cpu"), torch.bfloat16): "off by 1%"}
+
+
+@pytest.mark.ci
+def test_every_module_with_kernels_passes_its_trial(build: Callable[..., ModuleType]) -> None:
+    for name in ("rg_lru", "rwkv4"):
+        assert build(name)._trial(*KEY) == ""

@@ -1,0 +1,128 @@
+"""What is measured on a GPU runs to its end without one, and says so when a kernel is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+from benchmarks.gpu import clock, peers
+from benchmarks.gpu.__main__ import PARTS, _arguments, _Run
+from benchmarks.gpu.correct import check
+from benchmarks.gpu.first import QUESTIONS
+from benchmarks.gpu.material import Shape, operators, subject
+from dsfc.plan.ir import Form
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.ci
+def test_it_runs_to_its_end_in_the_interpreter(root: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.gpu", "--tiny", "--spec", "qlstm"]
+    done = subprocess.run(
+        [*command, "--dtype", "float32", "--out", str(tmp_path)],
+        cwd=root,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    (file,) = tmp_path.glob("*.json")
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert [r["question"][:2] for r in found["first"]] == [f"{k}." for k in range(1, 9)]
+    assert all("answers" in r or "skipped" in r for r in found["first"])
+    asked = {r["question"][0] for r in found["first"] if "answers" in r}
+    assert {"5", "8"} <= asked
+    assert all(r["share of what is allowed"] <= 1 for r in found["correct"]) and found["correct"]
+    ours = [r for r in found["speed"] if r.get("spec") == "qlstm"]
+    figures = ("graph", "eager", "host", "floor", "times the floor")
+    assert ours and all(r[w][k] > 0 for r in ours for w in ("forward", "both") for k in figures)
+    assert any("needs a GPU" in r.get("skipped", "") for r in found["speed"])
+    assert found["versions"]["triton"] and found["date"] and found["device"]["name"]
+    assert found["not run"] == [] and file.with_suffix(".png").stat().st_size > 10_000
+
+
+def run(tmp_path: Path, *arguments: str) -> _Run:
+    given = ["--tiny", "--spec", "qlstm", "--dtype", "float32", "--out", str(tmp_path)]
+    return _Run(_arguments([*given, *arguments]))
+
+
+def test_what_fails_stops_nothing_and_is_written(tmp_path: Path) -> None:
+    made = run(tmp_path)
+
+    def broken() -> object:
+        raise MemoryError("full")
+
+    made.step("speed", "one", broken)
+    made.step("speed", "another", lambda: {"spec": "qlstm"})
+    found = json.loads(made.file.read_text(encoding="utf-8"))
+    assert found["speed"] == [
+        {"title": "one", "failed": "MemoryError: full"},
+        {"spec": "qlstm"},
+    ]
+
+
+def test_nothing_is_started_when_time_is_up(tmp_path: Path) -> None:
+    made = run(tmp_path, "--minutes", "0")
+    for part in PARTS:
+        for title, step in getattr(made, f"{part}_steps")():
+            made.step(part, title, step)
+    assert len(made.document["not run"]) == 8 + 2 + 4
+    assert not any(made.document[part] for part in PARTS)
+
+
+def test_arguments_are_those_of_the_layer_at_any_shape() -> None:
+    of = subject("rg_lru")
+    assert of is not None and of.forms == {Form.ELEMENTWISE}
+    (op,) = operators(of, Shape(3, 29, 2, 8), torch.float32, CPU)
+    tensors = [x for x in op.given if isinstance(x, torch.Tensor)]
+    assert [list(x.shape) for x in tensors] == [[3, 29, 16]] * 3 + [[3, 16]] * 4
+    assert all(x.is_contiguous() for x in tensors)
+    y, last = op.outputs()
+    assert torch.equal(y[:, -1], last) and bool(torch.isfinite(y).all())
+    # Three leaves, an output, three constants and two states, in float32; then twice that and two.
+    assert op.floor(False) == 4 * (4 * 3 * 29 * 16 + 5 * 3 * 16)
+    back = 4 * (8 * 3 * 29 * 16 + 9 * 3 * 16)
+    assert op.floor(True) == op.floor(False) + back
+    # The outputs that the backward operator takes are those of these tokens.
+    assert any(isinstance(x, torch.Tensor) and torch.equal(x, y) for x in op.back)
+
+
+def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = subject("qlstm")
+    assert of is not None
+    shape = Shape(1, 5, 1, 16)
+    assert check(of, shape, torch.float32, CPU, 1)["share of what is allowed"] <= 1
+    launch = of.module._launch_backward
+    spoiled = lambda *args: (1.001 * (x := launch(*args))[0], *x[1:])  # noqa: E731
+    monkeypatch.setattr(of.module, "_launch_backward", spoiled)
+    record = check(of, shape, torch.float32, CPU, 1)
+    assert "gradient0 0 is off" in record["wrong"] and "share of what is allowed" not in record
+
+
+def test_torch_is_not_measured_in_place_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = subject("qlstm")
+    assert of is not None
+    monkeypatch.setattr(of.module, "_declined", lambda *_: "a known fault")
+    with pytest.raises(RuntimeError, match=r"no kernels of qlstm run .*: a known fault"):
+        operators(of, Shape(1, 5, 1, 16), torch.float32, CPU)
+
+
+def test_what_has_no_kernels_is_no_subject() -> None:
+    assert subject("s4d") is None
+    assert len(QUESTIONS) == 8
+    with pytest.raises(LookupError, match="needs a GPU"):
+        peers.works(Form.ELEMENTWISE, Shape(1, 5, 1, 16), torch.float32, CPU)
+    with pytest.raises(LookupError, match="has nothing for convolution"):
+        peers.works(Form.CONVOLUTION, Shape(1, 5, 1, 16), torch.float32, CPU)
+    assert clock.peak(lambda: None, CPU) is None and clock.host(lambda: None, CPU) >= 0

@@ -1,0 +1,134 @@
+"""Counts of kernels: what kernels.md's designs come to, and what the interpreter moves."""
+
+from __future__ import annotations
+
+import pytest
+
+from dsfc.plan.gates import absorb
+from dsfc.plan.ir import Form, Scan
+from dsfc.plan.kernel_cost import (
+    H200,
+    KernelCost,
+    fastest,
+    kernel_costs,
+    plan_costs,
+    render,
+    seconds,
+    value,
+)
+
+LENGTHS = (2048, 16_384)
+
+
+def at(length: int, size: int = 128, **more: float) -> dict[str, float]:
+    return {"batch": 8, "length": length, "h": 16, "n": size, "p": size, "width": 2,
+            "chunk": 64, "tile": 64, "segment": 1024} | more  # fmt: skip
+
+
+def moved(cost: KernelCost, sizes: dict[str, float]) -> tuple[float, float]:
+    """Bytes over those that nothing can spare: forward, and both ways."""
+    passes = [value(p.bytes, sizes) for p in cost.passes]
+    floor = [value(f, sizes) for f in cost.floor]
+    return passes[0] / floor[0], sum(passes) / sum(floor)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize(("size", "both"), [(128, 1.45), (64, 1.6)])
+def test_products_move_little_more_than_they_must(plan_of, length, size, both) -> None:
+    fused, split = plan_costs(plan_of("retnet"))
+    assert (fused.way, split.way) == ("fused", "split")
+    sizes = at(length, size)
+    assert moved(fused, sizes)[0] <= 1.1
+    assert 1.3 < moved(fused, sizes)[1] <= both
+    assert 1.5 < moved(split, sizes)[0] <= 1.75
+    # Neighbours' reads that the cache does not have are half as much again, forwards.
+    (forward, _), tiles = fused.passes, size // 64
+    share = value(forward.reread, sizes) / value(forward.bytes, sizes)
+    assert share == pytest.approx(0.5 * (tiles - 1), abs=0.01)
+
+
+def test_products_of_one_head_by_hand(plan_of) -> None:
+    fused, split = plan_costs(plan_of("retnet"))
+    sizes = at(2048, h=1)
+    forward, backward = fused.passes
+    # q, k, v, y, the decay; twice 64 pairs with both sides, four with the state, and pairs again.
+    assert value(forward.bytes, sizes) == 4 * 256 + 4
+    assert value(forward.operations, sizes) == 2 * 64 * 256 + 4 * 128 * 128 + 2 * 64 * 128
+    assert value(backward.operations, sizes) == 3 * value(forward.operations, sizes)
+    assert (forward.launches, backward.launches) == (1, 3)
+    assert value(forward.programs, sizes) == 16 and value(forward.steps, sizes) == 32
+    # Keys and values again, and a state of a segment out and in, in float32.
+    extra = value(split.passes[0].bytes, sizes) - value(forward.bytes, sizes)
+    assert extra == 2 * 256 + 4 + 2 * 4 * 128 * 128 / 1024
+    assert value(split.passes[0].steps, sizes) == 16
+
+
+def test_a_selective_scan_by_hand(plan_of) -> None:
+    (fused,) = plan_costs(plan_of("s6"))
+    forward, backward = fused.passes
+    sizes = {"batch": 8, "length": 2048, "d": 2048, "n": 16, "width": 2}
+    unit = 2 * 2048
+    vectors = 2 * 2 * 16
+    assert value(forward.bytes, sizes) == 3 * unit + 8 * unit + vectors
+    assert value(backward.bytes, sizes) == (3 + 8 + 4 + 2) * unit + 2 * vectors
+    assert value(forward.exponentials, sizes) == 17 / 16 * 16 * 2048
+    assert value(backward.exponentials, sizes) == 18 / 16 * 16 * 2048
+    # One instruction of four units in every clock: a quarter of what one of them would take.
+    elements = 8 * 2048 * 2048 * 16
+    time = seconds(forward, H200, sizes) - H200.launch
+    assert time >= 13.9 * elements / H200.instructions == pytest.approx(223e-6 / 1, rel=0.05)
+
+
+@pytest.mark.parametrize(("name", "leaves"), [("qlstm", 3), ("rg_lru", 3)])
+def test_elementwise_scans_move_each_leaf_once(plan_of, name, leaves) -> None:
+    plan = plan_of(name)
+    (gates,) = absorb(plan, lambda _: True).gates
+    assert len(gates.tokens) == leaves
+    fused, split = plan_costs(plan)
+    sizes = {"batch": 8, "length": 2048, "d": 2048, "width": 2, "tile": 64, "segment": 256}
+    unit = 2 * 2048
+    assert [value(p.bytes, sizes) for p in fused.passes] == [4 * unit, 8 * unit]
+    assert moved(fused, sizes) == (1, 1)
+    assert value(split.passes[0].bytes, sizes) == 7 * unit + 16 * 2048 / 256
+    assert [p.launches for p in (*fused.passes, *split.passes)] == [1, 1, 2, 2]
+
+
+def test_few_heads_are_split_and_many_are_not(plan_of) -> None:
+    costs = plan_costs(plan_of("retnet"))
+    chosen = {
+        (batch * heads, length): fastest(
+            costs, H200, at(length, batch=batch, h=heads, segment=max(length / 16, 128))
+        ).way
+        for batch, heads in ((1, 1), (1, 16), (8, 16), (32, 16))
+        for length in (512, *LENGTHS)
+    }
+    assert {way for (rows, _), way in chosen.items() if rows >= 128} == {"fused"}
+    assert chosen[1, 16_384] == chosen[16, 16_384] == "split"
+
+
+def test_the_way_is_that_of_least_time_whatever_the_machine(plan_of) -> None:
+    costs = plan_costs(plan_of("retnet"))
+    sizes = at(16_384, batch=1, h=1)
+    times = {c.way: sum(seconds(p, H200, sizes) for p in c.passes) for c in costs}
+    assert fastest(costs, H200, sizes).way == min(times, key=times.__getitem__)
+    assert times["fused"] > 2 * times["split"]
+    far = at(2048)
+    forward = costs[0].passes[0]
+    assert seconds(forward, H200, far, shared=False) > seconds(forward, H200, far)
+
+
+def test_forms_without_kernels_have_no_cost(plan_of) -> None:
+    for name in ("gla", "s4d"):
+        assert plan_costs(plan_of(name)) == ()
+    assert {Form.MATRIX, Form.SELECTIVE} == {
+        s.form
+        for name in ("retnet", "s6")
+        for s in plan_of(name).kernels
+        if isinstance(s, Scan) and kernel_costs(s)
+    }
+
+
+def test_the_text_names_every_way_pass_and_what_it_assumes(plan_of) -> None:
+    said = render(plan_costs(plan_of("retnet")))
+    for line in ("fused, forward: 1 launches", "split, backward: 5 launches", "read by neighbours"):
+        assert line in said
