@@ -163,7 +163,7 @@ def run(
 ) -> None:
     """A forward and a backward pass; where there are heads, each has so many keys and channels."""
     mixer = getattr(module, module.__all__[0])
-    sizes = {"h": width // head, "n": head, "p": head, "r": head}
+    sizes = {"h": max(width // head, 1), "n": head, "p": head, "r": head}
     sizes = {n: size for n, size in sizes.items() if n in inspect.signature(mixer).parameters}
     layer = mixer(d=width, dtype=dtype, **sizes)
     u = torch.zeros(batch, length, width, dtype=dtype, requires_grad=True)

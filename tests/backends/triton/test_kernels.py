@@ -13,6 +13,9 @@ import pytest
 import torch
 from emitted import Beside
 from kernel_specs import SPECS, UNUSUAL
+from test_torture import CHUNK, GATES, LENGTH, draw, narrowed, off, operators
+from test_torture import run as run_operators
+from test_torture import widened as in_double
 from torch import Tensor
 
 from dsfc.validate.compare import EXACT, Error, agree, bar_share, errors
@@ -213,3 +216,52 @@ def test_the_torch_form_is_that_of_the_torch_module(
         want = outcome(plain, same, "recurrent", 2)
         for mode in ("auto", *found.modes):
             agree(outcome(found, sample, mode, 2), want, EXACT, f"{mode}, L = {length}")
+
+
+@pytest.mark.parametrize("inputs", ["random", pytest.param("large", marks=pytest.mark.ci)])
+@pytest.mark.parametrize("gates", GATES)
+@pytest.mark.parametrize("name", ["ssd", pytest.param("mlstm", marks=pytest.mark.ci)])
+def test_chunks_keep_what_the_loop_keeps(
+    name: str, gates: str, inputs: str, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = build(name)
+    seen: list[str] = []
+
+    def tile(form: str, direction: str, x: Tensor) -> tuple[int, ...]:
+        seen.append(direction)
+        return 16, 16, 1, 2
+
+    ops = operators(module)
+    monkeypatch.setattr(module, "_tile", tile)
+    tensors = [narrowed(x) for x in draw(ops, LENGTH, GATES[gates], inputs)]
+    truth = run_operators(ops, [in_double(x) for x in tensors], "recurrent", CHUNK)
+    plain = run_operators(ops, tensors, "recurrent", CHUNK)
+    assert not seen
+    for at, got in enumerate(run_operators(ops, tensors, "auto", CHUNK)):
+        assert torch.isfinite(got).all(), f"result {at}"
+        assert off(got, truth[at]) <= max(1e-5, 8 * off(plain[at], truth[at])), f"result {at}"
+    assert seen
+
+
+@pytest.mark.parametrize(
+    "length",
+    [
+        pytest.param(2048, marks=pytest.mark.ci),
+        pytest.param(65536, marks=pytest.mark.full),
+    ],
+)
+def test_gradients_of_decays_do_not_drift(
+    length: int, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are sums over time, of numbers that come from bfloat16 products."""
+    module = build("retnet")
+    monkeypatch.setattr(module, "_tile", lambda *_: (64, 16, 1, 2))
+    generator = torch.Generator().manual_seed(0)
+    size = (1, length, 1, 16)
+    q, k, v, do = (torch.randn(size, generator=generator).bfloat16() for _ in range(4))
+    g = -0.01 * torch.rand(size[:3], generator=generator)
+    S, dS = (torch.randn(1, 1, 16, 16, generator=generator) for _ in range(2))
+    got = module._launch_backward(q, k, v, g, S, do, dS)[3].double()
+    wide = (x.double() for x in (q, k, v, g, S, do, dS))
+    want = module._backward_in_torch(*wide, "chunked", 64)[3]
+    assert (got - want).square().mean().sqrt() <= 5e-3 * want.square().mean().sqrt()

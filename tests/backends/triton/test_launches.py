@@ -35,13 +35,14 @@ def ran(what: str) -> Any:
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("spec", ["qlstm", "rg_lru"])
-def test_one_kernel_each_way_serves_a_hundred_lengths_and_all_batches(spec: str) -> None:
+@pytest.mark.parametrize(("spec", "short"), [("qlstm", 2), ("rg_lru", 2), ("retnet", 3)])
+def test_few_kernels_serve_a_hundred_lengths_and_all_batches(spec: str, short: int) -> None:
     found = ran(f"lengths/{spec}")
-    # Two for the passes, two for summaries where there are several segments.
+    # Two for the passes, two for summaries where there are several segments; of a matrix scan two
+    # for the backward pass, and one for summaries.
     assert found["compiled"] == [1, 1, 1, 1]
     assert found["handles"] == found["jit"] == 4
-    assert found["launches"] == 32 * 2 + 68 * 4
+    assert found["launches"] == 32 * short + 68 * 4
 
 
 @pytest.mark.ci

@@ -75,7 +75,7 @@ def test_every_line_fits_and_no_name_is_given_twice(files: list[Path]) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("name", ["rg_lru", "rwkv4"])
+@pytest.mark.parametrize("name", ["rg_lru", "rwkv4", "retnet"])
 def test_a_module_runs_without_triton_and_says_so(name: str, files: list[Path]) -> None:
     path = next(p for p in files if p.stem == f"{name}_")
     done = subprocess.run(
@@ -86,7 +86,7 @@ def test_a_module_runs_without_triton_and_says_so(name: str, files: list[Path]) 
 
 
 def test_what_has_no_kernel_is_the_torch_module(root: Path) -> None:
-    for name in ("s6", "normalized_attn", "short_convolution", "lru"):
+    for name in ("s6", "gla", "short_convolution", "lru", "gateloop"):
         spec = dsfc.load(name)
         bodies = [spec.module(b).text.split("\n", 1)[1] for b in ("torch", "triton")]
         assert bodies[0] == bodies[1]
@@ -129,6 +129,13 @@ def test_explain_says_what_runs_and_why(
     layer = build("rg_lru").RgLru(d=4, dtype=getattr(torch, dtype))
     said = layer.explain(64, device=device, mode=mode)
     assert (f"torch on {device} ({why})" in said) if why else said.startswith(f"Triton on {device}")
+
+
+def test_explain_says_which_states_are_too_large(build: Build) -> None:
+    pytest.importorskip("triton")
+    layer = build("mlstm").Mlstm(d=8, n=300)
+    said = layer.explain(64, device="cuda")
+    assert "torch on cuda (kernels have at most 256 keys and channels, not 300, 2)" in said
 
 
 def test_gates_stand_in_the_kernel_as_the_spec_has_them() -> None:

@@ -1,4 +1,4 @@
-"""What kernels read and write, counted entry by entry in the interpreter: each leaf once."""
+"""What kernels read, write and exponentiate, counted entry by entry in the interpreter."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ SHAPES = [(1, 1, 3), (2, 5, 8), (3, 13, 11)]
 
 @dataclass
 class Traffic:
-    """Entries that were read and written."""
+    """Entries that were read and written, and powers of two that were taken of a chunk's decays."""
 
     read: int = 0
     written: int = 0
+    powers: int = 0
 
 
 @pytest.fixture
@@ -49,6 +50,13 @@ def traffic(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traffic]:
 
     monkeypatch.setattr(InterpreterBuilder, "create_masked_load", counted_load)
     monkeypatch.setattr(InterpreterBuilder, "create_masked_store", counted_store)
+    exp2 = InterpreterBuilder.create_exp2
+
+    def counted_exp2(self: Any, x: Any) -> Any:
+        seen.powers += x.data.size
+        return exp2(self, x)
+
+    monkeypatch.setattr(InterpreterBuilder, "create_exp2", counted_exp2)
     yield seen
 
 
@@ -134,3 +142,57 @@ def test_one_more_read_is_seen(
     moved, expected = replace(found, module=module).run(traffic), found.expected
     assert moved["forward"].read == expected["forward"].read + 2 * 2 * 8  # in each of two tiles
     assert moved["backward"] == expected["backward"]
+
+
+HEADS, CHUNK, WIDTH, SPAN = 2, 4, 4, 8
+MATRIX = [(1, 3, 4, 4), (2, 9, 5, 8), (1, 17, 8, 7)]
+"""Batch, length, keys, channels: one part of a state, several of one side or of both."""
+
+
+def chunked(shape: tuple[int, int, int, int]) -> dict[str, Traffic]:
+    """Entries of each pass of a matrix scan with a decay, by its parts of WIDTH."""
+    B, L, K, V = shape
+    n_k, n_v, spans = -(-K // WIDTH), -(-V // WIDTH), -(-L // SPAN)
+    by_columns = L * V + n_v * L * (2 * K + 1) + K * V  # all of q, k, g for each part of v
+    read = L * K + n_k * L * (2 * V + 1) + L * K + K * V  # likewise, and q for the gradient of λ
+    keys = read + spans * K * V + n_k * L
+    powers = -(-L // CHUNK) * (CHUNK * CHUNK + 2 * CHUNK + 1)
+    every = {
+        "forward": Traffic(by_columns, L * V + K * V, n_v * powers),
+        "backward": Traffic(
+            read + keys + by_columns,
+            (L * K + n_k * L + spans * K * V) + (L * K + n_k * L + K * V) + L * V,
+            (2 * n_k + n_v) * powers,
+        ),
+    }
+    heads = B * HEADS
+    return {
+        n: Traffic(x.read * heads, x.written * heads, x.powers * heads) for n, x in every.items()
+    }
+
+
+@pytest.mark.parametrize("shape", MATRIX)
+@pytest.mark.parametrize("name", ["retnet", "ssd"])
+def test_chunks_move_what_their_parts_need(
+    name: str,
+    shape: tuple[int, int, int, int],
+    build: Callable[..., ModuleType],
+    traffic: Traffic,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = build(name)
+    monkeypatch.setattr(module, "_tile", lambda *_: (CHUNK, WIDTH, 1, 2))
+    monkeypatch.setattr(module, "SPAN", SPAN)
+    B, L, K, V = shape
+    keyed = (B, L, K) if name == "ssd" else (B, L, HEADS, K)
+    q, k, v = torch.randn(keyed), torch.randn(keyed), torch.randn(B, L, HEADS, V)
+    g, S = -torch.rand(B, L, HEADS), torch.randn(B, HEADS, K, V)
+    module._launch_forward(q, k, v, g, S)
+    forward = replace(traffic)
+    module._launch_backward(q, k, v, g, S, torch.randn_like(v), torch.randn_like(S))
+    backward = Traffic(
+        traffic.read - forward.read,
+        traffic.written - forward.written,
+        traffic.powers - forward.powers,
+    )
+    assert {"forward": forward, "backward": backward} == chunked(shape)
