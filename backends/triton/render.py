@@ -12,6 +12,7 @@ from ..torch.skeletons import Skeleton
 from .calls import KernelCall
 from .elementwise import ElementwiseKernels
 from .functions import functions_of
+from .selective import STATES, STEP, SelectiveKernels
 from .skeletons import printed, scans_with_kernels, skeletons
 from .tiles import rows
 
@@ -29,7 +30,10 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     found = [s for s in scans if isinstance(s, ElementwiseKernels)]
     code = "\n".join(line for s in found for line in s.code)
     tiles = rows({s.scan.form for s in found})
-    return (filled("kernels_shared.py.j2", tiles=tiles), *functions_of(code))
+    parts = [filled("kernels_shared.py.j2", tiles=tiles)]
+    if any(isinstance(s, SelectiveKernels) for s in found):
+        parts.append(filled("selective_kernels_shared.py.j2", step=STEP, states=STATES))
+    return (*parts, *functions_of(code))
 
 
 def target(plan: Plan) -> torch.Target:

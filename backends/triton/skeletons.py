@@ -12,11 +12,12 @@ from dsfc.plan.ir import Buffer, Form, Plan, Scan
 
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton
-from . import elementwise
+from . import elementwise, selective
 from .nodes import knows
 
 _FORMS: dict[Form, Callable[[Skeleton, Scan, Gates, dict[str, Buffer]], Skeleton]] = {
     Form.ELEMENTWISE: elementwise.kernels,
+    Form.SELECTIVE: selective.kernels,
 }
 
 

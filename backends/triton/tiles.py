@@ -41,6 +41,20 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.ELEMENTWISE, "backward", _NARROW, "hip", 94): Tile(16, 128, 2, 2),
     (Form.ELEMENTWISE, "backward", _WIDE, "cuda", 80): Tile(16, 64, 2, 3),
     (Form.ELEMENTWISE, "backward", _WIDE, "hip", 94): Tile(16, 128, 2, 2),
+    # One thread holds all states of a channel, or of two; more states than 16 are one tile.
+    (Form.SELECTIVE, "forward", _NARROW, "cuda", 80): Tile(8, 64, 1, 2),
+    (Form.SELECTIVE, "forward", _NARROW, "hip", 94): Tile(8, 64, 1, 2),
+    (Form.SELECTIVE, "forward", _WIDE, "cuda", 80): Tile(8, 64, 1, 2),
+    (Form.SELECTIVE, "forward", _WIDE, "hip", 94): Tile(8, 64, 1, 2),
+    (Form.SELECTIVE, "forward of many", _NARROW, "cuda", 80): Tile(8, 128, 4, 2),
+    (Form.SELECTIVE, "forward of many", _NARROW, "hip", 94): Tile(8, 128, 4, 2),
+    (Form.SELECTIVE, "forward of many", _WIDE, "cuda", 80): Tile(8, 128, 4, 2),
+    (Form.SELECTIVE, "forward of many", _WIDE, "hip", 94): Tile(8, 128, 4, 2),
+    # Sums over channels are products of matrices, which several warps would each repeat.
+    (Form.SELECTIVE, "backward", _NARROW, "cuda", 80): Tile(4, 32, 1, 2),
+    (Form.SELECTIVE, "backward", _NARROW, "hip", 94): Tile(4, 64, 1, 2),
+    (Form.SELECTIVE, "backward", _WIDE, "cuda", 80): Tile(4, 32, 1, 2),
+    (Form.SELECTIVE, "backward", _WIDE, "hip", 94): Tile(4, 64, 1, 2),
 }
 """By form, direction, bytes of a number, platform and capability (94 is gfx942), from which on."""
 

@@ -34,7 +34,7 @@ import dsfc
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from kernel_specs import EVERY
+from kernel_specs import EVERY, SIZES
 
 TABLE = Path(__file__).with_name("resources.json")
 TARGETS = {
@@ -118,8 +118,10 @@ def compiling(module: ModuleType, target: GPUTarget) -> Iterator[dict[str, Any]]
 
     kernels = kernels_of(module)
     before = {**kernels, **{n: vars(module)[n] for n in ("_tile", "_segment", "_declined")}}
+    hip = torch.version.hip
     driver.set_active(Absent(target))
     try:
+        torch.version.hip = "0" if target.backend == "hip" else None
         for n, k in kernels.items():
             k.device_caches.clear()  # they are kept by device, and this one changes what it is
             setattr(module, n, Launched(n, k))
@@ -127,6 +129,7 @@ def compiling(module: ModuleType, target: GPUTarget) -> Iterator[dict[str, Any]]
         module._segment = lambda *_: SEGMENT
         yield made
     finally:
+        torch.version.hip = hip
         for n, k in before.items():
             setattr(module, n, k)
 
@@ -147,7 +150,8 @@ def module_of(spec: str, folder: Path) -> ModuleType:
 
 def run(module: ModuleType, length: int, dtype: torch.dtype, width: int = WIDTH) -> None:
     """A forward and a backward pass."""
-    layer = getattr(module, module.__all__[0])(d=width, dtype=dtype)
+    name = module.__all__[0]
+    layer = getattr(module, name)(d=width, dtype=dtype, **SIZES.get(name.lower(), {}))
     u = torch.zeros(1, length, width, dtype=dtype, requires_grad=True)
     layer(u).float().sum().backward()
 
