@@ -13,13 +13,13 @@ from dsfc.plan.gates import OUT_BAR, VALUE_BAR, Gates, rate_bar
 from dsfc.plan.ir import Buffer, Role, Scan
 from dsfc.primitives.build import ZERO, add, mul, num, rewrite, walk
 from dsfc.primitives.derivative import pull
-from dsfc.primitives.expr import Add, Axis, Expr, Field, Mul, Now, Num, Prim, Ref, Time
+from dsfc.primitives.expr import Add, Axis, Expr, Field, Mul, Now, Num, Ref, Time
 
 from ..torch.layout import WIDTH, wrapped
 from ..torch.selective import SelectiveSkeleton
 from ..torch.skeletons import Skeleton
 from .elementwise import ElementwiseKernels
-from .nodes import LOG2_E, KernelPrinter, knows
+from .nodes import LOG2_E, KernelPrinter
 from .statements import Statements, statements
 
 _WORDS = frozenset("q k added room states H P N gated".split())
@@ -63,7 +63,8 @@ class SelectiveKernels(ElementwiseKernels):
     Arguments are query and key, one `[B, L, *axes]` for each token-wise leaf of the gates and of
     log λ, one `[B, *axes]` for each constant, and the state. Kernels have axes heads, keys and
     channels, each flattened to one: values are `[B, L, H, P]`, queries and keys `[B, L, H, N]`,
-    states `[B, H, P, N]`. Where a spec has its axes in that order, nothing is moved.
+    states `[B, H, P, N]`, constants `[B, H, N, P]`. Where a spec has its axes in that order,
+    nothing is moved.
 
     In a kernel, log₂ λ of a state is a sum of products, each of a constant of channel and state,
     which is computed once, and of values of the token.
@@ -103,6 +104,7 @@ class SelectiveKernels(ElementwiseKernels):
         """Leaves of log λ that are not computed inside."""
         heads, channels, keys = self._groups
         value, key, state = (*heads, *channels), (*heads, *keys), (*heads, *channels, *keys)
+        fixed = (*heads, *keys, *channels)
         rates = dict(self.gates.rates)
         names = self.plain_scan.leaf_buffers
         plain = dict(zip(names, self.plain_scan.decays, strict=True))
@@ -113,7 +115,7 @@ class SelectiveKernels(ElementwiseKernels):
             b = self.arrays[name]
             along = next(a for a in (value, key, state) if set(b.axes) <= set(a))
             constant = b.role is Role.CONSTANT
-            along = state if constant else along
+            along = fixed if constant else along
             # What the gates take as well is another argument here.
             argument = self._arguments[name]
             if name in (*self.gates.tokens, *self.gates.constants):
@@ -163,7 +165,7 @@ class SelectiveKernels(ElementwiseKernels):
 
     @property
     def fixed(self) -> list[str]:
-        """Constants of channel and state: `[B, H, P, N]`."""
+        """Constants of channel and state: `[B, H, N, P]`, so that a warp reads neighbours."""
         return [x.argument for x in self.others if x.constant]
 
     @property
@@ -441,7 +443,7 @@ class SelectiveKernels(ElementwiseKernels):
 
     def added_gradient(self, name: str, target: str) -> list[str]:
         """Statements that add the gradient of a leaf of log₂ λ of state j at token i, / log 2."""
-        e, printer = self._pulled.get(name, ZERO), self._state_printer("[j]", "[i]")
+        e, printer = self._pulled.get(name, ZERO), self._state_printer("", "[i]")
         made = f"d_c_{name}_next"
         if target == made:
             return self._lines(lambda x: f"{made} = (d_c_{name}[i] + {x},) + {made}", e, printer)
@@ -449,7 +451,7 @@ class SelectiveKernels(ElementwiseKernels):
 
     def leaf_gradient(self, name: str) -> list[str]:
         """Statements that compute the gradient of a leaf of log λ of state j at token i."""
-        e, printer = self._pulled.get(name, ZERO), self._state_printer("[j]", "[i]")
+        e, printer = self._pulled.get(name, ZERO), self._state_printer("", "[i]")
         return self._lines(lambda x: f"d_w = tl.where(m_c, {x}, 0)", mul(LOG_2, e), printer)
 
     @staticmethod
@@ -561,7 +563,11 @@ class SelectiveKernels(ElementwiseKernels):
         """Whatever its kernels print of expressions."""
         parts = (self.forward, self.gradients)
         lines = [line for part in parts for line in (*part.lines, *part.results)]
-        return [*lines, *self.decay_of(""), *(x for n in self._pulled for x in self.leaf_gradient(n))]
+        return [
+            *lines,
+            *self.decay_of(""),
+            *(x for n in self._pulled for x in self.leaf_gradient(n)),
+        ]
 
 
 def kernels(s: Skeleton, scan: Scan, gates: Gates, arrays: dict[str, Buffer]) -> SelectiveKernels:
@@ -579,11 +585,6 @@ def kernels(s: Skeleton, scan: Scan, gates: Gates, arrays: dict[str, Buffer]) ->
 
 def _without_axes(e: Expr) -> Expr | None:
     return replace(e, over=frozenset()) if isinstance(e, Ref) else None
-
-
-def has_kernels(gates: Gates) -> bool:
-    """Whether kernels can compute log λ of its leaves."""
-    return all(knows(e) for e in walk(gates.log_decay) if isinstance(e, Prim))
 
 
 def _moved(text: str, axes: tuple[Axis, ...], order: tuple[Axis, ...], lead: int) -> str:

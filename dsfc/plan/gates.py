@@ -103,7 +103,7 @@ def absorb(plan: Plan, knows: Callable[[Prim], bool]) -> Absorbed:
             continue
         taken = _Taken(plan, kernels, scan, knows)
         gates = taken.gates()
-        if gates.tokens:
+        if gates.tokens and taken.is_known():
             found.append(gates)
             plan, kernels = taken.plan(), taken.kernels
     return Absorbed(plan, tuple(found))
@@ -192,6 +192,10 @@ class _Taken:
             tuple(self._rates.items()) if self._selective else (),
             self._added,
         )
+
+    def is_known(self) -> bool:
+        """Whether a kernel can compute log λ of its leaves."""
+        return all(self._is_entrywise(e) or isinstance(e, Ref | Num) for e in walk(self._decay))
 
     def plan(self) -> Plan:
         """Returns the plan, in which `kernels` are those left."""
@@ -294,6 +298,10 @@ class _Taken:
     def _is_arithmetic(self, e: Expr) -> bool:
         if e.axes != self._tile or e.time is Time.CONST or e.field is not Field.REAL:
             return False
+        return self._is_entrywise(e)
+
+    def _is_entrywise(self, e: Expr) -> bool:
+        """Whether a kernel can compute an entry of it from the same entry of its parts."""
         if isinstance(e, Prim):
             return e.axis is None and self._knows(e)
         if isinstance(e, Pow):

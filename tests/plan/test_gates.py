@@ -93,6 +93,21 @@ def test_a_sum_that_needs_a_later_scan_is_taken_in_there(
     assert text(second.added) == f"{first.scan}_read"
 
 
+def test_a_decay_that_no_kernel_computes_keeps_its_scan(
+    load: Callable[[str, str], Compilation],
+) -> None:
+    entries = """
+        dims d, n
+        input u : d; g : d × n; b, c : n
+        state S : d × n
+        S = sigmoid(g) * S[i-1] + u ⊗ b
+        y = c · S
+        """
+    plan = load("entries", entries).plan
+    assert absorb(plan, lambda _: False) == Absorbed(plan, ())
+    assert len(absorb(plan, everything).gates) == 1
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_leaves_are_there_and_nothing_is_read_that_is_not(
     name: str, plan_of: Callable[[str], Plan]

@@ -98,7 +98,13 @@ def expected(shape: tuple[int, int, int, int], step: int, kept: bool) -> tuple[C
 def arguments(shape: tuple[int, int, int, int]) -> list[Tensor]:
     B, L, P, N = shape
     tokens = [torch.randn(B, L, n) for n in (N, N, P, P)]
-    return [*tokens, torch.randn(B, P), torch.randn(B, P), torch.rand(B, P, N), torch.randn(B, P, N)]
+    return [
+        *tokens,
+        torch.randn(B, P),
+        torch.randn(B, P),
+        torch.rand(B, P, N),
+        torch.randn(B, P, N),
+    ]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -116,9 +122,7 @@ def test_every_entry_is_moved_once_and_every_decay_computed_once(
     out, last, states = module._launch_forward(*leaves, None, room)
     assert counts == forward
     counts.__init__()
-    module._launch_backward(
-        *leaves, None, states, torch.randn_like(out), torch.randn_like(last)
-    )
+    module._launch_backward(*leaves, None, states, torch.randn_like(out), torch.randn_like(last))
     assert counts == backward
 
 
@@ -148,7 +152,9 @@ def outcome(
         layer, a, (), {**inputs, "state": state, "mode": mode, "return_state": True}
     )
     outs = {"y": y, "last": after.S}
-    loss = sum((torch.sin(torch.arange(x.numel())).reshape(x.shape) * x).sum() for x in outs.values())
+    loss = sum(
+        (torch.sin(torch.arange(x.numel())).reshape(x.shape) * x).sum() for x in outs.values()
+    )
     # An infinite rate leaves its constant no gradient.
     wanted = {n: x for n, x in leaves.items() if n != "a" or not infinite}
     grads = torch.autograd.grad(loss, list(wanted.values()))
