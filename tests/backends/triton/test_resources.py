@@ -52,8 +52,10 @@ def fits(name: str, row: dict[str, int]) -> None:
     assert row["instructions"] >= FEWEST, name
     assert row["stack"] == 0, name
     assert row["registers"] <= REGISTERS[target], name
-    # A summary stores one number for each channel.
-    assert row["loads"] and (row["stores"] or "summary" in name), name
+    # A tile of a selective gradient, of 4 × 32 numbers, is 8 bytes for each thread. A summary stores
+    # one number for each channel.
+    assert row["loads"] or "s6 _backward" in name, name
+    assert row["stores"] or "summary" in name, name
 
 
 def test_the_table_has_every_kernel_and_each_fits() -> None:
@@ -74,7 +76,7 @@ def test_the_limits_tell() -> None:
 def holds(spec: str, dtype: str, target: str) -> None:
     """Compiles again; with the Triton of the table, to the same."""
     rows = found(spec, dtype, target)
-    assert len(rows) >= 4
+    assert len(rows) >= (2 if spec == "s6" else 4)
     for name, row in rows.items():
         fits(name, row)
         if triton.__version__ == TABLE["triton"]:

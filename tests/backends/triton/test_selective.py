@@ -86,8 +86,9 @@ def expected(shape: tuple[int, int, int, int], step: int, kept: bool) -> tuple[C
         launches=1,
     )
     backward = Counts(
-        # Also the gradients of the output and of the last state, and the states kept.
-        read=2 * state + 2 * B * P + 3 * tokens + 2 * keys + blocks * state,
+        # Also the gradients of the output and of the last state, and for every block of tokens the
+        # states kept and the constants.
+        read=state + 2 * B * P + 3 * tokens + 2 * keys + 2 * blocks * state,
         written=2 * state + 2 * B * P + 2 * tokens + 2 * programs * B * blocks * step * N,
         powers=B * blocks * step * channels * N,
         launches=1,
@@ -121,7 +122,8 @@ def test_every_entry_is_moved_once_and_every_decay_computed_once(
     room = module._room(leaves[-1], shape[1], torch.float32, "auto")
     out, last, states = module._launch_forward(*leaves, None, room)
     assert counts == forward
-    counts.__init__()
+    for name in vars(counts):
+        setattr(counts, name, 0)
     module._launch_backward(*leaves, None, states, torch.randn_like(out), torch.randn_like(last))
     assert counts == backward
 
