@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dsfc.plan.ir import Role
+from dsfc.primitives.expr import Axis
 
 from ..torch.calls import ScanCall
 from .elementwise import ElementwiseKernels
+from .selective import SelectiveKernels
 
 
 class KernelCall(ScanCall):
@@ -13,6 +15,8 @@ class KernelCall(ScanCall):
 
     def _token_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
         s = self._s
+        if isinstance(s, SelectiveKernels):
+            return self._selective_arguments(s, before)
         if not isinstance(s, ElementwiseKernels):
             return super()._token_arguments(before)
         (column,) = s.scan.columns
@@ -21,14 +25,41 @@ class KernelCall(ScanCall):
         for name in s.gates.tokens:
             dtype = "wide" if name in s.wide else "dtype"
             arguments.append(f"{self._expanded(name, tile)}.to({dtype})")
-        arguments += [self._by_batch(name) for name in s.gates.constants]
+        arguments += [self._by_batch(name, tile) for name in s.gates.constants]
         state = self._states(before)
         return [*arguments, f"{state}.to(wide)", "lengths"], state, None
 
-    def _by_batch(self, name: str) -> str:
-        """A constant as `[B, *axes]`."""
-        (column,) = self._s.scan.columns
-        axes, tile = self._arrays(name).axes, self._tile(column)
+    def _selective_arguments(
+        self, s: SelectiveKernels, before: list[str]
+    ) -> tuple[list[str], str, str | None]:
+        (query, *_), state, looked = super()._token_arguments(before)
+        (column,) = s.scan.columns
+        tile, like = self._side(column), self._like
+        tokens = [query, f"{self._keyed(s.scan.key or '')}.to(dtype)"]
+        for name in s.gates.tokens:
+            dtype = "wide" if name in s.wide else "dtype"
+            tokens.append(f"{self._expanded(name, tile)}.to({dtype})")
+        tokens += [f"{self._ident(x.name)}.to(wide)" for x in s.others if not x.constant]
+        constants = [self._by_batch(name, tile) for name in s.gates.constants]
+        constants += [self._by_batch(x.name, x.axes) for x in s.others if x.constant]
+        state = f"{state}.to(wide)"
+        room = f"_room({state}, {like}.shape[1], dtype, mode)"
+        return [*tokens, *constants, state, "lengths", room], state, looked
+
+    def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
+        kept = f"{last}, _" if isinstance(self._s, SelectiveKernels) else last
+        return super()._call(arguments, out, kept)
+
+    def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
+        s = self._s
+        if isinstance(s, SelectiveKernels):
+            plain = KernelCall(s.plain, self._ident, self._size, self._like, self._fresh)
+            return plain._shifted(out, state, read)
+        return super()._shifted(out, state, read)
+
+    def _by_batch(self, name: str, tile: tuple[Axis, ...]) -> str:
+        """A constant as `[B, *tile]`."""
+        axes = self._arrays(name).axes
         assert self._arrays(name).role is Role.CONSTANT
         text = f"{self._ident(name)}.to(wide)"
         if axes and axes != tile:

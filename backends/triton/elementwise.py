@@ -12,7 +12,7 @@ from dsfc.plan.ir import Buffer, LogDecay, Scan
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Ref, Time
 
-from ..torch.layout import wrapped
+from ..torch.layout import WIDTH, wrapped
 from ..torch.nodes import Code
 from ..torch.skeletons import ElementwiseSkeleton, Skeleton
 from .nodes import KernelPrinter
@@ -38,7 +38,7 @@ class ElementwiseKernels(ElementwiseSkeleton):
     """
 
     gates: Gates = field(kw_only=True)
-    plain_scan: ElementwiseSkeleton = field(kw_only=True)
+    plain_scan: Skeleton = field(kw_only=True)
 
     # --- what op templates ask for ---------------------------------------------------------------
 
@@ -53,6 +53,48 @@ class ElementwiseKernels(ElementwiseSkeleton):
         return "elementwise_kernels.py.j2"
 
     @property
+    def options_of_launch(self) -> list[str]:
+        """What the forward operator and its launch take behind the leaves."""
+        return ["lengths"]
+
+    @property
+    def kept(self) -> str:
+        """What of the forward operator's outputs its gradient takes."""
+        return "o"
+
+    @property
+    def nothing_kept(self) -> str:
+        """An output besides, of nothing, where the torch form ran."""
+        return ""
+
+    @property
+    def can_go_back(self) -> str:
+        """A condition of the backward launch."""
+        return ""
+
+    @property
+    def adds(self) -> bool:
+        """Whether something is added to the output."""
+        return False
+
+    @property
+    def gates_meaning(self) -> str:
+        """Docstring of the gates' torch form."""
+        what = "Value and log λ of every token, of what the gates read"
+        return f'"""{what}: 0 at tokens that do not count."""'
+
+    @property
+    def gated_results(self) -> list[str]:
+        """What the gates' torch form returns."""
+        v, g = self.torch_gates.results
+        return [f"_kept({v}, counts).to(dtype)", f"_kept({g}, counts)"]
+
+    def return_gated(self) -> str:
+        """The `return` statement of the gates' torch form."""
+        line = f"    return {', '.join(self.gated_results)}"
+        return line if len(line) <= WIDTH else wrapped("return ", self.gated_results, "", "    ")
+
+    @property
     def plain(self) -> Skeleton:
         """The scan as its modes see it, whose functions take value and log λ."""
         return self.plain_scan
@@ -63,11 +105,15 @@ class ElementwiseKernels(ElementwiseSkeleton):
         out: dict[str, str] = {}
         for leaf in (*self.gates.tokens, *self.gates.constants):
             name = leaf
-            own = _OWN | set(dir(builtins)) | set(keyword.kwlist) | set(keyword.softkwlist)
-            while name in own or name in out.values():
+            while name in self._reserved or name in out.values():
                 name += "_"
             out[leaf] = name
         return out
+
+    @property
+    def _reserved(self) -> frozenset[str]:
+        """What no argument is called."""
+        return _OWN | {*dir(builtins), *keyword.kwlist, *keyword.softkwlist}
 
     @property
     def timed_names(self) -> list[str]:
@@ -103,29 +149,36 @@ class ElementwiseKernels(ElementwiseSkeleton):
 
     def define_op(self, backward: bool) -> str:
         """The `def` line of an operator."""
-        name, count = ("_backward", len(self.leaves)) if backward else ("_forward", 2)
+        name = "_backward" if backward else "_forward"
         params = [*self._parameters(backward), "mode: str", "chunk: int"]
-        return wrapped(f"def {name}{self.suffix}", params, f" -> {_tensors(count)}:", "")
+        result = _tensors(len(self.leaves) if backward else self.outputs)
+        return wrapped(f"def {name}{self.suffix}", params, f" -> {result}:", "")
 
     def method(self, backward: bool) -> str:
         """The `def` line of an autograd function's forward."""
         params = [*self._parameters(backward), "mode: str", "chunk: int"]
-        count = len(self.leaves) if backward else 2
-        return wrapped("def forward", params, f" -> {_tensors(count)}:", "    ")
+        result = _tensors(len(self.leaves) if backward else self.outputs)
+        return wrapped("def forward", params, f" -> {result}:", "    ")
 
     def define_launch(self, backward: bool) -> str:
         """The `def` line of a launch."""
         name = "_launch_backward" if backward else "_launch_forward"
-        result = "tuple[Tensor, ...]" if backward else _tensors(2)
+        result = "tuple[Tensor, ...]" if backward else _tensors(self.outputs)
         return wrapped(f"def {name}{self.suffix}", self._parameters(backward), f" -> {result}:", "")
 
     def _parameters(self, backward: bool) -> list[str]:
         out = [*(f"{x}: Tensor" for x in self.leaves), "lengths: Tensor | None"]
-        return [*out, "o: Tensor", "do: Tensor", "dS: Tensor"] if backward else out
+        names = [self.kept, "do", "dS"] if backward else self.options_of_launch[1:]
+        return [*out, *(f"{name}: Tensor" for name in names)]
+
+    @property
+    def outputs(self) -> int:
+        """How many tensors the forward operator gives."""
+        return 3 if self.nothing_kept else 2
 
     def call_backward(self) -> str:
         """Calls the backward operator."""
-        args = [*self.leaves, "lengths", "o", "do", "dS", "mode", "chunk"]
+        args = [*self.leaves, "lengths", self.kept, "do", "dS", "mode", "chunk"]
         return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     def register_forward(self) -> str:
@@ -152,7 +205,7 @@ class ElementwiseKernels(ElementwiseSkeleton):
     @property
     def torch_gates(self) -> Statements:
         """Value and log λ, in torch."""
-        used = set(self._arguments.values()) | _OWN
+        used = set(self._arguments.values()) | self._reserved
 
         def variable(name: str) -> str:
             while name in used:
@@ -161,13 +214,18 @@ class ElementwiseKernels(ElementwiseSkeleton):
 
         axes = tuple(sorted((*self.scan.heads, *self.scan.channels)))
         printer = NamingPrinter(lambda r: Code(self._arguments[r.name], axes, True), {}, self.like)
-        wanted = [("v", self.gates.value), ("g", self.gates.log_decay)]
+        wanted = self._torch_wanted
         found = statements(wanted, self.gates.named, printer, variable, "    ")
         results = [
             f"{text}.expand_as({self.like})" if e.time is Time.CONST else text
             for text, (_, e) in zip(found.results, wanted, strict=True)
         ]
         return Statements(found.lines, tuple(results))
+
+    @property
+    def _torch_wanted(self) -> list[tuple[str, Expr]]:
+        """What the gates' torch form computes."""
+        return [("v", self.gates.value), ("g", self.gates.log_decay)]
 
     # --- kernels ---------------------------------------------------------------------------------
 

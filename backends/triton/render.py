@@ -13,6 +13,7 @@ from .calls import KernelCall
 from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .matrix import MatrixKernels
+from .selective import STATES, STEP, SelectiveKernels
 from .skeletons import printed, scans_with_kernels, skeletons
 from .tiles import rows
 from .toolchains import HANDLES, faults
@@ -36,10 +37,13 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     matrix = [s for s in scans if isinstance(s, MatrixKernels)]
     tiles = rows({s.scan.form for s in (*found, *matrix)})
     handles = ", ".join(f'"{version}."' for version in HANDLES)
-    shared = [filled("kernels_shared.py.j2", tiles=tiles, handles=handles)]
+    parts = [filled("kernels_shared.py.j2", tiles=tiles, handles=handles)]
     if matrix:
-        shared.append(filled("matrix_kernels_shared.py.j2", decay=any(s.decay for s in matrix)))
-    return (*shared, *functions_of(code))
+        decay = any(s.decay for s in matrix)
+        parts.append(filled("matrix_kernels_shared.py.j2", decay=decay))
+    if any(isinstance(s, SelectiveKernels) for s in found):
+        parts.append(filled("selective_kernels_shared.py.j2", step=STEP, states=STATES))
+    return (*parts, *functions_of(code))
 
 
 def _sizes(s: MatrixKernels, names: Signature) -> tuple[str, str]:

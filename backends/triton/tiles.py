@@ -113,6 +113,20 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 256 decay", _NARROW, "hip", 94): Tile(32, 32, 4, 1),
     (Form.MATRIX, "backward 256 decay", _WIDE, "cuda", 80): Tile(16, 16, 4, 1),
     (Form.MATRIX, "backward 256 decay", _WIDE, "hip", 94): Tile(16, 16, 4, 1),
+    # One thread holds all states of a channel, or of two; more states than 16 are one tile.
+    (Form.SELECTIVE, "forward", _NARROW, "cuda", 80): Tile(8, 64, 1, 2),
+    (Form.SELECTIVE, "forward", _NARROW, "hip", 94): Tile(8, 64, 1, 2),
+    (Form.SELECTIVE, "forward", _WIDE, "cuda", 80): Tile(8, 64, 1, 2),
+    (Form.SELECTIVE, "forward", _WIDE, "hip", 94): Tile(8, 64, 1, 2),
+    (Form.SELECTIVE, "forward of many", _NARROW, "cuda", 80): Tile(8, 128, 4, 2),
+    (Form.SELECTIVE, "forward of many", _NARROW, "hip", 94): Tile(8, 128, 4, 2),
+    (Form.SELECTIVE, "forward of many", _WIDE, "cuda", 80): Tile(8, 128, 4, 2),
+    (Form.SELECTIVE, "forward of many", _WIDE, "hip", 94): Tile(8, 128, 4, 2),
+    # Sums over channels are products of matrices, which several warps would each repeat.
+    (Form.SELECTIVE, "backward", _NARROW, "cuda", 80): Tile(4, 32, 1, 2),
+    (Form.SELECTIVE, "backward", _NARROW, "hip", 94): Tile(4, 64, 1, 2),
+    (Form.SELECTIVE, "backward", _WIDE, "cuda", 80): Tile(4, 32, 1, 2),
+    (Form.SELECTIVE, "backward", _WIDE, "hip", 94): Tile(4, 64, 1, 2),
 }
 """By form, direction, bytes of a number, platform and capability (94 is gfx942), from which on."""
 

@@ -1,8 +1,10 @@
 """Which token-wise kernels a scan can compute itself, from less than they read and write.
 
-An elementwise scan is bound by memory: what it is driven by is computed where it is read, so that
-only leaves come from memory, and only their gradients go there. Backends that have such kernels
-ask for it; the plan itself, by which a mixer is known, stays as it is.
+A scan that is bound by memory computes what drives it where it reads it, so that only leaves come
+from memory, and only their gradients go there. An elementwise scan takes in its value and log λ. A
+selective one, whose log λ is a product of a few leaves, takes in its value and those leaves that
+have the axes of its output, and what is added to that. Backends that have such kernels ask for it;
+the plan itself, by which a mixer is known, stays as it is.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
-from dsfc.primitives.build import ZERO, neg, prim, remake, rewrite, walk
+from dsfc.primitives.build import ZERO, add, neg, prim, remake, rewrite, walk
 from dsfc.primitives.derivative import pull
 from dsfc.primitives.expr import (
     Add,
@@ -32,23 +34,32 @@ from dsfc.primitives.expr import (
 
 VALUE_BAR = "value_bar"
 DECAY_BAR = "log_decay_bar"
-"""Names under which gradients read those of a scan's value and of its log λ."""
+OUT_BAR = "out_bar"
+"""Names under which gradients read those of a scan's value, of its log λ and of its output."""
+
+
+def rate_bar(leaf: str) -> str:
+    """The name under which gradients read that of a leaf of log λ."""
+    return f"{leaf}_bar"
 
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """What a scan is driven by, as expressions over leaves with the axes of its state.
+    """What a scan is driven by, as expressions over leaves with the axes of its output.
 
     Attributes:
         scan: name of the scan.
         tokens: buffers that vary over time.
         constants: buffers that do not.
-        value: what is added to the state.
-        log_decay: log λ.
+        value: what is added to the state; of a selective scan, the factor without key.
+        log_decay: log λ; of a selective scan over the leaves of its decay, not those of its gates.
         decay: λ; equal to exp(log_decay), in a form of fewer functions where there is one.
         named: (name, value) of the buffers that are not stored any more, in order.
         gradients: one per leaf, `tokens` first, over the leaves, `Ref("value_bar")` and
-            `Ref("log_decay_bar")`; those of `constants` are to be summed over time.
+            `Ref("log_decay_bar")`, or `rate_bar` of each of `rates` and `Ref("out_bar")`; those of
+            `constants` are to be summed over time.
+        rates: (leaf of log λ, value) of a selective scan, where the value is computed inside.
+        added: to the output, of a selective scan.
     """
 
     scan: str
@@ -59,6 +70,8 @@ class Gates:
     decay: Expr
     named: tuple[tuple[str, Expr], ...]
     gradients: tuple[Expr, ...]
+    rates: tuple[tuple[str, Expr], ...] = ()
+    added: Expr = ZERO
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +90,7 @@ class Absorbed:
 
 
 def absorb(plan: Plan, knows: Callable[[Prim], bool]) -> Absorbed:
-    """Returns the plan with the gates of its elementwise scans taken in.
+    """Returns the plan with the gates of its elementwise and selective scans taken in.
 
     Args:
         plan: the plan.
@@ -90,25 +103,40 @@ def absorb(plan: Plan, knows: Callable[[Prim], bool]) -> Absorbed:
             continue
         taken = _Taken(plan, kernels, scan, knows)
         gates = taken.gates()
-        if gates.tokens:
+        if gates.tokens and taken.is_known():
             found.append(gates)
             plan, kernels = taken.plan(), taken.kernels
     return Absorbed(plan, tuple(found))
 
 
 def has_gates(scan: Scan) -> bool:
-    """Whether a scan's gates can be taken in: it is elementwise, real, and decays."""
-    return scan.form is Form.ELEMENTWISE and scan.field is Field.REAL and scan.decay is not None
+    """Whether a scan's gates can be taken in: it is elementwise or selective, real, and decays."""
+    known = scan.form in (Form.ELEMENTWISE, Form.SELECTIVE)
+    return known and scan.field is Field.REAL and scan.decay is not None
 
 
 def _output(kernel: Kernel) -> str:
     return kernel.output if isinstance(kernel, Pointwise) else kernel.name
 
 
+def _written(kernel: Kernel) -> tuple[str, ...]:
+    """The buffers that a kernel writes."""
+    if isinstance(kernel, Pointwise):
+        return (kernel.output,)
+    return tuple(c.output for c in kernel.columns)
+
+
 def _read_by(scan: Scan) -> set[str]:
     """The buffers that a scan reads."""
     leaves = () if scan.decay is None else scan.decay.leaves
     return {n for n in (*leaves, scan.key, scan.read, *(c.value for c in scan.columns)) if n}
+
+
+def _reads(kernel: Kernel) -> set[str]:
+    """The buffers that a kernel reads."""
+    if isinstance(kernel, Scan):
+        return _read_by(kernel)
+    return {r.name for r in walk(kernel.value) if isinstance(r, Ref)}
 
 
 class _Taken:
@@ -128,19 +156,25 @@ class _Taken:
         self._names |= {r.name for r in plan.registers}
         (column,) = scan.columns
         assert scan.decay is not None and column.value is not None
-        (leaf,) = scan.decay.leaves
+        self._sum = self._taken_sum(column.output)
         self._absorbed = self._private()
         self._leaves: dict[Expr, Ref] = {}
         self._new: list[Pointwise] = []
         self._value = self._inside(self._read(column.value))
-        self._decay = self._inside(self._read(leaf))
+        self._rates = {n: self._inside(self._read(n)) for n in scan.decay.leaves if self._fits(n)}
+        self._decay = rewrite(scan.decay.expr, self._inside_leaf)
+        self._added = ZERO if self._sum is None else self._inside(self._sum[1])
 
     def gates(self) -> Gates:
         """Returns the gates."""
-        value_bar, decay_bar = (
-            Ref(n, self._tile, Field.REAL, Time.TOKEN, Now(0)) for n in (VALUE_BAR, DECAY_BAR)
-        )
-        pulled = pull([(self._value, value_bar), (self._decay, decay_bar)]).refs
+        pairs = [(self._value, VALUE_BAR)]
+        if self._selective:
+            pairs += [(e, rate_bar(n)) for n, e in self._rates.items()]
+            pairs += [] if self._sum is None else [(self._added, OUT_BAR)]
+        else:
+            pairs.append((self._decay, DECAY_BAR))
+        bars = [(e, Ref(n, self._tile, Field.REAL, Time.TOKEN, Now(0))) for e, n in pairs]
+        pulled = pull(bars).refs
         refs = sorted(dict.fromkeys(self._leaves.values()), key=lambda r: r.time is Time.CONST)
         decay = _exponential(self._decay)
         again = {prim("exp", self._decay): decay}
@@ -155,7 +189,13 @@ class _Taken:
             decay,
             named,
             tuple(_replaced(pulled.get(r, ZERO), again) for r in refs),
+            tuple(self._rates.items()) if self._selective else (),
+            self._added,
         )
+
+    def is_known(self) -> bool:
+        """Whether a kernel can compute log λ of its leaves."""
+        return all(self._is_entrywise(e) or isinstance(e, Ref | Num) for e in walk(self._decay))
 
     def plan(self) -> Plan:
         """Returns the plan, in which `kernels` are those left."""
@@ -166,8 +206,15 @@ class _Taken:
         for name, kernel in self.kernels.items():
             if name == self._scan.name:
                 order |= made
-                wide = [r.name for r in self._leaves_of(self._decay) if self._computed(r.name)]
-                order[name] = replace(self._scan, decay=LogDecay(self._decay, tuple(wide)))
+                computed = [e for e in self._rates.values() for e in self._leaves_of(e)]
+                wide = dict.fromkeys(r.name for r in computed if self._computed(r.name))
+                (column,) = self._scan.columns
+                if self._sum is not None:
+                    column = replace(column, output=self._sum[0])
+                decay = LogDecay(self._decay, tuple(wide))
+                order[name] = replace(self._scan, decay=decay, columns=(column,))
+            elif self._sum is not None and name == self._sum[0]:
+                continue
             else:
                 order[name] = kernel
         self.kernels = order
@@ -176,6 +223,53 @@ class _Taken:
 
     # --- what is taken in ------------------------------------------------------------------------
 
+    @property
+    def _selective(self) -> bool:
+        return self._scan.form is Form.SELECTIVE
+
+    def _fits(self, leaf: str) -> bool:
+        """Whether a leaf of the decay has the axes of the output, and varies over time."""
+        b = self._arrays[leaf]
+        return not self._selective or (set(b.axes) == self._tile and b.role is not Role.CONSTANT)
+
+    @property
+    def _inputs(self) -> set[str]:
+        """What the scan reads that may be computed inside."""
+        (column,) = self._scan.columns
+        assert self._scan.decay is not None and column.value is not None
+        return {column.value, *(n for n in self._scan.decay.leaves if self._fits(n))}
+
+    def _inside_leaf(self, e: Expr) -> Expr | None:
+        """A leaf of an elementwise decay is the decay; a selective one is computed of leaves."""
+        if self._selective or not isinstance(e, Ref):
+            return None
+        return self._rates[e.name]
+
+    def _taken_sum(self, output: str) -> tuple[str, Expr] | None:
+        """The kernel that adds to what a selective scan reads, and what it adds.
+
+        It is taken in where nothing else has the scan's output, and where what it adds is there
+        before the scan.
+        """
+        readers = [n for n, k in self.kernels.items() if output in _reads(k)]
+        if not self._selective or self._scan.before or len(readers) != 1:
+            return None
+        outside = {self._plan.output, *(r.buffer for r in self._plan.registers)}
+        kernel = self.kernels[readers[0]]
+        if output in outside or not isinstance(kernel, Pointwise):
+            return None
+        value = kernel.value
+        if not isinstance(value, Add) or value.axes != self._tile or value.field is not Field.REAL:
+            return None
+        rest = [e for e in value.args if not (isinstance(e, Ref) and e.name == output)]
+        kernels = list(self.kernels.values())
+        behind = kernels[kernels.index(self._scan) :]
+        later = {b for k in behind for b in _written(k)}
+        read = {r.name for e in rest for r in walk(e) if isinstance(r, Ref)}
+        if len(rest) + 1 != len(value.args) or read & later:
+            return None
+        return readers[0], add(*rest)
+
     def _private(self) -> tuple[str, ...]:
         """Buffers computed of tiles that nothing but the scan needs, in the order of the plan."""
         outside = {self._plan.output, *(r.buffer for r in self._plan.registers)}
@@ -183,8 +277,9 @@ class _Taken:
         # Readers come after what they read, so that one pass from the end finds all.
         for name, kernel in reversed(self.kernels.items()):
             if isinstance(kernel, Scan):
-                if kernel is not self._scan:
-                    outside |= _read_by(kernel)
+                outside |= _read_by(kernel) - (self._inputs if kernel is self._scan else set())
+            elif self._sum is not None and name == self._sum[0]:
+                outside |= set(self._read_in_front(self._sum[1]))
             elif name in outside or not self._is_arithmetic(kernel.value):
                 outside |= {r.name for r in walk(kernel.value) if isinstance(r, Ref)}
             else:
@@ -203,6 +298,10 @@ class _Taken:
     def _is_arithmetic(self, e: Expr) -> bool:
         if e.axes != self._tile or e.time is Time.CONST or e.field is not Field.REAL:
             return False
+        return self._is_entrywise(e)
+
+    def _is_entrywise(self, e: Expr) -> bool:
+        """Whether a kernel can compute an entry of it from the same entry of its parts."""
         if isinstance(e, Prim):
             return e.axis is None and self._knows(e)
         if isinstance(e, Pow):

@@ -40,6 +40,74 @@ def test_the_sigmoid_of_a_logarithm_is_taken_at_once(plan_of: Callable[[str], Pl
     assert text(gates.log_decay) == "-softplus(-W_f_u)"
 
 
+def test_a_selective_scan_takes_in_step_value_and_skip(plan_of: Callable[[str], Plan]) -> None:
+    absorbed = absorb(plan_of("s6"), everything)
+    (gates,) = absorbed.gates
+    assert names(absorbed) == ["S_rate", "b", "c", "W_Delta_W_u_u"]
+    assert gates.tokens == ("W_Delta_W_u_u", "u")
+    assert gates.constants == ("b_Delta", "D")
+    assert text(gates.log_decay) == "-Delta * S_rate"
+    assert [(n, text(e)) for n, e in gates.rates] == [
+        ("Delta", "softplus(W_Delta_W_u_u + b_Delta)")
+    ]
+    assert text(gates.added) == "D * u"
+    (scan,) = (k for k in absorbed.plan.kernels if isinstance(k, Scan))
+    assert scan.columns[0].output == "y"
+
+
+SELECTIVE = """
+    dims d, n
+    input u : d
+    param W_b, W_c : d -> n; W_x : d -> d; a : d × n
+    state S : d × n
+    t = softplus(W_x u)
+    S = exp(-t * exp(a)) * S[i-1] + u ⊗ W_b u
+"""
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "y = W_c u · S[i-1] + u",  # what is read before the update is shifted behind the scan
+        "x = W_c u · S; y = x + x[i-1]",  # an earlier token of it
+        "x = W_c u · S; y = x * sigmoid(x) + u",  # more than the sum has it
+        "y = W_x (W_c u · S + u)",  # a map has the sum
+        "y = 2 * (W_c u · S) + u",
+    ],
+)
+def test_what_is_no_sum_with_a_read_is_not_taken_in(
+    read: str, load: Callable[[str, str], Compilation]
+) -> None:
+    absorbed = absorb(load("read", f"{SELECTIVE}\n{read}").plan, everything)
+    (gates,) = absorbed.gates
+    assert text(gates.added) == "0"
+    assert [n for n, _ in gates.rates] == ["t"]
+
+
+def test_a_sum_that_needs_a_later_scan_is_taken_in_there(
+    load: Callable[[str, str], Compilation],
+) -> None:
+    more = "state R : d × n; R = exp(-exp(a) * t) * R[i-1] + t ⊗ W_c u; y = W_c u · S + W_b u · R"
+    first, second = absorb(load("two", f"{SELECTIVE}\n{more}").plan, everything).gates
+    assert (text(first.added), second.tokens) == ("0", ("t", f"{first.scan}_read"))
+    assert text(second.added) == f"{first.scan}_read"
+
+
+def test_a_decay_that_no_kernel_computes_keeps_its_scan(
+    load: Callable[[str, str], Compilation],
+) -> None:
+    entries = """
+        dims d, n
+        input u : d; g : d × n; b, c : n
+        state S : d × n
+        S = sigmoid(g) * S[i-1] + u ⊗ b
+        y = c · S
+        """
+    plan = load("entries", entries).plan
+    assert absorb(plan, lambda _: False) == Absorbed(plan, ())
+    assert len(absorb(plan, everything).gates) == 1
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_leaves_are_there_and_nothing_is_read_that_is_not(
     name: str, plan_of: Callable[[str], Plan]
@@ -94,7 +162,7 @@ def test_what_a_kernel_does_not_know_stays_in_front(plan_of: Callable[[str], Pla
 
 
 def test_other_forms_are_left_alone(plan_of: Callable[[str], Plan]) -> None:
-    for name in ("s6", "normalized_attn", "lru"):
+    for name in ("normalized_attn", "gla", "lru"):
         plan = plan_of(name)
         assert absorb(plan, everything) == Absorbed(plan, ())
 

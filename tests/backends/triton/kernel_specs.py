@@ -8,11 +8,15 @@ MATRIX = (
     *("normalized_attn_multihead", "normalized_attn_sigmoid", "normalized_attn_softplus"),
     *("performer", "retnet", "ssd"),
 )
-SPECS = (*ELEMENTWISE, *MATRIX)
+SELECTIVE = ("s6",)
+SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
+SIZES = {"s6": {"n": 16}}
+"""Sizes that a layer must be given besides its width."""
 KINDS = ("normalized_attn", "linear_attn", "retnet", "mlstm", "ssd")
 """Matrix scans with and without decays, columns by themselves, and keys of all heads."""
 TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
 EVERY = tuple((s, "bf16", t) for s in (*ELEMENTWISE, *KINDS) for t in TARGETS)
+EVERY += (("s6", "bf16", "sm_90"),)  # not compiled for the others yet
 EVERY += (("rg_lru", "fp32", "sm_90"), ("rg_lru", "fp32", "gfx942"))
 EVERY += tuple((f"retnet:{n}", "bf16", t) for n in (64, 256) for t in TARGETS)
 EVERY += tuple((f"retnet:{n}", "fp32", t) for n in (64, 128, 256) for t in ("sm_80", "gfx942"))
@@ -87,5 +91,44 @@ UNUSUAL = {
       x = tanh(q · S)
       R = R[i-1] + k ⊗ x
       y = q · R
+    """,
+    # Heads behind the channels, more states than channels come to.
+    "selective_heads_last": """
+      dims d, n = 3, p = 2, heads h = 2
+      input u : d
+      param W_q, W_k : d -> n × h ~ normal(0, 1); W_v : d -> p × h ~ normal(0, 1); a : p × h × n
+      state S : h × n × p
+      x = W_v u
+      S = exp(-softplus(x) * exp(a)) * S[i-1] + W_k u ⊗ x
+      y = W_q u · S + x * x
+    """,
+    # Two rates, one of them along the keys; read before the update.
+    "selective_rates": """
+      dims d, n
+      input u, f : d; b, c, r : n
+      param a : d × n; e : n
+      state S : d × n
+      S = exp(-softplus(f) * exp(a) - ones[d] ⊗ (softplus(r) * exp(e))) * S[i-1] + u ⊗ b
+      y = c · S[i-1] + tanh(u) * f
+    """,
+    # A decay for every channel, state and token; and one that is the same at all tokens.
+    "selective_entries": """
+      dims d, n
+      input u : d; g : d × n; b, c : n
+      param a : d × n
+      state S, R : d × n
+      S = sigmoid(g) * S[i-1] + u ⊗ b
+      R = exp(-exp(a)) * R[i-1] + (sigmoid(u) * u) ⊗ c
+      y = c · S + b · R
+    """,
+    # More states than a thread holds, and no power of two.
+    "many_states": """
+      dims d, n = 19
+      input u, x : d; b, c : n
+      param a : d × n; D : d
+      state S : d × n
+      t = softplus(x)
+      S = exp(-t * exp(a)) * S[i-1] + (t * u) ⊗ b
+      y = c · S + D * u
     """,
 }

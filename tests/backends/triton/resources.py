@@ -35,7 +35,7 @@ import dsfc
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from kernel_specs import EVERY
+from kernel_specs import EVERY, SIZES
 
 TABLE = Path(__file__).with_name("resources.json")
 TARGETS = {
@@ -126,8 +126,10 @@ def compiling(module: ModuleType, target: GPUTarget) -> Iterator[dict[str, Any]]
 
     kernels = kernels_of(module)
     before = {**kernels, **{n: vars(module)[n] for n in ("_tile", "_segment", "_declined")}}
+    hip = torch.version.hip
     driver.set_active(Absent(target))
     try:
+        torch.version.hip = "0" if target.backend == "hip" else None
         for n, k in kernels.items():
             k.device_caches.clear()  # they are kept by device, and this one changes what it is
             setattr(module, n, Launched(n, k))
@@ -135,6 +137,7 @@ def compiling(module: ModuleType, target: GPUTarget) -> Iterator[dict[str, Any]]
         module._segment = lambda *_: SEGMENT
         yield made
     finally:
+        torch.version.hip = hip
         for n, k in before.items():
             setattr(module, n, k)
 
@@ -165,6 +168,7 @@ def run(
     mixer = getattr(module, module.__all__[0])
     sizes = {"h": max(width // head, 1), "n": head, "p": head, "r": head}
     sizes = {n: size for n, size in sizes.items() if n in inspect.signature(mixer).parameters}
+    sizes |= SIZES.get(mixer.__name__.lower(), {})
     layer = mixer(d=width, dtype=dtype, **sizes)
     u = torch.zeros(batch, length, width, dtype=dtype, requires_grad=True)
     layer(u).float().sum().backward()

@@ -149,7 +149,9 @@ def test_segments_fill_a_gpu_and_no_more(build: Build, monkeypatch: pytest.Monke
     assert module._segment(2048, 512, gpu) == 2048  # 16,384 channels: one launch
 
 
-@pytest.mark.parametrize("name", ["rg_lru", pytest.param("rwkv4", marks=pytest.mark.ci)])
+@pytest.mark.parametrize(
+    "name", ["rg_lru", *(pytest.param(n, marks=pytest.mark.ci) for n in ("rwkv4", "s6"))]
+)
 @pytest.mark.parametrize("segment", [1 << 20, 4])
 @pytest.mark.parametrize("how", ["mask", pytest.param("cu_seqlens", marks=pytest.mark.ci)])
 def test_masked_tokens_and_packs(

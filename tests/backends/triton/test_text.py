@@ -86,7 +86,7 @@ def test_a_module_runs_without_triton_and_says_so(name: str, files: list[Path]) 
 
 
 def test_what_has_no_kernel_is_the_torch_module(root: Path) -> None:
-    for name in ("s6", "gla", "short_convolution", "lru", "gateloop"):
+    for name in ("gla", "short_convolution", "lru", "gateloop"):
         spec = dsfc.load(name)
         bodies = [spec.module(b).text.split("\n", 1)[1] for b in ("torch", "triton")]
         assert bodies[0] == bodies[1]

@@ -1,0 +1,595 @@
+"""The selective form: gates, decays and recurrence of all states of a channel in one kernel."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+from dsfc.plan.gates import OUT_BAR, VALUE_BAR, Gates, rate_bar
+from dsfc.plan.ir import Buffer, Role, Scan
+from dsfc.primitives.build import ZERO, add, mul, num, rewrite, walk
+from dsfc.primitives.derivative import pull
+from dsfc.primitives.expr import Add, Axis, Expr, Field, Mul, Now, Num, Ref, Time
+
+from ..torch.layout import WIDTH, wrapped
+from ..torch.selective import SelectiveSkeleton
+from ..torch.skeletons import Skeleton
+from .elementwise import ElementwiseKernels
+from .nodes import LOG2_E, KernelPrinter
+from .statements import Statements, statements
+
+_WORDS = frozenset("q k added room states H P N gated".split())
+"""Words of the operators' functions besides those of other forms."""
+assert isinstance(LOG2_E, Num)
+LOG_2 = num(Fraction(1) / LOG2_E.value)
+_BAR = Ref("dg", frozenset(), Field.REAL, Time.TOKEN, Now(0))
+STEP = 4
+"""The forward pass keeps the state before every so many tokens; the backward one takes as many at
+once. All states and decays of that many tokens are in registers, so that no more fit."""
+STATES = 16
+"""Most states of a channel that a thread holds one by one. The forward pass holds more as one tile;
+the backward pass gives that many to each program."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf of log λ that is not computed inside, as an argument.
+
+    Attributes:
+        name: of the buffer.
+        argument: of the operators.
+        plain: argument of the torch form.
+        axes: of the buffer.
+        along: its axes as the kernels read it: those of a value, of a key or of the state.
+        constant: whether it does not vary over time.
+    """
+
+    name: str
+    argument: str
+    plain: str
+    axes: tuple[Axis, ...]
+    along: tuple[Axis, ...]
+    constant: bool
+
+
+@dataclass(frozen=True)
+class SelectiveKernels(ElementwiseKernels):
+    """A selective scan whose operators take what its gates read.
+
+    Arguments are query and key, one `[B, L, *axes]` for each token-wise leaf of the gates and of
+    log λ, one `[B, *axes]` for each constant, and the state. Kernels have axes heads, keys and
+    channels, each flattened to one: values are `[B, L, H, P]`, queries and keys `[B, L, H, N]`,
+    states `[B, H, P, N]`, constants `[B, H, N, P]`. Where a spec has its axes in that order,
+    nothing is moved.
+
+    In a kernel, log₂ λ of a state is a sum of products, each of a constant of channel and state,
+    which is computed once, and of values of the token.
+    """
+
+    plain_scan: SelectiveSkeleton = field(kw_only=True)
+
+    # --- arguments -------------------------------------------------------------------------------
+
+    @property
+    def kernels(self) -> str:
+        """Name of the template of its kernels."""
+        return "selective_kernels.py.j2"
+
+    @property
+    def _groups(self) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tuple[Axis, ...]]:
+        return self.scan.heads, self.scan.channels, self.scan.keys
+
+    @cached_property
+    def _arguments(self) -> dict[str, str]:
+        out: dict[str, str] = {}
+        gates = (*self.gates.tokens, *self.gates.constants)
+        rates = dict(self.gates.rates)
+        for leaf in (*gates, *(n for n in self.plain_scan.leaf_buffers if n not in rates)):
+            name = leaf
+            while name in self._reserved or name in out.values():
+                name += "_"
+            out.setdefault(leaf, name)
+        return out
+
+    @property
+    def _reserved(self) -> frozenset[str]:
+        return super()._reserved | _WORDS
+
+    @cached_property
+    def others(self) -> tuple[Leaf, ...]:
+        """Leaves of log λ that are not computed inside."""
+        heads, channels, keys = self._groups
+        value, key, state = (*heads, *channels), (*heads, *keys), (*heads, *channels, *keys)
+        fixed = (*heads, *keys, *channels)
+        rates = dict(self.gates.rates)
+        names = self.plain_scan.leaf_buffers
+        plain = dict(zip(names, self.plain_scan.decays, strict=True))
+        out = []
+        for name in names:
+            if name in rates:
+                continue
+            b = self.arrays[name]
+            along = next(a for a in (value, key, state) if set(b.axes) <= set(a))
+            constant = b.role is Role.CONSTANT
+            along = fixed if constant else along
+            # What the gates take as well is another argument here.
+            argument = self._arguments[name]
+            if name in (*self.gates.tokens, *self.gates.constants):
+                argument += "_rate"
+            out.append(Leaf(name, argument, plain[name], b.axes, along, constant))
+        return tuple(out)
+
+    @property
+    def gate_tokens(self) -> list[str]:
+        """Arguments over time that the gates read."""
+        return [self._arguments[n] for n in self.gates.tokens]
+
+    @property
+    def gate_constants(self) -> list[str]:
+        """Constant arguments that the gates read."""
+        return [self._arguments[n] for n in self.gates.constants]
+
+    @property
+    def timed_names(self) -> list[str]:
+        """Arguments `[B, L, *axes]`."""
+        rest = [x.argument for x in self.others if not x.constant]
+        return ["q", "k", *self.gate_tokens, *rest]
+
+    @property
+    def constants(self) -> list[str]:
+        """Arguments `[B, *axes]` besides the state."""
+        return [*self.gate_constants, *(x.argument for x in self.others if x.constant)]
+
+    @property
+    def keyed(self) -> list[str]:
+        """Arguments over time that the kernels read along the keys: `[B, L, H, N]`."""
+        heads, _, keys = self._groups
+        rest = [x for x in self.others if not x.constant and x.along == (*heads, *keys)]
+        return ["q", "k", *(x.argument for x in rest)]
+
+    @property
+    def channelled(self) -> list[str]:
+        """Arguments over time that the kernels read along the channels: `[B, L, H, P]`."""
+        heads, channels, _ = self._groups
+        rest = [x for x in self.others if not x.constant and x.along == (*heads, *channels)]
+        return [*self.gate_tokens, *(x.argument for x in rest)]
+
+    @property
+    def whole(self) -> list[str]:
+        """Arguments over time that have all axes: `[B, L, H, P, N]`."""
+        return [n for n in self.timed_names if n not in (*self.keyed, *self.channelled)]
+
+    @property
+    def fixed(self) -> list[str]:
+        """Constants of channel and state: `[B, H, N, P]`, so that a warp reads neighbours."""
+        return [x.argument for x in self.others if x.constant]
+
+    @property
+    def like(self) -> str:
+        """The argument that outputs are like."""
+        return self._arguments[self.gates.tokens[0]]
+
+    @property
+    def options_of_launch(self) -> list[str]:
+        """What the forward operator and its launch take behind the leaves."""
+        return ["lengths", "room"]
+
+    @property
+    def kept(self) -> str:
+        """What of the forward operator's outputs its gradient takes."""
+        return "states"
+
+    @property
+    def nothing_kept(self) -> str:
+        """An output besides, of nothing, where the torch form ran."""
+        return ", room.new_empty(room.shape)"
+
+    @property
+    def can_go_back(self) -> str:
+        """A condition of the backward launch."""
+        return " and states.shape[1]"
+
+    @property
+    def adds(self) -> bool:
+        """Whether something is added to the output."""
+        return self.gates.added != ZERO
+
+    @property
+    def flops_shape(self) -> str:
+        """Reads the sizes off the shapes."""
+        return f"size = {self.like}[1] * math.prod(S)"
+
+    @property
+    def forward_flops(self) -> str:
+        """Operations of the forward pass."""
+        return self.plain_scan.forward_flops
+
+    @property
+    def backward_flops(self) -> str:
+        """Operations of the backward pass."""
+        return self.plain_scan.backward_flops
+
+    def register_forward(self) -> str:
+        """Registers the forward operator."""
+        at, state = self.leaves.index(self.like), len(self.leaves) - 1
+        return self._register("forward", f"({at}, {state}, {state + 2})")
+
+    # --- the torch form of the gates -------------------------------------------------------------
+
+    @property
+    def gates_meaning(self) -> str:
+        """Docstring of the gates' torch form."""
+        more = ", and what is added to its output" if self.adds else ""
+        return f'"""What the scan takes, of what its gates read{more}."""'
+
+    def define_gates(self) -> str:
+        """The `def` line of the gates' torch form."""
+        params = [*(f"{x}: Tensor" for x in self.inputs), "lengths: Tensor | None"]
+        return wrapped(f"def _gates{self.suffix}", params, " -> tuple[Tensor, ...]:", "")
+
+    def broadcast(self) -> str:
+        """Gives the constants of the gates an axis of time."""
+        names = self.gate_constants
+        if len(names) == 1:
+            return f"    {names[0]} = {names[0]}.unsqueeze(1)"
+        joined = ", ".join(names)
+        return f"    {joined} = (x.unsqueeze(1) for x in ({joined}))" if names else ""
+
+    def widen(self, names: list[str]) -> str:
+        """Casts arguments to the accumulation dtype; pairs of key and query stay as they are."""
+        return super().widen([n for n in names if n not in ("q", "k")])
+
+    @property
+    def _torch_wanted(self) -> list[tuple[str, Expr]]:
+        plain = dict(zip(self.plain_scan.leaf_buffers, self.plain_scan.decays, strict=True))
+        wanted = [("v", self.gates.value), *((plain[n], e) for n, e in self.gates.rates)]
+        return [*wanted, ("added", self.gates.added)] if self.adds else wanted
+
+    @property
+    def gated_results(self) -> list[str]:
+        """What the gates' torch form returns."""
+        names = [n for n, _ in self._torch_wanted]
+        found = dict(zip(names, self.torch_gates.results, strict=True))
+        results = ["q", "_kept(k, counts)", f"{found['v']}.to(dtype)"]
+        by_plain = {x.plain: x for x in self.others}
+        for name in self.plain_scan.decays:
+            text = found[name] if name in found else by_plain[name].argument
+            timed = name in found or not by_plain[name].constant
+            results.append(f"_kept({text}, counts)" if timed else text)
+        if self.adds:
+            results.append(f"{found['added']}.to(dtype)")
+        return results
+
+    # --- layouts ---------------------------------------------------------------------------------
+
+    def _axes_of(self, argument: str) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+        """The axes of an argument, in the operators and in the kernels."""
+        heads, channels, keys = self._groups
+        if argument in ("q", "k"):
+            name = self.scan.read if argument == "q" else self.scan.key
+            assert name is not None
+            return self.arrays[name].axes, (*heads, *keys)
+        if argument == "S":
+            return tuple(sorted((*heads, *channels, *keys))), (*heads, *channels, *keys)
+        for x in self.others:
+            if x.argument == argument:
+                return x.axes, x.along
+        return tuple(sorted((*heads, *channels))), (*heads, *channels)
+
+    def laid(self, argument: str, text: str | None = None) -> str:
+        """An argument with all axes that the kernels want, in their order."""
+        axes, along = self._axes_of(argument)
+        lead = 1 if argument in (*self.constants, "S") else 2
+        text = text or argument
+        whole = tuple(sorted(along))
+        if axes != whole:
+            slots = ", ".join(":" if a in axes else "None" for a in whole)
+            sizes = ", ".join("-1" if a in axes else self._size(a) for a in whole)
+            front = ", ".join([":"] * lead)
+            text = f"{text}[{front}, {slots}].expand({', '.join(['-1'] * lead)}, {sizes})"
+        return f"{_moved(text, whole, along, lead)}.contiguous()"
+
+    def is_laid(self, argument: str) -> bool:
+        """Whether an argument has the kernels' axes already."""
+        axes, along = self._axes_of(argument)
+        return axes == along
+
+    def _size(self, axis: Axis) -> str:
+        axes, _ = self._axes_of("S")
+        return f"S.shape[{1 + axes.index(axis)}]"
+
+    def sizes(self) -> str:
+        """A statement that names heads, channels and keys."""
+        out = []
+        for group in self._groups:
+            out.append(" * ".join(self._size(a) for a in group) or "1")
+        return f"    H, P, N = {', '.join(out)}"
+
+    def given(self) -> str:
+        """A statement that lays out the arguments."""
+        items = [self.laid(x) for x in self.inputs]
+        return wrapped("    given = ", items, "", "    ", started=True)
+
+    @property
+    def moved_gradients(self) -> list[str]:
+        """Statements that give gradients their axes back; what was spread is summed up."""
+        out = []
+        for at, x in enumerate(self.inputs):
+            if not self.is_laid(x):
+                axes, along = self._axes_of(x)
+                lead = 1 if x in self.constants else 2
+                out += self._turned(f"grads[{at}]", along, lead, axes)
+        return [*out, *self.turned_state("grads[-1]")]
+
+    def laid_output(self, text: str) -> str:
+        """The gradient of the output in the kernels' order."""
+        heads, channels, _ = self._groups
+        along = (*heads, *channels)
+        return f"{_moved(text, tuple(sorted(along)), along, 2)}.contiguous()"
+
+    def turned_output(self, name: str) -> list[str]:
+        """Statements that give the output, `[B, L, H, P]` in memory, its axes."""
+        heads, channels, _ = self._groups
+        along = (*heads, *channels)
+        if along == tuple(sorted(along)):
+            return [f"    {name} = {name}.reshape({self.like}.shape)"]
+        return self._turned(name, along, 2, along)
+
+    def turned_state(self, name: str) -> list[str]:
+        """The same of the state."""
+        axes, along = self._axes_of("S")
+        if axes == along:
+            return [f"    {name} = {name}.reshape(S.shape)"]
+        return self._turned(name, along, 1, along)
+
+    def _turned(
+        self, name: str, along: tuple[Axis, ...], lead: int, kept: tuple[Axis, ...]
+    ) -> list[str]:
+        """Statements that undo `laid`; axes that are not kept are summed up."""
+        whole = tuple(sorted(along))
+        sizes = ", ".join([*["B", "L"][:lead], *(self._size(a) for a in along)])
+        moved = _moved("x", along, whole, lead)
+        gone = [str(lead + at) for at, a in enumerate(whole) if a not in kept]
+        moved += f".sum(({', '.join(gone)},))" if gone else ""
+        return [f"    x = {name}.reshape({sizes})", f"    {name} = {moved}.contiguous()"]
+
+    @property
+    def keyed_places(self) -> list[int]:
+        """Places of `keyed` among the arguments."""
+        return [self.inputs.index(x) for x in self.keyed]
+
+    @property
+    def sliced_places(self) -> list[int]:
+        """Places of the arguments without keys."""
+        return [self.inputs.index(x) for x in (*self.channelled, *self.gate_constants)]
+
+    @property
+    def output(self) -> str:
+        """Text of the output."""
+        return f"y + {self.forward.results[-1]}" if self.adds else "y"
+
+    @property
+    def log_2(self) -> str:
+        """Text of log 2."""
+        return repr(math.log(2))
+
+    # --- kernels ---------------------------------------------------------------------------------
+
+    def define_kernel(self, name: str) -> str:
+        """The `def` line of a kernel; it takes pointers, then lengths, then sizes and tiles."""
+        inputs = [f"p_{x}" for x in self.inputs]
+        if name == "forward":
+            params = [*inputs, "state", "lengths", "out", "last", "states", "T: tl.int32"]
+            sizes = ["H", "P", "N", "NG", "BT", "BD", "STEP", "KEEP", "STAGES"]
+        else:
+            rest = [f"d{p}" for p in inputs if p[2:] not in self.keyed]
+            params = [*inputs, "lengths", "states", "d_out", "d_last", "d_keyed", *rest, "d_state"]
+            params.append("T: tl.int32")
+            sizes = ["H", "P", "N", "NP", "BD", "STEP", "STAGES", "PRECISION"]
+        params += [f"{n}: tl.constexpr" for n in sizes]
+        return wrapped(f"def _{name}_kernel{self.suffix}", params, ":", "")
+
+    @cached_property
+    def _log2(self) -> tuple[Expr, tuple[tuple[Ref, Expr], ...]]:
+        """log₂ λ, over variables and constants of channel and state; those constants."""
+        hoisted: dict[Expr, Ref] = {}
+
+        def constant(e: Expr) -> Expr:
+            if not any(isinstance(n, Ref) for n in walk(e)):
+                return e
+            if e not in hoisted:
+                name = "rate" if not hoisted else f"rate_{len(hoisted) + 1}"
+                hoisted[e] = Ref(name, frozenset(), Field.REAL, Time.CONST, None)
+            return hoisted[e]
+
+        def term(e: Expr) -> Expr:
+            if isinstance(e, Add):
+                return add(*(term(a) for a in e.args))
+            factors = e.args if isinstance(e, Mul) else (e,)
+            fixed = [a for a in factors if a.time is Time.CONST]
+            rest = [a for a in factors if a.time is not Time.CONST]
+            return mul(constant(mul(LOG2_E, *fixed)), *rest)
+
+        # Of one channel and state nothing has axes: what is broadcast is not summed here.
+        entry = rewrite(self.gates.log_decay, _without_axes)
+        return term(entry), tuple((r, e) for e, r in hoisted.items())
+
+    def _state_printer(self, state: str = "", token: str = "") -> KernelPrinter:
+        """Prints over values of one state; `state` and `token` follow what is kept in tuples."""
+        leaves = {x.name: f"b_{x.argument}" for x in self.others}
+        leaves |= {n: f"c_{n}{token}" for n, _ in self.rates}
+        leaves |= {r.name: f"{r.name}{state}" for r, _ in self._log2[1]}
+        return KernelPrinter(lambda name: leaves.get(name, name))
+
+    @property
+    def hoisted(self) -> list[tuple[str, str]]:
+        """Constants of channel and state that log₂ λ has: variable and value."""
+        printer = self._state_printer()
+        return [(r.name, printer.print(e).text) for r, e in self._log2[1]]
+
+    def decay_of(self, state: str, token: str = "") -> list[str]:
+        """Statements that compute λ of a state at a token."""
+        printer = self._state_printer(state, token)
+        return self._lines(lambda x: f"decay = tl.exp2({x})", self._log2[0], printer)
+
+    @cached_property
+    def _pulled(self) -> dict[str, Expr]:
+        """Gradient of every leaf of log₂ λ, by name, from dg / log 2."""
+        return {r.name: e for r, e in pull([(self._log2[0], _BAR)]).refs.items()}
+
+    def added_gradient(self, name: str, target: str) -> list[str]:
+        """Statements that add the gradient of a leaf of log₂ λ of state j at token i, / log 2."""
+        e, printer = self._pulled.get(name, ZERO), self._state_printer("", "[i]")
+        made = f"d_c_{name}_next"
+        if target == made:
+            return self._lines(lambda x: f"{made} = (d_c_{name}[i] + {x},) + {made}", e, printer)
+        return self._lines(lambda x: f"{target} = {target} + {x}", e, printer)
+
+    def leaf_gradient(self, name: str) -> list[str]:
+        """Statements that compute the gradient of a leaf of log λ of state j at token i."""
+        e, printer = self._pulled.get(name, ZERO), self._state_printer("", "[i]")
+        return self._lines(lambda x: f"d_w = tl.where(m_c, {x}, 0)", mul(LOG_2, e), printer)
+
+    @staticmethod
+    def _lines(made: Callable[[str], str], e: Expr, printer: KernelPrinter) -> list[str]:
+        """A statement made of an expression, on several lines where it does not fit."""
+        indent = " " * 16
+        line = f"{indent}{made(printer.print(e).text)}"
+        if len(line) <= WIDTH:
+            return [line]
+        found = statements([("part", e)], (), printer, str, indent)
+        return [*found.lines, f"{indent}{made(found.results[0])}"]
+
+    @property
+    def rates(self) -> list[tuple[str, str]]:
+        """Leaves of log λ that a channel has at a token, and their text."""
+        texts = self.forward.results[1:]
+        computed = [(n, text) for (n, _), text in zip(self.gates.rates, texts, strict=False)]
+        rest = [x for x in self.others if x.argument in self.channelled]
+        return [*computed, *((x.name, f"b_{x.argument}") for x in rest)]
+
+    @property
+    def given_rates(self) -> list[tuple[str, str]]:
+        """Those that are no results of gates: leaf and argument."""
+        return [(x.name, x.argument) for x in self.others if x.argument in self.channelled]
+
+    @property
+    def keyed_leaves(self) -> list[tuple[str, str]]:
+        """Leaves of log λ along the keys, and their arguments."""
+        return [(x.name, x.argument) for x in self.others if x.argument in self.keyed]
+
+    @property
+    def whole_leaves(self) -> list[tuple[str, str]]:
+        """Leaves of log λ with all axes that vary over time, and their arguments."""
+        return [(x.name, x.argument) for x in self.others if x.argument in self.whole]
+
+    @property
+    def kinds(self) -> int:
+        """How many gradients along the keys are summed over channels: a power of two."""
+        return 1 << (len(self.keyed) - 1).bit_length()
+
+    @property
+    def fixed_gradients(self) -> list[tuple[str, str]]:
+        """Constant leaves of log λ, and their gradients from those of the hoisted constants."""
+        sums = {r.name: f"sum_{r.name}[j]" for r, _ in self._log2[1]}
+        bars = [
+            (e, Ref(r.name, frozenset(), Field.REAL, Time.CONST, None)) for r, e in self._log2[1]
+        ]
+        pulled = {r.name: e for r, e in pull(bars).refs.items()}
+        leaves = {x.name: f"b_{x.argument}" for x in self.others} | sums
+        printer = KernelPrinter(leaves.__getitem__)
+        return [
+            (x.argument, printer.print(mul(LOG_2, pulled.get(x.name, ZERO))).text)
+            for x in self.others
+            if x.constant
+        ]
+
+    @property
+    def fixed_read(self) -> list[str]:
+        """Constant leaves of log λ that those gradients read."""
+        texts = [text for _, text in self.fixed_gradients]
+        return [x for x in self.fixed if any(re.search(rf"\bb_{x}\b", text) for text in texts)]
+
+    # --- statements of one token -----------------------------------------------------------------
+
+    def _printer(self) -> KernelPrinter:
+        own = {VALUE_BAR: "d_value", OUT_BAR: "d_added"}
+        own |= {rate_bar(n): f"d_rate_{n}" for n, _ in self.gates.rates}
+        return KernelPrinter(lambda n: own.get(n) or f"b_{self._arguments[n]}")
+
+    @property
+    def _driven(self) -> list[tuple[str, Expr]]:
+        return [("value", self.gates.value), *((f"rate_{n}", e) for n, e in self.gates.rates)]
+
+    def _bound(self, wanted: list[tuple[str, Expr]]) -> Statements:
+        indent = " " * 12
+        return statements(wanted, self._named(), self._printer(), self._variable, indent)
+
+    @cached_property
+    def forward(self) -> Statements:
+        """Value, rates and what is added, at one token."""
+        return self._bound([*self._driven, ("added", self.gates.added)])
+
+    @cached_property
+    def driven(self) -> Statements:
+        """Value and rates at one token."""
+        return self._bound(self._driven)
+
+    @cached_property
+    def gradients(self) -> Statements:
+        """Gradients of what the gates read, at one token."""
+        names = [*self.gate_tokens, *self.gate_constants]
+        pairs = zip(names, self.gates.gradients, strict=True)
+        return self._bound([(f"db_{x}", e) for x, e in pairs])
+
+    @property
+    def timed_gradients(self) -> list[tuple[str, str]]:
+        """Arguments along the channels, and the text of their gradients at one token."""
+        given = [(argument, f"d_rate_{n}") for n, argument in self.given_rates]
+        return [*zip(self.gate_tokens, self.gradients.results, strict=False), *given]
+
+    @property
+    def constant_gradients(self) -> list[tuple[str, str]]:
+        """Constants of the gates, and the text of their gradients at one token."""
+        results = self.gradients.results[len(self.gate_tokens) :]
+        return list(zip(self.gate_constants, results, strict=True))
+
+    @property
+    def code(self) -> list[str]:
+        """Whatever its kernels print of expressions."""
+        parts = (self.forward, self.gradients)
+        lines = [line for part in parts for line in (*part.lines, *part.results)]
+        return [
+            *lines,
+            *self.decay_of(""),
+            *(x for n in self._pulled for x in self.leaf_gradient(n)),
+        ]
+
+
+def kernels(s: Skeleton, scan: Scan, gates: Gates, arrays: dict[str, Buffer]) -> SelectiveKernels:
+    """Returns what the templates are filled with.
+
+    Args:
+        s: the scan as the torch form sees it.
+        scan: the scan with the leaves of its gates.
+        gates: the gates.
+        arrays: buffers by name, those of the gates' leaves too.
+    """
+    assert isinstance(s, SelectiveSkeleton)
+    return SelectiveKernels(scan, s.adjoint, s.suffix, s.family, arrays, gates=gates, plain_scan=s)
+
+
+def _without_axes(e: Expr) -> Expr | None:
+    return replace(e, over=frozenset()) if isinstance(e, Ref) else None
+
+
+def _moved(text: str, axes: tuple[Axis, ...], order: tuple[Axis, ...], lead: int) -> str:
+    """An array whose trailing dimensions are put in another order."""
+    if axes == order:
+        return text
+    places = [*range(lead), *(lead + axes.index(a) for a in order)]
+    return f"{text}.permute({', '.join(map(str, places))})"

@@ -1,0 +1,200 @@
+"""Kernels of selective scans: what they move, how often they take powers, and hard decays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+pytest.importorskip("triton")
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+Build = Callable[..., ModuleType]
+TILE = (4, 8, 1, 2)
+SHAPES = [(1, 1, 3, 2), (2, 5, 8, 4), (2, 13, 11, 4)]
+"""Batch, length, channels, states: less than a tile, a whole one across, and parts of both."""
+GIVEN = """
+  dims d, n
+  input x, r : d; b, c : n
+  param a : d × n
+  state S : d × n
+  S = exp(-r * a) * S[i-1] + x ⊗ b
+  y = c · S
+"""
+"""Log-decays as they are given."""
+
+
+@dataclass
+class Counts:
+    """What the interpreter did: entries read and written, powers of two, launches."""
+
+    read: int = 0
+    written: int = 0
+    powers: int = 0
+    launches: int = 0
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counts]:
+    """Counts what the interpreter does, entry by entry."""
+    from triton.runtime.interpreter import GridExecutor, InterpreterBuilder
+
+    seen = Counts()
+    load, store = InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store
+    exp2, call = InterpreterBuilder.create_exp2, GridExecutor.__call__
+
+    def counted_load(self: Any, ptrs: Any, mask: Any, *rest: Any) -> Any:
+        seen.read += int(mask.data.sum())
+        return load(self, ptrs, mask, *rest)
+
+    def counted_store(self: Any, ptrs: Any, value: Any, mask: Any, *rest: Any) -> Any:
+        seen.written += int(mask.data.sum())
+        return store(self, ptrs, value, mask, *rest)
+
+    def counted_exp2(self: Any, arg: Any) -> Any:
+        seen.powers += arg.data.size
+        return exp2(self, arg)
+
+    def counted_call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.launches += 1
+        return call(self, *args, **kwargs)
+
+    monkeypatch.setattr(InterpreterBuilder, "create_masked_load", counted_load)
+    monkeypatch.setattr(InterpreterBuilder, "create_masked_store", counted_store)
+    monkeypatch.setattr(InterpreterBuilder, "create_exp2", counted_exp2)
+    monkeypatch.setattr(GridExecutor, "__call__", counted_call)
+    yield seen
+
+
+def expected(shape: tuple[int, int, int, int], step: int, kept: bool) -> tuple[Counts, Counts]:
+    """What each pass of S6 should do: two token-wise leaves and two constants of channels."""
+    B, L, P, N = shape
+    rows, channels = -(-L // TILE[0]) * TILE[0], -(-P // TILE[1]) * TILE[1]
+    programs = channels // TILE[1]  # of a row; each reads all queries and keys
+    blocks = -(-L // step)
+    state, keys, tokens = B * P * N, programs * B * L * N, B * L * P
+    forward = Counts(
+        read=2 * state + 2 * B * P + 2 * tokens + 2 * keys,
+        written=state + tokens + (blocks * state if kept else 0),
+        powers=B * rows * channels * N,
+        launches=1,
+    )
+    backward = Counts(
+        # Also the gradients of the output and of the last state, and for every block of tokens the
+        # states kept and the constants.
+        read=state + 2 * B * P + 3 * tokens + 2 * keys + 2 * blocks * state,
+        written=2 * state + 2 * B * P + 2 * tokens + 2 * programs * B * blocks * step * N,
+        powers=B * blocks * step * channels * N,
+        launches=1,
+    )
+    return forward, backward
+
+
+def arguments(shape: tuple[int, int, int, int]) -> list[Tensor]:
+    B, L, P, N = shape
+    tokens = [torch.randn(B, L, n) for n in (N, N, P, P)]
+    return [
+        *tokens,
+        torch.randn(B, P),
+        torch.randn(B, P),
+        torch.rand(B, P, N),
+        torch.randn(B, P, N),
+    ]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_entry_is_moved_once_and_every_decay_computed_once(
+    shape: tuple[int, int, int, int],
+    build: Build,
+    counts: Counts,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = build("s6")
+    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
+    leaves = arguments(shape)
+    forward, backward = expected(shape, module.STEP, kept=True)
+    room = module._room(leaves[-1], shape[1], torch.float32, "auto")
+    out, last, states = module._launch_forward(*leaves, None, room)
+    assert counts == forward
+    for name in vars(counts):
+        setattr(counts, name, 0)
+    module._launch_backward(*leaves, None, states, torch.randn_like(out), torch.randn_like(last))
+    assert counts == backward
+
+
+def test_without_a_gradient_no_states_are_kept(
+    build: Build, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = build("s6")
+    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
+    shape = SHAPES[1]
+    layer = module.S6(d=16, n=shape[3])
+    with torch.no_grad():
+        layer(torch.randn(shape[0], shape[1], 16))
+    forward, _ = expected((shape[0], shape[1], 16, shape[3]), module.STEP, kept=False)
+    assert counts == forward
+
+
+def outcome(
+    module: ModuleType, given: dict[str, Tensor], mode: str, infinite: bool
+) -> dict[str, Tensor]:
+    """Values and gradients of a module of `GIVEN`."""
+    leaves = {n: x.clone().requires_grad_() for n, x in given.items()}
+    state = module.State(S=leaves["S"])
+    layer = module.Given(d=leaves["x"].shape[-1], n=leaves["b"].shape[-1])
+    inputs = {n: leaves[n] for n in ("x", "r", "b", "c")}
+    a = {"a": leaves["a"]}
+    y, after = torch.func.functional_call(
+        layer, a, (), {**inputs, "state": state, "mode": mode, "return_state": True}
+    )
+    outs = {"y": y, "last": after.S}
+    loss = sum(
+        (torch.sin(torch.arange(x.numel())).reshape(x.shape) * x).sum() for x in outs.values()
+    )
+    # An infinite rate leaves its constant no gradient.
+    wanted = {n: x for n, x in leaves.items() if n != "a" or not infinite}
+    grads = torch.autograd.grad(loss, list(wanted.values()))
+    return {**outs, **dict(zip((f"d{n}" for n in wanted), grads, strict=True))}
+
+
+DECAYS = {
+    "forget all": (-math.inf,),
+    "forget nearly all": (-1e4,),
+    "denormal": (math.log(1e-40),),
+    "keep nearly all": (math.log1p(-1e-7),),
+    "keep all": (0.0,),
+    "mixed": (-math.inf, -1e4, math.log(1e-40), -20.0, -0.5, -1e-7, 0.0),
+}
+
+
+@pytest.mark.parametrize("inputs", ["random", "cancelling"])
+@pytest.mark.parametrize("decays", DECAYS)
+def test_no_digit_is_lost_at_the_ends_of_decays(
+    decays: str, inputs: str, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, plain = build("given", GIVEN), build("given", GIVEN, "torch")
+    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
+    generator = torch.Generator().manual_seed(0)
+    B, L, P, N = 2, 13, 5, 3
+    shapes = {"x": (B, L, P), "b": (B, L, N), "c": (B, L, N), "S": (B, P, N)}
+    given = {n: torch.randn(s, generator=generator) for n, s in shapes.items()}
+    if inputs == "cancelling":
+        sign = (1 - 2 * (torch.arange(L) % 2)).reshape(1, L, 1)
+        given["x"] = 1e3 * sign + 1e-3 * given["x"]
+    drawn = torch.randint(len(DECAYS[decays]), (B, L, P), generator=generator)
+    given |= {"r": -torch.tensor(DECAYS[decays])[drawn], "a": torch.ones(P, N)}
+    infinite = math.isinf(DECAYS[decays][0])
+    want = outcome(plain, {n: x.double() for n, x in given.items()}, "recurrent", infinite)
+    loop = outcome(plain, given, "recurrent", infinite)
+    for name, got in outcome(module, given, "auto", infinite).items():
+        scale = want[name].abs().max() + 1e-30
+        error, known = ((x[name] - want[name]).abs().max() / scale for x in ({name: got}, loop))
+        assert torch.isfinite(got).all(), name
+        # Ten roundings of 6e-8, or what the plain loop errs.
+        assert error <= max(1e-6, 3 * known), f"{name}: {error}, the plain loop {known}"
