@@ -15,6 +15,9 @@ How a plan becomes kernels:
 | `<form>.py`            | what the templates of a form are filled with                        |
 | `<form>_kernels.py.j2` | the kernels and their launch, as they will read                     |
 | `gated_op.py.j2`       | operator and gradient of a scan that computes its gates             |
+| `matrix_op.py.j2`      | operator of a matrix scan: the torch form's, with another choice    |
+| `matrix_choice.py.j2`  | whether a matrix scan's kernels run, or the torch form              |
+| `matrix_kernels_shared.py.j2` | what the kernels of all matrix scans call                    |
 | `kernels_shared.py.j2` | what the kernels and launches of all forms call                     |
 | `calls.py`             | prints the call of an operator                                      |
 | `nodes.py`             | prints expressions as Triton                                        |
@@ -39,8 +42,12 @@ Conventions of kernels. Numbers are float32 between load and store. Offsets to t
 the batch have 64 bits, those inside a tile 32. What varies from call to call, the length, is no
 part of the key under which a kernel is compiled: its integers are annotated; what is fixed with the
 mixer is `constexpr`. There are no atomics: what several programs add up comes out as one slice
-each, and torch adds those. Names: `i_` index, `o_` offsets, `m_` mask, `p_` pointer, `dp_` pointer
-to a gradient, `r_` rows of a tile, `b_` and `db_` values of one row and their gradients.
+each, and torch adds those.
+A matrix scan's state stays in registers, cut by columns or by keys; backwards one kernel goes with
+time (dq) and one against it (dk, dv), and the gradient of log λ is the sum from the end of
+q·dq - k·dk, begun anew at the end of each span from the states that both kernels meet there.
+Names: `i_` index, `o_` offsets, `m_` mask, `p_` pointer, `dp_` pointer to a gradient, `r_` rows of
+a tile, `b_` and `db_` values of one row and their gradients.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ class Tile:
 
     Attributes:
         tokens: rows; all are in registers at once.
-        channels: columns; one thread, or a few, to each.
+        channels: columns; one thread, or a few, to each. Of a matrix scan the columns, or
+            backwards also keys, of a state that a program has.
         warps: of a program, of 32 threads (64 on gfx9).
         stages: tiles that are loaded ahead, and the one that is worked on.
     """
@@ -90,7 +91,7 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 64 decay", _WIDE, "cuda", 80): Tile(32, 32, 4, 1),
     (Form.MATRIX, "backward 64 decay", _WIDE, "hip", 94): Tile(32, 32, 4, 1),
     (Form.MATRIX, "backward 128", _NARROW, "cuda", 80): Tile(32, 32, 4, 2),
-    (Form.MATRIX, "backward 128", _NARROW, "cuda", 90): Tile(64, 64, 4, 2),
+    (Form.MATRIX, "backward 128", _NARROW, "cuda", 90): Tile(32, 64, 4, 2),
     (Form.MATRIX, "backward 128", _NARROW, "cuda", 100): Tile(64, 64, 8, 2),
     (Form.MATRIX, "backward 128", _NARROW, "hip", 94): Tile(32, 64, 4, 1),
     (Form.MATRIX, "backward 128", _WIDE, "cuda", 80): Tile(16, 32, 4, 1),
@@ -128,7 +129,10 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.SELECTIVE, "backward", _WIDE, "cuda", 80): Tile(4, 32, 1, 2),
     (Form.SELECTIVE, "backward", _WIDE, "hip", 94): Tile(4, 64, 1, 2),
 }
-"""By form, direction, bytes of a number, platform and capability (94 is gfx942), from which on."""
+"""By form, direction, bytes of a number, platform and capability (94 is gfx942), from which on.
+
+A matrix scan's direction also says the most keys and channels, and whether states decay.
+"""
 
 
 def rows(forms: Collection[Form]) -> tuple[str, ...]:
