@@ -83,7 +83,7 @@ def lengths(module: ModuleType) -> Any:
     """Kernels compiled, handles, and launches by Triton's path, for 100 lengths and 3 batches."""
     with recording(module) as (seen, through):
         for length in range(1, 101):
-            run(module, length, torch.bfloat16, width=64, batch=1 + length % 3)
+            run(module, length, torch.bfloat16, width=256, batch=1 + length % 3)
     caches = [len(k.device_caches[0][0]) for k in kernels_of(module).values()]
     return {"compiled": caches, "handles": len(module._COMPILED), "jit": len(through),
             "launches": len(seen)}  # fmt: skip
@@ -98,7 +98,7 @@ def same(module: ModuleType) -> Any:
                 module.HANDLES = handles
                 module._COMPILED.clear()
             seen.clear(), through.clear()
-            run(module, 2 * SEGMENT, torch.bfloat16, width=64)
+            run(module, 2 * SEGMENT, torch.bfloat16, width=256)
             out.append({"launches": seen[:], "jit": len(through)})
     return out
 
