@@ -207,3 +207,18 @@ def test_a_value_must_exist_and_lie_in_the_range(conditional: Callable) -> None:
     assert "alone" in rejected(as_case(conditional("parameters", "wkv_plain", "wkv_bonus")))
     # g = 1 is a value other than 0, which the checker does not look into.
     assert "nonzero" in rejected(as_case(conditional("parameters", "own_mode", "own_scaled")))
+
+
+@pytest.mark.parametrize(
+    "other", ["zoh_gate", "convex_gate", "free_gate", "decay_alone", "exp_decay_alone",
+              "gate_alone", "read_scaled", "constant_gate", "plain"],
+)  # fmt: skip
+def test_the_conditions_and_rows_of_one_pair_show_nothing_of_another(
+    conditional: Callable, system: Callable, other: str
+) -> None:
+    """Every mixer here has the state and the names of the one that the rows are about."""
+    made = conditional("normalised", "normalised", "euler_gate")
+    false = dataclasses.replace(made.claim, b=system("normalised", other))
+    rejected(dataclasses.replace(made, claim=false))
+    bare = dataclasses.replace(made.proof, needed=())
+    rejected(Certificate(false, bare))

@@ -85,7 +85,7 @@ def test_attention_with_a_free_normaliser_and_ssd() -> None:
         ("parameters", "dss_right", "dss_printed", "g[p] = s[p]"),
         ("parameters", "wkv_bonus", "wkv_plain", "exp(bonus[p]) = exp(w[p])"),
         ("parameters", "delta_weighted", "delta_none", "alpha[h] = 0"),
-        ("parameters", "pair_weights", "pair_of_modes", "a[p] = b[p]"),
+        ("parameters", "pair_weights", "pair_of_modes", "b[p] = a[p]"),
     ],
 )
 def test_the_condition_of_a_theorem(
