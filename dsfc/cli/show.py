@@ -89,7 +89,7 @@ def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
         from dsfc.system.render.index import index_form
 
         text = f"{label}\n\n{index_form(system)}"
-        return text if stage == "adjoint" else f"{text}\n{_kind(it, system)}"
+        return text if stage == "adjoint" else f"{text}\n{_kind(it, system)}{_claims(it)}"
     if form == "kronecker":
         from dsfc.system.render.kronecker import kronecker_form
 
@@ -109,6 +109,15 @@ def _kind(it: Compilation, system: System) -> str:
     from dsfc.structure.render import render
 
     return render(it.structure if system is it.system else classify(system))
+
+
+def _claims(it: Compilation) -> str:
+    """What is known of the claims."""
+    if not it.mixer.claims:
+        return ""
+    from dsfc.claims.report import report
+
+    return f"\n{report(it.claims)}"
 
 
 def _system_json(system: System) -> str:
