@@ -7,12 +7,12 @@
 | derive   | `derive(mixer)`             | `Mixer` → `System`              | `dsfc/derive`    |
 | classify | `classify(system)`          | `System` → `Structure`          | `dsfc/structure` |
 | plan     | `plan(system, structure)`   | → `Plan`, a graph of kernels    | `dsfc/plan`      |
-| claims   | `decide(statements, …)`     | → verdicts, where there are any | `dsfc/claims`    |
 | emit     | `emit(plan, backend)`       | `Plan` → `ModuleText`           | `dsfc/emit`      |
 
 The System is a value of `dsfc/system`, which `dsfc/transform` takes to other Systems (its adjoint
-among them). Running an emitted module against its definition is `dsfc/validate`: no stage imports
-torch. With `DSFC_CHECK=1` in the environment every value is verified where it is made.
+among them). What a spec claims is decided by `dsfc/claims`, from System and Structure. Running an
+emitted module against its definition is `dsfc/validate`: no stage imports torch. With
+`DSFC_CHECK=1` in the environment every value is verified where it is made.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from dsfc.derive.derive import derive, refusals
-from dsfc.diagnostics.catalogue import ClaimForm, WhichMixer
+from dsfc.diagnostics.catalogue import WhichMixer
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.emit.module import ModuleText, destination, emit, write
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.locate import Place, locate
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.library import Library
-from dsfc.mixer.resolve import resolve, resolve_claims
+from dsfc.mixer.resolve import resolve
 from dsfc.mixer.undeclared import UndeclaredStates
 from dsfc.mixer.verify import verify as verify_mixer
 from dsfc.plan.build import plan
@@ -46,9 +46,6 @@ from dsfc.syntax.parse import parse
 from dsfc.syntax.read import read_source
 from dsfc.system.ir import System
 from dsfc.system.verify import verify as verify_system
-
-if TYPE_CHECKING:
-    from dsfc.claims.verdict import Decided
 
 _ValueT = TypeVar("_ValueT")
 
@@ -126,10 +123,10 @@ class Compilation:
     def mixer(self) -> Mixer:
         """The mixer: names bound, bases merged, shapes and fields inferred."""
         with _stage("resolve"):
-            return _verified(resolve(self.spec, self.name, self._library), verify_mixer)
+            return _verified(resolve(self.spec, self.name, self.library), verify_mixer)
 
     @cached_property
-    def _library(self) -> Library:
+    def library(self) -> Library:
         """Where names outside the text are looked up."""
         place = self.text.place
         folder = None if place.shipped else place.file.parent
@@ -153,34 +150,6 @@ class Compilation:
         system = self.system
         with _stage("classify"):
             return classify(system)
-
-    @cached_property
-    def claims(self) -> tuple[Decided, ...]:
-        """Its claims, each proved, refuted or undecided."""
-        if not self.mixer.claims:
-            return ()
-        # The prover is not small, and most mixers claim nothing.
-        from dsfc.claims.decide import decide
-
-        decays = {
-            b.state: None if b.decay is None else b.decay.value for b in self.structure.blocks
-        }
-        with _stage("claims"):
-            stated = resolve_claims(self.spec, self.name, self._library, decays)
-            return decide(stated, self.system, self.structure, self._other)
-
-    def _other(self, name: str) -> System:
-        """The system of another mixer, found as a base would be."""
-        library = self._library
-        found = library.mixer(name, library.home(self.spec))
-        if found is None:
-            span = next((c.span for c in self.mixer.claims if c.span), None)
-            near = nearest(name, library.names(library.home(self.spec)))
-            problem = f"there is no mixer `{name}`"
-            raise DiagnosticError(
-                (ClaimForm(span or self.spec.span, problem=problem, nearest=near),)
-            )
-        return derive(resolve(found.home.spec, name, library))
 
     @cached_property
     def plan(self) -> Plan:

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dsfc.check_proof.balls import Complex
+from dsfc.check_proof.entries import Obstacle
 from dsfc.claims.compare import facts, satisfied
 from dsfc.claims.points import Failed, Running, search, shown
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
@@ -406,14 +407,16 @@ def _outside(run: Running, system: System, values: str, when: tuple[Comparison, 
         return None
     given = run.given[values]
     each = len(given) // run.length
-    rows = run.output()
+    if system.outputs[0].name not in run.definitions:
+        raise Obstacle("y has no definition of its own")
     for token in range(run.length):
-        for k, at in enumerate(run.places(out)):
+        for found, at in zip(run.outputs(token), run.places(out), strict=True):
+            if found is None:
+                continue
             place = 0
             for a in axes:
                 place = place * run.sizes[a.name] + at[a]
             seen = [given[t * each + place] for t in range(token + 1)]
-            found = rows[token][k]
             if _beyond(found, seen):
                 shown_values = ", ".join(shown(v) for v in seen)
                 where = ", ".join(f"{a.name} = {j}" for a, j in at.items())

@@ -23,7 +23,7 @@ from dsfc.proof.refute import HEIGHTS, SIMPLER
 from dsfc.proof.sizes import chosen
 from dsfc.system.ir import Definition, System
 
-DRAWS = 12
+DRAWS = 4
 """Points per length, sizes and height of the numbers."""
 LONGEST = 3
 """Tokens of the longest sequence."""
@@ -89,6 +89,19 @@ class Running(Execution):
             return self.value(e, at)
         finally:
             self._token = before
+
+    def outputs(self, token: int) -> list[Complex | None]:
+        """Returns the entries of the output at a token, None where there is no value."""
+        out = self.system.outputs[0]
+        found = self.definitions[out.name]
+        values: list[Complex | None] = []
+        for at in self.places(out.axes):
+            try:
+                values.append(self.at(found, token, at))
+            except NotDefined:
+                values.append(None)
+                self._token, self._bound = 0, {}
+        return values
 
     def everywhere(self, *parts: Expr) -> Iterator[tuple[int, dict[Axis, int]]]:
         """Yields every token and index that some expressions have values at."""

@@ -114,12 +114,13 @@ def _checked(spec: str, strict: bool) -> Checked:
 
 def _mixer(text: SpecText, name: str, strict: bool) -> tuple[Mixer | None, tuple[Diagnostic, ...]]:
     """What is to be said of one mixer of a text."""
+    from dsfc.decision import claims as decided
     from dsfc.diagnostics.catalogue import NoOutput
     from dsfc.diagnostics.report import DiagnosticError
 
     it = text.compilation(name)
     try:
-        title, claims = it.structure.title, it.claims
+        title, claims = it.structure.title, decided(it)
     except DiagnosticError as e:
         if all(isinstance(d, NoOutput) for d in e.diagnostics):
             return Mixer(name, None, "it has no output `y`; it is a base for others"), ()

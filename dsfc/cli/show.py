@@ -116,8 +116,9 @@ def _claims(it: Compilation) -> str:
     if not it.mixer.claims:
         return ""
     from dsfc.claims.report import report
+    from dsfc.decision import claims
 
-    return f"\n{report(it.claims)}"
+    return f"\n{report(claims(it))}"
 
 
 def _system_json(system: System) -> str:

@@ -6,14 +6,17 @@ of the states are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from dsfc.diagnostics.catalogue import ClaimForm
 from dsfc.diagnostics.report import nearest
 from dsfc.mixer.context import Context
 from dsfc.mixer.expressions import Expressions
-from dsfc.primitives.expr import Expr, Field, Time
+from dsfc.mixer.shapes import named
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Abstract, Expr, Field, LinearMap, Map, Param, Ref, Time
 from dsfc.primitives.statements import Comparison, Predicate, Relation, Statement, Word
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_expr
@@ -26,7 +29,10 @@ _ABOUT = {Word.EQUIVALENT: "a mixer", Word.CLASS: "a structure class"}
 
 
 def typed_claim(
-    claim: ast.Claim, typer: Expressions, decays: Mapping[str, Expr | None]
+    claim: ast.Claim,
+    typer: Expressions,
+    decays: Mapping[str, Expr | None],
+    reached: frozenset[str],
 ) -> Statement | None:
     """Returns a claim with its names bound, None after a report.
 
@@ -34,14 +40,30 @@ def typed_claim(
         claim: the claim as written.
         typer: of the mixer that claims it.
         decays: state → diagonal of its transition, None where there is none.
+        reached: the names that the output of the mixer reaches.
     """
-    return _Claims(typer, decays).statement(claim)
+    return _Claims(typer, decays, reached).statement(claim)
+
+
+def _names(e: Expr) -> Iterator[str]:
+    for part in walk(e):
+        match part:
+            case Ref(name=name) | Param(name=name) | Map(map=LinearMap(name=name)):
+                yield name
+            case Abstract(name=name):
+                yield name
 
 
 class _Claims:
-    def __init__(self, typer: Expressions, decays: Mapping[str, Expr | None]) -> None:
+    def __init__(
+        self,
+        typer: Expressions,
+        decays: Mapping[str, Expr | None],
+        reached: frozenset[str],
+    ) -> None:
         self._typer = typer
         self._decays = decays
+        self._reached = reached
 
     def statement(self, claim: ast.Claim) -> Statement | None:
         """One claim."""
@@ -94,6 +116,11 @@ class _Claims:
         known = [value for value in operands if value is not None]
         if len(known) != len(operands):
             return None
+        for left, right in pairwise(known):
+            if not (left.axes <= right.axes or right.axes <= left.axes):
+                problem = f"values over {named(left.axes)} and {named(right.axes)} are compared"
+                self._typer.add(ClaimForm(node.span, problem=f"{problem}; axes must agree"))
+                return None
         relations = tuple(Relation(op.value) for op in node.operators)
         for k, relation in enumerate(relations):
             complex_ = any(e.field is Field.COMPLEX for e in known[k : k + 2])
@@ -110,6 +137,11 @@ class _Claims:
             return None
         value = self._typer.type(put, Context("a claim", args=args))
         if value is None:
+            return None
+        hidden = next((name for name in _names(value) if name not in self._reached), None)
+        if hidden is not None:
+            problem = f"the output does not reach `{hidden}`"
+            self._typer.add(ClaimForm(node.span, problem=problem))
             return None
         if value.time is Time.PAIR:
             self._typer.add(ClaimForm(node.span, problem="a claim holds at every token alike"))

@@ -50,6 +50,7 @@ from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Ref
 from dsfc.primitives.graph import components
 from dsfc.primitives.statements import Statement
+from dsfc.primitives.words import FIRST
 from dsfc.source import Span
 from dsfc.syntax import ast
 
@@ -186,8 +187,12 @@ class _Resolver:
 
     def claims(self, decays: Mapping[str, Expr | None]) -> tuple[Statement, ...]:
         """The claims with their names bound, or everything that is wrong with them."""
-        self.mixer()
-        found = [typed_claim(claim, self._typer, decays) for claim in self._program.claims]
+        mixer = self.mixer()
+        held = (*mixer.inputs, *mixer.params, *mixer.buffers, *mixer.abstracts)
+        made = (*held, *mixer.definitions, *mixer.states)
+        reached = frozenset({FIRST, *decays, *(it.name for it in made)})
+        claims = self._program.claims
+        found = [typed_claim(claim, self._typer, decays, reached) for claim in claims]
         self._reporter.raise_errors()
         return tuple(dict.fromkeys(it for it in found if it is not None))
 
