@@ -9,12 +9,17 @@ from dsfc.diagnostics.catalogue import ClaimForm
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.mixer.resolve import resolve, resolve_claims
 from dsfc.pipeline import Compilation
+from dsfc.primitives.statements import Predicate, Word
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 
 
-def claims(it: Compilation) -> tuple[Decided, ...]:
+def claims(it: Compilation, word: Word | None = None) -> tuple[Decided, ...]:
     """Returns the claims of a mixer, those of its bases included, each with what was found.
+
+    Args:
+        it: the mixer.
+        word: of predicates, only this one; all claims if None.
 
     Raises:
         DiagnosticError: the mixer does not derive, or a claim is none.
@@ -23,6 +28,8 @@ def claims(it: Compilation) -> tuple[Decided, ...]:
         return ()
     decays = {b.state: None if b.decay is None else b.decay.value for b in it.structure.blocks}
     stated = resolve_claims(it.spec, it.name, it.library, decays)
+    if word is not None:
+        stated = tuple(s for s in stated if isinstance(s.what, Predicate) and s.what.word is word)
     return decide(stated, it.system, it.structure, lambda name: _other(it, name))
 
 

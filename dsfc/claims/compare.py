@@ -119,6 +119,21 @@ def _holds(known: Facts, left: Expr, relation: Relation, right: Expr) -> bool:
     return _ordered(a, b, relation) or _ordered(Interval(0.0, 0.0), between, relation)
 
 
+def impossible(system: System, structure: Structure, when: tuple[Comparison, ...]) -> str | None:
+    """Returns a condition that no point can satisfy, by ranges; None where none is known."""
+    known = facts(system, structure)
+    for c in when:
+        for left, relation, right in _pairs((c,)):
+            negated = _NEGATED[relation]
+            if negated in MIRRORED:
+                left, negated, right = right, MIRRORED[negated], left
+            if _holds(known, left, negated, right):
+                return " ".join(
+                    f"{text} {rel}" for text, rel in zip(c.texts, (*c.relations, ""), strict=True)
+                ).strip()
+    return None
+
+
 def _may_be_zero(size: Interval) -> bool:
     return size.low < 0 or (size.low == 0 and not size.open_low)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.check_proof.entries import Obstacle
-from dsfc.claims.compare import compare
+from dsfc.claims.compare import compare, impossible
 from dsfc.claims.mixing import row_stochastic
 from dsfc.claims.norm import stable
 from dsfc.claims.same import same
@@ -42,6 +42,9 @@ def _verdict(
     it: Statement, system: System, structure: Structure, other: Callable[[str], System]
 ) -> Verdict:
     try:
+        never = impossible(system, structure, it.when)
+        if never is not None:
+            return Unknown(f"`{never}` holds nowhere, so the claim says nothing")
         if isinstance(it.what, Comparison):
             return compare(system, structure, it.what, it.when)
         return _predicate(it.what, it, system, structure, other)

@@ -1,9 +1,9 @@
 """`equivalent M`: the mixer and another are one function, under conditions or always.
 
 Inputs and parameters of one name are one. A condition `x == e` puts e in the place of x: of an
-input or a parameter in both systems, so that what is decided is the statement under the condition;
-of a definition in the mixer that has it, which serves a proof and no refutation. Of other
-conditions a proof needs none, and a refutation has to satisfy all.
+input or a parameter, so that what is decided is the statement under the condition; of a definition
+in the mixer that has it, and in the other where that has the same one, which serves a proof and no
+refutation. Of other conditions a proof needs none, and a refutation has to satisfy all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dsfc.claims.points import Point, Running
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.primitives.build import rewrite, walk
 from dsfc.primitives.declarations import Tensor
-from dsfc.primitives.expr import Expr, Now, Param, Ref, Time
+from dsfc.primitives.expr import Expr, Map, Now, Param, Ref, Time
 from dsfc.primitives.statements import Comparison, Relation
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import number_text
@@ -47,16 +47,12 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
             rest.append(condition)
             continue
         name, value = put
-        leaf = _leaf(left, name)
-        left = _put(left, name, value)
-        shared = _leaf(right, name)
-        if leaf and shared:
-            missing = [r for r in _names(value) if not _leaf(right, r)]
-            if missing:
-                return Unknown(f"the condition on {name} speaks of {missing[0]}, which {b.name} "
-                               "does not have")  # fmt: skip
+        exact = exact and _leaf(left, name)
+        if _leaf(right, name):
+            right = _put(_with_leaves(right, left, value), name, value)
+        elif _same_definition(a, b, name):
             right = _put(right, name, value)
-        exact = exact and leaf
+        left = _put(left, name, value)
     verdict = equivalent(left, right)
     given = f" where {' and '.join(_text(c) for c in when)}" if when else ""
     if isinstance(verdict, Equal):
@@ -133,7 +129,24 @@ def _leaf(system: System, name: str) -> bool:
 
 
 def _names(e: Expr) -> frozenset[str]:
-    return frozenset(x.name for x in walk(e) if isinstance(x, Param | Ref))
+    maps = {x.map.name for x in walk(e) if isinstance(x, Map)}
+    return frozenset(maps | {x.name for x in walk(e) if isinstance(x, Param | Ref)})
+
+
+def _same_definition(a: System, b: System, name: str) -> bool:
+    """Whether both systems have a definition of that name with one value."""
+    found = [[s.value for s in system.streams if s.name == name] for system in (a, b)]
+    return found[0] == found[1] != []
+
+
+def _with_leaves(right: System, left: System, value: Expr) -> System:
+    """The system with declarations, from the other, of the parameters that a value reads."""
+    known = {t.name for t in (*right.inputs, *right.params, *right.buffers)}
+    wanted = _names(value) - known
+    more = tuple(t for t in left.params if t.name in wanted)
+    axes = {d.axis.name for d in right.axes}
+    more_axes = tuple(d for d in left.axes if d.axis.name not in axes)
+    return replace(right, params=(*right.params, *more), axes=(*right.axes, *more_axes))
 
 
 def _put(system: System, name: str, value: Expr) -> System:

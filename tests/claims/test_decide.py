@@ -258,6 +258,8 @@ SAME = [
     ("equivalent plain when η == 1 and c == 2", "refuted"),
     ("equivalent plain when η == c", "proved"),
     ("equivalent plain when η > 1000", "unknown"),
+    ("equivalent plain when abs(η) < 0", "unknown"),
+    ("c > 3 when c^2 < 0", "unknown"),
     ("η > 0 when η > 1", "proved"),
     ("η > 2 when η > 1", "refuted"),
     ("abs(η) > 0", "proved"),
@@ -269,6 +271,45 @@ SAME = [
 def test_conditions(verdict: Decide, claim: str, kind: str) -> None:
     found = verdict(PAIR, claim)
     assert isinstance(found, KINDS[kind]), found
+
+
+SHARED = """
+mixer free extends qkv {
+  input η : h positive
+  y = sum[j ≤ i](q · k[j] * v[j]) / η
+}
+mixer gated extends qkv {
+  param w : d -> h
+  g = sigmoid(w u)
+  y = g * sum[j ≤ i](q · k[j] * v[j])
+}
+mixer squared extends gated { y = g^2 * sum[j ≤ i](q · k[j] * v[j]) }
+mixer token extends qkv {
+  param w : d -> h
+  η = exp(w u)
+  y = sum[j ≤ i](q · k[j] * v[j]) / η
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mixer", "claim", "kind"),
+    [
+        ("token", "equivalent free when η == exp(w u)", "proved"),
+        ("token", "equivalent free when η == exp(-w u)", "unknown"),
+        ("squared", "equivalent gated when g == 1/2", "unknown"),
+        ("squared", "equivalent gated when g == 1", "unknown"),
+        ("gated", "equivalent squared when g == 1/2 and g == 1", "unknown"),
+    ],
+)
+def test_conditions_on_definitions(verdict: Decide, mixer: str, claim: str, kind: str) -> None:
+    found = verdict(f"{SHARED}\nmixer own extends {mixer} {{ }}", claim)
+    assert isinstance(found, KINDS[kind]), found
+
+
+def test_a_condition_that_never_holds_proves_nothing(verdict: Decide) -> None:
+    found = verdict(f"{SHARED}\nmixer own extends squared {{ }}", "equivalent gated when g == 1")
+    assert isinstance(found, Unknown) and "holds nowhere" in found.obstacle
 
 
 def test_a_proof_of_equality_is_a_certificate(verdict: Decide) -> None:
