@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from dsfc.cli.atlas import atlas
 from dsfc.cli.check import check
 from dsfc.cli.check_proof import check_proof
 from dsfc.cli.compile import compile_command
@@ -76,7 +77,7 @@ def commands(ctx: click.Context) -> None:
         ctx.color = False
 
 
-for _command in (check, show, compile_command, verify, equiv, check_proof, explain):
+for _command in (check, show, compile_command, verify, equiv, check_proof, atlas, explain):
     commands.add_command(_command)
 
 
