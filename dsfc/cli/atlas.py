@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.progress import progress
+
 if TYPE_CHECKING:
-    from dsfc.atlas.build import Charted, Progress
+    from dsfc.atlas.build import Charted
     from dsfc.atlas.ir import Atlas
 
 
@@ -65,8 +65,9 @@ def atlas(
             store = Store(cache or default_folder())
         except NotPrivate as e:
             click.echo(f"nothing is kept: {e}", err=True)
-    mixers, left_out = _mixers(specs)
-    found = build(mixers, store=store, progress=_progress(), left_out=left_out)
+    with progress("deriving") as shown:
+        mixers, left_out = _mixers(specs)
+        found = build(mixers, store=store, progress=shown, left_out=left_out)
     if form == "json":
         import json
 
@@ -111,19 +112,6 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
                 )
             out[name] = made
     return tuple(out.values()), tuple(left_out)
-
-
-def _progress() -> Progress:
-    """One line that is written over, after the first second, where somebody looks at it."""
-    began = time.monotonic()
-
-    def say(done: int, count: int, what: str) -> None:
-        if time.monotonic() - began < 1 or not sys.stderr.isatty():
-            return
-        last = "\r" + " " * 78 + "\r" if done == count - 1 else ""
-        click.echo(f"\r{done + 1}/{count} {what[:64]:64}{last}", nl=False, err=True)
-
-    return say
 
 
 def _draw(found: Atlas, picture: Path) -> None:
