@@ -64,7 +64,7 @@ def equiv(
     says what stood in the way. Exit code 0 for proved, 4 for refuted, 5 for unknown, 1 for mistakes
     in a spec.
     """
-    names = tuple(_pair(word) for word in renamed)
+    names = tuple(pair(word) for word in renamed)
     for path in (certificate, replay):
         if path is not None and path.exists():
             raise click.UsageError(f"{path} exists already")
@@ -95,7 +95,8 @@ def equiv(
     ctx.exit(codes.get(type(verdict), UNKNOWN))
 
 
-def _pair(word: str) -> tuple[str, str]:
+def pair(word: str) -> tuple[str, str]:
+    """The names that `THEIRS=OURS` identifies."""
     theirs, equals, ours = word.partition("=")
     if not theirs or not equals or not ours:
         raise click.UsageError(f"--map wants THEIRS=OURS, not {word}")

@@ -58,6 +58,7 @@ from dsfc.diagnostics.time_codes import (
     StateNow,
 )
 from dsfc.diagnostics.tool_codes import (
+    Conversion,
     FileProblem,
     Overwrite,
     UnknownBackend,
@@ -72,7 +73,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
     ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, LagPower, FlowRule,
     CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, FileProblem, Overwrite,
-    UnknownBackend, WhichMixer,
+    UnknownBackend, WhichMixer, Conversion,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
@@ -115,6 +116,7 @@ __all__ = [
     "ClaimRefuted",
     "ComplexValue",
     "Constant",
+    "Conversion",
     "Declaration",
     "FileProblem",
     "FlowRule",
