@@ -14,18 +14,20 @@ from typing import TypeVar
 
 from dsfc.check_proof.balls import NotDefined
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.witness import in_range
 from dsfc.claims.compare import satisfied
 from dsfc.claims.points import Point, Running
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.primitives.build import rewrite, walk
-from dsfc.primitives.declarations import Tensor
-from dsfc.primitives.expr import Expr, Map, Now, Param, Ref, Time
+from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.primitives.expr import Expr, Map, Now, Num, Param, Ref, Time
 from dsfc.primitives.statements import Comparison, Relation
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import number_text
 from dsfc.proof.verdict import Proved as Equal
 from dsfc.proof.verdict import Refuted as Different
 from dsfc.system.ir import Definition, Stream, System
+from dsfc.transform.inline import Inliner
 
 _ValueT = TypeVar("_ValueT")
 
@@ -47,11 +49,16 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
             rest.append(condition)
             continue
         name, value = put
-        exact = exact and _leaf(left, name)
+        exact = exact and _allowed(left, name, value)
         if _leaf(right, name):
-            right = _put(_with_leaves(right, left, value), name, value)
+            plain = _over_leaves(left, value)
+            if plain is None:
+                return Unknown(f"what {name} is equal to is not made of inputs and parameters")
+            right = _put(_with_leaves(right, left, plain), name, plain)
         elif _same_definition(a, b, name):
-            right = _put(right, name, value)
+            plain = _over_leaves(left, value)
+            if plain is not None:
+                right = _put(_with_leaves(right, left, plain), name, plain)
         left = _put(left, name, value)
     verdict = equivalent(left, right)
     given = f" where {' and '.join(_text(c) for c in when)}" if when else ""
@@ -133,10 +140,32 @@ def _names(e: Expr) -> frozenset[str]:
     return frozenset(maps | {x.name for x in walk(e) if isinstance(x, Param | Ref)})
 
 
+def _allowed(system: System, name: str, value: Expr) -> bool:
+    """Whether a name is an input or a parameter that may have a value wherever it is put in."""
+    for t in (*system.inputs, *system.params):
+        if t.name == name and isinstance(t, Tensor):
+            number = isinstance(value, Num) and in_range(value.value, t.constraint)
+            return number or t.constraint is Constraint.NONE
+    return False
+
+
+def _over_leaves(system: System, value: Expr) -> Expr | None:
+    """A value with the definitions it reads put in; None if it is not of inputs and parameters.
+
+    Definitions of one name need not be the same in two mixers, and neither need buffers.
+    """
+    plain = Inliner(system).of(value)
+    leaves = {t.name for t in (*system.inputs, *system.params)}
+    return plain if _names(plain) <= leaves else None
+
+
 def _same_definition(a: System, b: System, name: str) -> bool:
-    """Whether both systems have a definition of that name with one value."""
-    found = [[s.value for s in system.streams if s.name == name] for system in (a, b)]
-    return found[0] == found[1] != []
+    """Whether both systems have a definition of that name with one value of their leaves."""
+    found = []
+    for system in (a, b):
+        value = next((s.value for s in system.streams if s.name == name), None)
+        found.append(_over_leaves(system, value) if isinstance(value, Expr) else None)
+    return found[0] is not None and found[0] == found[1]
 
 
 def _with_leaves(right: System, left: System, value: Expr) -> System:

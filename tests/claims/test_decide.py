@@ -296,7 +296,7 @@ mixer token extends qkv {
     ("mixer", "claim", "kind"),
     [
         ("token", "equivalent free when η == exp(w u)", "proved"),
-        ("token", "equivalent free when η == exp(-w u)", "unknown"),
+        ("token", "equivalent free when η == exp(-w u)", "proved"),
         ("squared", "equivalent gated when g == 1/2", "unknown"),
         ("squared", "equivalent gated when g == 1", "unknown"),
         ("gated", "equivalent squared when g == 1/2 and g == 1", "unknown"),
@@ -305,6 +305,63 @@ mixer token extends qkv {
 def test_conditions_on_definitions(verdict: Decide, mixer: str, claim: str, kind: str) -> None:
     found = verdict(f"{SHARED}\nmixer own extends {mixer} {{ }}", claim)
     assert isinstance(found, KINDS[kind]), found
+
+
+UNLIKE = """
+mixer first extends qkv {
+  param w : d -> h
+  f = w u
+  g = 2 * f
+  y = g * sum[j ≤ i](q · k[j] * v[j])
+}
+mixer second extends qkv {
+  param w : d -> h
+  f = 1 + w u
+  g = 2 * f
+  y = g * sum[j ≤ i](q · k[j] * v[j])
+}
+mixer given extends qkv {
+  input g : h
+  param w : d -> h
+  f = 1 + w u
+  y = (g + 0 * f) * sum[j ≤ i](q · k[j] * v[j])
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "kind"),
+    [
+        ("equivalent second when g == 1", "unknown"),  # its g is another one
+        ("equivalent second", "refuted"),
+        ("equivalent given when g == 2 * f", "proved"),  # f of the first, put in
+        ("equivalent given when g == f", "proved"),  # of both: where w u = 0
+    ],
+)
+def test_definitions_of_one_name_need_not_be_the_same(
+    verdict: Decide, claim: str, kind: str
+) -> None:
+    found = verdict(f"{UNLIKE}\nmixer own extends first {{ }}", claim)
+    assert isinstance(found, KINDS[kind]), found
+
+
+def test_a_condition_keeps_declared_ranges(verdict: Decide) -> None:
+    pair = """
+mixer plain { dims d
+  input u : d
+  param a : d
+  y = a * u
+}
+mixer scaled { dims d
+  input u : d
+  param a : d; c : d positive
+  y = c * a * u
+}
+"""
+    assert isinstance(verdict(pair, "equivalent plain when c == 2"), Refuted)
+    # a value of a is chosen freely, and -1 is none of c
+    assert isinstance(verdict(pair, "equivalent plain when c == a"), Unknown)
+    assert isinstance(verdict(pair, "equivalent plain when c == -1"), Unknown)
 
 
 def test_a_condition_that_never_holds_proves_nothing(verdict: Decide) -> None:
