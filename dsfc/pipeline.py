@@ -10,8 +10,9 @@
 | emit     | `emit(plan, backend)`       | `Plan` → `ModuleText`           | `dsfc/emit`      |
 
 The System is a value of `dsfc/system`, which `dsfc/transform` takes to other Systems (its adjoint
-among them). Running an emitted module against its definition is `dsfc/validate`: no stage imports
-torch. With `DSFC_CHECK=1` in the environment every value is verified where it is made.
+among them). What a spec claims is decided by `dsfc/claims`, from System and Structure. Running an
+emitted module against its definition is `dsfc/validate`: no stage imports torch. With
+`DSFC_CHECK=1` in the environment every value is verified where it is made.
 """
 
 from __future__ import annotations
@@ -121,11 +122,15 @@ class Compilation:
     @cached_property
     def mixer(self) -> Mixer:
         """The mixer: names bound, bases merged, shapes and fields inferred."""
+        with _stage("resolve"):
+            return _verified(resolve(self.spec, self.name, self.library), verify_mixer)
+
+    @cached_property
+    def library(self) -> Library:
+        """Where names outside the text are looked up."""
         place = self.text.place
         folder = None if place.shipped else place.file.parent
-        library = Library(folder=folder, limits=self.text.limits)
-        with _stage("resolve"):
-            return _verified(resolve(self.spec, self.name, library), verify_mixer)
+        return Library(folder=folder, limits=self.text.limits)
 
     @cached_property
     def system(self) -> System:

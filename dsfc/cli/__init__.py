@@ -13,9 +13,11 @@ from typing import Any
 
 import click
 
+from dsfc.cli.atlas import atlas
 from dsfc.cli.check import check
 from dsfc.cli.check_proof import check_proof
 from dsfc.cli.compile import compile_command
+from dsfc.cli.convert import convert
 from dsfc.cli.equiv import equiv
 from dsfc.cli.explain import explain
 from dsfc.cli.process import Process
@@ -76,7 +78,7 @@ def commands(ctx: click.Context) -> None:
         ctx.color = False
 
 
-for _command in (check, show, compile_command, verify, equiv, check_proof, explain):
+for _command in (check, show, compile_command, verify, equiv, check_proof, atlas, convert, explain):
     commands.add_command(_command)
 
 

@@ -11,6 +11,7 @@ import click
 from dsfc.cli.process import bounded
 
 if TYPE_CHECKING:
+    from dsfc.claims.verdict import Decided
     from dsfc.diagnostics.report import Diagnostic
     from dsfc.pipeline import Compilation, SpecText
     from dsfc.source import Span
@@ -25,11 +26,13 @@ class Mixer:
         name: the mixer.
         title: its structure class; None for a base without output.
         refusal: why this version cannot compile it, or None.
+        claims: its claims with what was found.
     """
 
     name: str
     title: str | None
     refusal: str | None
+    claims: tuple[Decided, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Checked:
     Attributes:
         spec: as the user gave it.
         source: what its diagnostics call it.
-        mixers: those without errors.
+        mixers: those that derive.
         diagnostics: errors and notes, in the order of the text.
     """
 
@@ -64,17 +67,19 @@ class Checked:
     show_default=True,
     help="How to print; short is one line per diagnostic.",
 )
+@click.option("--strict", is_flag=True, help="Take a claim that is not decided for an error.")
 @click.pass_context
-def check(ctx: click.Context, specs: tuple[str, ...], form: str) -> None:
-    """Check specs: parse, type, derive and classify every mixer in them.
+def check(ctx: click.Context, specs: tuple[str, ...], form: str, strict: bool) -> None:
+    """Check specs: parse, type, derive and classify every mixer in them, decide their claims.
 
-    All mistakes of a text are listed, each with its place. Claims are listed as not checked by this
-    version. Exit code 1 if there is an error.
+    All mistakes of a text are listed, each with its place. A claim is proved, refuted at a point
+    where it was executed, which is an error, or not decided, which says what stood in the way. Exit
+    code 1 if there is an error.
     """
     found = []
     for spec in specs:
         with bounded(f"check {spec}"):
-            found.append(_checked(spec))
+            found.append(_checked(spec, strict))
         if form != "json":
             for line in (_human if form == "human" else _short)(found[-1]):
                 click.echo(line)
@@ -85,7 +90,7 @@ def check(ctx: click.Context, specs: tuple[str, ...], form: str) -> None:
     ctx.exit(1 if any(item.errors for item in found) else 0)
 
 
-def _checked(spec: str) -> Checked:
+def _checked(spec: str, strict: bool) -> Checked:
     from dsfc.diagnostics.catalogue import WhichMixer
     from dsfc.diagnostics.report import DiagnosticError, in_order
     from dsfc.pipeline import read
@@ -100,26 +105,27 @@ def _checked(spec: str) -> Checked:
     mixers: list[Mixer] = []
     diagnostics: list[Diagnostic] = []
     for name in text.mixers:
-        mixer, said = _mixer(text, name)
+        mixer, said = _mixer(text, name, strict)
         diagnostics += said
         if mixer is not None:
             mixers.append(mixer)
     return Checked(spec, text.spec.span.source.name, tuple(mixers), in_order(diagnostics))
 
 
-def _mixer(text: SpecText, name: str) -> tuple[Mixer | None, tuple[Diagnostic, ...]]:
+def _mixer(text: SpecText, name: str, strict: bool) -> tuple[Mixer | None, tuple[Diagnostic, ...]]:
     """What is to be said of one mixer of a text."""
+    from dsfc.decision import claims as decided
     from dsfc.diagnostics.catalogue import NoOutput
     from dsfc.diagnostics.report import DiagnosticError
 
     it = text.compilation(name)
     try:
-        title = it.structure.title
+        title, claims = it.structure.title, decided(it)
     except DiagnosticError as e:
         if all(isinstance(d, NoOutput) for d in e.diagnostics):
             return Mixer(name, None, "it has no output `y`; it is a base for others"), ()
         return None, e.diagnostics
-    return Mixer(name, title, _refusal(it)), tuple(_notes(it))
+    return Mixer(name, title, _refusal(it), claims), (*_claims(claims, strict), *_notes(it))
 
 
 def _refusal(it: Compilation) -> str | None:
@@ -133,17 +139,33 @@ def _refusal(it: Compilation) -> str | None:
 
 
 def _notes(it: Compilation) -> Iterator[Diagnostic]:
-    from dsfc.diagnostics.catalogue import CacheNote, ClaimNote
+    from dsfc.diagnostics.catalogue import CacheNote
     from dsfc.source import NOWHERE
     from dsfc.system.ir import Cache
     from dsfc.system.traverse import parts
 
-    for claim in it.mixer.claims:
-        yield ClaimNote(claim.span or NOWHERE, claim=claim.text)
     for tree, span in _read_outs(it):
         for node in parts(tree):
             if isinstance(node, Cache):
                 yield CacheNote(span or it.mixer.span or NOWHERE, why=node.why)
+
+
+def _claims(claims: tuple[Decided, ...], strict: bool) -> Iterator[Diagnostic]:
+    """An error for each claim that is refuted, a note for each that is not decided."""
+    from dsfc.claims.verdict import Refuted, Unknown
+    from dsfc.diagnostics.catalogue import ClaimNote, ClaimOpen, ClaimRefuted
+    from dsfc.source import NOWHERE
+
+    for it in claims:
+        span, text = it.statement.span or NOWHERE, it.statement.text
+        match it.verdict:
+            case Refuted(shown, point):
+                hint = f"the point: {point}" if point else None
+                yield ClaimRefuted(span, claim=text, witness=shown, hint=hint)
+            case Unknown(obstacle) if strict:
+                yield ClaimOpen(span, claim=text, obstacle=obstacle)
+            case Unknown(obstacle):
+                yield ClaimNote(span, claim=text, obstacle=obstacle)
 
 
 def _read_outs(it: Compilation) -> Iterator[tuple[ReadOut, Span | None]]:
@@ -165,6 +187,8 @@ def _human(item: Checked) -> Iterator[str]:
     yield f"{click.style(printable(item.spec), bold=True)}: {verdict}"
     for m in item.mixers:
         yield f"  {m.name}: {_what(m)}"
+        for claim in _proved(m):
+            yield printable(f"    proved {claim}")
     for d in item.diagnostics:
         if d.severity == "error":
             yield "\n" + render(d, colour=True)
@@ -176,6 +200,16 @@ def _place(d: Diagnostic, item: Checked) -> str:
     """Line of a note; with the file, where the note is about a base that stands elsewhere."""
     own = d.span.source.name == item.source
     return f"line {d.span.line}" if own else str(d.span)
+
+
+def _proved(m: Mixer) -> Iterator[str]:
+    """The claims that are proved, with what proves them."""
+    if m.claims:
+        from dsfc.claims.verdict import Proved
+
+        for it in m.claims:
+            if isinstance(it.verdict, Proved):
+                yield f"{it.statement.text}: {it.verdict.by}"
 
 
 def _what(m: Mixer) -> str:
@@ -195,6 +229,7 @@ def _short(item: Checked) -> Iterator[str]:
 def _json(found: list[Checked]) -> str:
     import json
 
+    from dsfc.claims.report import as_json
     from dsfc.diagnostics.render import as_dict
 
     def document(item: Checked) -> dict[str, Any]:
@@ -207,6 +242,7 @@ def _json(found: list[Checked]) -> str:
                     "class": m.title,
                     "compiles": m.refusal is None,
                     "why_not": m.refusal,
+                    "claims": [as_json(claim) for claim in m.claims],
                 }
                 for m in item.mixers
             ],
@@ -219,10 +255,13 @@ def _json(found: list[Checked]) -> str:
 
 def _summary(found: list[Checked]) -> str:
     errors = sum(item.errors for item in found)
-    claims = sum(d.code == "N-CLAIM" for item in found for d in item.diagnostics)
+    open_ = sum(d.code == "N-CLAIM" for item in found for d in item.diagnostics)
+    proved = sum(1 for item in found for m in item.mixers for _ in _proved(m))
     parts = [_count(len(found), "spec"), _count(errors, "error")]
-    if claims:
-        parts.append(f"{_count(claims, 'claim')} not checked by this version")
+    if proved:
+        parts.append(f"{_count(proved, 'claim')} proved")
+    if open_:
+        parts.append(f"{_count(open_, 'claim')} not decided")
     return ", ".join(parts)
 
 

@@ -72,7 +72,7 @@ def equiv(
     for proved, 4 for refuted, 5 for unknown, 6 for proved under conditions, 1 for mistakes in a
     spec.
     """
-    names = tuple(_pair(word) for word in renamed)
+    names = tuple(pair(word) for word in renamed)
     for path in (certificate, replay):
         if path is not None and path.exists():
             raise click.UsageError(f"{path} exists already")
@@ -104,7 +104,8 @@ def equiv(
     ctx.exit(codes.get(type(verdict), UNKNOWN))
 
 
-def _pair(word: str) -> tuple[str, str]:
+def pair(word: str) -> tuple[str, str]:
+    """The names that `THEIRS=OURS` identifies."""
     theirs, equals, ours = word.partition("=")
     if not theirs or not equals or not ours:
         raise click.UsageError(f"--map wants THEIRS=OURS, not {word}")

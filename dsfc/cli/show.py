@@ -96,7 +96,7 @@ def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
         from dsfc.system.render.index import index_form
 
         text = f"{label}\n\n{index_form(system)}"
-        return text if stage == "adjoint" else f"{text}\n{_kind(it, system)}"
+        return text if stage == "adjoint" else f"{text}\n{_kind(it, system)}{_claims(it)}"
     if form == "kronecker":
         from dsfc.system.render.kronecker import kronecker_form
 
@@ -116,6 +116,16 @@ def _kind(it: Compilation, system: System) -> str:
     from dsfc.structure.render import render
 
     return render(it.structure if system is it.system else classify(system))
+
+
+def _claims(it: Compilation) -> str:
+    """What is known of the claims."""
+    if not it.mixer.claims:
+        return ""
+    from dsfc.claims.report import report
+    from dsfc.decision import claims
+
+    return f"\n{report(claims(it))}"
 
 
 def _system_json(system: System) -> str:

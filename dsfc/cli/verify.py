@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
 import click
+
+from dsfc.cli.progress import progress
 
 
 @click.command(short_help="Run a module against its definition.")
@@ -34,14 +32,14 @@ def verify(
     definition, and against the rules of PyTorch. A SPEC is compiled for this and nothing is left
     behind. Exit code 1 if a promise is broken. A module is a program: this runs it.
     """
-    with _progress() as progress:
+    with progress("starting torch") as shown:
         try:
             from dsfc.verification import verify as run
         except ImportError as e:
             if e.name != "torch":
                 raise
             raise click.UsageError("verify runs the module: install torch first") from None
-        report = run(target, spec, mixer, quick=not full, progress=progress)
+        report = run(target, spec, mixer, quick=not full, progress=shown)
     if form == "json":
         import json
 
@@ -49,20 +47,3 @@ def verify(
     else:
         click.echo(report.render(), nl=False)
     ctx.exit(0 if report.kept else 1)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int, str], None] | None]:
-    """A bar on a terminal that says which check runs; nothing into pipes and files."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting torch", total=None)
-        yield lambda done, total, name: bar.update(
-            task, completed=done, total=total, description=name
-        )

@@ -12,6 +12,7 @@ import inspect
 import re
 from types import MappingProxyType
 
+from dsfc.diagnostics.claim_codes import ClaimForm, ClaimNote, ClaimOpen, ClaimRefuted
 from dsfc.diagnostics.declaration_codes import (
     AxisTwice,
     Constant,
@@ -47,7 +48,6 @@ from dsfc.diagnostics.shape_codes import (
 from dsfc.diagnostics.syntax_codes import Character, Keyword, Limit, SyntaxProblem
 from dsfc.diagnostics.time_codes import (
     CacheNote,
-    ClaimNote,
     FlowRule,
     Future,
     Lag,
@@ -58,6 +58,7 @@ from dsfc.diagnostics.time_codes import (
     StateNow,
 )
 from dsfc.diagnostics.tool_codes import (
+    Conversion,
     FileProblem,
     Overwrite,
     UnknownBackend,
@@ -71,8 +72,8 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     Arguments, ComplexValue, Declaration, Initialiser, Constant, NoOutput,
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
     ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, LagPower, FlowRule,
-    CacheNote, ClaimNote, Unsupported, FileProblem, Overwrite,
-    UnknownBackend, WhichMixer,
+    CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, FileProblem, Overwrite,
+    UnknownBackend, WhichMixer, Conversion,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
@@ -109,9 +110,13 @@ __all__ = [
     "CacheNote",
     "Capture",
     "Character",
+    "ClaimForm",
     "ClaimNote",
+    "ClaimOpen",
+    "ClaimRefuted",
     "ComplexValue",
     "Constant",
+    "Conversion",
     "Declaration",
     "FileProblem",
     "FlowRule",

@@ -321,39 +321,3 @@ class CacheNote(Diagnostic):
     severity: ClassVar[Severity] = Severity.NOTE
     template: ClassVar[str] = "this sum keeps all tokens, because {why}"
     why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimNote(Diagnostic):
-    """A claim was read and kept, but not proved (a note, not an error).
-
-    Claims are carried to the module's header, marked as not checked.
-
-    ```dsf wrong
-    mixer running {
-      dims d
-      input u : d
-      state s : d
-      s = 1/2 * s[i-1] + u
-      y = s
-      claim stable
-    }
-    ```
-
-    A text without claims has no such note:
-
-    ```dsf right
-    mixer running {
-      dims d
-      input u : d
-      state s : d
-      s = 1/2 * s[i-1] + u
-      y = s
-    }
-    ```
-    """
-
-    code: ClassVar[str] = "N-CLAIM"
-    severity: ClassVar[Severity] = Severity.NOTE
-    template: ClassVar[str] = "claim `{claim}` is not checked by this version"
-    claim: str

@@ -91,3 +91,20 @@ class WhichMixer(Diagnostic):
     template: ClassVar[str] = "{problem}; it defines: {known}"
     problem: str
     known: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion(Diagnostic):
+    """Weights of one mixer cannot be turned into another's.
+
+    That takes a proof that both are one function of equal parameters, weights that are those of the
+    first, and two modules that give equal outputs. The message has what is missing. Nothing is
+    written.
+    """
+
+    code: ClassVar[str] = "E-CONVERT"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "weights of `{a}` cannot be turned into weights of `{b}`: {problem}"
+    a: str
+    b: str
+    problem: str

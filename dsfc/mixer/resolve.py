@@ -6,7 +6,7 @@ parameters, buffers, inputs, definitions and axes are not part of the mixer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dsfc.diagnostics.catalogue import (
@@ -21,6 +21,7 @@ from dsfc.diagnostics.catalogue import (
 )
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Label, Reporter, nearest
 from dsfc.mixer.axes import dimensions
+from dsfc.mixer.claims import text_of, typed_claim
 from dsfc.mixer.context import Context
 from dsfc.mixer.declarations import Declarations
 from dsfc.mixer.dependencies import mixer_readings, typing_order, wanted_names
@@ -48,9 +49,10 @@ from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Ref
 from dsfc.primitives.graph import components
+from dsfc.primitives.statements import Statement
+from dsfc.primitives.words import FIRST
 from dsfc.source import Span
 from dsfc.syntax import ast
-from dsfc.syntax.format import format_expr
 
 _RULES = (check_present, check_one_step, check_diagonal, check_initial_values)
 """Conditions on the typed mixer; W7 and W8, on linearity, are found by the derivation."""
@@ -82,6 +84,23 @@ def resolve(spec: ast.Spec, name: str | None = None, library: Library | None = N
         if mixer is None:
             raise DiagnosticError(problems) from None
         raise UndeclaredStates(problems, mixer) from None
+
+
+def resolve_claims(
+    spec: ast.Spec, name: str, library: Library, decays: Mapping[str, Expr | None]
+) -> tuple[Statement, ...]:
+    """Returns the claims of a mixer that resolves, its bases' claims included, with names bound.
+
+    Args:
+        spec: the syntax tree of the text.
+        name: which mixer of the text.
+        library: where bases and modifiers are looked up.
+        decays: state → diagonal of its transition, None where there is none.
+
+    Raises:
+        DiagnosticError: with everything that is wrong in the claims.
+    """
+    return _Resolver(Found(_unit(spec, name), library.home(spec)), library).claims(decays)
 
 
 def _unit(spec: ast.Spec, name: str | None) -> ast.MixerUnit:
@@ -165,6 +184,17 @@ class _Resolver:
             reporter.add(NoOutput(unit.name.span, mixer=unit.name.text))
         reporter.raise_errors()
         return reached(mixer)
+
+    def claims(self, decays: Mapping[str, Expr | None]) -> tuple[Statement, ...]:
+        """The claims with their names bound, or everything that is wrong with them."""
+        mixer = self.mixer()
+        held = (*mixer.inputs, *mixer.params, *mixer.buffers, *mixer.abstracts)
+        made = (*held, *mixer.definitions, *mixer.states)
+        reached = frozenset({FIRST, *decays, *(it.name for it in made)})
+        claims = self._program.claims
+        found = [typed_claim(claim, self._typer, decays, reached) for claim in claims]
+        self._reporter.raise_errors()
+        return tuple(dict.fromkeys(it for it in found if it is not None))
 
     def with_uses(self, problem: Diagnostic) -> Diagnostic:
         """The same problem; one in a modifier's text shows where the mixer uses the modifier."""
@@ -366,5 +396,4 @@ def _provenance(update: ast.Def | ast.Flow) -> Provenance | None:
 
 
 def _claim(claim: ast.Claim) -> ClaimText:
-    when = " and ".join(format_expr(part) for part in claim.when)
-    return ClaimText(format_expr(claim.relation) + (f" when {when}" if when else ""), claim.span)
+    return ClaimText(text_of(claim), claim.span)

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import reduce
 from itertools import product
+from types import MappingProxyType
 
 from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import Constraint
+from dsfc.primitives.declarations import Constraint, Tensor
 from dsfc.primitives.expr import (
     Add,
     Div,
@@ -32,6 +33,7 @@ from dsfc.primitives.expr import (
     Reduction,
     Ref,
     Rename,
+    Series,
     Size,
 )
 from dsfc.primitives.interval import (
@@ -69,21 +71,60 @@ _CORNERS = 8
 
 
 def constraints_of(system: System) -> dict[str, Interval]:
-    """Returns the ranges that the declarations promise, by name of input, parameter or buffer."""
+    """Returns the ranges that the declarations promise, by name of input, parameter or buffer.
+
+    A buffer has the value that the spec gives it. A constraint says what other values it may be
+    given, and a floor of 0 is one for `unit`, so both are in the range.
+    """
     tensors = (*system.inputs, *system.params, *system.buffers)
-    return {
+    out = {
         t.name: _CONSTRAINTS[c]
         for t in tensors
         if (c := getattr(t, "constraint", Constraint.NONE)) is not Constraint.NONE
     }
+    for name, value in fixed_values(system).items():
+        found = Ranges({}).of(value)
+        out[name] = out[name].hull(found) if name in out else found
+    return out
+
+
+def fixed_values(system: System) -> dict[str, Expr]:
+    """Returns the values of the buffers that have a real one, by name."""
+    return {
+        t.name: t.init.value
+        for t in system.buffers
+        if isinstance(t, Tensor) and t.init is not None and not t.init.drawn
+        if t.init.value.field is Field.REAL
+    }
+
+
+def nonzero_of(system: System) -> frozenset[str]:
+    """Returns the inputs, parameters and buffers that are declared other than 0."""
+    tensors = (*system.inputs, *system.params, *system.buffers)
+    return frozenset(
+        t.name for t in tensors if getattr(t, "constraint", None) is Constraint.NONZERO
+    )
 
 
 class Ranges:
     """Ranges of real expressions, definitions inlined; remembers what it has seen."""
 
-    def __init__(self, known: Mapping[str, Interval]) -> None:
-        """Takes the ranges of leaves by name; other leaves are any real number."""
+    def __init__(
+        self,
+        known: Mapping[str, Interval],
+        nonzero: frozenset[str] = frozenset(),
+        facts: Mapping[Expr, Interval] = MappingProxyType({}),
+    ) -> None:
+        """Takes what is known of leaves; other leaves are any real number.
+
+        Args:
+            known: ranges of leaves by name.
+            nonzero: leaves that are not 0.
+            facts: ranges of expressions, definitions inlined, known from elsewhere.
+        """
         self._known = known
+        self._nonzero = nonzero
+        self._facts = facts
         self._done: dict[Expr, Interval] = {}
 
     def of(self, expr: Expr) -> Interval:
@@ -91,14 +132,22 @@ class Ranges:
         found = self._done.get(expr)
         if found is None:
             found = _meet(self._written(expr), self._normal(normalise(expr)))
+            if expr in self._facts:
+                found = _meet(found, self._facts[expr])
             self._done[expr] = found
         return found
 
     def modulus(self, expr: Expr) -> Interval:
         """Returns an interval that contains |x| for every value of an expression."""
         if expr.field is Field.REAL:
-            return row("abs").range(self.of(expr))
+            return _meet(row("abs").range(self.of(expr)), self._size(expr))
+        return self._size(expr)
+
+    def _size(self, expr: Expr) -> Interval:
+        """What the factors of an expression say of |x|."""
         match expr:
+            case Param(name=name) | Ref(name=name) if name in self._nonzero:
+                return POSITIVE
             case Prim("cis"):
                 return _ONE
             case Prim("exp", (z,)):
@@ -159,13 +208,36 @@ class Ranges:
                 return times(self.of(numerator), inverse(self.of(denominator)))
             case Pow(base, Num(value)):
                 return _power(self.of(base), value)
+            case Pow(base, exponent):
+                return _general_power(self.of(base), self.of(exponent))
             case Prim():
                 return self._prim(e)
             case Rename(arg=arg):
                 return self.of(arg)
             case Reduce(how=how, arg=arg):
-                return _reduced(how, self.of(arg))
+                found = _reduced(how, self.of(arg))
+                return _meet(found, self._square_length(e))
+            case Series(order, arg):
+                return _series(order, self.of(arg))
         return REALS
+
+    def _square_length(self, e: Reduce) -> Interval:
+        """Σ c x² over an axis along which x has unit length: x / max(|x|, ε) is never longer."""
+        factored = normalise(e.arg).single
+        if e.how is not Reduction.SUM or factored is None:
+            return REALS
+        monomial, coefficient = factored
+        rest = exactly(coefficient)
+        unit = False
+        for atom, exponent in monomial:
+            normed = isinstance(atom, Prim) and atom.name == "l2norm" and atom.axis == e.axis
+            if normed and exponent == 2 and not unit:
+                unit = True
+            elif e.axis not in atom.axes and atom.field is Field.REAL:
+                rest = times(rest, _power(self.of(atom), exponent))
+            else:
+                return REALS
+        return times(rest, Interval(0.0, 1.0)) if unit else REALS
 
     def _prim(self, e: Prim) -> Interval:
         if e.name == "abs":
@@ -182,10 +254,14 @@ class Ranges:
         atoms = sorted(p.atoms(), key=order_key)
         if any(a.field is Field.COMPLEX for a in atoms):
             return REALS
-        ranges = {a: self._written(a) for a in atoms}
+        ranges = {a: self._atom(a) for a in atoms}
         terms = [times(exactly(c), _monomial(m, ranges)) for m, c in p.terms]
         out = reduce(plus, terms, Interval(0.0, 0.0))
         return _meet(out, self._vertices(p, ranges))
+
+    def _atom(self, a: Expr) -> Interval:
+        found = self._written(a)
+        return _meet(found, self._facts[a]) if a in self._facts else found
 
     def _vertices(self, p: Polynomial, ranges: Mapping[Expr, Interval]) -> Interval:
         """The hull of the values at the corners, for a polynomial affine in bounded atoms."""
@@ -194,17 +270,32 @@ class Ranges:
         if not affine or not bounded or not 1 < len(ranges) <= _CORNERS:
             return REALS
         atoms = list(ranges)
-        corners: list[Interval] = []
-        for choice in product(*((ranges[a].low, ranges[a].high) for a in atoms)):
-            at = {a: Interval(x, x) for a, x in zip(atoms, choice, strict=True)}
+        corners: dict[tuple[bool, ...], Interval] = {}
+        for choice in product((False, True), repeat=len(atoms)):
+            ends = (
+                ranges[a].high if c else ranges[a].low for a, c in zip(atoms, choice, strict=True)
+            )
+            at = {a: Interval(x, x) for a, x in zip(atoms, ends, strict=True)}
             terms = [times(exactly(c), _monomial(m, at)) for m, c in p.terms]
-            corners.append(reduce(plus, terms, Interval(0.0, 0.0)))
-        hull = reduce(Interval.hull, corners)
-        # A function affine in each atom has no extreme inside an open box unless it is constant.
-        inside = all(r.open_low and r.open_high for r in ranges.values())
-        if inside and hull.low < hull.high:
-            return Interval(hull.low, hull.high, True, True)
-        return hull
+            corners[choice] = reduce(plus, terms, Interval(0.0, 0.0))
+        hull = reduce(Interval.hull, corners.values())
+        lowest = frozenset(c for c, r in corners.items() if r.low == hull.low)
+        highest = frozenset(c for c, r in corners.items() if r.high == hull.high)
+        box = [ranges[a] for a in atoms]
+        return Interval(hull.low, hull.high, not _taken(lowest, box), not _taken(highest, box))
+
+
+def _taken(corners: frozenset[tuple[bool, ...]], box: list[Interval]) -> bool:
+    """Whether a point of the box may have the extreme value that these corners have.
+
+    Where a function affine in each atom takes an extreme, it is constant along every atom that
+    stands inside its interval: a whole face of corners has the value. Corners whose rounded value
+    is not the extreme do not have it.
+    """
+    sides = [
+        [(False, True)] + [(False,)] * (not r.open_low) + [(True,)] * (not r.open_high) for r in box
+    ]
+    return any(corners.issuperset(product(*face)) for face in product(*sides))
 
 
 def _meet(a: Interval, b: Interval) -> Interval:
@@ -231,6 +322,24 @@ def _power(base: Interval, exponent: Fraction) -> Interval:
     for _ in range(n):
         out = times(out, base)
     return out
+
+
+def _general_power(base: Interval, exponent: Interval) -> Interval:
+    """x^y for x > 0, as e^{y log x}; the logarithm of 0 is a limit that is not taken."""
+    if not _above(base, 0.0):
+        return REALS
+    return row("exp").range(times(exponent, row("log").range(base)))
+
+
+def _series(order: int, x: Interval) -> Interval:
+    """Σ_{r ≤ order} x^r / r!: at least 1 where x ≥ 0, and positive everywhere for even orders.
+
+    The derivative of an even order P is the series of P − 1, so at a least value x, where this is
+    0, the series is x^P / P!, which is positive unless x = 0, where it is 1.
+    """
+    if x.low >= 0:
+        return Interval(1.0, INF)
+    return POSITIVE if order % 2 == 0 else REALS
 
 
 def _reduced(how: Reduction, a: Interval) -> Interval:

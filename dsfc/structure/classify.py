@@ -28,7 +28,7 @@ from dsfc.primitives.expr import (
     children,
 )
 from dsfc.primitives.normal import normalise
-from dsfc.structure.bounds import Ranges, constraints_of, diagonal_bound, is_positive
+from dsfc.structure.bounds import Ranges, constraints_of, diagonal_bound, is_positive, nonzero_of
 from dsfc.structure.classes import BY_CELL, GENERALITY
 from dsfc.structure.ir import (
     BlockStructure,
@@ -103,7 +103,7 @@ class _Classifier:
         self.system = system
         self.streams = Inliner(system)
         self.inline = self.streams.of
-        self.ranges = Ranges(constraints_of(system))
+        self.ranges = Ranges(constraints_of(system), nonzero_of(system))
         self.reads = [p for t in trees(system) for p in parts(t) if isinstance(p, Read)]
         self.blocks = {b.state: b for b in system.blocks}
         self.ratios = tuple(

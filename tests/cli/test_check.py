@@ -48,8 +48,8 @@ def test_a_spec_without_mistakes(run: Callable, spec: Callable) -> None:
     assert result.output == (
         "running.dsf: ok\n"
         "  running: scalar; compiles\n"
-        "  line 7: claim `stable` is not checked by this version\n"
-        "1 spec, 0 errors, 1 claim not checked by this version\n"
+        "    proved stable: s: |λ| lies in [0.5, 0.5]\n"
+        "1 spec, 0 errors, 1 claim proved\n"
     )
 
 
@@ -86,7 +86,9 @@ def test_json_is_for_tools(run: Callable, spec: Callable) -> None:
     good, bad = body["specs"]
     assert (body["format"], good["ok"], bad["ok"], result.exit_code) == (1, True, False, 1)
     assert good["mixers"][0]["name"] == "running" and good["mixers"][0]["class"] == "scalar"
-    assert [d["code"] for d in good["diagnostics"]] == ["N-CLAIM"]
+    assert good["diagnostics"] == []
+    (claim,) = good["mixers"][0]["claims"]
+    assert claim == {"claim": "stable", "verdict": "proved", "by": "s: |λ| lies in [0.5, 0.5]"}
     assert [d["span"]["start"]["line"] for d in bad["diagnostics"]] == [5, 6, 7]
 
 
@@ -111,15 +113,57 @@ def test_what_this_version_cannot_compile_is_said(run: Callable) -> None:
     assert "softmax: softmax; not supported yet" in run("check", "softmax").output
 
 
-def test_a_note_about_a_base_names_its_file(run: Callable) -> None:
-    assert "generalized_attn.dsf:5:3: claim" in run("check", "normalized_attn").output
+def test_a_note_about_a_base_names_its_file(run: Callable, spec: Callable) -> None:
+    spec(RUNNING.replace("1/2", "abs(a) / (1 + abs(a))").replace("dims d", "dims d; param a"),
+         "running.dsf")  # fmt: skip
+    spec("mixer other extends running { y = 2 * s }\n", "other.dsf")
+    assert "running.dsf:7:3: claim `stable` is not decided" in run("check", "other.dsf").output
+
+
+GROWING = RUNNING.replace("1/2", "2")
+OPEN = RUNNING.replace("1/2", "abs(a) / (1 + abs(a))").replace("dims d", "dims d; param a")
+
+
+def test_a_refuted_claim_is_an_error_with_its_point(run: Callable, spec: Callable) -> None:
+    spec(GROWING, "running.dsf")
+    result = run("check", "running.dsf")
+    assert result.exit_code == 1
+    assert "error[E-CLAIM]: claim `stable` is refuted: Λ at token 0 takes" in result.output
+    assert "squared length 4\n  --> running.dsf:7:3" in result.output
+    assert "the point: 1 token, d = 1; u = 0" in result.output
+    assert result.output.endswith("1 spec, 1 error\n")
+
+
+def test_an_open_claim_fails_only_when_verdicts_are_asked_for(
+    run: Callable, spec: Callable
+) -> None:
+    spec(OPEN, "running.dsf")
+    result = run("check", "running.dsf")
+    assert result.exit_code == 0
+    assert result.output.endswith("1 spec, 0 errors, 1 claim not decided\n")
+    strict = run("check", "--strict", "--format", "json", "running.dsf")
+    assert strict.exit_code == 1
+    (only,) = json.loads(strict.output)["specs"]
+    assert [d["code"] for d in only["diagnostics"]] == ["E-CLAIM-OPEN"]
+    assert only["mixers"][0]["claims"][0]["verdict"] == "unknown"
+
+
+def test_show_says_what_is_known_of_claims(run: Callable, spec: Callable) -> None:
+    spec(OPEN.replace("claim stable", "claim stable; claim causal; claim decay(s) == 0"), "s.dsf")
+    lines = run("show", "s.dsf").output.splitlines()
+    said = lines[lines.index("claims", lines.index("structure of running")) + 1 :]
+    assert [line.split(":")[0].strip() for line in said] == [
+        "not decided  stable", "proved       causal", "refuted      decay(s) == 0",
+        said[3].split(":")[0].strip(),
+    ]  # fmt: skip
+    assert said[3].startswith("    point      1 token")
 
 
 def test_several_files_go_on_after_a_wrong_one(run: Callable, spec: Callable) -> None:
     spec(THREE_SLIPS, "three.dsf")
     result = run("check", "three.dsf", "none.dsf", "s6")
     assert result.exit_code == 1
-    assert result.output.endswith("3 specs, 4 errors, 1 claim not checked by this version\n")
+    assert result.output.endswith("3 specs, 4 errors, 1 claim proved\n")
 
 
 def test_the_specs_of_the_user_come_first(run: Callable, spec: Callable) -> None:

@@ -12,7 +12,17 @@ import pytest
 import dsfc.pipeline
 from dsfc.cli import commands
 
-COMMANDS = ("check", "compile", "explain", "show", "verify", "equiv", "check-proof")
+COMMANDS = (
+    "check",
+    "compile",
+    "explain",
+    "show",
+    "verify",
+    "equiv",
+    "check-proof",
+    "atlas",
+    "convert",
+)
 
 RUNNING = """\
 mixer running {

@@ -40,7 +40,7 @@ def test_colours_only_if_asked():
 
 
 def test_several_are_counted_and_notes_are_no_errors():
-    note = ClaimNote(SOURCE.span(0, 5), claim="stable")
+    note = ClaimNote(SOURCE.span(0, 5), claim="stable", obstacle="why")
     assert render_all([ADD, note, ADD]).endswith("2 errors")
     assert render_all([note]).startswith("note[N-CLAIM]")
     assert "error" not in render_all([note])

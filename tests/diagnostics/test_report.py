@@ -9,7 +9,7 @@ from dsfc.source import Source
 SOURCE = Source("a.dsf", "abc\ndef\n")
 LATE = UnknownName(SOURCE.span(4, 5), name="d")
 EARLY = StateNow(SOURCE.span(0, 1), state="a")
-NOTE = ClaimNote(SOURCE.span(2, 3), claim="stable")
+NOTE = ClaimNote(SOURCE.span(2, 3), claim="stable", obstacle="why")
 
 
 def test_diagnostics_come_in_the_order_of_the_text_and_once():

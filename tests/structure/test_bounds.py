@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from dsfc.derive.decay import decay_of
 from dsfc.primitives.build import ONE, add, div, mul, neg, num, power, prim, sub
 from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import Expr, Field, Param
+from dsfc.primitives.expr import Axis, Expr, Field, Param, Reduce, Reduction, Series
 from dsfc.primitives.interval import NONNEG, POSITIVE, REALS, UNIT, Interval
 from dsfc.structure.bounds import Ranges, diagonal_bound, interval_text
 from dsfc.structure.ir import BoundKind
@@ -90,6 +91,92 @@ def test_vertex_rule_keeps_closed_ends():
 def test_squares_are_not_products_of_independent_factors():
     assert Ranges({}).of(neg(mul(X, X))).high == 0
     assert Ranges({}).of(neg(power(X, num(2)))).high == 0
+
+
+def test_powers_with_any_exponent():
+    steps = sub(num(-5), Q)  # q ≥ 0
+    found = Ranges(KNOWN).of(sub(ONE, power(num(2), steps)))
+    assert found.low == 1 - 2**-5 or 0.96 < found.low < 1 - 2**-5
+    assert found.high == 1 and found.open_high
+    assert REALS.within(Ranges(KNOWN).of(power(Q, X)))  # 0^x
+
+
+def test_even_orders_of_the_exponential_series_are_positive():
+    for order in range(9):
+        found = Ranges(KNOWN).of(Series(order, X))
+        assert found.within(POSITIVE) == (order % 2 == 0)
+        assert Ranges(KNOWN).of(Series(order, Q)).low == 1
+        values = [sum(x**r / math.factorial(r) for r in range(order + 1)) for x in range(-40, 40)]
+        assert (min(values) > 0) == (order % 2 == 0)
+
+
+N = Axis(0, "n")
+
+
+def test_unit_vectors_have_length_one_at_most():
+    x = Param("x", frozenset({N}), Field.REAL)
+    unit = prim("l2norm", x, axis=N)
+    other = prim("l2norm", Param("z", frozenset({N}), Field.REAL), axis=N)
+
+    def summed(e: Expr) -> Interval:
+        return Ranges(KNOWN).of(Reduce(Reduction.SUM, N, e))
+
+    assert summed(mul(unit, unit)) == Interval(0, 1)
+    assert summed(mul(R, unit, unit)).high == 1
+    assert summed(mul(num(-2), unit, unit)) == Interval(-2, 0)
+    assert REALS.within(summed(mul(unit, other)))
+    assert REALS.within(summed(mul(x, unit, unit)))
+    assert summed(mul(x, x)).high == math.inf
+    assert summed(mul(unit, unit, unit)).high == math.inf
+
+
+def test_what_is_declared_other_than_zero():
+    nonzero = Ranges({}, frozenset({"x"}))
+    assert nonzero.modulus(X).within(POSITIVE)
+    assert nonzero.modulus(mul(num(-3), X)).open_low
+    assert nonzero.modulus(add(X, ONE)).low == 0 and not nonzero.modulus(add(X, ONE)).open_low
+    assert REALS.within(nonzero.of(X))
+
+
+def test_facts_narrow_what_is_found():
+    known = Ranges({}, facts={X: Interval(0, 3), mul(X, P): Interval(1, 2)})
+    assert known.of(X) == Interval(0, 3)
+    assert known.of(add(X, ONE)) == Interval(1, 4)
+    assert known.of(mul(X, P)) == Interval(1, 2)
+
+
+ENDS = st.tuples(st.integers(-3, 3), st.integers(0, 3), st.booleans(), st.booleans())
+AFFINE = st.dictionaries(
+    st.sets(st.sampled_from("pqr")).map(lambda s: tuple(sorted(s))),
+    st.integers(-3, 3).filter(bool),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(AFFINE, ENDS, ENDS, ENDS)
+def test_an_open_end_is_not_taken_and_a_value_is_inside(terms, p, q, r):
+    """Against every point of a grid that meets ends, edges and the inside of the box."""
+    boxes = {}
+    for name, (low, width, open_low, open_high) in zip("pqr", (p, q, r), strict=True):
+        open_low, open_high = open_low and width > 0, open_high and width > 0
+        boxes[name] = Interval(low, low + width, open_low, open_high)
+    expr = add(*(mul(num(c), *(param(n) for n in m)) for m, c in terms.items()))
+    found = Ranges(boxes).of(expr)
+    grid = [
+        [x for x in (b.low, b.low + (b.high - b.low) / 4, (b.low + b.high) / 2, b.high) if x in b]
+        for b in boxes.values()
+    ]
+    for point in product(*grid):
+        at = dict(zip("pqr", point, strict=True))
+        value = sum(c * math.prod(at[n] for n in m) for m, c in terms.items())
+        assert value in found, (value, interval_text(found))
+
+
+def test_a_closed_floor_of_zero_leaves_a_gate_positive():
+    known = {"r": Interval(0, 1, False, True)}
+    gate = add(R, mul(sub(ONE, R), prim("sigmoid", X)))
+    assert Ranges(known).of(gate) == Interval(0, 1, True, True)
 
 
 def kind(value: Expr, known=KNOWN) -> BoundKind:

@@ -1,0 +1,172 @@
+"""Asking about every pair of mixers: the one public function of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from dsfc.atlas.ir import Atlas, Found, Node, Pair
+from dsfc.atlas.store import Document, Store, fingerprint
+from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.statement import comparable
+from dsfc.claims.verdict import Decided, Proved
+from dsfc.primitives.statements import Comparison, Predicate, Word
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.report import as_json
+from dsfc.proof.sizes import chosen
+from dsfc.system.ir import System
+
+
+@dataclass(frozen=True, slots=True)
+class Charted:
+    """A mixer to chart.
+
+    Attributes:
+        node: what it is called.
+        system: its derived system.
+        claims: what it claims of others, decided; proofs among them are edges.
+    """
+
+    node: Node
+    system: System
+    claims: tuple[Decided, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about two systems; the answer is a verdict as JSON.
+
+    An answer has `verdict` ("proved", "refuted", "unknown") and `statement`; where it is proved it
+    may have `conditions`, a list of texts, and `directed`, whether it speaks of a as a case of b.
+
+    Attributes:
+        name: part of the key that answers are kept by.
+        ask: gives the answer.
+        both_ways: whether it has to be asked of (b, a) too.
+    """
+
+    name: str
+    ask: Callable[[System, System], Document]
+    both_ways: bool = False
+
+
+def _equal(a: System, b: System) -> Document:
+    """Whether the outputs are equal for equal inputs and parameters."""
+    return as_json(equivalent(a, b))
+
+
+EQUAL = Question("equal outputs for equal inputs and parameters", _equal)
+
+Progress = Callable[[int, int, str], None]
+"""Called with how many pairs are done, how many there are, and the next one."""
+
+
+def build(
+    mixers: tuple[Charted, ...],
+    questions: tuple[Question, ...] = (EQUAL,),
+    store: Store | None = None,
+    progress: Progress | None = None,
+    left_out: tuple[tuple[str, str], ...] = (),
+) -> Atlas:
+    """Returns what is known of every pair of some mixers.
+
+    Args:
+        mixers: in the order they are listed.
+        questions: what is asked of each pair.
+        store: where answers are kept; None keeps none.
+        progress: called before each pair.
+        left_out: mixers that have no system, with the reason.
+    """
+    prints = {m.node.name: fingerprint(m.system) for m in mixers}
+    pairs: list[Pair] = []
+    asked = list(_asked(mixers, questions))
+    for done, (question, a, b) in enumerate(asked):
+        if progress is not None:
+            progress(done, len(asked), f"{a.node.name}, {b.node.name}")
+        pairs.append(_answer(question, a, b, store, prints))
+    for m in mixers:
+        pairs += _claimed(m, frozenset(prints))
+    return Atlas(tuple(m.node for m in mixers), tuple(pairs), left_out)
+
+
+def _asked(
+    mixers: tuple[Charted, ...], questions: tuple[Question, ...]
+) -> Iterator[tuple[Question, Charted, Charted]]:
+    for a, b in combinations(mixers, 2):
+        for question in questions:
+            yield question, a, b
+            if question.both_ways:
+                yield question, b, a
+
+
+def _answer(
+    question: Question, a: Charted, b: Charted, store: Store | None, prints: dict[str, str]
+) -> Pair:
+    names = a.node.name, b.node.name
+    why = _incomparable(a.system, b.system)
+    if why is not None:
+        return Pair(*names, Found.SKIPPED, question.name, reason=why)
+    key = None if store is None else store.key(question.name, *(prints[n] for n in names))
+    found = None if store is None or key is None else store.get(key)
+    if found is None:
+        found = question.ask(a.system, b.system)
+        if store is not None and key is not None:
+            store.put(key, found)
+    return _pair(names, found)
+
+
+def _incomparable(a: System, b: System) -> str | None:
+    """Why two systems cannot be put side by side, None where they can."""
+    inputs = [{t.name for t in system.inputs} for system in (a, b)]
+    if not inputs[0] & inputs[1]:
+        return "they share no input"
+    try:
+        comparable(Claim(a, b, (), chosen(a, b, 2)))
+    except ValueError as e:
+        return str(e)
+    return None
+
+
+def _pair(names: tuple[str, str], found: Document) -> Pair:
+    return Pair(
+        *names,
+        Found(found["verdict"]),
+        str(found.get("statement", "")),
+        tuple(str(c) for c in found.get("conditions", ())),
+        _reason(found),
+        bool(found.get("directed", False)),
+    )
+
+
+def _reason(found: Document) -> str:
+    match found["verdict"]:
+        case "proved":
+            return f"{found.get('rows', 0)} rows, {_sizes(found.get('sizes', {}))}"
+        case "refuted":
+            return f"a point of {found.get('length', 0)} tokens, {_sizes(found.get('sizes', {}))}"
+    return str(found.get("obstacle", ""))
+
+
+def _sizes(sizes: dict[str, Any]) -> str:
+    return ", ".join(f"{name} = {size}" for name, size in sizes.items())
+
+
+def _claimed(m: Charted, known: frozenset[str]) -> Iterator[Pair]:
+    """What a mixer claims of another, where that is proved under conditions."""
+    for it in m.claims:
+        what = it.statement.what
+        if not isinstance(what, Predicate) or what.word is not Word.EQUIVALENT:
+            continue
+        other = what.about or ""
+        if other in known and other != m.node.name and isinstance(it.verdict, Proved):
+            conditions = tuple(_text(c) for c in it.statement.when)
+            yield Pair(m.node.name, other, Found.PROVED, "EQ", conditions, it.verdict.by)
+
+
+def _text(condition: Comparison) -> str:
+    out = condition.texts[0]
+    for relation, text in zip(condition.relations, condition.texts[1:], strict=True):
+        out += f" {relation} {text}"
+    return out

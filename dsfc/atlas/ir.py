@@ -1,0 +1,91 @@
+"""The atlas as a value: mixers, and what was found of each pair of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import networkx
+
+FORMAT = "dsfc-atlas/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A mixer.
+
+    Attributes:
+        name: of the mixer.
+        doc: what it calls itself.
+        kind: its structure class, "ratio over scalar".
+    """
+
+    name: str
+    doc: str
+    kind: str
+
+
+class Found(StrEnum):
+    """What is known of a pair."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What was found of two mixers, for one statement about them.
+
+    Attributes:
+        a: the first mixer.
+        b: the second.
+        found: whether the statement was decided, and how.
+        statement: its kind, as verdicts call it ("EQ").
+        conditions: under which it is proved; none if empty.
+        reason: the obstacle, why the pair was skipped, or what a proof rests on.
+        directed: whether it says something of a that it does not say of b.
+    """
+
+    a: str
+    b: str
+    found: Found
+    statement: str
+    conditions: tuple[str, ...] = ()
+    reason: str = ""
+    directed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Atlas:
+    """Mixers and what was found of their pairs, in the order of the mixers.
+
+    Attributes:
+        nodes: the mixers.
+        pairs: every pair that was asked about, once for each statement.
+        left_out: (mixer, why) of mixers that have no system.
+    """
+
+    nodes: tuple[Node, ...]
+    pairs: tuple[Pair, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+    @property
+    def edges(self) -> tuple[Pair, ...]:
+        """The pairs of which a statement is proved."""
+        return tuple(p for p in self.pairs if p.found is Found.PROVED)
+
+    def count(self, found: Found) -> int:
+        """Returns how many answers are of a kind."""
+        return sum(p.found is found for p in self.pairs)
+
+    def graph(self) -> networkx.MultiDiGraph:
+        """Returns the proved statements as a graph: an edge each way where they say the same."""
+        out = networkx.MultiDiGraph()
+        for node in self.nodes:
+            out.add_node(node.name, doc=node.doc, kind=node.kind)
+        for p in self.edges:
+            for a, b in ((p.a, p.b),) if p.directed else ((p.a, p.b), (p.b, p.a)):
+                out.add_edge(a, b, statement=p.statement, conditions=p.conditions)
+        return out

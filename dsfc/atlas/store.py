@@ -1,0 +1,104 @@
+"""Answers kept by what they are answers to, so that a second run asks nothing again.
+
+The key of an answer is the hash of both systems, of the question and of the prover's own text: an
+answer of another prover, or about another spec, is not found. One file per answer, written whole or
+not at all; a file that cannot be read as an answer is none. The folder belongs to the user alone,
+and nothing in it is executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from dsfc.primitives.json import encode
+from dsfc.system.ir import System
+
+Document = dict[str, Any]
+"""A verdict as JSON."""
+
+_PROVER = ("proof", "check_proof", "primitives", "system")
+"""Packages whose text decides an answer."""
+
+
+class NotPrivate(Exception):
+    """The folder is not the user's alone; the text says why."""
+
+
+@lru_cache(maxsize=1)
+def prover() -> str:
+    """Returns the hash of the prover's text."""
+    digest = hashlib.sha256()
+    for package in _PROVER:
+        folder = resources.files(f"dsfc.{package}")
+        for file in sorted(folder.iterdir(), key=lambda f: f.name):
+            if file.name.endswith(".py"):
+                digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def fingerprint(system: System) -> str:
+    """Returns the hash of a system; comments and layout of its spec have no part in it."""
+    text = json.dumps(encode(system), ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def default_folder() -> Path:
+    """Returns the folder of the user's caches."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "dsfc" / "atlas"
+
+
+class Store:
+    """Answers in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Makes the folder, readable by its owner alone.
+
+        Raises:
+            NotPrivate: it belongs to somebody else, others may write to it, or it cannot be made.
+        """
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = folder.stat()
+        except OSError as e:
+            raise NotPrivate(f"{folder}: {e.strerror or e}") from None
+        if hasattr(os, "getuid") and found.st_uid != os.getuid():
+            raise NotPrivate(f"{folder} belongs to another user")
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise NotPrivate(f"{folder} can be written by others")
+        self._folder = folder
+
+    def key(self, question: str, a: str, b: str) -> str:
+        """Returns the key of a question about two systems, given their fingerprints."""
+        return hashlib.sha256("\0".join((prover(), question, a, b)).encode()).hexdigest()
+
+    def get(self, key: str) -> Document | None:
+        """Returns an answer, None where there is none that can be read."""
+        try:
+            found = json.loads((self._folder / f"{key}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return None
+        if isinstance(found, dict) and isinstance(found.get("verdict"), str):
+            return found
+        return None
+
+    def put(self, key: str, answer: Document) -> None:
+        """Keeps an answer; a disk that is full loses it and nothing else."""
+        try:
+            handle, name = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=".part")
+        except OSError:
+            return
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as f:
+                json.dump(answer, f, ensure_ascii=False, sort_keys=True)
+            os.replace(name, self._folder / f"{key}.json")
+        except OSError:
+            Path(name).unlink(missing_ok=True)

@@ -1,0 +1,222 @@
+"""Comparisons of derived values: by ranges and normal forms, or executed at a point.
+
+`a < b` holds at every token and index, for all inputs and parameters in their declared ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dsfc.check_proof.balls import Complex
+from dsfc.claims.points import Failed, Running, place, search, shown
+from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
+from dsfc.primitives.build import rewrite, sub, walk
+from dsfc.primitives.expr import Expr, Field, Num
+from dsfc.primitives.interval import INF, Interval
+from dsfc.primitives.normal import normalise
+from dsfc.primitives.statements import Comparison, Relation
+from dsfc.structure.bounds import Ranges, constraints_of, interval_text, modulus_of, nonzero_of
+from dsfc.structure.ir import Structure
+from dsfc.system.ir import LogForm, System
+from dsfc.transform.inline import Inliner
+
+MIRRORED = {Relation.ABOVE: Relation.BELOW, Relation.AT_LEAST: Relation.AT_MOST}
+"""a > b is b < a."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a system's values: declared ranges, decays, and the conditions of a claim.
+
+    Attributes:
+        inline: puts definitions in.
+        equal: expression → what a condition says it is.
+        ranges: of expressions with both put in.
+    """
+
+    inline: Inliner
+    equal: Mapping[Expr, Expr]
+    ranges: Ranges
+
+    def value(self, e: Expr) -> Expr:
+        """Returns an expression over inputs and parameters, with what conditions say put in."""
+        whole = self.inline.of(e)
+        if not self.equal:
+            return whole
+        return rewrite(whole, lambda part: self.equal.get(part))
+
+
+def facts(system: System, structure: Structure, when: tuple[Comparison, ...] = ()) -> Facts:
+    """Returns what is known under some conditions."""
+    inline = Inliner(system)
+    equal: dict[Expr, Expr] = {}
+    for left, relation, right in _pairs(when):
+        if relation is Relation.EQUAL:
+            one, other = inline.of(left), inline.of(right)
+            if one not in walk(other):
+                equal[one] = other
+    bounds: dict[Expr, Interval] = {}
+    plain = Ranges(constraints_of(system), nonzero_of(system))
+    for block in structure.blocks:
+        decay = block.decay
+        if decay is not None and decay.value.field is Field.REAL and decay.form is LogForm.EXACT:
+            _learn(bounds, decay.value, modulus_of(decay, plain))
+    for left, relation, right in _pairs(when):
+        one, other = inline.of(left), inline.of(right)
+        strict = relation is Relation.BELOW
+        if relation in (Relation.BELOW, Relation.AT_MOST):
+            high, low = plain.of(other).high, plain.of(one).low
+            _learn(bounds, one, Interval(-INF, high, open_high=strict))
+            _learn(bounds, other, Interval(low, INF, open_low=strict))
+    known = Ranges(constraints_of(system), nonzero_of(system), bounds)
+    return Facts(inline, equal, known)
+
+
+def _learn(bounds: dict[Expr, Interval], e: Expr, found: Interval) -> None:
+    bounds[e] = bounds[e].meet(found) if e in bounds else found
+
+
+def _pairs(comparisons: tuple[Comparison, ...]) -> Iterator[tuple[Expr, Relation, Expr]]:
+    """Neighbouring operands, with `<`, `<=`, `==` or `!=` between."""
+    for c in comparisons:
+        for k, relation in enumerate(c.relations):
+            left, right = c.operands[k], c.operands[k + 1]
+            if relation in MIRRORED:
+                yield right, MIRRORED[relation], left
+            else:
+                yield left, relation, right
+
+
+# --- proofs ---------------------------------------------------------------------------------------
+
+
+def compare(
+    system: System, structure: Structure, what: Comparison, when: tuple[Comparison, ...]
+) -> Verdict:
+    """Decides a comparison."""
+    known = facts(system, structure, when)
+    if all(_holds(known, *pair) for pair in _pairs((what,))):
+        return Proved(_reason(known, what))
+    found = search(system, lambda run: _failure(run, what, when))
+    if isinstance(found, Failed):
+        return Refuted(found.how, found.point.text)
+    return Unknown(f"{_reason(known, what)} by its range; {found}")
+
+
+def _holds(known: Facts, left: Expr, relation: Relation, right: Expr) -> bool:
+    """Whether a comparison of two values is proved."""
+    one, other = known.value(left), known.value(right)
+    gap = sub(other, one)
+    form = normalise(gap)
+    if relation is Relation.EQUAL:
+        return form.is_zero
+    if relation is Relation.DIFFERENT:
+        return (form.constant or 0) != 0 or not _may_be_zero(known.ranges.modulus(gap))
+    if form.constant is not None:
+        return form.constant > 0 or (relation is Relation.AT_MOST and form.constant == 0)
+    a, b, between = (known.ranges.of(e) for e in (one, other, gap))
+    return _ordered(a, b, relation) or _ordered(Interval(0.0, 0.0), between, relation)
+
+
+def impossible(system: System, structure: Structure, when: tuple[Comparison, ...]) -> str | None:
+    """Returns a condition that no point can satisfy, by ranges; None where none is known."""
+    known = facts(system, structure)
+    for c in when:
+        for left, relation, right in _pairs((c,)):
+            negated = _NEGATED[relation]
+            if negated in MIRRORED:
+                left, negated, right = right, MIRRORED[negated], left
+            if _holds(known, left, negated, right):
+                return " ".join(
+                    f"{text} {rel}" for text, rel in zip(c.texts, (*c.relations, ""), strict=True)
+                ).strip()
+    return None
+
+
+def _may_be_zero(size: Interval) -> bool:
+    return size.low < 0 or (size.low == 0 and not size.open_low)
+
+
+def _ordered(a: Interval, b: Interval, relation: Relation) -> bool:
+    """Whether every value of a is below every value of b."""
+    if relation is Relation.AT_MOST:
+        return a.high <= b.low
+    return a.high < b.low or (a.high == b.low < INF and (a.open_high or b.open_low))
+
+
+def _reason(known: Facts, what: Comparison) -> str:
+    """The ranges of what is compared, or that both sides have one normal form."""
+    if set(what.relations) == {Relation.EQUAL} and all(
+        _holds(known, *pair) for pair in _pairs((what,))
+    ):
+        return "both sides have one normal form"
+    parts = []
+    for e, text in zip(what.operands, what.texts, strict=True):
+        if isinstance(e, Num):
+            continue
+        value = known.value(e)
+        if value.field is Field.REAL:
+            parts.append(f"{text} lies in {interval_text(known.ranges.of(value))}")
+        else:
+            parts.append(f"|{text}| lies in {interval_text(known.ranges.modulus(value))}")
+    return ", ".join(parts) or "numbers are compared"
+
+
+# --- points ---------------------------------------------------------------------------------------
+
+
+def _failure(run: Running, what: Comparison, when: tuple[Comparison, ...]) -> str | None:
+    """How a comparison fails where its conditions hold; None where it does not."""
+    if not satisfied(run, when):
+        return None
+    for k, relation in enumerate(what.relations):
+        left, right = what.operands[k], what.operands[k + 1]
+        for token, at in run.everywhere(left, right):
+            a, b = run.entry(left, token, at), run.entry(right, token, at)
+            if _certainly(a, _NEGATED[relation], b):
+                values = [
+                    f"{what.texts[k + side]} is {shown(v)}"
+                    for side, (e, v) in enumerate(((left, a), (right, b)))
+                    if not isinstance(e, Num)
+                ]
+                said = " and ".join(values) or f"{what.texts[k]} is not {relation} the next"
+                return f"{said} at {place(token, at)}"
+    return None
+
+
+def satisfied(run: Running, when: tuple[Comparison, ...]) -> bool:
+    """Returns whether conditions are known to hold at every token and index of a point."""
+    return all(
+        _certainly(run.entry(left, token, at), relation, run.entry(right, token, at))
+        for left, relation, right in _pairs(when)
+        for token, at in run.everywhere(left, right)
+    )
+
+
+_NEGATED = {
+    Relation.BELOW: Relation.AT_LEAST,
+    Relation.AT_MOST: Relation.ABOVE,
+    Relation.ABOVE: Relation.AT_MOST,
+    Relation.AT_LEAST: Relation.BELOW,
+    Relation.EQUAL: Relation.DIFFERENT,
+    Relation.DIFFERENT: Relation.EQUAL,
+}
+
+
+def _certainly(a: Complex, relation: Relation, b: Complex) -> bool:
+    """Whether two values with their bounds are known to compare so."""
+    exact = all(x.exact for x in (a.re, a.im, b.re, b.im))
+    match relation:
+        case Relation.BELOW:
+            return a.re.high < b.re.low
+        case Relation.AT_MOST:
+            return a.re.high <= b.re.low
+        case Relation.ABOVE:
+            return b.re.high < a.re.low
+        case Relation.AT_LEAST:
+            return b.re.high <= a.re.low
+        case Relation.EQUAL:
+            return exact and a == b
+        case Relation.DIFFERENT:
+            return not a.meets(b)

@@ -1,0 +1,76 @@
+"""Claims of a mixer decided: the one public function of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dsfc.check_proof.entries import Obstacle
+from dsfc.claims.compare import compare, impossible
+from dsfc.claims.mixing import row_stochastic
+from dsfc.claims.norm import stable
+from dsfc.claims.same import same
+from dsfc.claims.shape import causal, finite, of_class, time_invariant
+from dsfc.claims.verdict import Decided, Unknown, Verdict
+from dsfc.primitives.statements import Comparison, Predicate, Statement, Word
+from dsfc.structure.ir import Structure
+from dsfc.system.ir import System
+
+
+def decide(
+    statements: tuple[Statement, ...],
+    system: System,
+    structure: Structure,
+    other: Callable[[str], System],
+) -> tuple[Decided, ...]:
+    """Decides the claims of a mixer, in order.
+
+    "Proved" rests on ranges, structure, a lemma whose hypotheses are checked, or a certificate that
+    the checker of proofs accepts. "Refuted" rests on a point at which the claim was executed with
+    exact numbers or proven bounds, or on the derived system where the claim is about that system
+    (`class`, `finite`). Everything else is "unknown".
+
+    Args:
+        statements: the claims, names bound.
+        system: what they are about.
+        structure: of the system.
+        other: gives the system of another mixer by name; may raise a `DiagnosticError`.
+    """
+    return tuple(Decided(it, _verdict(it, system, structure, other)) for it in statements)
+
+
+def _verdict(
+    it: Statement, system: System, structure: Structure, other: Callable[[str], System]
+) -> Verdict:
+    try:
+        never = impossible(system, structure, it.when)
+        if never is not None:
+            return Unknown(f"`{never}` holds nowhere, so the claim says nothing")
+        if isinstance(it.what, Comparison):
+            return compare(system, structure, it.what, it.when)
+        return _predicate(it.what, it, system, structure, other)
+    except Obstacle as e:
+        return Unknown(str(e))
+
+
+def _predicate(
+    what: Predicate,
+    it: Statement,
+    system: System,
+    structure: Structure,
+    other: Callable[[str], System],
+) -> Verdict:
+    match what.word:
+        case Word.STABLE:
+            return stable(system, structure, it.when)
+        case Word.CAUSAL:
+            return causal(system, structure, it.when)
+        case Word.TIME_INVARIANT:
+            return time_invariant(system, structure, it.when)
+        case Word.ROW_STOCHASTIC:
+            return row_stochastic(system, structure, it.when, what.about)
+        case Word.FINITE:
+            return finite(structure)
+        case Word.CLASS:
+            return of_class(structure, what.about or "")
+        case Word.EQUIVALENT:
+            return same(system, other(what.about or ""), it.when)

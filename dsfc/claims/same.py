@@ -1,0 +1,224 @@
+"""`equivalent M`: the mixer and another are one function, under conditions or always.
+
+Inputs and parameters of one name are one. A condition `x == e` puts e in the place of x: of an
+input or a parameter, so that what is decided is the statement under the condition; of a definition
+in the mixer that has it, and in the other where that has the same one, which serves a proof and no
+refutation. Of other conditions a proof needs none, and a refutation has to satisfy all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from fractions import Fraction
+from typing import TypeVar
+
+from dsfc.check_proof.balls import NotDefined
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.witness import in_range
+from dsfc.claims.compare import satisfied
+from dsfc.claims.points import Point, Running
+from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
+from dsfc.primitives.build import rewrite, walk
+from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.primitives.expr import Expr, Map, Now, Num, Param, Ref, Time
+from dsfc.primitives.statements import Comparison, Relation
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.report import number_text
+from dsfc.proof.verdict import Proved as Equal
+from dsfc.proof.verdict import Refuted as Different
+from dsfc.system.ir import Definition, Stream, System
+from dsfc.transform.inline import Inliner
+
+_ValueT = TypeVar("_ValueT")
+
+
+def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
+    """Decides whether two systems are one function.
+
+    Args:
+        a: the system whose claim it is; conditions speak of its values.
+        b: the other.
+        when: conditions.
+    """
+    left, right = a, b
+    rest: list[Comparison] = []
+    exact = True
+    for condition in when:
+        put = _replacement(left, condition)
+        if put is None:
+            rest.append(condition)
+            continue
+        name, value = put
+        exact = exact and _allowed(left, name, value)
+        if _leaf(right, name):
+            plain = _over_leaves(left, value)
+            if plain is None:
+                return Unknown(f"what {name} is equal to is not made of inputs and parameters")
+            right = _put(_with_leaves(right, left, plain), name, plain)
+        elif _same_definition(a, b, name):
+            plain = _over_leaves(left, value)
+            if plain is not None:
+                right = _put(_with_leaves(right, left, plain), name, plain)
+        left = _put(left, name, value)
+    verdict = equivalent(left, right)
+    given = f" where {' and '.join(_text(c) for c in when)}" if when else ""
+    if isinstance(verdict, Equal):
+        sizes = ", ".join(f"{n} = {k}" for n, k in verdict.certificate.claim.sizes)
+        rows = len(verdict.invariant.rows)
+        return Proved(
+            f"equal outputs for equal inputs and parameters{given}, by {rows} rows that the "
+            f"checker accepts, at {sizes}",
+            verdict.certificate,
+        )
+    if isinstance(verdict, Different):
+        return _refuted(left, tuple(rest), verdict, exact, b.name)
+    return Unknown(verdict.obstacle)
+
+
+def _refuted(
+    left: System, rest: tuple[Comparison, ...], verdict: Different, exact: bool, other: str
+) -> Verdict:
+    """The refutation, if the point found satisfies the conditions."""
+    if not exact:
+        return Unknown("a point sets the outputs apart, with a definition replaced by a condition")
+    witness, claim = verdict.witness, verdict.certificate.claim
+    own = {t.name for t in (*left.inputs, *left.params, *left.buffers)}
+    values = tuple(
+        (name, tuple((Fraction(p, q), Fraction(r, s)) for p, q, r, s in entries))
+        for name, entries in witness.values
+    )
+    point = Point(claim.sizes, witness.length, values)
+    if rest:
+        mine = replace(point, values=tuple((n, v) for n, v in values if n in own))
+        try:
+            kept = satisfied(Running(left, mine), rest)
+        except (NotDefined, Obstacle, KeyError):
+            kept = False
+        if not kept:
+            return Unknown("a point sets the outputs apart, but not where the conditions hold")
+    gap = verdict.gap
+    return Refuted(
+        f"at token {witness.token}, entry {list(witness.index)}, y is {number_text(gap.a)}, and "
+        f"{number_text(gap.b)} for {other}",
+        point.text,
+        verdict.certificate,
+    )
+
+
+def _text(condition: Comparison) -> str:
+    out = condition.texts[0]
+    for relation, text in zip(condition.relations, condition.texts[1:], strict=True):
+        out += f" {relation} {text}"
+    return out
+
+
+# --- conditions put in ----------------------------------------------------------------------------
+
+
+def _replacement(system: System, condition: Comparison) -> tuple[str, Expr] | None:
+    """(name, value) of a condition `name == value`; None for any other."""
+    if condition.relations != (Relation.EQUAL,):
+        return None
+    for one, other in (condition.operands, condition.operands[::-1]):
+        match one:
+            case Param(name=name) | Ref(name=name, at=Now(0) | None):
+                known = _leaf(system, name) or any(s.name == name for s in system.streams)
+                if known and name not in _names(other) and other.axes <= one.axes:
+                    constant = other.time is Time.CONST
+                    if constant or isinstance(one, Ref):
+                        return name, other
+    return None
+
+
+def _leaf(system: System, name: str) -> bool:
+    """Whether a name is an input or a parameter that is a tensor."""
+    return any(t.name == name and isinstance(t, Tensor) for t in (*system.inputs, *system.params))
+
+
+def _names(e: Expr) -> frozenset[str]:
+    maps = {x.map.name for x in walk(e) if isinstance(x, Map)}
+    return frozenset(maps | {x.name for x in walk(e) if isinstance(x, Param | Ref)})
+
+
+def _allowed(system: System, name: str, value: Expr) -> bool:
+    """Whether a name is an input or a parameter that may have a value wherever it is put in."""
+    for t in (*system.inputs, *system.params):
+        if t.name == name and isinstance(t, Tensor):
+            number = isinstance(value, Num) and in_range(value.value, t.constraint)
+            return number or t.constraint is Constraint.NONE
+    return False
+
+
+def _over_leaves(system: System, value: Expr) -> Expr | None:
+    """A value with the definitions it reads put in; None if it is not of inputs and parameters.
+
+    Definitions of one name need not be the same in two mixers, and neither need buffers.
+    """
+    plain = Inliner(system).of(value)
+    leaves = {t.name for t in (*system.inputs, *system.params)}
+    return plain if _names(plain) <= leaves else None
+
+
+def _same_definition(a: System, b: System, name: str) -> bool:
+    """Whether both systems have a definition of that name with one value of their leaves."""
+    found = []
+    for system in (a, b):
+        value = next((s.value for s in system.streams if s.name == name), None)
+        found.append(_over_leaves(system, value) if isinstance(value, Expr) else None)
+    return found[0] is not None and found[0] == found[1]
+
+
+def _with_leaves(right: System, left: System, value: Expr) -> System:
+    """The system with declarations, from the other, of the parameters that a value reads."""
+    known = {t.name for t in (*right.inputs, *right.params, *right.buffers)}
+    wanted = _names(value) - known
+    more = tuple(t for t in left.params if t.name in wanted)
+    axes = {d.axis.name for d in right.axes}
+    more_axes = tuple(d for d in left.axes if d.axis.name not in axes)
+    return replace(right, params=(*right.params, *more), axes=(*right.axes, *more_axes))
+
+
+def _put(system: System, name: str, value: Expr) -> System:
+    """The system with a value in the place of an input, a parameter or a definition."""
+    for stream in system.streams:
+        if stream.name == name:
+            streams = tuple(
+                replace(s, value=value) if s.name == name else s for s in system.streams
+            )
+            definition = tuple(
+                replace(d, value=value) if d.name == name else d for d in system.definition
+            )
+            return replace(system, streams=streams, definition=definition)
+    found = next(t for t in (*system.inputs, *system.params) if t.name == name)
+    assert isinstance(found, Tensor)
+    constant = found in system.params
+    stream = Stream(name, value, found.axes, found.field, constant)
+    made = replace(
+        system,
+        inputs=tuple(t for t in system.inputs if t is not found),
+        params=tuple(t for t in system.params if t is not found),
+        streams=(stream, *system.streams),
+        definition=(Definition(name, value, found.axes, found.field), *system.definition),
+    )
+    return _read_as_stream(made, name) if constant else made
+
+
+def _read_as_stream(system: System, name: str) -> System:
+    """The system with a parameter read as a constant stream of that name."""
+
+    def rule(e: Expr) -> Expr | None:
+        if isinstance(e, Param) and e.name == name:
+            return Ref(name, e.over, e.kind, Time.CONST, None)
+        return None
+
+    def go(value: _ValueT) -> _ValueT:
+        if isinstance(value, Expr):
+            return rewrite(value, rule)  # type: ignore[return-value]
+        if isinstance(value, tuple):
+            return tuple(go(v) for v in value)  # type: ignore[return-value]
+        if is_dataclass(value) and not isinstance(value, type):
+            made = {f.name: go(getattr(value, f.name)) for f in fields(value) if f.init}
+            return replace(value, **made)
+        return value
+
+    return go(system)

@@ -1,0 +1,134 @@
+"""`dsfc atlas`: the graph of mixers, from proofs alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dsfc.cli.progress import progress
+
+if TYPE_CHECKING:
+    from dsfc.atlas.build import Charted
+    from dsfc.atlas.ir import Atlas
+
+
+@click.command(short_help="Chart which mixers are one function.")
+@click.argument("specs", nargs=-1, metavar="[SPEC]...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["human", "json"]),
+    default="human",
+    show_default=True,
+    help="How to print the atlas.",
+)
+@click.option("--explain", is_flag=True, help="List the pairs that are open or not comparable.")
+@click.option(
+    "--picture",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw the atlas into a new file, .png, .svg or .pdf; needs matplotlib.",
+)
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where answers are kept.  [default: the user's folder of caches]",
+)
+@click.option("--no-cache", is_flag=True, help="Keep no answers, and use none.")
+def atlas(
+    specs: tuple[str, ...],
+    form: str,
+    explain: bool,
+    picture: Path | None,
+    cache: Path | None,
+    no_cache: bool,
+) -> None:
+    """Chart mixers: which are one function, always or under conditions, from proofs alone.
+
+    Without a SPEC all shipped mixers are charted. Each pair is asked about as by `dsfc equiv`, with
+    inputs and parameters of one name identified; conditional statements are those that the mixers
+    claim and that are proved. Answers are kept by the hash of both systems and of the prover, so a
+    second run asks only what has changed.
+    """
+    if picture is not None and picture.exists():
+        raise click.UsageError(f"{picture} exists already")
+    if picture is not None and picture.suffix not in (".png", ".svg", ".pdf"):
+        raise click.UsageError("--picture wants a name that ends in .png, .svg or .pdf")
+    from dsfc.atlas.build import build
+    from dsfc.atlas.report import as_json, report
+    from dsfc.atlas.store import NotPrivate, Store, default_folder
+
+    store = None
+    if not no_cache:
+        try:
+            store = Store(cache or default_folder())
+        except NotPrivate as e:
+            click.echo(f"nothing is kept: {e}", err=True)
+    with progress("deriving") as shown:
+        mixers, left_out = _mixers(specs)
+        found = build(mixers, store=store, progress=shown, left_out=left_out)
+    if form == "json":
+        import json
+
+        click.echo(json.dumps(as_json(found), ensure_ascii=False, indent=1))
+    else:
+        click.echo(report(found, explain), nl=False)
+    if picture is not None:
+        _draw(found, picture)
+
+
+def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[str, str], ...]]:
+    """The mixers of some specs, or all shipped ones, and those that have no system."""
+    from dsfc.atlas.build import Charted
+    from dsfc.atlas.ir import Node
+    from dsfc.decision import claims
+    from dsfc.diagnostics.catalogue import NameClash, NoOutput
+    from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.locate import shipped_names
+    from dsfc.pipeline import read
+    from dsfc.primitives.statements import Word
+
+    out: dict[str, Charted] = {}
+    left_out: list[tuple[str, str]] = []
+    for spec in specs or shipped_names():
+        text = read(spec)
+        for name in text.mixers:
+            it = text.compilation(name)
+            try:
+                node = Node(name, it.mixer.doc or "", it.structure.title)
+                made = Charted(node, it.system, claims(it, Word.EQUIVALENT))
+            except DiagnosticError as e:
+                if all(isinstance(d, NoOutput) for d in e.diagnostics):
+                    continue  # a base for others
+                if specs:
+                    raise
+                left_out.append((name, e.diagnostics[0].message))
+                continue
+            if name in out:
+                span = it.mixer.span or text.spec.span
+                raise DiagnosticError(
+                    (NameClash(span, name=name, role="the name of another mixer"),)
+                )
+            out[name] = made
+    return tuple(out.values()), tuple(left_out)
+
+
+def _draw(found: Atlas, picture: Path) -> None:
+    """The picture in a new file, whole or not at all."""
+    try:
+        from dsfc.atlas.picture import draw
+    except ImportError:
+        from dsfc.diagnostics.catalogue import FileProblem
+        from dsfc.diagnostics.report import DiagnosticError
+        from dsfc.source import NOWHERE
+
+        problem = "pictures need matplotlib: pip install 'dsfc[demo]'"
+        raise DiagnosticError((FileProblem(NOWHERE, path=str(picture), problem=problem),)) from None
+    part = picture.with_name(f".{picture.name}.part{picture.suffix}")
+    try:
+        draw(found, part)
+        part.replace(picture)
+    finally:
+        part.unlink(missing_ok=True)
+    click.echo(f"written: {picture}", err=True)

@@ -1,0 +1,96 @@
+"""Carries the weights of one mixer's module over to another's, where a proof says that it can be.
+
+The map of parameters is a value: pairs of names, constant in time. What is proved is that the two
+mixers are one function for equal parameters under that map; then both modules are run.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from dsfc.diagnostics.catalogue import Conversion
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.emit.importing import import_module
+from dsfc.emit.module import write as write_module
+from dsfc.pipeline import Compilation
+from dsfc.primitives.declarations import MapTensor
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.verdict import Proved, Refuted
+from dsfc.source import NOWHERE
+from dsfc.system.ir import System
+from dsfc.validate.weights import Carried, Unfit, carry, read, write
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterMap:
+    """Which inputs and parameters of two mixers are one, the same at every token.
+
+    Attributes:
+        names: (name in the second, name in the first); names left out stand for themselves.
+    """
+
+    names: tuple[tuple[str, str], ...] = ()
+
+
+def convert(
+    a: Compilation,
+    b: Compilation,
+    weights: Path,
+    out: Path,
+    parameters: ParameterMap = ParameterMap(),
+) -> Carried:
+    """Writes the weights that make b's module the same function as a's with the weights given.
+
+    Args:
+        a: the mixer that the weights are of.
+        b: the mixer to write weights of.
+        weights: a `state_dict` of a's module, saved by torch.
+        out: a new file.
+        parameters: the map of parameters.
+
+    Raises:
+        DiagnosticError: E-CONVERT, with the reason; nothing is written then. Or whatever is wrong
+            with the specs.
+    """
+
+    def refuse(problem: str) -> DiagnosticError:
+        return DiagnosticError((Conversion(NOWHERE, a=a.name, b=b.name, problem=problem),))
+
+    if out.exists():
+        raise refuse(f"{out} exists already")
+    verdict = equivalent(a.system, b.system, parameters.names)
+    if isinstance(verdict, Refuted):
+        raise refuse("they are different functions of equal parameters, see `dsfc equiv`")
+    if not isinstance(verdict, Proved):
+        raise refuse(f"that they are one function is not proved: {verdict.obstacle}")
+    modules = [it.module() for it in (a, b)]
+    try:
+        given = read(weights)
+        with tempfile.TemporaryDirectory() as folder:
+            imported = []
+            for side, text in zip("ab", modules, strict=True):
+                place = Path(folder) / side
+                place.mkdir()
+                file = place / f"{text.mixer}.py"
+                write_module(text, file)
+                imported.append(import_module(file))
+            names = dict(parameters.names)
+            carried = carry(imported[0], imported[1], given, _axes(a.system), names)
+        write(carried.weights, out)
+    except Unfit as e:
+        raise refuse(str(e)) from None
+    return carried
+
+
+def _axes(system: System) -> dict[str, tuple[str, ...]]:
+    """Names of the axes of each parameter and buffer, as it is stored."""
+    out = {}
+    for t in (*system.params, *system.buffers):
+        if isinstance(t, MapTensor):
+            axes = (*t.map.each, *t.map.target, *t.map.source)
+        else:
+            axes = t.axes
+        out[t.name] = tuple(a.name for a in axes)
+    return out

@@ -1,0 +1,45 @@
+"""Holds mixers to their claims: types them after the derivation and has each decided."""
+
+from __future__ import annotations
+
+from dsfc.claims.decide import decide
+from dsfc.claims.verdict import Decided
+from dsfc.derive.derive import derive
+from dsfc.diagnostics.catalogue import ClaimForm
+from dsfc.diagnostics.report import DiagnosticError, nearest
+from dsfc.mixer.resolve import resolve, resolve_claims
+from dsfc.pipeline import Compilation
+from dsfc.primitives.statements import Predicate, Word
+from dsfc.source import NOWHERE
+from dsfc.system.ir import System
+
+
+def claims(it: Compilation, word: Word | None = None) -> tuple[Decided, ...]:
+    """Returns the claims of a mixer, those of its bases included, each with what was found.
+
+    Args:
+        it: the mixer.
+        word: of predicates, only this one; all claims if None.
+
+    Raises:
+        DiagnosticError: the mixer does not derive, or a claim is none.
+    """
+    if not it.mixer.claims:
+        return ()
+    decays = {b.state: None if b.decay is None else b.decay.value for b in it.structure.blocks}
+    stated = resolve_claims(it.spec, it.name, it.library, decays)
+    if word is not None:
+        stated = tuple(s for s in stated if isinstance(s.what, Predicate) and s.what.word is word)
+    return decide(stated, it.system, it.structure, lambda name: _other(it, name))
+
+
+def _other(it: Compilation, name: str) -> System:
+    """The system of another mixer, found as a base would be."""
+    home = it.library.home(it.spec)
+    found = it.library.mixer(name, home)
+    if found is not None:
+        return derive(resolve(found.home.spec, name, it.library))
+    close = nearest(name, it.library.names(home))
+    asked = next((c for c in it.mixer.claims if f"equivalent {name}" in c.text), None)
+    span = NOWHERE if asked is None or asked.span is None else asked.span
+    raise DiagnosticError((ClaimForm(span, problem=f"there is no mixer `{name}`", nearest=close),))

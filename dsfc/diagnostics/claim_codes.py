@@ -1,0 +1,142 @@
+"""Codes about claims."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dsfc.diagnostics.report import Diagnostic, Severity, Stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimForm(Diagnostic):
+    """A claim is neither a comparison nor a known predicate, or speaks of what is not there.
+
+    A claim compares values (`claim 0 < decay(S) < 1`), or is one of the predicates `stable`,
+    `causal`, `time_invariant`, `row_stochastic`, `finite`, `class C` and `equivalent M`. The
+    conditions after `when` are comparisons.
+
+    ```dsf wrong
+    mixer running {
+      dims d
+      input u : d
+      state s : d
+      s = 1/2 * s[i-1] + u
+      y = s
+      claim stabel
+    }
+    ```
+
+    The predicate as it is spelled:
+
+    ```dsf right
+    mixer running {
+      dims d
+      input u : d
+      state s : d
+      s = 1/2 * s[i-1] + u
+      y = s
+      claim stable
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-CLAIM-FORM"
+    template: ClassVar[str] = "{problem}"
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRefuted(Diagnostic):
+    """A claim does not hold: there is a point at which it was executed and failed.
+
+    The point has rational inputs and parameters, in the ranges that are declared. What was
+    executed there, with exact numbers or proven bounds, stands in the message. A predicate about
+    the derived system itself (`class`, `finite`) is refuted by that system.
+
+    ```dsf wrong
+    mixer growing {
+      dims d
+      input u : d
+      param a : d
+      state s : d
+      s = a * s[i-1] + u
+      y = s
+      claim stable
+    }
+    ```
+
+    A parameter that is declared between 0 and 1:
+
+    ```dsf right
+    mixer growing {
+      dims d
+      input u : d
+      param a : d unit = 1/2
+      state s : d
+      s = a * s[i-1] + u
+      y = s
+      claim stable
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-CLAIM"
+    template: ClassVar[str] = "claim `{claim}` is refuted: {witness}"
+    claim: str
+    witness: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimNote(Diagnostic):
+    """A claim was neither proved nor refuted (a note, not an error).
+
+    The message names what stood in the way. That no point was found where the claim fails is no
+    proof. `check --strict` takes an undecided claim for an error.
+
+    ```dsf wrong
+    mixer shares {
+      dims d
+      input u : d
+      param a, b : d positive = 1
+      state s : d
+      s = a / (a + b) * s[i-1] + u
+      y = s
+      claim stable
+    }
+    ```
+
+    A quotient is below 1 when it is written as what it is, a sigmoid:
+
+    ```dsf right
+    mixer shares {
+      dims d
+      input u : d
+      param a, b : d positive = 1
+      state s : d
+      s = sigmoid(log(a) - log(b)) * s[i-1] + u
+      y = s
+      claim stable
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "N-CLAIM"
+    severity: ClassVar[Severity] = Severity.NOTE
+    template: ClassVar[str] = "claim `{claim}` is not decided: {obstacle}"
+    claim: str
+    obstacle: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimOpen(Diagnostic):
+    """A claim was neither proved nor refuted, and `check --strict` asks for a verdict on each.
+
+    What stood in the way is what the note N-CLAIM says, which is this without `--strict`.
+    """
+
+    code: ClassVar[str] = "E-CLAIM-OPEN"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "claim `{claim}` is not decided: {obstacle}"
+    claim: str
+    obstacle: str

@@ -1,0 +1,254 @@
+"""The weights of one emitted module put into another that is the same function, and both run.
+
+Nothing is known of how a module stores a parameter: which argument of its functional form an entry
+of its `state_dict` belongs to is found by moving the entry and looking what changes. Entries are
+copied bit for bit, and only where both modules make the same value of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import torch
+from torch import Tensor
+
+from dsfc.validate.compare import relative_error
+from dsfc.validate.surface import Layer, Sample, Surface, SurfaceError, surface
+
+LENGTHS = (1, 2, 7, 33)
+"""Tokens of the sequences that both modules are run on."""
+
+CLOSE = 1e-9
+"""Largest relative difference in float64: one function by two formulas, whose rounding differs."""
+
+Weights = Mapping[str, Tensor]
+
+
+class Unfit(Exception):
+    """The weights do not fit, or cannot be carried over; the text says why, as a clause."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Weights carried over.
+
+    Attributes:
+        weights: the `state_dict` of the second module.
+        sizes: of the axes, by name.
+        moved: (entry of the first, entry of the second).
+        free: entries of the second that no entry of the first gives; any values would do.
+        left: entries of the first that the second has no use for.
+        error: largest relative difference of the outputs in float64.
+    """
+
+    weights: Weights
+    sizes: Mapping[str, int]
+    moved: tuple[tuple[str, str], ...]
+    free: tuple[str, ...]
+    left: tuple[str, ...]
+    error: float
+
+
+def read(path: Path) -> Weights:
+    """Returns the tensors of a file that `torch.save` wrote; nothing in it is executed.
+
+    Raises:
+        Unfit: the file cannot be read, or holds anything but tensors by name.
+    """
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as e:
+        raise Unfit(f"{path} cannot be read: {e.strerror or e}") from None
+    except Exception as e:  # a damaged file makes the reader raise anything
+        first = (str(e).strip().splitlines() or ["it is damaged"])[0]
+        raise Unfit(f"{path} is no file of weights: {first[:120]}") from None
+    if not isinstance(found, Mapping):
+        raise Unfit(f"{path} holds a {type(found).__name__}, not a state_dict")
+    for name, value in found.items():
+        if not isinstance(name, str) or not isinstance(value, Tensor):
+            raise Unfit(f"`{name}` in {path} is no tensor with a name")
+    return dict(found)
+
+
+def write(weights: Weights, path: Path) -> None:
+    """Writes weights into a new file, whole or not at all.
+
+    Raises:
+        Unfit: there is such a file, or it cannot be written.
+    """
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as e:
+        raise Unfit(f"{path} cannot be written: {e.strerror or e}") from None
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as f:
+            torch.save(dict(weights), f)
+        os.link(part, path)  # unlike a rename this does not replace what is there
+    except FileExistsError:
+        raise Unfit(f"{path} exists already") from None
+    except OSError as e:
+        raise Unfit(f"{path} cannot be written: {e.strerror or e}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def carry(
+    first: ModuleType,
+    second: ModuleType,
+    weights: Weights,
+    axes: Mapping[str, tuple[str, ...]],
+    names: Mapping[str, str],
+) -> Carried:
+    """Returns the weights of the second module that make it the first with the weights given.
+
+    Args:
+        first: an emitted module.
+        second: one that is the same function of equal inputs and parameters.
+        weights: the `state_dict` of the first.
+        axes: names of the axes of each parameter and buffer of the first, as they are stored.
+        names: parameter of the second → that of the first; names left out stand for themselves.
+
+    Raises:
+        Unfit: the weights are not those of the first module, a parameter is stored in two ways, or
+            the outputs are not equal.
+    """
+    try:
+        ours, theirs = _entries(surface(first)), _entries(surface(second))
+        sizes = _sizes(weights, ours, axes)
+        a = _made(first, sizes)
+        b = _made(second, sizes)
+    except SurfaceError as e:
+        raise Unfit(str(e)) from None
+    _check_keys(weights, a)
+    by_argument = {argument: entry for entry, argument in ours.items()}
+    start = b.layer(torch.float64).state_dict()
+    out: dict[str, Tensor] = {}
+    moved: list[tuple[str, str]] = []
+    free: list[str] = []
+    kind = next((w.dtype for w in weights.values() if w.is_floating_point()), torch.float32)
+    for entry, value in start.items():
+        argument = theirs[entry]
+        source = by_argument.get(names.get(argument, argument))
+        if source is None:
+            free.append(entry)
+            out[entry] = value.to(kind) if value.is_floating_point() else value
+            continue
+        if weights[source].shape != value.shape:
+            raise Unfit(
+                f"`{source}` has the shape {tuple(weights[source].shape)}, and `{entry}` "
+                f"{tuple(value.shape)}"
+            )
+        moved.append((source, entry))
+        out[entry] = weights[source].clone()
+    left = tuple(entry for entry in weights if entry not in {source for source, _ in moved})
+    error = _compared(a, b, weights, out, theirs, names)
+    return Carried(out, sizes, tuple(moved), tuple(free), left, error)
+
+
+def _made(module: ModuleType, sizes: Mapping[str, int]) -> Surface:
+    """The module at those of the sizes that it has."""
+    known = surface(module).cls
+    return surface(
+        module, {n: k for n, k in sizes.items() if n in inspect.signature(known).parameters}
+    )
+
+
+def _entries(found: Surface) -> dict[str, str]:
+    """Entry of the state_dict → argument of the functional form that it decides."""
+    layer = found.layer()
+    sample = found.sample(1)
+    base = _values(found, layer, sample.inputs)
+    out: dict[str, str] = {}
+    for entry, value in layer.state_dict().items():
+        before = value.clone()
+        with torch.no_grad():
+            value.add_(0.125)
+        now = _values(found, layer, sample.inputs)
+        with torch.no_grad():
+            value.copy_(before)
+        changed = [n for n, v in now.items() if not torch.equal(v, base[n])]
+        if len(changed) != 1:
+            raise SurfaceError(f"the entry `{entry}` does not decide one parameter")
+        out[entry] = changed[0]
+    return out
+
+
+def _values(found: Surface, layer: Layer, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Values of parameters and buffers as the functional form takes them."""
+    values = found.values(Sample(layer, inputs))
+    return {n: v.detach().clone() for n, v in values.items() if n not in found.inputs
+            and n not in found.states}  # fmt: skip
+
+
+def _sizes(
+    weights: Weights, entries: Mapping[str, str], axes: Mapping[str, tuple[str, ...]]
+) -> dict[str, int]:
+    """Sizes of the axes, from the shapes of the weights."""
+    out: dict[str, int] = {}
+    for entry, argument in entries.items():
+        if entry not in weights or argument not in axes:
+            continue
+        shape = weights[entry].shape
+        if len(shape) < len(axes[argument]):
+            raise Unfit(f"`{entry}` has the shape {tuple(shape)}, axes are {axes[argument]}")
+        for axis, size in zip(axes[argument], shape, strict=False):
+            if out.setdefault(axis, int(size)) != size:
+                raise Unfit(f"the axis {axis} has the sizes {out[axis]} and {size} in the weights")
+    return out
+
+
+def _check_keys(weights: Weights, a: Surface) -> None:
+    """The weights are those of the module."""
+    expected = a.layer(device="meta").state_dict()
+    missing = sorted(expected.keys() - weights.keys())
+    if missing:
+        raise Unfit(f"the weights lack {', '.join(missing)}")
+    extra = sorted(weights.keys() - expected.keys())
+    if extra:
+        raise Unfit(f"the first mixer has no {', '.join(extra)}")
+    for entry, value in expected.items():
+        if weights[entry].shape != value.shape:
+            raise Unfit(
+                f"`{entry}` has the shape {tuple(weights[entry].shape)}, and the first mixer needs "
+                f"{tuple(value.shape)}"
+            )
+
+
+def _compared(
+    a: Surface,
+    b: Surface,
+    weights: Weights,
+    made: Weights,
+    theirs: Mapping[str, str],
+    names: Mapping[str, str],
+) -> float:
+    """The largest relative difference of the outputs of both, in float64."""
+    layers = []
+    for found, state in ((a, weights), (b, made)):
+        layer = found.layer(torch.float64)
+        layer.load_state_dict({n: v.double() if v.is_floating_point() else v
+                               for n, v in state.items()})  # fmt: skip
+        layers.append(layer)
+    before, after = (_values(s, layer, a.draw(1)) for s, layer in zip((a, b), layers, strict=True))
+    for entry, argument in theirs.items():
+        same = names.get(argument, argument)
+        if same in before and not torch.equal(before[same], after[argument]):
+            raise Unfit(f"`{entry}` is stored in another way than `{same}` of the first mixer")
+    worst = 0.0
+    for length in LENGTHS:
+        inputs = a.draw(length, seed=length)
+        given = {n: inputs[names.get(n, n)] for n in b.inputs}
+        with torch.no_grad():
+            left, right = layers[0](**inputs), layers[1](**given)
+        error = relative_error(right.reshape(left.shape), left)
+        worst = max(worst, error)
+        if not error <= CLOSE:
+            raise Unfit(f"the outputs differ by {error:.1e} on {length} tokens")
+    return worst

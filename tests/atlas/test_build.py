@@ -1,0 +1,166 @@
+"""What an atlas says of pairs, what it asks again, and what becomes an edge."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dsfc.atlas.build import EQUAL, Charted, Question, build
+from dsfc.atlas.ir import Found, Node
+from dsfc.atlas.report import as_json, report
+from dsfc.atlas.store import NotPrivate, Store
+from dsfc.decision import claims
+from dsfc.pipeline import read
+from dsfc.primitives.statements import Word
+from dsfc.system.ir import System
+
+FAMILY = """
+mixer plain { dims d
+  input u : d
+  state s : d
+  s = 1/2 * s[i-1] + u
+  y = s
+}
+mixer summed extends plain { y = 1/3 * s + 2/3 * s }
+mixer doubled extends plain {
+  param c : d
+  y = c * s
+  claim equivalent plain when c == 1
+}
+mixer other { dims d
+  input x : d
+  y = x
+}
+"""
+
+Chart = Callable[[str], tuple[Charted, ...]]
+
+
+@pytest.fixture
+def chart(tmp_path: Path) -> Chart:
+    """The mixers of a text."""
+
+    def charted(text: str) -> tuple[Charted, ...]:
+        file = tmp_path / "family.dsf"
+        file.write_text(text, encoding="utf-8")
+        spec = read(file)
+        out = []
+        for name in spec.mixers:
+            it = spec.compilation(name)
+            node = Node(name, it.mixer.doc or "", it.structure.title)
+            out.append(Charted(node, it.system, claims(it, Word.EQUIVALENT)))
+        return tuple(out)
+
+    return charted
+
+
+class Counting:
+    """A question that counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    @property
+    def question(self) -> Question:
+        def ask(a: System, b: System) -> dict:
+            self.asked.append((a.name, b.name))
+            return EQUAL.ask(a, b)
+
+        return Question(EQUAL.name, ask)
+
+
+def test_edges_are_proofs(chart: Chart) -> None:
+    found = build(chart(FAMILY))
+    assert [(p.a, p.b, p.conditions) for p in found.edges] == [
+        ("plain", "summed", ()),
+        ("doubled", "plain", ("c == 1",)),
+    ]
+    assert found.count(Found.REFUTED) == 2
+    skipped = [p for p in found.pairs if p.found is Found.SKIPPED]
+    assert len(skipped) == 3 and {p.reason for p in skipped} == {"they share no input"}
+    graph = found.graph()
+    assert graph.number_of_nodes() == 4 and graph.number_of_edges() == 4
+    assert graph.get_edge_data("plain", "doubled")[0]["conditions"] == ("c == 1",)
+
+
+def test_reports(chart: Chart) -> None:
+    found = build(chart(FAMILY))
+    text = report(found, explain=True)
+    assert "plain = summed\n" in text and "doubled = plain  where c == 1\n" in text
+    assert "  doubled, plain, summed\n" in text
+    assert "refuted for equal parameters: 2 pairs" in text
+    assert "not comparable: 3 pairs\n    3 they share no input\n        plain, other\n" in text
+    document = json.loads(json.dumps(as_json(found)))
+    assert len(document["pairs"]) == 7 and document == as_json(build(chart(FAMILY)))
+
+
+def test_other_statements_become_edges_as_they_come(chart: Chart) -> None:
+    """A question of another kind, asked both ways, with conditions and a direction."""
+
+    def ask(a: System, b: System) -> dict:
+        if (a.name, b.name) != ("summed", "plain"):
+            return {"verdict": "unknown", "statement": "SUB", "obstacle": "not tried"}
+        return {"verdict": "proved", "statement": "SUB", "conditions": ["d == 1"], "directed": True}
+
+    found = build(chart(FAMILY), (Question("case of", ask, both_ways=True),))
+    edges = [(p.a, p.b, p.statement, p.conditions, p.directed) for p in found.edges]
+    assert edges[0] == ("summed", "plain", "SUB", ("d == 1",), True)
+    assert found.graph().has_edge("summed", "plain")
+    assert "summed ⊆ plain  where d == 1" in report(found)
+    assert len(found.pairs) == 2 * 6 + 1
+
+
+def test_a_second_run_asks_only_what_changed(chart: Chart, tmp_path: Path) -> None:
+    first, second, third = Counting(), Counting(), Counting()
+    store = Store(tmp_path / "kept")
+    before = build(chart(FAMILY), (first.question,), store)
+    assert len(first.asked) == 3
+    again = build(chart(f"# a comment\n{FAMILY}"), (second.question,), Store(tmp_path / "kept"))
+    assert second.asked == [] and again == before
+    changed = FAMILY.replace("1/3 * s + 2/3 * s", "1/3 * s + 1/3 * s")
+    build(chart(changed), (third.question,), store)
+    assert third.asked == [("plain", "summed"), ("summed", "doubled")]
+
+
+def test_a_spoiled_answer_is_none(chart: Chart, tmp_path: Path) -> None:
+    store = Store(tmp_path / "kept")
+    build(chart(FAMILY), store=store)
+    files = sorted((tmp_path / "kept").glob("*.json"))
+    for file, text in zip(files, ["", "[]", '{"verdict": 3}'], strict=True):
+        file.write_text(text, encoding="utf-8")
+    counting = Counting()
+    build(chart(FAMILY), (counting.question,), store)
+    assert len(counting.asked) == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owners here")
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(NotPrivate, match="by others"):
+        Store(folder)
+
+
+def test_progress_counts_pairs(chart: Chart) -> None:
+    said: list[tuple[int, int, str]] = []
+    build(chart(FAMILY), progress=lambda *what: said.append(what))
+    assert [done for done, _, _ in said] == list(range(6)) and {n for _, n, _ in said} == {6}
+
+
+def test_a_picture_has_every_mixer(chart: Chart, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from dsfc.atlas.picture import draw
+
+    found = build(chart(FAMILY))
+    draw(found, tmp_path / "atlas.svg")
+    draw(found, tmp_path / "atlas.png")
+    text = (tmp_path / "atlas.svg").read_text(encoding="utf-8")
+    for node in found.nodes:
+        assert f"<!-- {node.name} -->" in text
+    assert "<!-- doubled = plain  where c == 1 -->" in text
+    assert (tmp_path / "atlas.png").stat().st_size > 1000

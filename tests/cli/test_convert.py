@@ -1,0 +1,132 @@
+"""`dsfc convert`: weights that fit are carried over and checked, all others refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import dsfc
+
+PAIR = """\
+mixer divided extends qkv {
+  param w_η : d -> h ~ normal(0, 1)
+        c : h positive = 1
+  η = exp(w_η u)
+  y = sum[j ≤ i](q · k[j] * v[j]) / (c * η)
+}
+mixer moved extends qkv {
+  param w : d -> h ~ normal(0, 1)
+        b : h positive = 1
+  y = exp(-w u) * sum[j ≤ i](q · k[j] / b * v[j])
+}
+mixer loose extends moved { param b : h nonzero = 1 }
+mixer twice extends moved { y = 2 * exp(-w u) * sum[j ≤ i](q · k[j] / b * v[j]) }
+"""
+NAMES = ("--map", "w=w_eta", "--map", "b=c")
+
+
+@pytest.fixture
+def module(spec: Callable, folder: Path) -> Callable:
+    """An emitted class of a mixer of the pair."""
+    file = spec(PAIR, "pair.dsf")
+
+    def made(mixer: str) -> type[torch.nn.Module]:
+        path = dsfc.compile(file, out=folder, mixer=mixer)
+        return getattr(dsfc.import_module(path), mixer.capitalize())
+
+    return made
+
+
+@pytest.fixture
+def weights(module: Callable, folder: Path) -> torch.nn.Module:
+    """The first module, its weights saved."""
+    torch.manual_seed(0)
+    first = module("divided")(d=16, h=2, dtype=torch.float64)
+    with torch.no_grad():
+        for p in first.parameters():
+            p.normal_()
+    torch.save(first.state_dict(), folder / "first.pt")
+    return first
+
+
+def test_weights_are_carried_over(
+    run: Callable, module: Callable, weights: torch.nn.Module, folder: Path
+) -> None:
+    result = run("convert", "pair.dsf:divided", "pair.dsf:moved", "first.pt", "--out", "second.pt",
+                 *NAMES)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "w is w_eta" in result.output and "log_b is log_c" in result.output
+    second = module("moved")(d=16, h=2, dtype=torch.float64)
+    second.load_state_dict(torch.load(folder / "second.pt", weights_only=True))
+    u = torch.randn(2, 9, 16, dtype=torch.float64)
+    torch.testing.assert_close(second(u), weights(u), rtol=1e-9, atol=1e-9)
+    assert torch.equal(second.log_b, weights.log_c)
+
+
+def test_a_map_is_asked_for(run: Callable, weights: torch.nn.Module, folder: Path) -> None:
+    result = run("convert", "pair.dsf:divided", "pair.dsf:moved", "first.pt", "--out", "second.pt",
+                 "--map", "w=w_eta")  # fmt: skip
+    refused(result, folder, "different functions of equal parameters")
+
+
+def refused(result: object, folder: Path, *reasons: str) -> None:
+    assert result.exit_code == 1, result.output
+    assert "error[E-CONVERT]" in result.output
+    for reason in reasons:
+        assert reason in " ".join(result.output.split())
+    assert [p.name for p in folder.iterdir() if "second" in p.name] == []
+
+
+def test_what_is_no_proof_is_refused(run: Callable, weights: torch.nn.Module, folder: Path) -> None:
+    for other, reason in (("twice", "different functions"), ("loose", "stored in another way")):
+        result = run("convert", "pair.dsf:divided", f"pair.dsf:{other}", "first.pt",
+                     "--out", "second.pt", *NAMES)  # fmt: skip
+        refused(result, folder, reason)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda w: w.pop("W_Q"), "the weights lack W_Q"),
+        (lambda w: w.update(extra=w["W_Q"]), "has no extra"),
+        (lambda w: w.update(W_Q=w["W_Q"][:1]), "the sizes"),
+        (lambda w: w.update(log_c="text"), "no tensor"),
+    ],
+)
+def test_weights_of_another_module_are_refused(
+    run: Callable, weights: torch.nn.Module, folder: Path, spoil: Callable, reason: str
+) -> None:
+    state = dict(weights.state_dict())
+    spoil(state)
+    torch.save(state, folder / "first.pt")
+    result = run("convert", "pair.dsf:divided", "pair.dsf:moved", "first.pt", "--out", "second.pt",
+                 *NAMES)  # fmt: skip
+    refused(result, folder, reason)
+
+
+class Planted:
+    """What must not be called when a file is read."""
+
+    def __reduce__(self) -> tuple:
+        return Path.touch, (Path("planted"),)
+
+
+def test_nothing_in_a_file_of_weights_is_executed(
+    run: Callable, weights: torch.nn.Module, folder: Path
+) -> None:
+    torch.save({"W_Q": Planted()}, folder / "first.pt")
+    result = run("convert", "pair.dsf:divided", "pair.dsf:moved", "first.pt", "--out", "second.pt",
+                 *NAMES)  # fmt: skip
+    refused(result, folder, "no file of weights")
+    assert not (folder / "planted").exists()
+
+
+def test_nothing_is_replaced(run: Callable, weights: torch.nn.Module, folder: Path) -> None:
+    (folder / "second.pt").write_text("mine")
+    result = run("convert", "pair.dsf:divided", "pair.dsf:moved", "first.pt", "--out", "second.pt",
+                 *NAMES)  # fmt: skip
+    assert result.exit_code == 1 and "exists already" in result.output
+    assert (folder / "second.pt").read_text() == "mine"
