@@ -17,7 +17,7 @@ from dsfc.emit.module import write as write_module
 from dsfc.pipeline import Compilation
 from dsfc.primitives.declarations import MapTensor
 from dsfc.proof.equivalent import equivalent
-from dsfc.proof.verdict import Proved, Refuted
+from dsfc.proof.verdict import Conditionally, Proved, Refuted
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 from dsfc.validate.weights import Carried, Unfit, carry, read, write
@@ -63,6 +63,7 @@ def convert(
     verdict = equivalent(a.system, b.system, parameters.names)
     if isinstance(verdict, Refuted):
         raise refuse("they are different functions of equal parameters, see `dsfc equiv`")
+    assert not isinstance(verdict, Conditionally)  # nobody asked for conditions
     if not isinstance(verdict, Proved):
         raise refuse(f"that they are one function is not proved: {verdict.obstacle}")
     modules = [it.module() for it in (a, b)]

@@ -10,7 +10,7 @@ from typing import Any
 from dsfc.atlas.ir import Atlas, Found, Node, Pair
 from dsfc.atlas.store import Document, Store, fingerprint
 from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.statement import comparable
+from dsfc.check_proof.comparable import comparable
 from dsfc.claims.verdict import Decided, Proved
 from dsfc.primitives.statements import Comparison, Predicate, Word
 from dsfc.proof.equivalent import equivalent
