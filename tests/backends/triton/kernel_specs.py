@@ -12,14 +12,13 @@ SELECTIVE = ("s6",)
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
 SIZES = {"s6": {"n": 16}}
 """Sizes that a layer must be given besides its width."""
-KINDS = ("normalized_attn", "linear_attn", "retnet", "mlstm", "ssd")
-"""Matrix scans with and without decays, columns by themselves, and keys of all heads."""
+KINDS = ("linear_attn", "retnet", "mlstm")
+"""Matrix scans with and without decays, and with columns by themselves."""
 TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
-EVERY = tuple((s, "bf16", t) for s in (*ELEMENTWISE, *KINDS) for t in TARGETS)
-EVERY += (("s6", "bf16", "sm_90"),)  # not compiled for the others yet
+EVERY = tuple((s, "bf16", t) for s in (*ELEMENTWISE, "retnet", "mlstm") for t in TARGETS)
+EVERY += tuple(("linear_attn", "bf16", t) for t in ("sm_80", "sm_90", "gfx942"))
+EVERY += (("s6", "bf16", "sm_90"),)
 EVERY += (("rg_lru", "fp32", "sm_90"), ("rg_lru", "fp32", "gfx942"))
-EVERY += tuple((f"retnet:{n}", "bf16", t) for n in (64, 256) for t in TARGETS)
-EVERY += tuple((f"retnet:{n}", "fp32", t) for n in (64, 128, 256) for t in ("sm_80", "gfx942"))
 """What the table of resources has: spec, with keys and channels of a head; dtype; target."""
 
 UNUSUAL = {
