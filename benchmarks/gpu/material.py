@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -143,8 +144,10 @@ def subject(name: str) -> Subject | None:
     text = compiled.module("triton").text
     if "\ndef _launch_forward" not in text:
         return None
+    # A process registers the operators of a mixer once; these are of a module nobody else imports.
+    (namespace,) = re.findall(r'^NAMESPACE = "(\w+)"$', text, re.MULTILINE)
     path = folder / f"{name}_on_gpu.py"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text.replace(namespace, f"{namespace}_on_gpu"), encoding="utf-8")
     return Subject(name, dsfc.import_module(path), compiled.plan)
 
 

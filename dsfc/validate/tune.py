@@ -158,8 +158,14 @@ def tune(
         run: calls it, forwards or both ways; returns what it computes, on one device.
         cache: where to look first, and to store what is found; nowhere if not given.
         clock: seconds of some work.
+
+    Raises:
+        ValueError: no kernel of this module is launched. A process that imports a mixer's module
+            twice runs the operators of the first.
     """
     wanted = asked(module, run)
+    if not wanted:
+        raise ValueError(f"the run launches no kernels of {module.__name__}")
     want = [x.detach().clone() for x in run()]
     key = key_of(module, want[0].device)
     known = cache.get(key) if cache is not None else None

@@ -26,7 +26,9 @@ KEY = "0" * 64
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     path = tmp_path_factory.mktemp("tune") / "qlstm_.py"
-    path.write_text(dsfc.load("qlstm").module("triton").text, encoding="utf-8")
+    # Operators of its own: those of a module that another test imports would not see these tiles.
+    text = dsfc.load("qlstm").module("triton").text.replace("dsfc_qlstm_", "dsfc_tuned_qlstm_")
+    path.write_text(text, encoding="utf-8")
     return dsfc.import_module(path)
 
 
@@ -60,6 +62,11 @@ def test_the_fastest_tile_is_taken(module: ModuleType, run: Callable[[], list[Te
     assert found == {FORWARD: (own[0], own[1], 1, own[3])}
     assert module._tile("elementwise", "forward", torch.zeros(1)) == found[FORWARD]
     torch.testing.assert_close(run(), want)
+
+
+def test_a_run_without_kernels_is_refused(module: ModuleType) -> None:
+    with pytest.raises(ValueError, match="launches no kernels"):
+        tune(module, lambda: [torch.zeros(1)])
 
 
 def test_what_fails_or_is_wrong_is_left_out(
