@@ -52,9 +52,9 @@ def fits(name: str, row: dict[str, int]) -> None:
     assert row["instructions"] >= FEWEST, name
     assert row["stack"] == 0, name
     assert row["registers"] <= REGISTERS[target], name
-    # A tile of a selective gradient, of 4 × 32 numbers, is 8 bytes for each thread. A summary stores
-    # one number for each channel.
+    # A tile of a selective gradient, of 4 × 32 numbers, is 8 bytes for each thread.
     assert row["loads"] or "s6 _backward" in name, name
+    # A summary stores one number for each channel.
     assert row["stores"] or "summary" in name, name
 
 
