@@ -7,7 +7,8 @@ SIZES = {"s6": {"n": 16}}
 """Sizes that a layer must be given besides its width."""
 TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
 EVERY = tuple((s, "bf16", t) for s in SPECS for t in TARGETS if s != "s6")
-EVERY += (("s6", "bf16", "sm_80"), ("s6", "bf16", "sm_90"))  # the others are not compiled yet
+# The forward kernel of S6 still has 8 bytes of stack on sm_100, where none are allowed.
+EVERY += tuple(("s6", "bf16", t) for t in TARGETS if t != "sm_100")
 EVERY += (("rg_lru", "fp32", "sm_90"), ("rg_lru", "fp32", "gfx942"))
 """What the table of resources has: spec, dtype, target."""
 
