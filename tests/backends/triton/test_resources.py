@@ -60,9 +60,9 @@ def fits(name: str, row: dict[str, int]) -> None:
     if is_matrix(name):
         assert row["loads"] and (row.get("products") or "fp32" in name), name
         return
-    # A tile of a selective gradient, of 4 × 32 numbers, is 8 bytes a thread. A summary stores
-    # one number for each channel.
+    # A tile of a selective gradient, of 4 × 32 numbers, is 8 bytes a thread.
     assert row["loads"] or "s6 _backward" in name, name
+    # A summary stores one number for each channel.
     assert row["stores"] or "summary" in name, name
 
 
