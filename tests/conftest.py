@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -36,6 +37,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=list(TIERS), default="fast", help="how much to run")
+    parser.addoption(
+        "--but",
+        type=Path,
+        metavar="REPORT",
+        help="leave out what passed in a JUnit report, but tests that a later tier runs otherwise",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,10 +58,41 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     order = list(TIERS)
     later = order[order.index(config.getoption("--tier")) + 1 :]
-    left_out = [item for item in items if any(item.get_closest_marker(tier) for tier in later)]
+    report = config.getoption("--but")
+    passed = set() if report is None else set(_passed(report))
+    left_out = [
+        item
+        for item in items
+        if any(item.get_closest_marker(tier) for tier in later)
+        or (_reported(item) in passed and not _grows(item))
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
+
+
+def _passed(report: Path) -> Iterator[tuple[str, str]]:
+    """Class and name of the tests that passed, as the report calls them."""
+    for case in ET.parse(report).iter("testcase"):
+        if all(case.find(what) is None for what in _NOT_PASSED):
+            yield case.attrib["classname"], case.attrib["name"]
+
+
+_NOT_PASSED = ("failure", "error", "skipped")
+
+
+def _reported(item: pytest.Item) -> tuple[str, str]:
+    """Class and name of a test, as a report calls it."""
+    place, bracket, parameters = item.nodeid.partition("[")
+    file, *names = place.split("::")
+    module = file.removesuffix(".py").replace("/", ".")
+    return ".".join((module, *names[:-1])), names[-1] + bracket + parameters
+
+
+def _grows(item: pytest.Item) -> bool:
+    """Whether a test does more in a later tier: it asks for the tier, or draws examples."""
+    fixtures = getattr(item, "fixturenames", ())
+    return "tier" in fixtures or hasattr(getattr(item, "function", None), "hypothesis")
 
 
 @pytest.fixture(scope="session")
