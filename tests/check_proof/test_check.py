@@ -272,6 +272,16 @@ def sizes_of_zero(c):
 
 
 @attack
+def all_sizes_of_nothing(c):
+    return dataclasses.replace(c, claim=dataclasses.replace(c.claim, every=("x",)))
+
+
+@attack
+def all_sizes_of_values_that_are_free(c):
+    return dataclasses.replace(c, claim=dataclasses.replace(c.claim, free=True))
+
+
+@attack
 def a_state_named_like_a_parameter(c):
     inputs = tuple(dataclasses.replace(t, name="S" if t.name == "v" else t.name)
                    for t in c.claim.b.inputs)  # fmt: skip
