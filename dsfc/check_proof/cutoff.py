@@ -214,7 +214,7 @@ class _Side:
         self.kind = kind
         self.needs: list[tuple[Axis, frozenset[str]]] = []
         self.inside: set[str] = set()
-        self.inputs = {t.name for t in self.system.inputs}
+        self.inputs = {t.name: t for t in self.system.inputs}
         self.streams = {s.name: s for s in self.system.streams}
         self.blocks = {b.state: b for b in self.system.blocks}
         self._states: dict[str, _Form] = {}
@@ -262,7 +262,7 @@ class _Side:
 
     def _local(self, form: _Form, where: str) -> None:
         """Refuses what is no function of one entry each."""
-        if form.stateful:
+        if form.stateful or form.divided:
             raise _NoCount(f"{where} holds values of states")
         if form.summed:
             raise _NoCount(f"{where} holds a sum over it")
@@ -310,17 +310,20 @@ class _Side:
                 return self._primitive(e)
             case Series(order, arg):
                 return _plus(_PLAIN, *[_times(*[self.value(arg)] * k) for k in range(1, order + 1)])
-            case Abstract(name, source, _, arg):
-                return self._opaque(name, source, e.axes, arg)
+            case Abstract(name, source, target, arg):
+                return self._opaque(name, source, target, arg)
         raise _NoCount(f"`{type(e).__name__}` stands in a definition")
 
     def _ref(self, e: Ref) -> _Form:
         if e.name == FIRST:
             return _PLAIN
-        if e.name in self.inputs:
-            return self._array(e.name, e.axes)
-        if e.name not in self.streams:
+        declared = self.inputs.get(e.name) or self.streams.get(e.name)
+        if declared is None:
             raise _NoCount(f"`{e.name}` is read inside a definition")
+        if frozenset(declared.axes) != e.axes:
+            raise _NoCount(f"`{e.name}` is read with other axes than it has")
+        if e.name in self.inputs:
+            return self._array(e.name, declared.axes)
         if e.name not in self._streams:
             value = self.streams[e.name].value
             if e.name in self._open:
@@ -397,19 +400,23 @@ class _Side:
             raise _NoCount("a linear map inside a definition is applied to values of states")
         if self.entries or map.adjoint:
             return self._applied(map, form)
-        # A constant argument is still an argument: the value is a generator of its own.
-        axes = (arg.axes - frozenset(map.source)) | {*map.each, *map.target}
-        return self._opaque(map.name, map.source, axes, arg)
+        return self._opaque(map.name, map.source, (*map.each, *map.target), arg)
 
     def _opaque(
         self, name: str, source: tuple[Axis, ...], axes: Iterable[Axis], arg: Expr
     ) -> _Form:
-        """A value that is a generator of its own, named by its argument."""
-        self._local(self.value(arg), "the argument of a map")
+        """A value that is a generator of its own, named by indices along `axes` and its argument.
+
+        What else the argument has as an index is one of the generator only where all terms of the
+        argument have it: W (1 u) is the same for all indices of 1.
+        """
+        form = self.value(arg)
+        self._local(form, "the argument of a map")
+        inner = {a for a, names in form.carriers.items() if names and a not in source}
         hidden = self._along(source)
         if len(hidden) > 1 or (hidden and self._along(arg.axes) != hidden):
             raise _NoCount("a map contracts it beside another index of it")
-        return self._array(name, axes)
+        return self._array(name, inner.union(axes))
 
     def _functions(self, e: Expr) -> None:
         """Notes the arrays of what stands in a function or in a denominator: they carry nothing."""

@@ -16,11 +16,13 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Reduce, Reduction, Ref
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.sizes import chosen
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
-from dsfc.system.ir import System
+from dsfc.system.ir import Direct, System
 
 SPECS = """
 mixer raw { dims n, p
@@ -82,6 +84,16 @@ mixer mapped { dims d, n
   state S : n
   S = S[i-1] + w_k u
   y = (w_q u) * S
+}
+mixer mapped_ones { dims d, n, p
+  input u : d
+  param w : d -> p
+  y = sum[n](w (ones[n] ⊗ u))
+}
+mixer mapped_once { dims d, n, p
+  input u : d
+  param w : d -> p
+  y = w u
 }
 mixer mapped_sum { dims d, n
   input u : d
@@ -175,6 +187,25 @@ def test_a_ratio_that_is_equal_at_one_size_alone(of: Callable) -> None:
 def test_equality_at_one_size_is_not_claimed_of_all(of: Callable, a: str, b: str) -> None:
     at_one = claim_of(of(a), of(b), n=1, p=1)
     assert accepted(at_one) and accepted(dataclasses.replace(at_one, every=("p",)))
+    assert not accepted(dataclasses.replace(at_one, every=("n",)))
+
+
+def test_an_index_that_a_value_does_not_have_is_not_carried(of: Callable) -> None:
+    at_one = claim_of(of("mapped_ones"), of("mapped_once"), d=1, n=1, p=1)
+    assert accepted(dataclasses.replace(at_one, every=("d", "p")))
+    assert not accepted(dataclasses.replace(at_one, every=("n",)))
+
+
+def test_a_name_that_is_read_with_other_axes_is_no_index_form(of: Callable) -> None:
+    """Forged: `v` said to have the axis n, so that a sum over n would be carried by it."""
+    a, b = of("counted"), of("once")
+    ones = next(e for s in a.outputs for e in walk(s.value.value) if isinstance(e, Reduce)).axis
+    v = next(e for e in walk(b.outputs[0].value.value) if isinstance(e, Ref))
+    wrong = Ref(v.name, v.over | {ones}, v.kind, v.when, v.at)
+    out = dataclasses.replace(a.outputs[0], value=Direct(Reduce(Reduction.SUM, ones, wrong)))
+    at_one = claim_of(dataclasses.replace(a, outputs=(out,)), b, n=1, p=1)
+    assert accepted(at_one)
+    assert "other axes" in str(cutoff(at_one, False)["n"])
     assert not accepted(dataclasses.replace(at_one, every=("n",)))
 
 
