@@ -143,7 +143,10 @@ def _pair(names: tuple[str, str], found: Document) -> Pair:
 def _reason(found: Document) -> str:
     match found["verdict"]:
         case "proved":
-            return f"{found.get('rows', 0)} rows, {_sizes(found.get('sizes', {}))}"
+            every = found.get("every", ())
+            fixed = {n: k for n, k in found.get("sizes", {}).items() if n not in every}
+            parts = [f"all {', '.join(every)}"] * bool(every) + [_sizes(fixed)] * bool(fixed)
+            return ", ".join((f"{found.get('rows', 0)} rows", *parts))
         case "refuted":
             return f"a point of {found.get('length', 0)} tokens, {_sizes(found.get('sizes', {}))}"
     return str(found.get("obstacle", ""))

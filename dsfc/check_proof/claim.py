@@ -44,9 +44,10 @@ class Claim:
     """Two systems and how they are put side by side.
 
     "Equal" means: the outputs are equal for every length, all inputs and all values of the
-    parameters (in their declared ranges, where both outputs are defined), at these sizes; inputs
-    and parameters of one name are one. "Different" means that this is not so. Where there are
-    conditions, equality is claimed of those inputs and parameters for which they hold.
+    parameters (in their declared ranges, where both outputs are defined), at these sizes, or at
+    all sizes of some axes; inputs and parameters of one name are one. "Different" means that this
+    is not so. Where there are conditions, equality is claimed of those inputs and parameters for
+    which they hold.
 
     Attributes:
         a: one system.
@@ -58,6 +59,7 @@ class Claim:
         free: whether the token-wise values of both mixers that feed states and outputs are inputs
             of their own, instead of functions of the inputs: see `dsfc.check_proof.free`.
         conditions: what is assumed, at every token where it can be read.
+        every: axes for all whose sizes equality is claimed, however they go together.
         case: whether it is claimed besides that the conditions can be met by b's own parameters,
             whatever all else is: a is a case of b.
     """
@@ -70,6 +72,7 @@ class Claim:
     free: bool = False
     conditions: tuple[Condition, ...] = ()
     case: bool = False
+    every: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

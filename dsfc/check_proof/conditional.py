@@ -36,6 +36,8 @@ def check_conditional(claim: Claim, proof: Conditional) -> None:
     """
     if not claim.equal or not claim.conditions:
         raise Rejected("equality under conditions is shown, and something else is claimed")
+    if claim.every:
+        raise Rejected("equality under conditions is shown at one size of each axis")
     statement = state(claim, proof.invariant.entries)
     check_rows(statement, proof.invariant)
     conditions = statement.conditions

@@ -24,6 +24,7 @@ from fractions import Fraction
 
 from dsfc.check_proof.claim import CellMonomial, Claim, Invariant, Row
 from dsfc.check_proof.conditions import read as polynomial
+from dsfc.check_proof.cutoff import unproved
 from dsfc.check_proof.polynomial import NOTHING, Monomial, Polynomial, Quotient
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
@@ -52,7 +53,14 @@ def check_invariant(claim: Claim, proof: Invariant) -> None:
         raise Rejected("an invariant shows equality, and difference is claimed")
     if claim.conditions:
         raise Rejected('rule "linear-invariant" has no conditions')
+    if claim.free and claim.every:
+        raise Rejected("sizes are not counted where values are inputs of their own")
     check_rows(state(claim, proof.entries), proof)
+    left = unproved(claim, proof.entries)
+    for name in claim.every:
+        if name in left or name not in dict(claim.sizes):
+            why = left.get(name, "there is no such axis")
+            raise Rejected(f"this is no proof for all sizes of {name}: {why}")
 
 
 def check_rows(statement: Statement, proof: Invariant) -> None:

@@ -45,8 +45,8 @@ def check_witness(claim: Claim, proof: Witness) -> Gap:
     """
     if claim.equal:
         raise Rejected("a witness shows difference, and equality is claimed")
-    if claim.conditions or claim.free:
-        raise Rejected('rule "witness" has no conditions')
+    if claim.conditions or claim.free or claim.every:
+        raise Rejected('rule "witness" has no conditions, and one size of each axis')
     comparable(claim)
     a, b = execute(claim, proof)
     place = _place(claim, proof)

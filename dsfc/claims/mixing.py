@@ -43,6 +43,7 @@ from dsfc.primitives.interval import Interval
 from dsfc.primitives.normal import canonical, normalise
 from dsfc.primitives.statements import Comparison
 from dsfc.proof.equivalent import equivalent
+from dsfc.proof.report import reach
 from dsfc.proof.verdict import Proved as Equal
 from dsfc.structure.bounds import Ranges, constraints_of, nonzero_of
 from dsfc.structure.ir import Structure
@@ -241,10 +242,9 @@ def _summed(
     if not isinstance(verdict, Equal):
         return "that y = 1 for values 1 is not proved"
     rows = len(verdict.invariant.rows)
-    sizes = ", ".join(f"{name} = {size}" for name, size in verdict.certificate.claim.sizes)
     return Proved(
         f"no weight is negative by its range, and y = 1 for values 1 by {rows} rows that the "
-        f"checker accepts, at {sizes}",
+        f"checker accepts, {reach(verdict.certificate.claim)}",
         verdict.certificate,
     )
 

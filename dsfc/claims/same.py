@@ -23,7 +23,7 @@ from dsfc.primitives.declarations import Constraint, Tensor
 from dsfc.primitives.expr import Expr, Map, Now, Num, Param, Ref, Time
 from dsfc.primitives.statements import Comparison, Relation
 from dsfc.proof.equivalent import equivalent
-from dsfc.proof.report import number_text
+from dsfc.proof.report import number_text, reach
 from dsfc.proof.verdict import Conditionally
 from dsfc.proof.verdict import Proved as Equal
 from dsfc.proof.verdict import Refuted as Different
@@ -64,11 +64,10 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
     verdict = equivalent(left, right)
     given = f" where {' and '.join(_text(c) for c in when)}" if when else ""
     if isinstance(verdict, Equal):
-        sizes = ", ".join(f"{n} = {k}" for n, k in verdict.certificate.claim.sizes)
         rows = len(verdict.invariant.rows)
         return Proved(
             f"equal outputs for equal inputs and parameters{given}, by {rows} rows that the "
-            f"checker accepts, at {sizes}",
+            f"checker accepts, {reach(verdict.certificate.claim)}",
             verdict.certificate,
         )
     if isinstance(verdict, Different):

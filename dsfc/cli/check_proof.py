@@ -29,6 +29,7 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         from dsfc.check_proof.check import check
         from dsfc.check_proof.rejected import Rejected
         from dsfc.cli.equiv import mixer
+        from dsfc.proof.report import reach
 
         try:
             text = certificate.read_text(encoding="utf-8")
@@ -46,6 +47,5 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
     if claim.conditions:
         kind += f" under {len(claim.conditions)} conditions"
         kind += ", the first a case of the second" if claim.case else ""
-    sizes = ", ".join(f"{name} = {size}" for name, size in claim.sizes)
-    click.echo(f"accepted: {claim.a.name} and {claim.b.name}, {kind}, {sizes}")
+    click.echo(f"accepted: {claim.a.name} and {claim.b.name}, {kind}, {reach(claim)}")
     ctx.exit(ACCEPTED)

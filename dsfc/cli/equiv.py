@@ -65,8 +65,8 @@ def equiv(
     """Decide whether two mixers give equal outputs for equal inputs and equal parameters.
 
     The verdict is proved, refuted or unknown. A proof holds for every length, all inputs and all
-    values of the parameters, at the sizes that are printed, and an independent checker accepted it.
-    A refutation is a point at which both definitions were executed with exact arithmetic. Unknown
+    values of the parameters, for the sizes that are printed; an independent checker accepted it. A
+    refutation is a point at which both definitions were executed with exact arithmetic. Unknown
     says what stood in the way. With --conditions, what is not equal in general may be proved under
     conditions on parameters, or on the values inside both mixers, which are printed. Exit code 0
     for proved, 4 for refuted, 5 for unknown, 6 for proved under conditions, 1 for mistakes in a

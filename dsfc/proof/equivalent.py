@@ -16,7 +16,7 @@ from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
 from dsfc.proof.points import with_points
 from dsfc.proof.refute import QUICK, THOROUGH, Effort, refute
-from dsfc.proof.sizes import chosen
+from dsfc.proof.sizes import chosen, enough
 from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
 
@@ -112,7 +112,18 @@ def _refute(claim: Claim, effort: Effort) -> Refuted | str:
 
 
 def _prove(claim: Claim, entries: bool) -> Proved | str:
-    """A proof that the checker accepted, or why there is none."""
+    """A proof that the checker accepted, for all sizes where these are enough, or why not."""
+    found: Proved | str = ""
+    for at in enough(claim, entries):
+        other = _proved_at(at, entries)
+        if isinstance(other, Proved):
+            return other
+        found = found or other
+    return found
+
+
+def _proved_at(claim: Claim, entries: bool) -> Proved | str:
+    """A proof that the checker accepted, at the sizes of the claim, or why there is none."""
     try:
         rows = close(state(claim, entries))
     except Obstacle as e:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dsfc.check_proof.balls import Complex, Real
 from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Number, Point, Row
+from dsfc.check_proof.cutoff import unproved
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.statement import state
 from dsfc.proof.condition_text import ConditionText, values_text
@@ -28,7 +29,7 @@ def report(verdict: Verdict, a: str, b: str, explain: bool = False) -> str:
         case Proved(certificate):
             lines = [f"{a} = {b}: proved", *_stated(certificate.claim)]
             lines += [
-                f"  sizes      {_sizes(certificate.claim)}; this version proves nothing of others",
+                *_reach(verdict),
                 f"  invariant  {len(verdict.invariant.rows)} rows, accepted by the checker",
             ]
             if explain:
@@ -63,6 +64,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         case Proved(certificate):
             sizes = dict(certificate.claim.sizes)
             return {"verdict": "proved", "statement": "EQ", "sizes": sizes,
+                    "every": list(certificate.claim.every), "at": _fixed(verdict),
                     "rows": len(verdict.invariant.rows)}  # fmt: skip
         case Refuted(certificate, gap, shortest):
             witness = verdict.witness
@@ -159,6 +161,32 @@ def _stated(claim: Claim) -> list[str]:
         pairs = (f"{theirs} for {ours}" for ours, theirs in claim.names)
         out.append(f"  names      the second reads {', '.join(pairs)}")
     return out
+
+
+def reach(claim: Claim) -> str:
+    """Returns for which sizes equality is claimed: "for all h, p, at n = 2"."""
+    copies = {d.axis.name for s in (claim.a, claim.b) for d in s.axes if d.axis.copy_of}
+    every = [name for name in claim.every if name not in copies]
+    fixed = [f"{n} = {k}" for n, k in claim.sizes if n not in (*claim.every, *copies)]
+    parts = [f"for all {', '.join(every)}"] * bool(every)
+    return ", ".join((*parts, *[f"at {', '.join(fixed)}"] * bool(fixed)))
+
+
+def _reach(verdict: Proved) -> list[str]:
+    """For which sizes a proof holds, where it was done, and why not for all."""
+    claim, reasons = verdict.certificate.claim, dict[str, list[str]]()
+    for name, why in _fixed(verdict).items():
+        reasons.setdefault(why, []).append(name)
+    shown = f" (from {_sizes(claim)})" if claim.every and claim.sizes else ""
+    lines = [f"  sizes      {reach(claim)}{shown}"]
+    return lines + [f"    not for all {', '.join(n)}: {why}" for why, n in reasons.items()]
+
+
+def _fixed(verdict: Proved) -> dict[str, str]:
+    """Axes that a proof speaks of at one size only, with the reasons."""
+    claim = verdict.certificate.claim
+    left = unproved(claim, verdict.invariant.entries)
+    return {n: left.get(n, "not claimed") for n, _ in claim.sizes if n not in claim.every}
 
 
 def _sizes(claim: Claim) -> str:

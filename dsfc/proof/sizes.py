@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
+from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.cutoff import cutoff, unproved
 from dsfc.primitives.declarations import Dimension
 from dsfc.primitives.expr import Add, Div, Expr, Mul, Num, Pow, Size
 from dsfc.system.ir import System
@@ -30,6 +33,32 @@ def chosen(a: System, b: System, least: int) -> tuple[tuple[str, int], ...]:
             best = rank
     assert best is not None
     return tuple(sorted(best[2].items()))
+
+
+def enough(claim: Claim, entries: bool) -> tuple[Claim, ...]:
+    """Returns a claim at sizes whose proof is one for all sizes of as many axes as can be, in turn.
+
+    First at its own sizes, larger where they are below the counts, then at the counts, which has
+    fewer entries. Axes that have no count keep their size.
+
+    Args:
+        claim: at what sizes it stands.
+        entries: whether the proof writes linear maps out.
+    """
+    counts = cutoff(claim, entries)
+    larger, least = [], []
+    for name, size in claim.sizes:
+        count = counts[name]
+        larger.append((name, max(size, count) if isinstance(count, int) else size))
+        least.append((name, count if isinstance(count, int) else size))
+    out = dict.fromkeys((tuple(larger), tuple(least)))
+    return tuple(for_all(replace(claim, sizes=sizes), entries) for sizes in out)
+
+
+def for_all(claim: Claim, entries: bool) -> Claim:
+    """Returns a claim for all sizes of those axes whose size is not below the count."""
+    left = unproved(claim, entries)
+    return replace(claim, every=tuple(name for name, _ in claim.sizes if name not in left))
 
 
 def _picks(count: int, least: int) -> Iterator[tuple[int, ...]]:

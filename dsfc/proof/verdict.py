@@ -10,7 +10,7 @@ from dsfc.check_proof.witness import Gap
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """The outputs are equal at the sizes of the claim; the checker accepted the certificate.
+    """The outputs are equal at the sizes of the claim, or at all; the checker accepted it.
 
     Attributes:
         certificate: the claim and its invariant.

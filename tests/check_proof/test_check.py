@@ -17,7 +17,7 @@ import pytest
 from dsfc.check_proof import check as checker
 from dsfc.check_proof import invariant, witness
 from dsfc.check_proof.check import SIZE_LIMIT, check, read, write
-from dsfc.check_proof.claim import Certificate, Claim, Invariant, Row, Witness
+from dsfc.check_proof.claim import Certificate, Claim, Condition, Invariant, Row, Witness
 from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
@@ -272,6 +272,25 @@ def sizes_of_zero(c):
 
 
 @attack
+def all_sizes_of_nothing(c):
+    return dataclasses.replace(c, claim=dataclasses.replace(c.claim, every=("x",)))
+
+
+@attack
+def all_sizes_of_values_that_are_free(c):
+    return dataclasses.replace(c, claim=dataclasses.replace(c.claim, free=True))
+
+
+NOTHING_ASSUMED = Condition((((("q[0,0]@0", 1),), 1), ((("v[0,0]@0", 1),), -1)), "q[0,0]@0")
+
+
+@attack
+def conditions_of_no_use(c):
+    claim = dataclasses.replace(c.claim, conditions=(NOTHING_ASSUMED,), every=())
+    return dataclasses.replace(c, claim=claim)
+
+
+@attack
 def a_state_named_like_a_parameter(c):
     inputs = tuple(dataclasses.replace(t, name="S" if t.name == "v" else t.name)
                    for t in c.claim.b.inputs)  # fmt: skip
@@ -428,6 +447,7 @@ def bad_witnesses(made: Certificate) -> Iterator[Certificate]:
     name, entries = point.values[0]
     yield dataclasses.replace(made, claim=dataclasses.replace(made.claim, equal=True))
     yield dataclasses.replace(made, claim=dataclasses.replace(made.claim, b=made.claim.a))
+    yield dataclasses.replace(made, claim=dataclasses.replace(made.claim, every=("n",)))
     yield spoil(made, values=zero)
     yield spoil(made, values=point.values[1:])
     yield spoil(made, values=(*point.values, point.values[0]))
@@ -534,6 +554,9 @@ REDUNDANT = (
     "a row reads further back than its moment",
     "the index does not fit the output",
     "has no value",
+    # Of claims with conditions, which are spoiled in their own tests.
+    "conditions make the pivot of a row 0",
+    "the pivot of a row holds what a condition gives a value",
     # The value would not be read.
     "has a fixed value",
 )

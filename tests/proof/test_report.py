@@ -14,9 +14,17 @@ def test_a_proof_says_what_was_proved_and_where(system: Callable) -> None:
     verdict = equivalent(system("attention", "as_state"), system("attention", "eta_gauge"))
     text = report(verdict, "a", "b", explain=True)
     assert text.startswith("a = b: proved\n")
-    assert "for every length" in text and "h = 2, n = 2, p = 2" in text
+    assert "for every length" in text and "for all h, n, p (from h = 2, n = 2, p = 2)" in text
     assert "A.S[0,0,0] - eta[0] B.S[0,0,0] = 0" in text
     assert as_json(verdict)["verdict"] == "proved"
+
+
+def test_a_size_that_is_not_any_has_its_reason(system: Callable) -> None:
+    verdict = equivalent(system("linear", "delta_rule"), system("linear", "delta_expanded"))
+    text = report(verdict, "a", "b")
+    assert "for all h, p, at n = 2 (from" in text
+    assert "not for all n: the update of a state couples its entries" in text
+    assert as_json(verdict)["every"] == ["h", "p"] and list(as_json(verdict)["at"]) == ["n"]
 
 
 def test_a_refutation_shows_the_point_and_both_values(system: Callable) -> None:

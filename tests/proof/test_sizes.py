@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 import dsfc
-from dsfc.proof.sizes import chosen
+from dsfc.check_proof.check import check, write
+from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import state
+from dsfc.proof.closure import Differs, close
+from dsfc.proof.sizes import chosen, enough
+
+LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
+
+
+def pairs(kind: str) -> list[tuple[str, str, str]]:
+    return [(file, a, b) for file, table in LABELS.items() for a, b, _ in table.get(kind, ())]
 
 
 @pytest.mark.parametrize("name", ["normalized_attn", "s6", "h3", "rwkv4", "taylor_softmax"])
@@ -22,3 +39,45 @@ def test_every_axis_has_a_size_and_derived_ones_are_kept(name: str, least: int) 
 def test_copies_of_an_axis_have_its_size() -> None:
     sizes = dict(chosen(*[dsfc.load("taylor_softmax").system] * 2, 2))
     assert sizes["n_2"] == sizes["n"]
+
+
+def shown(claim: Claim) -> bool:
+    """Whether the checker accepts what the closure gives, for all sizes that the claim names."""
+    try:
+        rows = close(state(claim, False))
+        if isinstance(rows, Differs):
+            return False
+        check(write(Certificate(claim, Invariant(rows, False))))
+    except (Rejected, Obstacle):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("file, a, b", pairs("equal"))
+def test_what_is_proved_of_all_sizes_holds_at_others(
+    system: Callable, file: str, a: str, b: str
+) -> None:
+    left, right = system(file, a), system(file, b)
+    *_, least = enough(Claim(left, right, (), chosen(left, right, 1)), False)
+    assert shown(least)
+    for more in least.every:
+        sizes = tuple((n, k + (n == more)) for n, k in least.sizes)
+        assert shown(dataclasses.replace(least, sizes=sizes))
+
+
+@pytest.mark.parametrize("file, a, b", pairs("different") + pairs("conditional"))
+def test_what_differs_at_some_size_differs_at_the_counts(
+    system: Callable, file: str, a: str, b: str
+) -> None:
+    left, right = system(file, a), system(file, b)
+    *_, least = enough(Claim(left, right, (), chosen(left, right, 2)), False)
+    assert not shown(least)
+
+
+def test_the_first_sizes_to_try_are_not_below_the_given_ones(system: Callable) -> None:
+    ratio = system("attention", "ratio")
+    one = Claim(ratio, ratio, (), chosen(ratio, ratio, 1))
+    (at_counts,) = enough(one, False)
+    assert dict(at_counts.sizes)["n"] == 2 and set(at_counts.every) == {"h", "n", "p"}
+    larger, least = enough(dataclasses.replace(one, sizes=(("h", 3), ("n", 1), ("p", 1))), False)
+    assert (dict(larger.sizes)["h"], dict(least.sizes)["h"]) == (3, 1)

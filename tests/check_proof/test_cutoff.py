@@ -1,0 +1,251 @@
+"""For which sizes a proof holds: the counts, the carriers, and claims of more than there is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import dsfc
+from dsfc.check_proof.check import check, write
+from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.check_proof.cutoff import cutoff
+from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import state
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Reduce, Reduction, Ref
+from dsfc.proof.closure import Differs, close
+from dsfc.proof.sizes import chosen
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+from dsfc.system.ir import Direct, System
+
+SPECS = """
+mixer raw { dims n, p
+  input q, k : n;  v : p
+}
+mixer scored extends raw {
+  y = sum[j ≤ i](q · k[j] * v[j]) / sum[j ≤ i](q · k[j])
+}
+mixer unscored extends raw {
+  y = sum[j ≤ i](sum[n](k[j]) * v[j]) / sum[j ≤ i](sum[n](k[j]))
+}
+mixer plain extends raw {
+  y = sum[j ≤ i](q · k[j] * v[j])
+}
+mixer squared extends raw {
+  y = sum[j ≤ i]((q · k[j])^2 * v[j])
+}
+mixer once extends raw {
+  y = v
+}
+mixer counted extends raw {
+  y = sum[n](ones[n]) * v
+}
+mixer numbered extends raw {
+  y = sum[n](iota[n] * q) * v
+}
+mixer numbered_not_here extends raw {
+  y = sum[n](0 * q) * v
+}
+mixer inverse_key extends raw {
+  y = sum[j ≤ i](sum[n](1 / k[j]) * v[j])
+}
+mixer inverse_and_key extends raw {
+  y = sum[j ≤ i](sum[n](k[j] / k[j]) * v[j])
+}
+mixer in_a_function extends raw {
+  y = exp(q · k) * v
+}
+mixer below_the_sum extends raw {
+  y = v / (q · k)
+}
+mixer weighted extends raw {
+  y = softmax[n](q) · k * v
+}
+mixer by_size extends raw {
+  y = sum[j ≤ i](q · k[j] * v[j]) / sqrt(n)
+}
+mixer by_size_otherwise extends raw {
+  y = sum[j ≤ i]((q / sqrt(n)) · k[j] * v[j])
+}
+mixer coupled extends raw {
+  state S : n × p
+  S = S[i-1] - k ⊗ (k · S[i-1]) + k ⊗ v
+  y = q · S
+}
+mixer mapped { dims d, n
+  input u : d
+  param w_k, w_q : d -> n
+  state S : n
+  S = S[i-1] + w_k u
+  y = (w_q u) * S
+}
+mixer mapped_ones { dims d, n, p
+  input u : d
+  param w : d -> p
+  y = sum[n](w (ones[n] ⊗ u))
+}
+mixer mapped_once { dims d, n, p
+  input u : d
+  param w : d -> p
+  y = w u
+}
+mixer mapped_sum { dims d, n
+  input u : d
+  param w_k, w_q : d -> n
+  y = sum[j ≤ i]((w_q u) * (w_k u[j]))
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def of() -> Callable[[str], System]:
+    text = SpecText(Place(Path("sizes.dsf")), parse(Source("sizes.dsf", SPECS)))
+    return lambda name: text.compilation(name).system
+
+
+def claim_of(a: System, b: System, every: tuple[str, ...] = (), **sizes: int) -> Claim:
+    copies = {d.axis.name: d.axis.copy_of for s in (a, b) for d in s.axes if d.axis.copy_of}
+    sizes |= {name: sizes[of] for name, of in copies.items()}
+    return Claim(a, b, (), tuple(sorted(sizes.items())), every=every)
+
+
+def accepted(claim: Claim) -> bool:
+    """Whether the rows that the prover finds show the claim."""
+    rows = close(state(claim, False))
+    if isinstance(rows, Differs):
+        return False
+    try:
+        check(write(Certificate(claim, Invariant(rows, False))))
+    except Rejected:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "a, b, n",
+    [
+        ("plain", "plain", 1),
+        ("plain", "scored", 2),
+        ("scored", "scored", 2),
+        ("squared", "squared", 2),
+        ("squared", "scored", 3),
+        ("plain", "once", 1),
+        ("by_size", "by_size_otherwise", 1),
+    ],
+)
+def test_indices_of_a_term_are_counted(of: Callable, a: str, b: str, n: int) -> None:
+    found = cutoff(claim_of(of(a), of(b), n=2, p=2), False)
+    assert found.pop("p") == 1 and set(found.values()) == {n}
+
+
+@pytest.mark.parametrize(
+    "name, reason",
+    [
+        ("counted", "factor of every term"),
+        ("numbered", "iota"),
+        ("inverse_key", "factor of every term"),
+        ("inverse_and_key", "factor of every term"),
+        ("in_a_function", "`exp` holds a sum"),
+        ("below_the_sum", "a denominator holds a sum"),
+        ("weighted", "`softmax` runs over it"),
+        ("coupled", "couples its entries"),
+    ],
+)
+def test_what_has_no_count_says_why(of: Callable, name: str, reason: str) -> None:
+    found = cutoff(claim_of(of(name), of(name), n=2, p=2), False)
+    assert reason in str(found["n"]) and found["p"] == 1
+
+
+def test_what_maps_of_tokens_contract_has_no_index(of: Callable) -> None:
+    claim = claim_of(of("mapped"), of("mapped_sum"), d=1, n=1)
+    assert cutoff(claim, False) == {"d": 1, "n": 1}
+    # Written out, each of the two maps brings one index.
+    assert cutoff(claim, True) == {"d": 2, "n": 1}
+    assert accepted(dataclasses.replace(claim, every=("d", "n")))
+
+
+# --- claims of more than there is -----------------------------------------------------------------
+
+
+def test_a_ratio_that_is_equal_at_one_size_alone(of: Callable) -> None:
+    """T25: with one index the score cancels; the count of a ratio is two, and there it fails."""
+    at_one = claim_of(of("scored"), of("unscored"), n=1, p=1)
+    assert accepted(at_one)
+    assert not accepted(dataclasses.replace(at_one, every=("n",)))
+    assert not accepted(dataclasses.replace(at_one, sizes=(("n", 2), ("p", 1))))
+
+
+@pytest.mark.parametrize(
+    "a, b", [("numbered", "numbered_not_here"), ("counted", "once"), ("coupled", "coupled")]
+)
+def test_equality_at_one_size_is_not_claimed_of_all(of: Callable, a: str, b: str) -> None:
+    at_one = claim_of(of(a), of(b), n=1, p=1)
+    assert accepted(at_one) and accepted(dataclasses.replace(at_one, every=("p",)))
+    assert not accepted(dataclasses.replace(at_one, every=("n",)))
+
+
+def test_an_index_that_a_value_does_not_have_is_not_carried(of: Callable) -> None:
+    at_one = claim_of(of("mapped_ones"), of("mapped_once"), d=1, n=1, p=1)
+    assert accepted(dataclasses.replace(at_one, every=("d", "p")))
+    assert not accepted(dataclasses.replace(at_one, every=("n",)))
+
+
+def test_a_name_that_is_read_with_other_axes_is_no_index_form(of: Callable) -> None:
+    """Forged: `v` said to have the axis n, so that a sum over n would be carried by it."""
+    a, b = of("counted"), of("once")
+    ones = next(e for s in a.outputs for e in walk(s.value.value) if isinstance(e, Reduce)).axis
+    v = next(e for e in walk(b.outputs[0].value.value) if isinstance(e, Ref))
+    wrong = Ref(v.name, v.over | {ones}, v.kind, v.when, v.at)
+    out = dataclasses.replace(a.outputs[0], value=Direct(Reduce(Reduction.SUM, ones, wrong)))
+    at_one = claim_of(dataclasses.replace(a, outputs=(out,)), b, n=1, p=1)
+    assert accepted(at_one)
+    assert "other axes" in str(cutoff(at_one, False)["n"])
+    assert not accepted(dataclasses.replace(at_one, every=("n",)))
+
+
+@pytest.mark.parametrize("name", ["scored", "squared"])
+def test_no_claim_below_the_count(of: Callable, name: str) -> None:
+    sizes = {"n": 1, "p": 1}
+    assert not accepted(claim_of(of(name), of(name), ("n",), **sizes))
+    assert accepted(claim_of(of(name), of(name), ("n", "p"), **sizes | {"n": 2}))
+
+
+@pytest.mark.parametrize("a, b", [("plain", "by_size"), ("plain", "squared"), ("once", "plain")])
+def test_a_witness_shows_nothing_of_all_sizes(of: Callable, a: str, b: str) -> None:
+    from dsfc.proof.equivalent import equivalent
+
+    made = equivalent(of(a), of(b)).certificate
+    with pytest.raises(Rejected, match="one size"):
+        check(write(dataclasses.replace(made, claim=dataclasses.replace(made.claim, every=("n",)))))
+
+
+# --- what is read off agrees with what is --------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["taylor_softmax", "linear_attn", "retnet", "gla", "s6", "h3"])
+def test_a_count_never_depends_on_the_sizes(name: str) -> None:
+    system = dsfc.load(name).system
+    found = [cutoff(Claim(system, system, (), chosen(system, system, k)), False) for k in (1, 2)]
+    assert found[0] == found[1]
+
+
+def test_outputs_along_other_axes_are_no_index_form(of: Callable) -> None:
+    flat = SpecText(Place(Path("flat.dsf")), parse(Source("flat.dsf", """
+mixer along { dims n, p
+  input u : n × p
+  y = 2 * u
+}
+mixer flat { dims n, p, d
+  input w : d
+  y = w
+}
+"""))).compilation  # fmt: skip
+    claim = claim_of(flat("along").system, flat("flat").system, n=2, p=2, d=4)
+    found = cutoff(claim, False)
+    assert all("other axes" in str(found[axis]) for axis in ("n", "p", "d"))
