@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -154,7 +154,7 @@ def merge(old: Document | None, new: Document, order: Iterable[str]) -> Document
     return {**new, "rows": [found[name] for name in order if name in found]}
 
 
-def write(file: Path, document: Document) -> None:
+def write(file: Path, document: Mapping[str, object]) -> None:
     """Writes a document, whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(".partial")

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -75,13 +76,13 @@ class _Run:
 
     def first_steps(self) -> Iterator[tuple[str, Callable[[], Any]]]:
         """The questions of `first`."""
-        from benchmarks.gpu.first import QUESTIONS, Bench
+        from benchmarks.gpu.first import QUESTIONS, Bench, Question
         from benchmarks.gpu.material import subject
 
         bench = Bench(self.device, self.dtypes[0], self.rate, self._tiny)
         for number, question in enumerate(QUESTIONS, 1):
 
-            def ask(question: Any = question, number: int = number) -> dict[str, Any]:  # noqa: ANN401
+            def ask(question: Question = question, number: int = number) -> dict[str, Any]:
                 record: dict[str, Any] = {"question": f"{number}. {question.text}"}
                 of = subject(question.spec)
                 if of is None or question.form not in of.forms:
@@ -104,7 +105,7 @@ class _Run:
                 for shape in shapes:
                     title = f"{of.name}, {shape}, {dtype}"
                     draws = 1 if self._tiny else 3
-                    yield title, _bound(check, of, shape, dtype, self.device, draws)
+                    yield title, partial(check, of, shape, dtype, self.device, draws)
 
     def speed_steps(self) -> Iterator[tuple[str, Callable[[], Any]]]:
         """Every mixer, and its peer, from one row to 512 and from 512 tokens to 131,072."""
@@ -120,13 +121,11 @@ class _Run:
         forms = sorted({f for s in self.subjects for f in s.forms}, key=lambda f: f.value)
         for shape in shapes:
             for form in forms:
-                yield f"peer, {shape}", _bound(speed.peer, form, shape, self.dtypes[0], self.device)
+                peer = partial(speed.peer, form, shape, self.dtypes[0], self.device)
+                yield f"peer, {shape}", peer
             for of in self.subjects:
-                title = f"{of.name}, {shape}"
-                yield (
-                    title,
-                    _bound(speed.measure, of, shape, self.dtypes[0], self.device, self.rate),
-                )
+                mine = partial(speed.measure, of, shape, self.dtypes[0], self.device, self.rate)
+                yield f"{of.name}, {shape}", mine
 
     # --- what is done with them ------------------------------------------------------------------
 
@@ -154,7 +153,7 @@ class _Run:
         """Writes the document, whole or not at all."""
         from benchmarks.record import write
 
-        write(self.file, self.document)  # type: ignore[arg-type]
+        write(self.file, self.document)
 
     def draw(self) -> None:
         """Draws the times, if matplotlib is there."""
@@ -164,10 +163,6 @@ class _Run:
             print(f"wrote {self.file} and {draw(self.document, self.file)}")
         except ImportError as error:
             print(f"wrote {self.file}; no picture: {error}")
-
-
-def _bound(call: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:  # noqa: ANN401
-    return lambda: call(*arguments)
 
 
 def _device(device: Any) -> dict[str, Any]:  # noqa: ANN401 - torch is imported late

@@ -8,6 +8,8 @@ from statistics import median
 
 import torch
 
+from dsfc.validate.tune import seconds
+
 Work = Callable[[], object]
 
 
@@ -15,9 +17,7 @@ def eager(work: Work, device: torch.device) -> float:
     """Seconds of a call, the cache of the device emptied before: the median."""
     if device.type != "cuda":
         return _clocked(work)
-    import triton.testing  # type: ignore[import-untyped]
-
-    return float(triton.testing.do_bench(work, return_mode="median")) / 1e3
+    return seconds(work)
 
 
 def graphed(work: Work, device: torch.device) -> float:

@@ -233,19 +233,19 @@ def _noted(module: ModuleType) -> Iterator[dict[str, Call]]:
 
             return call
 
-    module._OPS = Noting()  # type: ignore[attr-defined]
+    vars(module)["_OPS"] = Noting()
     try:
         yield calls
     finally:
-        module._OPS = operators  # type: ignore[attr-defined]
+        vars(module)["_OPS"] = operators
 
 
 @contextmanager
 def in_torch(module: ModuleType) -> Iterator[None]:
     """Runs the torch form of a module's operators, whatever they are given."""
     declined = module._declined
-    module._declined = lambda *_: "plain torch"  # type: ignore[attr-defined]
+    vars(module)["_declined"] = lambda *_: "plain torch"
     try:
         yield
     finally:
-        module._declined = declined  # type: ignore[attr-defined]
+        vars(module)["_declined"] = declined

@@ -214,9 +214,9 @@ def _read_as_stream(system: System, name: str) -> System:
 
     def go(value: _ValueT) -> _ValueT:
         if isinstance(value, Expr):
-            return rewrite(value, rule)  # type: ignore[return-value]
+            return rewrite(value, rule)  # type: ignore[return-value]  # of its own kind
         if isinstance(value, tuple):
-            return tuple(go(v) for v in value)  # type: ignore[return-value]
+            return tuple(go(v) for v in value)  # type: ignore[return-value]  # as above
         if is_dataclass(value) and not isinstance(value, type):
             made = {f.name: go(getattr(value, f.name)) for f in fields(value) if f.init}
             return replace(value, **made)

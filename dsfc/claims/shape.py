@@ -28,6 +28,9 @@ from dsfc.system.ir import (
     Direct,
     Gate,
     MapOut,
+    Post,
+    Product,
+    Ratio,
     Read,
     ReadOut,
     Sum,
@@ -194,8 +197,11 @@ def _linear(tree: ReadOut) -> Iterator[ReadOut]:
             yield from _linear(arg)
         case Cache():
             raise Obstacle("a sum over the past has no finite state")
-        case _:
-            for a in getattr(tree, "args", ()) or (tree.num, tree.den):  # type: ignore[union-attr]
+        case Ratio(num=num, den=den):
+            yield from _linear(num)
+            yield from _linear(den)
+        case Product(args=args) | Sum(args=args) | Post(args=args):
+            for a in args:
                 yield from _linear(a)
 
 

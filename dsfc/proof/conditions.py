@@ -235,12 +235,12 @@ class _Search:
 
     def _coefficients(self, p: Polynomial) -> list[Polynomial]:
         """The coefficients of the monomials in what is free."""
-        parts: dict[tuple[tuple[str, int], ...], dict[tuple[tuple[str, int], ...], object]] = {}
+        parts: dict[tuple[tuple[str, int], ...], dict[tuple[tuple[str, int], ...], Fraction]] = {}
         for m, c in p.terms.items():
             free = tuple(f for f in m if self._is_free(f[0]))
             rest = tuple(f for f in m if not self._is_free(f[0]))
             parts.setdefault(free, {})[rest] = c
-        return [Polynomial(terms) for _, terms in sorted(parts.items())]  # type: ignore[arg-type]
+        return [Polynomial(terms) for _, terms in sorted(parts.items())]
 
     def _is_free(self, name: str) -> bool:
         arrays = {array for array, _, _ in LEAF.findall(name)}
@@ -267,10 +267,10 @@ class _Search:
             })  # fmt: skip
             for f in r.factors(element):
                 terms = {
-                    tuple((g, e) for g, e in zip(names, m, strict=True) if e): c
+                    tuple((g, e) for g, e in zip(names, m, strict=True) if e): Fraction(int(c))
                     for m, c in r.terms(f).items()
                 }
-                q = Polynomial(terms)  # type: ignore[arg-type]
+                q = Polynomial(terms)
                 if not self._is_positive(q) and not self._is_positive(-q):
                     out.append(q)
         # That one value is 0 comes last: it is what makes outputs vanish.
@@ -408,4 +408,4 @@ def stored(p: Polynomial) -> Coefficient:
 
 def polynomial(coefficient: Coefficient) -> Polynomial:
     """Returns a stored polynomial."""
-    return Polynomial(dict(coefficient))  # type: ignore[arg-type]
+    return Polynomial({m: Fraction(c) for m, c in coefficient})

@@ -138,7 +138,7 @@ def candidates(tile: Tile) -> Iterator[Tile]:
 
 def seconds(work: Callable[[], object]) -> float:
     """Returns the median time of some work on a GPU."""
-    import triton.testing  # type: ignore[import-untyped]
+    import triton.testing
 
     return float(triton.testing.do_bench(work, return_mode="median")) / 1e3
 
@@ -193,11 +193,11 @@ def asked(module: ModuleType, run: Callable[[], object]) -> dict[Row, Tile]:
         found[form, direction, x.element_size(), platform, version] = tile
         return tile
 
-    module._tile = noted  # type: ignore[attr-defined]
+    vars(module)["_tile"] = noted
     try:
         run()
     finally:
-        module._tile = original  # type: ignore[attr-defined]
+        vars(module)["_tile"] = original
     return found
 
 

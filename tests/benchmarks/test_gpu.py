@@ -104,7 +104,11 @@ def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     shape = Shape(1, 5, 1, 16)
     assert check(of, shape, torch.float32, CPU, 1)["share of what is allowed"] <= 1
     launch = of.module._launch_backward
-    spoiled = lambda *args: (1.001 * (x := launch(*args))[0], *x[1:])  # noqa: E731
+
+    def spoiled(*args: object) -> tuple[torch.Tensor, ...]:
+        first, *others = launch(*args)
+        return 1.001 * first, *others
+
     monkeypatch.setattr(of.module, "_launch_backward", spoiled)
     record = check(of, shape, torch.float32, CPU, 1)
     assert "gradient0 0 is off" in record["wrong"] and "share of what is allowed" not in record

@@ -418,7 +418,8 @@ def test_a_claim_of_a_name_the_output_does_not_reach(verdict: Decide) -> None:
 
 
 def test_claims_of_bases_are_decided_again(claims: Callable) -> None:
-    base = "mixer base { dims d\n input u : d\n state s : d\n g = 1/2\n s = g * s[i-1] + u\n y = s\n claim stable }"  # noqa: E501
+    update = "g = 1/2\n s = g * s[i-1] + u\n y = s\n claim stable"
+    base = f"mixer base {{ dims d\n input u : d\n state s : d\n {update} }}"
     (kept,) = claims(f"{base}\nmixer m extends base {{ g = 1/3 }}\n")
     assert isinstance(kept.verdict, Proved)
     (broken,) = claims(f"{base}\nmixer m extends base {{ g = 3 }}\n")
