@@ -20,6 +20,7 @@ from dsfc.cli.compile import compile_command
 from dsfc.cli.convert import convert
 from dsfc.cli.equiv import equiv
 from dsfc.cli.explain import explain
+from dsfc.cli.fmt import fmt
 from dsfc.cli.process import Process
 from dsfc.cli.show import show
 from dsfc.cli.verify import verify
@@ -78,7 +79,18 @@ def commands(ctx: click.Context) -> None:
         ctx.color = False
 
 
-for _command in (check, show, compile_command, verify, equiv, check_proof, atlas, convert, explain):
+for _command in (
+    check,
+    fmt,
+    show,
+    compile_command,
+    verify,
+    equiv,
+    check_proof,
+    atlas,
+    convert,
+    explain,
+):
     commands.add_command(_command)
 
 
