@@ -21,6 +21,7 @@ from dsfc.cli.convert import convert
 from dsfc.cli.equiv import equiv
 from dsfc.cli.explain import explain
 from dsfc.cli.fmt import fmt
+from dsfc.cli.new import new
 from dsfc.cli.process import Process
 from dsfc.cli.show import show
 from dsfc.cli.verify import verify
@@ -80,6 +81,7 @@ def commands(ctx: click.Context) -> None:
 
 
 for _command in (
+    new,
     check,
     fmt,
     show,

@@ -13,6 +13,7 @@ import dsfc.pipeline
 from dsfc.cli import commands
 
 COMMANDS = (
+    "new",
     "check",
     "fmt",
     "compile",
