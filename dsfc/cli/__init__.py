@@ -21,6 +21,7 @@ from dsfc.cli.convert import convert
 from dsfc.cli.equiv import equiv
 from dsfc.cli.explain import explain
 from dsfc.cli.fmt import fmt
+from dsfc.cli.info import info
 from dsfc.cli.new import new
 from dsfc.cli.process import Process
 from dsfc.cli.show import show
@@ -86,6 +87,7 @@ for _command in (
     fmt,
     show,
     compile_command,
+    info,
     verify,
     equiv,
     check_proof,

@@ -15,6 +15,7 @@ from dsfc.cli import commands
 COMMANDS = (
     "new",
     "check",
+    "info",
     "fmt",
     "compile",
     "explain",
