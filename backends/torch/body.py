@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, Scan
+from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, Scan, Turn
 from dsfc.primitives.build import ONE, walk
-from dsfc.primitives.expr import Axis, Expr, Field, Fir, Map, Now, Param, Ref, Size, children
+from dsfc.primitives.expr import (
+    Axis,
+    Expr,
+    Field,
+    Fir,
+    Map,
+    Now,
+    Param,
+    Ref,
+    Size,
+    Time,
+    children,
+)
 
 from .layout import assign, paragraph
 from .nodes import Binding, Code, Printer, filtered
@@ -25,12 +37,14 @@ class BodyText:
         result: text of the output.
         registers: text of each register's next value, in the order of the plan.
         filters: whether `_fir` is called.
+        turns: whether `_turned` is called.
     """
 
     lines: tuple[str, ...]
     result: str
     registers: tuple[str, ...]
     filters: bool
+    turns: bool
 
 
 class Body:
@@ -78,6 +92,10 @@ class Body:
                 lines += self._call(k)
                 for c in k.columns:
                     lines += self._extend(c.output)
+            elif isinstance(k, Turn):
+                source = self._ident(k.source)
+                lines.append(f"    {self._ident(k.output)} = _turned({source}, lengths)")
+                lines += self._extend(k.output)
             else:
                 lines += self._pointwise(k)
         sizes = [f"    {name} = {text}" for name, text in self._sizes.items()]
@@ -86,6 +104,7 @@ class Body:
             self._ident(self._plan.output),
             tuple(self._next(r) for r in self._plan.registers),
             self._filters,
+            any(isinstance(k, Turn) for k in self._plan.kernels),
         )
 
     def size(self, axis: Axis) -> str:
@@ -268,6 +287,7 @@ def wide_buffers(plan: Plan) -> frozenset[str]:
     are no narrow complex numbers, so those are wide too.
     """
     values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
+    values |= {k.output: _same(plan.array(k.source)) for k in plan.kernels if isinstance(k, Turn)}
     found: set[str] = set()
     stack = [
         leaf
@@ -288,6 +308,11 @@ def wide_buffers(plan: Plan) -> frozenset[str]:
     return frozenset(found)
 
 
+def _same(b: Buffer) -> Expr:
+    """What a turned buffer is computed of."""
+    return Ref(b.name, frozenset(b.axes), b.field, Time.TOKEN, Now(0))
+
+
 def _elementwise_reads(value: Expr) -> list[str]:
     """Buffers read by an expression outside the arguments of its maps."""
     out: list[str] = []
@@ -306,6 +331,16 @@ def _fir(x: Tensor, weight: Tensor, dim: int, start: int) -> Tensor:
     """Σ over r of weight[r] · x[i - r], r along `dim` of the weight; token 0 stands at `start`."""
     length = x.shape[1] - start
     return sum(w * x.narrow(1, start - r, length) for r, w in enumerate(weight.unbind(dim)))
+'''
+
+TURNED = '''\
+def _turned(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """The tokens that count, the last one first; the others stay behind them."""
+    if lengths is None:
+        return x.flip(1)
+    at = torch.arange(x.shape[1], device=x.device)
+    at = torch.where(at < lengths[:, None], lengths[:, None] - 1 - at, at)
+    return x.gather(1, at.reshape(*at.shape, *(1,) * (x.ndim - 2)).expand_as(x))
 '''
 
 LAST = '''\

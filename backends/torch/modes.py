@@ -6,7 +6,6 @@ operation and each word moved takes what the table of machines says.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ from dsfc.primitives.build import ONE, num, prim, rewrite
 from dsfc.primitives.expr import Div, Expr, Field, Param, Prim
 from dsfc.primitives.text import text
 
-from .layout import WIDTH
+from .layout import WIDTH, literals
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +255,6 @@ def modes(plan: Plan) -> Modes:
 
 
 def _literals(line: str) -> list[str]:
-    """One line of text as literals that stand below one another in the parentheses of a method."""
-    parts = textwrap.wrap(line, WIDTH - 17, break_long_words=False)
-    return [f'"{part} "' for part in parts[:-1]] + [f'"{parts[-1]}\\n"']
+    """One line of text as literals in the parentheses of a method, with an end of line."""
+    *first, last = literals(line, WIDTH - 14)
+    return [*first, f'{last[:-1]}\\n"']

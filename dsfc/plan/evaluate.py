@@ -21,6 +21,7 @@ from dsfc.plan.ir import (
     RoleScan,
     Scan,
     ScanDirection,
+    Turn,
 )
 from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.evaluate import NamedArray
@@ -188,6 +189,8 @@ def evaluate(
     for k in plan.kernels:
         if isinstance(k, Pointwise):
             r.pointwise(k)
+        elif isinstance(k, Turn):
+            r.arrays[k.output] = r.arrays[k.source][::-1]
         else:
             r.scan(k, start, finals)
     return Run(r.arrays, finals)

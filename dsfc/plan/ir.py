@@ -3,8 +3,9 @@
     Plan = buffers + forward kernels (in order) + adjoint kernels of every scan
          + registers (earlier tokens kept while streaming) + modes, gauge, cost + declarations
 
-Two kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
-reads other buffers. A `Scan` runs one recurrence
+Three kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
+reads other buffers. A `Turn` puts the tokens of one buffer into the other order: a state that runs
+backwards in time is a scan of turned buffers. A `Scan` runs one recurrence
 
     h_i = λ_i · h_{i-1} + key_i ⊗ value_i        out_i = Σ_contracted read_i · h_i
 
@@ -67,6 +68,17 @@ class Pointwise:
 
     output: str
     value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """output_i = source_{L-1-i}: the tokens of one buffer, the last one first.
+
+    Of a row whose last tokens do not count, those that do are turned and the others stay behind.
+    """
+
+    output: str
+    source: str
 
 
 class Form(Enum):
@@ -303,11 +315,16 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class StateTensor:
-    """One tensor of the module's state, `[B, *axes]`."""
+    """One tensor of the module's state, `[B, *axes]`.
+
+    Attributes:
+        backward: whether it runs from the last token to the first, and starts after the last.
+    """
 
     name: str
     axes: tuple[Axis, ...]
     field: Field
+    backward: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +370,7 @@ class Reference:
     update: bool
 
 
-Kernel = Pointwise | Scan
+Kernel = Pointwise | Turn | Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +418,11 @@ class Plan:
     system: str
     structure: str
     provenance: tuple[str, ...]
+
+    @property
+    def causal(self) -> bool:
+        """Whether no output needs a token to come: nothing runs backwards in time."""
+        return not any(isinstance(k, Turn) for k in self.kernels)
 
     def array(self, name: str) -> Buffer:
         """Returns the buffer of that name.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsfc.plan.ir import Adjoint, Buffer, LogDecay, Plan, Pointwise, RoleScan, Scan
+from dsfc.plan.ir import Adjoint, Buffer, LogDecay, Plan, Pointwise, RoleScan, Scan, Turn
 from dsfc.primitives.expr import Field
 from dsfc.primitives.text import text
 
@@ -23,6 +23,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     for k in plan.kernels:
         if isinstance(k, Pointwise):
             yield f"  pointwise  {_buffer(arrays[k.output])} = {text(k.value)}"
+        elif isinstance(k, Turn):
+            yield f"  turn       {_buffer(arrays[k.output])} = {k.source}, the last token first"
         else:
             yield from _scan(k, arrays)
     if plan.adjoints:
@@ -32,7 +34,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     if plan.states or plan.registers:
         yield "state"
     for s in plan.states:
-        yield f"  {s.name}[{_axes(s.axes)}]"
+        yield f"  {s.name}[{_axes(s.axes)}]{'  starts after the last token' if s.backward else ''}"
     for r in plan.registers:
         length = ", ".join(text(e) for e in r.lengths)
         length = f"max({length})" if len(r.lengths) > 1 else length

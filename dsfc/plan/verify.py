@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dsfc.plan.ir import Buffer, Form, Plan, Pointwise, Role, Scan
+from dsfc.plan.ir import Buffer, Form, Kernel, Plan, Pointwise, Role, Scan, Turn
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Field, Fir, Lag, Map, Now, Num, Param, Past, Ref, Run
 
@@ -21,8 +21,8 @@ def verify(plan: Plan) -> None:
     over heads ∪ keys, its values and outputs over heads ∪ channels, its state over all three; a
     scan without keys is ELEMENTWISE or CONVOLUTION and has neither key nor read; what a CONVOLUTION
     reads besides its value is constant; a decay reads its leaves and nothing else; every column's
-    state is a state of the plan; each scan has one adjoint; parameters that are read are declared;
-    the output is written.
+    state is a state of the plan; what is turned has a time and keeps its axes; each scan has one
+    adjoint; parameters that are read are declared; the output is written.
 
     Raises:
         PlanError: naming the kernel and what is wrong with it.
@@ -39,13 +39,15 @@ def verify(plan: Plan) -> None:
                 raise PlanError(f"{_name(k)} reads {name} before it is written")
             if lag < 0:
                 raise PlanError(f"{_name(k)} reads the future of {name}")
-        for out in (k.output,) if isinstance(k, Pointwise) else (c.output for c in k.columns):
+        for out in written_by(k):
             if out not in arrays:
                 raise PlanError(f"{out} is written and is no buffer")
             if out in written:
                 raise PlanError(f"{out} is written twice")
             written.add(out)
-        if isinstance(k, Pointwise):
+        if isinstance(k, Turn):
+            _check_turn(k, arrays)
+        elif isinstance(k, Pointwise):
             _check_value(k.value, k.output, declared)
             _check_past(k, plan)
             if not k.value.axes <= frozenset(arrays[k.output].axes):
@@ -83,12 +85,26 @@ def _check_past(kernel: Pointwise, plan: Plan) -> None:
             raise PlanError(f"{kernel.output} filters {e.arg.name} without a register")
 
 
-def _name(kernel: Pointwise | Scan) -> str:
-    return kernel.output if isinstance(kernel, Pointwise) else f"scan {kernel.name}"
+def _name(kernel: Kernel) -> str:
+    return f"scan {kernel.name}" if isinstance(kernel, Scan) else kernel.output
 
 
-def reads(kernel: Pointwise | Scan) -> Iterator[tuple[str, int]]:
+def written_by(kernel: Kernel) -> tuple[str, ...]:
+    """Returns the buffers that a kernel writes."""
+    return tuple(c.output for c in kernel.columns) if isinstance(kernel, Scan) else (kernel.output,)
+
+
+def _check_turn(kernel: Turn, arrays: Mapping[str, Buffer]) -> None:
+    out, source = arrays[kernel.output], arrays[kernel.source]
+    if out.axes != source.axes or Role.CONSTANT in (out.role, source.role):
+        raise PlanError(f"{kernel.output} is not {kernel.source} turned")
+
+
+def reads(kernel: Kernel) -> Iterator[tuple[str, int]]:
     """Yields (buffer, lag) for all that a kernel reads."""
+    if isinstance(kernel, Turn):
+        yield kernel.source, 0
+        return
     if isinstance(kernel, Pointwise):
         for e in walk(kernel.value):
             if isinstance(e, Ref):

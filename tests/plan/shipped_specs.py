@@ -5,6 +5,7 @@ from __future__ import annotations
 PLANNED = {
     "deltanet": "low_rank",
     "dlr": "lti",
+    "dlr_bidirectional": "lti",
     "dlr_kronecker": "lti",
     "dlr_prod": "lti",
     "dlr_real": "lti",
@@ -45,7 +46,6 @@ PLANNED = {
 """Name → class."""
 
 REFUSED = {
-    "dlr_bidirectional": "state `S_2`: it runs backwards in time",
     "linear_rnn": "state `x`: its structure class is `dense`",
     "s4": "state `x`: its structure class is `dense`",
     "separable": "`phi`: it is an abstract map",

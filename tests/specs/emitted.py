@@ -42,6 +42,7 @@ PROMISED = (
     "retnet_rope",
     "deltanet",
     "gated_deltanet",
+    "dlr_bidirectional",
 )
 
 

@@ -519,6 +519,16 @@ EXPRESSIONS = {
     "identity": "dims d\n input u : d\n y = u",
 }
 
+BACKWARD = {
+    "backward": "dims d\n input u : d\n state s : d backward\n s = sigmoid(u) * s[i+1] + u; y = s",
+    "both_ways_by_key": attention(
+        "g = sigmoid(w_g u); S = f * S[i-1] + k ⊗ v; x = q · S; T = g * T[i+1] + k ⊗ x;"
+        " y = x + q · T[i+1]",
+        "param w_g : d -> h × n ~ normal(0, 0.5)",
+        "S : h × n × p\n      state T : h × n × p backward",
+    ),
+}
+
 COMPILED = {
     **EARLIER_TOKENS,
     **READS,
@@ -528,6 +538,7 @@ COMPILED = {
     **{f"decay_{name}": body for name, body in DECAYS.items()},
     **NAMES,
     **EXPRESSIONS,
+    **BACKWARD,
 }
 """Name of a mixer → its body; each compiles."""
 
@@ -596,11 +607,6 @@ REFUSED = {
         RAW + "x = sum[j ≤ i](sigmoid(q) · k[j] * (1 - 2 * 3/4)^(i-j) * v[j]); y = x",
         "its decay is not proved positive",
         "x = sum",
-    ),
-    "runs_backward": (
-        "dims d\n input u : d\n state s : d backward\n s = sigmoid(u) * s[i+1] + u; y = s",
-        "state `s`: it runs backwards in time",
-        "s = sigmoid",
     ),
     "abstract_map": (
         "dims d, r = 2\n input u : d\n abstract φ : d -> r\n y = sum[j ≤ i](φ(u[j]))",
