@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, Scan, Turn
+from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, Scan, Turn, Unit
 from dsfc.primitives.build import ONE, walk
 from dsfc.primitives.expr import (
     Axis,
@@ -92,6 +92,10 @@ class Body:
                 lines += self._call(k)
                 for c in k.columns:
                     lines += self._extend(c.output)
+            elif isinstance(k, Unit):
+                where = f"device={self._like}.device, dtype={self._like}.dtype"
+                text = f"torch.eye({self.size(k.row)}, {where})"
+                lines.append(f"    {self._ident(k.output)} = {text}")
             elif isinstance(k, Turn):
                 source = self._ident(k.source)
                 lines.append(f"    {self._ident(k.output)} = _turned({source}, lengths)")
@@ -282,9 +286,9 @@ class _Names(dict[str, str]):
 def wide_buffers(plan: Plan) -> frozenset[str]:
     """Returns the buffers computed in the accumulation dtype.
 
-    Decays act over the whole sequence: what their logarithms are computed from is wide, from the
-    maps on, and so is what is computed from that (1 - λ² loses everything in a narrow dtype). There
-    are no narrow complex numbers, so those are wide too.
+    Decays and full transitions act over the whole sequence: what they are computed from is wide,
+    from the maps on, and so is what is computed from that (1 - λ² loses everything in a narrow
+    dtype). There are no narrow complex numbers, so those are wide too.
     """
     values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
     values |= {k.output: _same(plan.array(k.source)) for k in plan.kernels if isinstance(k, Turn)}
@@ -295,6 +299,8 @@ def wide_buffers(plan: Plan) -> frozenset[str]:
         if isinstance(k, Scan) and k.decay is not None
         for leaf in k.decay.leaves
     ]
+    scans = (k for k in plan.kernels if isinstance(k, Scan))
+    stack += [s.transition.matrix for s in scans if s.transition is not None]
     stack += [n for n, v in values.items() if any(e.field is Field.COMPLEX for e in walk(v))]
     while stack:
         name = stack.pop()

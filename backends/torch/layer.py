@@ -159,8 +159,10 @@ class LayerText:
         match scan.form:
             case Form.MATRIX | Form.KEYED | Form.LOW_RANK:
                 return [self._product(scan.heads), self._product(scan.keys), channels]
-            case Form.CONVOLUTION:
+            case Form.CONVOLUTION | Form.DENSE_CONVOLUTION:
                 return [self._product(scan.heads), self._product(scan.keys)]
+            case Form.DENSE:
+                return [self._product(scan.heads), channels]
             case _:
                 axes = (*scan.heads, *scan.keys, *scan.columns[0].channels)
                 return [f"self.{self.signature.size(a)}" for a in axes]

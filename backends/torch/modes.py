@@ -54,6 +54,8 @@ CHUNK = {
     Form.ELEMENTWISE: 64,
     Form.CONVOLUTION: 128,
     Form.LOW_RANK: 64,
+    Form.DENSE: 64,
+    Form.DENSE_CONVOLUTION: 64,
 }
 # Powers of two: how many numbers the states of the chunks have that are computed at once, or
 # the values of a convolution.
@@ -86,8 +88,10 @@ class CostText:
         match self.form:
             case Form.MATRIX | Form.KEYED | Form.LOW_RANK:
                 return "L, B, h, n, p"
-            case Form.CONVOLUTION:
+            case Form.CONVOLUTION | Form.DENSE_CONVOLUTION:
                 return "L, B, h, n"
+            case Form.DENSE:
+                return "L, B, h, p"
             case _:
                 return "L, B, *axes"
 
@@ -99,9 +103,9 @@ class CostText:
     @property
     def rows(self) -> Iterator[str]:
         """Items of the table: calls of each mode, operations and words per token and head."""
-        named = " h" in self.shape
-        keys = Param("n", frozenset()) if named else ONE
-        channels = Param("p", frozenset()) if "p" in self.shape.split(", ") else ONE
+        names = self.shape.split(", ")
+        keys = Param("n", frozenset()) if "n" in names else ONE
+        channels = Param("p", frozenset()) if "p" in names else ONE
         scan = max(self.scans, key=lambda s: (s.decay is not None, s.field is Field.COMPLEX))
         for mode in self.legal:
             found = counts_of(scan, mode, keys, channels)

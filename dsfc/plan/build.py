@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from dsfc.diagnostics.catalogue import Unsupported as UnsupportedDiagnostic
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.plan import scans
+from dsfc.plan import dense, scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
@@ -18,7 +18,7 @@ from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
 from dsfc.primitives.declarations import MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Div, Expr, Field, Map, Ref, Size
 from dsfc.source import NOWHERE
-from dsfc.structure.ir import Structure
+from dsfc.structure.ir import ClassName, Structure
 from dsfc.structure.render import bound_text
 from dsfc.system.ir import (
     Block,
@@ -186,7 +186,9 @@ class _Planner:
             self.made[group] = scans.build(self.graph, _scan_name(group, self.made), group)
         scan = self.made[group]
         column = scan.columns[[m.block.state for m in group].index(term.source)]
-        out = scans.output_of(self.graph, column, r.signature.backward)
+        out: Expr = scans.output_of(self.graph, column, r.signature.backward)
+        if term.matrix is not None:
+            out = Map(term.matrix, out)
         whole = total(r.summed, _scaled(self.graph.lower(r.inner), out))
         value = _scaled(self.graph.lower(r.left), whole)
         return value if term.after is None else Map(term.after, value)
@@ -195,7 +197,10 @@ class _Planner:
         name = term.source
         divided = any(name in (*r.numerators, *r.denominators) for r in self.structure.ratios)
         block, structure = self.blocks[name], self.structure.block(name)
-        return scans.reading(term, block, structure, divided, name in self.backward)
+        backward = name in self.backward
+        if structure.name is ClassName.DENSE:
+            return dense.reading(self.graph, term, block, divided, backward)
+        return scans.reading(term, block, structure, divided, backward)
 
     def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:
         """Readings with one signature, of blocks that do not feed each other, share a scan."""

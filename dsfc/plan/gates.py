@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan, Turn
+from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
 from dsfc.plan.verify import reads, written_by
 from dsfc.primitives.build import ZERO, add, neg, prim, remake, rewrite, walk
 from dsfc.primitives.derivative import pull
@@ -264,8 +264,8 @@ class _Taken:
         for name, kernel in reversed(self.kernels.items()):
             if isinstance(kernel, Scan):
                 outside |= _reads(kernel) - (self._inputs if kernel is self._scan else set())
-            elif isinstance(kernel, Turn):
-                outside.add(kernel.source)
+            elif not isinstance(kernel, Pointwise):
+                outside |= _reads(kernel)
             elif self._sum is not None and name == self._sum[0]:
                 outside |= set(self._read_in_front(self._sum[1]))
             elif name in outside or not self._is_arithmetic(kernel.value):

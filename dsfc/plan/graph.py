@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, Turn
+from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, Turn, Unit
 from dsfc.primitives.build import ONE, add, num, remake, rewrite, sub
 from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Ref, Size, Time, children
@@ -27,6 +27,7 @@ class Graph:
         self.kernels: list[Kernel] = []
         self._ones: str | None = None
         self._turned: dict[str, str] = {}
+        self._units: dict[tuple[Axis, Axis], Ref] = {}
         self._lengths: dict[str, list[Expr]] = {}
         self._streams = {s.name: s for s in system.streams}
         self._read_out = read_out
@@ -144,6 +145,17 @@ class Graph:
             self.kernels.append(Turn(made, name))
             self._turned |= {name: made, made: name}
         return self._turned[name]
+
+    def unit(self, row: Axis, column: Axis) -> Ref:
+        """Plans the unit vectors of an axis, side by side along a copy of it."""
+        if (row, column) not in self._units:
+            made = self.fresh(f"{row.name}_unit")
+            over = (row, column)
+            self.arrays[made] = Buffer(made, tuple(sorted(over)), Field.REAL, Role.CONSTANT)
+            self.kernels.append(Unit(made, row, column))
+            ref = Ref(made, frozenset(over), Field.REAL, Time.CONST, None)
+            self._units[row, column] = ref
+        return self._units[row, column]
 
     def registers(self) -> tuple[Register, ...]:
         """Returns what must be kept of earlier tokens, in the order it was first asked for."""

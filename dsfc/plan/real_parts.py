@@ -53,8 +53,8 @@ def _only_real_parts(graph: Graph, name: str) -> bool:
             if name in (*values, *leaves):
                 return False
             continue
-        if isinstance(k, Turn):
-            if k.source == name and not _only_real_parts(graph, k.output):
+        if not isinstance(k, Pointwise):
+            if isinstance(k, Turn) and k.source == name and not _only_real_parts(graph, k.output):
                 return False
             continue
         stripped = rewrite(k.value, lambda e: _NOTHING if _is_real_part(e, name) else None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dsfc.plan.graph import TURNED, Graph
-from dsfc.plan.ir import Column, Form, LogDecay, LowRank, Scan
+from dsfc.plan.ir import Column, Form, LogDecay, LowRank, Scan, Transition
 from dsfc.primitives.build import ONE, add, is_one, is_zero, mul, num, ones, prim, remake, rewrite
 from dsfc.primitives.declarations import AbstractMap, MapTensor, Tensor
 from dsfc.primitives.expr import (
@@ -75,6 +75,7 @@ class Signature:
     before: bool
     low_rank: tuple[Expr, Expr] | None = None
     backward: bool = False
+    transition: tuple[Expr, tuple[Axis, ...], tuple[Axis, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def reading(
         low_rank, after = _low_rank(block, structure)
     drive = _drive(block, structure, after)
     # What the contraction does not touch stands outside of it.
-    vector = _sides(term.right, frozenset(keys))
+    vector = sides(term.right, frozenset(keys))
     assert structure.decay is not None
     log = _log_of(structure.decay)
     steady = form is not Form.MATRIX and not divided and not is_zero(log)
@@ -197,6 +198,10 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
     if s.low_rank is not None:
         names = (f"{name}_left", f"{name}_right")
         low_rank = LowRank(*(define(n, e) for n, e in zip(names, s.low_rank, strict=True)))
+    transition = None
+    if s.transition is not None:
+        matrix, rows, columns = s.transition
+        transition = Transition(graph.define(f"{name}_transition", matrix), rows, columns)
     values = []
     for r in group:
         one = is_one(r.value) and not r.channels and s.form in SHARED
@@ -220,6 +225,7 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
         s.field,
         s.before,
         low_rank=low_rank,
+        transition=transition,
     )
     graph.kernels.append(scan)
     return scan
@@ -264,7 +270,7 @@ def _form(structure: BlockStructure) -> Form:
 def _drive(block: Block, structure: BlockStructure, after: Expr) -> Split:
     """What is added to the state, `after` times what its factor of the chain adds."""
     ((drive,),) = (f.drives for f in block.chain if f.drives)
-    return _sides(mul(after, drive.key, drive.stream), frozenset(structure.keys))
+    return sides(mul(after, drive.key, drive.stream), frozenset(structure.keys))
 
 
 def _low_rank(block: Block, structure: BlockStructure) -> tuple[tuple[Expr, Expr], Expr]:
@@ -310,7 +316,8 @@ def _parts(factor: ChainFactor, block: Block) -> tuple[Expr, list[Term]]:
     return add(*(mul(t.left, t.right) for t in plain)), others
 
 
-def _sides(product: Expr, keys: frozenset[Axis]) -> Split:
+def sides(product: Expr, keys: frozenset[Axis]) -> Split:
+    """Returns a product split into what has key axes and what has none."""
     factors = product.args if isinstance(product, Mul) else (product,)
     inside: list[Expr] = []
     outside: list[Expr] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dsfc.plan.ir import Buffer, Form, Kernel, Plan, Pointwise, Role, Scan, Turn
+from dsfc.plan.ir import Buffer, Form, Kernel, Plan, Pointwise, Role, Scan, Turn, Unit
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Field, Fir, Lag, Map, Now, Num, Param, Past, Ref, Run
 
@@ -47,6 +47,9 @@ def verify(plan: Plan) -> None:
             written.add(out)
         if isinstance(k, Turn):
             _check_turn(k, arrays)
+        elif isinstance(k, Unit):
+            if set(arrays[k.output].axes) != {k.row, k.column}:
+                raise PlanError(f"{k.output} is no unit matrix of {k.row} and {k.column}")
         elif isinstance(k, Pointwise):
             _check_value(k.value, k.output, declared)
             _check_past(k, plan)
@@ -105,13 +108,16 @@ def reads(kernel: Kernel) -> Iterator[tuple[str, int]]:
     if isinstance(kernel, Turn):
         yield kernel.source, 0
         return
+    if isinstance(kernel, Unit):
+        return
     if isinstance(kernel, Pointwise):
         for e in walk(kernel.value):
             if isinstance(e, Ref):
                 yield e.name, e.at.lag if isinstance(e.at, Now) else 0
         return
     sides = (kernel.low_rank.left, kernel.low_rank.right) if kernel.low_rank is not None else ()
-    for name in (kernel.key, kernel.read, *sides, *(c.value for c in kernel.columns)):
+    dense = kernel.transition.matrix if kernel.transition is not None else None
+    for name in (kernel.key, kernel.read, dense, *sides, *(c.value for c in kernel.columns)):
         if name is not None:
             yield name, 0
     for name in kernel.decay.leaves if kernel.decay is not None else ():
@@ -133,8 +139,8 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
     heads, keys = set(scan.heads), set(scan.keys)
     arrays = {b.name: set(b.axes) for b in plan.arrays}
     states = {s.name: set(s.axes) for s in plan.states}
-    keyed = (Form.MATRIX, Form.KEYED, Form.SELECTIVE, Form.LOW_RANK)
-    if scan.form in ((Form.ELEMENTWISE,) if keys else keyed):
+    keyed = (Form.MATRIX, Form.KEYED, Form.SELECTIVE, Form.LOW_RANK, Form.DENSE_CONVOLUTION)
+    if scan.form in ((Form.ELEMENTWISE, Form.DENSE) if keys else keyed):
         raise PlanError(f"scan {scan.name} has form {scan.form.value} and keys {scan.keys}")
     sides = (scan.low_rank.left, scan.low_rank.right) if scan.low_rank is not None else ()
     if bool(sides) != (scan.form is Form.LOW_RANK):
@@ -154,7 +160,8 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
             raise PlanError(f"scan {scan.name}: {c.state} is not a state of the plan")
         if states[c.state] != heads | keys | channels:
             raise PlanError(f"scan {scan.name}: the state {c.state} has the wrong axes")
-    if scan.form is Form.CONVOLUTION:
+    _check_transition(scan, plan)
+    if scan.form in (Form.CONVOLUTION, Form.DENSE_CONVOLUTION):
         fixed = [n for n in (scan.key, scan.read) if n is not None]
         fixed += scan.decay.leaves if scan.decay is not None else []
         roles = {b.name: b.role for b in plan.arrays}
@@ -166,3 +173,19 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
         read = {e.name for e in walk(scan.decay.expr) if isinstance(e, Ref)}
         if read != set(scan.decay.leaves):
             raise PlanError(f"scan {scan.name}: its decay does not read its leaves")
+
+
+def _check_transition(scan: Scan, plan: Plan) -> None:
+    """Checks that a dense scan, and no other, has a constant matrix over rows and their copies."""
+    dense = scan.transition
+    if (dense is not None) != (scan.form in (Form.DENSE, Form.DENSE_CONVOLUTION)):
+        raise PlanError(f"scan {scan.name}: a dense transition goes with the forms of that name")
+    if dense is None:
+        return
+    matrix = plan.array(dense.matrix)
+    mixed = scan.keys if scan.form is Form.DENSE_CONVOLUTION else scan.channels
+    rows, columns = set(dense.rows), set(dense.columns)
+    if scan.decay is not None or set(mixed) != rows or len(rows) != len(columns):
+        raise PlanError(f"scan {scan.name}: its transition does not mix what it says")
+    if matrix.role is not Role.CONSTANT or not set(matrix.axes) <= {*scan.heads, *rows, *columns}:
+        raise PlanError(f"scan {scan.name}: {matrix.name} is no constant over its rows and columns")

@@ -17,6 +17,7 @@ PLANNED = {
     "gla_block": "per_key",
     "h3": "per_key",
     "hgrn2": "per_key",
+    "linear_rnn": "dense",
     "linear_attn": "ratio over scalar",
     "lln": "ratio over scalar",
     "lnssm": "ratio over per_key",
@@ -38,6 +39,7 @@ PLANNED = {
     "rwkv4": "ratio over elementwise",
     "rwkv5": "per_key",
     "rwkv6": "per_key",
+    "s4": "dense",
     "s4d": "lti",
     "s6": "selective",
     "short_convolution": "fir",
@@ -46,8 +48,6 @@ PLANNED = {
 """Name → class."""
 
 REFUSED = {
-    "linear_rnn": "state `x`: its structure class is `dense`",
-    "s4": "state `x`: its structure class is `dense`",
     "separable": "`phi`: it is an abstract map",
     "softmax": "`y`: it has no finite state (`exp(n^(-1/2) * q · k[j])` does not separate)",
     "taylor_softmax": "state `S_3`: it stores products of keys (a tensor power)",
