@@ -520,7 +520,8 @@ EXPRESSIONS = {
 }
 
 BACKWARD = {
-    "runs_backward": "dims d\n input u : d\n state s : d backward\n s = sigmoid(u) * s[i+1] + u; y = s",
+    "runs_backward": "dims d\n input u : d\n state s : d backward\n"
+    " s = sigmoid(u) * s[i+1] + u; y = s",
     "both_ways_by_key": attention(
         "g = sigmoid(w_g u); S = f * S[i-1] + k ⊗ v; x = q · S; T = g * T[i+1] + k ⊗ x;"
         " y = x + q · T[i+1]",
