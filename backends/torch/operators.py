@@ -80,7 +80,11 @@ def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[s
         conjugates = any(s.complex for s in skeletons)
         transforms = any(s.scan.form in _TRANSFORMED for s in skeletons)
         yield template(
-            "op_shared.py.j2", composes=composes, conjugates=conjugates, transforms=transforms
+            "op_shared.py.j2",
+            composes=composes,
+            conjugates=conjugates,
+            transforms=transforms,
+            exact=any(s.exact for s in skeletons),
         )
     for s in skeletons:
         yield template(s.operator, s=s)

@@ -52,18 +52,34 @@ def reading(graph: Graph, term: Term, block: Block, divided: bool, backward: boo
     if key is not None and fixed and plain and not divided:
         if read.rest.time is Time.CONST and read.rest.axes <= within:
             read = Split(mul(read.key, read.rest), ONE)
-        vectors = [ones(rows) if is_one(x) else x for x in (key.key, read.key)]
-        field = max(block.field, matrix.field, key.rest.field, *(x.field for x in vectors))
-        form = Form.DENSE_CONVOLUTION
+        left, right = (ones(rows) if is_one(x) else x for x in (key.key, read.key))
         signature = Signature(
-            form, heads, rows, ZERO, *vectors, field, before, None, backward, transition
+            Form.DENSE_CONVOLUTION,
+            heads,
+            rows,
+            ZERO,
+            left,
+            right,
+            max(block.field, matrix.field, key.rest.field, left.field, right.field),
+            before,
+            backward=backward,
+            transition=transition,
         )
         summed = term.over - frozenset(rows)
         return Reading(block, signature, (), key.rest, read.rest, summed, term.left)
     drive = _applied(block, ZERO, driven=True)
     field = max(block.field, matrix.field, drive.field)
     signature = Signature(
-        Form.DENSE, heads, (), ZERO, ONE, ONE, field, before, None, backward, transition
+        Form.DENSE,
+        heads,
+        (),
+        ZERO,
+        ONE,
+        ONE,
+        field,
+        before,
+        backward=backward,
+        transition=transition,
     )
     return Reading(block, signature, rows, drive, term.right, term.over, term.left)
 

@@ -225,6 +225,11 @@ class Scan:
     transition: Transition | None = None
 
     @property
+    def powers(self) -> bool:
+        """Whether its keys are products of keys: two key axes are copies of one."""
+        return any(a.copy_of is not None for a in self.keys)
+
+    @property
     def decay_axes(self) -> tuple[Axis, ...]:
         """Axes that log λ may have."""
         match self.form:

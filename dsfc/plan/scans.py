@@ -200,8 +200,8 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
         low_rank = LowRank(*(define(n, e) for n, e in zip(names, s.low_rank, strict=True)))
     transition = None
     if s.transition is not None:
-        matrix, rows, columns = s.transition
-        transition = Transition(graph.define(f"{name}_transition", matrix), rows, columns)
+        matrix, mixed, copies = s.transition
+        transition = Transition(graph.define(f"{name}_transition", matrix), mixed, copies)
     values = []
     for r in group:
         one = is_one(r.value) and not r.channels and s.form in SHARED
@@ -252,10 +252,6 @@ def _supported(block: Block, structure: BlockStructure) -> None:
         raise Unsupported(block, "its update has several drives, or none")
     if structure.name is not ClassName.LOW_RANK and len(block.chain) != 1:
         raise Unsupported(block, "its update has several factors")
-    if structure.name is not ClassName.LTI and any(a.copy_of for a in structure.keys):
-        # Σ (q ⊗ q)·(k ⊗ k) squares before the sum over n what the definition squares after it: in
-        # float32 it errs more than the plain double sum.
-        raise Unsupported(block, "it stores products of keys (a tensor power)")
     if structure.decay is None:
         raise Unsupported(block, "its transition has no diagonal part")
     if not structure.positive:

@@ -44,13 +44,13 @@ PLANNED = {
     "s6": "selective",
     "short_convolution": "fir",
     "ssd": "scalar",
+    "taylor_softmax": "ratio over scalar",
 }
 """Name → class."""
 
 REFUSED = {
     "separable": "`phi`: it is an abstract map",
     "softmax": "`y`: it has no finite state (`exp(n^(-1/2) * q · k[j])` does not separate)",
-    "taylor_softmax": "state `S_3`: it stores products of keys (a tensor power)",
 }
 """Name → what the diagnostic says."""
 

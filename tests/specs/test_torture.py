@@ -39,6 +39,7 @@ NAMES = (
     "lru",
     "linear_rnn",
     "s4",
+    "taylor_softmax",  # its first scan is a sum, without a decay
 )
 ROTATING = ("gateloop", "retnet_rope", "s4d", "lru")
 LENGTH, CHUNK, TURNS = 37, 8, 700
@@ -58,7 +59,7 @@ INPUTS = ("random", "cancelling", "large")
 
 @dataclass(frozen=True)
 class Operators:
-    """The forward and backward operators of a module's only scan.
+    """The forward and backward operators of a module's first scan.
 
     Attributes:
         forward, backward: the operators.
@@ -83,7 +84,10 @@ class Operators:
 def operators(module: ModuleType) -> Operators:
     found = surface(module)
     length = 11
-    first, second, *_ = found.calls(found.sample(length, batch=2))
+    calls = found.calls(found.sample(length, batch=2))
+    first = calls[0]
+    back = first.op.name().replace("::forward", "::backward")
+    second = next(c for c in calls if c.op.name() == back)
     arguments = first.op._schema.arguments
     tensors = [(a.name, x) for a, x in zip(arguments, first.args, strict=True)]
     tensors = [(name, x) for name, x in tensors if isinstance(x, Tensor)]
