@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, Scan
+from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, Scan, Turn, Unit
 from dsfc.primitives.build import ONE, walk
-from dsfc.primitives.expr import Axis, Expr, Field, Fir, Map, Now, Param, Ref, Size, children
+from dsfc.primitives.expr import (
+    Axis,
+    Expr,
+    Field,
+    Fir,
+    Map,
+    Now,
+    Param,
+    Ref,
+    Size,
+    Time,
+    children,
+)
 
 from .layout import assign, paragraph
 from .nodes import Binding, Code, Printer, filtered
@@ -25,12 +37,14 @@ class BodyText:
         result: text of the output.
         registers: text of each register's next value, in the order of the plan.
         filters: whether `_fir` is called.
+        turns: whether `_turned` is called.
     """
 
     lines: tuple[str, ...]
     result: str
     registers: tuple[str, ...]
     filters: bool
+    turns: bool
 
 
 class Body:
@@ -78,6 +92,14 @@ class Body:
                 lines += self._call(k)
                 for c in k.columns:
                     lines += self._extend(c.output)
+            elif isinstance(k, Unit):
+                where = f"device={self._like}.device, dtype={self._like}.dtype"
+                text = f"torch.eye({self.size(k.row)}, {where})"
+                lines.append(f"    {self._ident(k.output)} = {text}")
+            elif isinstance(k, Turn):
+                source = self._ident(k.source)
+                lines.append(f"    {self._ident(k.output)} = _turned({source}, lengths)")
+                lines += self._extend(k.output)
             else:
                 lines += self._pointwise(k)
         sizes = [f"    {name} = {text}" for name, text in self._sizes.items()]
@@ -86,6 +108,7 @@ class Body:
             self._ident(self._plan.output),
             tuple(self._next(r) for r in self._plan.registers),
             self._filters,
+            any(isinstance(k, Turn) for k in self._plan.kernels),
         )
 
     def size(self, axis: Axis) -> str:
@@ -263,11 +286,12 @@ class _Names(dict[str, str]):
 def wide_buffers(plan: Plan) -> frozenset[str]:
     """Returns the buffers computed in the accumulation dtype.
 
-    Decays act over the whole sequence: what their logarithms are computed from is wide, from the
-    maps on, and so is what is computed from that (1 - λ² loses everything in a narrow dtype). There
-    are no narrow complex numbers, so those are wide too.
+    Decays and full transitions act over the whole sequence: what they are computed from is wide,
+    from the maps on, and so is what is computed from that (1 - λ² loses everything in a narrow
+    dtype). There are no narrow complex numbers, so those are wide too.
     """
     values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
+    values |= {k.output: _same(plan.array(k.source)) for k in plan.kernels if isinstance(k, Turn)}
     found: set[str] = set()
     stack = [
         leaf
@@ -275,6 +299,8 @@ def wide_buffers(plan: Plan) -> frozenset[str]:
         if isinstance(k, Scan) and k.decay is not None
         for leaf in k.decay.leaves
     ]
+    scans = (k for k in plan.kernels if isinstance(k, Scan))
+    stack += [s.transition.matrix for s in scans if s.transition is not None]
     stack += [n for n, v in values.items() if any(e.field is Field.COMPLEX for e in walk(v))]
     while stack:
         name = stack.pop()
@@ -286,6 +312,11 @@ def wide_buffers(plan: Plan) -> frozenset[str]:
         if found & set(_elementwise_reads(value)):
             found.add(name)
     return frozenset(found)
+
+
+def _same(b: Buffer) -> Expr:
+    """What a turned buffer is computed of."""
+    return Ref(b.name, frozenset(b.axes), b.field, Time.TOKEN, Now(0))
 
 
 def _elementwise_reads(value: Expr) -> list[str]:
@@ -306,6 +337,16 @@ def _fir(x: Tensor, weight: Tensor, dim: int, start: int) -> Tensor:
     """Σ over r of weight[r] · x[i - r], r along `dim` of the weight; token 0 stands at `start`."""
     length = x.shape[1] - start
     return sum(w * x.narrow(1, start - r, length) for r, w in enumerate(weight.unbind(dim)))
+'''
+
+TURNED = '''\
+def _turned(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """The tokens that count, the last one first; the others stay behind them."""
+    if lengths is None:
+        return x.flip(1)
+    at = torch.arange(x.shape[1], device=x.device)
+    at = torch.where(at < lengths[:, None], lengths[:, None] - 1 - at, at)
+    return x.gather(1, at.reshape(*at.shape, *(1,) * (x.ndim - 2)).expand_as(x))
 '''
 
 LAST = '''\

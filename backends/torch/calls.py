@@ -3,15 +3,16 @@
 The operator of a matrix, keyed or low-rank scan takes `[B, L, h, n]`, `[B, L, h, p]` and `[B, h, n,
 p]` whatever the axes of the spec: heads, keys and channels are each flattened to one axis, a
 missing head axis is one of size 1, and columns are laid side by side along the channels. A
-convolution's takes constants `[1, C, N]`, values `[B, L, C]` and states `[B, C, N]`. The others
-take the spec's axes.
+convolution's takes constants `[1, C, N]`, values `[B, L, C]` and states `[B, C, N]`; one with a
+full matrix that `[1, C, N, N]`, and values `[B, L, C, I]` of one number or of all of the state.
+The others take the spec's axes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc.plan.ir import Buffer, Column, Form, Role, Scan
+from dsfc.plan.ir import Buffer, Column, Form, Role, Scan, Transition
 from dsfc.primitives.expr import Axis, Field
 
 from .layout import WIDTH, wrapped
@@ -52,7 +53,9 @@ class ScanCall:
         """Returns the statements; `next_states` learns the variable of each state's next value."""
         scan = self._scan
         before: list[str] = []
-        if scan.form is Form.CONVOLUTION:
+        if scan.transition is not None:
+            arguments, state, looked = self._dense_arguments(scan.transition)
+        elif scan.form is Form.CONVOLUTION:
             arguments, state, looked = self._fixed_arguments(before)
         else:
             arguments, state, looked = self._token_arguments(before)
@@ -73,16 +76,19 @@ class ScanCall:
 
     def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
         head = f"{out}, {last} = _recurrence{self._s.suffix}().apply"
-        if self._scan.form is not Form.CONVOLUTION:
+        dense = self._scan.transition is not None
+        if self._scan.form is not Form.CONVOLUTION and not dense:
             return [wrapped(head, [*arguments, *self._s.option_names], "", "    ")]
         # Λ is the same at every token, so the state that stops earlier is computed by itself.
         given = self._fresh(f"{self._scan.name}_given")
         return [
             wrapped(f"{given} = ", arguments, "", "    "),
             wrapped(head, [f"*{given}", *self._s.option_names], "", "    "),
-            "    if lengths is not None and carry:",
+            f"    if lengths is not None{'' if dense else ' and carry'}:",
             f"        run = _recurrence{self._s.suffix}().apply",
-            f"        {last} = _stopped(run, *{given}, lengths, chunk)",
+            f"        {last} = _dense_stopped(run, {given}, lengths, chunk)"
+            if dense
+            else f"        {last} = _stopped(run, *{given}, lengths, chunk)",
         ]
 
     # --- arguments -------------------------------------------------------------------------------
@@ -141,6 +147,39 @@ class ScanCall:
         rest = [f"{value}.to({narrow})", f"{rate}.to({wide})", f"{state}.to({wide})"]
         read = one if scan.read is None else self._fixed(scan.read)
         return [*constants, *rest], state, read if scan.before else None
+
+    def _dense_arguments(self, dense: Transition) -> tuple[list[str], str, str | None]:
+        """The same of a scan whose transition is a full matrix."""
+        scan = self._scan
+        (column,) = scan.columns
+        wide = self._wide
+        assert column.value is not None
+        groups = (scan.heads, dense.rows)
+        state = self._regrouped(self._ident(column.state), self._tile(column), groups, lead=1)
+        rest = [f"{self._full(dense)}.to({wide})", f"{state}.to({wide})"]
+        narrow = wide if self._s.complex else "dtype"
+        if scan.key is None or scan.read is None:
+            value = _kept(self._grouped(column.value, groups))
+            return [f"{value}.to({narrow})", *rest], state, None
+        value = _kept(self._grouped(column.value, (scan.heads,)))
+        read, key = self._fixed(scan.read), self._fixed(scan.key)
+        vectors = [f"{read}.unsqueeze(-2).to({wide})", f"{key}.unsqueeze(-1).to({wide})"]
+        looked = read if scan.before else None
+        return [*vectors, f"{value}.unsqueeze(-1).to({narrow})", *rest], state, looked
+
+    def _full(self, dense: Transition) -> str:
+        """A full matrix as `[1, C, N, N]`; C is 1 where all heads share it."""
+        b = self._arrays(dense.matrix)
+        shared = not set(b.axes) & set(self._scan.heads)
+        heads = () if shared else self._scan.heads
+        axes = tuple(sorted((*heads, *dense.rows, *dense.columns)))
+        text = self._ident(b.name)
+        if b.axes != axes:
+            slots = ", ".join(":" if a in b.axes else "None" for a in axes)
+            sizes = ", ".join(self._size(a) for a in axes)
+            text = f"{text}[{slots}].expand({sizes})"
+        text = self._regrouped(text, axes, (heads, dense.rows, dense.columns), lead=0)
+        return f"{text}.unsqueeze(0)"
 
     def _in_field(self, name: str) -> str:
         """A constant in the dtype of the state.
@@ -245,9 +284,10 @@ class ScanCall:
     def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
         """Outputs read before the update: those of the token before, the first from the state."""
         first = self._fresh(f"{self._scan.name}_first")
-        if self._scan.form is Form.CONVOLUTION:
+        if self._scan.form in (Form.CONVOLUTION, Form.DENSE_CONVOLUTION):
             part = ".real" if self._scan.real else ""
             text = f"({read} * {state}).sum(-1){part}.unsqueeze(1)"
+            text += ".unsqueeze(-1)" if self._scan.transition is not None else ""
         elif read is None:
             text = f"{state}.unsqueeze(1)"
         else:
@@ -262,9 +302,16 @@ class ScanCall:
 
     def _outputs(self, out: str) -> list[str]:
         scan = self._scan
-        if scan.form is Form.CONVOLUTION:
+        if scan.form in (Form.CONVOLUTION, Form.DENSE_CONVOLUTION):
             (column,) = scan.columns
-            text = self._ungrouped(out, scan.heads, (scan.heads,), lead=2)
+            part = f"{out}.squeeze(-1)" if scan.transition is not None else out
+            text = self._ungrouped(part, scan.heads, (scan.heads,), lead=2)
+            return [f"    {self._ident(column.output)} = {text}"]
+        if scan.transition is not None:
+            (column,) = scan.columns
+            text = self._ungrouped(
+                out, self._tile(column), (scan.heads, scan.transition.rows), lead=2
+            )
             return [f"    {self._ident(column.output)} = {text}"]
         if scan.form not in GROUPED:
             return [f"    {self._ident(scan.columns[0].output)} = {out}"]
@@ -286,7 +333,9 @@ class ScanCall:
             text = part
             if scan.form is Form.CONVOLUTION:
                 groups = (scan.heads, scan.keys)
-            if scan.form in (*GROUPED, Form.CONVOLUTION):
+            elif scan.transition is not None:
+                groups = (scan.heads, scan.transition.rows)
+            if scan.form in (*GROUPED, Form.CONVOLUTION) or scan.transition is not None:
                 text = self._ungrouped(part, self._tile(c), groups, lead=1)
             name = self._fresh(f"{self._ident(c.state)}_next")
             next_states[c.state] = name

@@ -94,8 +94,9 @@ class Definitions:
     def _at_token(self, ref: Ref) -> Code:
         code = self._named(ref)
         if isinstance(ref.at, Now) and ref.at.lag:
-            self.helpers.add("_delay")
-            return Code(f"_delay({code.text}, {ref.at.lag})", code.axes, True)
+            helper = "_delay" if ref.at.lag > 0 else "_ahead"
+            self.helpers.add(helper)
+            return Code(f"{helper}({code.text}, {abs(ref.at.lag)})", code.axes, True)
         return code
 
     def _named(self, ref: Ref) -> Code:
@@ -116,6 +117,9 @@ class Definitions:
     def _loop(self, members: list[Reference], later: set[str]) -> list[str]:
         """A loop over time; a state's variable holds its previous value.
 
+        A state that reads its next value runs from the last token to the first, and its previous
+        value is that.
+
         Filters and sums over time inside of it read what stands outside, and are computed first.
 
         Args:
@@ -135,7 +139,9 @@ class Definitions:
 
         updates = {r.name for r in members if r.update}
         lags = {(e.name, e.at.lag) for r in members for e in _refs(r) if isinstance(e.at, Now)}
-        listed = later | {name for name, lag in lags if lag > (name in updates)}
+        names = {r.name for r in members}
+        back = any(lag < 0 for name, lag in lags if name in names)
+        listed = later | {name for name, lag in lags if abs(lag) > (name in updates)}
         rows = {
             r.name: self._unused(f"{self._ident(r.name)}_rows") for r in members if r.name in listed
         }
@@ -149,7 +155,8 @@ class Definitions:
                 )
             if r.name in rows:
                 lines.append(f"    {rows[r.name]} = []")
-        lines.append(f"    for i in range({self._like}.shape[1]):")
+        times = f"range({self._like}.shape[1])"
+        lines.append(f"    for i in {f'reversed({times})' if back else times}:")
         for r in members:
             printer = Printer(
                 self._at_step(now, rows, updates),
@@ -168,6 +175,7 @@ class Definitions:
         for r in (r for r in members if r.name in later):
             row, shape = rows[r.name], self._shape(r.axes)
             like = self._alike(r.field)
+            row = f"{row}[::-1]" if back else row
             lines.append(f"    {self._ident(r.name)} = _in_time({row}, {like}, {shape})")
         return [*first, *lines]
 
@@ -184,11 +192,12 @@ class Definitions:
                 return Code(f"{self._at_token(r).text}[:, i]", axes, True)
             if r.at.lag == 0:
                 return Code(now[r.name], axes, True)
-            if r.at.lag == 1 and r.name in updates:
+            lag = abs(r.at.lag)
+            if lag == 1 and r.name in updates:
                 return Code(self._ident(r.name), axes, True)
             self.helpers.add("_row")
             like = self._alike(r.field)
-            text = f"_row({rows[r.name]}, {r.at.lag}, {like}, {self._shape(axes)})"
+            text = f"_row({rows[r.name]}, {lag}, {like}, {self._shape(axes)})"
             return Code(text, axes, True)
 
         return ref
@@ -238,6 +247,11 @@ HELPERS = {
 def _delay(x: Tensor, lag: int) -> Tensor:
     """The values `lag` tokens earlier; 0 before the first."""
     return F.pad(x, (0, 0) * (x.ndim - 2) + (lag, 0))[:, : x.shape[1]]
+''',
+    "_ahead": '''\
+def _ahead(x: Tensor, lag: int) -> Tensor:
+    """The values `lag` tokens later; 0 behind the last."""
+    return F.pad(x, (0, 0) * (x.ndim - 2) + (0, lag))[:, lag:]
 ''',
     "_filtered": '''\
 def _filtered(x: Tensor, weight: Tensor, dim: int) -> Tensor:

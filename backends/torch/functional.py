@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dsfc.plan.ir import Plan, Scan
 
-from .body import FIR, LAST, Body, BodyText
+from .body import FIR, LAST, TURNED, Body, BodyText
 from .calls import ScanCall
 from .layout import WIDTH, paragraph
 from .modes import Modes
@@ -56,6 +56,9 @@ class FunctionalText:
         output = self.signature.output
         value = f"{output.name} {output.meaning}"
         text = f"Returns {value} and each state tensor after the last token."
+        back = [t.name for t in self.signature.states if t.backward]
+        if back:
+            text = f"{text[:-1]}, {', '.join(back)} before the first one."
         return paragraph(text, "    ", '    """')
 
     @property
@@ -66,7 +69,7 @@ class FunctionalText:
         for p in self.signature.parameters:
             by_shape.setdefault(f"`[{', '.join(p.axes)}]`.", []).append(p.name)
         out += [f"{', '.join(names)}: {shape}" for shape, names in by_shape.items()]
-        out += [f"{t.name}: {t.meaning} before the first token." for t in self.signature.states]
+        out += [f"{t.name}: {t.meaning} {t.start}." for t in self.signature.states]
         return out
 
     @property
@@ -100,7 +103,8 @@ class FunctionalText:
     @property
     def helpers(self) -> list[str]:
         """Functions that the statements call."""
-        used = [FIR] * self.body.filters + [LAST] * bool(self.body.registers)
+        used = [FIR] * self.body.filters + [TURNED] * self.body.turns
+        used += [LAST] * bool(self.body.registers)
         return [helper.rstrip("\n") for helper in used]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dsfc.diagnostics.tool_codes import NoStep
 from dsfc.plan.ir import Plan
+from dsfc.source import NOWHERE
 
-from .layout import paragraph
+from .layout import WIDTH, literals, paragraph
 from .modes import Modes
 from .signature import Signature
 
@@ -51,6 +53,16 @@ class HeaderText:
             f"Derived from {_plain(self.source)}:\n\n{system}",
             paragraph(" ".join(facts), ""),
         ]
+
+    @property
+    def no_step(self) -> list[str]:
+        """Literals that say why there is no step; none where there is one."""
+        if self.plan.causal:
+            return []
+        names = [s.name for s in self.plan.states if s.backward]
+        states = f"{', '.join(names)} run{'s' if len(names) == 1 else ''}"
+        problem = NoStep(NOWHERE, mixer=_plain(self.plan.name), states=states)
+        return literals(f"{problem.code}: {problem.message}", WIDTH - 4)
 
     @property
     def imports(self) -> Iterable[str]:

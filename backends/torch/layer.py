@@ -89,6 +89,11 @@ class LayerText:
         sizes = [f"{z.name}={{self.{z.name}}}" for z in self.signature.sizes]
         return returned_text(sizes, " " * 8)
 
+    @property
+    def steps(self) -> bool:
+        """Whether there is a next token to mix: nothing runs backwards in time."""
+        return self.plan.causal
+
     # --- forward and step ------------------------------------------------------------------------
 
     @property
@@ -154,8 +159,10 @@ class LayerText:
         match scan.form:
             case Form.MATRIX | Form.KEYED | Form.LOW_RANK:
                 return [self._product(scan.heads), self._product(scan.keys), channels]
-            case Form.CONVOLUTION:
+            case Form.CONVOLUTION | Form.DENSE_CONVOLUTION:
                 return [self._product(scan.heads), self._product(scan.keys)]
+            case Form.DENSE:
+                return [self._product(scan.heads), channels]
             case _:
                 axes = (*scan.heads, *scan.keys, *scan.columns[0].channels)
                 return [f"self.{self.signature.size(a)}" for a in axes]
@@ -174,6 +181,8 @@ class LayerText:
     def step_doc(self) -> str:
         """The docstring of `step`."""
         shapes = ", ".join(f"`{layout(('B',), t.axes)}`" for t in self.plan.inputs)
+        if not self.steps:
+            return '        """Refuses: an output needs all tokens to come."""'
         line = f'"""Mixes one token {shapes} and returns y and the next state, at constant cost."""'
         if len(line) <= WIDTH - 8:
             return f"        {line}"

@@ -159,6 +159,12 @@ def _row(item: str | Call, indent: str) -> str:
     return f"{indent}{item},"
 
 
+def literals(line: str, width: int) -> list[str]:
+    """Returns one line of text as literals that stand below one another, each of that width."""
+    parts = textwrap.wrap(line, width - 3, break_long_words=False)
+    return [f'"{part} "' for part in parts[:-1]] + [f'"{parts[-1]}"']
+
+
 def fitted(line: str) -> str:
     """Returns a statement, cut at its last bracket as a formatter does where it does not fit.
 

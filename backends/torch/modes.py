@@ -6,7 +6,6 @@ operation and each word moved takes what the table of machines says.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ from dsfc.primitives.build import ONE, num, prim, rewrite
 from dsfc.primitives.expr import Div, Expr, Field, Param, Prim
 from dsfc.primitives.text import text
 
-from .layout import WIDTH
+from .layout import WIDTH, literals
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +54,8 @@ CHUNK = {
     Form.ELEMENTWISE: 64,
     Form.CONVOLUTION: 128,
     Form.LOW_RANK: 64,
+    Form.DENSE: 64,
+    Form.DENSE_CONVOLUTION: 64,
 }
 # Powers of two: how many numbers the states of the chunks have that are computed at once, or
 # the values of a convolution.
@@ -87,8 +88,10 @@ class CostText:
         match self.form:
             case Form.MATRIX | Form.KEYED | Form.LOW_RANK:
                 return "L, B, h, n, p"
-            case Form.CONVOLUTION:
+            case Form.CONVOLUTION | Form.DENSE_CONVOLUTION:
                 return "L, B, h, n"
+            case Form.DENSE:
+                return "L, B, h, p"
             case _:
                 return "L, B, *axes"
 
@@ -100,9 +103,9 @@ class CostText:
     @property
     def rows(self) -> Iterator[str]:
         """Items of the table: calls of each mode, operations and words per token and head."""
-        named = " h" in self.shape
-        keys = Param("n", frozenset()) if named else ONE
-        channels = Param("p", frozenset()) if "p" in self.shape.split(", ") else ONE
+        names = self.shape.split(", ")
+        keys = Param("n", frozenset()) if "n" in names else ONE
+        channels = Param("p", frozenset()) if "p" in names else ONE
         scan = max(self.scans, key=lambda s: (s.decay is not None, s.field is Field.COMPLEX))
         for mode in self.legal:
             found = counts_of(scan, mode, keys, channels)
@@ -256,6 +259,6 @@ def modes(plan: Plan) -> Modes:
 
 
 def _literals(line: str) -> list[str]:
-    """One line of text as literals that stand below one another in the parentheses of a method."""
-    parts = textwrap.wrap(line, WIDTH - 17, break_long_words=False)
-    return [f'"{part} "' for part in parts[:-1]] + [f'"{parts[-1]}\\n"']
+    """One line of text as literals in the parentheses of a method, with an end of line."""
+    *first, last = literals(line, WIDTH - 14)
+    return [*first, f'{last[:-1]}\\n"']

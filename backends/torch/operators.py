@@ -12,6 +12,7 @@ from dsfc.plan.ir import Form, Plan, Scan
 
 from .calls import is_shared
 from .convolution import ConvolutionSkeleton
+from .dense import DenseSkeleton
 from .keyed import KeyedSkeleton
 from .low_rank import LowRankSkeleton
 from .matrix import MatrixSkeleton
@@ -27,7 +28,13 @@ _FORMS: dict[Form, type[Skeleton]] = {
     Form.SELECTIVE: SelectiveSkeleton,
     Form.ELEMENTWISE: ElementwiseSkeleton,
     Form.LOW_RANK: LowRankSkeleton,
+    Form.DENSE: DenseSkeleton,
+    Form.DENSE_CONVOLUTION: DenseSkeleton,
 }
+
+
+_TRANSFORMED = (Form.CONVOLUTION, Form.DENSE_CONVOLUTION)
+"""Forms that have a mode by Fourier transforms."""
 
 
 def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
@@ -71,7 +78,14 @@ def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[s
     if skeletons:
         composes = any(s.decay and s.scan.form is not Form.LOW_RANK for s in skeletons)
         conjugates = any(s.complex for s in skeletons)
-        yield template("op_shared.py.j2", composes=composes, conjugates=conjugates)
+        transforms = any(s.scan.form in _TRANSFORMED for s in skeletons)
+        yield template(
+            "op_shared.py.j2",
+            composes=composes,
+            conjugates=conjugates,
+            transforms=transforms,
+            exact=any(s.exact for s in skeletons),
+        )
     for s in skeletons:
         yield template(s.operator, s=s)
         yield template(f"{s.form}.py.j2", s=s.plain)
@@ -86,4 +100,5 @@ def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[s
             plain=any(not s.decay for s in members),
             heads=any(s.shared for s in members),
             complex=any(s.complex for s in members),
+            responds=any(s.scan.key is not None for s in members),
         )

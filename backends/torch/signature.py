@@ -19,16 +19,23 @@ class TensorText:
         name: identifier.
         layout: text of its axes, such as `[B, L, h, n]`.
         note: what a docstring says besides.
+        backward: whether it is a state that runs backwards in time.
     """
 
     name: str
     layout: str
     note: str = ""
+    backward: bool = False
 
     @property
     def meaning(self) -> str:
         """What a docstring says of it, without full stop."""
         return f"`{self.layout}`{self.note and ', '}{self.note}"
+
+    @property
+    def start(self) -> str:
+        """Where a state that is given stands."""
+        return "after the last token" if self.backward else "before the first token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,10 @@ def signature(
     plan: Plan, identifier: Callable[[str], str], class_name: str, function_name: str
 ) -> Signature:
     """Returns the names and layouts of a plan's module."""
-    columns = [TensorText(identifier(s.name), layout(("B",), s.axes)) for s in plan.states]
+    columns = [
+        TensorText(identifier(s.name), layout(("B",), s.axes), backward=s.backward)
+        for s in plan.states
+    ]
     registers = [
         TensorText(
             identifier(r.name), layout(("B", "K"), r.axes), f"the last K values of {r.buffer}"

@@ -252,6 +252,25 @@ class Skeleton:
         target = ", ".join(names)
         return wrapped(f"    {target} = _accumulate", names, "", "    ", started=True)
 
+    @property
+    def exact(self) -> bool:
+        """Whether the loop over time runs in double precision.
+
+        Products of keys are squared before the sum over keys, which the definition squares after
+        it: what cancels in that sum is lost to the roundings of a state that is added up token by
+        token. In chunks, most of the sum is one product of matrices.
+        """
+        return self.scan.powers
+
+    def widen_loop(self, names: list[str]) -> str:
+        """Casts arguments of the loop over time to what it runs in."""
+        text = self.widen(names)
+        return text.replace("_accumulate(", "_doubled(") if self.exact else text
+
+    def as_state(self, state: str, like: str) -> str:
+        """Text of a state of the loop over time, in the dtype that states have."""
+        return f"{state}.to(_accumulator({like}.dtype))" if self.exact else state
+
     @cached_property
     def back(self) -> RoleScan:
         """The scan whose recurrence is the reversed one."""

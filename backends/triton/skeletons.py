@@ -32,6 +32,8 @@ def printed(plan: Plan) -> Plan:
 
 def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
     """Returns what the templates of each scan are filled with, in the order of the plan."""
+    if _has_powers(plan):
+        return torch_skeletons(plan)
     absorbed = absorb(plan, knows)
     gates = {g.scan: g for g in absorbed.gates}
     scans = {k.name: k for k in absorbed.plan.kernels if isinstance(k, Scan)}
@@ -50,9 +52,16 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
 
 def scans_with_kernels(plan: Plan) -> tuple[str, ...]:
     """Returns the names of the scans that have kernels, in the order of the plan."""
-    gated = {g.scan for g in absorb(plan, knows).gates}
     scans = [k for k in plan.kernels if isinstance(k, Scan)]
+    if _has_powers(plan):
+        return ()
+    gated = {g.scan for g in absorb(plan, knows).gates}
     return tuple(s.name for s in scans if s.name in gated or _is_ungated(s))
+
+
+def _has_powers(plan: Plan) -> bool:
+    """Whether a scan sums products of keys, which no kernel does in double precision."""
+    return any(isinstance(k, Scan) and k.powers for k in plan.kernels)
 
 
 def _is_ungated(scan: Scan) -> bool:

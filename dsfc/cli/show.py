@@ -96,7 +96,9 @@ def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
         from dsfc.system.render.index import index_form
 
         text = f"{label}\n\n{index_form(system)}"
-        return text if stage == "adjoint" else f"{text}\n{_kind(it, system)}{_claims(it)}"
+        if stage == "adjoint":
+            return text
+        return f"{text}\n{_kind(it, system)}{_series(system)}{_claims(it)}"
     if form == "kronecker":
         from dsfc.system.render.kronecker import kronecker_form
 
@@ -116,6 +118,14 @@ def _kind(it: Compilation, system: System) -> str:
     from dsfc.structure.render import render
 
     return render(it.structure if system is it.system else classify(system))
+
+
+def _series(system: System) -> str:
+    """What truncated series leave out."""
+    from dsfc.structure.truncation import truncations
+
+    found = truncations(system)
+    return f"\n{found}" if found else ""
 
 
 def _claims(it: Compilation) -> str:

@@ -60,6 +60,7 @@ from dsfc.diagnostics.time_codes import (
 from dsfc.diagnostics.tool_codes import (
     Conversion,
     FileProblem,
+    NoStep,
     Overwrite,
     UnknownBackend,
     Unsupported,
@@ -72,8 +73,8 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     Arguments, ComplexValue, Declaration, Initialiser, Constant, NoOutput,
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
     ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, LagPower, FlowRule,
-    CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, FileProblem, Overwrite,
-    UnknownBackend, WhichMixer, Conversion,
+    CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, NoStep, FileProblem,
+    Overwrite, UnknownBackend, WhichMixer, Conversion,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
@@ -129,6 +130,7 @@ __all__ = [
     "Limit",
     "NameClash",
     "NoOutput",
+    "NoStep",
     "NoUpdate",
     "NonlinearState",
     "Order",

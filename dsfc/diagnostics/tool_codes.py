@@ -37,6 +37,26 @@ class Unsupported(Diagnostic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NoStep(Diagnostic):
+    """A module is to go on from a state, and its mixer reads tokens to come.
+
+    A state holds what came before. Where a state of the mixer runs backwards in time, each output
+    needs the tokens behind it too: no sequence can be cut in two, and there is no next token. Such
+    a module mixes whole sequences, masked and packed ones too. It has no `step`, takes no `state`
+    and returns none. `dsfc show` says which state runs backwards; `claim causal` finds it in time.
+    """
+
+    code: ClassVar[str] = "E-STEP"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = (
+        "{mixer} has no step and takes no state: {states} backwards in time, "
+        "so that an output needs all tokens to come"
+    )
+    mixer: str
+    states: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileProblem(Diagnostic):
     """A file cannot be read or written.
 

@@ -6,8 +6,10 @@
 
 each contraction is again a scan of the forward or the reversed recurrence with roles exchanged, and
 the decay's gradient is a pairing of the two. Of a low-rank part, left ⊗ (right · h_{i-1}), both
-sides' gradients are contractions of one recurrence with the echo of the other. This module reads
-those roles off the derived contractions; it writes down no gradient itself.
+sides' gradients are contractions of one recurrence with the echo of the other. A dense Λ takes the
+place of λ in both recurrences and changes no role; its gradient is the pairing of both, h̃_i ⊗
+h_{i-1}, with nothing summed but time. This module reads those roles off the derived contractions;
+it writes down no gradient itself.
 
 Complex numbers are treated as real ones are: x̄ is the gradient for which dL = Re Σ x̄ dx. PyTorch's
 gradient is its conjugate, which is this adjoint at the conjugates of all that the scan reads.
@@ -55,7 +57,8 @@ def adjoint_of(scan: Scan, arrays: Mapping[str, Buffer]) -> Adjoint:
     pairing = None
     if any(g.role is Role.DECAY for g in derived.gradients):
         pairing = _pairing(scan, arrays)
-    return Adjoint(scan.name, scans, pairing)
+    dense = None if scan.transition is None else scan.transition.matrix
+    return Adjoint(scan.name, scans, pairing, dense)
 
 
 def _canonical(scan: Scan) -> tuple[Stage, Read, Ref]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from dsfc.diagnostics.catalogue import Unsupported as UnsupportedDiagnostic
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.plan import scans
+from dsfc.plan import dense, scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
@@ -18,7 +18,7 @@ from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
 from dsfc.primitives.declarations import MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Div, Expr, Field, Map, Ref, Size
 from dsfc.source import NOWHERE
-from dsfc.structure.ir import Structure
+from dsfc.structure.ir import ClassName, Structure
 from dsfc.structure.render import bound_text
 from dsfc.system.ir import (
     Block,
@@ -68,6 +68,8 @@ class _Planner:
         self.structure = structure
         self.graph = Graph(system, self.stream)
         self.blocks = {b.state: b for b in system.blocks}
+        turned = (s for s in system.stages if s.direction is Direction.BACKWARD)
+        self.backward = frozenset(b.state for s in turned for b in s.blocks)
         self.groups = self._group()
         self.made: dict[object, Scan] = {}
 
@@ -80,9 +82,6 @@ class _Planner:
                 raise Unsupported(t, "it is complex")
         if not system.inputs:
             raise Unsupported(None, "its output reads no input")
-        for s in system.stages:
-            if s.direction is Direction.BACKWARD:
-                raise Unsupported(s.blocks[0], "it runs backwards in time")
         (out,) = system.outputs
         name = graph.output(out.name, self.read_out(out.value), out.axes, out.provenance)
         if graph.arrays[name].field is Field.COMPLEX:
@@ -93,8 +92,8 @@ class _Planner:
         registers = graph.registers()
         modes = modes_of(ran)
         states = tuple(
-            StateTensor(c.state, self.blocks[c.state].axes, self.blocks[c.state].field)
-            for c in _unique_states(ran)
+            StateTensor(b.state, b.axes, b.field, b.state in self.backward)
+            for b in (self.blocks[c.state] for c in _unique_states(ran))
         )
         return Plan(
             name=system.name,
@@ -187,7 +186,9 @@ class _Planner:
             self.made[group] = scans.build(self.graph, _scan_name(group, self.made), group)
         scan = self.made[group]
         column = scan.columns[[m.block.state for m in group].index(term.source)]
-        out = scans.output_of(self.graph, scan, column)
+        out: Expr = scans.output_of(self.graph, column, r.signature.backward)
+        if term.matrix is not None:
+            out = Map(term.matrix, out)
         whole = total(r.summed, _scaled(self.graph.lower(r.inner), out))
         value = _scaled(self.graph.lower(r.left), whole)
         return value if term.after is None else Map(term.after, value)
@@ -195,7 +196,11 @@ class _Planner:
     def _reading(self, term: Term) -> Reading:
         name = term.source
         divided = any(name in (*r.numerators, *r.denominators) for r in self.structure.ratios)
-        return scans.reading(term, self.blocks[name], self.structure.block(name), divided)
+        block, structure = self.blocks[name], self.structure.block(name)
+        backward = name in self.backward
+        if structure.name is ClassName.DENSE:
+            return dense.reading(self.graph, term, block, divided, backward)
+        return scans.reading(term, block, structure, divided, backward)
 
     def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:
         """Readings with one signature, of blocks that do not feed each other, share a scan."""

@@ -69,6 +69,8 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
                      and a transition of K × K each chunk
         SELECTIVE    states of all tokens are held: no products, only words
         ELEMENTWISE  so too, with K = 1
+        DENSE        log C rounds of products with powers of Λ, K × K, for all states of a chunk
+        DENSE_CONVOLUTION  as CONVOLUTION, of powers of a full matrix
         CONVOLUTION  a kernel of W tokens once a call, then 2 W per token, or log L by FFT
 
     Args:
@@ -85,6 +87,10 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
             found = _rewrites(mode, keys, channels)
         case Form.CONVOLUTION:
             found = _convolution(mode, keys, scan.field, scan.real)
+        case Form.DENSE:
+            found = _mixed(mode, channels)
+        case Form.DENSE_CONVOLUTION:
+            found = _responses(mode, keys)
         case Form.SELECTIVE:
             found = _states(mode, mul(keys, channels))
         case Form.ELEMENTWISE:
@@ -176,6 +182,30 @@ def _convolution(mode: str, keys: Expr, kind: Field, real: bool) -> Counts:
         add(_times(2, CHUNK), _times(4, keys)),
         add(table, pairs, div(_times(20, keys), CHUNK)),
     )
+
+
+def _mixed(mode: str, size: Expr) -> Counts:
+    """Scans with a full matrix that give all of the state."""
+    if mode == "recurrent":
+        calls = add(num(22), _times(6, LENGTH))
+        return Counts(calls, _times(2, size, size), add(mul(size, size), _times(8, size)))
+    rounds, chunks = log2(CHUNK), div(LENGTH, CHUNK)
+    calls = add(num(24), _times(2, rounds), mul(chunks, add(num(14), _times(6, rounds))))
+    return Counts(calls, _times(2, size, size, rounds), _times(6, size, add(ONE, rounds)))
+
+
+def _responses(mode: str, keys: Expr) -> Counts:
+    """Scans with a full matrix whose key and read are constants."""
+    if mode == "recurrent":
+        calls = add(num(24), _times(9, LENGTH))
+        return Counts(calls, _times(2, keys, add(keys, num(2))), mul(keys, add(keys, num(8))))
+    table = div(_times(6, keys, CHUNK), mul(BATCH, LENGTH))
+    if mode == "fft":
+        powers = _times(8, log2(LENGTH))
+        words = add(div(_times(400, keys), mul(BATCH, LENGTH)), _times(5, log2(_times(2, LENGTH))))
+        return Counts(add(num(90), powers), _times(8, keys), words)
+    calls = add(num(60), _times(6, log2(CHUNK)), _times(14, div(LENGTH, CHUNK)))
+    return Counts(calls, add(_times(2, CHUNK), _times(4, keys)), add(table, num(12)))
 
 
 def _composed(steps: Expr) -> Expr:

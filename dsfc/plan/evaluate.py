@@ -21,6 +21,9 @@ from dsfc.plan.ir import (
     RoleScan,
     Scan,
     ScanDirection,
+    Transition,
+    Turn,
+    Unit,
 )
 from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.evaluate import NamedArray
@@ -124,6 +127,42 @@ class _Runner:
         scope = _Scope(self, i)
         return np.exp(value_of(scan.decay.expr, scope).over(tile))
 
+    def moved(self, scan: Scan, i: int, tile: tuple[Axis, ...], h: Array) -> Array:
+        """Λ_i h."""
+        if scan.transition is not None:
+            return self.mixed(scan.transition, tile, h)
+        out = self.decay(scan, i, tile) * h
+        if scan.low_rank is not None:
+            left, right = self.sides(scan.low_rank, i)
+            out = out + left.over(tile) * _echo(scan, tile, right, h)
+        return out
+
+    def moved_back(self, scan: Scan, i: int, tile: tuple[Axis, ...], h: Array) -> Array:
+        """Λ_iᵀ h."""
+        if scan.transition is not None:
+            return self.mixed(scan.transition, tile, h, transposed=True)
+        out = self.decay(scan, i, tile) * h
+        if scan.low_rank is not None:
+            left, right = self.sides(scan.low_rank, i)
+            out = out + right.over(tile) * _echo(scan, tile, left, h)
+        return out
+
+    def mixed(
+        self, dense: Transition, tile: tuple[Axis, ...], h: Array, transposed: bool = False
+    ) -> Array:
+        """Λ h or Λᵀ h, of a dense transition. Columns stand behind all other axes."""
+        wide = (*tile, *dense.columns)
+        matrix = self.named(dense.matrix, 0).over(wide)
+        there = [tile.index(a) for a in dense.rows]
+        behind = range(len(tile), len(wide))
+        if transposed:
+            out = (matrix * h.reshape(*h.shape, *(1,) * len(there))).sum(axis=tuple(there))
+            return np.moveaxis(out, range(len(tile) - len(there), len(tile)), there)
+        moved = np.moveaxis(h, there, range(-len(there), 0))
+        for at in there:
+            moved = np.expand_dims(moved, at)
+        return np.asarray((matrix * moved).sum(axis=tuple(behind)))
+
     def sides(self, low_rank: LowRank, i: int) -> tuple[NamedArray, NamedArray]:
         """Both sides of a low-rank part at token i."""
         return self.named(low_rank.left, i), self.named(low_rank.right, i)
@@ -137,10 +176,7 @@ class _Runner:
             for i in range(self.length):
                 before = h
                 key, value = self.named(scan.key, i), self.named(c.value, i)
-                h = self.decay(scan, i, tile) * h + key.over(tile) * value.over(tile)
-                if scan.low_rank is not None:
-                    left, right = self.sides(scan.low_rank, i)
-                    h = h + left.over(tile) * _echo(scan, tile, right, before)
+                h = self.moved(scan, i, tile, h) + key.over(tile) * value.over(tile)
                 state = before if scan.before else h
                 read = self.named(scan.read, i).over(tile) * state
                 drop = tuple(k for k, a in enumerate(tile) if a not in out_axes)
@@ -188,6 +224,10 @@ def evaluate(
     for k in plan.kernels:
         if isinstance(k, Pointwise):
             r.pointwise(k)
+        elif isinstance(k, Unit):
+            r.arrays[k.output] = np.eye(scope.size(k.row))
+        elif isinstance(k, Turn):
+            r.arrays[k.output] = r.arrays[k.source][::-1].copy()
         else:
             r.scan(k, start, finals)
     return Run(r.arrays, finals)
@@ -263,6 +303,8 @@ def evaluate_adjoint(
         if scan.before and r.length:
             read, out_bar = (first[f][0].over(tile) for f in (Factor.READ, Factor.COTANGENT))
             out[c.state] = out[c.state] + read * out_bar
+        if scan.transition is not None:
+            put(scan.transition.matrix, _outer(r, scan.transition, traces, past, tile))
         if adjoint.pairing is not None and scan.decay is not None:
             h, hb = traces[ScanDirection.FORWARD][0], traces[ScanDirection.REVERSE][0]
             bars = []
@@ -315,19 +357,13 @@ def _trace(
         h = initial
         for i in range(r.length):
             drive = factors[Factor.KEY][i].over(tile) * factors[Factor.VALUE][i].over(tile)
-            if scan.low_rank is not None:
-                left, right = r.sides(scan.low_rank, i)
-                drive = drive + left.over(tile) * _echo(scan, tile, right, h)
-            h = states[i] = r.decay(scan, i, tile) * h + drive
+            h = states[i] = r.moved(scan, i, tile, h) + drive
         return states, h
     h = final_bar
     for i in reversed(range(r.length)):
         drive = factors[Factor.READ][i].over(tile) * factors[Factor.COTANGENT][i].over(tile)
         states[i] = h + drive
-        h = r.decay(scan, i, tile) * states[i]
-        if scan.low_rank is not None:
-            left, right = r.sides(scan.low_rank, i)
-            h = h + right.over(tile) * _echo(scan, tile, left, states[i])
+        h = r.moved_back(scan, i, tile, states[i])
     return states, h
 
 
@@ -352,6 +388,27 @@ def _echoes(
         ):
             echo = _echo(scan, tile, side, state).squeeze(keys)
             out[factor].append(NamedArray(axes, echo))
+    return out
+
+
+def _outer(
+    r: _Runner,
+    dense: Transition,
+    traces: Mapping[ScanDirection, tuple[list[Array], Array]],
+    past: list[Array],
+    tile: tuple[Axis, ...],
+) -> Array:
+    """The gradient of a dense Λ: Σ_i h̃_i ⊗ h_{i-1}, over its own axes."""
+    axes = r.buffers[dense.matrix].axes
+    wide = (*tile, *dense.columns)
+    there = [tile.index(a) for a in dense.rows]
+    out = np.zeros(tuple(_Scope(r, None).size(a) for a in axes))
+    gone = tuple(k for k, a in enumerate(wide) if a not in axes)
+    for after, before in zip(traces[ScanDirection.REVERSE][0], past, strict=True):
+        moved = np.moveaxis(before, there, range(-len(there), 0))
+        for at in there:
+            moved = np.expand_dims(moved, at)
+        out = out + (after.reshape(*after.shape, *(1,) * len(there)) * moved).sum(axis=gone)
     return out
 
 

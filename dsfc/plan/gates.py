@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
+from dsfc.plan.verify import reads, written_by
 from dsfc.primitives.build import ZERO, add, neg, prim, remake, rewrite, walk
 from dsfc.primitives.derivative import pull
 from dsfc.primitives.expr import (
@@ -116,27 +117,12 @@ def has_gates(scan: Scan) -> bool:
 
 
 def _output(kernel: Kernel) -> str:
-    return kernel.output if isinstance(kernel, Pointwise) else kernel.name
-
-
-def _written(kernel: Kernel) -> tuple[str, ...]:
-    """The buffers that a kernel writes."""
-    if isinstance(kernel, Pointwise):
-        return (kernel.output,)
-    return tuple(c.output for c in kernel.columns)
-
-
-def _read_by(scan: Scan) -> set[str]:
-    """The buffers that a scan reads."""
-    leaves = () if scan.decay is None else scan.decay.leaves
-    return {n for n in (*leaves, scan.key, scan.read, *(c.value for c in scan.columns)) if n}
+    return kernel.name if isinstance(kernel, Scan) else kernel.output
 
 
 def _reads(kernel: Kernel) -> set[str]:
     """The buffers that a kernel reads."""
-    if isinstance(kernel, Scan):
-        return _read_by(kernel)
-    return {r.name for r in walk(kernel.value) if isinstance(r, Ref)}
+    return {name for name, _ in reads(kernel)}
 
 
 class _Taken:
@@ -264,7 +250,7 @@ class _Taken:
         rest = [e for e in value.args if not (isinstance(e, Ref) and e.name == output)]
         kernels = list(self.kernels.values())
         behind = kernels[kernels.index(self._scan) :]
-        later = {b for k in behind for b in _written(k)}
+        later = {b for k in behind for b in written_by(k)}
         read = {r.name for e in rest for r in walk(e) if isinstance(r, Ref)}
         if len(rest) + 1 != len(value.args) or read & later:
             return None
@@ -277,7 +263,9 @@ class _Taken:
         # Readers come after what they read, so that one pass from the end finds all.
         for name, kernel in reversed(self.kernels.items()):
             if isinstance(kernel, Scan):
-                outside |= _read_by(kernel) - (self._inputs if kernel is self._scan else set())
+                outside |= _reads(kernel) - (self._inputs if kernel is self._scan else set())
+            elif not isinstance(kernel, Pointwise):
+                outside |= _reads(kernel)
             elif self._sum is not None and name == self._sum[0]:
                 outside |= set(self._read_in_front(self._sum[1]))
             elif name in outside or not self._is_arithmetic(kernel.value):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role
+from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, Turn, Unit
 from dsfc.primitives.build import ONE, add, num, remake, rewrite, sub
 from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Ref, Size, Time, children
@@ -26,6 +26,8 @@ class Graph:
         self.arrays: dict[str, Buffer] = {}
         self.kernels: list[Kernel] = []
         self._ones: str | None = None
+        self._turned: dict[str, str] = {}
+        self._units: dict[tuple[Axis, Axis], Ref] = {}
         self._lengths: dict[str, list[Expr]] = {}
         self._streams = {s.name: s for s in system.streams}
         self._read_out = read_out
@@ -128,6 +130,33 @@ class Graph:
             self._append(Buffer(self._ones, (), Field.REAL, Role.STREAM), ONE)
         return self._ones
 
+    def turned(self, name: str) -> str:
+        """Plans the buffer whose tokens are those of another, the last one first.
+
+        What is the same at every token is its own; turned twice, a buffer is itself.
+        """
+        b = self.arrays[name]
+        if b.role is Role.CONSTANT or name == self._ones:
+            return name
+        if name not in self._turned:
+            base = name.removesuffix(TURNED)
+            made = self.fresh(base if base != name else f"{name}{TURNED}")
+            self.arrays[made] = Buffer(made, b.axes, b.field, Role.STREAM)
+            self.kernels.append(Turn(made, name))
+            self._turned |= {name: made, made: name}
+        return self._turned[name]
+
+    def unit(self, row: Axis, column: Axis) -> Ref:
+        """Plans the unit vectors of an axis, side by side along a copy of it."""
+        if (row, column) not in self._units:
+            made = self.fresh(f"{row.name}_unit")
+            over = (row, column)
+            self.arrays[made] = Buffer(made, tuple(sorted(over)), Field.REAL, Role.CONSTANT)
+            self.kernels.append(Unit(made, row, column))
+            ref = Ref(made, frozenset(over), Field.REAL, Time.CONST, None)
+            self._units[row, column] = ref
+        return self._units[row, column]
+
     def registers(self) -> tuple[Register, ...]:
         """Returns what must be kept of earlier tokens, in the order it was first asked for."""
         out = []
@@ -152,6 +181,10 @@ class Graph:
         self._keep(ones, num(lag + 1))
         now, before = (Ref(ones, frozenset(), Field.REAL, Time.TOKEN, Now(lag + k)) for k in (0, 1))
         return sub(ONE if lag == 0 else now, before)
+
+
+TURNED = "_turned"
+"""Behind the name of a buffer whose tokens stand in the other order."""
 
 
 def named_values(system: System) -> dict[Expr, Expr]:

@@ -3,13 +3,15 @@
     Plan = buffers + forward kernels (in order) + adjoint kernels of every scan
          + registers (earlier tokens kept while streaming) + modes, gauge, cost + declarations
 
-Two kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
-reads other buffers. A `Scan` runs one recurrence
+Four kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
+reads other buffers. A `Turn` puts the tokens of one buffer into the other order: a state that runs
+backwards in time is a scan of turned buffers. A `Unit` holds the unit vectors of an axis, of which
+the columns of a dense transition are made. A `Scan` runs one recurrence
 
     h_i = λ_i · h_{i-1} + key_i ⊗ value_i        out_i = Σ_contracted read_i · h_i
 
 or, with a transition of diagonal plus rank one, the same with left_i ⊗ (Σ_keys right_i · h_{i-1})
-added to it.
+added to it; or, with a dense one, h_i = Λ h_{i-1} + key ⊗ value_i with a full matrix Λ.
 
 The adjoint of a scan is a list of scans that run the other way with roles exchanged, and
 `Pairing`s ⟨h̃_i, λ_i h_{i-1}⟩; `dsfc.transform` derives it, no backend knows a gradient.
@@ -69,6 +71,26 @@ class Pointwise:
     value: Expr
 
 
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """output[row, column] = 1 where both indices are one number, else 0."""
+
+    output: str
+    row: Axis
+    column: Axis
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """output_i = source_{L-1-i}: the tokens of one buffer, the last one first.
+
+    Of a row whose last tokens do not count, those that do are turned and the others stay behind.
+    """
+
+    output: str
+    source: str
+
+
 class Form(Enum):
     """Which skeleton a scan needs, by the axes of its decay.
 
@@ -80,6 +102,9 @@ class Form(Enum):
         all outputs are one convolution with K_l = Σ_keys read · λ^l · key (class `lti`).
     LOW_RANK: as MATRIX, and beside the decay each token rewrites what the state holds in one
         direction; inside a chunk that is a triangular system (class `low_rank`).
+    DENSE: a full matrix, the same at every token, mixes the entries of the state (class `dense`);
+        out_i = h_i.
+    DENSE_CONVOLUTION: so too, and key and read are constants: K_l = Σ_keys read · Λ^l · key.
     """
 
     MATRIX = "matrix"
@@ -88,6 +113,8 @@ class Form(Enum):
     ELEMENTWISE = "elementwise"
     CONVOLUTION = "convolution"
     LOW_RANK = "low_rank"
+    DENSE = "dense"
+    DENSE_CONVOLUTION = "dense_convolution"
 
 
 class ScanDirection(Enum):
@@ -148,6 +175,21 @@ class LowRank:
 
 
 @dataclass(frozen=True, slots=True)
+class Transition:
+    """A full matrix Λ: (Λ h)[rows] = Σ_columns Λ[rows, columns] h[columns].
+
+    Attributes:
+        matrix: buffer over heads ∪ rows ∪ columns, constant.
+        rows: axes of the state that Λ mixes.
+        columns: copies of the rows, in their order.
+    """
+
+    matrix: str
+    rows: tuple[Axis, ...]
+    columns: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
     """One recurrence; see the module docstring.
 
@@ -164,6 +206,7 @@ class Scan:
         before: True for out_i = Σ read_i · h_{i-1}: the state is read before its update.
         real: True for out_i = Re Σ read_i · h_i, of a complex state driven by real values.
         low_rank: of the transition, beside its diagonal; None where that is all of it.
+        transition: where it is dense, and `decay` is None; else None.
     """
 
     name: str
@@ -179,6 +222,12 @@ class Scan:
     before: bool = False
     real: bool = False
     low_rank: LowRank | None = None
+    transition: Transition | None = None
+
+    @property
+    def powers(self) -> bool:
+        """Whether its keys are products of keys: two key axes are copies of one."""
+        return any(a.copy_of is not None for a in self.keys)
 
     @property
     def decay_axes(self) -> tuple[Axis, ...]:
@@ -274,11 +323,13 @@ class Adjoint:
         scan: name of the forward scan.
         scans: one per factor that needs a gradient, in order.
         pairing: None for λ = 1.
+        transition: buffer of a dense Λ, whose gradient is Σ_i h̃_i ⊗ h_{i-1}; None where none is.
     """
 
     scan: str
     scans: tuple[RoleScan, ...]
     pairing: Pairing | None
+    transition: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,11 +354,16 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class StateTensor:
-    """One tensor of the module's state, `[B, *axes]`."""
+    """One tensor of the module's state, `[B, *axes]`.
+
+    Attributes:
+        backward: whether it runs from the last token to the first, and starts after the last.
+    """
 
     name: str
     axes: tuple[Axis, ...]
     field: Field
+    backward: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +409,7 @@ class Reference:
     update: bool
 
 
-Kernel = Pointwise | Scan
+Kernel = Pointwise | Turn | Unit | Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +457,11 @@ class Plan:
     system: str
     structure: str
     provenance: tuple[str, ...]
+
+    @property
+    def causal(self) -> bool:
+        """Whether no output needs a token to come: nothing runs backwards in time."""
+        return not any(isinstance(k, Turn) for k in self.kernels)
 
     def array(self, name: str) -> Buffer:
         """Returns the buffer of that name.

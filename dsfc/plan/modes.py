@@ -42,21 +42,22 @@ MODES = (
     ),
     ModeRow(
         "scan",
-        frozenset(Form),
+        frozenset(Form) - {Form.DENSE, Form.DENSE_CONVOLUTION},
         "in log L rounds by (Λ₂Λ₁, Λ₂b₁ + b₂)",
-        "",
+        "Λ is a full matrix: a product of two costs more than the steps that it saves",
     ),
     ModeRow(
         "parallel",
         frozenset({Form.MATRIX, Form.KEYED, Form.CONVOLUTION}),
         "all pairs of tokens at once",
-        "pairs of tokens make no product of matrices: λ has channel axes, or a token rewrites",
+        "pairs of tokens make no product of matrices: λ has channel axes, a token rewrites, "
+        "or Λ is full",
     ),
     ModeRow(
         "fft",
-        frozenset({Form.CONVOLUTION}),
+        frozenset({Form.CONVOLUTION, Form.DENSE_CONVOLUTION}),
         "Λ, B and C are the same at every token",
-        "Λ, B or C depends on the token",
+        "Λ, B or C depends on the token, or a full Λ mixes what goes in and out",
         resets=False,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Buffer, Form, Pointwise, Scan
+from dsfc.plan.ir import Buffer, Form, Pointwise, Scan, Turn
 from dsfc.primitives.build import rewrite, walk
 from dsfc.primitives.expr import Expr, Field, Now, Prim, Ref, Time
 
@@ -22,12 +22,18 @@ def take_real_parts(graph: Graph) -> None:
             continue
         if not _only_real_parts(graph, column.output):
             continue
-        old = graph.arrays[column.output]
-        graph.arrays[old.name] = Buffer(old.name, old.axes, Field.REAL, old.role, old.provenance)
         graph.kernels[at] = dataclasses.replace(kernel, real=True)
-        for k, other in enumerate(graph.kernels):
-            if isinstance(other, Pointwise):
-                graph.kernels[k] = Pointwise(other.output, _without_cast(other.value, old.name))
+        for name in (column.output, *_turned(graph, column.output)):
+            old = graph.arrays[name]
+            graph.arrays[name] = Buffer(name, old.axes, Field.REAL, old.role, old.provenance)
+            for k, other in enumerate(graph.kernels):
+                if isinstance(other, Pointwise):
+                    graph.kernels[k] = Pointwise(other.output, _without_cast(other.value, name))
+
+
+def _turned(graph: Graph, name: str) -> list[str]:
+    """Buffers that are this one, turned."""
+    return [k.output for k in graph.kernels if isinstance(k, Turn) and k.source == name]
 
 
 def _is_read(e: Expr, name: str) -> bool:
@@ -45,6 +51,10 @@ def _only_real_parts(graph: Graph, name: str) -> bool:
             values = (k.key, k.read, *(c.value for c in k.columns))
             leaves = k.decay.leaves if k.decay is not None else ()
             if name in (*values, *leaves):
+                return False
+            continue
+        if not isinstance(k, Pointwise):
+            if isinstance(k, Turn) and k.source == name and not _only_real_parts(graph, k.output):
                 return False
             continue
         stripped = rewrite(k.value, lambda e: _NOTHING if _is_real_part(e, name) else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsfc.plan.ir import Adjoint, Buffer, LogDecay, Plan, Pointwise, RoleScan, Scan
+from dsfc.plan.ir import Adjoint, Buffer, LogDecay, Plan, Pointwise, RoleScan, Scan, Turn, Unit
 from dsfc.primitives.expr import Field
 from dsfc.primitives.text import text
 
@@ -23,6 +23,10 @@ def _lines(plan: Plan) -> Iterator[str]:
     for k in plan.kernels:
         if isinstance(k, Pointwise):
             yield f"  pointwise  {_buffer(arrays[k.output])} = {text(k.value)}"
+        elif isinstance(k, Turn):
+            yield f"  turn       {_buffer(arrays[k.output])} = {k.source}, the last token first"
+        elif isinstance(k, Unit):
+            yield f"  unit       {_buffer(arrays[k.output])}"
         else:
             yield from _scan(k, arrays)
     if plan.adjoints:
@@ -32,7 +36,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     if plan.states or plan.registers:
         yield "state"
     for s in plan.states:
-        yield f"  {s.name}[{_axes(s.axes)}]"
+        yield f"  {s.name}[{_axes(s.axes)}]{'  starts after the last token' if s.backward else ''}"
     for r in plan.registers:
         length = ", ".join(text(e) for e in r.lengths)
         length = f"max({length})" if len(r.lengths) > 1 else length
@@ -60,7 +64,10 @@ def _scan(scan: Scan, arrays: dict[str, Buffer]) -> Iterator[str]:
     yield f"  scan       {outputs} = {scan.form.value}({groups})"
     if scan.field is Field.COMPLEX:
         yield f"    state    complex{', its real part is read' if scan.real else ''}"
-    yield f"    log λ    {'0' if scan.decay is None else _decay(scan.decay)}"
+    if scan.transition is not None:
+        yield f"    Λ        {_buffer(arrays[scan.transition.matrix])}"
+    else:
+        yield f"    log λ    {'0' if scan.decay is None else _decay(scan.decay)}"
     if scan.key is not None:
         yield f"    key      {scan.key}"
     for c in scan.columns:
@@ -76,6 +83,8 @@ def _scan(scan: Scan, arrays: dict[str, Buffer]) -> Iterator[str]:
 def _adjoint(adjoint: Adjoint) -> Iterator[str]:
     for s in adjoint.scans:
         yield f"  {adjoint.scan}: {_role_scan(s)}"
+    if adjoint.transition is not None:
+        yield f"  {adjoint.scan}: {adjoint.transition}_bar = Σ h̃ ⊗ h_prev"
     if adjoint.pairing is not None:
         summed = adjoint.pairing.summed
         over = f"⟨h̃, λ h_prev⟩ over {_axes(summed)}" if summed else "h̃ · λ h_prev"

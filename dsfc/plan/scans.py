@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Column, Form, LogDecay, LowRank, Scan
+from dsfc.plan.graph import TURNED, Graph
+from dsfc.plan.ir import Column, Form, LogDecay, LowRank, Scan, Transition
 from dsfc.primitives.build import ONE, add, is_one, is_zero, mul, num, ones, prim, remake, rewrite
 from dsfc.primitives.declarations import AbstractMap, MapTensor, Tensor
 from dsfc.primitives.expr import (
@@ -74,6 +74,8 @@ class Signature:
     field: Field
     before: bool
     low_rank: tuple[Expr, Expr] | None = None
+    backward: bool = False
+    transition: tuple[Expr, tuple[Axis, ...], tuple[Axis, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,9 @@ class Reading:
     left: Expr
 
 
-def reading(term: Term, block: Block, structure: BlockStructure, divided: bool) -> Reading:
+def reading(
+    term: Term, block: Block, structure: BlockStructure, divided: bool, backward: bool
+) -> Reading:
     """Returns a read as a column.
 
     Args:
@@ -104,6 +108,7 @@ def reading(term: Term, block: Block, structure: BlockStructure, divided: bool) 
         structure: the block's.
         divided: whether the block stands in a ratio. A convolution errs by a share of the largest
             output of the sequence, and a quotient of small ones would lose all digits.
+        backward: whether the block runs backwards in time: a scan of turned buffers.
 
     Raises:
         Unsupported: no skeleton runs this block or this read.
@@ -122,7 +127,7 @@ def reading(term: Term, block: Block, structure: BlockStructure, divided: bool) 
         low_rank, after = _low_rank(block, structure)
     drive = _drive(block, structure, after)
     # What the contraction does not touch stands outside of it.
-    vector = _sides(term.right, frozenset(keys))
+    vector = sides(term.right, frozenset(keys))
     assert structure.decay is not None
     log = _log_of(structure.decay)
     steady = form is not Form.MATRIX and not divided and not is_zero(log)
@@ -147,7 +152,9 @@ def reading(term: Term, block: Block, structure: BlockStructure, divided: bool) 
     if low_rank is not None and Field.COMPLEX in (field, *(e.field for e in low_rank)):
         raise Unsupported(block, "a low-rank part stands in a complex transition")
     before = term.lag != 0
-    signature = Signature(form, heads, keys, log, key, vector.key, field, before, low_rank)
+    signature = Signature(
+        form, heads, keys, log, key, vector.key, field, before, low_rank, backward
+    )
     summed = term.over - frozenset(keys)
     return Reading(block, signature, channels, drive.rest, vector.rest, summed, term.left)
 
@@ -176,25 +183,34 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
     """Plans the scan of a group of readings with one signature, after all it needs."""
     first = group[0]
     s = first.signature
+
+    def define(called: str, value: Expr) -> str:
+        made = graph.define(called, value)
+        return graph.turned(made) if s.backward else made
+
     channels = max((r.channels for r in group), key=len)
-    decay = _log_decay(graph, name, s, channels)
+    decay = _log_decay(graph, define, name, s, channels)
     key = read = None
     if s.keys:
-        key = graph.define(f"{name}_key", s.key)
-        read = graph.define(f"{name}_query", s.read)
+        key = define(f"{name}_key", s.key)
+        read = define(f"{name}_query", s.read)
     low_rank = None
     if s.low_rank is not None:
         names = (f"{name}_left", f"{name}_right")
-        low_rank = LowRank(*(graph.define(n, e) for n, e in zip(names, s.low_rank, strict=True)))
+        low_rank = LowRank(*(define(n, e) for n, e in zip(names, s.low_rank, strict=True)))
+    transition = None
+    if s.transition is not None:
+        matrix, mixed, copies = s.transition
+        transition = Transition(graph.define(f"{name}_transition", matrix), mixed, copies)
     values = []
     for r in group:
         one = is_one(r.value) and not r.channels and s.form in SHARED
-        values.append(None if one else graph.define(f"{r.block.state}_value", r.value))
+        values.append(None if one else define(f"{r.block.state}_value", r.value))
     columns = []
     for v, r in zip(values, group, strict=True):
         state = r.block.state
         axes = tuple(sorted((*s.heads, *r.channels)))
-        output = graph.scan_output(f"{state}_read", axes, s.field)
+        output = graph.scan_output(f"{state}_read{TURNED * s.backward}", axes, s.field)
         columns.append(Column(v, output, state, r.channels))
     scan = Scan(
         name,
@@ -209,6 +225,7 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
         s.field,
         s.before,
         low_rank=low_rank,
+        transition=transition,
     )
     graph.kernels.append(scan)
     return scan
@@ -235,10 +252,6 @@ def _supported(block: Block, structure: BlockStructure) -> None:
         raise Unsupported(block, "its update has several drives, or none")
     if structure.name is not ClassName.LOW_RANK and len(block.chain) != 1:
         raise Unsupported(block, "its update has several factors")
-    if structure.name is not ClassName.LTI and any(a.copy_of for a in structure.keys):
-        # Σ (q ⊗ q)·(k ⊗ k) squares before the sum over n what the definition squares after it: in
-        # float32 it errs more than the plain double sum.
-        raise Unsupported(block, "it stores products of keys (a tensor power)")
     if structure.decay is None:
         raise Unsupported(block, "its transition has no diagonal part")
     if not structure.positive:
@@ -253,7 +266,7 @@ def _form(structure: BlockStructure) -> Form:
 def _drive(block: Block, structure: BlockStructure, after: Expr) -> Split:
     """What is added to the state, `after` times what its factor of the chain adds."""
     ((drive,),) = (f.drives for f in block.chain if f.drives)
-    return _sides(mul(after, drive.key, drive.stream), frozenset(structure.keys))
+    return sides(mul(after, drive.key, drive.stream), frozenset(structure.keys))
 
 
 def _low_rank(block: Block, structure: BlockStructure) -> tuple[tuple[Expr, Expr], Expr]:
@@ -299,7 +312,8 @@ def _parts(factor: ChainFactor, block: Block) -> tuple[Expr, list[Term]]:
     return add(*(mul(t.left, t.right) for t in plain)), others
 
 
-def _sides(product: Expr, keys: frozenset[Axis]) -> Split:
+def sides(product: Expr, keys: frozenset[Axis]) -> Split:
+    """Returns a product split into what has key axes and what has none."""
     factors = product.args if isinstance(product, Mul) else (product,)
     inside: list[Expr] = []
     outside: list[Expr] = []
@@ -313,18 +327,22 @@ def _sides(product: Expr, keys: frozenset[Axis]) -> Split:
 
 
 def _log_decay(
-    graph: Graph, name: str, s: Signature, channels: tuple[Axis, ...]
+    graph: Graph,
+    define: Callable[[str, Expr], str],
+    name: str,
+    s: Signature,
+    channels: tuple[Axis, ...],
 ) -> LogDecay | None:
     if is_zero(s.decay):
         return None
     log = graph.named(s.decay)
     if s.form is not Form.SELECTIVE:
-        leaf = graph.define(f"{name}_log_decay", log)
+        leaf = define(f"{name}_log_decay", log)
         return LogDecay(_ref(graph, leaf), (leaf,))
     leaves: list[str] = []
 
     def leaf_of(e: Expr) -> Expr:
-        made = graph.define(f"{name}_rate", e)
+        made = define(f"{name}_rate", e)
         if made not in leaves:
             leaves.append(made)
         return _ref(graph, made)
@@ -380,6 +398,6 @@ def _ref(graph: Graph, name: str) -> Ref:
     return Ref(name, frozenset(b.axes), b.field, time, at)
 
 
-def output_of(graph: Graph, scan: Scan, column: Column) -> Ref:
-    """Returns the expression that reads a column of a scan."""
-    return _ref(graph, column.output)
+def output_of(graph: Graph, column: Column, backward: bool) -> Ref:
+    """Returns the expression that reads a column of a scan, in the order of time."""
+    return _ref(graph, graph.turned(column.output) if backward else column.output)

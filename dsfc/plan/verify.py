@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dsfc.plan.ir import Buffer, Form, Plan, Pointwise, Role, Scan
+from dsfc.plan.ir import Buffer, Form, Kernel, Plan, Pointwise, Role, Scan, Turn, Unit
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Field, Fir, Lag, Map, Now, Num, Param, Past, Ref, Run
 
@@ -21,8 +21,8 @@ def verify(plan: Plan) -> None:
     over heads ∪ keys, its values and outputs over heads ∪ channels, its state over all three; a
     scan without keys is ELEMENTWISE or CONVOLUTION and has neither key nor read; what a CONVOLUTION
     reads besides its value is constant; a decay reads its leaves and nothing else; every column's
-    state is a state of the plan; each scan has one adjoint; parameters that are read are declared;
-    the output is written.
+    state is a state of the plan; what is turned has a time and keeps its axes; each scan has one
+    adjoint; parameters that are read are declared; the output is written.
 
     Raises:
         PlanError: naming the kernel and what is wrong with it.
@@ -39,13 +39,18 @@ def verify(plan: Plan) -> None:
                 raise PlanError(f"{_name(k)} reads {name} before it is written")
             if lag < 0:
                 raise PlanError(f"{_name(k)} reads the future of {name}")
-        for out in (k.output,) if isinstance(k, Pointwise) else (c.output for c in k.columns):
+        for out in written_by(k):
             if out not in arrays:
                 raise PlanError(f"{out} is written and is no buffer")
             if out in written:
                 raise PlanError(f"{out} is written twice")
             written.add(out)
-        if isinstance(k, Pointwise):
+        if isinstance(k, Turn):
+            _check_turn(k, arrays)
+        elif isinstance(k, Unit):
+            if set(arrays[k.output].axes) != {k.row, k.column}:
+                raise PlanError(f"{k.output} is no unit matrix of {k.row} and {k.column}")
+        elif isinstance(k, Pointwise):
             _check_value(k.value, k.output, declared)
             _check_past(k, plan)
             if not k.value.axes <= frozenset(arrays[k.output].axes):
@@ -83,19 +88,36 @@ def _check_past(kernel: Pointwise, plan: Plan) -> None:
             raise PlanError(f"{kernel.output} filters {e.arg.name} without a register")
 
 
-def _name(kernel: Pointwise | Scan) -> str:
-    return kernel.output if isinstance(kernel, Pointwise) else f"scan {kernel.name}"
+def _name(kernel: Kernel) -> str:
+    return f"scan {kernel.name}" if isinstance(kernel, Scan) else kernel.output
 
 
-def reads(kernel: Pointwise | Scan) -> Iterator[tuple[str, int]]:
+def written_by(kernel: Kernel) -> tuple[str, ...]:
+    """Returns the buffers that a kernel writes."""
+    return tuple(c.output for c in kernel.columns) if isinstance(kernel, Scan) else (kernel.output,)
+
+
+def _check_turn(kernel: Turn, arrays: Mapping[str, Buffer]) -> None:
+    out, source = arrays[kernel.output], arrays[kernel.source]
+    if out.axes != source.axes or Role.CONSTANT in (out.role, source.role):
+        raise PlanError(f"{kernel.output} is not {kernel.source} turned")
+
+
+def reads(kernel: Kernel) -> Iterator[tuple[str, int]]:
     """Yields (buffer, lag) for all that a kernel reads."""
+    if isinstance(kernel, Turn):
+        yield kernel.source, 0
+        return
+    if isinstance(kernel, Unit):
+        return
     if isinstance(kernel, Pointwise):
         for e in walk(kernel.value):
             if isinstance(e, Ref):
                 yield e.name, e.at.lag if isinstance(e.at, Now) else 0
         return
     sides = (kernel.low_rank.left, kernel.low_rank.right) if kernel.low_rank is not None else ()
-    for name in (kernel.key, kernel.read, *sides, *(c.value for c in kernel.columns)):
+    dense = kernel.transition.matrix if kernel.transition is not None else None
+    for name in (kernel.key, kernel.read, dense, *sides, *(c.value for c in kernel.columns)):
         if name is not None:
             yield name, 0
     for name in kernel.decay.leaves if kernel.decay is not None else ():
@@ -117,8 +139,8 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
     heads, keys = set(scan.heads), set(scan.keys)
     arrays = {b.name: set(b.axes) for b in plan.arrays}
     states = {s.name: set(s.axes) for s in plan.states}
-    keyed = (Form.MATRIX, Form.KEYED, Form.SELECTIVE, Form.LOW_RANK)
-    if scan.form in ((Form.ELEMENTWISE,) if keys else keyed):
+    keyed = (Form.MATRIX, Form.KEYED, Form.SELECTIVE, Form.LOW_RANK, Form.DENSE_CONVOLUTION)
+    if scan.form in ((Form.ELEMENTWISE, Form.DENSE) if keys else keyed):
         raise PlanError(f"scan {scan.name} has form {scan.form.value} and keys {scan.keys}")
     sides = (scan.low_rank.left, scan.low_rank.right) if scan.low_rank is not None else ()
     if bool(sides) != (scan.form is Form.LOW_RANK):
@@ -138,7 +160,8 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
             raise PlanError(f"scan {scan.name}: {c.state} is not a state of the plan")
         if states[c.state] != heads | keys | channels:
             raise PlanError(f"scan {scan.name}: the state {c.state} has the wrong axes")
-    if scan.form is Form.CONVOLUTION:
+    _check_transition(scan, plan)
+    if scan.form in (Form.CONVOLUTION, Form.DENSE_CONVOLUTION):
         fixed = [n for n in (scan.key, scan.read) if n is not None]
         fixed += scan.decay.leaves if scan.decay is not None else []
         roles = {b.name: b.role for b in plan.arrays}
@@ -150,3 +173,19 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
         read = {e.name for e in walk(scan.decay.expr) if isinstance(e, Ref)}
         if read != set(scan.decay.leaves):
             raise PlanError(f"scan {scan.name}: its decay does not read its leaves")
+
+
+def _check_transition(scan: Scan, plan: Plan) -> None:
+    """Checks that a dense scan, and no other, has a constant matrix over rows and their copies."""
+    dense = scan.transition
+    if (dense is not None) != (scan.form in (Form.DENSE, Form.DENSE_CONVOLUTION)):
+        raise PlanError(f"scan {scan.name}: a dense transition goes with the forms of that name")
+    if dense is None:
+        return
+    matrix = plan.array(dense.matrix)
+    mixed = scan.keys if scan.form is Form.DENSE_CONVOLUTION else scan.channels
+    rows, columns = set(dense.rows), set(dense.columns)
+    if scan.decay is not None or set(mixed) != rows or len(rows) != len(columns):
+        raise PlanError(f"scan {scan.name}: its transition does not mix what it says")
+    if matrix.role is not Role.CONSTANT or not set(matrix.axes) <= {*scan.heads, *rows, *columns}:
+        raise PlanError(f"scan {scan.name}: {matrix.name} is no constant over its rows and columns")

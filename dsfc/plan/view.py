@@ -6,16 +6,16 @@ from typing import Any
 
 import networkx as nx
 
-from dsfc.plan.ir import Plan, Pointwise
+from dsfc.plan.ir import Plan, Scan, Turn, Unit
 from dsfc.plan.verify import reads
 
 
 def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
     """Returns a `networkx.MultiDiGraph` with one node per kernel, input and state.
 
-    Nodes carry `kind` ("input", "state", "pointwise", "scan") and `axes`; an edge carries the
-    `buffer` that flows along it and `lag`, 0 for the same token. A kernel may read several buffers
-    of one scan, or one buffer at several tokens: each read is an edge.
+    Nodes carry `kind` ("input", "state", "pointwise", "turn", "unit", "scan") and `axes`; an edge
+    carries the `buffer` that flows along it and `lag`, 0 for the same token. A kernel may read
+    several buffers of one scan, or one buffer at several tokens: each read is an edge.
     """
     graph = nx.MultiDiGraph(name=plan.name)
     arrays = {b.name: b for b in plan.arrays}
@@ -26,10 +26,11 @@ def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
     for s in plan.states:
         graph.add_node(f"state {s.name}", kind="state", axes=tuple(a.name for a in s.axes))
     for k in plan.kernels:
-        if isinstance(k, Pointwise):
+        if not isinstance(k, Scan):
             node = k.output
             axes = tuple(a.name for a in arrays[k.output].axes)
-            graph.add_node(node, kind="pointwise", axes=axes)
+            kind = {Turn: "turn", Unit: "unit"}.get(type(k), "pointwise")
+            graph.add_node(node, kind=kind, axes=axes)
             writer[k.output] = node
         else:
             node = f"scan {k.name}"

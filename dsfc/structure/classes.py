@@ -100,8 +100,8 @@ _ROWS = (
         ClassName.DENSE,
         "a full matrix",
         ("S4", "dense linear RNN"),
-        "a recurrence, or lti where it is proved diagonalisable",
-        (Mode.RECURRENT, Mode.STEP),
+        "powers of Λ inside chunks; where B and C are fixed one kernel K, by FFT too",
+        (Mode.CHUNKED, Mode.RECURRENT, Mode.STEP),
     ),
     ClassRow(
         ClassName.LOW_RANK,

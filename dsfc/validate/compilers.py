@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch._C._dynamo.eval_frame import _debug_get_cache_entry_list
 
 from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
-from dsfc.validate.surface import Sample, Surface, loss
+from dsfc.validate.surface import Sample, Surface, ends, loss
 
 LENGTHS = (97, 7, 11, 2, 3, 64, 65, 130, 1000, 17)
 """Ten lengths that one graph must serve; 0 and 1 always get one of their own in PyTorch.
@@ -68,7 +68,7 @@ def exported(surface: Surface) -> str:
         worst = 0.0
         for length in (2, 6, 11, 100):
             inputs = surface.draw(length, seed=length)
-            want = _named(surface, sample.layer(**inputs, state=sample.state, return_state=True))
+            want = _named(surface, _run(surface, sample, inputs))
             got = _named(surface, again(inputs, surface.tensors(sample.state)))
             worst = max(worst, agree(got, want, EXACT, f"L = {length}"))
         _elsewhere(surface, Path(folder), sample)
@@ -88,7 +88,7 @@ def packaged(surface: Surface) -> str:
         run = torch._inductor.aoti_load_package(path)
         for length in (2, 6, 100):
             inputs = surface.draw(length, seed=length)
-            want = _named(surface, sample.layer(**inputs, state=sample.state, return_state=True))
+            want = _named(surface, _run(surface, sample, inputs))
             got = _named(surface, run(inputs, surface.tensors(sample.state)))
             worst = max(worst, agree(got, want, EXACT, f"L = {length}"))
     return f"worst {worst:.1e}"
@@ -105,10 +105,10 @@ def _compare(
     mode: str = "auto",
 ) -> tuple[int, float]:
     """Compiled and eager side by side; returns the number of graphs and the largest error."""
-    sample = surface.sample(3)
+    sample, carried = surface.sample(3), surface.carried
 
     def eager(inputs: dict[str, Tensor], state: Any) -> Any:  # noqa: ANN401 - a class of the module
-        return sample.layer(**inputs, state=state, mode=mode, return_state=True)
+        return sample.layer(**inputs, state=state, mode=mode, **carried)
 
     worst = 0.0
     with _fresh_dynamo():
@@ -119,7 +119,7 @@ def _compare(
             got = _gradients(surface, sample, inputs, fast)
             worst = max(worst, agree(got, want, EXACT, f"{backend}, {mode}, L = {length}"))
             with torch.no_grad():
-                y, _ = fast(inputs, sample.state)
+                y, _ = ends(fast(inputs, sample.state))
             agree({"y": y}, {"y": want["y"]}, EXACT, f"{backend}, {mode}, without gradient")
         # What is kept counts, not what is made: PyTorch traces a second time, and drops the first
         # graph, where an input is a float64 number on the CPU (`TensorifyScalarRestartAnalysis`).
@@ -136,7 +136,8 @@ def _gradients(
 ) -> dict[str, Tensor]:
     leaves = {k: v.clone().requires_grad_() for k, v in inputs.items()}
     before = {k: v.clone().requires_grad_() for k, v in surface.tensors(sample.state).items()}
-    outs = _named(surface, run(leaves, surface.module.State(**before)))
+    state = None if sample.state is None else surface.module.State(**before)
+    outs = _named(surface, run(leaves, state))
     parameters = {k: p for k, p in sample.layer.named_parameters() if p.requires_grad}
     wrt = {**leaves, **{f"state {k}": v for k, v in before.items()}, **parameters}
     scalar = loss(*outs.values()) + 0 * sum(x.sum().double() for x in wrt.values())
@@ -146,9 +147,13 @@ def _gradients(
 
 
 def _named(surface: Surface, result: Any) -> dict[str, Tensor]:  # noqa: ANN401 - (y, state)
-    y, state = result
+    y, state = ends(result)
     tensors = state if isinstance(state, dict) else surface.tensors(state)
     return {"y": y, **{f"last {k}": v for k, v in tensors.items()}}
+
+
+def _run(surface: Surface, sample: Sample, inputs: dict[str, Tensor]) -> Any:  # noqa: ANN401
+    return sample.layer(**inputs, state=sample.state, **surface.carried)
 
 
 @contextmanager
@@ -169,12 +174,14 @@ class _Program(nn.Module):
     def __init__(self, surface: Surface, layer: nn.Module) -> None:
         super().__init__()
         self.layer = layer
-        self._state, self._names = surface.module.State, surface.states
+        self._state, self._carried = surface.module.State, surface.carried
+        self._names = surface.states if surface.causal else ()
 
     def forward(
         self, inputs: dict[str, Tensor], state: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        y, after = self.layer(**inputs, state=self._state(**state), return_state=True)
+        before = self._state(**state) if self._carried else None
+        y, after = ends(self.layer(**inputs, state=before, **self._carried))
         return y, {name: getattr(after, name) for name in self._names}
 
 

@@ -6,19 +6,24 @@ own operators. They do not depend on the machine or on what else runs on it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
 from dsfc.validate.dispatch import Allocations
-from dsfc.validate.surface import Surface, loss
+from dsfc.validate.surface import Surface, ends, loss
 from dsfc.validate.surface import surface as read_surface
+from dsfc.validate.values import refused
 
 _LONG, _CHUNK = 256, 16
 
 
 def streaming(surface: Surface, tokens: int = 200) -> str:
     """A step costs the same work and memory however many tokens came before, and is right."""
+    if not surface.causal:
+        return refused(surface)
     sample = surface.sample(tokens, batch=1)
     layer, state = sample.layer, sample.state
     size = sum(x.numel() * x.element_size() for x in surface.tensors(state).values())
@@ -51,7 +56,8 @@ def memory(surface: Surface) -> str:
     """
     wide = read_surface(surface.module, {axis: 8 * size for axis, size in surface.sizes.items()})
     sample = wide.sample(_LONG, batch=1, dtype=torch.float32)
-    state = sum(x.numel() for x in wide.tensors(sample.state).values())
+    kept = sample.state if wide.causal else sample.layer.initial_state(1)
+    state = sum(x.numel() for x in wide.tensors(kept).values())
     # What a recurrence gives back is a stream; where each channel is its own state it is as large
     # as all of them.
     outs = [c.outs[0].numel() for c in wide.calls(sample) if "::forward" in c.op.name()]
@@ -61,9 +67,8 @@ def memory(surface: Surface) -> str:
     for mode in (m for m in wide.modes if m != "parallel"):
         inputs = {k: v.clone().requires_grad_() for k, v in sample.inputs.items()}
         with Allocations(wide.namespace) as count:
-            y, after = sample.layer(
-                **inputs, state=sample.state, mode=mode, chunk=_CHUNK, return_state=True
-            )
+            how: dict[str, Any] = {"mode": mode, "chunk": _CHUNK, **wide.carried}
+            y, after = ends(sample.layer(**inputs, state=sample.state, **how))
             loss(y, *wide.tensors(after).values()).backward()
         if count.largest > allowed:
             problem = f"a tensor of {count.largest} numbers, {_LONG} tokens of {state} state each"

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dsfc.validate.compare import BrokenPromiseError, Error, agree, bar_share, errors
-from dsfc.validate.surface import Sample, Surface
+from dsfc.validate.surface import Sample, Surface, ends
 from dsfc.validate.values import defined, outcome
 
 PRECISIONS = (torch.float32, torch.bfloat16)
@@ -103,9 +103,8 @@ def wide_sums(surface: Surface) -> str:
 
 def _last(surface: Surface, sample: Sample, mode: str) -> dict[str, Tensor]:
     with torch.no_grad():
-        _, state = sample.layer(
-            **sample.inputs, state=sample.state, mode=mode, chunk=_CHUNK, return_state=True
-        )
+        how = {"mode": mode, "chunk": _CHUNK, **surface.carried}
+        _, state = ends(sample.layer(**sample.inputs, state=sample.state, **how))
     return surface.tensors(state)
 
 
@@ -115,7 +114,7 @@ def dtypes(surface: Surface) -> str:
     for dtype in (torch.float64, *PRECISIONS, torch.float16):
         sample = surface.sample(5, dtype=dtype)
         inputs = {k: v.clone().requires_grad_() for k, v in sample.inputs.items()}
-        y, after = sample.layer(**inputs, state=sample.state, return_state=True)
+        y, after = ends(sample.layer(**inputs, state=sample.state, **surface.carried))
         if y.dtype != dtype:
             raise BrokenPromiseError(f"inputs of {dtype} give y of {y.dtype}")
         for name, x in surface.tensors(after).items():
@@ -150,7 +149,7 @@ def autocast(surface: Surface) -> str:
     want = _autocast_free(sample)
     inputs = {k: v.clone().requires_grad_() for k, v in sample.inputs.items()}
     with torch.autocast("cpu", torch.bfloat16):
-        y, after = sample.layer(**inputs, return_state=True)
+        y, after = ends(sample.layer(**inputs, **surface.carried))
         y.sum().backward()
         again = {k: v.detach().bfloat16() for k, v in inputs.items()}
         sample.layer(**again, state=after)

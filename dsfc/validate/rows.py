@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dsfc.validate.cases import CHUNK
 from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
-from dsfc.validate.surface import Sample, Surface
+from dsfc.validate.surface import Sample, Surface, ends
 from dsfc.validate.values import leaves_of, state_of, with_gradients, worst_of
 
 PACKS = (
@@ -37,7 +37,7 @@ def masks(surface: Surface) -> str:
             given = name == "inner"
             sample = surface.sample(mask.shape[1], len(mask), state=given)
             filled = _spoilt(sample, mask)
-            got = _outcome(surface, filled, _whole(sample, mode, mask=mask))
+            got = _outcome(surface, filled, _whole(surface, sample, mode, mask=mask))
             want = _outcome(surface, sample, _each(surface, sample, mode, _rows_of(mask)))
             worst = max(worst, agree(got, want, EXACT, f"{mode}, {name}, state {given}"))
     return worst_of(worst)
@@ -51,8 +51,10 @@ def packs(surface: Surface) -> str:
             given = lengths is PACKS[0]
             sample = _pack(surface, lengths, given)
             want = _outcome(surface, sample, _each(surface, sample, mode, _sequences(lengths)))
-            whole = _whole(sample, mode, cu_seqlens=_ends(lengths))
-            for name, run in (("pack", whole), ("two packs", _halves(sample, mode, lengths))):
+            runs = {"pack": _whole(surface, sample, mode, cu_seqlens=_ends(lengths))}
+            if surface.causal:
+                runs["two packs"] = _halves(surface, sample, mode, lengths)
+            for name, run in runs.items():
                 where = f"{mode}, {name} of {lengths}, state {given}"
                 worst = max(worst, agree(_outcome(surface, sample, run), want, EXACT, where))
     return worst_of(worst)
@@ -116,14 +118,12 @@ def _pack(surface: Surface, lengths: Sequence[int], given: bool) -> Sample:
 # --- ways to run ----------------------------------------------------------------------------------
 
 
-def _whole(sample: Sample, mode: str, **how: Tensor) -> Run:
+def _whole(surface: Surface, sample: Sample, mode: str, **how: Tensor) -> Run:
     """All at once."""
 
     def run(inputs: Mapping[str, Tensor], state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401 - State
-        found: tuple[Tensor, Any] = sample.layer(
-            **inputs, state=state, mode=mode, chunk=CHUNK, return_state=True, **how
-        )
-        return found
+        how_run: dict[str, Any] = {"mode": mode, "chunk": CHUNK, **surface.carried, **how}
+        return ends(sample.layer(**inputs, state=state, **how_run))
 
     return run
 
@@ -141,18 +141,21 @@ def _each(surface: Surface, sample: Sample, mode: str, where: list[tuple[int, Te
             if state is not None:
                 tensors = {k: x[n : n + 1] for k, x in surface.tensors(state).items()}
                 before = surface.module.State(**tensors)
-            y, last = _whole(sample, mode)(part, before)
+            y, last = _whole(surface, sample, mode)(part, before)
             flat = y.new_zeros(lead.numel(), *y.shape[2:]) if flat is None else flat
             flat = flat.index_put((row * lead[1] + tokens,), y[0])
             after.append(surface.tensors(last))
         assert flat is not None
+        y = flat.unflatten(0, lead)
+        if not surface.causal:
+            return y, None
         joined = {k: torch.cat([tensors[k] for tensors in after]) for k in surface.states}
-        return flat.unflatten(0, lead), surface.module.State(**joined)
+        return y, surface.module.State(**joined)
 
     return run
 
 
-def _halves(sample: Sample, mode: str, lengths: Sequence[int]) -> Run:
+def _halves(surface: Surface, sample: Sample, mode: str, lengths: Sequence[int]) -> Run:
     """The first halves of all sequences as one pack, the second ones as the next."""
     firsts = [n // 2 for n in lengths]
     seconds = [n - first for n, first in zip(lengths, firsts, strict=True)]
@@ -162,7 +165,7 @@ def _halves(sample: Sample, mode: str, lengths: Sequence[int]) -> Run:
         ys = []
         for here, parts in ((inside, firsts), (~inside, seconds)):
             taken = {k: x[:, here] for k, x in inputs.items()}
-            y, state = _whole(sample, mode, cu_seqlens=_ends(parts))(taken, state)
+            y, state = _whole(surface, sample, mode, cu_seqlens=_ends(parts))(taken, state)
             ys.append(y)
         joined = torch.cat(ys, 1)
         order = torch.cat((inside.nonzero(), (~inside).nonzero())).flatten().argsort()

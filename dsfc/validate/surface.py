@@ -97,6 +97,16 @@ class Surface:
         return tuple(self.module.MODES)
 
     @property
+    def causal(self) -> bool:
+        """Whether outputs need earlier tokens only; otherwise it goes on from no state."""
+        return bool(getattr(self.module, "CAUSAL", True))
+
+    @property
+    def carried(self) -> dict[str, bool]:
+        """Arguments that ask the layer for its last state, where it has one to give."""
+        return {"return_state": True} if self.causal else {}
+
+    @property
     def cls(self) -> type[Layer]:
         """The `nn.Module`."""
         found: type[Layer] = getattr(self.module, _exports(self.module)[0])
@@ -175,15 +185,15 @@ class Surface:
         layer = self.layer(dtype, seed)
         inputs = self.draw(length, batch, dtype, seed)
         before = None
-        if state:
+        if state and self.causal:
             prefix = self.draw(_PREFIX, batch, dtype, seed + 1)
             with torch.no_grad():
                 _, before = layer(**prefix, return_state=True)
         return Sample(layer, inputs, before)
 
     def tensors(self, state: Any) -> dict[str, Tensor]:  # noqa: ANN401 - a class of the module
-        """Returns the tensors of a state by name."""
-        return {name: getattr(state, name) for name in self.states}
+        """Returns the tensors of a state by name; none of None."""
+        return {} if state is None else {name: getattr(state, name) for name in self.states}
 
     def values(self, sample: Sample) -> dict[str, Tensor]:
         """Returns the functional form's tensors by name, parameters as the class computes them.
@@ -223,10 +233,15 @@ class Surface:
         """Returns every call of the module's operators in a forward and a backward pass."""
         inputs = {k: v.detach().clone().requires_grad_() for k, v in sample.inputs.items()}
         with OperatorSpy(self.namespace) as spy:
-            y, after = sample.layer(**inputs, state=sample.state, return_state=True, **how)
+            y, after = ends(sample.layer(**inputs, state=sample.state, **self.carried, **how))
             loss(y, *self.tensors(after).values()).backward()
         sample.layer.zero_grad()
         return tuple(spy.calls)
+
+
+def ends(result: Any) -> tuple[Tensor, Any]:  # noqa: ANN401 - y, or y and a state
+    """Returns what a layer gave as y and its last state, None where it gave none."""
+    return result if isinstance(result, tuple) else (result, None)
 
 
 def loss(*outs: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ from torch.utils.checkpoint import (
 from dsfc.validate.cases import strided
 from dsfc.validate.compare import EXACT, BrokenPromiseError, agree, same
 from dsfc.validate.dispatch import Call
-from dsfc.validate.surface import Sample, Surface, loss
+from dsfc.validate.surface import Sample, Surface, ends, loss
 
 _CHUNK = 2
 
@@ -104,10 +104,10 @@ def meta(surface: Surface) -> str:
     """On the meta device shapes, dtypes and gradients are those of a real run."""
     for dtype in (torch.float32, torch.bfloat16):
         real = surface.sample(9, dtype=dtype, state=False)
-        y, after = real.layer(**real.inputs, return_state=True)
+        y, after = ends(real.layer(**real.inputs, **surface.carried))
         layer = surface.layer(dtype, device="meta")
         inputs = {k: v.to("meta").requires_grad_() for k, v in real.inputs.items()}
-        ghost, ghosts = layer(**inputs, return_state=True)
+        ghost, ghosts = ends(layer(**inputs, **surface.carried))
         pairs = {"y": (ghost, y)}
         for name, x in surface.tensors(after).items():
             pairs[f"state {name}"] = (getattr(ghosts, name), x)
@@ -169,7 +169,8 @@ def _side_by_side(surface: Surface, folder: Path, text: str, want: Tensor) -> No
     second = _imported(folder / "two.py", versioned)
     layer = dataclasses.replace(surface, module=second).layer()
     same(layer(**sample.inputs), sample.layer(**sample.inputs), "another version")
-    _refuses(lambda: layer(**sample.inputs, state=sample.state), "a foreign state")
+    foreign = sample.state if surface.causal else sample.layer.initial_state(2)
+    _refuses(lambda: layer(**sample.inputs, state=foreign), "a foreign state")
     _refuses(lambda: sample.layer(**sample.inputs, state=object()), "no state at all")
     for module in (first, second):
         del sys.modules[module.__name__]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from dsfc.validate.cases import BATCHES, CHUNK, CHUNKS, LAYOUTS, lengths
 from dsfc.validate.compare import EXACT, ROUNDING, BrokenPromiseError, agree, same
-from dsfc.validate.surface import Sample, Surface
+from dsfc.validate.surface import Sample, Surface, ends
 
 
 def definition(surface: Surface) -> str:
@@ -48,6 +48,8 @@ def modes(surface: Surface) -> str:
 
 def segments(surface: Surface) -> str:
     """Two segments, the state handed over, are the whole, at every cut, with all gradients."""
+    if not surface.causal:
+        return refused(surface)
     worst, length = 0.0, 2 * CHUNK + 1
     sample = surface.sample(length)
     for mode in surface.modes:
@@ -62,6 +64,8 @@ def segments(surface: Surface) -> str:
 
 def memory_of_the_past(surface: Surface) -> str:
     """The gradient that flows into the past through a state is the definition's."""
+    if not surface.causal:
+        return refused(surface)
     worst, length = 0.0, 2 * CHUNK + 1
     sample = surface.sample(length, state=False)
     for cut in range(1, length):
@@ -74,6 +78,8 @@ def memory_of_the_past(surface: Surface) -> str:
 
 def steps(surface: Surface) -> str:
     """Token by token through `step` is the whole, with all gradients."""
+    if not surface.causal:
+        return refused(surface)
     worst = 0.0
     sample = surface.sample(2 * CHUNK + 1)
     want = outcome(surface, sample, "recurrent", CHUNK)
@@ -94,8 +100,11 @@ def causality(surface: Surface) -> str:
 
     A convolution by FFT of n points errs by O(log n) roundings of the largest value of the whole
     sequence (Higham, Accuracy and Stability of Numerical Algorithms, theorem 24.2), so what comes
-    later shows in what comes before, by that much.
+    later shows in what comes before, by that much. A module that says it is not causal does not
+    promise this; then what comes later must show.
     """
+    if not surface.causal:
+        return _looks_ahead(surface)
     length, count, worst = 2 * CHUNK + 1, 0, 0.0
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
         sample = surface.sample(length, dtype=dtype)
@@ -116,6 +125,42 @@ def causality(surface: Surface) -> str:
                         same(got[:, : t + 1], y[:, : t + 1], f"{where} changed")
                     count += 1
     return f"{count} changes, no bit" + f" (fft: {worst:.2f} of the bound)" * (worst > 0)
+
+
+def _looks_ahead(surface: Surface) -> str:
+    """Checks that the first output depends on the last token, in every mode."""
+    sample = surface.sample(CHUNK + 1, batch=1)
+    for mode in surface.modes:
+        with torch.no_grad():
+            before = _call(sample, sample.inputs, mode)
+            changed = {
+                k: torch.cat((x[:, :-1], 1 + x[:, -1:]), 1) for k, x in sample.inputs.items()
+            }
+            after = _call(sample, changed, mode)
+        if torch.equal(before[:, 0], after[:, 0]):
+            raise BrokenPromiseError(f"{mode}: no output looks ahead, and it says that one does")
+    return "not promised: it reads tokens to come, and says so"
+
+
+def refused(surface: Surface) -> str:
+    """Checks that a module that reads tokens to come refuses states and steps, by their code."""
+    sample = surface.sample(1, batch=1)
+    layer, state = sample.layer, sample.layer.initial_state(1)
+    token = {k: x[:, 0] for k, x in sample.inputs.items()}
+    tries: dict[str, Callable[[], object]] = {
+        "a state": lambda: layer(**sample.inputs, state=state),
+        "to return a state": lambda: layer(**sample.inputs, return_state=True),
+        "a step": lambda: layer.step(*token.values(), state),
+    }
+    for what, run in tries.items():
+        try:
+            run()
+        except ValueError as e:
+            if not str(e).startswith("E-STEP: "):
+                raise BrokenPromiseError(f"{what} is refused with: {e}") from e
+        else:
+            raise BrokenPromiseError(f"it says that it is not causal, and takes {what}")
+    return "no state to go on from: refused with E-STEP"
 
 
 _ROUNDINGS = 8
@@ -146,7 +191,7 @@ def layouts(surface: Surface) -> str:
             moved = dataclasses.replace(
                 sample,
                 inputs={k: layout(v) for k, v in sample.inputs.items()},
-                state=surface.module.State(**state),
+                state=surface.module.State(**state) if surface.causal else None,
             )
             got = outcome(surface, moved, mode, CHUNK)
             worst = max(worst, agree(got, want, ROUNDING, f"{mode}, {layout.__name__}"))
@@ -162,7 +207,8 @@ def rows(surface: Surface) -> str:
             y = _call(sample, sample.inputs, mode)
             for b in range(3):
                 state = {k: v[b : b + 1] for k, v in surface.tensors(sample.state).items()}
-                alone = dataclasses.replace(sample, state=surface.module.State(**state))
+                given = surface.module.State(**state) if surface.causal else None
+                alone = dataclasses.replace(sample, state=given)
                 got = _call(alone, {k: v[b : b + 1] for k, v in sample.inputs.items()}, mode)
                 error = agree({"y": got}, {"y": y[b : b + 1]}, EXACT, f"{mode}, row {b} alone")
                 worst = max(worst, error)
@@ -201,7 +247,7 @@ def outcome(
     ys = []
     for a, b in zip((0, *cuts), (*cuts, length), strict=True):
         part = {k: leaves[k][:, a:b] for k in sample.inputs}
-        y, state = layer(**part, state=state, mode=mode, chunk=chunk, return_state=True)
+        y, state = ends(layer(**part, state=state, mode=mode, chunk=chunk, **surface.carried))
         ys.append(y)
     last = {} if output_only else surface.tensors(state)
     return with_gradients(surface, sample, leaves, torch.cat(ys, 1), last, first)

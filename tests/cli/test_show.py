@@ -31,6 +31,13 @@ def test_every_form_says_which_gauge_it_shows(
     assert gauge in result.output.splitlines()[0]
 
 
+def test_a_truncated_series_is_shown_with_what_it_leaves_out(run: Callable) -> None:
+    output = run("show", "taylor_softmax").output
+    assert "  e^s to order 2, s = n^(-1/2) * q · k[j]\n" in output
+    assert "off by at most |s|^3 / 6 · e^max(s, 0)\n" in output
+    assert "truncated series" not in run("show", "normalized_attn").output
+
+
 def test_the_two_gauges_of_normalised_attention(run: Callable) -> None:
     lowered = run("show", "normalized_attn", "--form", "kronecker").output
     paper = run("show", "normalized_attn", "--form", "kronecker", "--gauge", "paper").output

@@ -5,6 +5,7 @@ from __future__ import annotations
 PLANNED = {
     "deltanet": "low_rank",
     "dlr": "lti",
+    "dlr_bidirectional": "lti",
     "dlr_kronecker": "lti",
     "dlr_prod": "lti",
     "dlr_real": "lti",
@@ -16,6 +17,7 @@ PLANNED = {
     "gla_block": "per_key",
     "h3": "per_key",
     "hgrn2": "per_key",
+    "linear_rnn": "dense",
     "linear_attn": "ratio over scalar",
     "lln": "ratio over scalar",
     "lnssm": "ratio over per_key",
@@ -37,20 +39,18 @@ PLANNED = {
     "rwkv4": "ratio over elementwise",
     "rwkv5": "per_key",
     "rwkv6": "per_key",
+    "s4": "dense",
     "s4d": "lti",
     "s6": "selective",
     "short_convolution": "fir",
     "ssd": "scalar",
+    "taylor_softmax": "ratio over scalar",
 }
 """Name → class."""
 
 REFUSED = {
-    "dlr_bidirectional": "state `S_2`: it runs backwards in time",
-    "linear_rnn": "state `x`: its structure class is `dense`",
-    "s4": "state `x`: its structure class is `dense`",
     "separable": "`phi`: it is an abstract map",
     "softmax": "`y`: it has no finite state (`exp(n^(-1/2) * q · k[j])` does not separate)",
-    "taylor_softmax": "state `S_3`: it stores products of keys (a tensor power)",
 }
 """Name → what the diagnostic says."""
 

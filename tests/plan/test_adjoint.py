@@ -54,6 +54,18 @@ class Literal:
         space = {"torch": torch, "F": torch.nn.functional, **names}
         return torch.exp(over(eval(code.text, space), code.axes, tile))
 
+    def mixed(self, h: torch.Tensor, tile) -> torch.Tensor:
+        """A dense transition's Λ h; h where there is none."""
+        dense = self.scan.transition
+        if dense is None:
+            return h
+        letter = {a: chr(97 + k) for k, a in enumerate((*tile, *dense.columns))}
+        into = {**letter, **{a: letter[b] for a, b in zip(dense.rows, dense.columns, strict=True)}}
+        matrix = "".join(letter[a] for a in self.buffers[dense.matrix].axes)
+        before, after = ("".join(table[a] for a in tile) for table in (into, letter))
+        matrices = self.tensors[dense.matrix].to(h.dtype)
+        return torch.einsum(f"{matrix},{before}->{after}", matrices, h)
+
     def run(self, initial: dict[str, torch.Tensor]):
         """Each column's output and last state."""
         scan, outs, finals = self.scan, {}, {}
@@ -63,7 +75,8 @@ class Literal:
             h, rows = initial[c.state], []
             for i in range(LENGTH):
                 before = h
-                h = self.decay(i, tile) * h + self.at(scan.key, i, tile) * self.at(c.value, i, tile)
+                h = self.decay(i, tile) * self.mixed(h, tile)
+                h = h + self.at(scan.key, i, tile) * self.at(c.value, i, tile)
                 if scan.low_rank is not None:
                     echo = (self.at(scan.low_rank.right, i, tile) * before).sum(summed, True)
                     h = h + self.at(scan.low_rank.left, i, tile) * echo
@@ -84,6 +97,7 @@ def check(spec) -> None:
         names = [n for n in (scan.key, scan.read, *(c.value for c in scan.columns)) if n]
         names += scan.decay.leaves if scan.decay is not None else ()
         names += sides(scan)
+        names += [] if scan.transition is None else [scan.transition.matrix]
         # One array may play several roles (q = k): each role has a gradient of its own.
         if len(set(names)) < len(names):
             continue

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from unusual_specs import COMPILED
 
-from dsfc.plan.ir import Form, Plan, Pointwise, Scan
+from dsfc.plan.ir import Form, Plan, Pointwise, Role, Scan, Transition, Turn
 from dsfc.plan.verify import PlanError, verify
 from dsfc.primitives.build import num
 from dsfc.primitives.expr import Field, Fir, Lag, Now, Param, Ref, Time
@@ -134,6 +134,7 @@ DAMAGED: dict[str, tuple[Damage, str]] = {
     "an unknown state": (with_column(state="T"), "T is not a state of the plan"),
     "a state of other axes": (state_of_other_axes, "the state S has the wrong axes"),
     "leaves": (leaves_that_nothing_reads, "its decay does not read its leaves"),
+    "a transition without its form": (with_scan(transition=Transition("u", (), ())), "dense"),
     "no adjoint": (lambda p: replace(p, adjoints=()), "scans and adjoints do not match"),
 }
 
@@ -147,6 +148,30 @@ def test_damaged_plans_are_refused(name: str, load) -> None:
     damage, words = DAMAGED[name]
     with pytest.raises(PlanError, match=words):
         verify(damage(plan))
+
+
+def test_a_transition_mixes_the_rows_of_its_state(load) -> None:
+    plan = load("dense_read_before", COMPILED["dense_read_before"]).plan
+    verify(plan)
+    dense = plan.kernels[first(plan, Scan)].transition
+    for changes, words in (
+        ({"rows": ()}, "does not mix what it says"),
+        ({"matrix": plan.inputs[0].name}, "is no constant over its rows and columns"),
+    ):
+        with pytest.raises(PlanError, match=words):
+            verify(with_scan(transition=replace(dense, **changes))(plan))
+
+
+def test_what_is_turned_keeps_its_axes_and_has_a_time(load) -> None:
+    plan = load("runs_backward", COMPILED["runs_backward"]).plan
+    verify(plan)
+    at = first(plan, Turn)
+    wrong = replace(plan.kernels[at], source="W")
+    made = tuple(b for b in plan.arrays if b.name == plan.kernels[at].output)
+    constant = replace(made[0], name="W", role=Role.CONSTANT)
+    kernels = (Pointwise("W", num(1)), *plan.kernels[:at], wrong, *plan.kernels[at + 1 :])
+    with pytest.raises(PlanError, match="is not W turned"):
+        verify(replace(plan, arrays=(*plan.arrays, constant), kernels=kernels))
 
 
 def test_registers_fit_what_they_keep(load) -> None:

@@ -15,7 +15,7 @@ def check(plan: Plan) -> None:
     graph = to_networkx(plan)
     assert nx.is_directed_acyclic_graph(graph)
     kinds = dict(graph.nodes(data="kind"))
-    assert set(kinds.values()) <= {"input", "state", "pointwise", "scan"}
+    assert set(kinds.values()) <= {"input", "state", "pointwise", "turn", "unit", "scan"}
     assert sum(kind == "input" for kind in kinds.values()) == len(plan.inputs)
     assert sum(kind == "state" for kind in kinds.values()) == len(plan.states)
     assert len(graph) == len(plan.inputs) + len(plan.states) + len(plan.kernels)

@@ -17,7 +17,8 @@ from dsfc.emit.module import ModuleText
 
 SPECS = Path(__file__).parents[2] / "specs"
 
-# Every class of structure that this version emits, and every feature of a module's text.
+# Every class of structure that this version emits, and every feature of a module's text; but the
+# dense class, of which machine code is made in the full tier alone.
 PROMISED = (
     "normalized_attn",
     "s6",
@@ -42,6 +43,7 @@ PROMISED = (
     "retnet_rope",
     "deltanet",
     "gated_deltanet",
+    "dlr_bidirectional",
 )
 
 

@@ -15,7 +15,7 @@ SHAPES = [(length, batch) for length in lengths(CHUNK) for batch in BATCHES]
 
 def test_the_promised_specs_compile() -> None:
     assert set(PROMISED) <= set(compiled())
-    assert len(PROMISED) == 23
+    assert len(PROMISED) == 24
 
 
 def test_every_mode_is_the_oracle(beside: Beside) -> None:
@@ -39,6 +39,8 @@ def test_every_mode_continues_as_the_oracle_does(beside: Beside) -> None:
 
 
 def test_segments_are_the_oracle(beside: Beside) -> None:
+    if not getattr(beside.module, "CAUSAL", True):
+        pytest.skip("it reads tokens to come; the promise `segments` holds that it says so")
     length = 2 * CHUNK + 1
     given = beside.draw(length, 2)
     want = beside.judged(given)

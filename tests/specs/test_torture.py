@@ -37,6 +37,9 @@ NAMES = (
     "mega_ema",
     "s4d",
     "lru",
+    "linear_rnn",
+    "s4",
+    "taylor_softmax",  # its first scan is a sum, without a decay
 )
 ROTATING = ("gateloop", "retnet_rope", "s4d", "lru")
 LENGTH, CHUNK, TURNS = 37, 8, 700
@@ -56,7 +59,7 @@ INPUTS = ("random", "cancelling", "large")
 
 @dataclass(frozen=True)
 class Operators:
-    """The forward and backward operators of a module's only scan.
+    """The forward and backward operators of a module's first scan.
 
     Attributes:
         forward, backward: the operators.
@@ -73,11 +76,18 @@ class Operators:
     dtypes: tuple[torch.dtype, ...]
     options: tuple[bool, ...]
 
+    def is_matrix(self, name: str) -> bool:
+        """Whether an argument is a dense transition, not one side of a low-rank part."""
+        return name == "a" and "b" not in self.names
+
 
 def operators(module: ModuleType) -> Operators:
     found = surface(module)
     length = 11
-    first, second, *_ = found.calls(found.sample(length, batch=2))
+    calls = found.calls(found.sample(length, batch=2))
+    first = calls[0]
+    back = first.op.name().replace("::forward", "::backward")
+    second = next(c for c in calls if c.op.name() == back)
     arguments = first.op._schema.arguments
     tensors = [(a.name, x) for a, x in zip(arguments, first.args, strict=True)]
     tensors = [(name, x) for name, x in tensors if isinstance(x, Tensor)]
@@ -112,6 +122,11 @@ def draw(ops: Operators, length: int, gates: tuple[float, ...], inputs: str) -> 
                 x = torch.ones_like(x)
             else:
                 x = torch.complex(x_real, x.imag) if dtype.is_complex else x_real
+        elif ops.is_matrix(name):  # its eigenvalues are the decays, and no state grows
+            rates = torch.tensor(gates, dtype=torch.float64).exp()
+            rates = rates[torch.randint(len(gates), whole[:-1], generator=generator)]
+            turned = torch.linalg.qr(x).Q
+            x = turned * rates.unsqueeze(-2) @ turned.mH
         elif inputs == "large":
             x = 1e6 * x
         elif inputs == "cancelling" and name == "v" and length:
@@ -139,7 +154,10 @@ def run(
     """Outputs and gradients, in the precision of the arguments; without signs nothing cancels."""
     if not signs:
         names = zip(ops.names, tensors, strict=True)
-        tensors = [(x.real if n.startswith("g") else x.abs()).to(x.dtype) for n, x in names]
+        tensors = [
+            x if ops.is_matrix(n) else (x.real if n.startswith("g") else x.abs()).to(x.dtype)
+            for n, x in names
+        ]
     outs = list(ops.forward(*tensors, mode, chunk, *ops.options))
     generator = torch.Generator().manual_seed(1)
     cotangents = [

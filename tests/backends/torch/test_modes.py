@@ -220,7 +220,10 @@ def test_explain_shows_the_choice_its_costs_and_reasons(made) -> None:
     assert first.startswith("mode chunked, chunk 64, torch on cpu: predicted recurrent ")
     assert first.count(" ms") == len(module.MODES) and "; mostly " in first
     assert all(f"{m.name}: {m.why}" in legal for m in dsfc.load("normalized_attn").plan.modes[:4])
-    assert illegal == "not legal: fft: Λ, B or C depends on the token"
+    assert (
+        illegal
+        == "not legal: fft: Λ, B or C depends on the token, or a full Λ mixes what goes in and out"
+    )
     assert last == f"gauge: S: identity; spec: {module.SPEC}"
     assert mixer.explain(1).startswith("mode recurrent, chunk 1, ")
     assert mixer.explain(1000, mode="parallel").startswith("mode parallel, chunk 1000, ")

@@ -70,6 +70,9 @@ def test_gradients_are_those_of_the_definition(found: Surface) -> None:
 
 
 def test_two_segments_are_the_whole(found: Surface) -> None:
+    if not found.causal:
+        assert "E-STEP" in values.segments(found)
+        return
     sample = found.sample(LENGTH)
     want = values.outcome(found, sample, "recurrent", CHUNK)
     for mode in found.modes:
@@ -79,6 +82,8 @@ def test_two_segments_are_the_whole(found: Surface) -> None:
 
 
 def test_the_layer_takes_back_the_state_it_gives(found: Surface) -> None:
+    if not found.causal:
+        pytest.skip("it goes on from no state")
     sample = found.sample(LENGTH, state=False)
     whole = sample.layer(**sample.inputs)
     parts, state = [], None

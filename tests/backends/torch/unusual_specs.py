@@ -519,6 +519,41 @@ EXPRESSIONS = {
     "identity": "dims d\n input u : d\n y = u",
 }
 
+BACKWARD = {
+    "runs_backward": "dims d\n input u : d\n state s : d backward\n"
+    " s = sigmoid(u) * s[i+1] + u; y = s",
+    "both_ways_by_key": attention(
+        "g = sigmoid(w_g u); S = f * S[i-1] + k ⊗ v; x = q · S; T = g * T[i+1] + k ⊗ x;"
+        " y = x + q · T[i+1]",
+        "param w_g : d -> h × n ~ normal(0, 0.5)",
+        "S : h × n × p\n      state T : h × n × p backward",
+    ),
+}
+
+DENSE = {
+    "dense_read_before": """
+      dims d, n = 3
+      input u : d
+      param A : n -> n ~ normal(0, 0.3)
+            b, c : n ~ normal(0, 1)
+      state x : n × d
+      x = 1/2 * x[i-1] + A x[i-1] + b ⊗ u; y = c · x[i-1]""",
+    "dense_by_head": """
+      dims d, heads h = 2, n = 3
+      input u : d
+      param A : each h : n -> n ~ normal(0, 0.3)
+            W_b, W_c : d -> h × n ~ normal(0, 1)
+      state x : h × n × d
+      x = A x[i-1] + W_b u ⊗ u; y = W_c u · x""",
+    "dense_backward_chain": """
+      dims d, n = 3
+      input u : d
+      param a, p, r, b : n ~ normal(0, 0.5)
+      state x : n × d backward
+      F = a * x[i+1] + p ⊗ (r · x[i+1])
+      x = F - b ⊗ (p · F) + b ⊗ u; y = r · x""",
+}
+
 COMPILED = {
     **EARLIER_TOKENS,
     **READS,
@@ -528,6 +563,8 @@ COMPILED = {
     **{f"decay_{name}": body for name, body in DECAYS.items()},
     **NAMES,
     **EXPRESSIONS,
+    **BACKWARD,
+    **DENSE,
 }
 """Name of a mixer → its body; each compiles."""
 
@@ -597,10 +634,25 @@ REFUSED = {
         "its decay is not proved positive",
         "x = sum",
     ),
-    "runs_backward": (
-        "dims d\n input u : d\n state s : d backward\n s = sigmoid(u) * s[i+1] + u; y = s",
-        "state `s`: it runs backwards in time",
-        "s = sigmoid",
+    "dense_over_time": (
+        """
+      dims d, n = 3
+      input u : d
+      param A : n -> n; B : d -> n
+      state x : n
+      x = sigmoid(B u) * A x[i-1] + B u; y = x""",
+        "state `x`: its transition is a full matrix that varies over time",
+        "x = sigmoid",
+    ),
+    "feedback_between_states": (
+        """
+      dims d
+      input u : d
+      state x, z : d
+      x = 1/2 * x[i-1] - 1/3 * z[i-1] + u
+      z = 1/2 * z[i-1] + 1/3 * x[i-1]; y = x""",
+        "state `x`: its update reads another state of its stage",
+        "x = 1/2",
     ),
     "abstract_map": (
         "dims d, r = 2\n input u : d\n abstract φ : d -> r\n y = sum[j ≤ i](φ(u[j]))",

@@ -1,0 +1,123 @@
+"""Turns blocks with a dense transition, and the reads of them, into scans.
+
+The chain of a block is a linear operator Λ on the axes that it mixes. What it makes of the unit
+vectors of these axes are the columns of Λ, so that any chain comes out: linear maps, a diagonal
+beside a low-rank part, factors behind one another.
+"""
+
+from __future__ import annotations
+
+from dsfc.plan.graph import Graph
+from dsfc.plan.ir import Form
+from dsfc.plan.scans import Reading, Signature, Split, Unsupported, sides
+from dsfc.primitives.build import ONE, ZERO, add, is_one, is_zero, mul, ones, total
+from dsfc.primitives.expr import Axis, Expr, Map, Time
+from dsfc.system.ir import Block, Term
+
+_COLUMNS = 1 << 20
+"""What is added to an axis' place among the others: columns stand behind all of them."""
+
+
+def reading(graph: Graph, term: Term, block: Block, divided: bool, backward: bool) -> Reading:
+    """Returns a read as a column of a dense scan.
+
+    Where drive and read are constants times streams, each axis that Λ leaves alone has one response
+    K_l = read · Λ^l · key; else the scan gives all of its state, and the read stands behind it.
+
+    Args:
+        graph: learns the unit vectors.
+        term: what is read.
+        block: the block it reads.
+        divided: whether the block stands in a ratio; see `dsfc.plan.scans.reading`.
+        backward: whether the block runs backwards in time.
+
+    Raises:
+        Unsupported: no skeleton runs this block.
+    """
+    rows = _mixed(block)
+    columns = tuple(
+        Axis(_COLUMNS + a.index, f"{a.name}_from", a.heads, a.copy_of or a.name) for a in rows
+    )
+    units = (graph.unit(a, b) for a, b in zip(rows, columns, strict=True))
+    matrix = _applied(block, mul(*units), driven=False)
+    if matrix.time is not Time.CONST:
+        raise Unsupported(block, "its transition is a full matrix that varies over time")
+    transition = (matrix, rows, columns)
+    heads = tuple(a for a in block.axes if a not in rows)
+    before = term.lag != 0
+    key, read = _key(block, frozenset(rows)), sides(term.right, frozenset(rows))
+    within = frozenset(block.axes)
+    fixed = key is not None and Time.CONST is key.key.time is read.key.time
+    plain = term.matrix is None and term.over >= frozenset(rows) and read.key.axes <= within
+    if key is not None and fixed and plain and not divided:
+        if read.rest.time is Time.CONST and read.rest.axes <= within:
+            read = Split(mul(read.key, read.rest), ONE)
+        left, right = (ones(rows) if is_one(x) else x for x in (key.key, read.key))
+        signature = Signature(
+            Form.DENSE_CONVOLUTION,
+            heads,
+            rows,
+            ZERO,
+            left,
+            right,
+            max(block.field, matrix.field, key.rest.field, left.field, right.field),
+            before,
+            backward=backward,
+            transition=transition,
+        )
+        summed = term.over - frozenset(rows)
+        return Reading(block, signature, (), key.rest, read.rest, summed, term.left)
+    drive = _applied(block, ZERO, driven=True)
+    field = max(block.field, matrix.field, drive.field)
+    signature = Signature(
+        Form.DENSE,
+        heads,
+        (),
+        ZERO,
+        ONE,
+        ONE,
+        field,
+        before,
+        backward=backward,
+        transition=transition,
+    )
+    return Reading(block, signature, rows, drive, term.right, term.over, term.left)
+
+
+def _mixed(block: Block) -> tuple[Axis, ...]:
+    """Axes of a state whose entries its transition mixes, in canonical order."""
+    found: set[Axis] = set()
+    for t in (t for factor in block.chain for t in factor.terms):
+        if t.source != block.state:
+            raise Unsupported(block, "its update reads another state of its stage")
+        found |= t.over
+        for m in (t.matrix, t.after):
+            found |= {*m.source, *m.target} if m is not None else set()
+    if not found <= set(block.axes):
+        raise Unsupported(block, "its transition goes through axes that the state lacks")
+    return tuple(sorted(found))
+
+
+def _applied(block: Block, state: Expr, driven: bool) -> Expr:
+    """What the chain makes of a state, with what its factors add or without."""
+    for factor in block.chain:
+        parts = [] if is_zero(state) else [_moved(t, state) for t in factor.terms]
+        if driven:
+            parts += [mul(d.key, d.stream) for d in factor.drives]
+        state = add(*parts)
+    return state
+
+
+def _moved(term: Term, state: Expr) -> Expr:
+    """What one term makes of a state: left · Σ_over(right · matrix(state))."""
+    inner = state if term.matrix is None else Map(term.matrix, state)
+    whole = mul(term.left, total(term.over, mul(term.right, inner)))
+    return whole if term.after is None else Map(term.after, whole)
+
+
+def _key(block: Block, rows: frozenset[Axis]) -> Split | None:
+    """The only drive of the last factor as key · value; None where there is no such thing."""
+    drives = [d for factor in block.chain for d in factor.drives]
+    if len(drives) != 1 or not block.chain[-1].drives:
+        return None
+    return sides(mul(drives[0].key, drives[0].stream), rows)
