@@ -123,7 +123,7 @@ class Word:
         values: name → entries, of inputs one token.
 
     Attributes:
-        foreign: whether some base of a is other than 0 and outside the ranges of b's.
+        foreign: bases of a that are outside the ranges of b's, each once.
         others: bases that may be one of b's.
 
     Raises:
@@ -148,7 +148,7 @@ class Word:
         self._check_theirs()
         at_once = Execution(claim.a, sizes, 1, once)
         theirs = regions(claim)
-        self.foreign = False
+        self.foreign: tuple[Complex, ...] = ()
         self.others: tuple[Complex, ...] = ()
         for base in self.steady.bases:
             for at in at_once.places(base.axes):
@@ -166,7 +166,8 @@ class Word:
         if value == ZERO:
             return
         if all(region.excludes(value) for region in theirs):
-            self.foreign = True
+            if value not in self.foreign:
+                self.foreign = (*self.foreign, value)
             return
         for v in (value,) if value.is_real else (value, Complex(value.re, -value.im)):
             # Two entries of one base have one part: exact bases are taken once.
