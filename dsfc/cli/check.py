@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
 
 if TYPE_CHECKING:
@@ -59,14 +60,7 @@ class Checked:
 
 @click.command(short_help="Say everything that is wrong with specs.")
 @click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["human", "json", "short"]),
-    default="human",
-    show_default=True,
-    help="How to print; short is one line per diagnostic.",
-)
+@format_option("the diagnostics; short is one line for each", "short")
 @click.option("--strict", is_flag=True, help="Take a claim that is not decided for an error.")
 @click.pass_context
 def check(ctx: click.Context, specs: tuple[str, ...], form: str, strict: bool) -> None:
