@@ -9,7 +9,8 @@ linearly independent, so equal outputs have equal parts Σ w λ^l, base by base.
    or is one of the *others*, known to bounds;
 2. with E the shift by a token and a factor for each of the others, the product Π (E - λ) applied to
    the increments of a's output, its definition executed, is not 0 at one token. The product takes
-   the others' parts away, so a foreign base has a part that is not 0.
+   the others' parts away, so a foreign base has a part that is not 0;
+3. the product over all bases of a may be 0 there, as it must: the definition goes on as its states.
 
 b has no such part, whatever its parameters are, so its output is another from some token on.
 
@@ -53,12 +54,15 @@ def check_constant_word(claim: Claim, proof: ConstantWord) -> None:
     try:
         word = Word(claim, proof.values)
         parts = word.parts(proof.token)
+        rest = word.parts(proof.token, every=True)
     except NotDefined as e:
         raise Rejected(f"the output has no value here: {e}") from None
     if not word.foreign:
         raise Rejected("every base of a may be one of b")
     if parts[place_of(claim, proof.index)].meets(ZERO):
         raise Rejected("what the foreign bases give may be 0 here")
+    if not all(part.meets(ZERO) for part in rest):
+        raise Rejected("the definition of a does not go on as its states do")
     if proof.always and not always_apart(claim):
         raise Rejected("for other parameters of a its bases may be those of b")
     if not set(proof.larger) <= set(growing_axes(claim)):
@@ -131,9 +135,7 @@ class Word:
         NotDefined: a base has no value.
     """
 
-    def __init__(
-        self, claim: Claim, values: tuple[tuple[str, tuple[Number, ...]], ...]
-    ) -> None:
+    def __init__(self, claim: Claim, values: tuple[tuple[str, tuple[Number, ...]], ...]) -> None:
         """Computes the bases of a."""
         self.claim = claim
         self.values = dict(values)
@@ -165,11 +167,12 @@ class Word:
     def _take(self, value: Complex, theirs: tuple[Region, ...]) -> None:
         if value == ZERO:
             return
+        # The real part of an output has the conjugates of bases too.
+        twins = (value,) if value.is_real else (value, Complex(value.re, -value.im))
         if all(region.excludes(value) for region in theirs):
-            if value not in self.foreign:
-                self.foreign = (*self.foreign, value)
+            self.foreign = (*self.foreign, *(v for v in twins if v not in self.foreign))
             return
-        for v in (value,) if value.is_real else (value, Complex(value.re, -value.im)):
+        for v in twins:
             # Two entries of one base have one part: exact bases are taken once.
             if not (v.re.exact and v.im.exact and v in self.others):
                 self.others = (*self.others, v)
@@ -179,19 +182,24 @@ class Word:
         """The first token at which the increments are sums of powers."""
         return self.steady.window + 2
 
-    def parts(self, token: int) -> list[Complex]:
+    def parts(self, token: int, every: bool = False) -> list[Complex]:
         """Returns Π (E - λ) over the others, applied to the increments of the output at a token.
+
+        Args:
+            token: the token.
+            every: whether the product is over the foreign bases too.
 
         Raises:
             Rejected: the token is one of the first, or the sequence too long.
             NotDefined: the output has no value.
         """
-        length = token + len(self.others) + 1
+        factors = (*self.others, *self.foreign) if every else self.others
+        length = token + len(factors) + 1
         if not self.first <= token < length <= LENGTH_LIMIT:
             raise Rejected("the token is none at which increments are sums of powers")
         outputs = self._outputs(length)
         found = [_minus(outputs[k], outputs[k - 1]) for k in range(token, length)]
-        for base in self.others:
+        for base in factors:
             scaled = [[base * x for x in s] for s in found]
             found = [_minus(found[k + 1], scaled[k]) for k in range(len(found) - 1)]
         return found[0]

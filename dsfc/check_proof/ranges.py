@@ -231,5 +231,3 @@ def _reduced(how: Reduction, a: Interval) -> Interval:
     if a.high <= 0:
         return Interval(-INF, a.high, False, a.open_high)
     return REALS
-
-

@@ -1,9 +1,9 @@
 """A system on a constant sequence: from some token on, one affine map takes states to states.
 
-Read off a System here, or refused: that every coefficient is a function of the last few tokens, that
-each state entry is carried by a number of its own, its *base* λ, and that the output is affine in
-the states. On a constant sequence everything that reads nothing from before the first token is the
-same at all tokens. Let that be so from token w on. With h_i = λ h_{i-1} + b entry by entry, and
+Read off a System here, or refused: that every coefficient is a function of the last few tokens,
+that each state entry is carried by a number of its own, its *base* λ, and that the output is affine
+in the states. On a constant sequence whatever reads nothing from before the first token is the same
+at all tokens. Let that be so from token w on. With h_i = λ h_{i-1} + b entry by entry, and
 y_i = c h_i + c' h_{i-1} + d, the increments are
 
     s_l = y_l - y_{l-1} = Σ_entries w λ^l      for l ≥ w + 2, with numbers w,

@@ -44,7 +44,7 @@ class _Found:
 
 
 def no_case(claim: Claim) -> Certificate | str:
-    """Returns a certificate that a is no case of b, which the checker accepted, or why there is none.
+    """Returns a certificate that a is no case of b, accepted by the checker, or why there is none.
 
     Args:
         claim: the two systems, their names and the sizes of a.

@@ -46,8 +46,7 @@ def report(verdict: Verdict, a: str, b: str, explain: bool = False) -> str:
                 f"  output     token {witness.token}, entry {list(witness.index)}",
                 f"    {a}: {number_text(gap.a)}",
                 f"    {b}: {number_text(gap.b)}",
-                "  open       whether other values of the second's parameters make them equal;"
-                " under what conditions they are (--conditions)",
+                "  open       under what conditions they are equal (--conditions)",
             ]
         case Conditionally():
             lines = _conditional(verdict, a, b, explain)

@@ -41,7 +41,7 @@ class Kinds:
 def kinds(
     a: System, b: System, names: tuple[tuple[str, str], ...] = (), conditions: bool = False
 ) -> Kinds:
-    """Decides whether two mixers are equal, and where they are not, whether one is a case of the other.
+    """Decides whether two mixers are equal, and if not, whether one is a case of the other.
 
     Args:
         a: one mixer.

@@ -8,8 +8,10 @@ from typing import Any
 from dsfc.check_proof.claim import Certificate
 from dsfc.check_proof.constant_word import Word
 from dsfc.check_proof.ranges import Region
+from dsfc.check_proof.statement import state
 from dsfc.check_proof.steady import Base, steady
 from dsfc.primitives.interval import Interval
+from dsfc.proof.condition_text import ConditionText
 from dsfc.proof.report import entries_text, number_text, reach
 from dsfc.proof.verdict import Case, NoCase, Unknown
 from dsfc.proof.within import Kinds, Within
@@ -65,9 +67,15 @@ def _within(found: Within, a: str, b: str) -> list[str]:
     head = f"SUB  {a} is a case of {b}: "
     match found:
         case Case(certificate):
-            given = ", ".join(c.solved for c in certificate.claim.conditions)
-            return [f"{head}proved", f"  sizes      {reach(certificate.claim)}",
-                    f"  values     of {given}, as above with --conditions"]  # fmt: skip
+            claim = certificate.claim
+            words = ConditionText(claim, state(claim, False))
+            values = (words.plain(text) for _, text in words.lines())
+            return [
+                f"{head}proved",
+                f"  statement  {STATEMENT}",
+                f"  sizes      {reach(claim)}",
+                f"  values     {'; '.join(values)}; parameters of one name are equal",
+            ]
         case NoCase(certificate):
             return [f"{head}refuted, for no parameters", *_no_case(found, certificate, a, b)]
         case Unknown():
