@@ -6,8 +6,16 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from dsfc.check_proof.claim import FORMAT, Certificate, Claim, Conditional, Invariant
+from dsfc.check_proof.claim import (
+    FORMAT,
+    Certificate,
+    Claim,
+    Conditional,
+    ConstantWord,
+    Invariant,
+)
 from dsfc.check_proof.conditional import check_conditional
+from dsfc.check_proof.constant_word import check_constant_word
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import check_invariant
 from dsfc.check_proof.polynomial import TooLarge
@@ -48,6 +56,9 @@ def check(text: str) -> Accepted:
             return Accepted(certificate.claim, None)
         if isinstance(certificate.proof, Conditional):
             check_conditional(certificate.claim, certificate.proof)
+            return Accepted(certificate.claim, None)
+        if isinstance(certificate.proof, ConstantWord):
+            check_constant_word(certificate.claim, certificate.proof)
             return Accepted(certificate.claim, None)
         return Accepted(certificate.claim, check_witness(certificate.claim, certificate.proof))
     except Rejected:

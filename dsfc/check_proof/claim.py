@@ -3,6 +3,7 @@
 {"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "linear-invariant", "rows": […]}}
 {"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "witness", …}}
 {"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "conditions", "rows": […], …}}
+{"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "constant-word", "values": […], …}}
 """
 
 from __future__ import annotations
@@ -61,7 +62,11 @@ class Claim:
         conditions: what is assumed, at every token where it can be read.
         every: axes for all whose sizes equality is claimed, however they go together.
         case: whether it is claimed besides that the conditions can be met by b's own parameters,
-            whatever all else is: a is a case of b.
+            whatever all else is: a is a case of b. Where difference is claimed: that a is no case
+            of b. There are values of a's parameters and a sequence such that no values of b's
+            parameters, those that a has too included, give b the output of a on it, or on a longer
+            one that goes on alike. The sizes are then a's; axes in `every` are b's own, and no
+            sizes of them do it either at which the two can be put side by side.
     """
 
     a: System
@@ -124,6 +129,27 @@ class Witness:
     index: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ConstantWord:
+    """A point of a, its token repeated for ever: what rule "constant-word" stores.
+
+    Attributes:
+        values: (name in a, entries) of a's parameters and inputs, of these one token.
+        token: where the increment of the output is looked at.
+        index: which entry of the output, by position of each of a's output axes.
+        always: whether it is claimed besides that what tells the two apart does so for all values
+            of a's parameters: those for which no values of b's parameters do are all but those
+            that make a's output constant on constant sequences, from some token on.
+        larger: axes of a at all whose larger sizes it is claimed too, however they go together.
+    """
+
+    values: tuple[tuple[str, tuple[Number, ...]], ...]
+    token: int
+    index: tuple[int, ...]
+    always: bool
+    larger: tuple[str, ...]
+
+
 Exact = tuple[int, int, int, int, int]
 """A real number (p, q, r, s, k): p / q · log(r / s)^k, with positive q, r and s."""
 
@@ -179,4 +205,4 @@ class Certificate:
     """A claim with what shows it."""
 
     claim: Claim
-    proof: Invariant | Witness | Conditional
+    proof: Invariant | Witness | Conditional | ConstantWord

@@ -32,7 +32,11 @@ def comparable(claim: Claim) -> None:
     if len({renamed.get(name, name) for name in own}) != len(own):
         raise ValueError("two names are identified with one")
     theirs = _declared(claim.a)
+    # That a is no case of b is said of all values of b's parameters, whatever they are called.
+    alone = not claim.equal and claim.case
     for name, shape in own.items():
+        if alone and _role(claim.b, name) != "input":
+            continue
         same = renamed.get(name, name)
         if same in theirs and _kind(theirs[same]) != _kind(shape):
             raise ValueError(
@@ -167,3 +171,28 @@ def own_parameters(claim: Claim) -> Mapping[str, Constraint]:
         if same not in theirs and isinstance(t, Tensor):
             out[same] = t.constraint
     return out
+
+
+_WITHIN = {
+    Constraint.UNIT: {Constraint.POSITIVE, Constraint.NONNEG, Constraint.NONZERO},
+    Constraint.POSITIVE: {Constraint.NONNEG, Constraint.NONZERO},
+}
+"""Ranges → the larger ones that hold them; each holds itself, and all are in `NONE`."""
+
+
+def narrower(claim: Claim) -> str | None:
+    """Returns what both have and b has in a smaller range than a, or with a value of its own."""
+    names = common_names(claim, True)
+    theirs = {common_names(claim, False).get(n, n): t for n, t in _declared(claim.a).items()}
+    own = fixed(claim.b)
+    for name, t in _declared(claim.b).items():
+        same = names.get(name, name)
+        if same not in theirs or name in unlike(claim):
+            continue
+        if name in own and same not in fixed(claim.a):
+            return same
+        small, large = (x.constraint if isinstance(x, Tensor) else Constraint.NONE
+                        for x in (theirs[same], t))  # fmt: skip
+        if large not in (Constraint.NONE, small, *_WITHIN.get(small, ())):
+            return same
+    return None

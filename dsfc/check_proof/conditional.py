@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.claim import Claim, Conditional
-from dsfc.check_proof.comparable import own_parameters
+from dsfc.check_proof.comparable import narrower, own_parameters
 from dsfc.check_proof.conditions import CONSTANT, reach
 from dsfc.check_proof.invariant import check_rows
 from dsfc.check_proof.point import Evaluated
@@ -73,6 +73,9 @@ def check_case(claim: Claim, statement: Statement) -> None:
         Rejected: a condition asks something of anything else.
     """
     own, symbols = own_parameters(claim), statement.symbols
+    smaller = narrower(claim)
+    if smaller is not None:
+        raise Rejected(f"`{smaller}` has a smaller range in b than in a")
     for c in claim.conditions:
         constraint = own.get(c.solved.partition("[")[0])
         if constraint is None or c.solved in symbols.defined:

@@ -47,9 +47,11 @@ def check_witness(claim: Claim, proof: Witness) -> Gap:
         raise Rejected("a witness shows difference, and equality is claimed")
     if claim.conditions or claim.free or claim.every:
         raise Rejected('rule "witness" has no conditions, and one size of each axis')
+    if claim.case:
+        raise Rejected("a point says nothing of other values of the second's parameters")
     comparable(claim)
     a, b = execute(claim, proof)
-    place = _place(claim, proof)
+    place = place_of(claim, proof.index)
     if not 0 <= proof.token < proof.length:
         raise Rejected("the token is not one of the sequence")
     gap = Gap(a[proof.token][place], b[proof.token][place])
@@ -100,6 +102,32 @@ def _run(
     values: dict[str, tuple[Number, ...]],
     constants: dict[str, tuple[Complex, ...]],
 ) -> list[list[Complex]]:
+    given = arrays(claim, system, renamed, proof.length, values, constants)
+    return Execution(system, dict(claim.sizes), proof.length, given).output()
+
+
+def arrays(
+    claim: Claim,
+    system: System,
+    renamed: dict[str, str],
+    length: int,
+    values: dict[str, tuple[Number, ...]],
+    constants: dict[str, tuple[Complex, ...]],
+) -> dict[str, tuple[Complex, ...]]:
+    """Returns the entries of all inputs, parameters and buffers of a system.
+
+    Args:
+        claim: whose sizes they have.
+        system: one of its two.
+        renamed: name in the system → name in a.
+        length: number of tokens.
+        values: name in a → entries as they are stored.
+        constants: name in a → entries of buffers that have a fixed value.
+
+    Raises:
+        Rejected: a value is missing, superfluous, or none that its declaration allows.
+        Obstacle: a matrix has a fixed value.
+    """
     sizes = dict(claim.sizes)
     given: dict[str, tuple[Complex, ...]] = {}
     inputs = {t.name for t in system.inputs}
@@ -114,13 +142,13 @@ def _run(
             raise Obstacle(f"the matrix `{t.name}` has a fixed value")
         if same not in values:
             raise Rejected(f"`{same}` has no value")
-        count = proof.length if t.name in inputs else 1
+        count = length if t.name in inputs else 1
         for axis in stored_axes(t):
             count *= sizes[axis.name]
         if len(values[same]) != count:
             raise Rejected(f"`{same}` has {len(values[same])} entries, not {count}")
         given[t.name] = tuple(_number(v, t) for v in values[same])
-    return Execution(system, sizes, proof.length, given).output()
+    return given
 
 
 def stored_axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:
@@ -156,12 +184,17 @@ def in_range(x: Fraction, constraint: Constraint) -> bool:
     return True
 
 
-def _place(claim: Claim, proof: Witness) -> int:
+def place_of(claim: Claim, index: tuple[int, ...]) -> int:
+    """Returns which entry of the output an index of a's output axes is.
+
+    Raises:
+        Rejected: it is none.
+    """
     out = 0
     axes = claim.a.outputs[0].axes
-    if len(axes) != len(proof.index):
+    if len(axes) != len(index):
         raise Rejected("the index does not fit the output")
-    for axis, k in zip(axes, proof.index, strict=True):
+    for axis, k in zip(axes, index, strict=True):
         size = dict(claim.sizes)[axis.name]
         if not 0 <= k < size:
             raise Rejected("the index does not fit the output")

@@ -39,6 +39,11 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY = 0, 4, 5, 6
     help="Write the certificate to a new file, for `dsfc check-proof`.",
 )
 @click.option(
+    "--case-certificate",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the certificate of whether the first is a case of the second to a new file.",
+)
+@click.option(
     "--replay",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write a refutation to a new file, as a program that needs Python alone.",
@@ -53,6 +58,7 @@ def equiv(
     conditions: bool,
     explain: bool,
     certificate: Path | None,
+    case_certificate: Path | None,
     replay: Path | None,
     form: str,
 ) -> None:
@@ -62,32 +68,43 @@ def equiv(
     values of the parameters, for the sizes that are printed; an independent checker accepted it. A
     refutation is a point at which both definitions were executed with exact arithmetic. Unknown
     says what stood in the way. With --conditions, what is not equal in general may be proved under
-    conditions on parameters, or on the values inside both mixers, which are printed. Exit code 0
+    conditions on parameters, or on the values inside both mixers, which are printed.
+
+    That is one statement, EQ. Where it is not proved, others are answered apart from it: SUB,
+    whether one mixer is a case of the other, which is so if whatever values its parameters have
+    some values of the other's give the same output; SUB with the two exchanged; and ISO, both.
+
+    The exit code is that of EQ: 0
     for proved, 4 for refuted, 5 for unknown, 6 for proved under conditions, 1 for mistakes in a
     spec.
     """
     names = tuple(pair(word) for word in renamed)
-    for path in (certificate, replay):
+    for path in (certificate, case_certificate, replay):
         if path is not None and path.exists():
             raise click.UsageError(f"{path} exists already")
     with bounded(f"compare {a} and {b}"):
         from dsfc.check_proof.check import write
         from dsfc.check_proof.entries import Obstacle
-        from dsfc.proof.equivalent import equivalent
         from dsfc.proof.replay import script
         from dsfc.proof.report import as_json, report
-        from dsfc.proof.verdict import Conditionally, Proved, Refuted
+        from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Refuted
+        from dsfc.proof.within import kinds
+        from dsfc.proof.within_report import kinds_json, kinds_report
 
         first, second = mixer(a), mixer(b)
-        verdict = equivalent(first.system, second.system, names, conditions)
+        found = kinds(first.system, second.system, names, conditions)
+        verdict = found.equal
     if form == "json":
         import json
 
-        click.echo(json.dumps(as_json(verdict), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(as_json(verdict) | kinds_json(found), ensure_ascii=False, indent=2))
     else:
         click.echo(report(verdict, first.name, second.name, explain), nl=False)
+        click.echo(kinds_report(found, first.name, second.name), nl=False)
     if certificate is not None and isinstance(verdict, Proved | Refuted | Conditionally):
         _write(certificate, write(verdict.certificate))
+    if case_certificate is not None and isinstance(found.forth, Case | NoCase):
+        _write(case_certificate, write(found.forth.certificate))
     refuted = verdict.otherwise if isinstance(verdict, Conditionally) else verdict
     if replay is not None and isinstance(refuted, Refuted):
         try:

@@ -287,6 +287,8 @@ class _Draw:
             self.values[name] = [_stored(value)]
             return
         array, place = self._evaluated().place(name, token)
+        if array not in self.values:
+            raise Obstacle(f"`{array}` has a value of its own")
         self.values[array][place] = _stored(value)
 
 

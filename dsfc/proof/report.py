@@ -42,12 +42,11 @@ def report(verdict: Verdict, a: str, b: str, explain: bool = False) -> str:
                 f"  sizes      {_sizes(claim)}",
                 f"  length     {witness.length}{less}",
                 "  point",
-                *(f"    {name} = {_entries(values)}" for name, values in witness.values),
+                *(f"    {name} = {entries_text(values)}" for name, values in witness.values),
                 f"  output     token {witness.token}, entry {list(witness.index)}",
                 f"    {a}: {number_text(gap.a)}",
                 f"    {b}: {number_text(gap.b)}",
-                "  open       whether other values of the second's parameters make them equal;"
-                " under what conditions they are (--conditions)",
+                "  open       under what conditions they are equal (--conditions)",
             ]
         case Conditionally():
             lines = _conditional(verdict, a, b, explain)
@@ -223,7 +222,8 @@ def _number(v: Number) -> str:
     return str(re) if not im else f"{re} + {im} i"
 
 
-def _entries(values: tuple[Number, ...]) -> str:
+def entries_text(values: tuple[Number, ...]) -> str:
+    """Returns the entries of an array, as fractions."""
     inner = ", ".join(_number(v) for v in values)
     return inner if len(values) == 1 else f"[{inner}]"
 

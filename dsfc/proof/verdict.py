@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.check_proof.claim import Certificate, Conditional, Invariant, Witness
+from dsfc.check_proof.claim import Certificate, Conditional, ConstantWord, Invariant, Witness
 from dsfc.check_proof.witness import Gap
 
 
@@ -77,6 +77,34 @@ class Conditionally:
     def proof(self) -> Conditional:
         """The invariant and the points."""
         assert isinstance(self.certificate.proof, Conditional)
+        return self.certificate.proof
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The first is a case of the second; the checker accepted it.
+
+    Attributes:
+        certificate: the claim, with the values of the second's own parameters as conditions.
+    """
+
+    certificate: Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class NoCase:
+    """No parameters of the second give what the first does; the checker accepted it.
+
+    Attributes:
+        certificate: the claim, with a point of the first.
+    """
+
+    certificate: Certificate
+
+    @property
+    def proof(self) -> ConstantWord:
+        """The point."""
+        assert isinstance(self.certificate.proof, ConstantWord)
         return self.certificate.proof
 
 

@@ -11,6 +11,7 @@ from dsfc.check_proof.check import check, read, write
 from dsfc.check_proof.claim import Certificate, Condition, Needed
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.rejected import Rejected
+from dsfc.primitives.declarations import Constraint
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.verdict import Conditionally
 
@@ -222,3 +223,24 @@ def test_the_conditions_and_rows_of_one_pair_show_nothing_of_another(
     rejected(dataclasses.replace(made, claim=false))
     bare = dataclasses.replace(made.proof, needed=())
     rejected(Certificate(false, bare))
+
+
+@pytest.mark.parametrize("range_", [Constraint.POSITIVE, Constraint.NONNEG, Constraint.NONZERO])
+def test_no_case_where_the_second_has_the_smaller_range(conditional: Callable, range_) -> None:
+    """Values of the first's parameter that the second's may not have are cases of nothing."""
+    made = conditional("parameters", "own_mode", "own_skip")
+    check(write(made))
+
+    def within(system, *names):
+        params = tuple(
+            dataclasses.replace(t, constraint=range_) if t.name in names else t
+            for t in system.params
+        )
+        return dataclasses.replace(system, params=params)
+
+    claim = made.claim
+    smaller = dataclasses.replace(claim, b=within(claim.b, "c"))
+    assert "range" in rejected(dataclasses.replace(made, claim=smaller))
+    both = dataclasses.replace(smaller, a=within(claim.a, "c"))
+    check(write(dataclasses.replace(made, claim=both)))
+    check(write(dataclasses.replace(made, claim=dataclasses.replace(both, b=claim.b))))

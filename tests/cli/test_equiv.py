@@ -72,6 +72,55 @@ def test_conditions_are_looked_for_where_asked(run: Callable, spec: Callable, fo
     assert document["conditions"] == [{"text": "g[n] = 1", "needed": True}]
 
 
+CASES = """
+mixer keeps { dims n
+  input u : n
+  y = sum[j ≤ i](u[j])
+}
+mixer forgets { dims n
+  input u : n
+  param s : n positive
+  y = sum[j ≤ i](exp(-s)^(i-j) * u[j])
+}
+mixer weighs { dims n
+  input u : n
+  param w : n
+  y = sum[j ≤ i](w * u[j])
+}
+"""
+
+
+def test_each_statement_has_its_own_line(run: Callable, spec: Callable, folder: Path) -> None:
+    path = spec(CASES)
+    found = run("equiv", f"{path}:keeps", f"{path}:forgets", "--case-certificate", "case.json")
+    assert found.exit_code == 4 and found.output.startswith("keeps = forgets: refuted\n")
+    assert "\nISO  each is a case of the other: refuted\n" in found.output
+    assert "\nSUB  keeps is a case of forgets: refuted, for no parameters\n" in found.output
+    assert "  sizes      n = 1 and all larger" in found.output
+    assert "powers of 1\n" in found.output and "lie in (0, 1)\n" in found.output
+    assert "  exceptions " in found.output
+    accepted = run("check-proof", "case.json", f"{path}:keeps", f"{path}:forgets")
+    assert accepted.exit_code == 0
+    assert accepted.output.startswith("accepted: keeps is no case of forgets, for no parameters")
+    text = Path("case.json").read_text(encoding="utf-8")
+    Path("bad.json").write_text(text.replace('"case":true', '"case":false'), encoding="utf-8")
+    assert run("check-proof", "bad.json").exit_code == 1
+
+
+def test_a_case_is_shown_by_conditions(run: Callable, spec: Callable) -> None:
+    path = spec(CASES)
+    args = ("equiv", f"{path}:keeps", f"{path}:weighs", "--conditions")
+    found = run(*args)
+    assert found.exit_code == 6
+    assert "\nSUB  keeps is a case of weighs: proved\n" in found.output
+    assert "\nSUB  weighs is a case of keeps: unknown\n" in found.output
+    document = json.loads(run(*args, "--format", "json").output)
+    assert document["SUB"]["verdict"] == "proved"
+    assert document["SUB exchanged"]["verdict"] == document["ISO"]["verdict"] == "unknown"
+    same = run("equiv", f"{path}:keeps", f"{path}:keeps")
+    assert same.exit_code == 0 and "SUB" not in same.output
+
+
 def test_a_refutation_is_a_program(run: Callable, spec: Callable, folder: Path) -> None:
     path = spec(TWO.replace("{drive}", "g * u"))
     assert run("equiv", f"{path}:a", f"{path}:b", "--replay", "replay.py").exit_code == 4

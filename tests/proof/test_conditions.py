@@ -123,6 +123,12 @@ def test_conditions_do_not_depend_on_names_of_mixers(system: Callable) -> None:
     assert first.certificate.claim.conditions == other.certificate.claim.conditions
 
 
+def test_no_condition_is_one_on_a_fixed_value(system: Callable) -> None:
+    """A buffer that has a value of its own is nothing to solve for."""
+    plain, fixed = system("cases", "plain"), system("cases", "fixed_half")
+    assert isinstance(equivalent(plain, fixed, conditions=True), Refuted)
+
+
 def test_the_order_exchanges_the_sides(system: Callable) -> None:
     a, b = system("normalised", "convex_gate"), system("normalised", "normalised")
     verdict = equivalent(a, b, conditions=True)

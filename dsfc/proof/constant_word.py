@@ -1,0 +1,163 @@
+"""The search for a point that shows a to be no case of b, by one token repeated for ever.
+
+What must be found are values of a's parameters and one token; see `dsfc.check_proof.constant_word`,
+which says the last word. The numbers of the first points are all alike, those of later ones drawn.
+What is found is made simpler number by number as long as it still shows what it must.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dsfc.check_proof.balls import NotDefined
+from dsfc.check_proof.check import check, write
+from dsfc.check_proof.claim import Certificate, Claim, ConstantWord, Number
+from dsfc.check_proof.comparable import comparable, fixed
+from dsfc.check_proof.constant_word import ZERO, Word, always_apart, growing_axes, own_axes
+from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.witness import in_range, stored_axes
+from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
+
+ALIKE = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(-1), Fraction(-2))
+"""Numbers that whole points are made of, in the order tried."""
+
+DRAWN = (Fraction(1), Fraction(2), Fraction(3), Fraction(-1), Fraction(1, 2), Fraction(0))
+DRAWS = 6
+LATER = 2
+"""How many later tokens are looked at where what is looked for is 0 at the first."""
+
+STEPS = 60
+"""Points tried on the way to a simpler one."""
+
+_SIMPLER = (Fraction(0), Fraction(1))
+_Values = tuple[tuple[str, tuple[Number, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    values: _Values
+    token: int
+    place: int
+
+
+def no_case(claim: Claim) -> Certificate | str:
+    """Returns a certificate that a is no case of b, accepted by the checker, or why there is none.
+
+    Args:
+        claim: the two systems, their names and the sizes of a.
+
+    Raises:
+        Obstacle: one of the systems has no bases on constant sequences.
+        ValueError: the systems cannot be put side by side.
+    """
+    claim = replace(claim, equal=False, case=True, every=own_axes(claim), conditions=())
+    comparable(claim)
+    found = next(filter(None, (_shown(claim, values) for values in _points(claim))), None)
+    if found is None:
+        return "no base was found that the second cannot have too"
+    found = _simplified(claim, found)
+    proof = ConstantWord(
+        found.values,
+        found.token,
+        _index(claim, found.place),
+        always_apart(claim),
+        growing_axes(claim),
+    )
+    certificate = Certificate(claim, proof)
+    try:
+        check(write(certificate))
+    except Rejected as e:
+        return f"a point was found that the checker does not accept: {e}"
+    return certificate
+
+
+def _shown(claim: Claim, values: _Values) -> _Found | None:
+    """The token and the entry of the output at which a point shows what it must."""
+    try:
+        word = Word(claim, values)
+        if not word.foreign:
+            return None
+        for token in range(word.first, word.first + LATER + 1):
+            for place, part in enumerate(word.parts(token)):
+                if not part.meets(ZERO):
+                    return _Found(values, token, place)
+    except (Rejected, NotDefined):
+        pass
+    return None
+
+
+def _points(claim: Claim) -> Iterator[_Values]:
+    known = fixed(claim.a)
+    tensors = [t for t in (*claim.a.inputs, *claim.a.params, *claim.a.buffers)
+               if t.name not in known]  # fmt: skip
+    theirs = {dict(claim.names).get(t.name, t.name): t.constraint for t in claim.b.inputs}
+    for x in ALIKE:
+        yield tuple((t.name, (_allowed(t, theirs, x),) * _count(claim, t)) for t in tensors)
+    rng = random.Random(5)
+    for _ in range(DRAWS):
+        yield tuple(
+            (t.name, tuple(_allowed(t, theirs, rng.choice(DRAWN)) for _ in range(_count(claim, t))))
+            for t in tensors
+        )
+
+
+def _count(claim: Claim, t: Tensor | MapTensor) -> int:
+    out, sizes = 1, dict(claim.sizes)
+    for axis in stored_axes(t):
+        out *= sizes[axis.name]
+    return out
+
+
+def _constraints(t: Tensor | MapTensor, theirs: dict[str, Constraint]) -> tuple[Constraint, ...]:
+    if isinstance(t, MapTensor):
+        return ()
+    return t.constraint, theirs.get(t.name, Constraint.NONE)
+
+
+def _allowed(t: Tensor | MapTensor, theirs: dict[str, Constraint], x: Fraction) -> Number:
+    """A number, or one like it that both declarations allow."""
+    constraints = _constraints(t, theirs)
+    for near in (x, abs(x), Fraction(1), Fraction(1, 2)):
+        if all(in_range(near, c) for c in constraints):
+            return near.numerator, near.denominator, 0, 1
+    return 1, 1, 0, 1
+
+
+def _simplified(claim: Claim, found: _Found) -> _Found:
+    """The point with each array replaced by 0 or 1, or a number of it, as far as it goes."""
+    declared = {t.name: t for t in (*claim.a.inputs, *claim.a.params, *claim.a.buffers)}
+    theirs = {dict(claim.names).get(t.name, t.name): t.constraint for t in claim.b.inputs}
+    left = STEPS
+    for position, (name, entries) in enumerate(found.values):
+        constraints = _constraints(declared[name], theirs)
+        whole = range(len(entries))
+        for chosen in (whole, *([k] for k in whole if len(entries) > 1)):
+            for x in _SIMPLER:
+                current = found.values[position][1]
+                new = list(current)
+                for k in chosen:
+                    new[k] = (x.numerator, x.denominator, 0, 1)
+                if tuple(new) == current or left <= 0:
+                    break
+                if not all(in_range(x, c) for c in constraints):
+                    continue
+                left -= 1
+                values = (*found.values[:position], (name, tuple(new)),
+                          *found.values[position + 1 :])  # fmt: skip
+                other = _shown(claim, values)
+                if other is not None:
+                    found = other
+                    break
+    return found
+
+
+def _index(claim: Claim, place: int) -> tuple[int, ...]:
+    out: list[int] = []
+    sizes = dict(claim.sizes)
+    for axis in reversed(claim.a.outputs[0].axes):
+        place, k = divmod(place, sizes[axis.name])
+        out.insert(0, k)
+    return tuple(out)

@@ -1,0 +1,111 @@
+"""Whether one mixer is a case of another: whatever its parameters are, some of the other's do."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from dsfc.check_proof.check import check, write
+from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.polynomial import TooLarge
+from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import state
+from dsfc.proof.closure import Differs, close
+from dsfc.proof.conditions import candidates
+from dsfc.proof.constant_word import no_case
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.points import with_points
+from dsfc.proof.sizes import chosen
+from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Unknown, Verdict
+from dsfc.system.ir import System
+
+Within = Case | NoCase | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """What is known of two mixers, kind by kind; a kind that another one implies is left out.
+
+    Attributes:
+        equal: EQ, equal outputs for equal parameters, or COND, where conditions were asked for.
+        forth: SUB, whether the first is a case of the second.
+        back: SUB with the two exchanged.
+    """
+
+    equal: Verdict
+    forth: Within | None
+    back: Within | None
+
+
+def kinds(
+    a: System, b: System, names: tuple[tuple[str, str], ...] = (), conditions: bool = False
+) -> Kinds:
+    """Decides whether two mixers are equal, and if not, whether one is a case of the other.
+
+    Args:
+        a: one mixer.
+        b: the other.
+        names: name in b → name in a, see `dsfc.proof.equivalent.equivalent`.
+        conditions: whether conditions are looked for too, those that make one a case among them.
+    """
+    verdict = equivalent(a, b, names, conditions)
+    if isinstance(verdict, Proved):
+        return Kinds(verdict, None, None)
+    forth: Within
+    if isinstance(verdict, Conditionally) and verdict.certificate.claim.case:
+        forth = Case(verdict.certificate)
+    else:
+        forth = within(a, b, names)
+    backwards = tuple(sorted((ours, theirs) for theirs, ours in names))
+    return Kinds(verdict, forth, within(b, a, backwards, conditions))
+
+
+def within(
+    a: System, b: System, names: tuple[tuple[str, str], ...] = (), conditions: bool = False
+) -> Within:
+    """Decides whether a is a case of b: for all values of a's parameters, some of b's do the same.
+
+    Both answers rest on the checker alone.
+
+    Args:
+        a: the mixer that may be a case.
+        b: the mixer whose parameters are looked for.
+        names: see `dsfc.proof.equivalent.equivalent`.
+        conditions: whether values of b's own parameters are looked for, which may take minutes.
+    """
+    found: Certificate | str
+    try:
+        found = no_case(Claim(a, b, names, chosen(a, b, 1)))
+    except (Obstacle, ValueError) as e:
+        found = str(e)
+    if isinstance(found, Certificate):
+        return NoCase(found)
+    tried = [f"constant sequences: {found}"]
+    if conditions:
+        shown = _case(Claim(a, b, names, chosen(a, b, 2)))
+        if isinstance(shown, Certificate):
+            return Case(shown)
+        tried.append(f"values of the second's own parameters: {shown}")
+    decides = "values of the second's parameters (--conditions), or a reason that there are none"
+    return Unknown(str(found), tuple(tried), decides)
+
+
+def _case(claim: Claim) -> Certificate | str:
+    """A certificate that a is a case of b, which the checker accepted, or why there is none."""
+    try:
+        for conditions in candidates(claim):
+            at = replace(claim, conditions=conditions, case=True)
+            rows = close(state(at, False))
+            if isinstance(rows, Differs):
+                continue
+            proof = with_points(at, Invariant(rows, False))
+            if proof is None:
+                continue
+            certificate = Certificate(at, proof)
+            with suppress(Rejected):
+                check(write(certificate))
+                return certificate
+    except (Obstacle, TooLarge, ValueError, ZeroDivisionError) as e:
+        return str(e)
+    return "none were found"

@@ -1,0 +1,139 @@
+"""Whether one mixer is a case of another, as text and as JSON; each statement has its own line."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dsfc.check_proof.claim import Certificate
+from dsfc.check_proof.constant_word import Word
+from dsfc.check_proof.ranges import Region
+from dsfc.check_proof.statement import state
+from dsfc.check_proof.steady import Base, steady
+from dsfc.primitives.interval import Interval
+from dsfc.proof.condition_text import ConditionText
+from dsfc.proof.report import entries_text, number_text, reach
+from dsfc.proof.verdict import Case, NoCase, Unknown
+from dsfc.proof.within import Kinds, Within
+
+STATEMENT = "whatever the first's parameters are, some values of the second's give its output"
+
+
+def kinds_report(kinds: Kinds, a: str, b: str) -> str:
+    """Returns as text what is known besides EQ and COND; empty where these say it all.
+
+    Args:
+        kinds: what was found.
+        a: what to call the first mixer.
+        b: what to call the second.
+    """
+    if kinds.forth is None or kinds.back is None:
+        return ""
+    lines = [f"ISO  each is a case of the other: {_both(kinds)}"]
+    lines += _within(kinds.forth, a, b)
+    lines += _within(kinds.back, b, a)
+    return "\n".join(lines) + "\n"
+
+
+def kinds_json(kinds: Kinds) -> dict[str, Any]:
+    """Returns the same for tools, by statement."""
+    if kinds.forth is None or kinds.back is None:
+        return {}
+    return {
+        "ISO": {"verdict": _both(kinds)},
+        "SUB": _json(kinds.forth),
+        "SUB exchanged": _json(kinds.back),
+    }
+
+
+def no_case_sizes(certificate: Certificate) -> str:
+    """Returns at which sizes no parameters of b make a a case of it."""
+    claim, proof = certificate.claim, NoCase(certificate).proof
+    own = {d.axis.name for d in claim.a.axes}
+    sizes = ", ".join(f"{name} = {size}" for name, size in claim.sizes if name in own)
+    more = " and all larger" if proof.larger else ""
+    every = f"; any {', '.join(claim.every)} of the second" if claim.every else ""
+    return f"{sizes}{more}{every}"
+
+
+def _both(kinds: Kinds) -> str:
+    found = (kinds.forth, kinds.back)
+    if any(isinstance(w, NoCase) for w in found):
+        return "refuted"
+    return "proved" if all(isinstance(w, Case) for w in found) else "unknown"
+
+
+def _within(found: Within, a: str, b: str) -> list[str]:
+    head = f"SUB  {a} is a case of {b}: "
+    match found:
+        case Case(certificate):
+            claim = certificate.claim
+            words = ConditionText(claim, state(claim, False))
+            values = (words.plain(text) for _, text in words.lines())
+            return [
+                f"{head}proved",
+                f"  statement  {STATEMENT}",
+                f"  sizes      {reach(claim)}",
+                f"  values     {'; '.join(values)}; parameters of one name are equal",
+            ]
+        case NoCase(certificate):
+            return [f"{head}refuted, for no parameters", *_no_case(found, certificate, a, b)]
+        case Unknown():
+            lines = [f"{head}unknown", *(f"  tried      {t}" for t in found.tried)]
+            return [*lines, f"  to decide  {found.decides}"]
+
+
+def _no_case(found: NoCase, certificate: Certificate, a: str, b: str) -> list[str]:
+    claim, proof = certificate.claim, found.proof
+    word = Word(claim, proof.values)
+    theirs = steady(claim.b, dict(claim.sizes)).bases
+    lines = [
+        f"  statement  {STATEMENT}",
+        f"  sizes      {no_case_sizes(certificate)}",
+        "  sequence   one token for ever, at the point",
+        *(f"    {name} = {entries_text(values)}" for name, values in proof.values),
+        f"    {a}: a part of its output goes like the powers of "
+        + " or ".join(map(number_text, word.foreign)),
+        f"    {b}: whatever its parameters are, {'; '.join(map(_base, theirs)) or 'none lasts'}",
+    ]
+    if proof.always:
+        lines += [
+            f"  exceptions no values of {a}'s parameters either, but those that make its output",
+            f"             constant on every constant sequence, from token {word.first - 1} on",
+        ]
+    else:
+        lines.append(f"  open       other values of {a}'s parameters")
+    return lines
+
+
+def _base(base: Base) -> str:
+    return f"those of {base.state} {region_text(base.region)}"
+
+
+def region_text(region: Region) -> str:
+    """Returns where numbers lie, as a clause: "lie in (0, 1)"."""
+    low, high = region.interval.low, region.interval.high
+    if low == high:
+        return f"are {'' if region.real else 'of modulus '}{low:g}"
+    return f"{'lie' if region.real else 'have moduli'} in {_interval(region.interval)}"
+
+
+def _interval(x: Interval) -> str:
+    left = "(" if x.open_low or math.isinf(x.low) else "["
+    right = ")" if x.open_high or math.isinf(x.high) else "]"
+    low, high = (f"{v:g}".replace("inf", "∞") for v in (x.low, x.high))
+    return f"{left}{low}, {high}{right}"
+
+
+def _json(found: Within) -> dict[str, Any]:
+    match found:
+        case Case(certificate):
+            return {"verdict": "proved", "sizes": dict(certificate.claim.sizes)}
+        case NoCase(certificate):
+            claim, proof = certificate.claim, found.proof
+            point = {name: entries_text(values) for name, values in proof.values}
+            return {"verdict": "refuted", "parameters": "none", "sizes": dict(claim.sizes),
+                    "every": list(claim.every), "larger": list(proof.larger),
+                    "always": proof.always, "point": point, "token": proof.token,
+                    "index": list(proof.index)}  # fmt: skip
+    return {"verdict": "unknown", "tried": list(found.tried), "decides": found.decides}

@@ -1,0 +1,79 @@
+"""Whether one mixer is a case of another: labelled pairs, and what is never mixed up."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dsfc.check_proof.check import check, write
+from dsfc.proof.verdict import Case, NoCase, Proved, Refuted, Unknown
+from dsfc.proof.within import kinds, within
+from dsfc.proof.within_report import kinds_json, kinds_report
+
+LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))["cases"]
+
+
+@pytest.mark.parametrize("a, b, _", LABELS["no_case"])
+def test_what_is_no_case_is_refuted(system: Callable, a: str, b: str, _) -> None:
+    found = within(system("cases", a), system("cases", b))
+    assert isinstance(found, NoCase), found
+    assert check(write(found.certificate)).claim == found.certificate.claim
+
+
+@pytest.mark.parametrize("a, b, _", LABELS["case"])
+def test_what_is_a_case_is_not_refuted(system: Callable, a: str, b: str, _) -> None:
+    assert isinstance(within(system("cases", a), system("cases", b)), Unknown)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("kind", ["case", "no_case", "open"])
+def test_no_label_is_contradicted(system: Callable, kind: str) -> None:
+    shown = []
+    for a, b, _ in LABELS[kind]:
+        found = within(system("cases", a), system("cases", b), conditions=True)
+        assert isinstance(found, {"case": (Case, Unknown), "no_case": NoCase,
+                                  "open": Unknown}[kind]), (a, b)  # fmt: skip
+        shown += [(a, b)] * isinstance(found, Case)
+    if kind == "case":
+        assert ("plain", "decayed_freely") in shown and ("own_token", "own_weighted") in shown
+
+
+def test_the_statements_are_not_mixed(system: Callable) -> None:
+    """Two mixers that differ for equal parameters may still be cases of one another."""
+    attention, plain = system("cases", "normalised"), system("cases", "plain")
+    found = kinds(plain, attention)
+    assert isinstance(found.equal, Refuted)
+    assert isinstance(found.forth, Unknown) and isinstance(found.back, Unknown)
+    assert kinds_json(found)["ISO"] == {"verdict": "unknown"}
+    found = kinds(attention, system("cases", "selective"))
+    assert isinstance(found.equal, Refuted)
+    assert isinstance(found.forth, NoCase) and isinstance(found.back, NoCase)
+    assert kinds_json(found)["ISO"] == {"verdict": "refuted"}
+
+
+def test_what_is_equal_is_said_once(system: Callable) -> None:
+    found = kinds(system("cases", "normalised"), system("cases", "normalised_window"))
+    assert isinstance(found.equal, Proved) and found.forth is found.back is None
+    assert kinds_report(found, "a", "b") == "" and kinds_json(found) == {}
+
+
+def test_normalised_attention_is_no_case_of_s6() -> None:
+    """T8d, for all sizes: of S6 those of its state, of attention its width, heads and keys."""
+    import dsfc
+
+    attention, s6 = dsfc.load("normalized_attn").system, dsfc.load("s6").system
+    found = within(attention, s6)
+    assert isinstance(found, NoCase)
+    assert found.certificate.claim.every == ("n", "r")
+    assert found.proof.larger == ("d", "h", "n", "p") and found.proof.always
+    assert isinstance(within(s6, attention), NoCase)
+
+
+def test_a_name_is_identified_both_ways(system: Callable) -> None:
+    a, b = system("cases", "plain"), system("cases", "decayed")
+    found = kinds(a, b, (("W_Q", "W_K"), ("W_K", "W_Q")))
+    assert isinstance(found.forth, NoCase) and isinstance(found.back, NoCase)
+    assert found.back.certificate.claim.names == (("W_K", "W_Q"), ("W_Q", "W_K"))
