@@ -243,7 +243,8 @@ class ReadOuts:
         dependent = [a for a in factors_of(arg) if self._depends(a)]
         affine = [a for a in dependent if axis in a.axes and self._is_affine(a)]
         for kept in sorted(affine, key=lambda a: -len(a.axes)) if len(dependent) > 1 else ():
-            rest = [a for a in factors_of(arg) if a is not kept]
+            rest = list(factors_of(arg))
+            rest.remove(kept)  # once: the same factor may stand there again
             if self._before(rest, kept):
                 named = (self._named(a) for a in rest)
                 return self.of(Reduce(Reduction.SUM, axis, mul(*named, kept)))
