@@ -63,9 +63,7 @@ FORMS = {
     "gate in the exponent": (
         "param w : d -> h\n c = w u\n y = sum[j ≤ i](exp(c - c[j] - 1/3 * (i-j)) * q · k[j] * v[j])"
     ),
-    "a norm of the output": (
-        "o = sum[j ≤ i](q · k[j] * v[j])\n y = o / sqrt(1 + sum[p](o * o))"
-    ),
+    "a norm of the output": ("o = sum[j ≤ i](q · k[j] * v[j])\n y = o / sqrt(1 + sum[p](o * o))"),
     "quotient of sides": (
         "y = sum[j ≤ i](q · k[j] * v[j] / (1 + sum[n](q^2)) / (1 + sum[p](v[j]^2)))"
     ),
