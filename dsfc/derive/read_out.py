@@ -203,7 +203,8 @@ class ReadOuts:
                 return Gate(mul(inner.factor, factor), inner.arg)
             return Gate(factor, inner)
         den, guard = self._guarded(denominator)
-        num = self.of(numerator)
+        missing = denominator.axes - numerator.axes
+        num = self.of(mul(numerator, ones(missing)) if missing else numerator)
         below = self.of(den)
         # The gate in front of a ratio stands in front of it again; a factor that both sides have
         # cancels where it cannot be zero.

@@ -392,6 +392,7 @@ def test_nodes_of_the_read_out(system_of):
     assert isinstance(node("y = sum[n](tanh(S))"), SumOver)
     assert isinstance(node("y = v"), Direct)
     assert isinstance(node("y = sum[j ≤ i](exp(q · k[j]) * v[j])"), Cache)
+    assert isinstance(node("y = 1 / exp(q · S)"), Ratio)
     assert isinstance(node("y = silu(v) * (q · S)"), Gate)
 
 
