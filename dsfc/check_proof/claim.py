@@ -94,6 +94,19 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Relation:
+    """How the arguments of a function of states differ between the systems: see `laws`.
+
+    Attributes:
+        scale: a factor, as numerator and denominator.
+        shift: what is added, as numerator and denominator.
+    """
+
+    scale: tuple[Coefficient, Coefficient]
+    shift: tuple[Coefficient, Coefficient]
+
+
+@dataclass(frozen=True, slots=True)
 class Invariant:
     """A linear invariant: what rule "linear-invariant" stores.
 
@@ -101,10 +114,13 @@ class Invariant:
         rows: in reduced echelon form.
         entries: whether linear maps of tokens are written out in the entries of their matrices;
             else each entry of the result is a generator.
+        relations: for the first calls of functions of states, in order, how the second system's
+            arguments are related to the first's; those of further calls are equal.
     """
 
     rows: tuple[Row, ...]
     entries: bool
+    relations: tuple[Relation, ...] = ()
 
 
 Number = tuple[int, int, int, int]

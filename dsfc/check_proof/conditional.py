@@ -38,6 +38,8 @@ def check_conditional(claim: Claim, proof: Conditional) -> None:
         raise Rejected("equality under conditions is shown, and something else is claimed")
     if claim.every:
         raise Rejected("equality under conditions is shown at one size of each axis")
+    if proof.invariant.relations:
+        raise Rejected("laws of functions are not used under conditions")
     statement = state(claim, proof.invariant.entries)
     check_rows(statement, proof.invariant)
     conditions = statement.conditions

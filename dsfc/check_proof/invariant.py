@@ -25,6 +25,7 @@ from fractions import Fraction
 from dsfc.check_proof.claim import CellMonomial, Claim, Invariant, Row
 from dsfc.check_proof.conditions import read as polynomial
 from dsfc.check_proof.cutoff import unproved
+from dsfc.check_proof.laws import law
 from dsfc.check_proof.polynomial import NOTHING, Monomial, Polynomial, Quotient
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
@@ -55,7 +56,7 @@ def check_invariant(claim: Claim, proof: Invariant) -> None:
         raise Rejected('rule "linear-invariant" has no conditions')
     if claim.free and claim.every:
         raise Rejected("sizes are not counted where values are inputs of their own")
-    check_rows(state(claim, proof.entries), proof)
+    check_rows(state(claim, proof.entries, tuple(map(law, proof.relations))), proof)
     left = unproved(claim, proof.entries)
     for name in claim.every:
         if name in left or name not in dict(claim.sizes):
@@ -117,7 +118,7 @@ def _check_rows(statement: Statement, rows: list[ReadRow]) -> None:
 
 
 def _check_start(statement: Statement, rows: list[ReadRow]) -> None:
-    values: dict[str, Quotient] = {}
+    values = dict.fromkeys(statement.steady.step, NOTHING)
     known: Mapping[str, Quotient] = {}
     for token, moment in enumerate(statement.first):
         known = statement.conditions.values(token)

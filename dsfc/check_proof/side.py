@@ -58,9 +58,19 @@ class Side(Entries[Quotient]):
     """One system at one token; state entries before the token are generators, or 0 at the first."""
 
     def __init__(
-        self, claim: Claim, second: bool, symbols: Symbols, entries: bool, token: int | None
+        self,
+        claim: Claim,
+        second: bool,
+        symbols: Symbols,
+        entries: bool,
+        token: int | None,
+        held: bool = False,
     ) -> None:
-        """Starts with nothing written out; see `dsfc.check_proof.statement.written`."""
+        """Starts with nothing written out; see `dsfc.check_proof.statement.written`.
+
+        Entries of states are generators before the first token too if they are to be `held`: then
+        a function of them is one there as well.
+        """
         super().__init__(dict(claim.sizes))
         self.system = side(claim, second)
         self.label = "B" if second else "A"
@@ -68,6 +78,7 @@ class Side(Entries[Quotient]):
         self.symbols = symbols
         self.written_out = entries
         self.token = token
+        self.held = held
         self.lag = 0
         self.inputs = {t.name: t for t in self.system.inputs}
         self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
@@ -248,7 +259,7 @@ class Side(Entries[Quotient]):
 
     def _before(self, name: str, kind: Field) -> Quotient:
         """An entry of a state before the token."""
-        if self.token == 0:
+        if self.token == 0 and not self.held:
             return NOTHING
         return self.symbols.leaf(name, kind is Field.REAL)
 

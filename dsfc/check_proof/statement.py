@@ -7,16 +7,18 @@ as the language says, so the first tokens are written out apart from the steady 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.comparable import comparable, side_names
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.laws import EQUAL, Law, check_names, check_signs, never_negative, related
 from dsfc.check_proof.polynomial import Quotient
+from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.side import Side
-from dsfc.check_proof.symbols import Call, Symbols, lags, shifted
+from dsfc.check_proof.symbols import Call, Related, Symbols, lags, shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,14 @@ class Moment:
     Attributes:
         step: entry of a state → its value after the token, of state entries before it.
         outputs: pairs (a's, b's) that must be equal: the outputs, and the arguments of what is
-            not rational in states, of state entries before the token.
+            not rational in states, of state entries before the token, which before the first one
+            are 0, written or not.
+        heads: these functions, in the order of their calls.
     """
 
     step: Mapping[str, Quotient]
     outputs: tuple[tuple[Quotient, Quotient], ...]
+    heads: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,31 +61,44 @@ class Statement:
         return len(self.first)
 
 
-def state(claim: Claim, entries: bool) -> Statement:
+def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
     """Returns a claim written out.
 
     Args:
         claim: which systems.
         entries: whether linear maps of tokens are written out in the entries of their matrices.
+        laws: how the second system's calls of functions of states are related to the first's.
 
     Raises:
         Obstacle: a construct that has no rule.
         ValueError: a system is malformed, or the two cannot be put side by side.
+        Rejected: a law does not hold.
     """
     comparable(claim)
     symbols = Symbols()
     steady = written(claim, symbols, entries, None)
+    if laws:
+        # Only what the systems speak of may stand in a law, so they are written out before.
+        check_names(symbols, laws, frozenset(steady.step))
+        steady = written(claim, symbols, entries, None, laws)
     read: set[int] = set()
     for q in (*steady.step.values(), *(q for pair in steady.outputs for q in pair)):
         read |= lags(q.names)
     conditions = Conditions(claim.conditions)
     window = max(1, conditions.window, *read)
-    first = tuple(written(claim, symbols, entries, token) for token in range(window))
+    first = tuple(written(claim, symbols, entries, token, laws) for token in range(window))
+    if laws:
+        kept = never_negative(symbols, (moment.step for moment in (*first, steady)))
+        if len(laws) > len(steady.heads):
+            raise Rejected("there are more laws than calls")
+        for moment in (*first, steady):
+            check_signs(symbols, laws, moment.heads, kept)
     conditions.check(symbols, side_names(claim))
     known = conditions.values(window)
     steady = Moment(
         {name: q.substituted(known) for name, q in steady.step.items()},
         tuple((a.substituted(known), b.substituted(known)) for a, b in steady.outputs),
+        steady.heads,
     )
     return Statement(first, steady, symbols, conditions)
 
@@ -107,7 +125,13 @@ def _older(name: str) -> str:
     return shifted(name, 1)
 
 
-def written(claim: Claim, symbols: Symbols, entries: bool, token: int | None) -> Moment:
+def written(
+    claim: Claim,
+    symbols: Symbols,
+    entries: bool,
+    token: int | None,
+    laws: tuple[Law, ...] = (),
+) -> Moment:
     """Returns one token written out, of generators of `symbols`.
 
     Args:
@@ -115,22 +139,63 @@ def written(claim: Claim, symbols: Symbols, entries: bool, token: int | None) ->
         symbols: where generators come from.
         entries: whether linear maps of tokens are written out in the entries of their matrices.
         token: which of the first tokens; None for all that follow.
+        laws: how calls are related, see `state`.
     """
-    step: dict[str, Quotient] = {}
-    outputs: list[list[Quotient]] = []
-    calls: list[list[Call]] = []
+    a, b = sides(claim, symbols, entries, token, laws, held=bool(laws))
+    pairs = list(zip(a.outputs, b.outputs, strict=True))
+    for k, (left, right) in enumerate(zip(a.calls, b.calls, strict=True)):
+        pairs += related(laws[k] if k < len(laws) else EQUAL, (left, right))
+    return Moment({**a.step, **b.step}, tuple(pairs), tuple(c.head for c in a.calls))
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One system at one token.
+
+    Attributes:
+        step: entry of a state → its value after the token.
+        outputs: the entries of the output.
+        calls: functions of states that are not rational, as often as their arguments differ.
+    """
+
+    step: Mapping[str, Quotient]
+    outputs: tuple[Quotient, ...]
+    calls: tuple[Call, ...]
+
+
+def sides(
+    claim: Claim,
+    symbols: Symbols,
+    entries: bool,
+    token: int | None,
+    laws: tuple[Law, ...] = (),
+    held: bool = False,
+) -> tuple[Written, Written]:
+    """Returns both systems at one token; see `written`.
+
+    With `held`, states before the first token are generators too, of which the value is 0.
+
+    Raises:
+        Obstacle: they do not call the same functions of states in the same order.
+    """
+    found = []
     for second in (False, True):
-        with symbols.recorded() as called:
-            side = Side(claim, second, symbols, entries, token)
-            outputs.append(side.outputs())
-            step |= side.step()
-        calls.append(called)
-    pairs = list(zip(*outputs, strict=True))
-    if [c.head for c in calls[0]] != [c.head for c in calls[1]]:
-        heads = (", ".join(dict.fromkeys(c.head for c in called)) or "none" for called in calls)
+        with symbols.recorded(_values(symbols, laws) if second else None) as called:
+            side = Side(claim, second, symbols, entries, token, held)
+            outputs = tuple(side.outputs())
+            step = side.step()
+        found.append(Written(step, outputs, tuple(called)))
+    a, b = found
+    if [c.head for c in a.calls] != [c.head for c in b.calls]:
+        named = (", ".join(dict.fromkeys(c.head for c in w.calls)) or "none" for w in found)
         raise Obstacle(
-            "values of states go through different functions: " + " against ".join(heads)
+            "values of states go through different functions: " + " against ".join(named)
         )
-    for left, right in zip(*calls, strict=True):
-        pairs += zip(left.args, right.args, strict=True)
-    return Moment(step, tuple(pairs))
+    return a, b
+
+
+def _values(symbols: Symbols, laws: tuple[Law, ...]) -> Related:
+    def related_by(law: Law) -> Callable[[str, Quotient], Quotient]:
+        return lambda head, value: law.value(symbols, head, value)
+
+    return {k: related_by(law) for k, law in enumerate(laws)}

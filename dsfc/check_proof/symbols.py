@@ -19,7 +19,7 @@ name that starts with `$` is an entry of a state before the token.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,6 +41,9 @@ from dsfc.primitives.table import row
 
 STATE = "$"
 """Starts the name of an entry of a state; no spec can spell it."""
+
+CALL = "call<"
+"""Starts the name of a function of states; no spec can spell it."""
 
 LAG = re.compile(r"@(\d)")
 """A time index inside a name: i minus this many tokens."""
@@ -82,6 +85,10 @@ class Call:
     args: tuple[Quotient, ...]
 
 
+Related = Mapping[int, Callable[[str, Quotient], Quotient]]
+"""Position of a call → its value, given the function and the generator of the other's value."""
+
+
 def _with_states(args: tuple[Quotient, ...]) -> bool:
     return any(STATE in name for a in args for name in a.names)
 
@@ -104,6 +111,7 @@ class Symbols:
         self.defined: dict[str, tuple[str, tuple[Quotient, ...]]] = {}
         self._calls: list[Call] = []
         self._places: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._related: Related = {}
 
     def leaf(self, name: str, real: bool, positive: bool = False) -> Quotient:
         """Returns an independent generator; a complex one has a twin, its conjugate."""
@@ -125,7 +133,7 @@ class Symbols:
         Raises:
             Obstacle: an argument holds a state and the value is complex.
         """
-        if _with_states(args):
+        if _with_states(args) or (real and any(CALL in name for a in args for name in a.names)):
             return self._call(head, args, real, positive)
         name = f"{head}({','.join(a.text for a in args)})"
         self._add(name, real, positive)
@@ -146,18 +154,27 @@ class Symbols:
         place = self._places.setdefault(key, len(self._places))
         if place == len(self._calls):
             self._calls.append(Call(head, args))
-        name = f"call<{place},{head}>[]@0"
+        name = f"{CALL}{place},{head}>[]@0"
         self.defined[name] = head, args
         self._add(name, True, positive)
-        return Quotient(generator(name))
+        value = Quotient(generator(name))
+        return self._related[place](head, value) if place in self._related else value
 
     @contextmanager
-    def recorded(self) -> Iterator[list[Call]]:
-        """Collects the calls of one system at one token."""
-        self._calls, self._places = [], {}
+    def recorded(self, related: Related | None = None) -> Iterator[list[Call]]:
+        """Collects the calls of one system at one token.
+
+        Args:
+            related: position of a call → its value, given the function and the generator.
+        """
+        self._calls, self._places, self._related = [], {}, related or {}
         yield self._calls
 
     # --- facts ------------------------------------------------------------------------------------
+
+    def knows(self, name: str) -> bool:
+        """Returns whether a generator of this name has come up."""
+        return name in self._real
 
     def is_real(self, q: Quotient) -> bool:
         """Returns whether a value is real because all its generators are."""
@@ -238,10 +255,16 @@ class Symbols:
 
     def _logarithm(self, q: Quotient) -> Quotient:
         name = f"log({q.text})"
-        self._add(name, True, False)
+        self._add(name, True, self._above_one(q))
         self._logarithms[name] = q
         self.defined[name] = "log", (q,)
         return Quotient(generator(name))
+
+    def _above_one(self, q: Quotient) -> bool:
+        """Whether a value is more than 1: a positive polynomial with a constant, as in softplus."""
+        least = q.num.terms.get((), Fraction(0))
+        more = least > 1 or (least == 1 and len(q.num.terms) > 1)
+        return more and not q.den and self.is_positive(q.num)
 
     def power(self, base: Quotient, exponent: Quotient) -> Quotient:
         """Returns base^exponent."""

@@ -203,7 +203,8 @@ class ReadOuts:
                 return Gate(mul(inner.factor, factor), inner.arg)
             return Gate(factor, inner)
         den, guard = self._guarded(denominator)
-        num = self.of(numerator)
+        missing = denominator.axes - numerator.axes
+        num = self.of(mul(numerator, ones(missing)) if missing else numerator)
         below = self.of(den)
         # The gate in front of a ratio stands in front of it again; a factor that both sides have
         # cancels where it cannot be zero.
@@ -243,7 +244,8 @@ class ReadOuts:
         dependent = [a for a in factors_of(arg) if self._depends(a)]
         affine = [a for a in dependent if axis in a.axes and self._is_affine(a)]
         for kept in sorted(affine, key=lambda a: -len(a.axes)) if len(dependent) > 1 else ():
-            rest = [a for a in factors_of(arg) if a is not kept]
+            rest = list(factors_of(arg))
+            rest.remove(kept)  # once: the same factor may stand there again
             if self._before(rest, kept):
                 named = (self._named(a) for a in rest)
                 return self.of(Reduce(Reduction.SUM, axis, mul(*named, kept)))

@@ -9,6 +9,7 @@ from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Invariant
 from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.laws import Law
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
@@ -16,6 +17,7 @@ from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
 from dsfc.proof.points import with_points
 from dsfc.proof.refute import QUICK, THOROUGH, Effort, refute
+from dsfc.proof.relations import laws, relation
 from dsfc.proof.sizes import chosen, enough
 from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
@@ -124,9 +126,23 @@ def _prove(claim: Claim, entries: bool) -> Proved | str:
 
 def _proved_at(claim: Claim, entries: bool) -> Proved | str:
     """A proof that the checker accepted, at the sizes of the claim, or why there is none."""
+    found = _proved_by(claim, entries, ())
+    if isinstance(found, Proved):
+        return found
     try:
-        rows = close(state(claim, entries))
+        related = laws(claim, entries)
     except Obstacle as e:
+        return str(e)
+    except (TooLarge, Rejected, ValueError, ZeroDivisionError):
+        return found
+    return _proved_by(claim, entries, related) if related else found
+
+
+def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved | str:
+    """The same with laws for functions of states."""
+    try:
+        rows = close(state(claim, entries, related))
+    except (Obstacle, Rejected) as e:
         return str(e)
     except TooLarge as e:
         return f"the closure needs {e}"
@@ -134,7 +150,8 @@ def _proved_at(claim: Claim, entries: bool) -> Proved | str:
         return f"the outputs have no quotient: {e}"
     if isinstance(rows, Differs):
         return "the outputs differ as functions of free generators"
-    certificate = Certificate(claim, Invariant(rows, entries))
+    proof = Invariant(rows, entries, tuple(map(relation, related)))
+    certificate = Certificate(claim, proof)
     try:
         check(write(certificate))
     except Rejected as e:

@@ -11,6 +11,7 @@ from dsfc.check_proof.cutoff import unproved
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.statement import state
 from dsfc.proof.condition_text import ConditionText, values_text
+from dsfc.proof.relations import relation_lines
 from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
 
 STATEMENT = "equal outputs for equal inputs and equal parameters, for every length"
@@ -30,6 +31,10 @@ def report(verdict: Verdict, a: str, b: str, explain: bool = False) -> str:
             lines = [f"{a} = {b}: proved", *_stated(certificate.claim)]
             lines += [
                 *_reach(verdict),
+                *(
+                    f"  law        {text}"
+                    for text in relation_lines(certificate.claim, verdict.invariant)
+                ),
                 f"  invariant  {len(verdict.invariant.rows)} rows, accepted by the checker",
             ]
             if explain:

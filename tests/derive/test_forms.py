@@ -63,6 +63,7 @@ FORMS = {
     "gate in the exponent": (
         "param w : d -> h\n c = w u\n y = sum[j ≤ i](exp(c - c[j] - 1/3 * (i-j)) * q · k[j] * v[j])"
     ),
+    "a norm of the output": ("o = sum[j ≤ i](q · k[j] * v[j])\n y = o / sqrt(1 + sum[p](o * o))"),
     "quotient of sides": (
         "y = sum[j ≤ i](q · k[j] * v[j] / (1 + sum[n](q^2)) / (1 + sum[p](v[j]^2)))"
     ),
@@ -391,6 +392,7 @@ def test_nodes_of_the_read_out(system_of):
     assert isinstance(node("y = sum[n](tanh(S))"), SumOver)
     assert isinstance(node("y = v"), Direct)
     assert isinstance(node("y = sum[j ≤ i](exp(q · k[j]) * v[j])"), Cache)
+    assert isinstance(node("y = 1 / exp(q · S)"), Ratio)
     assert isinstance(node("y = silu(v) * (q · S)"), Gate)
 
 

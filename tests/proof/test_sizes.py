@@ -22,7 +22,9 @@ LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encodin
 
 
 def pairs(kind: str) -> list[tuple[str, str, str]]:
-    return [(file, a, b) for file, table in LABELS.items() for a, b, _ in table.get(kind, ())]
+    """Labelled pairs that need no law of an outer function."""
+    tables = [(file, table) for file, table in LABELS.items() if file != "laws"]
+    return [(file, a, b) for file, table in tables for a, b, _ in table.get(kind, ())]
 
 
 @pytest.mark.parametrize("name", ["normalized_attn", "s6", "h3", "rwkv4", "taylor_softmax"])

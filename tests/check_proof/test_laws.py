@@ -1,0 +1,181 @@
+"""Laws of functions of states: that they are true, what they assume, and certificates that lie."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dsfc.check_proof import statement
+from dsfc.check_proof.check import check, write
+from dsfc.check_proof.claim import Certificate, Claim, Invariant, Relation
+from dsfc.check_proof.laws import MOVES, SCALES, Law, law, never_negative, positive
+from dsfc.check_proof.polynomial import UNIT, Quotient, generator, number
+from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import state
+from dsfc.check_proof.symbols import Symbols
+from dsfc.primitives.table import row
+from dsfc.proof.closure import Differs, close
+from dsfc.proof.relations import laws, relation
+from dsfc.proof.sizes import chosen
+
+ONE = (((), 1),)
+"""1, as certificates store it."""
+
+TRUE = [("guarded", "guarded_stabilised"), ("root_plain", "root_by_past")]
+
+
+@pytest.mark.parametrize("head", sorted(SCALES))
+def test_a_law_is_an_identity_of_functions(head: str) -> None:
+    """By numbers, with what the table computes."""
+    rng = random.Random(head)
+    known = {"exp(1)": np.e, "log(2)": np.log(2)}
+    factors = {"exp": (-2, -1, 1, 2), "abs": (-2, 2, Fraction(1, 2))}
+    for _ in range(50):
+        r = rng.choice(factors.get(head, (2, Fraction(1, 2))))
+        found = Law(number(r), number(rng.choice([0, 1]) if head in MOVES else 0))
+        x = [rng.uniform(0.1 if head in ("log", "sqrt") else -2, 2) for _ in range(row(head).arity)]
+        moved = [at(found.argument(head, Quotient(generator("x[]"))), {"x[]": a}) for a in x]
+        value = found.value(Symbols(), head, Quotient(generator("f[]")))
+        f = float(row(head).value(*map(np.float64, x)))
+        assert np.isclose(row(head).value(*moved), at(value, {"f[]": f} | known))
+
+
+def at(q: Quotient, values: dict[str, float]) -> float:
+    """A polynomial at a point."""
+    assert not q.den
+    return sum(float(c) * float(np.prod([values[g] ** e for g, e in m]))
+               for m, c in q.num.terms.items())  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def proved(system: Callable) -> Callable[..., Certificate]:
+    """A certificate at size 1 from the rows that laws give, the signs of factors unchecked."""
+
+    def make(a: str, b: str, given: tuple[Law, ...] | None = None) -> Certificate:
+        systems = system("laws", a), system("laws", b)
+        claim = Claim(*systems, (), chosen(*systems, 1))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(statement, "check_signs", lambda *_: None)
+            found = laws(claim, False) if given is None else given
+            rows = close(state(claim, False, found))
+        assert not isinstance(rows, Differs)
+        return Certificate(claim, Invariant(rows, False, tuple(map(relation, found))))
+
+    return make
+
+
+def rejected(certificate: Certificate) -> str:
+    with pytest.raises(Rejected) as caught:
+        check(write(certificate))
+    return str(caught.value)
+
+
+def with_relations(c: Certificate, *relations: Relation) -> Certificate:
+    return dataclasses.replace(c, proof=dataclasses.replace(c.proof, relations=relations))
+
+
+@pytest.mark.parametrize("pair", TRUE)
+def test_what_laws_show_is_accepted(proved: Callable, pair) -> None:
+    assert check(write(proved(*pair))).gap is None
+    stored = proved(*pair).proof.relations
+    assert stored
+    assert all(relation(law(r)) == r for r in stored)
+
+
+def by(scale: Quotient) -> Law:
+    return Law(scale, number(0))
+
+
+W = Quotient(generator("w[0]@0"))
+FORGED = [
+    ("relu_plain", "relu_odd", (by(number(-1)),)),
+    ("guarded", "guarded_signed", (by(W), by(W))),
+    ("root_plain", "root_signed", (by(UNIT / W),)),
+    ("root_plain", "root_by_signed_past", (by(UNIT / (W + Quotient(generator("$B.z[0]")))),)),
+]
+
+
+@pytest.mark.parametrize("a, b, given", FORGED, ids=[b for _, b, _ in FORGED])
+def test_a_factor_of_any_sign_is_not_accepted(proved: Callable, a: str, b: str, given) -> None:
+    """The rows would do; that the factor is positive is what is missing."""
+    assert "positive term by term" in rejected(proved(a, b, given))
+
+
+def spoiled(c: Certificate):
+    first, *rest = c.proof.relations
+    above, below = first.scale
+    unknown = (((("nothing[0]@0", 1),), 1),)
+    for scale in (
+        (ONE, ONE),
+        (below, above),
+        (tuple((m, 2 * n) for m, n in above), below),
+        (tuple((m, -n) for m, n in above), below),
+        (unknown, below),
+        (above, ()),
+        ((), below),
+        ((((("v[0,0]@0", 1),), 1),), ONE),
+        ((((("m[0]@1", 1),), 1),), ONE),
+        ((((("$A.C[0,0,0]", 1),), 1),), ONE),
+    ):
+        yield with_relations(c, Relation(scale, first.shift), *rest)
+    yield with_relations(c, Relation(first.scale, (ONE, ONE)), *rest)
+    yield with_relations(c, Relation(first.scale, (unknown, ONE)), *rest)
+    yield with_relations(c)
+    yield with_relations(c, first, *rest, first, first, first)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("pair", TRUE)
+def test_spoiled_relations(proved: Callable, pair) -> None:
+    every = list(spoiled(proved(*pair)))
+    assert len(every) == 14
+    for bad in every:
+        rejected(bad)
+
+
+@pytest.mark.parametrize("a, b", [("guarded", "guarded_by_one"), ("guarded", "guarded_half"),
+                                  ("root_one_more", "root_one_more_exp")])  # fmt: skip
+def test_the_laws_of_a_true_pair_do_not_show_its_near_miss(
+    proved: Callable, system: Callable, a: str, b: str
+) -> None:
+    true = "guarded_stabilised" if a == "guarded" else "root_one_more_right"
+    made = proved(a, true)
+    assert check(write(made))
+    rejected(dataclasses.replace(made, claim=dataclasses.replace(made.claim, b=system("laws", b))))
+
+
+def test_conditions_and_laws_do_not_mix(proved: Callable) -> None:
+    made = proved(*TRUE[0])
+    rejected(dataclasses.replace(made, claim=dataclasses.replace(made.claim, equal=False)))
+
+
+# --- signs ----------------------------------------------------------------------------------------
+
+
+def test_entries_that_start_at_zero_and_only_grow_are_never_negative() -> None:
+    symbols = Symbols()
+    a, w = symbols.leaf("a[]", True, True), symbols.leaf("w[]@0", True)
+    x, y, z = (symbols.leaf(f"$A.{n}[]", True) for n in "xyz")
+    e = symbols.exp(w)
+    step = {"$A.x[]": a * x + e, "$A.y[]": y + w, "$A.z[]": z * x + y}
+    # z is fed by y, which has any sign.
+    assert never_negative(symbols, (step,)) == {"$A.x[]"}
+    assert never_negative(symbols, (step, {**step, "$A.x[]": x - e})) == frozenset()
+    kept = frozenset({"$A.x[]"})
+    assert positive(symbols, UNIT / (e + x), kept) and positive(symbols, e * x + a, kept)
+    for bad in (x, e + y, e - x, UNIT / x, UNIT / (e - a), w * e):
+        assert not positive(symbols, bad, kept)
+
+
+def test_a_softplus_is_positive_and_a_logarithm_is_not() -> None:
+    symbols = Symbols()
+    a, w = symbols.leaf("a[]", True, True), symbols.leaf("w[]", True)
+    assert symbols.positive(symbols.log(UNIT + symbols.exp(w)))
+    assert symbols.positive(symbols.log(number(2)))
+    for argument in (a, symbols.exp(w) + a, (UNIT + a) / (UNIT + symbols.exp(w))):
+        assert not symbols.positive(symbols.log(argument))
