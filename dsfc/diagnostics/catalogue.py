@@ -58,6 +58,7 @@ from dsfc.diagnostics.time_codes import (
     StateNow,
 )
 from dsfc.diagnostics.tool_codes import (
+    CertificateFormat,
     Conversion,
     FileProblem,
     Overwrite,
@@ -73,7 +74,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
     ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, LagPower, FlowRule,
     CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, FileProblem, Overwrite,
-    UnknownBackend, WhichMixer, Conversion,
+    UnknownBackend, WhichMixer, Conversion, CertificateFormat,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
@@ -109,6 +110,7 @@ __all__ = [
     "Base",
     "CacheNote",
     "Capture",
+    "CertificateFormat",
     "Character",
     "ClaimForm",
     "ClaimNote",
