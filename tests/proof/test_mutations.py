@@ -139,7 +139,7 @@ def mutants() -> tuple[tuple[str, str, str], ...]:
     """(text, mixer, changed text): one to three changes of a base, no changed text twice."""
     rng, seen, every = random.Random(20_000), set[str](), bases()
     out = []
-    while len(out) < 2 * CAMPAIGN:
+    while len(out) < 5 * CAMPAIGN // 2:  # half of them are no mixers
         text, name = rng.choice(every)
         mutant: str | None = text
         for _ in range(rng.choice((1, 2, 2, 3))):
