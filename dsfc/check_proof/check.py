@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsfc.check_proof.claim import (
-    FORMAT,
     Certificate,
     Claim,
     Conditional,
@@ -20,6 +19,7 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import check_invariant
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.schema import check_form, form
 from dsfc.check_proof.witness import Gap, check_witness
 from dsfc.primitives.json import decode, encode
 
@@ -47,6 +47,7 @@ def check(text: str) -> Accepted:
         text: JSON, as `write` gives it.
 
     Raises:
+        OtherFormat: it is of another version.
         Rejected: it does not show its claim; the text says why.
     """
     certificate = read(text)
@@ -76,7 +77,7 @@ def check(text: str) -> Accepted:
 
 def write(certificate: Certificate) -> str:
     """Returns the text of a certificate: the same for equal certificates, on every machine."""
-    document = {"format": FORMAT, **encode(certificate)}
+    document = {"format": form(), **encode(certificate)}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
@@ -84,6 +85,7 @@ def read(text: str) -> Certificate:
     """Returns a certificate, unchecked.
 
     Raises:
+        OtherFormat: it is of another version.
         Rejected: the text is no certificate.
     """
     if len(text) > SIZE_LIMIT:
@@ -94,10 +96,11 @@ def read(text: str) -> Certificate:
         raise Rejected("the certificate is nested too deeply") from None
     except ValueError as e:
         raise Rejected(f"not JSON: {e}") from None
-    if not isinstance(document, dict) or set(document) != {"format", "axes", "nodes", "value"}:
+    if not isinstance(document, dict) or "format" not in document:
         raise Rejected("not a certificate")
-    if document["format"] != FORMAT:
-        raise Rejected(f"the format is not {FORMAT}")
+    check_form(document["format"])
+    if set(document) != {"format", "axes", "nodes", "value"}:
+        raise Rejected("not a certificate: it has other parts")
     try:
         found: Certificate = decode(document, Certificate)
     except (ValueError, OverflowError, RecursionError) as e:

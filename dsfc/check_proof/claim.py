@@ -1,9 +1,6 @@
 """What a certificate claims, and the data that shows it, as values.
 
-{"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "linear-invariant", "rows": […]}}
-{"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "witness", …}}
-{"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "conditions", "rows": […], …}}
-{"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "constant-word", "values": […], …}}
+Written as JSON, a certificate names the version of these types: see `dsfc.check_proof.schema`.
 """
 
 from __future__ import annotations
@@ -12,9 +9,6 @@ from dataclasses import dataclass
 
 from dsfc.check_proof.polynomial import Monomial
 from dsfc.system.ir import System
-
-FORMAT = "dsfc-proof/1"
-
 
 CellMonomial = tuple[str, ...]
 """Names of state entries, sorted; () is the constant column."""

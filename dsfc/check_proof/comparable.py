@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.closed import closed
 from dsfc.check_proof.free import common_names, side
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Expr, argument_names
@@ -84,6 +85,7 @@ def _well_formed(system: System, sizes: Mapping[str, int]) -> None:
         raise ValueError("a system has no input")
     if len(system.outputs) != 1 or system.outputs[0].over_time:
         raise ValueError("a system has not one output per token")
+    closed(system)
 
 
 def _declared(system: System) -> dict[str, Tensor | MapTensor]:

@@ -348,6 +348,8 @@ class Side(Entries[Quotient]):
 
     def _keep(self, out: dict[str, Quotient], name: str, value: Quotient, kind: Field) -> None:
         out[name] = value
+        if kind is Field.REAL and value - self.symbols.conjugate(value):
+            raise Obstacle(f"`{name}` is declared real and takes complex values")
         if kind is Field.COMPLEX:
             out[f"~{name}"] = self.symbols.conjugate(value)
 

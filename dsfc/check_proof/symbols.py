@@ -301,6 +301,8 @@ class Symbols:
             for part in parts:
                 below = below + part
             return parts[at] / below
+        if not all(self.is_real(q) for q in vector):
+            raise Obstacle(f"`{name}` is applied to complex values")
         return self.opaque(f"{name}[{at}]", vector, True, False)
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dsfc.cli.process import bounded
+
+if TYPE_CHECKING:
+    from dsfc.check_proof.schema import OtherFormat
+    from dsfc.diagnostics.report import DiagnosticError
 
 ACCEPTED, REJECTED = 0, 1
 
@@ -29,6 +34,7 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         from dsfc.check_proof.check import check, read
         from dsfc.check_proof.claim import ConstantWord
         from dsfc.check_proof.rejected import Rejected
+        from dsfc.check_proof.schema import OtherFormat
         from dsfc.cli.equiv import mixer
         from dsfc.proof.report import reach
         from dsfc.proof.within_report import no_case_sizes
@@ -42,6 +48,8 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
             for word, system in zip(specs, (claim.a, claim.b), strict=bool(specs)):
                 if mixer(word).system != system:
                     raise Rejected(f"the system of the claim is not that of {word}")
+        except OtherFormat as e:
+            raise _other_format(certificate, e) from None
         except Rejected as e:
             click.echo(f"rejected: {e}")
             ctx.exit(REJECTED)
@@ -56,3 +64,12 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         kind += ", the first a case of the second" if claim.case else ""
     click.echo(f"accepted: {claim.a.name} and {claim.b.name}, {kind}, {reach(claim)}")
     ctx.exit(ACCEPTED)
+
+
+def _other_format(certificate: Path, e: OtherFormat) -> DiagnosticError:
+    from dsfc.diagnostics.catalogue import CertificateFormat
+    from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.source import NOWHERE
+
+    problem = CertificateFormat(NOWHERE, path=str(certificate), form=e.found, wanted=e.wanted)
+    return DiagnosticError((problem,))

@@ -58,6 +58,7 @@ from dsfc.diagnostics.time_codes import (
     StateNow,
 )
 from dsfc.diagnostics.tool_codes import (
+    CertificateFormat,
     Conversion,
     FileProblem,
     NoStep,
@@ -74,7 +75,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
     ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, LagPower, FlowRule,
     CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, NoStep, FileProblem,
-    Overwrite, UnknownBackend, WhichMixer, Conversion,
+    Overwrite, UnknownBackend, WhichMixer, Conversion, CertificateFormat,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
@@ -110,6 +111,7 @@ __all__ = [
     "Base",
     "CacheNote",
     "Capture",
+    "CertificateFormat",
     "Character",
     "ClaimForm",
     "ClaimNote",

@@ -128,3 +128,19 @@ class Conversion(Diagnostic):
     a: str
     b: str
     problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateFormat(Diagnostic):
+    """A certificate was written by another version of dsfc.
+
+    Its format names the version of the types it is made of. A field that came later has no meaning
+    in an older document, so it is not guessed at: run `dsfc equiv --certificate` again.
+    """
+
+    code: ClassVar[str] = "E-CERTIFICATE"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "{path} has the format {form}; this version reads {wanted}"
+    path: str
+    form: str
+    wanted: str

@@ -30,6 +30,10 @@ def apart(a, b):
     return not a.meets(b)
 
 
+def whole(x):
+    return int(x.low) if x.exact and x.low.denominator == 1 else None
+
+
 def shown(x):
     return str(x.low) if x.exact else f"{float(x.low)} (error below {float(x.high - x.low)})"
 """
@@ -55,6 +59,11 @@ def shown(x):
 def only(x):
     assert x.is_real
     return x.re
+
+
+def whole(x):
+    exact = x.is_real and x.re.exact and x.re.low.denominator == 1
+    return int(x.re.low) if exact else None
 
 
 def lifted(function):
@@ -152,6 +161,12 @@ NEEDED: Mapping[str, str] = {
     "exprel": "def exprel(x):\n    return num(1) if x == num(0) else (exp(x) - num(1)) / x\n",
     "log1p": "def log1p(x):\n    return log(num(1) + x)\n",
     "logsigmoid": "def logsigmoid(x):\n    return -softplus(-x)\n",
+    "raised": (
+        "def raised(x, k):\n"
+        "    if k == num(1, 2):\n"
+        "        return sqrt(x)\n"
+        "    return exp(k * log(x)) if whole(k) is None else power(x, whole(k))\n"
+    ),
     "minimum": "def minimum(x, y):\n    return -maximum(-x, -y)\n",
     "l2norm": (
         "def l2norm(xs, k):\n"

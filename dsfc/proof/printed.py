@@ -203,8 +203,8 @@ class Printed:
                 return f"{self.mark}sqrt({sub(base)})"
             case Lag():
                 return f"power({sub(base)}, {self._lag(exponent, now)})"
-        self.functions |= {"exp", "log"}
-        return f"{self.mark}exp(({sub(exponent)}) * {self.mark}log({sub(base)}))"
+        self.functions |= {"raised"}
+        return f"{self.mark}raised({sub(base)}, {sub(exponent)})"
 
     def _lag(self, e: Lag, now: str) -> str:
         names = {"i": now}

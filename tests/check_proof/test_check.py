@@ -350,7 +350,7 @@ ATTACKS |= {
     "an unknown node": text_of(lambda d: d["nodes"].insert(0, ["Eval", "1"])),
     "no JSON": lambda c: "certainly",
     "a list": lambda c: "[]",
-    "a key twice": lambda c: write(c).replace('{"format"', '{"format":"dsfc-proof/1","format"', 1),
+    "a key twice": lambda c: write(c).replace('{"format"', '{"format":"","format"', 1),
     "not a number": lambda c: write(c).replace('"equal":true', '"equal":NaN', 1),
     "nested without end": lambda c: "[" * 100_000,
     "too long": lambda c: " " * (SIZE_LIMIT + 1),

@@ -53,6 +53,10 @@ def test_a_certificate_is_checked_against_its_specs(
     Path("bad.json").write_text(text.replace('"equal":true', '"equal":false'), encoding="utf-8")
     spoiled = run("check-proof", "bad.json")
     assert spoiled.exit_code == 1 and spoiled.output.startswith("rejected: ")
+    older = '{"format":"dsfc-proof/1"' + text[text.index(",") :]
+    Path("old.json").write_text(older, encoding="utf-8")
+    refused = run("check-proof", "old.json")
+    assert refused.exit_code == 1 and "E-CERTIFICATE" in refused.output + refused.stderr
     assert run("equiv", a, b, "--certificate", "proof.json").exit_code == 2
 
 

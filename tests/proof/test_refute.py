@@ -123,3 +123,38 @@ mixer b { dims n
     assert str(found.gap.a.re.low) == "1/3"
     run = replay(script(found, "a", "b"), tmp_path / "replay.py")
     assert run.returncode == 0, run.stderr
+
+
+NEGATIVE_BASES = """
+mixer one { dims n
+  input u : n
+  param a : n positive
+  y = tanh(-exp(u))^a
+}
+mixer other { dims n
+  input u : n
+  param a : n positive
+  y = 2 * tanh(-exp(u))^a
+}
+mixer one_complex { dims n
+  input u : n
+  param a : n positive
+  param w : n complex
+  y = Re(w * tanh(-exp(u))^a)
+}
+mixer other_complex { dims n
+  input u : n
+  param a : n positive
+  param w : n complex
+  y = Re(w * w * tanh(-exp(u))^a)
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["", "_complex"])
+def test_a_power_of_a_negative_number_is_replayed(tmp_path: Path, kind: str) -> None:
+    """It exists where the exponent is an integer, and is no exponential of a logarithm."""
+    text = SpecText(Place(Path("bases.dsf")), parse(Source("bases.dsf", NEGATIVE_BASES)))
+    a, b = (text.compilation(name + kind).system for name in ("one", "other"))
+    run = replay(script(refuted(a, b), "one", "other"), tmp_path / "replay.py")
+    assert run.returncode == 0, run.stderr

@@ -1,0 +1,208 @@
+"""10,000 corrupted certificates, and forgeries from near misses: nothing false is accepted.
+
+A corruption of a row is one number, name or exponent of a row of two columns or more, or its pivot
+put out of it: a row that is only scaled, or read by another of its columns, would still be a proof.
+A corruption of a claim is one leaf of its systems, names or sizes. That may leave the claim true (a
+doc string, a hint for the compiler), so what is accepted is computed in float64, both sides.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dsfc.check_proof.check import check, read, write
+from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.polynomial import TooLarge
+from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import state
+from dsfc.check_proof.witness import stored_axes
+from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.primitives.expr import Field
+from dsfc.proof.closure import _Closure
+from dsfc.system.evaluate import evaluate
+from dsfc.system.ir import System
+
+LABELS = tomllib.loads(
+    (Path(__file__).parent.parent / "proof" / "labels.toml").read_text(encoding="utf-8")
+)
+EQUAL = [(f, a, b) for f in ("attention", "gates", "linear") for a, b, _ in LABELS[f]["equal"]]
+DIFFERENT = [
+    (f, a, b) for f in ("attention", "gates", "linear") for a, b, _ in LABELS[f]["different"]
+]
+CORRUPTED = 10_000
+EACH = -(-CORRUPTED // len(EQUAL))
+
+Path_ = tuple[str | int, ...]
+
+
+def leaves(value: Any, at: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, (*at, key))
+    elif isinstance(value, list):
+        for k, inner in enumerate(value):
+            yield from leaves(inner, (*at, k))
+    else:
+        yield at, value
+
+
+def put(document: Any, at: Path_, value: Any) -> None:
+    for step in at[:-1]:
+        document = document[step]
+    document[at[-1]] = value
+
+
+def other(leaf: Any, pool: list[Any], rng: random.Random) -> Any:
+    """Another value of the kind of a leaf."""
+    if type(leaf) is bool:
+        return not leaf
+    if type(leaf) is int:
+        return rng.choice((leaf + 1, leaf - 1, -leaf, 7 * leaf, 0, 2))
+    if leaf is None:
+        return rng.choice((0, "n", True))
+    return rng.choice(pool)
+
+
+def corrupted_rows(document: Any, count: int, rng: random.Random) -> Iterator[Any]:
+    """One leaf of one row changed."""
+    rows = [k for k, r in enumerate(document["value"]["proof"]["rows"]) if len(r["terms"]) > 1]
+    base = ("value", "proof", "rows")
+    every = [(k, at, leaf) for k in rows
+             for at, leaf in leaves(document["value"]["proof"]["rows"][k]["terms"])]  # fmt: skip
+    names = sorted({leaf for _, _, leaf in every if isinstance(leaf, str)})
+    for _ in range(count if every else 0):
+        bad = json.loads(json.dumps(document))
+        k, at, leaf = rng.choice(every)
+        if rng.random() < 0.1:
+            put(bad, (*base, k, "pivot"), rng.choice(([], ["$A.nothing[0]"], ["q[0]@0"])))
+        else:
+            new = leaf
+            while new == leaf:
+                new = other(leaf, [*names, "$A.nothing[0]", "i"], rng)
+            put(bad, (*base, k, "terms", *at), new)
+        yield bad
+
+
+def corrupted_claims(document: Any, count: int, rng: random.Random) -> Iterator[Any]:
+    """One leaf of the claim, its expressions or its axes changed."""
+    parts = {k: document[k] for k in ("axes", "nodes")} | {"value": document["value"]["claim"]}
+    every = [(("value", "claim", *at[1:]) if at[0] == "value" else at, leaf)
+             for at, leaf in leaves(parts)]  # fmt: skip
+    names = sorted({leaf for _, leaf in every if isinstance(leaf, str)})
+    for _ in range(count):
+        bad = json.loads(json.dumps(document))
+        at, leaf = rng.choice(every)
+        new = leaf
+        while new == leaf:
+            new = other(leaf, names, rng)
+        put(bad, at, new)
+        yield bad
+
+
+def accepted(document: Any) -> Claim | None:
+    try:
+        return check(json.dumps(document)).claim
+    except Rejected:
+        return None
+
+
+def value(system: System, claim: Claim, second: bool, seed: int) -> np.ndarray:
+    """The output on numbers that belong to the common names."""
+    names = dict(claim.names) if second else {}
+    size = dict(claim.sizes)
+    drawn: dict[str, np.ndarray] = {}
+    inputs = {t.name for t in system.inputs}
+    for t in (*system.inputs, *system.params, *system.buffers):
+        same = names.get(t.name, t.name)
+        rng = np.random.default_rng([seed, *same.encode()])
+        shape = [5] * (t.name in inputs) + [size[a.name] for a in stored_axes(t)]
+        number = rng.uniform(0.2, 0.9, shape)
+        if (t.field if isinstance(t, Tensor) else t.map.field) is Field.COMPLEX:
+            number = number + 1j * rng.uniform(0.2, 0.9, shape)
+        elif isinstance(t, Tensor) and t.constraint is Constraint.NONE:
+            number = number * rng.choice((-1, 1), shape)
+        drawn[t.name] = number
+    given = {n: drawn[n] for n in inputs}
+    params = {n: x for n, x in drawn.items() if n not in inputs}
+    with np.errstate(all="ignore"):
+        out = evaluate(system, given, params, size).outputs[system.outputs[0].name]
+    return np.asarray(out).reshape(5, -1)
+
+
+def true(claim: Claim) -> bool:
+    """Whether both sides of a claim are equal on numbers."""
+    for seed in range(3):
+        a, b = (value(s, claim, k, seed) for k, s in enumerate((claim.a, claim.b)))
+        if not np.allclose(a, b, rtol=1e-9, atol=1e-9, equal_nan=True):
+            return False
+    return True
+
+
+SHARE = {EQUAL[1], EQUAL[24], EQUAL[40]}
+
+
+@pytest.mark.parametrize(
+    "pair", [pytest.param(p, marks=pytest.mark.ci if p in SHARE else pytest.mark.full)
+             for p in EQUAL], ids="-".join
+)  # fmt: skip
+def test_corrupted(certificate: Callable, pair, tier: str) -> None:
+    document = json.loads(write(certificate(*pair)))
+    rng = random.Random("-".join(pair))
+    count = EACH if tier == "full" else 40
+    # A mixer without states has no rows; then all corruptions are of its claim.
+    rows = list(corrupted_rows(document, count // 2, rng))
+    assert not any(accepted(bad) for bad in rows)
+    counts: Counter[str] = Counter()
+    for bad in corrupted_claims(document, count - len(rows), rng):
+        claim = accepted(bad)
+        counts["rejected" if claim is None else "accepted and true"] += 1
+        assert claim is None or not claim.equal or true(claim)
+    print("-".join(pair), len(rows), "rows", dict(counts))
+    assert counts.total() + len(rows) == count
+    assert counts["rejected"] >= 0.3 * counts.total()
+
+
+@pytest.mark.parametrize(
+    "file, a, b", [pytest.param(*p, marks=pytest.mark.ci if k % 12 == 0 else pytest.mark.full)
+                   for k, p in enumerate(DIFFERENT)]
+)  # fmt: skip
+def test_forged(certificate: Callable, system: Callable, file: str, a: str, b: str) -> None:
+    """A false claim with the rows of true pairs of these mixers, and with the prover's own."""
+    refuted = certificate(file, a, b)
+    proofs = [certificate(*p).proof for p in EQUAL if p[0] == file and {a, b} & set(p[1:])]
+    claim = replace(refuted.claim, equal=True)
+    for sizes in (claim.sizes, tuple((n, 2) for n, _ in claim.sizes)):
+        false = replace(claim, sizes=sizes)
+        for proof in (*proofs, own_rows(false)):
+            with pytest.raises(Rejected):
+                check(write(Certificate(false, proof)))
+
+
+def own_rows(claim: Claim) -> Invariant:
+    """What the search has when it finds that there is no proof."""
+    try:
+        closure = _Closure(state(claim, False))
+        closure.run()
+    except (Obstacle, TooLarge, ValueError, ZeroDivisionError):
+        return Invariant((), False)
+    return Invariant(tuple(closure._stored(p, r) for p, r in closure.rows), False)
+
+
+def test_a_corrupted_certificate_is_another_one(certificate: Callable) -> None:
+    """The campaign changes what it says: no corruption gives the certificate back."""
+    text = write(certificate(*EQUAL[1]))
+    document = json.loads(text)
+    for bad in corrupted_rows(document, 30, random.Random(1)):
+        assert bad != document
+    assert write(read(text)) == text and true(read(text).claim)
