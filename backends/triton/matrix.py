@@ -129,7 +129,8 @@ class MatrixKernels(MatrixSkeleton):
         parts = [*(["decays"] if self.decay else []), "ends"]
         out = ["out", *(["out_w"] if w else [])]
         d_out = ["d_out", *(["d_out_w"] if w else [])]
-        spans = ["reads", "spans"] if self.decay else []
+        spans = ["reads", "spans", "ends"] if self.decay else []
+        d_last = ["d_last"] if self.decay else []
         d_decay = ["d_decay"] if self.decay else []
         dp_v = ["dp_v", *(["dp_w"] if w else [])]
         return {
@@ -137,7 +138,7 @@ class MatrixKernels(MatrixSkeleton):
             "forward": [*values, "state", *parts, *out, "last"],
             "forward_summary_columns": [*values[1:], *parts],
             "forward_summary": [*values[1:], *parts],
-            "backward_read": [*values, "state", *d_out, *spans, "dp_q"],
+            "backward_read": [*values, "state", *d_out, *d_last, *spans, "dp_q"],
             "backward_keys": [*values, *d_out, "d_last", *spans, *d_decay, "dp_k", "d_state"],
             "backward_columns": ["p_q", "p_k", *g, *d_out, "d_last", "dp_v"],
             "backward": [*values, *d_out, "d_last", *spans, *d_decay, "dp_k", *dp_v, "d_state"],

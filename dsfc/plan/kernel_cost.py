@@ -43,7 +43,7 @@ TILE = Param("tile", frozenset())
 """Channels of one program."""
 
 _FLOAT = 4
-_ANCHOR = 512
+_ANCHOR = 384
 """Tokens from one state that the backward pass keeps for the gradient of a decay to the next."""
 
 _BLOCK = 4
@@ -150,6 +150,8 @@ def _matrix(scan: Scan) -> Iterator[_Way]:
 
     Backward: one kernel forward in time for the read's gradient, one backward in time whose
     programs compute half of the keys' or of the values' gradient, one that adds up the decay's.
+    For that one the first also multiplies reads and keys, and sums over pairs by a triangle of
+    ones, a product as well.
     """
     heads, keys, channels = _sizes(scan)
     narrow = sum(not c.channels for c in scan.columns)
@@ -161,6 +163,7 @@ def _matrix(scan: Scan) -> Iterator[_Way]:
     forward = add(_numbers(2, both), num(vectors))
     products = add(_times(2, CHUNK, both), _times(4, keys, channels))
     again = mul(more, _times(2, CHUNK, keys))
+    over = add(_times(2 * decays, CHUNK, keys), mul(tiles, _times(2 * decays, CHUNK, CHUNK)))
     reread = mul(more, add(_numbers(2, keys), num(vectors)))
     decays_bytes = _times(2 * decays, div(_numbers(1, keys, channels), num(_ANCHOR)))
     backward = add(
@@ -195,8 +198,8 @@ def _matrix(scan: Scan) -> Iterator[_Way]:
             Pass("forward", add(forward, extra), reread, add(products, again, state), exps,
                  ZERO, 1 + split, programs, steps),
             Pass("backward", add(backward, _times(2, extra)), back_reread,
-                 _times(3, add(products, again)), _times(2, exps), ZERO, (2 + decays) + 2 * split,
-                 programs, steps),
+                 add(_times(3, add(products, again)), over), _times(2, exps), ZERO,
+                 (2 + decays) + 2 * split, programs, steps),
         )  # fmt: skip
         return _over_heads(passes, floor, heads)
 

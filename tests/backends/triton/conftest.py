@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -41,3 +44,25 @@ def fresh_memory_is_nan() -> Iterator[None]:
     torch.set_num_threads(1)
     with settled():
         yield
+
+
+@pytest.fixture(autouse=True)
+def rounds_as_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds float32 to the nearest bfloat16; Triton's interpreter cuts, all errors one way."""
+    if find_spec("triton") is None:
+        return
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    convert = interpreter._convert_float
+
+    def converted(x: Any, given: Any, wanted: Any, mode: Any) -> Any:
+        kinds = {tl.float32: torch.float32, tl.bfloat16: torch.bfloat16}
+        if {given, wanted} != set(kinds):
+            return convert(x, given, wanted, mode)
+        bits = {tl.float32: np.int32, tl.bfloat16: np.int16}
+        held = torch.from_numpy(np.array(x).view(bits[given])).view(kinds[given])
+        out = held.to(kinds[wanted]).view(getattr(torch, bits[wanted].__name__))
+        return out.numpy().view(f"uint{wanted.primitive_bitwidth}")
+
+    monkeypatch.setattr(interpreter, "_convert_float", converted)

@@ -193,20 +193,10 @@ def test_masked_tokens_and_packs(
 
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
-SHORT_OF = [(name, torch.float32) for name in ("ssd", "mamba2_pseudo_lti")]
-"""Where kernels err more than they may: 5 times plain torch, in gradients of decays in float32."""
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(
-    ("name", "dtype"),
-    [
-        pytest.param(
-            *case, marks=pytest.mark.xfail(case in SHORT_OF, reason="dg is a difference of sums")
-        )
-        for case in product(SPECS, DTYPES)
-    ],
-)
+@pytest.mark.parametrize(("name", "dtype"), list(product(SPECS, DTYPES)))
 def test_low_precision_errs_no_more_than_the_plain_loop(
     name: str, dtype: torch.dtype, build: Build, oracle: Callable[[str], ModuleType]
 ) -> None:
@@ -256,33 +246,46 @@ def test_chunks_keep_what_the_loop_keeps(
     truth = run_operators(ops, [in_double(x) for x in tensors], "recurrent", CHUNK)
     plain = run_operators(ops, tensors, "recurrent", CHUNK)
     assert not seen
-    q, dq = in_double(tensors[0]), truth[2]
     names = ["o", "last", *(f"d{x}" for x in ops.names)]
     for name, got, want, loop in zip(
         names, run_operators(ops, tensors, "auto", CHUNK), truth, plain, strict=True
     ):
         assert torch.isfinite(got).all(), name
-        share = off(got, want)
-        if name == "dg":
-            # A difference of sums of q·dq and k·dk errs by a share of those, however small it is.
-            largest = want.abs().max()
-            share *= float(largest / torch.maximum(largest, (q * dq).sum(-1).abs().max()))
-        assert share <= max(1e-5, 8 * off(loop, want)), name
+        assert off(got, want) <= max(1e-5, 8 * off(loop, want)), name
     assert seen
 
 
-@pytest.mark.ci
-def test_gradients_of_decays_do_not_drift(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are sums over time, of numbers that come from bfloat16 products: 0.6 % was measured."""
-    length = 1024
+@pytest.mark.parametrize(
+    ("length", "size"),
+    [
+        pytest.param(1024, 64, marks=pytest.mark.ci),
+        pytest.param(65_536, 16, marks=pytest.mark.full),
+    ],
+)
+def test_gradients_of_decays_do_not_drift(
+    length: int, size: int, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are sums over time, of numbers that come from bfloat16 products: 0.4 % was measured."""
     module = build("retnet")
     monkeypatch.setattr(module, "_tile", lambda *_: (64, 64, 1, 2))
     generator = torch.Generator().manual_seed(0)
-    size = (1, length, 1, 64)
-    q, k, v, do = (torch.randn(size, generator=generator).bfloat16() for _ in range(4))
-    g = -0.02 * math.log(2) * torch.rand(size[:3], generator=generator)  # 0.01 bits on average
-    S, dS = (torch.randn(1, 1, 64, 64, generator=generator) for _ in range(2))
+    shape = (1, length, 1, size)
+    q, k, v, do = (torch.randn(shape, generator=generator).bfloat16() for _ in range(4))
+    g = -0.02 * math.log(2) * torch.rand(shape[:3], generator=generator)  # 0.01 bits on average
+    S, dS = (torch.randn(1, 1, size, size, generator=generator) for _ in range(2))
     got = module._launch_backward(q, k, v, g, S, do, dS)[3].double()
     wide = (x.double() for x in (q, k, v, g, S, do, dS))
     want = module._backward_in_torch(*wide, "chunked", 64)[3]
-    assert (got - want).square().mean().sqrt() <= 8e-3 * want.square().mean().sqrt()
+    assert (got - want).square().mean().sqrt() <= 5e-3 * want.square().mean().sqrt()
+
+
+def test_the_interpreter_rounds_as_a_gpu_does() -> None:
+    import numpy as np
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    x = np.array([[1 + 3 / 256, 1 + 1 / 256, 2 - 1 / 512, -1e-40]], np.float32)
+    low = interpreter._convert_float(x, tl.float32, tl.bfloat16, None)
+    wide = interpreter._convert_float(low, tl.bfloat16, tl.float32, None).view(np.float32)
+    assert np.array_equal(wide, torch.from_numpy(x).bfloat16().float().numpy())
+    assert wide[0, :3].tolist() == [1 + 4 / 256, 1, 2]  # to the nearest, to even, with a carry

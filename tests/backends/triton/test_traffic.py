@@ -1,4 +1,4 @@
-"""What kernels read, write and exponentiate, counted entry by entry in the interpreter."""
+"""What kernels read, write, exponentiate and multiply, counted in the interpreter."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch import Tensor
 
 import dsfc
 from dsfc.plan.gates import Gates, absorb
+from dsfc.plan.kernel_cost import plan_costs, value
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -25,11 +26,16 @@ SHAPES = [(1, 1, 3), (2, 5, 8), (3, 13, 11)]
 
 @dataclass
 class Traffic:
-    """Entries that were read and written, and powers of two that were taken of a chunk's decays."""
+    """Entries that were read and written, powers of two, and operations in products of matrices."""
 
     read: int = 0
     written: int = 0
     powers: int = 0
+    operations: int = 0
+
+    def since(self, before: Traffic) -> Traffic:
+        """What came after that."""
+        return Traffic(**{n: x - getattr(before, n) for n, x in vars(self).items()})
 
 
 @pytest.fixture
@@ -57,6 +63,13 @@ def traffic(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traffic]:
         return exp2(self, x)
 
     monkeypatch.setattr(InterpreterBuilder, "create_exp2", counted_exp2)
+    dot = InterpreterBuilder.create_dot
+
+    def counted_dot(self: Any, a: Any, b: Any, *rest: Any) -> Any:
+        seen.operations += 2 * a.data.size * b.data.shape[-1]
+        return dot(self, a, b, *rest)
+
+    monkeypatch.setattr(InterpreterBuilder, "create_dot", counted_dot)
     yield seen
 
 
@@ -144,31 +157,54 @@ def test_one_more_read_is_seen(
     assert moved["backward"] == expected["backward"]
 
 
-HEADS, CHUNK, WIDTH, SPAN = 2, 4, 4, 8
+HEADS, CHUNK, WIDTH, SPAN, LEAST = 2, 4, 4, 8, 16
 MATRIX = [(1, 3, 4, 4), (2, 9, 5, 8), (1, 17, 8, 7)]
 """Batch, length, keys, channels: one part of a state, several of one side or of both."""
 
 
 def chunked(shape: tuple[int, int, int, int]) -> dict[str, Traffic]:
-    """Entries of each pass of a matrix scan with a decay, by its parts of WIDTH."""
+    """What each pass of a matrix scan with a decay moves and computes, by its parts of WIDTH.
+
+    Each side has LEAST places in a product at least.
+    """
     B, L, K, V = shape
     n_k, n_v, spans = -(-K // WIDTH), -(-V // WIDTH), -(-L // SPAN)
     by_columns = L * V + n_v * L * (2 * K + 1) + K * V  # all of q, k, g for each part of v
-    read = L * K + n_k * L * (2 * V + 1) + L * K + K * V  # likewise, and q for the gradient of λ
-    keys = read + spans * K * V + n_k * L
-    powers = -(-L // CHUNK) * (CHUNK * CHUNK + 2 * CHUNK + 1)
+    by_keys = L * K + n_k * L * (2 * V + 1) + K * V  # likewise
+    read = by_keys + L * K + K * V  # q for the gradient of λ, and that of the last state
+    keys = by_keys + L * K + spans * K * V + n_k * L + n_k
+    chunks = -(-L // CHUNK)
+    powers = chunks * (CHUNK * CHUNK + 2 * CHUNK + 1)
+    half = 2 * CHUNK * CHUNK * (LEAST + WIDTH) + 4 * CHUNK * LEAST * WIDTH
+    over = 2 * CHUNK * CHUNK * (WIDTH + CHUNK)  # pairs of q and k, and their sums
     every = {
-        "forward": Traffic(by_columns, L * V + K * V, n_v * powers),
+        "forward": Traffic(by_columns, L * V + K * V, n_v * powers, n_v * chunks * half),
         "backward": Traffic(
             read + keys + by_columns,
-            (L * K + n_k * L + spans * K * V) + (L * K + n_k * L + K * V) + L * V,
+            (L * K + n_k * L + spans * K * V + n_k) + (L * K + n_k * L + K * V) + L * V,
             (2 * n_k + n_v) * powers,
+            chunks * ((2 * n_k + n_v) * half + n_k * over),
         ),
     }
     heads = B * HEADS
     return {
-        n: Traffic(x.read * heads, x.written * heads, x.powers * heads) for n, x in every.items()
+        way: Traffic(**{n: heads * count for n, count in vars(x).items()})
+        for way, x in every.items()
     }
+
+
+def launched(
+    module: ModuleType, name: str, shape: tuple[int, int, int, int], traffic: Traffic
+) -> dict[str, Traffic]:
+    """What a matrix scan's two passes moved and computed."""
+    B, L, K, V = shape
+    keyed = (B, L, K) if name == "ssd" else (B, L, HEADS, K)
+    q, k, v = torch.randn(keyed), torch.randn(keyed), torch.randn(B, L, HEADS, V)
+    g, S = -torch.rand(B, L, HEADS), torch.randn(B, HEADS, K, V)
+    module._launch_forward(q, k, v, g, S)
+    forward = replace(traffic)
+    module._launch_backward(q, k, v, g, S, torch.randn_like(v), torch.randn_like(S))
+    return {"forward": forward, "backward": traffic.since(forward)}
 
 
 @pytest.mark.parametrize("shape", MATRIX)
@@ -183,16 +219,26 @@ def test_chunks_move_what_their_parts_need(
     module = build(name)
     monkeypatch.setattr(module, "_tile", lambda *_: (CHUNK, WIDTH, 1, 2))
     monkeypatch.setattr(module, "SPAN", SPAN)
-    B, L, K, V = shape
-    keyed = (B, L, K) if name == "ssd" else (B, L, HEADS, K)
-    q, k, v = torch.randn(keyed), torch.randn(keyed), torch.randn(B, L, HEADS, V)
-    g, S = -torch.rand(B, L, HEADS), torch.randn(B, HEADS, K, V)
-    module._launch_forward(q, k, v, g, S)
-    forward = replace(traffic)
-    module._launch_backward(q, k, v, g, S, torch.randn_like(v), torch.randn_like(S))
-    backward = Traffic(
-        traffic.read - forward.read,
-        traffic.written - forward.written,
-        traffic.powers - forward.powers,
-    )
-    assert {"forward": forward, "backward": backward} == chunked(shape)
+    assert launched(module, name, shape, traffic) == chunked(shape)
+
+
+def test_products_are_those_of_the_cost_model(
+    build: Callable[..., ModuleType], traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, size, tile, tokens = build("retnet"), 32, 16, 3 * CHUNK
+    monkeypatch.setattr(module, "_tile", lambda *_: (CHUNK, tile, 1, 2))
+    counted = launched(module, "retnet", (1, tokens, size, size), traffic)
+    cost, _ = plan_costs(dsfc.load("retnet").plan)
+    sizes = {"h": HEADS, "n": size, "p": size, "chunk": CHUNK, "tile": tile}
+    for way in cost.passes:
+        assert counted[way.name].operations == tokens * value(way.operations, sizes), way.name
+
+
+def test_a_span_is_that_of_the_cost_model(build: Callable[..., ModuleType]) -> None:
+    module, size = build("retnet"), 64
+    cost, _ = plan_costs(dsfc.load("retnet").plan)
+    sizes = {"h": 1, "n": size, "p": size, "width": 2, "tile": size}
+    passed = cost.passes[1].bytes
+    rows, states = 11 * size * 2, 2 * 2 * size * size / module.SPAN
+    # And λ twice, and what its gradient is added up from.
+    assert value(passed, sizes) - rows - states == pytest.approx(4 * 12)
