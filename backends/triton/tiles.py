@@ -116,6 +116,7 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 256 decay", _WIDE, "hip", 94): Tile(16, 16, 4, 1),
     # One thread holds all states of a channel, or of two; more states than 16 are one tile.
     (Form.SELECTIVE, "forward", _NARROW, "cuda", 80): Tile(8, 64, 1, 2),
+    (Form.SELECTIVE, "forward", _NARROW, "cuda", 100): Tile(8, 64, 1, 3),
     (Form.SELECTIVE, "forward", _NARROW, "hip", 94): Tile(8, 64, 1, 2),
     (Form.SELECTIVE, "forward", _WIDE, "cuda", 80): Tile(8, 64, 1, 2),
     (Form.SELECTIVE, "forward", _WIDE, "hip", 94): Tile(8, 64, 1, 2),

@@ -12,14 +12,11 @@ SELECTIVE = ("s6",)
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
 SIZES = {"s6": {"n": 16}}
 """Sizes that a layer must be given besides its width."""
-KINDS = ("linear_attn", "retnet", "mlstm")
-"""Matrix scans with and without decays, and with columns by themselves."""
+KINDS = ("normalized_attn", "linear_attn", "retnet", "ssd", "mlstm")
+"""Matrix scans without and with a column by itself; the same with decays, with and without keys of
+each head. The others have the kernels of one of these."""
 TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
-EVERY = tuple((s, "bf16", t) for s in (*ELEMENTWISE, "retnet", "mlstm") for t in TARGETS)
-# That of linear_attn takes 115 KB of shared memory on sm_100.
-EVERY += tuple(("linear_attn", "bf16", t) for t in ("sm_80", "sm_90", "gfx942"))
-# The forward kernel of S6 still has 8 bytes of stack on sm_100, where none are allowed.
-EVERY += tuple(("s6", "bf16", t) for t in TARGETS if t != "sm_100")
+EVERY = tuple((s, "bf16", t) for s in SPECS for t in TARGETS)
 EVERY += (("rg_lru", "fp32", "sm_90"), ("rg_lru", "fp32", "gfx942"))
 """What the table of resources has: spec, with keys and channels of a head; dtype; target."""
 

@@ -6,9 +6,9 @@ program, which Triton's interpreter must not be on for, it prints a row for each
 
     TRITON_INTERPRET=0 python -P tests/backends/triton/resources.py rg_lru/bf16/sm_90,sm_80
 
-An empty part stands for all. `resources.json` keeps the rows; after a change of a kernel,
+An empty part stands for all. `resources.json` keeps the rows; after a change of a kernel or a tile,
 
-    TRITON_INTERPRET=0 python -P tests/backends/triton/resources.py --write
+    TRITON_INTERPRET=0 python -P tests/backends/triton/resources.py --write [rg_lru/bf16/]
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
+from triton.runtime.jit import JITFunction
 
 import dsfc
 
@@ -44,12 +45,12 @@ TARGETS = {
     "sm_100": GPUTarget("cuda", 100, 32),
     "gfx942": GPUTarget("hip", "gfx942", 64),
 }
-DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 WIDTH = 2048
 """Channels; only whether 16 divides it matters to the code."""
 
 HEAD = 128
-"""Keys and channels of a head, where the spec's name does not say: `retnet:64`."""
+"""Keys and channels of a head, where the spec's name does not say: `retnet:64`, `s6:32`."""
 
 SEGMENT = 32
 """Tokens of a segment, of which a pass has two: all kernels are launched."""
@@ -128,6 +129,9 @@ def compiling(module: ModuleType, target: GPUTarget) -> Iterator[dict[str, Any]]
     before = {**kernels, **{n: vars(module)[n] for n in ("_tile", "_segment", "_declined")}}
     hip = torch.version.hip
     driver.set_active(Absent(target))
+    for k in vars(module).values():
+        if isinstance(k, JITFunction):
+            k.starting_line_number = 0  # else a kernel that two specs have is compiled twice
     try:
         torch.version.hip = "0" if target.backend == "hip" else None
         for n, k in kernels.items():
@@ -161,17 +165,29 @@ def run(
     length: int,
     dtype: torch.dtype,
     width: int = WIDTH,
-    head: int = HEAD,
+    head: int | None = None,
     batch: int = 1,
 ) -> None:
     """A forward and a backward pass; where there are heads, each has so many keys and channels."""
+    layer = getattr(module, module.__all__[0])(**sizes_of(module, width, head), dtype=dtype)
+    names = list(inspect.signature(layer.forward).parameters)
+    shape = {"eta": (width // (head or HEAD),)}  # a normaliser has one number a head
+    given = {
+        n: torch.zeros(batch, length, *shape.get(n, (width,)), dtype=dtype, requires_grad=True)
+        for n in names[: names.index("state")]
+    }
+    layer(**given).float().sum().backward()
+
+
+def sizes_of(module: ModuleType, width: int, head: int | None) -> dict[str, int]:
+    """Sizes of the axes of a layer."""
     mixer = getattr(module, module.__all__[0])
-    sizes = {"h": max(width // head, 1), "n": head, "p": head, "r": head}
+    size = head or HEAD
+    sizes = {"h": max(width // size, 1), "n": size, "p": size, "r": size}
     sizes = {n: size for n, size in sizes.items() if n in inspect.signature(mixer).parameters}
-    sizes |= SIZES.get(mixer.__name__.lower(), {})
-    layer = mixer(d=width, dtype=dtype, **sizes)
-    u = torch.zeros(batch, length, width, dtype=dtype, requires_grad=True)
-    layer(u).float().sum().backward()
+    if head is None:
+        sizes |= SIZES.get(mixer.__name__.lower(), {})
+    return {"d": width, **sizes}
 
 
 def resources(made: Any) -> Resources:
@@ -230,21 +246,40 @@ def _run(tool: str, *arguments: str | Path) -> str:
 
 def rows(wanted: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, Resources]]:
     """Yields `spec kernel dtype target`, and what that takes, of specs, dtypes and targets."""
+    found: dict[str, Resources] = {}
     with tempfile.TemporaryDirectory() as folder:
         for spec, dtype, target in wanted:
             module = module_of(spec, Path(folder))
-            head = int(spec.partition(":")[2] or HEAD)
+            head = spec.partition(":")[2]
             with compiling(module, TARGETS[target]) as made:
-                run(module, 2 * SEGMENT, DTYPES[dtype], head=head)
+                run(module, 2 * SEGMENT, DTYPES[dtype], head=int(head) if head else None)
             for name, kernel in made.items():
-                yield f"{spec} {name} {dtype} {target}", resources(kernel)
+                if kernel.hash not in found:
+                    found[kernel.hash] = resources(kernel)
+                yield f"{spec} {name} {dtype} {target}", found[kernel.hash]
+
+
+def triple(name: str) -> tuple[str, str, str]:
+    """Spec, dtype and target of a row."""
+    spec, _, dtype, target = name.split()
+    return spec, dtype, target
+
+
+def write(found: dict[str, dict[str, int]]) -> None:
+    """Puts rows into the table, in place of all others of their specs, dtypes and targets."""
+    fresh = {triple(name) for name in found}
+    old = json.loads(TABLE.read_text(encoding="utf-8"))["kernels"] if TABLE.exists() else {}
+    rest = {n: r for n, r in old.items() if triple(n) in set(EVERY) - fresh}
+    kept = sorted((rest | found).items(), key=lambda item: EVERY.index(triple(item[0])))
+    lines = ",\n".join(f"    {json.dumps(n)}: {json.dumps(r)}" for n, r in kept)
+    head = f'  "triton": "{triton.__version__}",\n  "channels": {WIDTH},\n'
+    TABLE.write_text(f'{{\n{head}  "kernels": {{\n{lines}\n  }}\n}}\n', encoding="utf-8")
 
 
 def main() -> None:
-    """Prints what the argument names, or writes the table."""
-    what = sys.argv[1] if len(sys.argv) > 1 else "//"
-    write = what == "--write"
-    parts = [part.split(",") for part in ("//" if write else what).split("/")]
+    """Prints what the argument names, and writes it into the table."""
+    given = [x for x in sys.argv[1:] if x != "--write"]
+    parts = [part.split(",") for part in (given[0] if given else "//").split("/")]
     wanted = [
         row
         for row in EVERY
@@ -254,10 +289,8 @@ def main() -> None:
     for name, taken in rows(wanted):
         found[name] = row(taken)
         print(json.dumps({name: found[name]}), flush=True)
-    if write:
-        lines = ",\n".join(f"    {json.dumps(n)}: {json.dumps(r)}" for n, r in found.items())
-        head = f'  "triton": "{triton.__version__}",\n  "channels": {WIDTH},\n'
-        TABLE.write_text(f'{{\n{head}  "kernels": {{\n{lines}\n  }}\n}}\n', encoding="utf-8")
+    if "--write" in sys.argv:
+        write(found)
 
 
 if __name__ == "__main__":

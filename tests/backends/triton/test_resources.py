@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_specs import ELEMENTWISE, EVERY, KINDS
+from kernel_specs import ELEMENTWISE, EVERY, MATRIX
 
 triton = pytest.importorskip("triton")
 
 HERE = Path(__file__).parent
 TABLE = json.loads((HERE / "resources.json").read_text(encoding="utf-8"))
-SHARED = {"sm_80": 82_000, "sm_90": 113_000, "sm_100": 113_000, "gfx942": 65_536}
-"""Bytes of a program; half of what an SM has, so that two fit. A gfx942 has 64 KiB."""
+SHARED = {"sm_80": 82_000, "sm_90": 113_000, "sm_100": 232_448, "gfx942": 65_536}
+"""Bytes of a program; half of what an SM has, so that two fit. One of sm_100 may take all 227 KiB:
+products of matrices are in a memory of their own there. A gfx942 has 64 KiB."""
 STACK: dict[bool, dict[str, int]] = {False: {}, True: {"sm_80": 64, "sm_90": 64}}
 """Bytes of a thread: addresses that do not change in a loop, and are read again there."""
 
@@ -67,7 +68,7 @@ def fits(name: str, row: dict[str, int]) -> None:
 
 
 def is_matrix(name: str) -> bool:
-    return name.split()[0].partition(":")[0] in KINDS
+    return name.split()[0].partition(":")[0] in MATRIX
 
 
 def test_the_table_has_every_kernel_and_each_fits() -> None:
@@ -96,7 +97,7 @@ def holds(spec: str, dtype: str, target: str) -> None:
 
 
 CI = [
-    *((s, "bf16", "sm_90") for s in (*ELEMENTWISE, *KINDS)),
+    *((s, "bf16", "sm_90") for s in (*ELEMENTWISE, "linear_attn", "retnet", "mlstm")),
     *((s, "bf16", t) for s in ("rg_lru", "retnet") for t in SHARED),
 ]
 """One of each kind: the others take long, and are of the last tier."""
