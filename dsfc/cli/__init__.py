@@ -18,6 +18,7 @@ from dsfc.cli.check import check
 from dsfc.cli.check_proof import check_proof
 from dsfc.cli.compile import compile_command
 from dsfc.cli.convert import convert
+from dsfc.cli.doctor import doctor
 from dsfc.cli.equiv import equiv
 from dsfc.cli.explain import explain
 from dsfc.cli.fmt import fmt
@@ -94,6 +95,7 @@ for _command in (
     atlas,
     convert,
     explain,
+    doctor,
 ):
     commands.add_command(_command)
 

@@ -16,6 +16,7 @@ COMMANDS = (
     "new",
     "check",
     "info",
+    "doctor",
     "fmt",
     "compile",
     "explain",
