@@ -150,8 +150,7 @@ def _matrix(scan: Scan) -> Iterator[_Way]:
 
     Backward: one kernel forward in time for the read's gradient, one backward in time whose
     programs compute half of the keys' or of the values' gradient, one that adds up the decay's.
-    For that one the first also multiplies reads and keys, and sums over pairs by a triangle of
-    ones, a product as well.
+    For that one the first also multiplies reads and keys.
     """
     heads, keys, channels = _sizes(scan)
     narrow = sum(not c.channels for c in scan.columns)
@@ -163,7 +162,7 @@ def _matrix(scan: Scan) -> Iterator[_Way]:
     forward = add(_numbers(2, both), num(vectors))
     products = add(_times(2, CHUNK, both), _times(4, keys, channels))
     again = mul(more, _times(2, CHUNK, keys))
-    over = add(_times(2 * decays, CHUNK, keys), mul(tiles, _times(2 * decays, CHUNK, CHUNK)))
+    over = _times(2 * decays, CHUNK, keys)
     reread = mul(more, add(_numbers(2, keys), num(vectors)))
     decays_bytes = _times(2 * decays, div(_numbers(1, keys, channels), num(_ANCHOR)))
     backward = add(

@@ -279,6 +279,32 @@ def test_gradients_of_decays_do_not_drift(
     assert (got - want).square().mean().sqrt() <= 5e-3 * want.square().mean().sqrt()
 
 
+@pytest.mark.parametrize("reset", [3, pytest.param(4, marks=pytest.mark.ci), 9])
+def test_a_decay_of_zero_ends_its_gradients(
+    reset: int, build: Build, launched: Callable[[ModuleType], list[str]]
+) -> None:
+    """Whatever comes behind, in the same chunk or span or not: it does not enter what is before."""
+    module, length = build("retnet"), 13
+    launched(module)
+    generator = torch.Generator().manual_seed(0)
+    shape = (1, length, 2, 4)
+    q, k, v, do = (torch.randn(shape, generator=generator) for _ in range(4))
+    for x in (q, k, v, do):
+        x[:, reset:] *= 1e4
+    g = -torch.rand(shape[:3], generator=generator)
+    g[:, reset] = -math.inf
+    S, dS = (torch.randn(1, 2, 4, 4, generator=generator) for _ in range(2))
+    got = module._launch_backward(q, k, v, g, S, do, dS)[3]
+    ahead = (x[:, :reset] for x in (q, k, v, g))
+    before = module._launch_backward(*ahead, S, do[:, :reset], 0 * dS)[3]
+    assert torch.allclose(got[:, :reset], before, rtol=0, atol=float(ROUNDED * before.abs().max()))
+    assert (got[:, reset] == 0).all()
+    wide = [x.double() for x in (q, k, v, g, S, do, dS)]
+    want = module._backward_in_torch(*wide, "recurrent", 4)[3]
+    for part in (slice(0, reset), slice(reset, length)):
+        assert off(got[:, part], want[:, part]) <= ROUNDED
+
+
 def test_the_interpreter_rounds_as_a_gpu_does() -> None:
     import numpy as np
     import triton.language as tl

@@ -176,14 +176,14 @@ def chunked(shape: tuple[int, int, int, int]) -> dict[str, Traffic]:
     chunks = -(-L // CHUNK)
     powers = chunks * (CHUNK * CHUNK + 2 * CHUNK + 1)
     half = 2 * CHUNK * CHUNK * (LEAST + WIDTH) + 4 * CHUNK * LEAST * WIDTH
-    over = 2 * CHUNK * CHUNK * (WIDTH + CHUNK)  # pairs of q and k, and their sums
+    pairs = 2 * CHUNK * CHUNK * WIDTH  # of q and k, for the gradient of λ
     every = {
         "forward": Traffic(by_columns, L * V + K * V, n_v * powers, n_v * chunks * half),
         "backward": Traffic(
             read + keys + by_columns,
             (L * K + n_k * L + spans * K * V + n_k) + (L * K + n_k * L + K * V) + L * V,
             (2 * n_k + n_v) * powers,
-            chunks * ((2 * n_k + n_v) * half + n_k * over),
+            chunks * ((2 * n_k + n_v) * half + n_k * pairs),
         ),
     }
     heads = B * HEADS
