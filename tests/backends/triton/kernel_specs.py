@@ -17,7 +17,11 @@ KINDS = ("normalized_attn", "linear_attn", "retnet", "ssd", "mlstm")
 each head. The others have the kernels of one of these."""
 TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
 EVERY = tuple((s, "bf16", t) for s in SPECS for t in TARGETS)
-EVERY += (("rg_lru", "fp32", "sm_90"), ("rg_lru", "fp32", "gfx942"))
+EVERY += tuple((f"{s}:{n}", "bf16", t) for s in KINDS for n in (64, 256) for t in TARGETS)
+EVERY += tuple((f"s6:{n}", "bf16", t) for n in (32, 64) for t in TARGETS)
+EVERY += tuple(
+    (s, d, t) for s in ("rg_lru", "s6", *KINDS) for d in ("fp16", "fp32") for t in TARGETS
+)
 """What the table of resources has: spec, with keys and channels of a head; dtype; target."""
 
 UNUSUAL = {

@@ -265,15 +265,24 @@ def triple(name: str) -> tuple[str, str, str]:
     return spec, dtype, target
 
 
-def write(found: dict[str, dict[str, int]]) -> None:
-    """Puts rows into the table, in place of all others of their specs, dtypes and targets."""
+def merged(found: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """The table's rows, these in place of all others of their specs, dtypes and targets."""
     fresh = {triple(name) for name in found}
-    old = json.loads(TABLE.read_text(encoding="utf-8"))["kernels"] if TABLE.exists() else {}
+    old = json.loads(TABLE.read_text(encoding="utf-8"))["kernels"]
     rest = {n: r for n, r in old.items() if triple(n) in set(EVERY) - fresh}
-    kept = sorted((rest | found).items(), key=lambda item: EVERY.index(triple(item[0])))
-    lines = ",\n".join(f"    {json.dumps(n)}: {json.dumps(r)}" for n, r in kept)
-    head = f'  "triton": "{triton.__version__}",\n  "channels": {WIDTH},\n'
-    TABLE.write_text(f'{{\n{head}  "kernels": {{\n{lines}\n  }}\n}}\n', encoding="utf-8")
+    return dict(sorted((rest | found).items(), key=lambda item: EVERY.index(triple(item[0]))))
+
+
+def write(change: dict[str, Any]) -> None:
+    """Writes a part of the table, a row to a line, and leaves the others as they are."""
+    parts = []
+    for name, value in (json.loads(TABLE.read_text(encoding="utf-8")) | change).items():
+        text = json.dumps(value)
+        if isinstance(value, dict):
+            lines = ",\n".join(f"    {json.dumps(n)}: {json.dumps(r)}" for n, r in value.items())
+            text = f"{{\n{lines}\n  }}"
+        parts.append(f"  {json.dumps(name)}: {text}")
+    TABLE.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -290,7 +299,7 @@ def main() -> None:
         found[name] = row(taken)
         print(json.dumps({name: found[name]}), flush=True)
     if "--write" in sys.argv:
-        write(found)
+        write({"triton": triton.__version__, "kernels": merged(found)})
 
 
 if __name__ == "__main__":
