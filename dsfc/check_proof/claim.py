@@ -56,11 +56,14 @@ class Claim:
         conditions: what is assumed, at every token where it can be read.
         every: axes for all whose sizes equality is claimed, however they go together.
         case: whether it is claimed besides that the conditions can be met by b's own parameters,
-            whatever all else is: a is a case of b. Where difference is claimed: that a is no case
-            of b. There are values of a's parameters and a sequence such that no values of b's
-            parameters, those that a has too included, give b the output of a on it, or on a longer
-            one that goes on alike. The sizes are then a's; axes in `every` are b's own, and no
-            sizes of them do it either at which the two can be put side by side.
+            whatever all else is: a is a case of b. Inputs that b alone has are its slots: they are
+            taken for functions of the last tokens of a's inputs and of its parameters, which
+            conditions may give values too (see `dsfc.check_proof.conditional.localities`). Where
+            difference is claimed: that a is no case of b, whatever functions of the last tokens
+            the slots are. There are values of a's parameters and a sequence such that no values of
+            b's parameters, those that a has too included, give b the output of a on it, or on a
+            longer one that goes on alike. The sizes are then a's; axes in `every` are b's own, and
+            no sizes of them do it either at which the two can be put side by side.
     """
 
     a: System
@@ -201,12 +204,13 @@ class Conditional:
 
     Attributes:
         invariant: its rows vanish where the conditions hold.
-        holds: a point where all conditions hold and the output is not 0.
+        holds: a point where all conditions hold and the output is not 0. None where a is claimed
+            to be a case of b, which says that they can be met: no point is needed then.
         needed: what was shown to be needed; need not cover all conditions.
     """
 
     invariant: Invariant
-    holds: Point
+    holds: Point | None
     needed: tuple[Needed, ...]
 
 

@@ -154,6 +154,16 @@ def positive(claim: Claim) -> frozenset[str]:
     )
 
 
+def nonzero(claim: Claim) -> frozenset[str]:
+    """Returns common names of what a declares other than 0."""
+    names = common_names(claim, False)
+    return frozenset(
+        names.get(t.name, t.name)
+        for t in _declared(side(claim, False)).values()
+        if isinstance(t, Tensor) and t.constraint in (Constraint.NONZERO, Constraint.UNIT)
+    )
+
+
 def side_names(claim: Claim) -> frozenset[str]:
     """Returns the common names of inputs, parameters and buffers of both."""
     return frozenset(
@@ -165,10 +175,19 @@ def side_names(claim: Claim) -> frozenset[str]:
 
 def own_parameters(claim: Claim) -> Mapping[str, Constraint]:
     """Returns the parameters of b that a does not have, by common name, with their ranges."""
+    return _own(claim, side(claim, True).params)
+
+
+def slots(claim: Claim) -> Mapping[str, Constraint]:
+    """Returns the inputs of b that a does not have, by common name, with their ranges."""
+    return {} if claim.free else _own(claim, claim.b.inputs)
+
+
+def _own(claim: Claim, tensors: tuple[Tensor | MapTensor, ...]) -> Mapping[str, Constraint]:
     names = common_names(claim, True)
     theirs = {common_names(claim, False).get(t, t) for t in _declared(side(claim, False))}
     out = {}
-    for t in side(claim, True).params:
+    for t in tensors:
         same = names.get(t.name, t.name)
         if same not in theirs and isinstance(t, Tensor):
             out[same] = t.constraint

@@ -6,22 +6,28 @@
    a is not 0: the claim is one about something.
 3. At the point of each `needed` all conditions but those left out hold exactly, and the outputs are
    apart: what is left does not give equality.
-4. Where a is claimed to be a case of b: every condition gives a parameter that b alone has a value
-   that exists for all values of everything else, and lies in the parameter's range.
+4. Where a is claimed to be a case of b: every condition gives a parameter or an input that b alone
+   has a value that exists for all values of everything else, and lies in the declared range.
 """
 
 from __future__ import annotations
 
+import re
+
 from dsfc.check_proof.balls import Complex, real
-from dsfc.check_proof.claim import Claim, Conditional
-from dsfc.check_proof.comparable import narrower, own_parameters
+from dsfc.check_proof.claim import Claim, Conditional, Point
+from dsfc.check_proof.comparable import narrower, nonzero, own_parameters, slots
 from dsfc.check_proof.conditions import CONSTANT, reach
 from dsfc.check_proof.invariant import check_rows
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.polynomial import Quotient, generator
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
+from dsfc.check_proof.symbols import lags
 from dsfc.primitives.declarations import Constraint
+
+_LEAF = re.compile(r"([A-Za-z_]\w*)\[[\d,]*\](?:@\d)?")
+"""An entry of an input or parameter."""
 
 NEEDED_LIMIT = 64
 """Points of one certificate."""
@@ -45,15 +51,11 @@ def check_conditional(claim: Claim, proof: Conditional) -> None:
     conditions = statement.conditions
     if claim.case:
         check_case(claim, statement)
+    elif proof.holds is None:
+        raise Rejected("there is no point where all conditions hold")
     every = range(len(claim.conditions))
-    point = Evaluated(claim, statement.symbols, proof.holds)
-    if proof.holds.length <= max(reach(p) for p in conditions.polynomials):
-        raise Rejected("a condition is read nowhere at the point where all hold")
-    for k in every:
-        if not point.holds(conditions, k):
-            raise Rejected("a condition does not hold at the point where all do")
-    if point.outputs()[0].meets(Complex(real(0), real(0))):
-        raise Rejected("the output may be 0 at the point where all conditions hold")
+    if proof.holds is not None:
+        _check_holds(claim, statement, proof.holds)
     if len(proof.needed) > NEEDED_LIMIT:
         raise Rejected(f"there are more than {NEEDED_LIMIT} points")
     for needed in proof.needed:
@@ -68,17 +70,31 @@ def check_conditional(claim: Claim, proof: Conditional) -> None:
             raise Rejected("the outputs may be equal where some conditions are left out")
 
 
+def _check_holds(claim: Claim, statement: Statement, holds: Point) -> None:
+    """Checks that all conditions hold at a point, and that the output is not 0."""
+    conditions = statement.conditions
+    point = Evaluated(claim, statement.symbols, holds)
+    if holds.length <= max(reach(p) for p in conditions.polynomials):
+        raise Rejected("a condition is read nowhere at the point where all hold")
+    for k in range(len(claim.conditions)):
+        if not point.holds(conditions, k):
+            raise Rejected("a condition does not hold at the point where all do")
+    if point.outputs()[0].meets(Complex(real(0), real(0))):
+        raise Rejected("the output may be 0 at the point where all conditions hold")
+
+
 def check_case(claim: Claim, statement: Statement) -> None:
     """Checks that b's own parameters can meet all conditions, whatever all else is.
 
     Raises:
         Rejected: a condition asks something of anything else.
     """
-    own, symbols = own_parameters(claim), statement.symbols
-    smaller = narrower(claim)
+    own, symbols = {**own_parameters(claim), **slots(claim)}, statement.symbols
+    smaller, sure = narrower(claim), nonzero(claim)
     if smaller is not None:
         raise Rejected(f"`{smaller}` has a smaller range in b than in a")
     for c in claim.conditions:
+        # A slot is a function of this token and earlier ones, a parameter of none.
         constraint = own.get(c.solved.partition("[")[0])
         if constraint is None or c.solved in symbols.defined:
             raise Rejected(f"a condition is one on {c.solved}, which is not b's alone")
@@ -89,10 +105,33 @@ def check_case(claim: Claim, statement: Statement) -> None:
         if any(other.solved in g for other in claim.conditions for g in value.names):
             raise Rejected("a value is a function of what has a value")
         below = [Quotient(base) for base in value.den]
-        below += [Quotient(generator(g)) for m in value.num.terms for g, e in m if e < 0]
+        below += [Quotient(generator(g)) for m in value.num.terms for g, e in m
+                  if e < 0 and not _is_one_of(g, sure)]  # fmt: skip
         if not all(symbols.positive(q) for q in below):
             raise Rejected(f"the value of {c.solved} may not exist")
         if constraint is Constraint.NONE:
             continue
         if constraint is not Constraint.POSITIVE or not symbols.positive(value):
             raise Rejected(f"the value of {c.solved} may not be {constraint.value}")
+
+
+def _is_one_of(name: str, arrays: frozenset[str]) -> bool:
+    """Whether a generator is an entry of one of some arrays, and no function of it."""
+    found = _LEAF.fullmatch(name)
+    return found is not None and found[1] in arrays
+
+
+def localities(claim: Claim, statement: Statement) -> dict[str, int | None]:
+    """Returns how far back the functions read that fill b's slots, where a is a case of b.
+
+    None says that a slot is the same at all tokens, 0 that it is a function of the token, and r one
+    of the token and the r before it. What no condition gives a value may be anything.
+    """
+    out: dict[str, int | None] = dict.fromkeys(slots(claim))
+    known = statement.conditions.values(statement.conditions.window)
+    for c in claim.conditions:
+        array = c.solved.partition("[")[0]
+        read = lags(known[c.solved].names)
+        if array in out and read:
+            out[array] = max(out[array] or 0, *read)
+    return out

@@ -112,7 +112,9 @@ class Conditions:
                 now = shifted(name, -least)
                 array = name.removeprefix("~").partition("[")[0]
                 leaf = array in given and now not in symbols.defined
-                known = now in symbols.defined and not name.startswith("call<")
+                # A function of an earlier token alone has no generator at the present one.
+                made = now in symbols.defined or name in symbols.defined
+                known = made and not name.startswith("call<")
                 if not (CONSTANT.fullmatch(name) or leaf or known):
                     raise Rejected(f"a condition speaks of {name}, which the claim does not have")
 

@@ -18,10 +18,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import permutations, product
 
 from dsfc.check_proof.claim import Claim, Coefficient, Condition
-from dsfc.check_proof.comparable import own_parameters, positive
+from dsfc.check_proof.comparable import own_parameters, positive, slots
 from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.free import LABELS, common_names, side
 from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generator, unit
@@ -86,7 +87,8 @@ class _Search:
         self.outputs = self._unrolled()
         self.nonzero = positive(claim) | _nonzero(claim)
         self.inputs = frozenset(t.name for k in (False, True) for t in side(claim, k).inputs)
-        self.own = own_parameters(claim).keys()
+        self.slots = slots(claim).keys() if claim.case else frozenset()
+        self.own = own_parameters(claim).keys() | self.slots
         self.kept: frozenset[str] | None = None
 
     def _unrolled(self) -> list[tuple[tuple[Quotient, Quotient], ...]]:
@@ -100,6 +102,12 @@ class _Search:
             )
             values = {name: q.substituted(earlier) for name, q in moment.step.items()}
         return out
+
+    @cached_property
+    def _theirs(self) -> frozenset[str]:
+        """Every generator of b's outputs, at the present token."""
+        every = {g for token in self.outputs for _, b in token for g in b.names}
+        return frozenset(shifted(g, -_least(g)) for g in every)
 
     # --- what is set equal ------------------------------------------------------------------------
 
@@ -246,6 +254,9 @@ class _Search:
         arrays = {array for array, _, _ in LEAF.findall(name)}
         if not arrays or STATE in name:
             return False
+        if self.slots:
+            # A slot's function may hold what only the first has; what both have goes along.
+            return not arrays & self.slots and shifted(name, -_least(name)) in self._theirs
         return self.kept is None or arrays <= self.kept
 
     def _factors(self, p: Polynomial) -> list[Polynomial]:
@@ -280,8 +291,10 @@ class _Search:
         """Whether a polynomial is positive term by term."""
         if any(map(CONSTANT.fullmatch, p.names)):
             return False
+        # What is read at earlier tokens alone has no name at the present one.
         terms = (Polynomial({m: c}).renamed(lambda g: shifted(g, -_least(g)))
-                 for m, c in p.terms.items() if len({_least(g) for g, _ in m}) <= 1)  # fmt: skip
+                 for m, c in p.terms.items() if len({_least(g) for g, _ in m}) <= 1
+                 if all(self.symbols.knows(shifted(g, -_least(g))) for g, _ in m))  # fmt: skip
         found = [self.symbols.is_positive(t) for t in terms]
         return len(found) == len(p.terms) and all(found)
 
@@ -301,6 +314,8 @@ class _Search:
         least = min(lags(p.names), default=0)
         ranked = []
         for name in p.names - {IMAGINARY}:
+            if self.slots and name.partition("[")[0] not in self.own:
+                continue
             if CONSTANT.fullmatch(name) or any(dict(m).get(name, 0) > 1 for m in p.terms):
                 continue
             if timed and _least(name, absent=-1) != least:

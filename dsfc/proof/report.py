@@ -86,6 +86,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
 
 def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[str]:
     claim, proof = verdict.certificate.claim, verdict.proof
+    assert proof.holds is not None
     words = ConditionText(claim, state(claim, False))
     lines = [
         f"{a} = {b}: proved under conditions",

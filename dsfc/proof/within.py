@@ -6,7 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dsfc.check_proof.check import check, write
-from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.check_proof.claim import Certificate, Claim, Conditional, Invariant
+from dsfc.check_proof.comparable import slots
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
@@ -15,7 +16,6 @@ from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
 from dsfc.proof.constant_word import no_case
 from dsfc.proof.equivalent import equivalent
-from dsfc.proof.points import with_points
 from dsfc.proof.sizes import chosen
 from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Unknown, Verdict
 from dsfc.system.ir import System
@@ -31,11 +31,14 @@ class Kinds:
         equal: EQ, equal outputs for equal parameters, or COND, where conditions were asked for.
         forth: SUB, whether the first is a case of the second.
         back: SUB with the two exchanged.
+        slots: inputs that the second alone has, and that the first alone has. Where there are some
+            SUB is SLOT: they are taken for functions of the last tokens, to be chosen.
     """
 
     equal: Verdict
     forth: Within | None
     back: Within | None
+    slots: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 
 def kinds(
@@ -56,15 +59,21 @@ def kinds(
     if isinstance(verdict, Conditionally) and verdict.certificate.claim.case:
         forth = Case(verdict.certificate)
     else:
-        forth = within(a, b, names)
+        forth = within(a, b, names, conditions)
     backwards = tuple(sorted((ours, theirs) for theirs, ours in names))
-    return Kinds(verdict, forth, within(b, a, backwards, conditions))
+    own = tuple(
+        tuple(slots(Claim(pair[0], pair[1], pair[2], ())))
+        for pair in ((a, b, names), (b, a, backwards))
+    )
+    return Kinds(verdict, forth, within(b, a, backwards, conditions), (own[0], own[1]))
 
 
 def within(
     a: System, b: System, names: tuple[tuple[str, str], ...] = (), conditions: bool = False
 ) -> Within:
     """Decides whether a is a case of b: for all values of a's parameters, some of b's do the same.
+
+    Inputs that b alone has are slots: functions of the last tokens are looked for, or excluded.
 
     Both answers rest on the checker alone.
 
@@ -94,16 +103,13 @@ def within(
 def _case(claim: Claim) -> Certificate | str:
     """A certificate that a is a case of b, which the checker accepted, or why there is none."""
     try:
-        for conditions in candidates(claim):
+        for conditions in candidates(replace(claim, case=True)):
             at = replace(claim, conditions=conditions, case=True)
-            rows = close(state(at, False))
-            if isinstance(rows, Differs):
-                continue
-            proof = with_points(at, Invariant(rows, False))
-            if proof is None:
-                continue
-            certificate = Certificate(at, proof)
             with suppress(Rejected):
+                rows = close(state(at, False))
+                if isinstance(rows, Differs):
+                    continue
+                certificate = Certificate(at, Conditional(Invariant(rows, False), None, ()))
                 check(write(certificate))
                 return certificate
     except (Obstacle, TooLarge, ValueError, ZeroDivisionError) as e:

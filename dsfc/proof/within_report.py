@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from dsfc.check_proof.claim import Certificate
+from dsfc.check_proof.conditional import localities
 from dsfc.check_proof.constant_word import Word
 from dsfc.check_proof.ranges import Region
 from dsfc.check_proof.statement import state
@@ -17,6 +18,8 @@ from dsfc.proof.verdict import Case, NoCase, Unknown
 from dsfc.proof.within import Kinds, Within
 
 STATEMENT = "whatever the first's parameters are, some values of the second's give its output"
+
+SLOTS = "the same, the inputs that the second alone has being functions of the last tokens"
 
 
 def kinds_report(kinds: Kinds, a: str, b: str) -> str:
@@ -30,8 +33,8 @@ def kinds_report(kinds: Kinds, a: str, b: str) -> str:
     if kinds.forth is None or kinds.back is None:
         return ""
     lines = [f"ISO  each is a case of the other: {_both(kinds)}"]
-    lines += _within(kinds.forth, a, b)
-    lines += _within(kinds.back, b, a)
+    lines += _within(kinds.forth, kinds.slots[0], a, b)
+    lines += _within(kinds.back, kinds.slots[1], b, a)
     return "\n".join(lines) + "\n"
 
 
@@ -41,8 +44,8 @@ def kinds_json(kinds: Kinds) -> dict[str, Any]:
         return {}
     return {
         "ISO": {"verdict": _both(kinds)},
-        "SUB": _json(kinds.forth),
-        "SUB exchanged": _json(kinds.back),
+        "SUB": _json(kinds.forth, kinds.slots[0]),
+        "SUB exchanged": _json(kinds.back, kinds.slots[1]),
     }
 
 
@@ -63,8 +66,29 @@ def _both(kinds: Kinds) -> str:
     return "proved" if all(isinstance(w, Case) for w in found) else "unknown"
 
 
-def _within(found: Within, a: str, b: str) -> list[str]:
-    head = f"SUB  {a} is a case of {b}: "
+def kind(found: Within, slots: tuple[str, ...]) -> str:
+    """Returns which statement was decided: SUB, or SLOT with the locality of the functions.
+
+    Args:
+        found: what was found.
+        slots: inputs that the second alone has.
+    """
+    if not slots:
+        return "SUB"
+    if isinstance(found, Case):
+        claim = found.certificate.claim
+        furthest = localities(claim, state(claim, False)).values()
+        read = [k for k in furthest if k is not None]
+        if not read:
+            return "SLOT(constant)"
+        return f"SLOT(window {max(read)})" if max(read) else "SLOT(token)"
+    # A constant sequence makes a constant of every function of the last tokens.
+    return "SLOT(window)" if isinstance(found, NoCase) else "SLOT"
+
+
+def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
+    filled = f", its {', '.join(slots)} functions of tokens" if slots else ""
+    head = f"{kind(found, slots)}  {a} is a case of {b}{filled}: "
     match found:
         case Case(certificate):
             claim = certificate.claim
@@ -72,23 +96,25 @@ def _within(found: Within, a: str, b: str) -> list[str]:
             values = (words.plain(text) for _, text in words.lines())
             return [
                 f"{head}proved",
-                f"  statement  {STATEMENT}",
+                f"  statement  {SLOTS if slots else STATEMENT}",
                 f"  sizes      {reach(claim)}",
                 f"  values     {'; '.join(values)}; parameters of one name are equal",
             ]
         case NoCase(certificate):
-            return [f"{head}refuted, for no parameters", *_no_case(found, certificate, a, b)]
+            none = "no functions of the last tokens and no parameters" if slots else "no parameters"
+            return [f"{head}refuted, for {none}", *_no_case(found, slots, a, b)]
         case Unknown():
             lines = [f"{head}unknown", *(f"  tried      {t}" for t in found.tried)]
             return [*lines, f"  to decide  {found.decides}"]
 
 
-def _no_case(found: NoCase, certificate: Certificate, a: str, b: str) -> list[str]:
-    claim, proof = certificate.claim, found.proof
+def _no_case(found: NoCase, slots: tuple[str, ...], a: str, b: str) -> list[str]:
+    certificate, proof = found.certificate, found.proof
+    claim = certificate.claim
     word = Word(claim, proof.values)
     theirs = steady(claim.b, dict(claim.sizes)).bases
     lines = [
-        f"  statement  {STATEMENT}",
+        f"  statement  {SLOTS if slots else STATEMENT}",
         f"  sizes      {no_case_sizes(certificate)}",
         "  sequence   one token for ever, at the point",
         *(f"    {name} = {entries_text(values)}" for name, values in proof.values),
@@ -125,7 +151,11 @@ def _interval(x: Interval) -> str:
     return f"{left}{low}, {high}{right}"
 
 
-def _json(found: Within) -> dict[str, Any]:
+def _json(found: Within, slots: tuple[str, ...]) -> dict[str, Any]:
+    return {"statement": kind(found, slots), "slots": list(slots)} | _decided(found)
+
+
+def _decided(found: Within) -> dict[str, Any]:
     match found:
         case Case(certificate):
             return {"verdict": "proved", "sizes": dict(certificate.claim.sizes)}

@@ -13,7 +13,8 @@ from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.rejected import Rejected
 from dsfc.primitives.declarations import Constraint
 from dsfc.proof.equivalent import equivalent
-from dsfc.proof.verdict import Conditionally
+from dsfc.proof.verdict import Case, Conditionally
+from dsfc.proof.within import within
 
 PAIRS = [
     ("normalised", "normalised", "euler_gate"),
@@ -244,3 +245,68 @@ def test_no_case_where_the_second_has_the_smaller_range(conditional: Callable, r
     both = dataclasses.replace(smaller, a=within(claim.a, "c"))
     check(write(dataclasses.replace(made, claim=both)))
     check(write(dataclasses.replace(made, claim=dataclasses.replace(both, b=claim.b))))
+
+
+# --- slots ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def filled(system: Callable) -> Callable[[str, str], Certificate]:
+    """That a mixer of the lattice is a case of a template."""
+
+    def make(a: str, b: str) -> Certificate:
+        found = within(system("lattice", a), system("lattice", b), conditions=True)
+        assert isinstance(found, Case)
+        return found.certificate
+
+    return make
+
+
+def test_no_point_is_needed_where_conditions_can_be_met_and_one_is_elsewhere(
+    filled: Callable,
+) -> None:
+    made = filled("dual", "template_by_head")
+    check(write(made))
+    assert "no point" in rejected(as_case(made, False))
+
+
+def test_a_slot_has_the_value_that_it_must_have(filled: Callable) -> None:
+    made = filled("memory", "template_by_head")
+    for k, c in enumerate(made.claim.conditions):
+        for m, (monomial, number) in enumerate(c.polynomial):
+            other = (*c.polynomial[:m], (monomial, 3 * number), *c.polynomial[m + 1 :])
+            changed = dataclasses.replace(c, polynomial=other)
+            conditions = (*made.claim.conditions[:k], changed, *made.claim.conditions[k + 1 :])
+            assert rejected(with_conditions(made, conditions))
+        rest = (*made.claim.conditions[:k], *made.claim.conditions[k + 1 :])
+        assert rejected(with_conditions(made, rest))
+
+
+def test_what_fills_one_template_fills_no_other(filled: Callable, system: Callable) -> None:
+    made = filled("linear", "template_positive")
+    below = dataclasses.replace(made.claim, b=system("lattice", "template_below_one"))
+    assert "may not be unit" in rejected(dataclasses.replace(made, claim=below))
+    made = filled("normalised", "template")
+    positive = dataclasses.replace(made.claim, b=system("lattice", "template_positive"))
+    assert "may not be positive" in rejected(dataclasses.replace(made, claim=positive))
+
+
+def test_a_slot_must_have_a_value_everywhere(filled: Callable) -> None:
+    """1 / η is one because η is declared other than 0."""
+    made = filled("normalised", "template_by_head")
+    inputs = tuple(
+        dataclasses.replace(t, constraint=Constraint.NONE) if t.name == "eta" else t
+        for t in made.claim.a.inputs
+    )
+    a = dataclasses.replace(made.claim.a, inputs=inputs)
+    claim = dataclasses.replace(made.claim, a=a)
+    assert "may not exist" in rejected(dataclasses.replace(made, claim=claim))
+
+
+def test_an_input_of_both_is_no_slot(filled: Callable, system: Callable) -> None:
+    made = filled("linear", "template_by_head")
+    b = made.claim.b
+    more = next(t for t in b.inputs if t.name == "kappa")
+    a = dataclasses.replace(made.claim.a, inputs=(*made.claim.a.inputs, more))
+    claim = dataclasses.replace(made.claim, a=a)
+    assert "not b's alone" in rejected(dataclasses.replace(made, claim=claim))

@@ -11,9 +11,10 @@ import pytest
 from dsfc.check_proof.check import check, write
 from dsfc.proof.verdict import Case, NoCase, Proved, Refuted, Unknown
 from dsfc.proof.within import kinds, within
-from dsfc.proof.within_report import kinds_json, kinds_report
+from dsfc.proof.within_report import kind, kinds_json, kinds_report
 
-LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))["cases"]
+EVERY = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
+LABELS, LATTICE = EVERY["cases"], EVERY["lattice"]
 
 
 @pytest.mark.parametrize("a, b, _", LABELS["no_case"])
@@ -70,6 +71,35 @@ def test_normalised_attention_is_no_case_of_s6() -> None:
     assert found.certificate.claim.every == ("n", "r")
     assert found.proof.larger == ("d", "h", "n", "p") and found.proof.always
     assert isinstance(within(s6, attention), NoCase)
+
+
+def slots_of(system: Callable, row: list[str], **options):
+    found = within(system("lattice", row[0]), system("lattice", row[1]), **options)
+    return found, kind(found, ("alpha", "kappa"))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, marks=[pytest.mark.full] * (row[0] == "convex"), id="-".join(row[:2]))
+     for row in LATTICE["slots"]],
+)  # fmt: skip
+def test_functions_that_fill_slots_are_told_apart_by_what_they_read(system: Callable, row) -> None:
+    found, statement = slots_of(system, row, conditions=True)
+    assert isinstance(found, Case), found
+    assert check(write(found.certificate)).claim == found.certificate.claim
+    assert statement == f"SLOT({row[2]}{' 1' * (row[2] == 'window')})"
+
+
+@pytest.mark.parametrize("row", LATTICE["no_slots"], ids=lambda row: "-".join(row[:2]))
+def test_what_no_functions_of_the_last_tokens_do(system: Callable, row) -> None:
+    found, statement = slots_of(system, row)
+    assert isinstance(found, NoCase) and statement == "SLOT(window)"
+
+
+@pytest.mark.parametrize("row", LATTICE["open_slots"], ids=lambda row: "-".join(row[:2]))
+def test_what_no_rule_decides_of_slots(system: Callable, row) -> None:
+    found, statement = slots_of(system, row, conditions=True)
+    assert isinstance(found, Unknown) and statement == "SLOT"
 
 
 def test_a_name_is_identified_both_ways(system: Callable) -> None:
