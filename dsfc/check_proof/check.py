@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from dsfc.check_proof.claim import FORMAT, Certificate, Claim, Conditional, Invariant
+from dsfc.check_proof.claim import FORMAT, Certificate, Claim, Conditional, Invariant, Same
 from dsfc.check_proof.conditional import check_conditional
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import check_invariant
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.same import check_same
 from dsfc.check_proof.witness import Gap, check_witness
 from dsfc.primitives.json import decode, encode
 
@@ -48,6 +49,9 @@ def check(text: str) -> Accepted:
             return Accepted(certificate.claim, None)
         if isinstance(certificate.proof, Conditional):
             check_conditional(certificate.claim, certificate.proof)
+            return Accepted(certificate.claim, None)
+        if isinstance(certificate.proof, Same):
+            check_same(certificate.claim)
             return Accepted(certificate.claim, None)
         return Accepted(certificate.claim, check_witness(certificate.claim, certificate.proof))
     except Rejected:

@@ -3,6 +3,7 @@
 {"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "linear-invariant", "rows": […]}}
 {"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "witness", …}}
 {"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "conditions", "rows": […], …}}
+{"format": "dsfc-proof/1", "claim": {…}, "proof": {"rule": "same-definition"}}
 """
 
 from __future__ import annotations
@@ -191,8 +192,13 @@ class Conditional:
 
 
 @dataclass(frozen=True, slots=True)
+class Same:
+    """The definitions are one text up to names: what rule "same-definition" stores, nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """A claim with what shows it."""
 
     claim: Claim
-    proof: Invariant | Witness | Conditional
+    proof: Invariant | Witness | Conditional | Same
