@@ -12,6 +12,8 @@ from dsfc.check_proof.claim import (
     Conditional,
     ConstantWord,
     Invariant,
+    Same,
+    Witness,
 )
 from dsfc.check_proof.conditional import check_conditional
 from dsfc.check_proof.constant_word import check_constant_word
@@ -19,6 +21,7 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import check_invariant
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.same import check_same
 from dsfc.check_proof.schema import check_form, form
 from dsfc.check_proof.witness import Gap, check_witness
 from dsfc.primitives.json import decode, encode
@@ -52,16 +55,7 @@ def check(text: str) -> Accepted:
     """
     certificate = read(text)
     try:
-        if isinstance(certificate.proof, Invariant):
-            check_invariant(certificate.claim, certificate.proof)
-            return Accepted(certificate.claim, None)
-        if isinstance(certificate.proof, Conditional):
-            check_conditional(certificate.claim, certificate.proof)
-            return Accepted(certificate.claim, None)
-        if isinstance(certificate.proof, ConstantWord):
-            check_constant_word(certificate.claim, certificate.proof)
-            return Accepted(certificate.claim, None)
-        return Accepted(certificate.claim, check_witness(certificate.claim, certificate.proof))
+        return Accepted(certificate.claim, _checked(certificate))
     except Rejected:
         raise
     except (Obstacle, TooLarge) as e:
@@ -73,6 +67,23 @@ def check(text: str) -> Accepted:
     # A System that `decode` accepts may still make no sense: axes that are not there, cycles.
     except (ValueError, TypeError, LookupError, AttributeError, StopIteration) as e:
         raise Rejected(f"a system is malformed: {e}") from None
+
+
+def _checked(certificate: Certificate) -> Gap | None:
+    """Checks a certificate by the rule of its proof; returns the gap that a witness shows."""
+    claim, proof = certificate.claim, certificate.proof
+    match proof:
+        case Invariant():
+            check_invariant(claim, proof)
+        case Conditional():
+            check_conditional(claim, proof)
+        case ConstantWord():
+            check_constant_word(claim, proof)
+        case Same():
+            check_same(claim)
+        case Witness():
+            return check_witness(claim, proof)
+    return None
 
 
 def write(certificate: Certificate) -> str:

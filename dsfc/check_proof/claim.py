@@ -215,8 +215,13 @@ class Conditional:
 
 
 @dataclass(frozen=True, slots=True)
+class Same:
+    """The definitions are one text up to names: what rule "same-definition" stores, nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """A claim with what shows it."""
 
     claim: Claim
-    proof: Invariant | Witness | Conditional | ConstantWord
+    proof: Invariant | Witness | Conditional | ConstantWord | Same

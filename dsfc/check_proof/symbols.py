@@ -180,10 +180,6 @@ class Symbols:
         """Returns whether a value is real because all its generators are."""
         return all(self._real[name] for name in q.names)
 
-    def knows(self, name: str) -> bool:
-        """Returns whether a generator of this name was made."""
-        return name in self._positive
-
     def is_positive(self, p: Polynomial) -> bool:
         """Returns whether a polynomial is positive because every term is."""
         return bool(p) and all(

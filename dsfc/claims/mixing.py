@@ -241,9 +241,8 @@ def _summed(
     verdict = equivalent(_filled(system, values), _one(system))
     if not isinstance(verdict, Equal):
         return "that y = 1 for values 1 is not proved"
-    rows = len(verdict.invariant.rows)
     return Proved(
-        f"no weight is negative by its range, and y = 1 for values 1 by {rows} rows that the "
+        f"no weight is negative by its range, and y = 1 for values 1 by {verdict.how} that the "
         f"checker accepts, {reach(verdict.certificate.claim)}",
         verdict.certificate,
     )

@@ -64,9 +64,8 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
     verdict = equivalent(left, right)
     given = f" where {' and '.join(_text(c) for c in when)}" if when else ""
     if isinstance(verdict, Equal):
-        rows = len(verdict.invariant.rows)
         return Proved(
-            f"equal outputs for equal inputs and parameters{given}, by {rows} rows that the "
+            f"equal outputs for equal inputs and parameters{given}, by {verdict.how} that the "
             f"checker accepts, {reach(verdict.certificate.claim)}",
             verdict.certificate,
         )

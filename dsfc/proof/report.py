@@ -35,7 +35,8 @@ def report(verdict: Verdict, a: str, b: str, explain: bool = False) -> str:
                     f"  law        {text}"
                     for text in relation_lines(certificate.claim, verdict.invariant)
                 ),
-                f"  invariant  {len(verdict.invariant.rows)} rows, accepted by the checker",
+                f"  {'same' if verdict.same else 'invariant':<9}  {verdict.how},"
+                " accepted by the checker",
             ]
             if explain:
                 lines += [f"    {row_text(row)} = 0" for row in verdict.invariant.rows]
@@ -182,7 +183,8 @@ def _reach(verdict: Proved) -> list[str]:
     claim, reasons = verdict.certificate.claim, dict[str, list[str]]()
     for name, why in _fixed(verdict).items():
         reasons.setdefault(why, []).append(name)
-    shown = f" (from {_sizes(claim)})" if claim.every and claim.sizes else ""
+    from_few = claim.every and claim.sizes and not verdict.same
+    shown = f" (from {_sizes(claim)})" if from_few else ""
     lines = [f"  sizes      {reach(claim)}{shown}"]
     return lines + [f"    not for all {', '.join(n)}: {why}" for why, n in reasons.items()]
 
@@ -190,7 +192,7 @@ def _reach(verdict: Proved) -> list[str]:
 def _fixed(verdict: Proved) -> dict[str, str]:
     """Axes that a proof speaks of at one size only, with the reasons."""
     claim = verdict.certificate.claim
-    left = unproved(claim, verdict.invariant.entries)
+    left = {} if verdict.same else unproved(claim, verdict.invariant.entries)
     return {n: left.get(n, "not claimed") for n, _ in claim.sizes if n not in claim.every}
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.check_proof.claim import Certificate, Conditional, ConstantWord, Invariant, Witness
+from dsfc.check_proof.claim import (
+    Certificate,
+    Conditional,
+    ConstantWord,
+    Invariant,
+    Same,
+    Witness,
+)
 from dsfc.check_proof.witness import Gap
 
 
@@ -20,9 +27,23 @@ class Proved:
 
     @property
     def invariant(self) -> Invariant:
-        """The rows that vanish on the states."""
+        """The rows that vanish on the states; none where the definitions are the same."""
+        if self.same:
+            return Invariant((), False)
         assert isinstance(self.certificate.proof, Invariant)
         return self.certificate.proof
+
+    @property
+    def same(self) -> bool:
+        """Whether the definitions are one text up to names."""
+        return isinstance(self.certificate.proof, Same)
+
+    @property
+    def how(self) -> str:
+        """What the checker accepted, in words."""
+        if self.same:
+            return "one definition up to names"
+        return f"{len(self.invariant.rows)} rows"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,56 @@ mixer mapped_once { dims d, n, p
   param w : d -> p
   y = w u
 }
+mixer mapped_quotient { dims d, n, p
+  input u : d;  q : n
+  param w : d -> p
+  y = sum[n](w ((q / (2 * q)) ⊗ u))
+}
+mixer mapped_half { dims d, n, p
+  input u : d;  q : n
+  param w : d -> p
+  y = w (u / 2)
+}
+mixer features extends raw {
+  y = sum[j ≤ i](exp(q) · (elu(k[j]) + 1) * v[j])
+}
+mixer features_of_two extends raw {
+  y = sum[j ≤ i](sum[n](elu(k[j]) + 1) * v[j]) + sum[n](elu(k) + 2) * v
+}
+mixer features_inverse extends raw {
+  y = sum[j ≤ i](sum[n](exp(k[j]) / exp(k[j])) * v[j])
+}
+mixer features_negative extends raw {
+  y = sum[n](exp(q) * exp(-q)) * v
+}
+mixer features_nested extends raw {
+  y = sum[n](exp(q) * exp(exp(q))) * v
+}
+mixer features_before extends raw {
+  y = first * sum[n](exp(k[i-1])) * v
+}
+mixer features_of_nothing extends raw {
+  y = sum[n](exp(0 * k)) * v
+}
+mixer features_first extends raw {
+  y = first * v
+}
+mixer summed_values extends raw {
+  y = sum[j ≤ i](v[j])
+}
+mixer features_bare extends raw {
+  y = sum[n](elu(k)) * v
+}
+mixer gated_by_silu extends raw {
+  y = sum[j ≤ i](silu(q) · k[j] * v[j])
+}
+mixer gated_and_more extends raw {
+  y = sum[n](silu(q) / q) * v
+}
+mixer rotated extends raw {
+  input x : n
+  y = Re(sum[j ≤ i](sum[n](cplx(q, x) * conj(cplx(k[j], x[j]))) * v[j]))
+}
 mixer mapped_sum { dims d, n
   input u : d
   param w_k, w_q : d -> n
@@ -137,6 +187,9 @@ def accepted(claim: Claim) -> bool:
         ("squared", "scored", 3),
         ("plain", "once", 1),
         ("by_size", "by_size_otherwise", 1),
+        ("features", "features", 1),
+        ("gated_by_silu", "gated_by_silu", 1),
+        ("rotated", "rotated", 1),
     ],
 )
 def test_indices_of_a_term_are_counted(of: Callable, a: str, b: str, n: int) -> None:
@@ -155,6 +208,14 @@ def test_indices_of_a_term_are_counted(of: Callable, a: str, b: str, n: int) -> 
         ("below_the_sum", "a denominator holds a sum"),
         ("weighted", "`softmax` runs over it"),
         ("coupled", "couples its entries"),
+        ("features_of_two", "factor of every term"),
+        ("features_inverse", "factor of every term"),
+        ("features_negative", "factor of every term"),
+        ("features_nested", "factor of every term"),
+        ("features_before", "factor of every term"),
+        ("features_of_nothing", "factor of every term"),
+        ("features_bare", "factor of every term"),
+        ("gated_and_more", "factor of every term"),
     ],
 )
 def test_what_has_no_count_says_why(of: Callable, name: str, reason: str) -> None:
@@ -182,7 +243,16 @@ def test_a_ratio_that_is_equal_at_one_size_alone(of: Callable) -> None:
 
 
 @pytest.mark.parametrize(
-    "a, b", [("numbered", "numbered_not_here"), ("counted", "once"), ("coupled", "coupled")]
+    "a, b",
+    [
+        ("numbered", "numbered_not_here"),
+        ("counted", "once"),
+        ("coupled", "coupled"),
+        ("features_inverse", "summed_values"),
+        ("features_negative", "once"),
+        ("features_before", "features_first"),
+        ("features_of_nothing", "once"),
+    ],
 )
 def test_equality_at_one_size_is_not_claimed_of_all(of: Callable, a: str, b: str) -> None:
     at_one = claim_of(of(a), of(b), n=1, p=1)
@@ -194,6 +264,25 @@ def test_an_index_that_a_value_does_not_have_is_not_carried(of: Callable) -> Non
     at_one = claim_of(of("mapped_ones"), of("mapped_once"), d=1, n=1, p=1)
     assert accepted(dataclasses.replace(at_one, every=("d", "p")))
     assert not accepted(dataclasses.replace(at_one, every=("n",)))
+
+
+def test_an_index_that_cancels_is_not_carried(of: Callable) -> None:
+    at_one = claim_of(of("mapped_quotient"), of("mapped_half"), d=1, n=1, p=1)
+    assert accepted(dataclasses.replace(at_one, every=("d", "p")))
+    assert not accepted(dataclasses.replace(at_one, every=("n",)))
+
+
+def test_what_functions_carry_holds_at_other_sizes(of: Callable) -> None:
+    for name in ("features", "gated_by_silu", "rotated"):
+        for n in (1, 3):
+            assert accepted(claim_of(of(name), of(name), ("n", "p"), n=n, p=1))
+
+
+@pytest.mark.parametrize("name", ["linear_attn", "lln", "lnssm", "hgrn2", "retnet_rope"])
+def test_axes_of_features_are_counted(name: str) -> None:
+    system = dsfc.load(name).system
+    found = cutoff(Claim(system, system, (), chosen(system, system, 1)), False)
+    assert all(isinstance(k, int) for k in found.values()), found
 
 
 def test_a_name_that_is_read_with_other_axes_is_no_index_form(of: Callable) -> None:
