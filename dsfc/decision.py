@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dsfc.claims.decide import decide
+from dsfc.claims.lemmas import LEMMAS, Applies, Open, apply
 from dsfc.claims.verdict import Decided
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.catalogue import ClaimForm
@@ -31,6 +34,22 @@ def claims(it: Compilation, word: Word | None = None) -> tuple[Decided, ...]:
     if word is not None:
         stated = tuple(s for s in stated if isinstance(s.what, Predicate) and s.what.word is word)
     return decide(stated, it.system, it.structure, lambda name: _other(it, name))
+
+
+def lemma(it: Compilation, name: str, names: Mapping[str, str] | None = None) -> Applies | Open:
+    """Returns what a lemma says of a mixer, or which of its hypotheses are not proved.
+
+    Args:
+        it: the mixer, whose claims state the hypotheses.
+        name: of the lemma, such as "T33".
+        names: role of the lemma → name in the mixer.
+
+    Raises:
+        KeyError: there is no such lemma.
+        ValueError: the names are not those of the lemma's roles.
+        DiagnosticError: the mixer does not derive, or a claim is none.
+    """
+    return apply(LEMMAS[name], it.system, claims(it), names or {})
 
 
 def _other(it: Compilation, name: str) -> System:

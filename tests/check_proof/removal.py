@@ -5,7 +5,9 @@
 A site is a `raise` in `dsfc/check_proof`, as "module:line". First the tests of the checker run
 once, with every site noting the test that reaches it. Then, for each site, a process of its own
 replaces the function by one without the `raise` and runs the tests that reached it until one fails.
-What is printed, as JSON: {"sites": how many, "unreached": [...], "survivors": [...]}, by text.
+A check that keeps work bounded is missed by tests that do not end: processes have a bound on their
+time. What is printed, as JSON: {"sites": how many, "unreached": [...], "survivors": [...],
+"endless": [...]}, by text.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import inspect
 import json
 import os
 import pkgutil
+import resource
+import signal
 import sys
 import tempfile
 import types
@@ -31,6 +35,7 @@ import dsfc.check_proof
 HERE = Path(__file__).parent
 LEFT_OUT = ("test_removal.py", "test_campaign.py")
 NOTE = "__reached__"
+SECONDS = 120
 
 
 def modules() -> dict[str, types.ModuleType]:
@@ -91,11 +96,12 @@ def change(name: str, module: types.ModuleType, without: str | None) -> None:
         function.__code__ = new.get((own.co_qualname, own.co_firstlineno), own)
 
 
-def in_a_process(work: functools.partial[int]) -> int:
-    """The exit status of a child that does the work, silently."""
+def in_a_process(work: functools.partial[int], seconds: int) -> int:
+    """The exit status of a child that does the work, silently, in seconds of its processor."""
     child = os.fork()
     if child == 0:
         with contextlib.suppress(BaseException):
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             silent = os.open(os.devnull, os.O_WRONLY)
             os.dup2(silent, 1)
             os.dup2(silent, 2)
@@ -137,7 +143,7 @@ def main(arguments: list[str]) -> None:
     by_site: dict[str, dict[str, None]] = {site: {} for site in every}
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/reached"
-        status = in_a_process(functools.partial(noting, tier, file))
+        status = in_a_process(functools.partial(noting, tier, file), 3600)
         assert status == 0, f"the tests do not pass as they are: {status}"
         for line in Path(file).read_text(encoding="utf-8").splitlines():
             site, test = json.loads(line)
@@ -145,14 +151,18 @@ def main(arguments: list[str]) -> None:
                 by_site[site].setdefault(test)
     wanted = {s: t for s, t in every.items() if not arguments or any(a in t for a in arguments)}
     unreached = [t for s, t in wanted.items() if not by_site[s]]
-    survivors = []
-    for site, text in wanted.items():
+    survivors, endless = [], []
+    for number, (site, text) in enumerate(wanted.items()):
         # What reaches a site in passing is tried last.
         reached = sorted(by_site[site], key=lambda t: ("[" in t, t))
-        if reached and in_a_process(functools.partial(survives, site, reached, tier)) == 0:
-            survivors.append(text)
-    print(json.dumps({"sites": len(wanted), "unreached": unreached, "survivors": survivors},
-                     ensure_ascii=False, indent=1))  # fmt: skip
+        if not reached:
+            continue
+        status = in_a_process(functools.partial(survives, site, reached, tier), SECONDS)
+        survivors += [text] * (status == 0)
+        endless += [text] * (status in (-signal.SIGKILL, -signal.SIGXCPU))
+        print(number + 1, len(wanted), status, text, file=sys.stderr, flush=True)
+    print(json.dumps({"sites": len(wanted), "unreached": unreached, "survivors": survivors,
+                      "endless": endless}, ensure_ascii=False, indent=1))  # fmt: skip
 
 
 if __name__ == "__main__":
