@@ -254,7 +254,7 @@ class ScanCall:
         ident = self._ident(name)
         if scan.form in (Form.MATRIX, Form.LOW_RANK):
             return _kept(self._grouped(name, (scan.heads,)))
-        if scan.form is Form.KEYED:
+        if scan.form in (Form.KEYED, Form.KEYED_LOW_RANK):
             return _kept(self._grouped(name, (scan.heads, scan.keys)))
         if scan.form is Form.ELEMENTWISE:
             (column,) = scan.columns
@@ -449,7 +449,7 @@ def _concatenated(name: str, parts: list[str]) -> str:
     return f"    {name} = (\n{rows}    )\n    {name} = torch.cat({name}, -1)"
 
 
-GROUPED = (Form.MATRIX, Form.KEYED, Form.LOW_RANK)
+GROUPED = (Form.MATRIX, Form.KEYED, Form.LOW_RANK, Form.KEYED_LOW_RANK)
 """Forms whose operators take the axes of each group flattened to one."""
 
 

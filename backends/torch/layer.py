@@ -157,7 +157,7 @@ class LayerText:
         """Sizes of the operator's state: heads, keys and channels, each one number, or the axes."""
         channels = " + ".join(self._product(c.channels) for c in scan.columns)
         match scan.form:
-            case Form.MATRIX | Form.KEYED | Form.LOW_RANK:
+            case Form.MATRIX | Form.KEYED | Form.LOW_RANK | Form.KEYED_LOW_RANK:
                 return [self._product(scan.heads), self._product(scan.keys), channels]
             case Form.CONVOLUTION | Form.DENSE_CONVOLUTION:
                 return [self._product(scan.heads), self._product(scan.keys)]

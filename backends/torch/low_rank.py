@@ -149,3 +149,37 @@ class LowRankSkeleton(MatrixSkeleton):
             f"dg_t = {self.family}straddle(pairs, left, right, across)",
             f"{self.family}join(dg_t, dg[:, at])",
         ]
+
+
+class KeyedLowRankSkeleton(LowRankSkeleton):
+    """The same with a decay `[B, L, h, n]`.
+
+    Ratios of decays per key have no bound inside a chunk, so that none is formed: chunks are run
+    token by token, all side by side, from 0 and from the unit vectors. What they make of those is
+    the matrix that carries states from chunk to chunk; then each chunk is run from its own state.
+    """
+
+    @property
+    def lift(self) -> str:
+        """Index that gives the decay of one token the state's axes."""
+        return "[..., None]"
+
+    @property
+    def retreat_lines(self) -> list[str]:
+        """What one token does to the reversed recurrence, from nothing behind the chunk."""
+        drive = f'torch.einsum("{self.drive_back}", {self.back_key}[:, i], {self.back_value}[:, i])'
+        return [
+            f"back = back + {drive}",
+            f'de = torch.einsum("{self.look}", a[:, i], back)',
+            f'back = decay[:, i] * back + torch.einsum("{self.drive}", b[:, i], de)',
+        ]
+
+    @property
+    def forward_flops(self) -> str:
+        """Operations of the forward pass."""
+        return "B * L * h * n * (16 * p + 8 * n)"
+
+    @property
+    def backward_flops(self) -> str:
+        """Operations of the backward pass."""
+        return "B * L * h * n * (48 * p + 8 * n)"

@@ -54,6 +54,7 @@ CHUNK = {
     Form.ELEMENTWISE: 64,
     Form.CONVOLUTION: 128,
     Form.LOW_RANK: 64,
+    Form.KEYED_LOW_RANK: 32,
     Form.DENSE: 64,
     Form.DENSE_CONVOLUTION: 64,
 }
@@ -86,7 +87,7 @@ class CostText:
     def shape(self) -> str:
         """Names of the length and of the sizes of the operator's state, as targets."""
         match self.form:
-            case Form.MATRIX | Form.KEYED | Form.LOW_RANK:
+            case Form.MATRIX | Form.KEYED | Form.LOW_RANK | Form.KEYED_LOW_RANK:
                 return "L, B, h, n, p"
             case Form.CONVOLUTION | Form.DENSE_CONVOLUTION:
                 return "L, B, h, n"

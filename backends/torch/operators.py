@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.ir import LOW_RANK, Form, Plan, Scan
 
 from .calls import is_shared
 from .convolution import ConvolutionSkeleton
 from .dense import DenseSkeleton
 from .keyed import KeyedSkeleton
-from .low_rank import LowRankSkeleton
+from .low_rank import KeyedLowRankSkeleton, LowRankSkeleton
 from .matrix import MatrixSkeleton
 from .selective import SelectiveSkeleton
 from .skeletons import ElementwiseSkeleton, Skeleton
@@ -28,6 +28,7 @@ _FORMS: dict[Form, type[Skeleton]] = {
     Form.SELECTIVE: SelectiveSkeleton,
     Form.ELEMENTWISE: ElementwiseSkeleton,
     Form.LOW_RANK: LowRankSkeleton,
+    Form.KEYED_LOW_RANK: KeyedLowRankSkeleton,
     Form.DENSE: DenseSkeleton,
     Form.DENSE_CONVOLUTION: DenseSkeleton,
 }
@@ -76,7 +77,7 @@ def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[s
         template: fills the template of a name with what is given by keyword.
     """
     if skeletons:
-        composes = any(s.decay and s.scan.form is not Form.LOW_RANK for s in skeletons)
+        composes = any(s.decay and s.scan.form not in LOW_RANK for s in skeletons)
         conjugates = any(s.complex for s in skeletons)
         transforms = any(s.scan.form in _TRANSFORMED for s in skeletons)
         yield template(

@@ -78,6 +78,7 @@ def _canonical(scan: Scan) -> tuple[Stage, Read, Ref]:
     decay = None
     if scan.decay is not None:
         by_form = {Form.MATRIX: heads, Form.LOW_RANK: heads, Form.KEYED: heads | keys}
+        by_form[Form.KEYED_LOW_RANK] = heads | keys
         decay_axes = by_form.get(scan.form, tile)
         log = _ref(_LOG_DECAY, decay_axes)
         left = prim("exp", log)

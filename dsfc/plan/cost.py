@@ -67,6 +67,7 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
         KEYED        as MATRIX with a decay; log W levels of blocks scale the keys
         LOW_RANK     as MATRIX with a decay, of twice the pairs; a triangular system of W tokens,
                      and a transition of K × K each chunk
+        KEYED_LOW_RANK  twice over each chunk, all side by side, and once more for its K × K matrix
         SELECTIVE    states of all tokens are held: no products, only words
         ELEMENTWISE  so too, with K = 1
         DENSE        log C rounds of products with powers of Λ, K × K, for all states of a chunk
@@ -85,6 +86,8 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
             found = _pairs(mode, keys, channels, decay, scan.form is Form.KEYED)
         case Form.LOW_RANK:
             found = _rewrites(mode, keys, channels)
+        case Form.KEYED_LOW_RANK:
+            found = _side_by_side(mode, keys, channels)
         case Form.CONVOLUTION:
             found = _convolution(mode, keys, scan.field, scan.real)
         case Form.DENSE:
@@ -131,6 +134,19 @@ def _rewrites(mode: str, keys: Expr, channels: Expr) -> Counts:
     calls = add(num(150), _composed(chunks) if mode == "scan" else _times(2, chunks))
     operations = add(_times(7, CHUNK, vectors), _times(2, keys, vectors), _times(4, tile))
     words = add(_times(20, CHUNK), _times(12, vectors), div(_times(7, keys, vectors), CHUNK))
+    return Counts(calls, operations, words)
+
+
+def _side_by_side(mode: str, keys: Expr, channels: Expr) -> Counts:
+    """Scans that solve nothing: chunks token by token, all at once, and states by full matrices."""
+    tile, vectors = mul(keys, channels), add(keys, channels)
+    steps = Counts(add(num(12), _times(24, LENGTH)), _times(8, tile), _times(12, tile))
+    if mode == "recurrent":
+        return Counts(steps.calls, steps.operations, add(steps.words, _times(2, vectors)))
+    calls = add(num(60), _times(72, CHUNK), _times(3, div(LENGTH, CHUNK)))
+    square = mul(keys, keys)
+    operations = add(_times(16, tile), _times(8, square))
+    words = add(_times(24, tile), _times(12, square), _times(12, vectors))
     return Counts(calls, operations, words)
 
 

@@ -102,6 +102,8 @@ class Form(Enum):
         all outputs are one convolution with K_l = Σ_keys read · λ^l · key (class `lti`).
     LOW_RANK: as MATRIX, and beside the decay each token rewrites what the state holds in one
         direction; inside a chunk that is a triangular system (class `low_rank`).
+    KEYED_LOW_RANK: so too, with a decay of head and key axes; chunks are run token by token side by
+        side, with the matrix that each is.
     DENSE: a full matrix, the same at every token, mixes the entries of the state (class `dense`);
         out_i = h_i.
     DENSE_CONVOLUTION: so too, and key and read are constants: K_l = Σ_keys read · Λ^l · key.
@@ -113,8 +115,13 @@ class Form(Enum):
     ELEMENTWISE = "elementwise"
     CONVOLUTION = "convolution"
     LOW_RANK = "low_rank"
+    KEYED_LOW_RANK = "keyed_low_rank"
     DENSE = "dense"
     DENSE_CONVOLUTION = "dense_convolution"
+
+
+LOW_RANK = (Form.LOW_RANK, Form.KEYED_LOW_RANK)
+"""Forms whose transition is a diagonal plus rank one."""
 
 
 class ScanDirection(Enum):
@@ -235,7 +242,7 @@ class Scan:
         match self.form:
             case Form.MATRIX | Form.LOW_RANK:
                 return self.heads
-            case Form.KEYED | Form.CONVOLUTION:
+            case Form.KEYED | Form.CONVOLUTION | Form.KEYED_LOW_RANK:
                 return tuple(sorted((*self.heads, *self.keys)))
             case _:
                 return tuple(sorted((*self.heads, *self.keys, *self.channels)))

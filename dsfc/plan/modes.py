@@ -42,9 +42,9 @@ MODES = (
     ),
     ModeRow(
         "scan",
-        frozenset(Form) - {Form.DENSE, Form.DENSE_CONVOLUTION},
+        frozenset(Form) - {Form.DENSE, Form.DENSE_CONVOLUTION, Form.KEYED_LOW_RANK},
         "in log L rounds by (Λ₂Λ₁, Λ₂b₁ + b₂)",
-        "Λ is a full matrix: a product of two costs more than the steps that it saves",
+        "Λ is a full matrix, or products of it are: they cost more than the steps that they save",
     ),
     ModeRow(
         "parallel",

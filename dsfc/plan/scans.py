@@ -125,6 +125,9 @@ def reading(
     after: Expr = ONE
     if form is Form.LOW_RANK:
         low_rank, after = _low_rank(block, structure)
+        assert structure.decay is not None
+        if structure.decay.value.axes & frozenset(keys):
+            form = Form.KEYED_LOW_RANK
     drive = _drive(block, structure, after)
     # What the contraction does not touch stands outside of it.
     vector = sides(term.right, frozenset(keys))
@@ -231,7 +234,7 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
     return scan
 
 
-SHARED = (Form.MATRIX, Form.KEYED, Form.LOW_RANK)
+SHARED = (Form.MATRIX, Form.KEYED, Form.LOW_RANK, Form.KEYED_LOW_RANK)
 """Forms whose scans share a pass over several columns: they have products of read and key."""
 
 _RUN = {
@@ -299,8 +302,8 @@ def _low_rank(block: Block, structure: BlockStructure) -> tuple[tuple[Expr, Expr
             scale = ONE
         diagonal = mul(diagonal, here)
     assert found is not None and scale is not None
-    if not diagonal.axes <= frozenset(structure.heads):
-        raise Unsupported(block, "its decay varies along keys or channels, beside a low-rank part")
+    if not diagonal.axes <= {*structure.heads, *keys}:
+        raise Unsupported(block, "its decay varies along channels, beside a low-rank part")
     return found, scale
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dsfc.plan.ir import Buffer, Form, Kernel, Plan, Pointwise, Role, Scan, Turn, Unit
+from dsfc.plan.ir import LOW_RANK, Buffer, Form, Kernel, Plan, Pointwise, Role, Scan, Turn, Unit
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Field, Fir, Lag, Map, Now, Num, Param, Past, Ref, Run
 
@@ -139,11 +139,11 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
     heads, keys = set(scan.heads), set(scan.keys)
     arrays = {b.name: set(b.axes) for b in plan.arrays}
     states = {s.name: set(s.axes) for s in plan.states}
-    keyed = (Form.MATRIX, Form.KEYED, Form.SELECTIVE, Form.LOW_RANK, Form.DENSE_CONVOLUTION)
+    keyed = (Form.MATRIX, Form.KEYED, Form.SELECTIVE, *LOW_RANK, Form.DENSE_CONVOLUTION)
     if scan.form in ((Form.ELEMENTWISE, Form.DENSE) if keys else keyed):
         raise PlanError(f"scan {scan.name} has form {scan.form.value} and keys {scan.keys}")
     sides = (scan.low_rank.left, scan.low_rank.right) if scan.low_rank is not None else ()
-    if bool(sides) != (scan.form is Form.LOW_RANK):
+    if bool(sides) != (scan.form in LOW_RANK):
         raise PlanError(f"scan {scan.name}: a low-rank part goes with the form of that name")
     for name in (scan.key, scan.read, *sides):
         if (name is None) == bool(keys):

@@ -39,6 +39,7 @@ PLANNED = {
     "rwkv4": "ratio over elementwise",
     "rwkv5": "per_key",
     "rwkv6": "per_key",
+    "rwkv7": "low_rank",
     "s4": "dense",
     "s4d": "lti",
     "s6": "selective",

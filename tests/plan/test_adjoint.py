@@ -191,6 +191,10 @@ BARE = {
       input q, k, a, b : h × n; v : h × p; g : h
       state S : h × n × p
       S = exp(g) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v; y = q · S[i-1]""",
+    "low_rank_by_key": """dims heads h = 2, n = 3, p = 2
+      input q, k, a, b, g : h × n; v : h × p
+      state S : h × n × p
+      S = exp(g) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v; y = q · S""",
     "selective": """dims d = 2, n = 3
       input q, k : n; v, r : d
       param a : d × n

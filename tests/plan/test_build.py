@@ -189,7 +189,7 @@ def test_diagonals_of_a_chain_come_to_the_sides_they_act_on(
             "more than one low-rank part",
         ),
         ("R = S[i-1] + k ⊗ v; S = R + a ⊗ (b · R)", "a low-rank part stands behind its drive"),
-        ("S = exp(q) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v", "its decay varies along keys"),
+        ("S = exp(v) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v", "its decay varies along channels"),
         ("S = S[i-1] + (a ⊗ v) * (b · S[i-1]) + k ⊗ v", "does not act on its keys alone"),
         ("S = cis(1) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v", "a complex transition"),
     ],

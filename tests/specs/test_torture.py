@@ -39,6 +39,7 @@ NAMES = (
     "lru",
     "linear_rnn",
     "s4",
+    "rwkv7",
     "taylor_softmax",  # its first scan is a sum, without a decay
 )
 ROTATING = ("gateloop", "retnet_rope", "s4d", "lru")

@@ -76,6 +76,7 @@ TABLE = {
     "h3": ("LTI-C", ND, True, FREE, STRICT, POST, "per_key"),
     "mlstm": ("TV-H", f"{HNP}, {HN}", True, FREE, STRICT, POST, "ratio over scalar"),
     "deltanet": ("TV-DPLR", HNP, True, LOW, NORM, POST, "low_rank"),
+    "rwkv7": ("TV-DPLR", HNP, True, FREE, NORM, POST, "low_rank"),
     "gated_deltanet": ("TV-DPLR", HNP, True, LOW, NORM, POST, "low_rank"),
     "gateloop": ("TV-H complex", HNP, True, FREE, STRICT, POST, "scalar"),
     "mega_ema": ("LTI-R", ND, False, ZOH, STRICT, POST, "lti"),

@@ -50,3 +50,10 @@ def test_the_order_of_the_spec_is_that_of_the_bound(order: int, words: str, tmp_
 
 def test_what_has_no_series_has_no_bound() -> None:
     assert truncations(dsfc.load("linear_attn").system) == ""
+
+
+def test_softmax_has_no_finite_state_and_is_told_what_has() -> None:
+    told = truncations(dsfc.load("softmax").system)
+    assert told.startswith("finite truncations\n  e^s, s = n^(-1/2) * q · k[j]: taylor[p](s)")
+    assert "of n^r numbers per channel" in told and "|s|^(p+1) / (p+1)! ·" in told
+    assert told.count("off by at most |s|") == 1

@@ -530,6 +530,13 @@ BACKWARD = {
     ),
 }
 
+KEYED_REWRITES = {
+    "decay_per_key_then_rewrite": attention(
+        "g = sigmoid(w_g u); F = g * S[i-1]; S = F - f * k ⊗ (k · F) + f * k ⊗ v; y = q · S[i-1]",
+        "param w_g : d -> h × n ~ normal(0, 0.5)",
+    ),
+}
+
 DENSE = {
     "dense_read_before": """
       dims d, n = 3
@@ -565,6 +572,7 @@ COMPILED = {
     **EXPRESSIONS,
     **BACKWARD,
     **DENSE,
+    **KEYED_REWRITES,
 }
 """Name of a mixer → its body; each compiles."""
 
