@@ -32,6 +32,7 @@ from dsfc.check_proof.ranges import Region
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.steady import Steady, expressions, steady
 from dsfc.check_proof.witness import LENGTH_LIMIT, arrays, constants_of, in_range, place_of
+from dsfc.primitives.declarations import Constraint
 from dsfc.primitives.expr import Expr, Reduce, Reduction, Size, children
 
 ZERO = Complex(real(0), real(0))
@@ -113,7 +114,15 @@ def regions(claim: Claim) -> tuple[Region, ...]:
 
 
 def always_apart(claim: Claim) -> bool:
-    """Returns whether a and b have no base other than 0 in common, whatever both parameters are."""
+    """Returns whether a and b have no base other than 0 in common, whatever both parameters are.
+
+    Tokens of a must be tokens of b: else a may do at others what is seen of it.
+    """
+    names = dict(claim.names)
+    ranges = {names.get(t.name, t.name): t.constraint for t in claim.b.inputs}
+    for t in claim.a.inputs:
+        if ranges.get(t.name, Constraint.NONE) not in (Constraint.NONE, t.constraint):
+            return False
     theirs = regions(claim)
     ours = steady(claim.a, dict(claim.sizes)).bases
     return all(base.region.apart(other) for base in ours for other in theirs)

@@ -19,7 +19,10 @@ from dsfc.proof.within import Kinds, Within
 
 STATEMENT = "whatever the first's parameters are, some values of the second's give its output"
 
-SLOTS = "the same, the inputs that the second alone has being functions of the last tokens"
+SLOTS = (
+    "whatever the first's parameters are, some functions of the last tokens for the second's own"
+    " inputs and some values of its parameters give its output"
+)
 
 
 def kinds_report(kinds: Kinds, a: str, b: str) -> str:

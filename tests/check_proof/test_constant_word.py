@@ -207,6 +207,9 @@ def test_the_token_must_be_one_of_the_second_too() -> None:
     b = certificate.claim.b
     inputs = tuple(replace(t, constraint=Constraint.POSITIVE) for t in b.inputs)
     bounded = on_claim(certificate, b=replace(b, inputs=inputs))
+    # What a does at other tokens is not seen: nothing is claimed of its other parameters.
+    assert "other parameters" in rejected(bounded)
+    bounded = on_proof(bounded, always=False)
     check(write(bounded))
     assert "positive" in rejected(with_value(bounded, "u", ((-1, 1, 0, 1),)))
 
