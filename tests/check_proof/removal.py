@@ -1,6 +1,8 @@
 """Takes the checker's refusals out, one at a time, and says which of them no test misses.
 
-    python -P tests/check_proof/removal.py [--tier TIER] [PART OF A SITE ...]
+    python -P tests/check_proof/removal.py [--tier TIER] [--of FILE ...] [PART OF A SITE ...]
+
+`--of` says which tests run: all of the checker's, if none is named.
 
 A site is a `raise` in `dsfc/check_proof`, as "module:line". First the tests of the checker run
 once, with every site noting the test that reaches it. Then, for each site, a process of its own
@@ -12,6 +14,7 @@ time. What is printed, as JSON: {"sites": how many, "unreached": [...], "survivo
 
 from __future__ import annotations
 
+import argparse
 import ast
 import contextlib
 import functools
@@ -34,6 +37,7 @@ import dsfc.check_proof
 
 HERE = Path(__file__).parent
 LEFT_OUT = ("test_removal.py", "test_campaign.py")
+FIRST_TRIED = "test_reasons.py"
 NOTE = "__reached__"
 SECONDS = 120
 
@@ -115,7 +119,7 @@ def tests(arguments: list[str], tier: str) -> int:
                             "--tier", tier, *arguments]))  # fmt: skip
 
 
-def noting(tier: str, file: str) -> int:
+def noting(tier: str, files: list[str], file: str) -> int:
     with open(file, "w", encoding="utf-8") as out:
 
         def reached(site: str) -> None:
@@ -125,7 +129,6 @@ def noting(tier: str, file: str) -> int:
         for name, module in modules().items():
             setattr(module, NOTE, reached)
             change(name, module, None)
-        files = sorted(str(p) for p in HERE.glob("test_*.py") if p.name not in LEFT_OUT)
         return tests(files, tier)
 
 
@@ -136,14 +139,18 @@ def survives(site: str, reached: list[str], tier: str) -> int:
 
 
 def main(arguments: list[str]) -> None:
-    tier = "fast"
-    if arguments[:1] == ["--tier"]:
-        tier, arguments = arguments[1], arguments[2:]
+    asked = argparse.ArgumentParser(usage=__doc__)
+    asked.add_argument("--tier", default="fast")
+    asked.add_argument("--of", nargs="*", default=[])
+    asked.add_argument("sites", nargs="*")
+    given = asked.parse_args(arguments)
+    tier, arguments = given.tier, given.sites
+    files = given.of or sorted(str(p) for p in HERE.glob("test_*.py") if p.name not in LEFT_OUT)
     every = {s: t for name, module in modules().items() for s, t in sites(name, module).items()}
     by_site: dict[str, dict[str, None]] = {site: {} for site in every}
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/reached"
-        status = in_a_process(functools.partial(noting, tier, file), 3600)
+        status = in_a_process(functools.partial(noting, tier, files, file), 3600)
         assert status == 0, f"the tests do not pass as they are: {status}"
         for line in Path(file).read_text(encoding="utf-8").splitlines():
             site, test = json.loads(line)
@@ -151,10 +158,11 @@ def main(arguments: list[str]) -> None:
                 by_site[site].setdefault(test)
     wanted = {s: t for s, t in every.items() if not arguments or any(a in t for a in arguments)}
     unreached = [t for s, t in wanted.items() if not by_site[s]]
+    print(f"{len(unreached)} of {len(wanted)} are reached by no test", file=sys.stderr, flush=True)
     survivors, endless = [], []
     for number, (site, text) in enumerate(wanted.items()):
-        # What reaches a site in passing is tried last.
-        reached = sorted(by_site[site], key=lambda t: ("[" in t, t))
+        # Tests of reasons end at once; what reaches a site in passing is tried last.
+        reached = sorted(by_site[site], key=lambda t: (FIRST_TRIED not in t, "[" in t, t))
         if not reached:
             continue
         status = in_a_process(functools.partial(survives, site, reached, tier), SECONDS)
