@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -338,3 +339,50 @@ mixer flat { dims n, p, d
     claim = claim_of(flat("along").system, flat("flat").system, n=2, p=2, d=4)
     found = cutoff(claim, False)
     assert all("other axes" in str(found[axis]) for axis in ("n", "p", "d"))
+
+
+# --- terms at random -----------------------------------------------------------------------------
+
+FACTORS = (
+    "q", "k", "a", "ones[n]", "q[i-1]", "1 / q", "(q / q)", "(q + k)",
+    "exp(q)", "exp(k)", "exp(a)", "exp(-q)", "exp(k[i-1])", "exp(0 * q)", "exp(q - q)",
+    "exp(q[i-1] * q)", "exp(exp(q))", "(exp(q) / exp(q))",
+    "(elu(k) + 1)", "(elu(q) + 1)", "(elu(k[i-1]) + 1)", "(elu(0 * k) + 1)", "(elu(k) + 2)",
+    "silu(q)", "silu(k)", "silu(q[i-1])", "silu(q) / q",
+)  # fmt: skip
+FRAMES = (
+    "sum[n]({}) * v",
+    "first * sum[n]({}) * v",
+    "sum[j ≤ i](sum[n]({}) * v[j])",
+    "sum[n]({} - ones[n]) * v + v",
+    "sum[n]({}) * v / sum[n]({})",
+)
+PLAIN = ("v", "first * v", "sum[j ≤ i](v[j])", "0 * v")
+
+
+def drawn(rng: random.Random) -> tuple[str, str]:
+    """A sum over n, and the same or something without n."""
+    product = " * ".join(rng.choices(FACTORS, k=rng.randint(1, 2)))
+    text = rng.choice(FRAMES).replace("{}", product)
+    return text, rng.choice((text, *PLAIN))
+
+
+@pytest.mark.full
+def test_what_is_claimed_of_all_sizes_holds_at_three() -> None:
+    head = "mixer m {{ dims n, p\n input q, k : n; v : p\n param a : n unit\n y = {}\n}}"
+    rng, claimed, equal = random.Random(7), 0, 0
+    for _ in range(400):
+        systems = [
+            SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", head.format(y))))
+            .compilation("m")
+            .system
+            for y in drawn(rng)
+        ]
+        if not all(s.inputs for s in systems):
+            continue
+        for n in (1, 2):
+            at = claim_of(*systems, every=("n",), n=n, p=1)
+            if isinstance(cutoff(at, False)["n"], int) and accepted(at):
+                claimed += 1
+                equal += accepted(dataclasses.replace(at, sizes=(("n", 3), ("p", 1)), every=()))
+    assert claimed == equal >= 40

@@ -28,6 +28,18 @@ mixer b { dims n
 """
 
 
+BACK = """
+mixer a { dims n
+  input u : n
+  y = sum[j ≥ i](u[j])
+}
+mixer b { dims n
+  input u : n
+  y = sum[j ≥ i](3 * u[j]) / 3
+}
+"""
+
+
 def test_proved_refuted_and_unknown_have_their_exit_codes(run: Callable, spec: Callable) -> None:
     same = spec(TWO.replace("{drive}", "1 * u"))
     proved = run("equiv", f"{same}:a", f"{same}:b")
@@ -35,7 +47,8 @@ def test_proved_refuted_and_unknown_have_their_exit_codes(run: Callable, spec: C
     other = spec(TWO.replace("{drive}", "g * u"), "other.dsf")
     refuted = run("equiv", f"{other}:a", f"{other}:b")
     assert refuted.exit_code == 4 and "refuted" in refuted.output
-    unknown = run("equiv", "softmax", "softmax")
+    back = spec(BACK, "back.dsf")
+    unknown = run("equiv", f"{back}:a", f"{back}:b")
     assert unknown.exit_code == 5 and "obstacle" in unknown.output
 
 

@@ -23,8 +23,9 @@ from dsfc.source import Source
 from dsfc.syntax.parse import parse
 
 LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
+TIERS = {"laws": pytest.mark.full}
 DIFFERENT = [
-    pytest.param(f, a, b, marks=() if f == "linear" else pytest.mark.ci)
+    pytest.param(f, a, b, marks=() if f == "linear" else TIERS.get(f, pytest.mark.ci))
     for f, table in LABELS.items()
     for a, b, _ in table.get("different", ())
 ]
