@@ -206,7 +206,7 @@ def _mixed(mode: str, size: Expr) -> Counts:
         calls = add(num(14), _times(7, LENGTH))
         return Counts(calls, _times(2, size, size), add(mul(size, size), _times(8, size)))
     rounds, chunks = log2(CHUNK), div(LENGTH, CHUNK)
-    calls = add(num(14), _times(6, rounds), mul(chunks, add(num(6), _times(13, rounds))))
+    calls = add(num(18), _times(6, rounds), mul(chunks, add(num(6), _times(13, rounds))))
     return Counts(calls, _times(2, size, size, rounds), _times(6, size, add(ONE, rounds)))
 
 
