@@ -140,10 +140,10 @@ def _rewrites(mode: str, keys: Expr, channels: Expr) -> Counts:
 def _side_by_side(mode: str, keys: Expr, channels: Expr) -> Counts:
     """Scans that solve nothing: chunks token by token, all at once, and states by full matrices."""
     tile, vectors = mul(keys, channels), add(keys, channels)
-    steps = Counts(add(num(12), _times(24, LENGTH)), _times(8, tile), _times(12, tile))
     if mode == "recurrent":
-        return Counts(steps.calls, steps.operations, add(steps.words, _times(2, vectors)))
-    calls = add(num(60), _times(72, CHUNK), _times(3, div(LENGTH, CHUNK)))
+        calls = add(num(17), _times(35, LENGTH))
+        return Counts(calls, _times(8, tile), add(_times(12, tile), _times(2, vectors)))
+    calls = add(num(270), _times(105, CHUNK), _times(7, div(LENGTH, CHUNK)))
     square = mul(keys, keys)
     operations = add(_times(16, tile), _times(8, square))
     words = add(_times(24, tile), _times(12, square), _times(12, vectors))
@@ -203,24 +203,24 @@ def _convolution(mode: str, keys: Expr, kind: Field, real: bool) -> Counts:
 def _mixed(mode: str, size: Expr) -> Counts:
     """Scans with a full matrix that give all of the state."""
     if mode == "recurrent":
-        calls = add(num(22), _times(6, LENGTH))
+        calls = add(num(14), _times(7, LENGTH))
         return Counts(calls, _times(2, size, size), add(mul(size, size), _times(8, size)))
     rounds, chunks = log2(CHUNK), div(LENGTH, CHUNK)
-    calls = add(num(24), _times(2, rounds), mul(chunks, add(num(14), _times(6, rounds))))
+    calls = add(num(18), _times(6, rounds), mul(chunks, add(num(6), _times(13, rounds))))
     return Counts(calls, _times(2, size, size, rounds), _times(6, size, add(ONE, rounds)))
 
 
 def _responses(mode: str, keys: Expr) -> Counts:
     """Scans with a full matrix whose key and read are constants."""
     if mode == "recurrent":
-        calls = add(num(24), _times(9, LENGTH))
+        calls = add(num(16), _times(19, LENGTH))
         return Counts(calls, _times(2, keys, add(keys, num(2))), mul(keys, add(keys, num(8))))
     table = div(_times(6, keys, CHUNK), mul(BATCH, LENGTH))
     if mode == "fft":
-        powers = _times(8, log2(LENGTH))
+        powers = _times(40, log2(LENGTH))
         words = add(div(_times(400, keys), mul(BATCH, LENGTH)), _times(5, log2(_times(2, LENGTH))))
-        return Counts(add(num(90), powers), _times(8, keys), words)
-    calls = add(num(60), _times(6, log2(CHUNK)), _times(14, div(LENGTH, CHUNK)))
+        return Counts(add(num(114), powers), _times(8, keys), words)
+    calls = add(num(51), _times(32, log2(CHUNK)), _times(35, div(LENGTH, CHUNK)))
     return Counts(calls, add(_times(2, CHUNK), _times(4, keys)), add(table, num(12)))
 
 

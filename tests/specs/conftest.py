@@ -27,7 +27,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`name` is every spec that compiles, where a test does not say which."""
     marked = {arg for m in metafunc.definition.iter_markers("parametrize") for arg in _named(m)}
     if "name" in metafunc.fixturenames and "name" not in marked:
-        metafunc.parametrize("name", emitted.compiled())
+        late = [pytest.param(n, marks=pytest.mark.ci) for n in emitted.LATE]
+        soon = [n for n in emitted.compiled() if n not in emitted.LATE]
+        metafunc.parametrize("name", [*soon, *late])
 
 
 def _named(mark: pytest.Mark) -> tuple[str, ...]:

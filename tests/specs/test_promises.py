@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 import pytest
-from emitted import compiled, one_per_class
+from emitted import LATE, compiled, one_per_class
 
 from dsfc.validate.report import Outcome
 from dsfc.validate.run import CHECKS, Check, run
@@ -40,6 +40,8 @@ BY_NAME = {check.name: check for check in CHECKS}
 
 def tiered(check: Check, name: str) -> tuple[pytest.MarkDecorator, ...]:
     """Values run always, PyTorch's machinery in CI, what takes long there once per class."""
+    if name in LATE:
+        return (pytest.mark.ci if check.name in VALUES else pytest.mark.full,)
     if check.name in VALUES:
         return ()
     if check.name in LONG and name not in one_per_class():
