@@ -115,6 +115,7 @@ def test_ranges_do_not_depend_on_sizes(name: str) -> None:
 # --- what is accepted and what is not -------------------------------------------------------------
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("a, b, _", LABELS["case"])
 def test_no_point_shows_that_a_case_is_none(a: str, b: str, _) -> None:
     at = claim(a, b)
