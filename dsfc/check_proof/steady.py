@@ -21,13 +21,14 @@ from fractions import Fraction
 
 from dsfc.check_proof.comparable import fixed
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.ranges import Ranges, Region
+from dsfc.check_proof.regions import Region, region_of
 from dsfc.primitives.declarations import Constraint, Tensor
 from dsfc.primitives.expr import (
     Add,
     Axis,
     Div,
     Expr,
+    Field,
     Fir,
     Iota,
     Map,
@@ -48,6 +49,7 @@ from dsfc.primitives.expr import (
     rebuild,
 )
 from dsfc.primitives.interval import NONNEG, POSITIVE, REALS, UNIT, Interval
+from dsfc.primitives.ranges import Ranges
 from dsfc.primitives.words import FIRST
 from dsfc.system.ir import (
     Block,
@@ -125,14 +127,14 @@ def steady(system: System, sizes: Mapping[str, int]) -> Steady:
     walk = _Walk(system, sizes)
     window = max((walk.reach(e) for e in expressions((system.stages, system.outputs))), default=0)
     _affine(system.outputs[0].value)
-    ranges = Ranges(_known(system))
+    ranges = _ranges(system)
     bases = []
     for stage in system.stages:
         if stage.direction is not Direction.FORWARD:
             raise Obstacle("a state runs backwards in time")
         for block in stage.blocks:
             value = _base(block, walk)
-            bases.append(Base(block.state, block.axes, value, ranges.region(value)))
+            bases.append(Base(block.state, block.axes, value, region_of(value, ranges)))
     return Steady(tuple(bases), window)
 
 
@@ -284,14 +286,17 @@ class _Walk:
         return rebuild(e, new)
 
 
-def _known(system: System) -> dict[str, Region]:
-    """Where inputs, parameters and buffers lie; those of which nothing is known are left out."""
-    out: dict[str, Region] = {}
-    for t in (*system.inputs, *system.params, *system.buffers):
-        if isinstance(t, Tensor) and _CONSTRAINTS[t.constraint] != REALS:
-            out[t.name] = Region(True, _CONSTRAINTS[t.constraint])
-    plain = Ranges({})
-    return out | {name: plain.region(value) for name, value in fixed(system).items()}
+def _ranges(system: System) -> Ranges:
+    """Ranges by what is known of inputs, parameters and buffers."""
+    known = {
+        t.name: _CONSTRAINTS[t.constraint]
+        for t in (*system.inputs, *system.params, *system.buffers)
+        if isinstance(t, Tensor)
+    }
+    plain, values = Ranges(), fixed(system)
+    known |= {name: plain.of(v) for name, v in values.items() if v.field is Field.REAL}
+    moduli = {name: plain.modulus(v) for name, v in values.items() if v.field is not Field.REAL}
+    return Ranges(known, moduli)
 
 
 def expressions(value: object) -> Iterator[Expr]:

@@ -8,7 +8,7 @@ from typing import Any
 from dsfc.check_proof.claim import Certificate
 from dsfc.check_proof.conditional import localities
 from dsfc.check_proof.constant_word import Word
-from dsfc.check_proof.ranges import Region
+from dsfc.check_proof.regions import Region
 from dsfc.check_proof.statement import state
 from dsfc.check_proof.steady import Base, steady
 from dsfc.primitives.interval import Interval

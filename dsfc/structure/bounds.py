@@ -10,7 +10,6 @@ bounded atoms takes its extremes at corners of their box; intervals alone give l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from functools import reduce
 from itertools import product
 from types import MappingProxyType
@@ -18,23 +17,13 @@ from types import MappingProxyType
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Constraint, Tensor
 from dsfc.primitives.expr import (
-    Add,
-    Div,
     Expr,
     Field,
-    Iota,
-    Mul,
-    Num,
-    Ones,
     Param,
-    Pow,
     Prim,
     Reduce,
     Reduction,
     Ref,
-    Rename,
-    Series,
-    Size,
 )
 from dsfc.primitives.interval import (
     INF,
@@ -44,12 +33,13 @@ from dsfc.primitives.interval import (
     UNIT,
     Interval,
     exactly,
-    inverse,
     plus,
     times,
 )
 from dsfc.primitives.normal import normalise
 from dsfc.primitives.polynomial import Monomial, Polynomial, order_key
+from dsfc.primitives.ranges import ONE, above, power
+from dsfc.primitives.ranges import Ranges as Written
 from dsfc.primitives.table import row
 from dsfc.structure.ir import Bound, BoundKind
 from dsfc.system.ir import Decay, KeptFlow, LogForm, System
@@ -62,10 +52,6 @@ _CONSTRAINTS = {
     Constraint.UNIT: UNIT,
 }
 
-_EXPONENTS = 64
-"""Integer powers beyond this are taken through logarithms."""
-
-_ONE = Interval(1.0, 1.0)
 _CORNERS = 8
 """Atoms beyond which the vertex rule is not tried: it looks at 2^atoms corners."""
 
@@ -106,7 +92,7 @@ def nonzero_of(system: System) -> frozenset[str]:
     )
 
 
-class Ranges:
+class Ranges(Written):
     """Ranges of real expressions, definitions inlined; remembers what it has seen."""
 
     def __init__(
@@ -122,16 +108,15 @@ class Ranges:
             nonzero: leaves that are not 0.
             facts: ranges of expressions, definitions inlined, known from elsewhere.
         """
-        self._known = known
+        super().__init__(known)
         self._nonzero = nonzero
         self._facts = facts
-        self._done: dict[Expr, Interval] = {}
 
     def of(self, expr: Expr) -> Interval:
         """Returns an interval that contains every value of a real expression."""
         found = self._done.get(expr)
         if found is None:
-            found = _meet(self._written(expr), self._normal(normalise(expr)))
+            found = _meet(self.written(expr), self._normal(normalise(expr)))
             if expr in self._facts:
                 found = _meet(found, self._facts[expr])
             self._done[expr] = found
@@ -140,86 +125,19 @@ class Ranges:
     def modulus(self, expr: Expr) -> Interval:
         """Returns an interval that contains |x| for every value of an expression."""
         if expr.field is Field.REAL:
-            return _meet(row("abs").range(self.of(expr)), self._size(expr))
-        return self._size(expr)
+            return _meet(row("abs").range(self.of(expr)), self.size(expr))
+        return self.size(expr)
 
-    def _size(self, expr: Expr) -> Interval:
-        """What the factors of an expression say of |x|."""
-        match expr:
-            case Param(name=name) | Ref(name=name) if name in self._nonzero:
-                return POSITIVE
-            case Prim("cis"):
-                return _ONE
-            case Prim("exp", (z,)):
-                return row("exp").range(self.real_part(z))
-            case Prim("conj", (z,)):
-                return self.modulus(z)
-            case Mul(args):
-                return reduce(times, (self.modulus(a) for a in args))
-            case Div(numerator, denominator):
-                return times(self.modulus(numerator), inverse(self.modulus(denominator)))
-            case Pow(base, Num(value)) if value.denominator == 1:
-                return _power(self.modulus(base), value)
-            case Rename(arg=arg):
-                return self.modulus(arg)
-        return NONNEG
+    def size(self, e: Expr) -> Interval:
+        """Returns what the factors of an expression say of |x|."""
+        if isinstance(e, Param | Ref) and e.name in self._nonzero:
+            return POSITIVE
+        return super().size(e)
 
-    def real_part(self, z: Expr) -> Interval:
-        """Returns an interval that contains Re z for every value of an expression."""
-        if z.field is Field.REAL:
-            return self.of(z)
-        match z:
-            case Prim("cplx", (re, _)):
-                return self.of(re)
-            case Prim("conj", (inner,)):
-                return self.real_part(inner)
-            case Add(args):
-                return reduce(plus, (self.real_part(a) for a in args))
-            case Mul(args):
-                parts = [a for a in args if a.field is Field.COMPLEX]
-                if len(parts) == 1:
-                    real = [self.of(a) for a in args if a.field is Field.REAL]
-                    return reduce(times, real, self.real_part(parts[0]))
-            case Div(numerator, denominator) if denominator.field is Field.REAL:
-                return times(self.real_part(numerator), inverse(self.of(denominator)))
-        return REALS
-
-    # --- as written -------------------------------------------------------------------------------
-
-    def _written(self, e: Expr) -> Interval:
-        if e.field is Field.COMPLEX:
-            return REALS
-        match e:
-            case Num(value):
-                return exactly(value)
-            case Size():
-                return Interval(1.0, INF)
-            case Ones():
-                return _ONE
-            case Iota():
-                return NONNEG
-            case Param(name=name) | Ref(name=name):
-                return self._known.get(name, REALS)
-            case Add(args):
-                return reduce(plus, (self.of(a) for a in args))
-            case Mul(args):
-                return reduce(times, (self.of(a) for a in args))
-            case Div(numerator, denominator):
-                return times(self.of(numerator), inverse(self.of(denominator)))
-            case Pow(base, Num(value)):
-                return _power(self.of(base), value)
-            case Pow(base, exponent):
-                return _general_power(self.of(base), self.of(exponent))
-            case Prim():
-                return self._prim(e)
-            case Rename(arg=arg):
-                return self.of(arg)
-            case Reduce(how=how, arg=arg):
-                found = _reduced(how, self.of(arg))
-                return _meet(found, self._square_length(e))
-            case Series(order, arg):
-                return _series(order, self.of(arg))
-        return REALS
+    def written(self, e: Expr) -> Interval:
+        """Returns the range of an expression as it is written, given those of its parts."""
+        found = super().written(e)
+        return _meet(found, self._square_length(e)) if isinstance(e, Reduce) else found
 
     def _square_length(self, e: Reduce) -> Interval:
         """Σ c x² over an axis along which x has unit length: x / max(|x|, ε) is never longer."""
@@ -234,19 +152,10 @@ class Ranges:
             if normed and exponent == 2 and not unit:
                 unit = True
             elif e.axis not in atom.axes and atom.field is Field.REAL:
-                rest = times(rest, _power(self.of(atom), exponent))
+                rest = times(rest, power(self.of(atom), exponent))
             else:
                 return REALS
         return times(rest, Interval(0.0, 1.0)) if unit else REALS
-
-    def _prim(self, e: Prim) -> Interval:
-        if e.name == "abs":
-            return self.modulus(e.args[0])
-        if e.name == "re":
-            return self.real_part(e.args[0])
-        if any(a.field is Field.COMPLEX for a in e.args):
-            return REALS
-        return row(e.name).range(*(self.of(a) for a in e.args))
 
     # --- the normal form --------------------------------------------------------------------------
 
@@ -260,7 +169,7 @@ class Ranges:
         return _meet(out, self._vertices(p, ranges))
 
     def _atom(self, a: Expr) -> Interval:
-        found = self._written(a)
+        found = self.written(a)
         return _meet(found, self._facts[a]) if a in self._facts else found
 
     def _vertices(self, p: Polynomial, ranges: Mapping[Expr, Interval]) -> Interval:
@@ -305,51 +214,7 @@ def _meet(a: Interval, b: Interval) -> Interval:
 
 
 def _monomial(m: Monomial, ranges: Mapping[Expr, Interval]) -> Interval:
-    return reduce(times, (_power(ranges[a], e) for a, e in m), _ONE)
-
-
-def _power(base: Interval, exponent: Fraction) -> Interval:
-    if exponent.denominator != 1 or abs(exponent) > _EXPONENTS:
-        if base.low < 0:
-            return REALS
-        return row("exp").range(times(exactly(exponent), row("log").range(base)))
-    n = int(exponent)
-    if n < 0:
-        return inverse(_power(base, -exponent))
-    if n % 2 == 0:
-        base = row("abs").range(base)
-    out = _ONE
-    for _ in range(n):
-        out = times(out, base)
-    return out
-
-
-def _general_power(base: Interval, exponent: Interval) -> Interval:
-    """x^y for x > 0, as e^{y log x}; the logarithm of 0 is a limit that is not taken."""
-    if not _above(base, 0.0):
-        return REALS
-    return row("exp").range(times(exponent, row("log").range(base)))
-
-
-def _series(order: int, x: Interval) -> Interval:
-    """Σ_{r ≤ order} x^r / r!: at least 1 where x ≥ 0, and positive everywhere for even orders.
-
-    The derivative of an even order P is the series of P − 1, so at a least value x, where this is
-    0, the series is x^P / P!, which is positive unless x = 0, where it is 1.
-    """
-    if x.low >= 0:
-        return Interval(1.0, INF)
-    return POSITIVE if order % 2 == 0 else REALS
-
-
-def _reduced(how: Reduction, a: Interval) -> Interval:
-    if how is not Reduction.SUM:
-        return a
-    if a.low >= 0:
-        return Interval(a.low, INF, a.open_low)
-    if a.high <= 0:
-        return Interval(-INF, a.high, True, a.open_high)
-    return REALS
+    return reduce(times, (power(ranges[a], e) for a, e in m), ONE)
 
 
 # --- bounds on |Λ| --------------------------------------------------------------------------------
@@ -368,19 +233,13 @@ def is_positive(decay: Decay, ranges: Ranges) -> bool:
     if decay.form is LogForm.EXACT:
         return True
     if decay.value.field is Field.REAL:
-        return _above(ranges.of(decay.value), 0.0)
+        return above(ranges.of(decay.value), 0.0)
     logs = [e for e in walk(decay.log) if isinstance(e, Prim) and e.name in _LOGS]
-    return decay.phase is not None and all(
-        _above(ranges.of(e.args[0]), _LOGS[e.name]) for e in logs
-    )
+    return decay.phase is not None and all(above(ranges.of(e.args[0]), _LOGS[e.name]) for e in logs)
 
 
 _LOGS = {"log": 0.0, "log1p": -1.0}
 """Logarithms and the point above which they are defined."""
-
-
-def _above(a: Interval, point: float) -> bool:
-    return a.low > point or (a.low == point and a.open_low)
 
 
 def diagonal_bound(decay: Decay, flow: KeptFlow | None, ranges: Ranges) -> Bound:
@@ -401,7 +260,7 @@ def diagonal_bound(decay: Decay, flow: KeptFlow | None, ranges: Ranges) -> Bound
     if flow is not None and not flow.low_rank:
         step = ranges.of(flow.step)
         real = ranges.real_part(flow.diagonal)
-        if _above(step, 0.0):
+        if above(step, 0.0):
             if real.high < 0 or (real.high == 0 and real.open_high):
                 return Bound(BoundKind.LESS_THAN_ONE, "Re A < 0 and Δ > 0")
             if real.high <= 0:

@@ -424,3 +424,9 @@ def test_claims_of_bases_are_decided_again(claims: Callable) -> None:
     assert isinstance(kept.verdict, Proved)
     (broken,) = claims(f"{base}\nmixer m extends base {{ g = 3 }}\n")
     assert isinstance(broken.verdict, Refuted)
+
+
+def test_a_root_that_may_be_0_is_not_proved_positive(claims: Callable) -> None:
+    update = "a = relu(u)^(1/2) / (1 + relu(u)^(1/2))\n s = a * s[i-1] + u\n y = s\n claim 0 < a"
+    (found,) = claims(f"mixer m {{ dims d\n input u : d\n state s : d\n {update} }}\n")
+    assert not isinstance(found.verdict, Proved)
