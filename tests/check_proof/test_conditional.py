@@ -310,3 +310,82 @@ def test_an_input_of_both_is_no_slot(filled: Callable, system: Callable) -> None
     a = dataclasses.replace(made.claim.a, inputs=(*made.claim.a.inputs, more))
     claim = dataclasses.replace(made.claim, a=a)
     assert "not b's alone" in rejected(dataclasses.replace(made, claim=claim))
+
+
+# --- by reason ------------------------------------------------------------------------------------
+
+
+def with_point(**changed) -> Callable[[Certificate], Certificate]:
+    def make(c: Certificate) -> Certificate:
+        return with_proof(c, holds=dataclasses.replace(c.proof.holds, **changed(c.proof.holds)))
+
+    changed = changed.pop("by")
+    return make
+
+
+def first_entry(number: tuple[int, ...]) -> Callable[[Certificate], Certificate]:
+    """The first number of the first array put in the place of another."""
+
+    def values(point):
+        (name, entries), *rest = point.values
+        return {"values": ((name, (number, *entries[1:])), *rest)}
+
+    return with_point(by=values)
+
+
+def with_claim(**changed) -> Callable[[Certificate], Certificate]:
+    return lambda c: dataclasses.replace(c, claim=dataclasses.replace(c.claim, **changed))
+
+
+def many(c: Certificate) -> Certificate:
+    return with_proof(c, needed=c.proof.needed[:1] * 65)
+
+
+def many_conditions(c: Certificate) -> Certificate:
+    return with_conditions(c, c.claim.conditions[:1] * 257)
+
+
+def unordered(c: Certificate) -> Certificate:
+    one = c.claim.conditions[0]
+    swapped = dataclasses.replace(one, polynomial=one.polynomial[::-1])
+    return with_conditions(c, (swapped, *c.claim.conditions[1:]))
+
+
+ZERO_POINT = {"by": lambda p: {"values": tuple(
+    (n, tuple((0, 1, 2, 1, 0) if not n.startswith("κ") and n == "u" else x for x in v))
+    for n, v in p.values)}}  # fmt: skip
+REASONS = {
+    "something else is claimed": with_claim(equal=False),
+    "at one size of each axis": with_claim(every=("n",)),
+    "there are more than 64 points": many,
+    "there are more than 256 conditions": many_conditions,
+    "the terms of a coefficient are not in order": unordered,
+    "a point has from 1 to 64 tokens": with_point(by=lambda p: {"length": 0}),
+    "a point has from 1 to 64 tokens ": with_point(by=lambda p: {"length": 65}),
+    "a name has two values": with_point(by=lambda p: {"values": (*p.values, p.values[0])}),
+    "`κ[7]` is not one number other than 0": with_point(
+        by=lambda p: {"values": (*p.values, ("κ[7]", ((0, 1, 2, 1, 0),)))}
+    ),
+    "`more` is nothing of the claim": with_point(
+        by=lambda p: {"values": (*p.values, ("more", ((1, 1, 2, 1, 0),)))}
+    ),
+    "entries": with_point(by=lambda p: {"values": p.values[1:]}),
+    "the token or index is none of the output": with_point(by=lambda p: {"token": p.length}),
+    "the token or index is none of the output ": with_point(by=lambda p: {"index": (*p.index, 0)}),
+    "the index does not fit the output": with_point(by=lambda p: {"index": (9,) * len(p.index)}),
+    "has an entry that is no number": first_entry((1, 0, 2, 1, 0)),
+    "has an entry that is no number ": first_entry((1, 1, 1, 1, 0)),
+    "has an entry that is no number  ": first_entry((1, 1, 2, 1, 5)),
+    "the output may be 0": with_point(**ZERO_POINT),
+    "the conditions left out are none of the claim": lambda c: with_proof(
+        c, needed=(Needed((99,), c.proof.needed[0].point),)
+    ),
+    "the outputs may be equal where": lambda c: with_proof(
+        c, needed=(Needed(c.proof.needed[0].without, c.proof.holds),)
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_refusal_says_why(conditional: Callable, reason: str) -> None:
+    assert reason.strip() in rejected(REASONS[reason](conditional(*PAIRS[2])))

@@ -127,6 +127,7 @@ CLAIMS = {
     "two names are identified with one": lambda: claim(b="more", names=(("w", "u"), ("z", "u"))),
     "`q` is no input or parameter of the second mixer": lambda: claim(names=(("q", "u"),)),
     "two names are identified with one ": lambda: claim(b="more", names=(("z", "w"),)),
+    "two names are identified with one  ": lambda: claim(b="more", names=(("z", "z"), ("z", "z"))),
     "does not have the same axes": lambda: claim("more", "more", names=(("r", "w"), ("w", "r"))),
     "`u` is an input of one and none of the other": lambda: claim(b="param_u"),
     "`q` is no input or parameter of the first mixer": lambda: claim(b="more", names=(("z", "q"),)),
