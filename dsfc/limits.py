@@ -27,7 +27,7 @@ class Limits:
         expansion_terms: terms of a separated sum or of a state update.
         symbolic_size: size of one axis in a symbolic matrix.
         diagnostics: problems reported in one run.
-        seconds: wall-clock time of one `check`, `show` or `compile` from the command line.
+        seconds: processor time of one `check`, `show` or `compile` from the command line.
         memory: bytes of address space that such a command may take, where the system can tell.
     """
 

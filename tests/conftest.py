@@ -23,6 +23,8 @@ TIERS = {
 }
 EXAMPLES = {"fast": 50, "ci": 200, "full": 2000}
 """Examples that hypothesis draws for a law, unless the law says how many."""
+PATIENCE = {"fast": 600, "ci": 900, "full": 7200}
+"""Seconds after which a test hangs, on a busy machine too: it fails, and the others go on."""
 
 ROOT = Path(__file__).parent.parent
 
@@ -69,6 +71,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
+    for item in items:
+        item.add_marker(pytest.mark.timeout(PATIENCE[config.getoption("--tier")]))
 
 
 def _passed(report: Path) -> Iterator[tuple[str, str]]:

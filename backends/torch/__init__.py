@@ -18,11 +18,13 @@ class TorchBackend:
 
     Attributes:
         target: what the module of a plan runs on besides torch.
+        faults: what is known of versions of a compiler besides torch's own.
     """
 
     name: str = "torch"
     reserved: frozenset[str] = RESERVED
     target: Callable[[Plan], Target] = lambda plan: TORCH
+    faults: tuple[Any, ...] = ()
 
     def render(
         self,

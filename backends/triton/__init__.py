@@ -54,5 +54,6 @@ from __future__ import annotations
 
 from ..torch import TorchBackend
 from .render import target
+from .toolchains import FAULTS
 
-BACKEND = TorchBackend(name="triton", target=target)
+BACKEND = TorchBackend(name="triton", target=target, faults=FAULTS)

@@ -12,12 +12,13 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
+from contextlib import suppress
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from dsfc import files
 from dsfc.primitives.json import encode
 from dsfc.system.ir import System
 
@@ -92,13 +93,6 @@ class Store:
 
     def put(self, key: str, answer: Document) -> None:
         """Keeps an answer; a disk that is full loses it and nothing else."""
-        try:
-            handle, name = tempfile.mkstemp(dir=self._folder, prefix=".", suffix=".part")
-        except OSError:
-            return
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as f:
-                json.dump(answer, f, ensure_ascii=False, sort_keys=True)
-            os.replace(name, self._folder / f"{key}.json")
-        except OSError:
-            Path(name).unlink(missing_ok=True)
+        text = json.dumps(answer, ensure_ascii=False, sort_keys=True)
+        with suppress(OSError):
+            files.replace(self._folder / f"{key}.json", text.encode(), 0o600)

@@ -18,8 +18,12 @@ from dsfc.cli.check import check
 from dsfc.cli.check_proof import check_proof
 from dsfc.cli.compile import compile_command
 from dsfc.cli.convert import convert
+from dsfc.cli.doctor import doctor
 from dsfc.cli.equiv import equiv
 from dsfc.cli.explain import explain
+from dsfc.cli.fmt import fmt
+from dsfc.cli.info import info
+from dsfc.cli.new import new
 from dsfc.cli.process import Process
 from dsfc.cli.show import show
 from dsfc.cli.verify import verify
@@ -78,7 +82,21 @@ def commands(ctx: click.Context) -> None:
         ctx.color = False
 
 
-for _command in (check, show, compile_command, verify, equiv, check_proof, atlas, convert, explain):
+for _command in (
+    new,
+    check,
+    fmt,
+    show,
+    compile_command,
+    info,
+    verify,
+    equiv,
+    check_proof,
+    atlas,
+    convert,
+    explain,
+    doctor,
+):
     commands.add_command(_command)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.options import format_option
 from dsfc.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -16,14 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Chart which mixers are one function.")
 @click.argument("specs", nargs=-1, metavar="[SPEC]...")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["human", "json"]),
-    default="human",
-    show_default=True,
-    help="How to print the atlas.",
-)
+@format_option("the atlas")
 @click.option("--explain", is_flag=True, help="List the pairs that are open or not comparable.")
 @click.option(
     "--picture",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
 
 if TYPE_CHECKING:
@@ -59,14 +60,7 @@ class Checked:
 
 @click.command(short_help="Say everything that is wrong with specs.")
 @click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["human", "json", "short"]),
-    default="human",
-    show_default=True,
-    help="How to print; short is one line per diagnostic.",
-)
+@format_option("the diagnostics; short is one line for each", "short", "sarif")
 @click.option("--strict", is_flag=True, help="Take a claim that is not decided for an error.")
 @click.pass_context
 def check(ctx: click.Context, specs: tuple[str, ...], form: str, strict: bool) -> None:
@@ -80,11 +74,15 @@ def check(ctx: click.Context, specs: tuple[str, ...], form: str, strict: bool) -
     for spec in specs:
         with bounded(f"check {spec}"):
             found.append(_checked(spec, strict))
-        if form != "json":
+        if form in ("human", "short"):
             for line in (_human if form == "human" else _short)(found[-1]):
                 click.echo(line)
     if form == "json":
         click.echo(_json(found))
+    elif form == "sarif":
+        from dsfc.diagnostics.sarif import to_sarif
+
+        click.echo(to_sarif(d for item in found for d in item.diagnostics))
     elif form == "human":
         click.echo(_summary(found))
     ctx.exit(1 if any(item.errors for item in found) else 0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
 
 if TYPE_CHECKING:
@@ -42,14 +43,7 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY = 0, 4, 5, 6
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write a refutation to a new file, as a program that needs Python alone.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["human", "json"]),
-    default="human",
-    show_default=True,
-    help="How to print the verdict.",
-)
+@format_option("the verdict")
 @click.pass_context
 def equiv(
     ctx: click.Context,

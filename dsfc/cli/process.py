@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,12 @@ import click
 from dsfc.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
+    import threading
+
     from dsfc.diagnostics.report import DiagnosticError
+
+_PATIENCE = 6
+"""How many times longer than it may work a command may take by the clock on the wall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +52,8 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
         return
     import threading
 
-    timer = threading.Timer(limits.seconds, _expire, (what, limits))
-    timer.daemon = True
-    timer.start()
+    done = threading.Event()
+    threading.Thread(target=_watch, args=(done, what, limits), daemon=True).start()
     restore = _limit_memory(limits.memory)
     try:
         yield
@@ -57,8 +62,22 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
         bound = f"{limits.memory >> 20} MiB"
         raise _too_much(f"memory to {what}", "more", bound) from None
     finally:
-        timer.cancel()
+        done.set()
         restore()
+
+
+def _watch(done: threading.Event, what: str, limits: Limits) -> None:
+    """Ends the process when it has worked too long, or waited for something that does not come.
+
+    Work is counted in processor time, so that a busy machine does not change what is refused.
+    """
+    started, last = time.process_time(), time.monotonic() + _PATIENCE * limits.seconds
+    left = limits.seconds
+    while left > 0 and time.monotonic() < last:
+        if done.wait(left):
+            return
+        left = limits.seconds - (time.process_time() - started)
+    _expire(what, limits)
 
 
 def _expire(what: str, limits: Limits) -> None:

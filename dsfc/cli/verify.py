@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from dsfc.cli.options import format_option
 from dsfc.cli.progress import progress
 
 
@@ -14,14 +15,7 @@ from dsfc.cli.progress import progress
 )
 @click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
 @click.option("--full", is_flag=True, help="Compile machine code too, and stream long; minutes.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["human", "json"]),
-    default="human",
-    show_default=True,
-    help="How to print the result.",
-)
+@format_option("the result")
 @click.pass_context
 def verify(
     ctx: click.Context, target: str, spec: str | None, mixer: str | None, full: bool, form: str

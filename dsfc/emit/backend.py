@@ -31,16 +31,46 @@ class Identity:
     source: str
 
 
+class Fault(Protocol):
+    """What some versions of a backend's compiler do wrong on some devices."""
+
+    @property
+    def first(self) -> str:
+        """The first version that is known to have it."""
+
+    @property
+    def fixed(self) -> str:
+        """The first version without it; empty where none is known."""
+
+    @property
+    def platform(self) -> str:
+        """`cuda` or `hip`."""
+
+    @property
+    def architectures(self) -> tuple[int, ...]:
+        """Those it was seen on, as 90 for a capability of 9.0."""
+
+    @property
+    def what(self) -> str:
+        """What happens."""
+
+    @property
+    def source(self) -> str:
+        """Who found it."""
+
+
 class Backend(Protocol):
     """Prints modules.
 
     Attributes:
         name: as in `--backend`.
         reserved: words that a spec's names must not collide with in the emitted text.
+        faults: what is known of versions of its compiler.
     """
 
     name: str
     reserved: frozenset[str]
+    faults: tuple[Fault, ...]
 
     def render(
         self,

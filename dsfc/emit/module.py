@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import stat
-import tempfile
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+from dsfc import files
 from dsfc.diagnostics.catalogue import FileProblem, Overwrite
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.audit import audit
@@ -174,7 +173,7 @@ def write(module: ModuleText, path: Path, force: bool = False) -> bool:
             reason = None if force else _kept(path)
             if reason is not None:
                 raise _overwrite(path, reason)
-        _replace(path, data)
+        files.replace(path, data)
     except OSError as e:
         raise _unwritable(path, e.strerror or str(e)) from e
     return True
@@ -188,23 +187,6 @@ def _kept(path: Path) -> str | None:
     if there is None or not there.untouched:
         return "it was not written by dsfc, or has been edited since"
     return None
-
-
-def _replace(path: Path, data: bytes) -> None:
-    # In the same folder, so that the rename is atomic.
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as f:
-            f.write(data)
-            f.flush()
-            os.fsync(f.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _overwrite(path: Path, problem: str) -> DiagnosticError:

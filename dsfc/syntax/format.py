@@ -1,14 +1,18 @@
 """Syntax tree to canonical text.
 
-One item per line, two blanks of indent, the keyword of a declaration only where it changes.
-`parse(format_spec(spec))` is `spec` again; formatting twice changes nothing. Comments stay before
-or behind the item they stand at.
+One item per line, two blanks of indent, the keyword of a declaration only where it changes, the
+types of declarations in a row below each other. `parse(format_spec(spec))` is `spec` again;
+formatting twice changes nothing. Comments stay before or behind the item they stand at, and where
+lines were left empty one stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import groupby, repeat
+from typing import TypeGuard
 
 from dsfc.limits import DEFAULT_LIMITS
 from dsfc.source import Span
@@ -18,6 +22,7 @@ from dsfc.syntax.letters import unfold
 # How tightly a node binds, as in the grammar: sum, outer product, product, contraction, sign,
 # power, application, atom.
 _ADD, _OUTER, _MUL, _DOT, _NEG, _POW, _APPLY, _ATOM = range(1, 9)
+_EMPTY_LINE = re.compile(r"\n[ \t\r]*\n[ \t]*\Z")
 
 
 def format_spec(spec: ast.Spec, *, ascii: bool = False) -> str:
@@ -89,7 +94,8 @@ class _Printer:
             case ast.Mul():
                 return self._product(node), _MUL
             case ast.Outer():
-                return self._outer.join(self.expr(it, _MUL) for it in node.operands), _OUTER
+                # Products bind tighter, but few know that by heart: they get parentheses.
+                return self._outer.join(self.expr(it, _NEG) for it in node.operands), _OUTER
             case ast.Add():
                 signs = [f" {sign} " for sign in node.operators]
                 return _chain([self.expr(it, _OUTER) for it in node.operands], signs), _ADD
@@ -101,7 +107,9 @@ class _Printer:
         fraction = isinstance(plain, ast.Num) and isinstance(under, ast.Num)
         blank = "" if fraction and node.operators == (ast.MulOp.OVER,) else " "
         signs = [f"{blank}{sign}{blank}" for sign in node.operators]
-        return _chain([self.expr(it, _DOT) for it in node.operands], signs)
+        # What a contraction is divided by, or what divides by one, is seen at once in parentheses.
+        level = _NEG if ast.MulOp.OVER in node.operators else _DOT
+        return _chain([self.expr(it, level) for it in node.operands], signs)
 
     def _exponent(self, node: ast.Expr) -> str:
         return f"({self._inside(node)})" if isinstance(node, ast.Add) else self.expr(node, _NEG)
@@ -123,13 +131,19 @@ class _Printer:
 
     # Items
 
-    def item(self, item: ast.Item, above: ast.Item | None = None) -> str:
-        """One item on one line; `above` is the item on the line before."""
+    def item(self, item: ast.Item, above: ast.Item | None = None, width: int = 0) -> str:
+        """One item on one line.
+
+        Args:
+            item: what to print.
+            above: the item on the line before.
+            width: to which the names of a declaration are filled up.
+        """
         match item:
             case ast.Dims():
                 return "dims " + ", ".join(self._dim(dim) for dim in item.dims)
             case ast.Decl():
-                return self._decl(item, above)
+                return self._decl(item, above, width)
             case ast.Const():
                 return f"const {self._name(item.name.text)} = {self.expr(item.expr)}"
             case ast.Def():
@@ -147,6 +161,10 @@ class _Printer:
                 when = " and ".join(self.condition(it) for it in item.when)
                 return f"claim {self.condition(item.relation)}" + (f" when {when}" if when else "")
 
+    def width(self, item: ast.Decl) -> int:
+        """How much room the names of a declaration take."""
+        return len(self._names(item.names))
+
     def _names(self, names: Iterable[ast.Ident]) -> str:
         return ", ".join(self._name(name.text) for name in names)
 
@@ -155,13 +173,13 @@ class _Printer:
         size = "" if dim.size is None else f" = {self.expr(dim.size)}"
         return f"{heads}{self._name(dim.name.text)}{size}"
 
-    def _decl(self, decl: ast.Decl, above: ast.Item | None) -> str:
+    def _decl(self, decl: ast.Decl, above: ast.Item | None, width: int) -> str:
         continues = isinstance(above, ast.Decl) and above.kind is decl.kind
         word = " " * len(decl.kind) if continues and decl.type is not None else str(decl.kind)
         written = "" if decl.type is None else f" : {self._type(decl.type)}"
         flags = "".join(f" {flag}" for flag in decl.flags)
         init = "" if decl.init is None else f" {decl.init.kind} {self.expr(decl.init.expr)}"
-        return f"{word} {self._names(decl.names)}{written}{flags}{init}"
+        return f"{word} {self._names(decl.names):{width}}{written}{flags}{init}"
 
     def _type(self, written: ast.Type) -> str:
         if isinstance(written, ast.TensorType):
@@ -180,6 +198,7 @@ class _Writer:
         self._printer = printer
         self._comments = sorted(comments, key=lambda it: it.span.start)
         self._lines: list[str] = []
+        self._top = 0
 
     def spec(self, spec: ast.Spec) -> str:
         """The whole text."""
@@ -187,6 +206,7 @@ class _Writer:
             if self._lines:
                 self._lines.append("")
             self._before(unit.span.start, "")
+            self._room(unit.span)
             self._unit(unit)
         if self._comments and self._lines:
             self._lines.append("")
@@ -195,20 +215,38 @@ class _Writer:
 
     def _unit(self, unit: ast.Unit) -> None:
         self._lines.append(_header(unit))
+        self._top = len(self._lines)
         starts = [item.span.start for item in unit.items[1:]] + [unit.span.end]
         above: ast.Item | None = None
-        for item, end in zip(unit.items, starts, strict=False):
+        widths = self._widths(unit.items)
+        for item, width, end in zip(unit.items, widths, starts, strict=False):
             self._before(item.span.start, "  ")
-            text = self._printer.item(item, above)
+            self._room(item.span)
+            text = self._printer.item(item, above, width)
             self._lines.append(f"  {text}{self._behind(item.span, end)}")
             above = item
         self._before(unit.span.end, "  ")
         self._lines.append("}")
 
+    def _widths(self, items: Iterable[ast.Item]) -> Iterator[int]:
+        """To what width the names of each item are filled up: the widest of its row."""
+        for _, row in groupby(items, lambda it: it.kind if _typed(it) else None):
+            members = list(row)
+            names = (self._printer.width(it) for it in members if _typed(it))
+            yield from repeat(max(names, default=0), len(members))
+
     def _before(self, offset: int | None, indent: str) -> None:
         """The comments that stand before an offset, each on its line."""
         while self._comments and (offset is None or self._comments[0].span.start < offset):
-            self._lines.append(indent + self._comments.pop(0).text)
+            comment = self._comments.pop(0)
+            self._room(comment.span)
+            self._lines.append(indent + comment.text)
+
+    def _room(self, span: Span) -> None:
+        """An empty line, if there was one above; none at the top of a text or of a body."""
+        before = span.source.text[: span.start]
+        if _EMPTY_LINE.search(before) and len(self._lines) > self._top and self._lines[-1]:
+            self._lines.append("")
 
     def _behind(self, item: Span, end: int) -> str:
         """The comment behind an item on its last line, if nothing else follows there."""
@@ -219,6 +257,10 @@ class _Writer:
         if item.end <= comment.span.start < end and comment.span.line == last_line:
             return f"  {self._comments.pop(0).text}"
         return ""
+
+
+def _typed(item: ast.Item) -> TypeGuard[ast.Decl]:
+    return isinstance(item, ast.Decl) and item.type is not None
 
 
 def _header(unit: ast.Unit) -> str:

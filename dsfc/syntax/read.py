@@ -1,4 +1,4 @@
-"""Files to sources."""
+"""Files, and other bytes, to sources."""
 
 from __future__ import annotations
 
@@ -31,11 +31,26 @@ def read_source(path: Path, name: str | None = None, limits: Limits = DEFAULT_LI
         raise DiagnosticError([FileProblem(nowhere, path=called, problem=problem)]) from None
     except ValueError:  # a null character in the path
         raise DiagnosticError([FileProblem(nowhere, path=called, problem="no such file")]) from None
+    return decoded(data, called, limits)
+
+
+def decoded(data: bytes, name: str, limits: Limits = DEFAULT_LIMITS) -> Source:
+    """The text that some bytes are.
+
+    Args:
+        data: the bytes; of a longer text at least one more than `limits.bytes` allows.
+        name: what messages call it.
+        limits: bounds on the size.
+
+    Raises:
+        DiagnosticError: `E-FILE` if they are not UTF-8, `E-LIMIT` if they are too many.
+    """
+    nowhere = Source(name, "").span()
     if len(data) > limits.bytes:
         bound = str(limits.bytes)
         raise DiagnosticError([Limit(nowhere, what="bytes of the file", size="more", bound=bound)])
     try:
-        return Source(called, data.decode("utf-8"))
+        return Source(name, data.decode("utf-8"))
     except UnicodeDecodeError as error:
         problem = f"not a text in UTF-8 (byte {error.start})"
-        raise DiagnosticError([FileProblem(nowhere, path=called, problem=problem)]) from None
+        raise DiagnosticError([FileProblem(nowhere, path=name, problem=problem)]) from None

@@ -15,7 +15,6 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,6 +24,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from dsfc import files
 
 Row = tuple[str, str, int, str, int]
 """Form, direction, bytes of a number, platform, architecture."""
@@ -66,16 +67,8 @@ class Cache:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._ours():
                 return False
-            handle, name = tempfile.mkstemp(dir=self.folder, suffix=".part")
+            files.replace(self.folder / f"{key}.json", text.encode(), 0o600)
         except OSError:
-            return False
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(name, self.folder / f"{key}.json")
-        except OSError:
-            with suppress(OSError):
-                os.unlink(name)
             return False
         return True
 

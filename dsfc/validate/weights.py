@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
+from dsfc import files
 from dsfc.validate.compare import relative_error
 from dsfc.validate.surface import Layer, Sample, Surface, SurfaceError, surface
 
@@ -83,20 +83,14 @@ def write(weights: Weights, path: Path) -> None:
         Unfit: there is such a file, or it cannot be written.
     """
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as e:
-        raise Unfit(f"{path} cannot be written: {e.strerror or e}") from None
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as f:
-            torch.save(dict(weights), f)
-        os.link(part, path)  # unlike a rename this does not replace what is there
+        with files.draft(path) as part:
+            with part.open("wb") as f:
+                torch.save(dict(weights), f)
+            os.link(part, path)  # unlike a rename this does not replace what is there
     except FileExistsError:
         raise Unfit(f"{path} exists already") from None
     except OSError as e:
         raise Unfit(f"{path} cannot be written: {e.strerror or e}") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def carry(

@@ -184,3 +184,13 @@ def test_a_text_cannot_steer_the_terminal(run: Callable, spec: Callable) -> None
     result = run("check", "mine.dsf")
     assert result.exit_code == 1
     assert "\x1b]0" not in result.output and "\x07" not in result.output
+
+
+def test_sarif_has_all_specs_in_one_run(run: Callable, spec: Callable) -> None:
+    spec(THREE_MISTAKES, "three.dsf")
+    spec(RUNNING, "running.dsf")
+    result = run("check", "--format", "sarif", "three.dsf", "running.dsf", "none.dsf")
+    (only,) = json.loads(result.output)["runs"]
+    files = [r["locations"][0]["physicalLocation"]["artifactLocation"] for r in only["results"]]
+    assert result.exit_code == 1
+    assert [file["uri"] for file in files] == [*["three.dsf"] * 3, "none.dsf"]

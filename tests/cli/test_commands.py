@@ -13,7 +13,11 @@ import dsfc.pipeline
 from dsfc.cli import commands
 
 COMMANDS = (
+    "new",
     "check",
+    "info",
+    "doctor",
+    "fmt",
     "compile",
     "explain",
     "show",
@@ -181,13 +185,16 @@ def test_a_reader_that_goes_away_is_no_fault(folder: Path) -> None:
     assert done.stdout == "{" and "error" not in done.stderr
 
 
-def test_a_run_that_takes_too_long_ends_with_a_diagnostic(start: Callable, spec: Callable) -> None:
+@pytest.mark.parametrize("stage", ["time.sleep(30)", "sum(range(10**10))"], ids=["wait", "work"])
+def test_a_run_that_takes_too_long_ends_with_a_diagnostic(
+    start: Callable, spec: Callable, stage: str
+) -> None:
     spec(RUNNING, "running.dsf")
     code = (
         "import sys, time, dsfc.limits, dsfc.pipeline\n"
         "from dsfc.cli import process, main\n"
         "process.bounded.__wrapped__.__defaults__ = (dsfc.limits.Limits(seconds=0.2),)\n"
-        "dsfc.pipeline.classify = lambda system: time.sleep(30)\n"
+        f"dsfc.pipeline.classify = lambda system: {stage}\n"
         "sys.argv = ['dsfc', 'show', 'running.dsf']\n"
         "main()\n"
     )

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.emit import module as emission
 from dsfc.emit.backend import Identity
 from dsfc.emit.module import ModuleText, Origin, destination, head, origin, write
 
@@ -149,7 +148,7 @@ def test_a_write_that_fails_leaves_the_old_file(
     def fail(*_: object) -> None:
         raise fault
 
-    monkeypatch.setattr(emission.os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises((DiagnosticError, KeyboardInterrupt)):
         write(TWO, path)
     assert path.read_text(encoding="utf-8") == ONE.text

@@ -34,17 +34,17 @@ VALUES = (
     "copies",
     "complaints",
 )
-BUILDS = ("inductor", "package")
+LONG = ("inductor", "package", "opcheck", "export", "streaming long")
 BY_NAME = {check.name: check for check in CHECKS}
 
 
 def tiered(check: Check, name: str) -> tuple[pytest.MarkDecorator, ...]:
-    """Values run always, PyTorch's machinery in CI, what compiles machine code once per class."""
+    """Values run always, PyTorch's machinery in CI, what takes long there once per class."""
     if name in LATE:
         return (pytest.mark.ci if check.name in VALUES else pytest.mark.full,)
     if check.name in VALUES:
         return ()
-    if check.name in BUILDS and name not in one_per_class():
+    if check.name in LONG and name not in one_per_class():
         return (pytest.mark.full,)
     return (pytest.mark.ci,)
 

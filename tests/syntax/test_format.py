@@ -160,7 +160,7 @@ mixer m "P0" extends b {
   # behind the brace
   dims d, n = d / 2
   param w_η, b : d ~ normal(0, 0.5)  # behind
-        W : each d : n -> d
+        W      : each d : n -> d
   buffer lb unit = 0
   x' = -a * x + u ⊗ w by zoh(1/100)  "eq. 1"
   f(a) = (a + b) * a^-(1/2)  # second
@@ -202,3 +202,79 @@ def test_trees_without_a_text_are_refused():
     unit = ast.MixerUnit(ast.Ident("m"), ast.Provenance('a"b'), None, ())
     with pytest.raises(ValueError):
         format_spec(ast.Spec((unit,)))
+
+
+def test_types_of_declarations_in_a_row_stand_below_each_other():
+    text = "mixer m { param W : d -> n; long_name, b : d; state S : n; param c = 1; buffer z : d }"
+    assert (
+        format_spec(parsed(text))
+        == """\
+mixer m {
+  param W            : d -> n
+        long_name, b : d
+  state S : n
+  param c = 1
+  buffer z : d
+}
+"""
+    )
+
+
+def test_one_empty_line_stays_where_there_were_some():
+    text = """\
+
+
+# first
+
+# second
+mixer a {
+
+  dims d
+
+
+  # own
+  input u : d  # behind {
+
+  y = u
+
+}
+mixer b { y = 1 }
+
+
+
+# last
+"""
+    printed = """\
+# first
+
+# second
+mixer a {
+  dims d
+
+  # own
+  input u : d  # behind {
+
+  y = u
+}
+
+mixer b {
+  y = 1
+}
+
+# last
+"""
+    assert format_spec(parsed(text)) == printed
+    assert format_spec(parsed(printed)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("a * b ⊗ c · d ⊗ -e", "(a * b) ⊗ (c · d) ⊗ -e"),
+        ("q · S / q · z", "(q · S) / (q · z)"),
+        ("(q · k) * (v * 2)", "q · k * (v * 2)"),
+    ],
+)
+def test_parentheses_that_only_readers_need(text, printed):
+    (claim,) = parsed(f"mixer m {{ claim {text} == 0 }}").units[0].items
+    assert format_expr(claim.relation) == f"{printed} == 0"

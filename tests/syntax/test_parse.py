@@ -267,14 +267,13 @@ class TestLimits:
         ],
         ids=lambda text: text[:20],
     )
-    def test_hostile_texts_end_soon(self, text):
-        start = time.perf_counter()
+    def test_hostile_texts_end_as_soon_as_ordinary_ones(self, text, ordinary):
+        start = time.process_time()
         try:
             parsed(text)
         except DiagnosticError as error:
             assert len(error.diagnostics) <= DEFAULT_LIMITS.diagnostics
-        # 0.3 s at most, alone on one core; ten times that, since tests share the machine.
-        assert time.perf_counter() - start < 3
+        assert time.process_time() - start < 4 * ordinary
 
 
 @pytest.mark.parametrize("name", SPECS)

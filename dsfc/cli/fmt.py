@@ -1,0 +1,141 @@
+"""`dsfc fmt`: specs in canonical form."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from dsfc.cli.process import bounded
+
+STDIN = "-"
+
+
+@click.command(short_help="Format specs.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--check", "only_check", is_flag=True, help="Write nothing; exit 1 if anything would change."
+)
+@click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
+@click.option("--ascii", is_flag=True, help="Spell Greek letters and signs in ASCII.")
+@click.pass_context
+def fmt(
+    ctx: click.Context, files: tuple[str, ...], only_check: bool, diff: bool, ascii: bool
+) -> None:
+    """Write specs in canonical form: one item a line, comments kept, numbers exact.
+
+    FILE is a .dsf file, a folder, which stands for all .dsf files below it, or - for standard
+    input, whose form goes to standard output. A file is written whole or not at all, and only where
+    its form differs; a text with a mistake of syntax is left alone.
+    """
+    from dsfc.cli.failure import DIAGNOSTICS, say
+    from dsfc.diagnostics.render import printable
+    from dsfc.diagnostics.report import DiagnosticError
+
+    changed = failed = 0
+    paths = list(_paths(files))
+    for path in paths:
+        try:
+            with bounded(f"format {path}"):
+                text, form = _forms(path, ascii)
+        except DiagnosticError as e:
+            say(e.diagnostics)
+            failed += 1
+            continue
+        changed += text != form
+        if diff:
+            for line in _diff(path, text, form):
+                click.echo(line, nl=False)
+        elif only_check:
+            if text != form:
+                click.echo(printable(f"{path}: not in canonical form"))
+        elif path == STDIN:
+            click.echo(form, nl=False)
+        elif text != form:
+            try:
+                _write(Path(path), form)
+            except DiagnosticError as e:
+                say(e.diagnostics)
+                failed += 1
+                continue
+            click.echo(printable(f"{path}: formatted"))
+    if not diff and paths != [STDIN]:
+        click.echo(_summary(len(paths), changed, failed, only_check))
+    ctx.exit(DIAGNOSTICS if failed or (only_check and changed) else 0)
+
+
+def _paths(words: tuple[str, ...]) -> Iterator[str]:
+    """The files that the words mean; each once."""
+    seen = set()
+    for word in words:
+        folder = Path(word)
+        inside = sorted(folder.rglob("*.dsf")) if word != STDIN and folder.is_dir() else [folder]
+        for path in map(str, inside):
+            if path not in seen:
+                seen.add(path)
+                yield path
+
+
+def _forms(path: str, ascii: bool) -> tuple[str, str]:
+    """The text of a file as it is, and in canonical form."""
+    from dsfc.limits import DEFAULT_LIMITS
+    from dsfc.source import Source
+    from dsfc.syntax.format import format_spec
+    from dsfc.syntax.parse import parse
+    from dsfc.syntax.read import decoded, read_source
+
+    if path == STDIN:
+        data = sys.stdin.buffer.read(DEFAULT_LIMITS.bytes + 1)
+        source = decoded(data, "<stdin>")
+    else:
+        source = read_source(Path(path))
+    spec = parse(source)
+    form = format_spec(spec, ascii=ascii)
+    # Whatever went wrong in printing, a text that means something else is never written.
+    if parse(Source(source.name, form)) != spec:
+        raise AssertionError("the canonical form is another spec")
+    return source.text, form
+
+
+def _diff(path: str, text: str, form: str) -> Iterator[str]:
+    from difflib import unified_diff
+
+    from dsfc.diagnostics.render import printable
+
+    name = printable("<stdin>" if path == STDIN else path)
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    before, after = text.splitlines(keepends=True), form.splitlines(keepends=True)
+    for line in unified_diff(before, after, name, f"{name}, formatted"):
+        shown = printable(line.rstrip("\r\n"))
+        yield click.style(shown, fg=colours.get(line[:1])) + "\n"
+
+
+def _write(path: Path, form: str) -> None:
+    """Writes a file in place of the old one; a link stays one, and permissions stay."""
+    import stat
+
+    from dsfc import files
+    from dsfc.diagnostics.catalogue import FileProblem
+    from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.source import NOWHERE
+
+    try:
+        there = path.resolve(strict=True)
+        mode = stat.S_IMODE(there.stat().st_mode)
+        if not mode & stat.S_IWUSR:
+            raise PermissionError(None, "it is read-only")
+        files.replace(there, form.encode(), mode)
+    except OSError as e:
+        problem = e.strerror or type(e).__name__
+        raise DiagnosticError((FileProblem(NOWHERE, path=str(path), problem=problem),)) from None
+
+
+def _summary(files: int, changed: int, failed: int, only_check: bool) -> str:
+    """How many files were looked at, and what came of it."""
+    parts = [f"{files} file" if files == 1 else f"{files} files"]
+    parts.append(f"{changed} to format" if only_check else f"{changed} formatted")
+    if failed:
+        parts.append(f"{failed} left alone")
+    return ", ".join(parts)

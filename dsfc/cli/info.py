@@ -1,0 +1,140 @@
+"""`dsfc info`: what an emitted module says of itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from dsfc.cli.options import format_option
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What an emitted file says of itself.
+
+    Attributes:
+        file: its path, as the user gave it.
+        title: name and title of the mixer.
+        dsfc: version that wrote it.
+        backend: which backend printed it.
+        source: file name of the spec.
+        edited: whether anything below its first lines was changed.
+        spec: what it calls its spec: the beginning of the hash of the plan.
+        plan: the whole hash.
+        namespace: of its operators, below `torch.ops`.
+        names: what it exports.
+        modes: its modes.
+        chunk: tokens of a chunk; None where it has none.
+    """
+
+    file: str
+    title: str
+    dsfc: str
+    backend: str
+    source: str
+    edited: bool
+    spec: str
+    plan: str
+    namespace: str
+    names: tuple[str, ...]
+    modes: tuple[str, ...]
+    chunk: int | None
+
+
+@click.command(short_help="Say what an emitted module is.")
+@click.argument("modules", nargs=-1, required=True, metavar="MODULE...")
+@format_option("it")
+def info(modules: tuple[str, ...], form: str) -> None:
+    """Say what emitted modules are: their origin, whether anybody edited them, their modes.
+
+    A MODULE is read, not run: it may come from anywhere, and needs no PyTorch.
+    """
+    found = [_read(Path(module)) for module in modules]
+    if form == "json":
+        import json
+
+        body = {"format": 1, "modules": [asdict(module) for module in found]}
+        click.echo(json.dumps(body, ensure_ascii=False, indent=2))
+        return
+    for module in found:
+        for line in _human(module):
+            click.echo(line)
+
+
+def _read(path: Path) -> Module:
+    """Reads a file.
+
+    Raises:
+        DiagnosticError: E-FILE, where dsfc did not write it.
+    """
+    from dsfc.diagnostics.catalogue import FileProblem
+    from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.emit.module import origin
+    from dsfc.source import NOWHERE
+
+    def refused(problem: str) -> DiagnosticError:
+        return DiagnosticError((FileProblem(NOWHERE, path=str(path), problem=problem),))
+
+    try:
+        data = path.read_bytes()
+    except OSError as e:
+        raise refused(e.strerror or type(e).__name__) from None
+    except ValueError:  # a null character in the path
+        raise refused("no such file") from None
+    said = origin(data)
+    if said is None:
+        raise refused("it is not a module that dsfc wrote")
+    try:
+        tree = ast.parse(data)
+        values = dict(_literals(tree))
+        chunk = values.get("CHUNK")
+        return Module(
+            file=str(path),
+            title=(ast.get_docstring(tree) or "").partition("\n")[0].rstrip("."),
+            dsfc=said.version,
+            backend=said.backend,
+            source=said.source,
+            edited=not said.untouched,
+            spec=str(values["SPEC"]),
+            plan=said.plan,
+            namespace=str(values["NAMESPACE"]),
+            names=_words(values["__all__"]),
+            modes=_words(values["MODES"]),
+            chunk=chunk if isinstance(chunk, int) else None,
+        )
+    except (SyntaxError, ValueError, KeyError, RecursionError):
+        raise refused("it was edited and can no longer be read") from None
+
+
+def _literals(tree: ast.Module) -> Iterator[tuple[str, object]]:
+    """The names at the top of a module that stand for literals."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            try:
+                yield node.targets[0].id, ast.literal_eval(node.value)
+            except ValueError:
+                continue
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError("no list of words")
+    return tuple(map(str, value))
+
+
+def _human(module: Module) -> Iterator[str]:
+    from dsfc.diagnostics.render import printable
+
+    colour, edited = ("yellow", "edited since") if module.edited else ("green", "untouched")
+    origin = f"dsfc {module.dsfc}, {module.backend} backend, from {module.source}"
+    chunk = "" if module.chunk is None else f"; chunks of {module.chunk} tokens"
+    yield f"{click.style(printable(module.file), bold=True)}: {printable(module.title)}"
+    yield f"  origin     {printable(origin)}; {click.style(edited, fg=colour)}"
+    yield f"  exports    {printable(', '.join(module.names))}"
+    yield f"  modes      {printable(', '.join(module.modes) + chunk)}"
+    yield f"  spec       {printable(module.spec)}"
+    yield f"  operators  {printable(f'torch.ops.{module.namespace}')}"

@@ -1,0 +1,75 @@
+"""`dsfc new`: a commented spec to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+FORMS = ("recurrence", "attention", "kernel", "flow", "variant", "modifier")
+"""The files of `dsfc/starters`, the plainest first."""
+
+
+@click.command(short_help="Write a commented spec to start from.")
+@click.argument("name")
+@click.option(
+    "--form",
+    type=click.Choice(FORMS),
+    default=FORMS[0],
+    show_default=True,
+    help="A state and its update; a sum over the past; a function of the lag; a differential "
+    "equation; a change to a shipped mixer; a rewriting of any.",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="File to write, or - for standard output. [default: ./<name>.dsf]",
+)
+def new(name: str, form: str, out: Path | None) -> None:
+    """Write a spec that compiles as it is, with comments that say what each line is for.
+
+    NAME is what the mixer is called. A file that exists is left alone.
+    """
+    from dsfc import files
+    from dsfc.diagnostics.catalogue import FileProblem
+    from dsfc.diagnostics.render import printable
+    from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.source import NOWHERE
+
+    text = _text(name, form)
+    if str(out) == "-":
+        click.echo(text, nl=False)
+        return
+    path = Path(f"{name}.dsf") if out is None else out
+    try:
+        if path.is_dir():
+            path = path / f"{name}.dsf"
+        if path.exists() or path.is_symlink():
+            raise FileExistsError(None, "it exists, and is left alone")
+        files.replace(path, text.encode())
+    except OSError as e:
+        problem = e.strerror or type(e).__name__
+        raise DiagnosticError((FileProblem(NOWHERE, path=str(path), problem=problem),)) from None
+    click.echo(printable(f"written: {path}"))
+    click.echo(printable(f"  dsfc check {path}, then dsfc compile {path}"))
+
+
+def _text(name: str, form: str) -> str:
+    """The text of a starter under another name."""
+    import re
+    from importlib import resources
+
+    from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.source import Source
+    from dsfc.syntax.parse import parse
+
+    starter = resources.files("dsfc.starters") / f"{form}.dsf"
+    text = re.sub(r"\bmine\b", lambda _: name, starter.read_text(encoding="utf-8"))
+    try:
+        called = parse(Source("<new>", text)).units[0].name.text
+    except DiagnosticError:
+        called = None
+    if called is None or not re.fullmatch(r"\w+", name):
+        raise click.BadParameter("a name is letters, digits and _, and no word of the language")
+    return text

@@ -1,0 +1,1 @@
+"""Specs to start from, as data: one for each form of the language, explained in comments."""

@@ -1,0 +1,54 @@
+"""`dsfc new`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dsfc.cli.new import FORMS
+from dsfc.pipeline import read
+
+
+def test_every_starter_is_a_form(root: Path) -> None:
+    assert {f.stem for f in (root / "dsfc" / "starters").glob("*.dsf")} == set(FORMS)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_starter_compiles_as_it_is(run: Callable, folder: Path, form: str) -> None:
+    made = run("new", "fresh", "--form", form)
+    assert made.exit_code == 0 and made.output.startswith("written: fresh.dsf\n")
+    assert [p.name for p in folder.iterdir()] == ["fresh.dsf"]
+    text = read("fresh.dsf")
+    assert text.spec.units[0].name.text == "fresh" and "mine" not in text.spec.span.source.text
+    for name in text.mixers:
+        assert text.compilation(name).module("torch").text
+    assert run("check", "--strict", "fresh.dsf").exit_code == 0
+    assert run("fmt", "--check", "fresh.dsf").exit_code == 0
+
+
+def test_it_is_said_what_comes_next(run: Callable) -> None:
+    result = run("new", "fresh")
+    assert result.output.endswith("  dsfc check fresh.dsf, then dsfc compile fresh.dsf\n")
+
+
+def test_what_exists_is_left_alone(run: Callable, spec: Callable) -> None:
+    path = spec("# mine\n", "fresh.dsf")
+    for out in ([], ["-o", "."], ["-o", "fresh.dsf"]):
+        result = run("new", "fresh", *out)
+        assert result.exit_code == 1 and "it exists, and is left alone" in result.output
+    assert path.read_text() == "# mine\n"
+    assert "No such file" in run("new", "fresh", "-o", "none/fresh.dsf").output
+
+
+@pytest.mark.parametrize("name", ["", "a b", "state", "a-b", "1a", "a.b", "a/../b", "a {} mixer b"])
+def test_what_is_no_name_is_refused(run: Callable, folder: Path, name: str) -> None:
+    result = run("new", name)
+    assert result.exit_code == 2 and "a name is letters, digits and _" in result.output
+    assert list(folder.iterdir()) == []
+
+
+def test_it_goes_to_standard_output(run: Callable, folder: Path) -> None:
+    assert run("new", "α", "-o", "-").output.startswith("# A recurrence")
+    assert list(folder.iterdir()) == []

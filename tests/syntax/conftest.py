@@ -1,0 +1,19 @@
+"""What time is measured in, where it is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+
+
+@pytest.fixture(scope="session")
+def ordinary() -> float:
+    """Processor time in seconds of a text without mistakes that is nearly as long as may be."""
+    text = "mixer m {\n" + "  state x : n = W (a + 2) · b\n" * 1300 + "}\n"
+    start = time.process_time()
+    parse(Source("long.dsf", text))
+    return time.process_time() - start
