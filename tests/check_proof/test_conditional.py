@@ -389,3 +389,11 @@ REASONS = {
 @pytest.mark.parametrize("reason", REASONS)
 def test_a_refusal_says_why(conditional: Callable, reason: str) -> None:
     assert reason.strip() in rejected(REASONS[reason](conditional(*PAIRS[2])))
+
+
+def test_the_other_conditions_hold_where_one_is_left_out(conditional: Callable) -> None:
+    made = conditional(*PAIRS[0])
+    one, other = made.proof.needed[:2]
+    assert not set(one.without) & set(other.without)
+    swapped = with_proof(made, needed=(Needed(one.without, other.point),))
+    assert "another condition does not hold" in rejected(swapped)

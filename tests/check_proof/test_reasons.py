@@ -48,6 +48,42 @@ mixer more { dims n, p
   param r : p
   y = w * u + z * sum[p](x * r)
 }
+mixer late { dims n
+  input u : n
+  state S : n
+  S = S[i-1] + u - first * u
+  y = S[i-1]
+}
+mixer nothing { dims n
+  input u : n
+  y = u - u
+}
+mixer early { dims n
+  input u : n
+  y = u + first * u
+}
+mixer same { dims n
+  input u : n
+  y = u
+}
+mixer divided { dims n
+  input u : n
+  y = 1 / u
+}
+mixer divided_twice { dims n
+  input u : n
+  y = 2 / u
+}
+mixer fixed { dims n
+  input u : n
+  buffer c : n = 2
+  y = c * u
+}
+mixer fixed_twice { dims n
+  input u : n
+  buffer c : n = 2
+  y = 2 * c * u
+}
 mixer wide { dims n, p
   input u : n
   input x : p
@@ -209,6 +245,17 @@ def test_rows_that_are_none(reason: str) -> None:
     assert reason in reason_of(claim(), ROWS[reason], *others)
 
 
+def test_rows_hold_after_the_first_token_too() -> None:
+    """S is 0 after the first token, and the outputs agree there."""
+    stated = claim("late", "nothing", sizes=(("n", 1),))
+    assert "a row is not kept by the update" in reason_of(stated, row((A,), ((A,), ONE)))
+
+
+def test_outputs_agree_at_the_first_token_too() -> None:
+    stated = claim("early", "same", sizes=(("n", 1),))
+    assert "the outputs differ at one of the first tokens" in reason_of(stated)
+
+
 def test_pivots_stand_in_one_row() -> None:
     assert "a pivot is in two rows" in reason_of(claim(), *EQUAL_STATES, EQUAL_STATES[0])
 
@@ -276,6 +323,21 @@ POINTS = {
 @pytest.mark.parametrize("reason", POINTS)
 def test_points_that_are_none(reason: str) -> None:
     assert reason.strip() in refusal(pair("plain", "doubled"), POINTS[reason])
+
+
+def test_a_point_where_there_are_no_outputs() -> None:
+    stated = claim("divided", "divided_twice", sizes=(("n", 1),), equal=False)
+    zero, one = (Witness(1, (("u", ((x, 1, 0, 1),)),), 0, (0,)) for x in (0, 1))
+    assert check(write(Certificate(stated, one))).gap is not None
+    assert "the outputs have no value here" in refusal(stated, zero)
+
+
+def test_a_point_gives_no_value_to_what_has_one() -> None:
+    stated = claim("fixed", "fixed_twice", sizes=(("n", 1),), equal=False)
+    one = (("u", ((1, 1, 0, 1),)),)
+    assert check(write(Certificate(stated, Witness(1, one, 0, (0,))))).gap is not None
+    both = (*one, ("c", ((3, 1, 0, 1),)))
+    assert "`c` has a fixed value" in refusal(stated, Witness(1, both, 0, (0,)))
 
 
 def test_what_a_witness_does_not_show() -> None:
