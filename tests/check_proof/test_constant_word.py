@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
@@ -251,6 +250,9 @@ def test_the_decay_that_a_system_notes_is_not_believed() -> None:
     certificate = made("plain", "decayed")
     noted = certificate.claim.b.stages[0].blocks[0].decay
     plain = forged("plain", Num(Fraction(1)), decay=noted)
+    declared = {t.name for t in plain.params}
+    more = tuple(t for t in certificate.claim.b.params if t.name not in declared)
+    plain = replace(plain, params=(*plain.params, *more))
     assert "every base" in rejected(on_claim(certificate, b=plain))
 
 
@@ -264,11 +266,14 @@ def test_a_witness_says_nothing_of_other_parameters() -> None:
         check(write(Certificate(at, witness)))
 
 
-def test_parameters_of_one_name_need_not_be_alike() -> None:
-    """They are the second's to choose: `a` is a vector in one and a matrix in the other."""
-    a, b = dsfc.load("ssd").system, dsfc.load("normalized_attn").system
-    both = dataclasses.replace(b, params=tuple(
-        replace(t, name="W_x") if t.name == "b_eta" else t for t in b.params))  # fmt: skip
+def test_parameters_of_one_name_need_not_be_alike(tmp_path: Path) -> None:
+    """They are the second's to choose: `W_x` is a matrix in one and a vector in the other."""
+    path = tmp_path / "b.dsf"
+    path.write_text(
+        "mixer b extends normalized_attn { param W_x : h = 0; η = exp(w_η u + W_x) }\n",
+        encoding="utf-8",
+    )
+    a, both = dsfc.load("ssd").system, dsfc.load(path).system
     found = no_case(Claim(a, both, (), chosen(a, both, 1)))
     assert isinstance(found, Certificate)
     with pytest.raises((Rejected, NotDefined, ValueError)):
