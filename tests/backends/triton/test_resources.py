@@ -80,6 +80,7 @@ def test_the_table_has_every_kernel_and_each_fits() -> None:
     kernels = TABLE["kernels"]
     targets = {(n.split()[0], n.split()[2], n.split()[3]) for n in kernels}
     assert targets == set(EVERY)
+    assert {n.split()[1] for n in TABLE["peers"]} == {"chunk_fwd_kernel_h", "chunk_fwd_kernel_o"}
     for name, row in kernels.items():
         fits(name, row)
 
