@@ -98,7 +98,7 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 128", _WIDE, "hip", 94): Tile(16, 32, 4, 1),
     (Form.MATRIX, "backward 128 decay", _NARROW, "cuda", 80): Tile(32, 64, 8, 2),
     (Form.MATRIX, "backward 128 decay", _NARROW, "cuda", 90): Tile(32, 64, 8, 2),
-    (Form.MATRIX, "backward 128 decay", _NARROW, "cuda", 100): Tile(64, 64, 8, 2),
+    (Form.MATRIX, "backward 128 decay", _NARROW, "cuda", 100): Tile(32, 64, 8, 2),
     (Form.MATRIX, "backward 128 decay", _NARROW, "hip", 94): Tile(32, 64, 4, 1),
     (Form.MATRIX, "backward 128 decay", _WIDE, "cuda", 80): Tile(16, 16, 8, 1),
     (Form.MATRIX, "backward 128 decay", _WIDE, "hip", 94): Tile(16, 32, 4, 1),
