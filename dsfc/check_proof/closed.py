@@ -34,6 +34,10 @@ from dsfc.system.ir import Definition, Output, Post, Stream, System
 def closed(system: System) -> None:
     """Raises a ValueError that names what a system uses otherwise than it declares it."""
     axes = {d.axis for d in system.axes}
+    positions = [d.axis.index for d in system.axes]
+    if positions != sorted(set(positions)):
+        # Arrays are stored in this order: in another one the entries would be other numbers.
+        raise ValueError("the axes are not in the order of their positions")
     maps = {t.name: t.map for t in (*system.params, *system.buffers) if isinstance(t, MapTensor)}
     abstracts = {a.name: (a.source, a.target) for a in system.abstracts}
     declared = _declared(system)

@@ -41,6 +41,11 @@ mixer by_other_size { dims n, p
   input w : p
   y = p * u + 0 * (w · w)
 }
+mixer two_axes { dims n, p
+  input u : n
+  param w : n × p
+  y = sum[p](w) * u
+}
 mixer two_terms { dims n
   abstract f : n -> n
   input u, v : n
@@ -131,6 +136,16 @@ def an_axis_of_another_place() -> Certificate:
         return Size(Axis(7, part.axis.name)) if isinstance(part, Size) else part
 
     return claim(changed(system("by_own_size"), size), system("by_own_size"))
+
+
+def axes_out_of_order() -> Certificate:
+    def moved(part: object) -> object:
+        if isinstance(part, Axis) and part.name == "p":
+            return dataclasses.replace(part, index=-1)
+        return part
+
+    own = system("two_axes")
+    return claim(changed(own, moved), own)
 
 
 def a_name_that_spells_a_sum() -> Certificate:
@@ -249,6 +264,7 @@ def _maps(own: System) -> list[Expr]:
 FORGED = {
     a_size_of_another_axis: "the axis `n` is used and not declared so",
     an_axis_of_another_place: "the axis `n` is used and not declared so",
+    axes_out_of_order: "the axes are not in the order of their positions",
     a_name_that_spells_a_sum: "the map `f<0>(u[0]@0)+f` is used and not declared so",
     a_complex_map_that_is_real: "the map `w` is used and not declared so",
     a_complex_state_that_is_real: "declared real and takes complex values",

@@ -52,7 +52,7 @@ Draw = Callable[..., dict[str, Tensor]]
 
 
 def test_there_is_one_oracle_for_every_mixer() -> None:
-    assert len(MIXERS) == 44
+    assert len(MIXERS) == 45
     assert "lstm" not in MIXERS
 
 
