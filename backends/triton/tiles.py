@@ -85,7 +85,7 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 64", _WIDE, "cuda", 80): Tile(16, 32, 8, 1),
     (Form.MATRIX, "backward 64", _WIDE, "hip", 94): Tile(32, 32, 4, 1),
     (Form.MATRIX, "backward 64 decay", _NARROW, "cuda", 80): Tile(32, 64, 4, 2),
-    (Form.MATRIX, "backward 64 decay", _NARROW, "cuda", 90): Tile(64, 64, 8, 2),
+    (Form.MATRIX, "backward 64 decay", _NARROW, "cuda", 90): Tile(32, 64, 8, 2),
     (Form.MATRIX, "backward 64 decay", _NARROW, "cuda", 100): Tile(64, 64, 8, 2),
     (Form.MATRIX, "backward 64 decay", _NARROW, "hip", 94): Tile(64, 64, 4, 1),
     (Form.MATRIX, "backward 64 decay", _WIDE, "cuda", 80): Tile(16, 32, 8, 1),
