@@ -98,7 +98,7 @@ def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
         text = f"{label}\n\n{index_form(system)}"
         if stage == "adjoint":
             return text
-        return f"{text}\n{_kind(it, system)}{_series(system)}{_claims(it)}"
+        return f"{text}\n{_kind(it, system)}{_modes(it)}{_series(system)}{_claims(it)}"
     if form == "kronecker":
         from dsfc.system.render.kronecker import kronecker_form
 
@@ -118,6 +118,19 @@ def _kind(it: Compilation, system: System) -> str:
     from dsfc.structure.render import render
 
     return render(it.structure if system is it.system else classify(system))
+
+
+def _modes(it: Compilation) -> str:
+    """The ways in which its module runs; nothing where this version writes none."""
+    from dsfc.diagnostics.report import DiagnosticError
+
+    try:
+        plan = it.plan
+    except DiagnosticError:
+        return ""
+    names = [mode.name for mode in plan.modes if mode.legal]
+    # A state handed from token to token knows nothing of the tokens to come.
+    return f"\nmodes of its module: {', '.join([*names, *['step'] * plan.causal])}\n"
 
 
 def _series(system: System) -> str:

@@ -7,21 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from types import MappingProxyType
 
 from dsfc.structure.ir import Cell, ClassName
-
-
-class Mode(Enum):
-    """A way to compute a mixer."""
-
-    STEP = "step"
-    RECURRENT = "recurrent"
-    CHUNKED = "chunked"
-    SCAN = "scan"
-    PARALLEL = "parallel"
-    FFT = "fft"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +21,13 @@ class ClassRow:
         decay: which axes λ depends on.
         examples: mixers of the literature.
         form: what is emitted for it.
-        modes: legal modes, the default first.
     """
 
     name: ClassName
     decay: str
     examples: tuple[str, ...]
     form: str
-    modes: tuple[Mode, ...]
 
-
-_CHUNKS = (Mode.CHUNKED, Mode.SCAN, Mode.RECURRENT, Mode.STEP)
-_PAIRS = (Mode.CHUNKED, Mode.PARALLEL, *_CHUNKS[1:])
 
 _ROWS = (
     ClassRow(
@@ -52,70 +35,60 @@ _ROWS = (
         "none, or heads: the identity or one number per head, fixed or input-dependent",
         ("linear and normalised attention", "RetNet", "SSD"),
         "chunked products of matrices",
-        _PAIRS,
     ),
     ClassRow(
         ClassName.PER_KEY,
         "key axes",
         ("GLA", "HGRN2", "RWKV-6"),
         "chunks with anchored sub-chunks: never exp of a large positive difference",
-        _PAIRS,
     ),
     ClassRow(
         ClassName.PER_VALUE,
         "channel axes, not key axes",
         ("a gate on the value side",),
         "the transpose of per_key, same kernel",
-        _CHUNKS,
     ),
     ClassRow(
         ClassName.SELECTIVE,
         "key and channel axes",
         ("S6",),
         "a scan with the state on chip",
-        _CHUNKS,
     ),
     ClassRow(
         ClassName.ELEMENTWISE,
         "channel axes; the state has no key axis",
         ("qLSTM", "RG-LRU", "minimal GRU"),
         "a scan at memory bandwidth",
-        _CHUNKS,
     ),
     ClassRow(
         ClassName.LTI,
         "fixed, and so are B and C; real or complex",
         ("S4D", "DSS", "DLR", "LRU"),
         "one kernel K: convolution, or chunks with state passing",
-        (Mode.FFT, *_PAIRS),
     ),
     ClassRow(
         ClassName.FIR,
         "no state: lags only",
         ("short convolution", "token shift"),
         "fused into its neighbour",
-        (Mode.PARALLEL, Mode.STEP),
     ),
     ClassRow(
         ClassName.DENSE,
         "a full matrix",
         ("S4", "dense linear RNN"),
         "powers of Λ inside chunks; where B and C are fixed one kernel K, by FFT too",
-        (Mode.CHUNKED, Mode.RECURRENT, Mode.STEP),
     ),
     ClassRow(
         ClassName.LOW_RANK,
         "diagonal plus low rank, input-dependent",
         ("DeltaNet", "gated DeltaNet"),
         "chunks in WY form",
-        _CHUNKS,
     ),
     ClassRow(
         ClassName.SOFTMAX,
         "not finite-dimensional",
         ("softmax attention",),
         "the platform's fused attention; its truncations as finite systems",
-        (Mode.PARALLEL, Mode.STEP),
     ),
 )
 

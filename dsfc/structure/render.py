@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dsfc.primitives.text import text
-from dsfc.structure.classes import CLASSES, Mode
+from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import BlockStructure, Bound, BoundKind, Structure
 from dsfc.system.ir import Coupling, Decay, Guard, LogForm
 
@@ -11,13 +11,10 @@ from dsfc.system.ir import Coupling, Decay, Guard, LogForm
 def render(structure: Structure) -> str:
     """Returns the structure as text, one property per line."""
     row = CLASSES[structure.name]
-    # A state handed from token to token knows nothing of the tokens to come.
-    modes = [m.value for m in row.modes if structure.causal or m is not Mode.STEP]
     lines = [
         f"structure of {structure.system}",
         f"  class       {structure.title} ({structure.label})",
         f"  computed by {row.form}",
-        f"  modes       {', '.join(modes)}",
         f"  causal      {'yes' if structure.causal else 'no'}",
         f"  state       {text(structure.state_size)} numbers per sequence",
     ]

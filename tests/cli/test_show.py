@@ -109,3 +109,17 @@ def test_mistakes_go_to_standard_error(run: Callable) -> None:
     result = run("show", "lstm")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "error[E-NONLINEAR-STATE]" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "modes"),
+    [
+        ("rwkv7", "recurrent, chunked, step"),
+        ("dlr_bidirectional", "recurrent, chunked, scan, parallel, fft"),
+        ("softmax", None),
+    ],
+)
+def test_the_modes_are_those_of_the_module(run: Callable, name: str, modes: str | None) -> None:
+    lines = run("show", name).output.splitlines()
+    said = [line.partition(": ")[2] for line in lines if line.startswith("modes of its module")]
+    assert said == ([] if modes is None else [modes])
