@@ -28,6 +28,19 @@ def draft(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+def create(path: Path, data: bytes) -> None:
+    """Writes a new file.
+
+    Raises:
+        FileExistsError: there is one, a link to nothing included.
+        OSError: nothing was written.
+    """
+    with draft(path) as part:
+        part.write_bytes(data)
+        part.chmod(_usual())
+        os.link(part, path)  # unlike a rename this does not replace what is there
+
+
 def replace(path: Path, data: bytes, mode: int | None = None) -> None:
     """Writes a file, new or in place of an old one; who reads it meanwhile sees one of the two.
 

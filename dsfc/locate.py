@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from dsfc.diagnostics.catalogue import FileProblem
-from dsfc.diagnostics.report import DiagnosticError, nearest
-from dsfc.source import Source
+from dsfc.diagnostics.file_error import file_error
+from dsfc.diagnostics.report import nearest
 
 SUFFIX = ".dsf"
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -53,8 +52,7 @@ def locate(path: str | os.PathLike[str]) -> Place:
         return Place(file)
     near = nearest(word, beside) or nearest(file.stem, shipped_names())
     problem = "no such file, and no shipped spec of that name"
-    nowhere = Source(word, "").span()
-    raise DiagnosticError((FileProblem(nowhere, path=word, problem=problem, nearest=near),))
+    raise file_error(word, problem, near)
 
 
 def shipped_names() -> tuple[str, ...]:

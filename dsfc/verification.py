@@ -15,13 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from dsfc.diagnostics.catalogue import FileProblem
+from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
 from dsfc.emit.module import Origin, digest, origin
 from dsfc.locate import SUFFIX
 from dsfc.pipeline import Compilation, compile_spec, load
-from dsfc.source import Source
 from dsfc.validate.report import Outcome, Report, Row
 from dsfc.validate.run import Progress
 from dsfc.validate.run import verify as run_checks
@@ -146,5 +145,4 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 
 def _refused(file: Path, problem: str) -> DiagnosticError:
-    nowhere = Source(str(file), "").span()
-    return DiagnosticError((FileProblem(nowhere, path=str(file), problem=problem),))
+    return file_error(file, problem)

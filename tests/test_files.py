@@ -49,3 +49,13 @@ def test_a_draft_is_gone_afterwards(tmp_path: Path) -> None:
         assert part.parent == tmp_path and part.stat().st_mode & 0o077 == 0
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_file_never_takes_the_place_of_another(tmp_path: Path) -> None:
+    path, link = tmp_path / "a", tmp_path / "link"
+    files.create(path, b"first")
+    link.symlink_to(tmp_path / "nothing")
+    for there in (path, link):
+        with pytest.raises(FileExistsError):
+            files.create(there, b"second")
+    assert path.read_bytes() == b"first" and len(list(tmp_path.iterdir())) == 2

@@ -113,12 +113,10 @@ def _draw(found: Atlas, picture: Path) -> None:
     try:
         from dsfc.atlas.picture import draw
     except ImportError:
-        from dsfc.diagnostics.catalogue import FileProblem
-        from dsfc.diagnostics.report import DiagnosticError
-        from dsfc.source import NOWHERE
+        from dsfc.diagnostics.file_error import file_error
 
         problem = "pictures need matplotlib: pip install 'dsfc[demo]'"
-        raise DiagnosticError((FileProblem(NOWHERE, path=str(picture), problem=problem),)) from None
+        raise file_error(picture, problem) from None
     part = picture.with_name(f".{picture.name}.part{picture.suffix}")
     try:
         draw(found, part)

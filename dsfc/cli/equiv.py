@@ -87,7 +87,7 @@ def equiv(
         from dsfc.check_proof.entries import Obstacle
         from dsfc.proof.replay import script
         from dsfc.proof.report import as_json, report
-        from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Refuted
+        from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Refuted, Unknown
         from dsfc.proof.within import kinds
         from dsfc.proof.within_report import kinds_json, kinds_report
 
@@ -101,16 +101,22 @@ def equiv(
     else:
         click.echo(report(verdict, first.name, second.name, explain), nl=False)
         click.echo(kinds_report(found, first.name, second.name), nl=False)
-    if certificate is not None and isinstance(verdict, Proved | Refuted | Conditionally):
-        _write(certificate, write(verdict.certificate))
-    if case_certificate is not None and isinstance(found.forth, Case | NoCase):
-        _write(case_certificate, write(found.forth.certificate))
+    if certificate is not None:
+        text = None if isinstance(verdict, Unknown) else write(verdict.certificate)
+        _keep(certificate, text, "nothing is shown")
+    if case_certificate is not None:
+        case = found.forth if isinstance(found.forth, Case | NoCase) else None
+        text = None if case is None else write(case.certificate)
+        _keep(case_certificate, text, "nothing is shown of cases beside the verdict")
     refuted = verdict.otherwise if isinstance(verdict, Conditionally) else verdict
-    if replay is not None and isinstance(refuted, Refuted):
+    if replay is not None:
         try:
-            _write(replay, script(refuted, first.name, second.name))
+            text = None
+            if isinstance(refuted, Refuted):
+                text = script(refuted, first.name, second.name)
+            _keep(replay, text, "there is no point to run")
         except Obstacle as e:
-            click.echo(f"no program is written: {e}", err=True)
+            _keep(replay, None, str(e))
     codes = {Proved: PROVED, Refuted: REFUTED, Conditionally: CONDITIONALLY}
     ctx.exit(codes.get(type(verdict), UNKNOWN))
 
@@ -133,8 +139,12 @@ def mixer(word: str) -> Compilation:
     return load(word)
 
 
-def _write(path: Path, text: str) -> None:
-    """Writes a new file, whole or not at all."""
-    with path.open("x", encoding="utf-8", newline="\n") as f:
-        f.write(text)
+def _keep(path: Path, text: str | None, why: str = "") -> None:
+    """Writes a new file and says so, or why there is nothing to write."""
+    from dsfc.cli.output import create
+
+    if text is None:
+        click.echo(f"not written: {path}: {why}", err=True)
+        return
+    create(path, text)
     click.echo(f"written: {path}", err=True)

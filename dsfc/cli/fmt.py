@@ -117,19 +117,16 @@ def _write(path: Path, form: str) -> None:
     import stat
 
     from dsfc import files
-    from dsfc.diagnostics.catalogue import FileProblem
-    from dsfc.diagnostics.report import DiagnosticError
-    from dsfc.source import NOWHERE
+    from dsfc.diagnostics.file_error import file_error
 
     try:
         there = path.resolve(strict=True)
         mode = stat.S_IMODE(there.stat().st_mode)
         if not mode & stat.S_IWUSR:
-            raise PermissionError(None, "it is read-only")
+            raise file_error(path, "it is read-only")
         files.replace(there, form.encode(), mode)
     except OSError as e:
-        problem = e.strerror or type(e).__name__
-        raise DiagnosticError((FileProblem(NOWHERE, path=str(path), problem=problem),)) from None
+        raise file_error(path, e) from None
 
 
 def _summary(files: int, changed: int, failed: int, only_check: bool) -> str:

@@ -71,23 +71,18 @@ def _read(path: Path) -> Module:
     Raises:
         DiagnosticError: E-FILE, where dsfc did not write it.
     """
-    from dsfc.diagnostics.catalogue import FileProblem
-    from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.diagnostics.file_error import file_error
     from dsfc.emit.module import origin
-    from dsfc.source import NOWHERE
-
-    def refused(problem: str) -> DiagnosticError:
-        return DiagnosticError((FileProblem(NOWHERE, path=str(path), problem=problem),))
 
     try:
         data = path.read_bytes()
     except OSError as e:
-        raise refused(e.strerror or type(e).__name__) from None
+        raise file_error(path, e) from None
     except ValueError:  # a null character in the path
-        raise refused("no such file") from None
+        raise file_error(path, "no such file") from None
     said = origin(data)
     if said is None:
-        raise refused("it is not a module that dsfc wrote")
+        raise file_error(path, "it is not a module that dsfc wrote")
     try:
         tree = ast.parse(data)
         values = dict(_literals(tree))
@@ -107,7 +102,7 @@ def _read(path: Path) -> Module:
             chunk=chunk if isinstance(chunk, int) else None,
         )
     except (SyntaxError, ValueError, KeyError, RecursionError):
-        raise refused("it was edited and can no longer be read") from None
+        raise file_error(path, "it was edited and can no longer be read") from None
 
 
 def _literals(tree: ast.Module) -> Iterator[tuple[str, object]]:

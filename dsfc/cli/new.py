@@ -31,26 +31,17 @@ def new(name: str, form: str, out: Path | None) -> None:
 
     NAME is what the mixer is called. A file that exists is left alone.
     """
-    from dsfc import files
-    from dsfc.diagnostics.catalogue import FileProblem
+    from dsfc.cli.output import create
     from dsfc.diagnostics.render import printable
-    from dsfc.diagnostics.report import DiagnosticError
-    from dsfc.source import NOWHERE
 
     text = _text(name, form)
     if str(out) == "-":
         click.echo(text, nl=False)
         return
     path = Path(f"{name}.dsf") if out is None else out
-    try:
-        if path.is_dir():
-            path = path / f"{name}.dsf"
-        if path.exists() or path.is_symlink():
-            raise FileExistsError(None, "it exists, and is left alone")
-        files.replace(path, text.encode())
-    except OSError as e:
-        problem = e.strerror or type(e).__name__
-        raise DiagnosticError((FileProblem(NOWHERE, path=str(path), problem=problem),)) from None
+    if path.is_dir():
+        path = path / f"{name}.dsf"
+    create(path, text)
     click.echo(printable(f"written: {path}"))
     click.echo(printable(f"  dsfc check {path}, then dsfc compile {path}"))
 

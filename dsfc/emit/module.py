@@ -12,7 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from dsfc import files
-from dsfc.diagnostics.catalogue import FileProblem, Overwrite
+from dsfc.diagnostics.catalogue import Overwrite
+from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.audit import audit
 from dsfc.emit.backend import Identity, load_backend
@@ -194,7 +195,7 @@ def _overwrite(path: Path, problem: str) -> DiagnosticError:
 
 
 def _unwritable(path: Path, problem: str) -> DiagnosticError:
-    return DiagnosticError((FileProblem(NOWHERE, path=str(path), problem=problem),))
+    return file_error(path, problem)
 
 
 def _sha256(text: str) -> str:

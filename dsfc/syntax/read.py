@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dsfc.diagnostics.catalogue import FileProblem, Limit
+from dsfc.diagnostics.catalogue import Limit
+from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.source import Source
@@ -22,15 +23,13 @@ def read_source(path: Path, name: str | None = None, limits: Limits = DEFAULT_LI
         DiagnosticError: `E-FILE` if it cannot be read or is not UTF-8, `E-LIMIT` if too large.
     """
     called = str(path) if name is None else name
-    nowhere = Source(called, "").span()
     try:
         with path.open("rb") as file:
             data = file.read(limits.bytes + 1)
     except OSError as error:
-        problem = (error.strerror or type(error).__name__).lower()
-        raise DiagnosticError([FileProblem(nowhere, path=called, problem=problem)]) from None
+        raise file_error(called, error) from None
     except ValueError:  # a null character in the path
-        raise DiagnosticError([FileProblem(nowhere, path=called, problem="no such file")]) from None
+        raise file_error(called, "no such file") from None
     return decoded(data, called, limits)
 
 
@@ -53,4 +52,4 @@ def decoded(data: bytes, name: str, limits: Limits = DEFAULT_LIMITS) -> Source:
         return Source(name, data.decode("utf-8"))
     except UnicodeDecodeError as error:
         problem = f"not a text in UTF-8 (byte {error.start})"
-        raise DiagnosticError([FileProblem(nowhere, path=name, problem=problem)]) from None
+        raise file_error(name, problem) from None

@@ -171,3 +171,17 @@ def test_mistakes_in_a_spec_are_diagnostics(run: Callable) -> None:
     result = run("equiv", "lstm", "s6")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "error[" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--certificate", "--replay", "--case-certificate"])
+def test_a_file_that_cannot_be_written_is_said(run: Callable, option: str) -> None:
+    result = run("equiv", "normalized_attn", "s6", option, "none/there.txt")
+    assert result.exit_code == 1 and "error[E-FILE]: none/there.txt: no such file" in result.output
+
+
+def test_what_there_is_nothing_of_is_said_and_not_written(run: Callable, folder: Path) -> None:
+    result = run("equiv", "gla", "gla", "--replay", "a.py", "--case-certificate", "b.json")
+    assert result.exit_code == 0
+    assert "not written: a.py: there is no point to run" in result.output
+    assert "not written: b.json: nothing is shown of cases beside the verdict" in result.output
+    assert list(folder.iterdir()) == []

@@ -1,0 +1,22 @@
+"""Files that commands write beside what they print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def create(path: Path, text: str) -> None:
+    """Writes a new file, whole or not at all.
+
+    Raises:
+        DiagnosticError: E-FILE; a file that exists is left alone.
+    """
+    from dsfc import files
+    from dsfc.diagnostics.file_error import file_error
+
+    try:
+        files.create(path, text.encode())
+    except FileExistsError:
+        raise file_error(path, "it exists, and is left alone") from None
+    except OSError as e:
+        raise file_error(path, e) from None
