@@ -537,6 +537,7 @@ def everything_bad(certificate: Callable) -> Iterator[Certificate | str]:
         yield dataclasses.replace(shown, claim=dataclasses.replace(shown.claim, equal=True))
         forged = dataclasses.replace(shown.claim, equal=True, sizes=made.claim.sizes)
         yield Certificate(forged, made.proof)
+        yield dataclasses.replace(shown, claim=dataclasses.replace(shown.claim, case=True))
         yield from bad_witnesses(shown)
 
 

@@ -22,7 +22,7 @@ z3 = pytest.importorskip("z3")
 
 PAIRS = [
     ("attention", "post", "eta_gauge"),
-    ("attention", "as_state", "scaled_value"),
+    ("attention", "as_state", "transposed"),
     ("attention", "ratio_of_states", "ratio_gauged"),
     ("attention", "normed", "normed_state"),
     ("gates", "softplus_gate", "sigmoid_gate"),
