@@ -28,9 +28,10 @@ from dsfc.check_proof.claim import Claim, ConstantWord, Number
 from dsfc.check_proof.comparable import comparable, fixed
 from dsfc.check_proof.cutoff import cutoff
 from dsfc.check_proof.definition import Execution
+from dsfc.check_proof.free import expressions
 from dsfc.check_proof.regions import Region
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.steady import Steady, expressions, steady
+from dsfc.check_proof.steady import Steady, steady
 from dsfc.check_proof.witness import LENGTH_LIMIT, arrays, constants_of, in_range, place_of
 from dsfc.primitives.declarations import Constraint
 from dsfc.primitives.expr import Expr, Reduce, Reduction, Size, children

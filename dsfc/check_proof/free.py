@@ -58,10 +58,10 @@ def _values(system: System) -> tuple[Stream, ...]:
     streams = {s.name: s for s in system.streams}
     readers = _readers(system, streams)
     used: set[str] = set()
-    for e in _expressions((system.stages, system.outputs)):
+    for e in expressions((system.stages, system.outputs)):
         used |= _reads(e)
     for name in readers:
-        for e in _expressions((streams[name].value,)):
+        for e in expressions((streams[name].value,)):
             used |= _reads(e)
     return tuple(
         s for s in system.streams if s.name in used and not s.constant and s.name not in readers
@@ -83,16 +83,16 @@ def _readers(system: System, streams: dict[str, Stream]) -> set[str]:
         out |= more
 
 
-def _expressions(value: object) -> Iterator[Expr]:
-    """Every expression inside stages and read-outs."""
+def expressions(value: object) -> Iterator[Expr]:
+    """Yields every expression inside a value made of tuples and dataclasses."""
     if isinstance(value, Expr):
         yield value
     elif isinstance(value, Iterable) and not isinstance(value, str | dict):
         for v in value:
-            yield from _expressions(v)
+            yield from expressions(v)
     elif dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
-            yield from _expressions(getattr(value, field.name))
+            yield from expressions(getattr(value, field.name))
 
 
 def _reads(e: Expr) -> set[str]:

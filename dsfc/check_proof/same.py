@@ -85,7 +85,7 @@ class _Walk:
                 seen.add((x, y))
             self._compared(x, y)
 
-    def _compared(self, x: Any, y: Any) -> None:  # noqa: ANN401
+    def _compared(self, x: Any, y: Any) -> None:  # noqa: ANN401 - parts of systems
         if type(x) is not type(y):
             raise Rejected("the definitions are not the same")
         if isinstance(x, Axis):
@@ -111,7 +111,12 @@ class _Walk:
         else:
             self._equal(x, y)
 
-    def _parts(self, x: Any, y: Any, but: tuple[str, ...] = ("name",)) -> None:  # noqa: ANN401
+    def _parts(
+        self,
+        x: Any,  # noqa: ANN401 - parts of systems
+        y: Any,  # noqa: ANN401 - as x
+        but: tuple[str, ...] = ("name",),
+    ) -> None:
         names = argument_names(type(x)) if isinstance(x, Expr) else [f.name for f in fields(x)]
         self.left += [(getattr(x, n), getattr(y, n)) for n in names if n not in but]
 

@@ -83,7 +83,7 @@ def _lines() -> list[str]:
     return [lines[name] for name in sorted(lines)]
 
 
-def _written(cls: Any) -> dict[str, Any]:  # noqa: ANN401
+def _written(cls: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
     """The fields of a dataclass that stand in a document, with their annotations."""
     if not dataclasses.is_dataclass(cls):
         return {}
@@ -92,14 +92,14 @@ def _written(cls: Any) -> dict[str, Any]:  # noqa: ANN401
             if f.init and hints[f.name] != Span | None}  # fmt: skip
 
 
-def _classes(hint: Any) -> list[type]:  # noqa: ANN401
+def _classes(hint: Any) -> list[type]:  # noqa: ANN401 - an annotation
     """The classes that an annotation names."""
     if args := get_args(hint):
         return [c for a in args for c in _classes(a)]
     return [hint] if isinstance(hint, type) else []
 
 
-def _text(hint: Any) -> str:  # noqa: ANN401
+def _text(hint: Any) -> str:  # noqa: ANN401 - an annotation
     """An annotation, by names of classes alone."""
     args = get_args(hint)
     if not args:

@@ -15,14 +15,15 @@ of λ is that of its expression, at every index and every size.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dsfc.check_proof.comparable import fixed
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.free import expressions
 from dsfc.check_proof.regions import Region, region_of
-from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.expr import (
     Add,
     Axis,
@@ -48,8 +49,7 @@ from dsfc.primitives.expr import (
     children,
     rebuild,
 )
-from dsfc.primitives.interval import NONNEG, POSITIVE, REALS, UNIT, Interval
-from dsfc.primitives.ranges import Ranges
+from dsfc.primitives.ranges import PROMISED, Ranges
 from dsfc.primitives.words import FIRST
 from dsfc.system.ir import (
     Block,
@@ -74,13 +74,6 @@ _TOKENWISE = (
 )  # fmt: skip
 """Nodes that read time through `Ref` alone."""
 
-_CONSTRAINTS: Mapping[Constraint, Interval] = {
-    Constraint.NONE: REALS,
-    Constraint.NONZERO: REALS,
-    Constraint.POSITIVE: POSITIVE,
-    Constraint.NONNEG: NONNEG,
-    Constraint.UNIT: UNIT,
-}
 _ZERO, _ONE = Num(Fraction(0)), Num(Fraction(1))
 
 
@@ -289,7 +282,7 @@ class _Walk:
 def _ranges(system: System) -> Ranges:
     """Ranges by what is known of inputs, parameters and buffers."""
     known = {
-        t.name: _CONSTRAINTS[t.constraint]
+        t.name: PROMISED[t.constraint]
         for t in (*system.inputs, *system.params, *system.buffers)
         if isinstance(t, Tensor)
     }
@@ -297,15 +290,3 @@ def _ranges(system: System) -> Ranges:
     known |= {name: plain.of(v) for name, v in values.items() if v.field is Field.REAL}
     moduli = {name: plain.modulus(v) for name, v in values.items() if v.field is not Field.REAL}
     return Ranges(known, moduli)
-
-
-def expressions(value: object) -> Iterator[Expr]:
-    """Yields every expression inside a value made of tuples and dataclasses."""
-    if isinstance(value, Expr):
-        yield value
-    elif isinstance(value, tuple):
-        for v in value:
-            yield from expressions(v)
-    elif dataclasses.is_dataclass(value):
-        for f in dataclasses.fields(value):
-            yield from expressions(getattr(value, f.name))

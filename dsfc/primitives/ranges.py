@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import reduce
 from types import MappingProxyType
 
+from dsfc.primitives.declarations import Constraint
 from dsfc.primitives.expr import (
     Add,
     Div,
@@ -35,6 +36,7 @@ from dsfc.primitives.interval import (
     NONNEG,
     POSITIVE,
     REALS,
+    UNIT,
     Interval,
     exactly,
     inverse,
@@ -44,6 +46,16 @@ from dsfc.primitives.interval import (
 from dsfc.primitives.table import row
 
 ONE = Interval(1.0, 1.0)
+PROMISED: Mapping[Constraint, Interval] = MappingProxyType(
+    {
+        Constraint.NONE: REALS,
+        Constraint.NONZERO: REALS,
+        Constraint.POSITIVE: POSITIVE,
+        Constraint.NONNEG: NONNEG,
+        Constraint.UNIT: UNIT,
+    }
+)
+"""Where the entries of a tensor lie, by what its declaration promises."""
 _EXPONENTS = 64
 """Integer powers beyond this are taken through logarithms."""
 _NOTHING: Mapping[str, Interval] = MappingProxyType({})

@@ -27,10 +27,8 @@ from dsfc.primitives.expr import (
 )
 from dsfc.primitives.interval import (
     INF,
-    NONNEG,
     POSITIVE,
     REALS,
-    UNIT,
     Interval,
     exactly,
     plus,
@@ -38,19 +36,11 @@ from dsfc.primitives.interval import (
 )
 from dsfc.primitives.normal import normalise
 from dsfc.primitives.polynomial import Monomial, Polynomial, order_key
-from dsfc.primitives.ranges import ONE, above, power
+from dsfc.primitives.ranges import ONE, PROMISED, above, power
 from dsfc.primitives.ranges import Ranges as Written
 from dsfc.primitives.table import row
 from dsfc.structure.ir import Bound, BoundKind
 from dsfc.system.ir import Decay, KeptFlow, LogForm, System
-
-_CONSTRAINTS = {
-    Constraint.NONE: REALS,
-    Constraint.NONZERO: REALS,
-    Constraint.POSITIVE: POSITIVE,
-    Constraint.NONNEG: NONNEG,
-    Constraint.UNIT: UNIT,
-}
 
 _CORNERS = 8
 """Atoms beyond which the vertex rule is not tried: it looks at 2^atoms corners."""
@@ -64,7 +54,7 @@ def constraints_of(system: System) -> dict[str, Interval]:
     """
     tensors = (*system.inputs, *system.params, *system.buffers)
     out = {
-        t.name: _CONSTRAINTS[c]
+        t.name: PROMISED[c]
         for t in tensors
         if (c := getattr(t, "constraint", Constraint.NONE)) is not Constraint.NONE
     }

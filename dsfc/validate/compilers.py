@@ -152,7 +152,7 @@ def _named(surface: Surface, result: Any) -> dict[str, Tensor]:  # noqa: ANN401 
     return {"y": y, **{f"last {k}": v for k, v in tensors.items()}}
 
 
-def _run(surface: Surface, sample: Sample, inputs: dict[str, Tensor]) -> Any:  # noqa: ANN401
+def _run(surface: Surface, sample: Sample, inputs: dict[str, Tensor]) -> Any:  # noqa: ANN401 - y, or y and a state
     return sample.layer(**inputs, state=sample.state, **surface.carried)
 
 
