@@ -32,6 +32,8 @@ ROOT = Path(__file__).parent.parent
 os.environ["DSFC_CHECK"] = "1"
 # Kernels are run by Triton's interpreter; it decides when Triton is first imported.
 os.environ.setdefault("TRITON_INTERPRET", "1")
+# PyTorch takes an operator that returns its argument for a fault, not for something to warn of.
+os.environ.setdefault("TORCHINDUCTOR_ERROR_ON_CUSTOM_OP_ALIASING", "1")
 # Parallel test processes share the cores; each must not start a thread per core.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -71,6 +71,7 @@ CHECKS = (
     Check("streaming", cost.streaming),
     Check("streaming long", partial(cost.streaming, tokens=10_000), slow=True),
     Check("memory", cost.memory),
+    Check("owned memory", torch_surface.owned),
     Check("opcheck", torch_surface.opcheck),
     Check("gradcheck", derivatives.gradcheck),
     Check("gradgradcheck", derivatives.gradgradcheck),

@@ -55,6 +55,28 @@ def opcheck(surface: Surface) -> str:
     return f"{count} times four checks"
 
 
+def owned(surface: Surface) -> str:
+    """Results of operators have memory of their own, no argument's and no other result's."""
+    count = 0
+    for length in (0, 1, 5):
+        sample = surface.sample(length)
+        for mode in surface.modes:
+            for call in surface.calls(sample, mode=mode, chunk=_CHUNK):
+                seen = {_storage(x) for x in call.args if isinstance(x, Tensor)}
+                for index, out in enumerate(call.outs):
+                    if _storage(out) in seen:
+                        raise BrokenPromiseError(
+                            f"{call.op.name()}, {mode}, L = {length}: result {index} shares memory"
+                        )
+                    seen.add(_storage(out))
+                    count += 1
+    return f"{count} results"
+
+
+def _storage(x: Tensor) -> int:
+    return int(x.untyped_storage()._cdata)
+
+
 def _each(calls: tuple[Call, ...]) -> list[Call]:
     """The first call of each operator."""
     found: dict[str, Call] = {}

@@ -28,6 +28,7 @@ VALUES = (
     "autocast",
     "streaming",
     "memory",
+    "owned memory",
     "forward mode",
     "meta",
     "flops",

@@ -99,7 +99,7 @@ ANY = (
         "an operator returns its input",
         r"state.clone\(memory_format=torch.contiguous_format\)",
         "state",
-        ("opcheck",),
+        ("owned memory", "opcheck"),
     ),
     Fault(
         "outputs are strided like inputs",
