@@ -31,24 +31,30 @@ class Real:
     @property
     def exact(self) -> bool:
         """Whether the ends are equal."""
-        return self.low == self.high
+        return self.low is self.high or self.low == self.high
 
     def __add__(self, other: Real) -> Real:
+        if self.exact and other.exact:
+            return _at(self.low + other.low)
         return Real(self.low + other.low, self.high + other.high)
 
     def __neg__(self) -> Real:
-        return Real(-self.high, -self.low)
+        return _at(-self.low) if self.exact else Real(-self.high, -self.low)
 
     def __sub__(self, other: Real) -> Real:
         return self + -other
 
     def __mul__(self, other: Real) -> Real:
+        if self.exact and other.exact:
+            return _at(self.low * other.low)
         ends = [x * y for x in (self.low, self.high) for y in (other.low, other.high)]
         return Real(min(ends), max(ends)).rounded()
 
     def __truediv__(self, other: Real) -> Real:
         if other.low <= 0 <= other.high:
             raise NotDefined("a denominator may be 0")
+        if self.exact and other.exact:
+            return _at(self.low / other.low)
         return self * Real(1 / other.high, 1 / other.low)
 
     def rounded(self) -> Real:
@@ -68,7 +74,12 @@ def _down(x: Fraction) -> Fraction:
 
 def real(x: Fraction | int) -> Real:
     """Returns an exact number."""
-    return Real(Fraction(x), Fraction(x))
+    return _at(Fraction(x))
+
+
+def _at(x: Fraction) -> Real:
+    """An exact number: its ends are one object, which says so at once."""
+    return Real(x, x)
 
 
 def _series(terms: list[Fraction], error: Fraction) -> Real:
@@ -250,7 +261,7 @@ class Complex:
     @property
     def is_real(self) -> bool:
         """Whether the imaginary part is exactly 0."""
-        return self.im == Real(Fraction(0), Fraction(0))
+        return not self.im.low and not self.im.high
 
     def __add__(self, other: Complex) -> Complex:
         return Complex(self.re + other.re, self.im + other.im)

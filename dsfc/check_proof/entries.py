@@ -66,7 +66,8 @@ class Entries(ABC, Generic[EntryT]):
     def __init__(self, sizes: Mapping[str, int]) -> None:
         """Starts without known values."""
         self.sizes = sizes
-        self._known: dict[tuple[Expr, tuple[tuple[Axis, int], ...], object], EntryT] = {}
+        self._known: dict[tuple[Expr, tuple[int | None, ...], object], EntryT] = {}
+        self._axes: dict[Expr, tuple[Axis, ...]] = {}
 
     @abstractmethod
     def number(self, value: Fraction) -> EntryT:
@@ -110,10 +111,14 @@ class Entries(ABC, Generic[EntryT]):
 
     def value(self, e: Expr, at: Index) -> EntryT:
         """Returns the entry of an expression at an index that has at least its axes."""
-        key = (e, tuple(sorted((a, k) for a, k in at.items() if a in e.axes)), self.moment())
-        if key not in self._known:
-            self._known[key] = self._value(e, at)
-        return self._known[key]
+        axes = self._axes.get(e)
+        if axes is None:
+            axes = self._axes[e] = tuple(e.axes)
+        key = (e, tuple(map(at.get, axes)), self.moment())
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._value(e, at)
+        return found
 
     def places(self, axes: tuple[Axis, ...]) -> Iterator[dict[Axis, int]]:
         """Yields every index of some axes, the last axis running fastest."""
@@ -145,9 +150,10 @@ class Entries(ABC, Generic[EntryT]):
             case Add(args):
                 return self.total([self.value(a, at) for a in args])
             case Mul(args):
-                out = self.number(Fraction(1))
-                for a in args:
-                    out = out * self.value(a, at)
+                parts = [self.value(a, at) for a in args]
+                out = parts[0] if parts else self.number(Fraction(1))
+                for part in parts[1:]:
+                    out = out * part
                 return out
             case Div(numerator, denominator):
                 quotient: EntryT = self.value(numerator, at) / self.value(denominator, at)

@@ -58,16 +58,14 @@ class Law:
         """Returns the second system's argument, given the first's."""
         if self.trivial:
             return value
-        if head not in SCALES or (self.shift and head not in MOVES):
-            raise Rejected(f"`{head}` has no such law")
+        self._check_head(head)
         return self.scale.power(SCALES[head][0]) * value + self.shift
 
     def value(self, symbols: Symbols, head: str, value: Quotient) -> Quotient:
         """Returns the second system's value, given the first's."""
         if self.trivial:
             return value
-        if head not in SCALES or (self.shift and head not in MOVES):
-            raise Rejected(f"`{head}` has no such law")
+        self._check_head(head)
         if head == "exp":
             exponent = self.scale.number
             if exponent is None or exponent.denominator != 1 or not 1 <= abs(exponent) <= 8:
@@ -79,6 +77,10 @@ class Law:
         if head == "abs" and _negative(scale):
             scale = -scale
         return scale.power(SCALES[head][1]) * value + self.shift
+
+    def _check_head(self, head: str) -> None:
+        if head not in SCALES or (self.shift and head not in MOVES):
+            raise Rejected(f"`{head}` has no such law")
 
 
 def law(relation: Relation) -> Law:

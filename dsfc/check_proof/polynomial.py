@@ -60,7 +60,7 @@ class Polynomial:
     def __add__(self, other: Polynomial) -> Polynomial:
         out = dict(self.terms)
         for m, c in other.terms.items():
-            out[m] = out.get(m, Fraction(0)) + c
+            out[m] = out[m] + c if m in out else c
         return Polynomial(out)
 
     def __neg__(self) -> Polynomial:
@@ -73,7 +73,9 @@ class Polynomial:
         for m, c in self.terms.items():
             for n, d in other.terms.items():
                 joined, sign = times(m, n)
-                out[joined] = out.get(joined, Fraction(0)) + sign * c * d
+                part = c * d if sign > 0 else -(c * d)
+                known = out.get(joined)
+                out[joined] = part if known is None else known + part
         return Polynomial(out)
 
     def power(self, exponent: int) -> Polynomial:

@@ -10,6 +10,8 @@ import pytest
 from dsfc.check_proof.claim import Certificate
 from dsfc.pipeline import read
 from dsfc.proof.equivalent import equivalent
+from dsfc.proof.verdict import Case, Conditionally
+from dsfc.proof.within import within
 from dsfc.system.ir import System
 
 PAIRS = Path(__file__).parent.parent / "proof" / "pairs"
@@ -30,5 +32,32 @@ def certificate(system: Callable) -> Callable[[str, str, str], Certificate]:
         if (file, a, b) not in known:
             known[file, a, b] = equivalent(system(file, a), system(file, b)).certificate
         return known[file, a, b]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def conditional(system: Callable) -> Callable[[str, str, str], Certificate]:
+    """What the prover gives for two that are equal under conditions."""
+    known: dict[tuple[str, str, str], Certificate] = {}
+
+    def make(file: str, a: str, b: str) -> Certificate:
+        if (file, a, b) not in known:
+            verdict = equivalent(system(file, a), system(file, b), conditions=True)
+            assert isinstance(verdict, Conditionally)
+            known[file, a, b] = verdict.certificate
+        return known[file, a, b]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def filled(system: Callable) -> Callable[[str, str], Certificate]:
+    """That a mixer of the lattice is a case of a template."""
+
+    def make(a: str, b: str) -> Certificate:
+        found = within(system("lattice", a), system("lattice", b), conditions=True)
+        assert isinstance(found, Case)
+        return found.certificate
 
     return make

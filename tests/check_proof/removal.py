@@ -8,8 +8,9 @@ A site is a `raise` in `dsfc/check_proof`, as "module:line". First the tests of 
 once, with every site noting the test that reaches it. Then, for each site, a process of its own
 replaces the function by one without the `raise` and runs the tests that reached it until one fails.
 A check that keeps work bounded is missed by tests that do not end: processes have a bound on their
-time. What is printed, as JSON: {"sites": how many, "unreached": [...], "survivors": [...],
-"endless": [...]}, by text.
+time. Only a test that fails misses a check; a run that ends otherwise says nothing. What is
+printed, as JSON: how many sites there are, and which of them no test reaches ("unreached"), none
+misses ("survivors"), or whose tests do not end ("endless") or not with a verdict ("broken").
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import signal
 import sys
 import tempfile
 import types
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,9 +37,11 @@ import pytest
 
 import dsfc.check_proof
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 LEFT_OUT = ("test_removal.py", "test_campaign.py")
-FIRST_TRIED = "test_reasons.py"
+NO_VERDICT = {0: "survivors", -signal.SIGKILL: "endless", -signal.SIGXCPU: "endless"}
+"""How a run ends → what that says of a check, where no test failed."""
 NOTE = "__reached__"
 SECONDS = 120
 
@@ -114,9 +118,9 @@ def in_a_process(work: functools.partial[int], seconds: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def tests(arguments: list[str], tier: str) -> int:
+def tests(arguments: list[str], tier: str, *plugins: object) -> int:
     return int(pytest.main(["-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider",
-                            "--tier", tier, *arguments]))  # fmt: skip
+                            "--tier", tier, *arguments], plugins))  # fmt: skip
 
 
 def noting(tier: str, files: list[str], file: str) -> int:
@@ -124,12 +128,17 @@ def noting(tier: str, files: list[str], file: str) -> int:
 
         def reached(site: str) -> None:
             test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
-            out.write(json.dumps([site, test]) + "\n")
+            out.write(json.dumps([site, test, 0]) + "\n")
+
+        class Timed:
+            def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+                if report.when == "call":
+                    out.write(json.dumps([None, report.nodeid, report.duration]) + "\n")
 
         for name, module in modules().items():
             setattr(module, NOTE, reached)
             change(name, module, None)
-        return tests(files, tier)
+        return tests(files, tier, Timed())
 
 
 def survives(site: str, reached: list[str], tier: str) -> int:
@@ -145,32 +154,36 @@ def main(arguments: list[str]) -> None:
     asked.add_argument("sites", nargs="*")
     given = asked.parse_args(arguments)
     tier, arguments = given.tier, given.sites
+    os.chdir(ROOT)  # tests are named from here
     files = given.of or sorted(str(p) for p in HERE.glob("test_*.py") if p.name not in LEFT_OUT)
     every = {s: t for name, module in modules().items() for s, t in sites(name, module).items()}
     by_site: dict[str, dict[str, None]] = {site: {} for site in every}
+    took: dict[str, float] = defaultdict(float)
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/reached"
         status = in_a_process(functools.partial(noting, tier, files, file), 3600)
         assert status == 0, f"the tests do not pass as they are: {status}"
         for line in Path(file).read_text(encoding="utf-8").splitlines():
-            site, test = json.loads(line)
-            if test:
+            site, test, seconds = json.loads(line)
+            if site is None:
+                took[test] = seconds
+            elif test:
                 by_site[site].setdefault(test)
     wanted = {s: t for s, t in every.items() if not arguments or any(a in t for a in arguments)}
     unreached = [t for s, t in wanted.items() if not by_site[s]]
     print(f"{len(unreached)} of {len(wanted)} are reached by no test", file=sys.stderr, flush=True)
-    survivors, endless = [], []
+    found: dict[str, list[str]] = {n: [] for n in ("survivors", "endless", "broken")}
     for number, (site, text) in enumerate(wanted.items()):
-        # Tests of reasons end at once; what reaches a site in passing is tried last.
-        reached = sorted(by_site[site], key=lambda t: (FIRST_TRIED not in t, "[" in t, t))
+        # What fails soonest comes first: most tests that reach a site miss it.
+        reached = sorted(by_site[site], key=lambda t: (took[t], t))
         if not reached:
             continue
         status = in_a_process(functools.partial(survives, site, reached, tier), SECONDS)
-        survivors += [text] * (status == 0)
-        endless += [text] * (status in (-signal.SIGKILL, -signal.SIGXCPU))
+        if status != pytest.ExitCode.TESTS_FAILED:
+            found[NO_VERDICT.get(status, "broken")].append(text)
         print(number + 1, len(wanted), status, text, file=sys.stderr, flush=True)
-    print(json.dumps({"sites": len(wanted), "unreached": unreached, "survivors": survivors,
-                      "endless": endless}, ensure_ascii=False, indent=1))  # fmt: skip
+    out = {"sites": len(wanted), "unreached": unreached, **found}
+    print(json.dumps(out, ensure_ascii=False, indent=1))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,9 @@ A corruption of a row is one number, name or exponent of a row of two columns or
 put out of it: a row that is only scaled, or read by another of its columns, would still be a proof.
 A corruption of a claim is one leaf of its systems, names or sizes. That may leave the claim true (a
 doc string, a hint for the compiler), so what is accepted is computed in float64, both sides.
+
+Certificates of equality under conditions are corrupted in the same way, and in their conditions and
+points. What is accepted is computed at points where all conditions hold.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ import random
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +26,19 @@ import numpy as np
 import pytest
 
 from dsfc.check_proof.check import check, read, write
-from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.check_proof.claim import Certificate, Claim, Conditional, Invariant
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.polynomial import TooLarge
+from dsfc.check_proof.free import common_names, side
+from dsfc.check_proof.invariant import _joined, _read
+from dsfc.check_proof.point import Evaluated
+from dsfc.check_proof.polynomial import Quotient, TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
 from dsfc.check_proof.witness import stored_axes
 from dsfc.primitives.declarations import Constraint, Tensor
 from dsfc.primitives.expr import Field
 from dsfc.proof.closure import _Closure
+from dsfc.proof.points import NUMBERS, _Draw
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import System
 
@@ -74,12 +83,19 @@ def other(leaf: Any, pool: list[Any], rng: random.Random) -> Any:
     return rng.choice(pool)
 
 
-def corrupted_rows(document: Any, count: int, rng: random.Random) -> Iterator[Any]:
+def part(document: Any, at: Path_) -> Any:
+    for step in at:
+        document = document[step]
+    return document
+
+
+def corrupted_rows(
+    document: Any, count: int, rng: random.Random, base: Path_ = ("value", "proof", "rows")
+) -> Iterator[Any]:
     """One leaf of one row changed."""
-    rows = [k for k, r in enumerate(document["value"]["proof"]["rows"]) if len(r["terms"]) > 1]
-    base = ("value", "proof", "rows")
-    every = [(k, at, leaf) for k in rows
-             for at, leaf in leaves(document["value"]["proof"]["rows"][k]["terms"])]  # fmt: skip
+    stored = part(document, base)
+    rows = [k for k, r in enumerate(stored) if len(r["terms"]) > 1]
+    every = [(k, at, leaf) for k in rows for at, leaf in leaves(stored[k]["terms"])]
     names = sorted({leaf for _, _, leaf in every if isinstance(leaf, str)})
     for _ in range(count if every else 0):
         bad = json.loads(json.dumps(document))
@@ -91,6 +107,20 @@ def corrupted_rows(document: Any, count: int, rng: random.Random) -> Iterator[An
             while new == leaf:
                 new = other(leaf, [*names, "$A.nothing[0]", "i"], rng)
             put(bad, (*base, k, "terms", *at), new)
+        yield bad
+
+
+def corrupted_at(document: Any, base: Path_, count: int, rng: random.Random) -> Iterator[Any]:
+    """One leaf of a part changed."""
+    every = list(leaves(part(document, base)))
+    names = sorted({leaf for _, leaf in every if isinstance(leaf, str)})
+    for _ in range(count if every else 0):
+        bad = json.loads(json.dumps(document))
+        at, leaf = rng.choice(every)
+        new = leaf
+        while new == leaf:
+            new = other(leaf, [*names, "$A.nothing[0]"], rng)
+        put(bad, (*base, *at), new)
         yield bad
 
 
@@ -197,6 +227,117 @@ def own_rows(claim: Claim) -> Invariant:
     except (Obstacle, TooLarge, ValueError, ZeroDivisionError):
         return Invariant((), False)
     return Invariant(tuple(closure._stored(p, r) for p, r in closure.rows), False)
+
+
+# --- under conditions -----------------------------------------------------------------------------
+
+CONDITIONAL = [(f, a, b) for f, t in LABELS.items() for a, b, _ in t.get("conditional", ())]
+SLOTS = [("lattice", a, b) for a, b, *_ in LABELS["lattice"]["slots"]]
+CONDITIONS_EACH = 72
+SHARE_UNDER = {("normalised", "normalised", "euler_gate"), ("parameters", "mode", "mode_shifted")}
+
+
+def floats(claim: Claim, it: Evaluated, second: bool) -> np.ndarray:
+    """The output of one side at a point, in float64: token, entry."""
+    system, names = side(claim, second), common_names(claim, second)
+    size, inputs = dict(claim.sizes), {t.name for t in system.inputs}
+    drawn: dict[str, np.ndarray] = {}
+    for t in (*system.inputs, *system.params, *system.buffers):
+        entries = it.stored[names.get(t.name, t.name)]
+        shape = [it.point.length] * (t.name in inputs) + [size[a.name] for a in stored_axes(t)]
+        numbers = [p / q * (log(r / s) ** k if k else 1) for p, q, r, s, k in entries]
+        drawn[t.name] = np.array(numbers, dtype=np.float64).reshape(shape)
+    given = {n: drawn[n] for n in inputs}
+    params = {n: x for n, x in drawn.items() if n not in inputs}
+    with np.errstate(all="ignore"):
+        out = evaluate(system, given, params, size).outputs[system.outputs[0].name]
+    return np.asarray(out).reshape(it.point.length, -1)
+
+
+def borne_out(c: Certificate) -> int:
+    """At how many points the conditions hold, where the two outputs are seen to be equal.
+
+    The points of the certificate are looked at too: what it says there must be so.
+    """
+    assert isinstance(c.proof, Conditional)
+    statement = state(c.claim, c.proof.invariant.entries)
+    every = range(len(c.claim.conditions))
+    points = [] if c.proof.holds is None else [c.proof.holds]
+    for draw in range(12):
+        with suppress(Rejected, Obstacle, ZeroDivisionError, ValueError):
+            rng = random.Random(draw)
+            points.append(_Draw(c.claim, statement, (), rng, NUMBERS, False, draw % 3).point())
+    seen = 0
+    for point in points:
+        with suppress(Obstacle):
+            it = Evaluated(c.claim, statement.symbols, point)
+            if not all(it.holds(statement.conditions, k) for k in every):
+                assert point is not c.proof.holds
+                continue
+            a, b = (floats(c.claim, it, second) for second in (False, True))
+            known = np.isfinite(a) & np.isfinite(b)
+            assert np.allclose(a[known], b[known], rtol=1e-9, atol=1e-9)
+            assert point is not c.proof.holds or np.any(a[known] != 0)
+            seen += 1
+    for needed in c.proof.needed:
+        it = Evaluated(c.claim, statement.symbols, needed.point)
+        a, b = (floats(c.claim, it, second) for second in (False, True))
+        assert not np.array_equal(a[needed.point.token], b[needed.point.token])
+    return seen
+
+
+def rows_under(c: Certificate) -> list[Quotient]:
+    """The rows with what conditions give a value replaced: these are what a row says."""
+    statement = state(c.claim, c.proof.invariant.entries)
+    known = statement.conditions.values(statement.window)
+    return [_joined(_read(row)).substituted(known) for row in c.proof.invariant.rows]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [pytest.param(p, marks=pytest.mark.ci if p in SHARE_UNDER else pytest.mark.full)
+     for p in (*CONDITIONAL, *SLOTS)],
+    ids="-".join,
+)  # fmt: skip
+def test_corrupted_under_conditions(
+    conditional: Callable, filled: Callable, pair, tier: str
+) -> None:
+    made = filled(*pair[1:]) if pair in SLOTS else conditional(*pair)
+    document = json.loads(write(made))
+    rng = random.Random("-".join(pair))
+    each = (CONDITIONS_EACH if tier == "full" else 16) // 4
+    original = rows_under(made)
+    assert borne_out(made) or made.claim.case
+    rows = ("value", "proof", "invariant", "rows")
+    parts = {
+        "rows": corrupted_rows(document, each, rng, rows),
+        "conditions": corrupted_at(document, ("value", "claim", "conditions"), each, rng),
+        "points": corrupted_points(document, each, rng),
+        "claim": corrupted_claims(document, each, rng),
+    }
+    counts: Counter[str] = Counter()
+    for name, bads in parts.items():
+        for bad in bads:
+            if accepted(bad) is None:
+                counts[f"{name} rejected"] += 1
+                continue
+            found = read(json.dumps(bad))
+            counts[f"{name} accepted and true"] += 1
+            if name == "rows":
+                # Written in another generator that a condition makes equal, it is the row it was.
+                assert all(not (x - y) for x, y in zip(rows_under(found), original, strict=True))
+            borne_out(found)
+    print("-".join(pair), dict(counts))
+    assert counts.total() >= 2 * each
+    assert counts["conditions rejected"] >= 0.5 * each
+
+
+def corrupted_points(document: Any, count: int, rng: random.Random) -> Iterator[Any]:
+    """One leaf of a point changed."""
+    proof = ("value", "proof")
+    for base in ((*proof, "holds"), (*proof, "needed")):
+        if part(document, base):
+            yield from corrupted_at(document, base, count // 2, rng)
 
 
 def test_a_corrupted_certificate_is_another_one(certificate: Callable) -> None:

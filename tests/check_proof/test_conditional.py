@@ -12,9 +12,6 @@ from dsfc.check_proof.claim import Certificate, Condition, Needed
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.rejected import Rejected
 from dsfc.primitives.declarations import Constraint
-from dsfc.proof.equivalent import equivalent
-from dsfc.proof.verdict import Case, Conditionally
-from dsfc.proof.within import within
 
 PAIRS = [
     ("normalised", "normalised", "euler_gate"),
@@ -22,21 +19,6 @@ PAIRS = [
     ("parameters", "mode", "mode_shifted"),
     ("parameters", "wkv_bonus", "wkv_plain"),
 ]
-
-
-@pytest.fixture(scope="module")
-def conditional(system: Callable) -> Callable[[str, str, str], Certificate]:
-    """What the prover gives for two of the labelled mixers."""
-    known: dict[tuple[str, str, str], Certificate] = {}
-
-    def make(file: str, a: str, b: str) -> Certificate:
-        if (file, a, b) not in known:
-            verdict = equivalent(system(file, a), system(file, b), conditions=True)
-            assert isinstance(verdict, Conditionally)
-            known[file, a, b] = verdict.certificate
-        return known[file, a, b]
-
-    return make
 
 
 def rejected(certificate: Certificate) -> str:
@@ -248,18 +230,6 @@ def test_no_case_where_the_second_has_the_smaller_range(conditional: Callable, r
 
 
 # --- slots ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def filled(system: Callable) -> Callable[[str, str], Certificate]:
-    """That a mixer of the lattice is a case of a template."""
-
-    def make(a: str, b: str) -> Certificate:
-        found = within(system("lattice", a), system("lattice", b), conditions=True)
-        assert isinstance(found, Case)
-        return found.certificate
-
-    return make
 
 
 def test_no_point_is_needed_where_conditions_can_be_met_and_one_is_elsewhere(

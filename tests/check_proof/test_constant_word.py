@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from dsfc.check_proof.constant_word import ZERO, Word, check_constant_word, regi
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.steady import steady
+from dsfc.check_proof.witness import stored_axes
 from dsfc.pipeline import read
 from dsfc.primitives.declarations import Constraint, Init
 from dsfc.primitives.expr import Num
@@ -187,6 +189,15 @@ def test_what_holds_at_one_point_is_not_claimed_of_all() -> None:
 def test_a_parameter_outside_its_range() -> None:
     certificate = made("decayed", "plain")
     assert "positive" in rejected(with_value(certificate, "s", ((-1, 1, 0, 1),)))
+
+
+def test_a_word_on_which_there_is_no_output() -> None:
+    """e^(10^12) is a number that no one writes out."""
+    at, sizes = claim("normalised", "plain"), dict(claim("normalised", "plain").sizes)
+    tensors = (*at.a.inputs, *at.a.params)
+    counts = {t.name: prod(sizes[x.name] for x in stored_axes(t)) for t in tensors}
+    values = tuple((name, ((10**6, 1, 0, 1),) * count) for name, count in counts.items())
+    assert "no value" in rejected(Certificate(at, ConstantWord(values, 2, (0, 0), False, ())))
 
 
 def test_ranges_are_those_of_the_second() -> None:

@@ -6,22 +6,27 @@ import dataclasses
 import random
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dsfc.check_proof import statement
 from dsfc.check_proof.check import check, write
-from dsfc.check_proof.claim import Certificate, Claim, Invariant, Relation
+from dsfc.check_proof.claim import Certificate, Claim, Coefficient, Invariant, Relation, Row
 from dsfc.check_proof.laws import MOVES, SCALES, Law, law, never_negative, positive
 from dsfc.check_proof.polynomial import UNIT, Quotient, generator, number
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
 from dsfc.check_proof.symbols import Symbols
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
 from dsfc.primitives.table import row
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.relations import laws, relation
 from dsfc.proof.sizes import chosen
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
 
 ONE = (((), 1),)
 """1, as certificates store it."""
@@ -104,6 +109,74 @@ FORGED = [
 def test_a_factor_of_any_sign_is_not_accepted(proved: Callable, a: str, b: str, given) -> None:
     """The rows would do; that the factor is positive is what is missing."""
     assert "positive term by term" in rejected(proved(a, b, given))
+
+
+def once(name: str) -> Coefficient:
+    return ((((name, 1),), 1),)
+
+
+def number_of(k: int) -> Coefficient:
+    return (((), k),)
+
+
+V, SUM = once("v[0,0]@0"), once("$A.S[0,0,0]")
+NONE = ((), ONE)
+REASONS = {
+    "`rmsnorm[0]` has no such law": ("bounded_plain", Relation((V, ONE), NONE)),
+    "`relu` has no such law": ("relu_plain", Relation((ONE, ONE), (V, ONE))),
+    "a factor in an exponent is not a small integer": (
+        "exp_plain", Relation((V, ONE), NONE)),
+    "a factor in an exponent is not a small integer ": (
+        "exp_plain", Relation((ONE, number_of(2)), NONE)),
+    "a factor in an exponent is not a small integer  ": (
+        "exp_plain", Relation((number_of(9), ONE), NONE)),
+    "a law names `x[0]@0`, which is not there": (
+        "max_plain", Relation((once("x[0]@0"), ONE), NONE)),
+    "a law reads another token": (
+        "log_scaled_late", Relation((ONE, ONE), (once("w[0]@1"), ONE))),
+    "a law adds what is no real value of the token": (
+        "max_plain", Relation((ONE, ONE), (SUM, ONE))),
+    "there are more laws than calls": ("tanh_by_exp", Relation((ONE, ONE), NONE)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_refusal_says_why(system: Callable, reason: str) -> None:
+    name, relation = REASONS[reason]
+    own = system("laws", name)
+    claim = Claim(own, own, (), chosen(own, own, 1))
+    proof = Invariant((), False, (relation, relation))
+    assert reason.strip() in rejected(Certificate(claim, proof))
+
+
+LOGARITHMS = """
+mixer apart { dims n
+  input u, w : n
+  state o, z : n
+  o = o[i-1] + exp(u)
+  z = z[i-1] + exp(w)
+  y = log(o) + 2 * log(1 + z)
+}
+mixer together { dims n
+  input u, w : n
+  state o, z : n
+  o = o[i-1] + exp(u)
+  z = z[i-1] + exp(w)
+  y = log(o * (1 + z)) + log(1 + z)
+}
+"""
+
+
+def test_no_logarithm_of_a_state_is_added() -> None:
+    """It is a call too: here of the second system, which makes the two calls of the first."""
+    text = SpecText(Place(Path("mine.dsf")), parse(Source("mine.dsf", LOGARITHMS)))
+    a, b = (text.compilation(name).system for name in ("apart", "together"))
+    rows = tuple(Row((f"$A.{s}[0]",), (((f"$A.{s}[0]",), ONE), ((f"$B.{s}[0]",), number_of(-1))))
+                 for s in "oz")  # fmt: skip
+    more = tuple(sorted((*once("$B.z[0]"), *once("exp(w[0]@0)"), *ONE)))
+    proof = Invariant(rows, False, (Relation((more, ONE), NONE),))
+    why = rejected(Certificate(Claim(a, b, (), (("n", 1),)), proof))
+    assert "a logarithm of states stands in a law" in why
 
 
 def spoiled(c: Certificate):

@@ -122,7 +122,7 @@ def test_the_square_of_i_is_minus_one() -> None:
 
 def test_a_zero_has_no_inverse() -> None:
     x = Quotient(generator("x[]"))
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError, match="a denominator is 0"):
         number(1) / (x - x)
 
 
@@ -130,8 +130,12 @@ def test_growth_has_a_bound() -> None:
     p = Polynomial({(): Fraction(1)})
     for k in range(8):
         p = p + generator(f"x{k}[]")
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooLarge, match="a polynomial of"):
         p.power(12)
+    with pytest.raises(TooLarge, match="a product of polynomials"):
+        p.power(4) * p.power(5)
+    with pytest.raises(TooLarge, match="a power of exponent 65"):
+        generator("x[]").power(65)
 
 
 def test_substitution_keeps_other_names() -> None:

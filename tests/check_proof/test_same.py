@@ -79,6 +79,14 @@ mixer state_read_before extends raw {
   T = a * T[i-1] + k ⊗ v
   y = q · T[i-1]
 }
+mixer relu_of_sum extends raw {
+  s = q · k;  t = q · q
+  y = relu(s + t) * v
+}
+mixer relu_of_product extends raw {
+  s = q · k;  t = q · q
+  y = relu(s * t) * v
+}
 mixer backwards extends raw {
   y = sum[j ≥ i](q · k[j] * v[j])
 }
@@ -141,6 +149,7 @@ def test_a_shipped_spec_is_itself_at_all_sizes(name: str) -> None:
         ("kept", "state_of_another_step"),
         ("kept", "state_read_before"),
         ("forwards", "backwards"),
+        ("relu_of_sum", "relu_of_product"),
     ],
 )
 def test_anything_else_matters(of: Callable, a: str, b: str) -> None:
@@ -174,6 +183,20 @@ def test_definition_and_derived_form_must_both_be_the_same(of: Callable) -> None
     ):
         rejected(claim_of(a, forged))
         rejected(claim_of(forged, a))
+
+
+def test_two_mixers_without_definitions_are_not_the_same(of: Callable) -> None:
+    bare = dataclasses.replace(of("kept"), definition=())
+    assert "has no definition" in rejected(claim_of(bare, bare))
+
+
+def test_outputs_of_other_axes_are_not_the_same() -> None:
+    """Entry by entry they would be, at the sizes where both are one number."""
+    made = []
+    for own, other in ("np", "pn"):
+        text = f"mixer m {{ dims {own}, {other}\n input u : {own}\n y = u }}"
+        made.append(SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text))).compilation("m"))
+    rejected(claim_of(made[0].system, made[1].system))
 
 
 def test_nothing_else_is_claimed_by_it(of: Callable) -> None:
