@@ -1,0 +1,60 @@
+"""Turns ratios of sums over the past without a finite state into attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dsfc.plan.graph import Graph
+from dsfc.plan.ir import Attention, Register
+from dsfc.plan.scans import Unsupported
+from dsfc.primitives.build import ONE, mul
+from dsfc.primitives.expr import Expr, Field, Now, Ref, Time
+from dsfc.structure.attention import NotAttention, attention_of
+from dsfc.system.ir import Cache, Ratio
+
+HINT = (
+    "what runs without a finite state is a mean: sum[j ≤ i](w * v[j]) / sum[j ≤ i](w), "
+    "w = exp(s), s a product of a function of i and one of j; a finite series in place of the "
+    "exponential, such as w = taylor[2](s), has a finite state"
+)
+"""What brings a sum without a finite state in."""
+
+
+def read(graph: Graph, ratio: Ratio) -> Expr:
+    """Returns a ratio of sums as an expression over buffers, its attention planned.
+
+    Raises:
+        Unsupported: it is no softmax attention.
+    """
+    assert isinstance(ratio.den, Cache)
+    try:
+        found = attention_of(ratio)
+    except NotAttention as e:
+        why = f"it has no finite state ({ratio.den.why}) and is no softmax attention: {e}"
+        raise Unsupported(None, why, HINT) from e
+    axes = tuple(sorted((*found.heads, *found.channels)))
+    query = graph.define("query", found.query)
+    key = graph.kept("key", "keys", found.key)
+    value = graph.kept("value", "values", found.value)
+    present = graph.kept("present", "seen", ONE)
+    kernel = Attention(
+        heads=found.heads,
+        keys=found.keys,
+        channels=found.channels,
+        scale=found.scale,
+        query=query,
+        key=key,
+        value=value,
+        present=present,
+        output=graph.scan_output("attended", axes, Field.REAL),
+    )
+    graph.kernels.append(kernel)
+    out = Ref(kernel.output, frozenset(axes), Field.REAL, Time.TOKEN, Now(0))
+    return mul(graph.lower(found.gate), out)
+
+
+def gauges(registers: Iterable[Register]) -> Iterator[str]:
+    """Yields what is said of the gauge of registers that keep all tokens."""
+    names = [r.name for r in registers if r.grows]
+    if names:
+        yield f"{', '.join(names)}: every token as it is"
