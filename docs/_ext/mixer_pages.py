@@ -292,7 +292,8 @@ def _rows_of(form: str) -> tuple[str, list[str]]:
 def _spectrum(e: Entry) -> str:
     """The pictures, each with what it says in numbers."""
     if not e.spectra:
-        return "It has no state, so no Λ: what it keeps are the last tokens."
+        kept = "every token" if e.it.structure.sums else "the last tokens"
+        return f"It has no state, so no Λ: it keeps {kept}."
     parts = [
         f"Eigenvalues of Λ of the emitted module, its parameters as drawn, "
         f"{spectrum.TOKENS} standard normal tokens, {_at(e)}."
