@@ -14,7 +14,7 @@ copyright = author
 version = release = installed("dsfc")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-extensions += ["dsfc_docs", "mathml", "whole_streams"]
+extensions += ["dsfc_docs", "gallery", "mathml", "whole_streams"]
 exclude_patterns = ["_build", "jupyter_execute"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
@@ -32,4 +32,6 @@ autodoc_typehints = "description"
 
 html_math_renderer = "mathml"
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["dsfc.css"]
 html_title = f"dsfc {release}"

@@ -56,7 +56,7 @@ def assign(
         lines.append(f"{indent}{name} = {code.text}")
         at = Now(0) if code.lead else None
         ref = Ref(name, part.axes, part.field, Time.TOKEN if code.lead else Time.CONST, at)
-        printer.local[name] = Code(name, code.axes, code.lead)
+        printer.local[name] = Code(name, code.axes, code.lead, number=code.number)
         expr = _replaced(expr, part, ref)
 
 

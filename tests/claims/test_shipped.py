@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from importlib import resources
+from typing import NoReturn
 
 import pytest
 
-from dsfc.claims.verdict import Proved
+from dsfc.claims.decide import decide
+from dsfc.claims.verdict import Proved, Refuted
 from dsfc.decision import claims
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.pipeline import read
+from dsfc.primitives.statements import Predicate, Statement, Word
 
 NAMES = sorted(
     file.name.removesuffix(".dsf")
@@ -29,6 +32,45 @@ def test_claims_of_shipped_specs_are_proved(name: str) -> None:
             assert {d.code for d in e.diagnostics} <= {"E-NO-OUTPUT", "E-NONLINEAR-STATE"}
             continue
         assert [c.statement.text for c in found if not isinstance(c.verdict, Proved)] == []
+
+
+# Nothing bounds a full matrix, and RWKV-7 bounds the diagonal of its transitions, not their norm.
+UNBOUNDED = ("linear_rnn", "rwkv7")
+SLOW = ("rwkv7",)  # points at which it grows are looked for
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.ci] * (n in SLOW)) for n in NAMES]
+)
+def test_no_transition_lengthens_a_state(name: str) -> None:
+    """‖Λ‖ ≤ 1 is proved of every mixer, whatever its parameters, but of those listed."""
+    text = read(name)
+    for mixer in text.mixers:
+        it = text.compilation(mixer)
+        try:
+            structure = it.structure
+        except DiagnosticError:
+            continue
+        if not structure.blocks:
+            continue
+        (found,) = decide((STABLE,), it.system, structure, read_none)
+        assert isinstance(found.verdict, Refuted if name in UNBOUNDED else Proved), found.verdict
+        stated = [c for c in claims(it) if isinstance(c.verdict, Proved) and _bounds(c.statement)]
+        assert stated or name == "linear_rnn"
+
+
+STABLE = Statement("stable", Predicate(Word.STABLE))
+
+
+def read_none(name: str) -> NoReturn:
+    raise AssertionError(f"nobody asked for {name}")
+
+
+def _bounds(it: Statement) -> bool:
+    """Whether a claim bounds a decay, or says that the mixer is stable."""
+    if isinstance(it.what, Predicate):
+        return it.what.word is Word.STABLE
+    return it.text.endswith((" < 1", " ≤ 1", " <= 1"))
 
 
 def test_most_specs_claim_something() -> None:

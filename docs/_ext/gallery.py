@@ -1,0 +1,50 @@
+"""The gallery of mixers: a page for each shipped spec, made when these pages are built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mixer_pages
+from dsfc_docs import Generated
+from sphinx.application import Sphinx
+
+FOLDER = "reference/mixers"
+"""Where the pages stand; not under version control, since they hold a title and a directive."""
+
+
+class MixerPage(Generated):
+    """What the compiler says of one shipped spec."""
+
+    required_arguments = 1
+
+    def markdown(self) -> str:
+        """Writes the page below its title."""
+        return mixer_pages.page(self.arguments[0])
+
+
+class MixerTable(Generated):
+    """All shipped specs by structure class."""
+
+    def markdown(self) -> str:
+        """Writes the tables and the papers."""
+        return f"{mixer_pages.table()}\n## papers\n\n{mixer_pages.papers()}"
+
+
+def _pages(app: Sphinx) -> None:
+    """Gives every spec a page, and takes away those of specs that are gone."""
+    folder = Path(app.srcdir) / FOLDER
+    folder.mkdir(exist_ok=True)
+    wanted = {f"{n}.md": f"# {n}\n\n```{{mixer}} {n}\n```\n" for n in mixer_pages.names()}
+    for old in folder.glob("*.md"):
+        if old.name not in wanted:
+            old.unlink()
+    for file, text in wanted.items():
+        (folder / file).write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Registers the directives, and makes the pages before they are read."""
+    app.add_directive("mixer", MixerPage)
+    app.add_directive("mixer-table", MixerTable)
+    app.connect("builder-inited", _pages)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,465 @@
+"""The gallery of mixers as Markdown: a page for each shipped spec, and a table of all.
+
+Everything on a page is asked of the compiler when the page is made; nothing is written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from itertools import takewhile
+
+import numpy as np
+import picture
+import spectrum
+
+from dsfc.claims.decide import decide
+from dsfc.claims.verdict import Decided, Proved, Refuted, Verdict
+from dsfc.decision import claims
+from dsfc.diagnostics.render import render_all
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError
+from dsfc.mixer.render import render as mixer_text
+from dsfc.pipeline import Compilation, SpecText, read
+from dsfc.plan.cost import BATCH, CHUNK, LENGTH
+from dsfc.plan.ir import Cost
+from dsfc.primitives.evaluate import NamedArray, evaluate
+from dsfc.primitives.expr import Axis, Expr
+from dsfc.primitives.latex import name as latex_name
+from dsfc.primitives.statements import Predicate, Statement, Word
+from dsfc.primitives.text import text
+from dsfc.structure.classes import CLASSES
+from dsfc.structure.ir import ClassName
+from dsfc.structure.render import bound_text
+from dsfc.system.ir import System
+from dsfc.system.render.latex import latex_form
+from dsfc.system.render.notation import Latex
+from dsfc.transform.gauge import eta_gauge
+
+PAPERS: Mapping[str, str] = {
+    "P0": "Sieber et al. 2024, *Understanding the Differences in Foundation Models*",
+    "P1": "Gupta et al. 2022, *Simplifying and Understanding State Space Models with Diagonal "
+    "Linear RNNs*",
+    "P2": "*Log-Normal State-Space Model*",
+    "P3": "*Task-Level Insights from Eigenvalues across Sequence Models*",
+    "P4": "*Understanding Bottlenecks of State Space Models through the Lens of Recency and "
+    "Over-Smoothing*",
+}
+"""The papers that specs cite by letter and number."""
+
+TOKENS, CHUNKED = 1024, 128
+"""Length of the sequence, and tokens of a chunk, that costs are counted for, in a batch of one."""
+
+_STABLE = Statement("stable", Predicate(Word.STABLE))
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """Sizes and counts as the leaves of a cost."""
+
+    sizes: Mapping[str, int]
+
+    def size(self, axis: Axis) -> int:
+        """Size of an axis."""
+        return self.sizes[axis.name if axis.name in self.sizes else axis.copy_of or axis.name]
+
+    def param(self, name: str) -> NamedArray:
+        """Batch, length and chunk."""
+        known = {BATCH.name: 1, LENGTH.name: TOKENS, CHUNK.name: CHUNKED}
+        return NamedArray((), np.asarray(float(known[name])))
+
+
+class Entry:
+    """One shipped spec and what the compiler says of it; each value is made once.
+
+    Attributes:
+        name: of the spec.
+        source: its text.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        file = resources.files("dsfc.specs") / f"{name}.dsf"
+        self.source = file.read_text(encoding="utf-8")
+        self.spec: SpecText = read(name)
+
+    @property
+    def is_modifier(self) -> bool:
+        """Whether it holds modifiers only."""
+        return not self.spec.mixers
+
+    @cached_property
+    def title(self) -> str:
+        """What the spec calls itself."""
+        found = re.search(r'^(?:mixer|modifier) [^"\n]*"([^"]+)"', self.source, re.MULTILINE)
+        return found[1] if found else self.name
+
+    @cached_property
+    def comment(self) -> str:
+        """The comment at the head of the spec: what it is, and of which paper."""
+        head = takewhile(lambda line: line.startswith("#"), self.source.splitlines())
+        return " ".join(line.lstrip("# ") for line in head)
+
+    @cached_property
+    def refused(self) -> tuple[Diagnostic, ...]:
+        """Why it has no system, or else no module; empty where it compiles."""
+        try:
+            self.it.module()
+        except DiagnosticError as e:
+            return e.diagnostics
+        return ()
+
+    @cached_property
+    def it(self) -> Compilation:
+        """The mixer's way through the stages."""
+        return self.spec.compilation()
+
+    @cached_property
+    def system(self) -> System | None:
+        """Its system, None where there is none."""
+        try:
+            return self.it.system
+        except DiagnosticError:
+            return None
+
+    @cached_property
+    def start(self) -> spectrum.Start:
+        """The module as it starts."""
+        return spectrum.start(self.it)
+
+    @cached_property
+    def spectra(self) -> tuple[spectrum.Spectrum, ...]:
+        """Eigenvalues of its states; none where no module is written."""
+        return () if self.refused else spectrum.spectra(self.it, self.start)
+
+    @cached_property
+    def stability(self) -> Verdict:
+        """Whether no transition lengthens a state, decided for every mixer, claimed or not."""
+        return decide((_STABLE,), self.it.system, self.it.structure, _no_other)[0].verdict
+
+    def number(self, expr: Expr) -> float:
+        """Returns a size or cost at the sizes of the gallery."""
+        return float(evaluate(expr, _Counting(self.start.sizes)).data)
+
+    @cached_property
+    def decode(self) -> Cost | None:
+        """What one token costs when tokens come one by one, None without a state."""
+        if self.refused:
+            return None
+        return next((c for c in self.it.plan.costs if c.mode == "recurrent"), None)
+
+
+def _no_other(name: str) -> System:
+    raise AssertionError(f"a statement about {name} was not asked for")
+
+
+@cache
+def entry(name: str) -> Entry:
+    """Returns a shipped spec."""
+    return Entry(name)
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Returns the names of the shipped specs, sorted."""
+    files = (f.name for f in resources.files("dsfc.specs").iterdir())
+    return tuple(sorted(f.removesuffix(".dsf") for f in files if f.endswith(".dsf")))
+
+
+# --- one page -------------------------------------------------------------------------------------
+
+
+def page(name: str) -> str:
+    """Returns the page of a spec below its title, as Markdown."""
+    e = entry(name)
+    return "\n\n".join(s for s in _sections(e) if s) + "\n"
+
+
+def _sections(e: Entry) -> Iterator[str]:
+    # Sphinx puts sections before what stands outside of them.
+    yield f"## What it is\n\n{_escaped(e.comment)}"
+    if e.is_modifier:
+        yield "A mixer takes it with `use`; see [](../../language/modifiers.md)."
+        yield _spec(e)
+        yield _papers(e)
+        return
+    if e.system is None:
+        yield "## Why it does not compile"
+        yield _diagnosis(e)
+        yield _spec(e)
+        yield _papers(e)
+        return
+    yield _facts(e)
+    yield "## Formula"
+    yield _formula(e.system)
+    yield _spec(e)
+    if e.refused:
+        yield "## Why it does not compile"
+        yield _diagnosis(e)
+    yield "## As a system"
+    yield _matrices(e.system)
+    if not e.refused:
+        yield "## Spectrum at the start"
+        yield _spectrum(e)
+        yield "## Cost"
+        yield _cost(e)
+    yield "## What is proved"
+    yield _claims(e)
+    yield _papers(e)
+
+
+def _spec(e: Entry) -> str:
+    return f"## Spec\n\n```dsf\n{e.source}```"
+
+
+def _diagnosis(e: Entry) -> str:
+    """Why it does not compile, the file as it is called in a checkout."""
+    told = render_all(e.refused).replace(str(e.spec.place.file), f"specs/{e.name}.dsf")
+    return f"```text\n{told}\n```"
+
+
+def _facts(e: Entry) -> str:
+    """The properties of a mixer in a list of few lines."""
+    s = e.it.structure
+    rows = [("class", f"{s.title}, {s.label}: {CLASSES[s.name].form}")]
+    rows += [("no finite state", why) for why in dict.fromkeys(s.sums)]
+    if s.blocks:
+        rows.append(("state", _state(e)))
+    rows += [(f"|Λ| of {b.state}", bound_text(b.bound)) for b in s.blocks]
+    if not e.refused:
+        rows.append(("modes", ", ".join(_modes(e))))
+    shown = "\n".join(f"| {name} | {value} |" for name, value in rows)
+    return f"| | |\n|---|---|\n{_cells(shown)}"
+
+
+def _state(e: Entry) -> str:
+    """The size of the state in the axes of the spec, and as a number."""
+    size = e.it.structure.state_size
+    shown = f"`{text(size)}` numbers"
+    return shown if e.refused else f"{shown}, {e.number(size):,.0f} {_at(e)}"
+
+
+def _at(e: Entry) -> str:
+    """The sizes that numbers of the page are for."""
+    sizes = e.start.sizes
+    own = [d.axis for d in e.it.system.axes if d.axis.copy_of is None and d.axis.name in sizes]
+    return "at " + ", ".join(f"{a.name} = {sizes[a.name]}" for a in own)
+
+
+def _modes(e: Entry) -> list[str]:
+    plan = e.it.plan
+    return [m.name for m in plan.modes if m.legal] + ["step"] * plan.causal
+
+
+def _formula(system: System) -> str:
+    """The definitions as the spec writes them."""
+    notation = Latex()
+    rows = []
+    for d in system.definition:
+        left = latex_name(d.name, "i") if d.value.time or d.update else latex_name(d.name)
+        rows.append(f"{left} &= {notation.expr(d.value)}")
+    return _aligned(rows)
+
+
+def _aligned(rows: list[str]) -> str:
+    body = " \\\\\n".join(rows)
+    return f"$$\n\\begin{{align*}}\n{body}\n\\end{{align*}}\n$$"
+
+
+def _matrices(system: System) -> str:
+    """Λ, B, C and D as LaTeX, and what of it differs in the paper's gauge."""
+    told, rows = _rows_of(latex_form(system))
+    parts = [told, _aligned(rows)]
+    if eta_gauge(system)[0] != system:
+        _, paper = _rows_of(latex_form(system, "paper"))
+        parts += [
+            "In the [paper's gauge](../../theory/gauge.md) the state is stored divided by its "
+            "normaliser. There",
+            _aligned([row for row in paper if row not in rows]),
+        ]
+    return "\n\n".join(p for p in parts if p)
+
+
+def _rows_of(form: str) -> tuple[str, list[str]]:
+    """What a LaTeX form says it is for, and its rows."""
+    comment, _, *rows, _ = form.rstrip().split("\n")
+    per = comment.partition(", for each ")[2]
+    return (f"For each {per}:" if per else ""), [r.strip().removesuffix(" \\\\") for r in rows]
+
+
+def _spectrum(e: Entry) -> str:
+    """The pictures, each with what it says in numbers."""
+    if not e.spectra:
+        kept = "every token" if e.it.structure.sums else "the last tokens"
+        return f"It has no state, so no Λ: it keeps {kept}."
+    parts = [
+        f"Eigenvalues of Λ of the emitted module, its parameters as drawn, "
+        f"{spectrum.TOKENS} standard normal tokens, {_at(e)}."
+    ]
+    for shown, states in _grouped(e.spectra):
+        label = f"eigenvalues of the transition of {' and '.join(states)}"
+        parts.append(picture.svg(shown.values, label))
+        parts.append(_said(shown, states))
+    return "\n\n".join(parts)
+
+
+def _grouped(
+    found: tuple[spectrum.Spectrum, ...],
+) -> list[tuple[spectrum.Spectrum, list[str]]]:
+    """Spectra with the names of all states that have the same."""
+    out: list[tuple[spectrum.Spectrum, list[str]]] = []
+    for s in found:
+        for other, states in out:
+            if other.paper == s.paper and np.array_equal(other.values, s.values):
+                states.append(s.state)
+                break
+        else:
+            out.append((s, [s.state]))
+    return out
+
+
+def _said(shown: spectrum.Spectrum, states: list[str]) -> str:
+    """A spectrum in words."""
+    sizes = np.abs(shown.values)
+    low, high = float(sizes.min()), float(sizes.max())
+    where = ", in the paper's gauge" if shown.paper else ""
+    fixed = "the same at every token" if len(shown.values) == 1 else "of each token"
+    span = f"|λ| = {low:.4g}" if low == high else f"|λ| from {low:.4g} to {high:.4g}"
+    lives = spectrum.memory(shown.values)
+    kept = (
+        "Nothing is forgotten"
+        if all(np.isinf(lives))
+        else f"Half of what is stored is gone after {_tokens(lives)} tokens (5th percentile, "
+        "median, 95th)"
+    )
+    return f"Λ of {', '.join(f'`{s}`' for s in states)}{where}, {fixed}: {span}. {kept}."
+
+
+def _tokens(lives: tuple[float, ...]) -> str:
+    return ", ".join("∞" if np.isinf(x) else f"{x:.3g}" for x in lives)
+
+
+def _cost(e: Entry) -> str:
+    """Counts of all modes."""
+    costs = e.it.plan.costs
+    if not costs:
+        return "No scan: it costs what its own operations cost."
+    rows = [
+        f"| `{c.mode}` | {e.number(c.operations):,.0f} | {e.number(c.words):,.0f} "
+        f"| {e.number(c.calls):,.0f} |"
+        for c in costs
+    ]
+    return (
+        f"Counts of its scans, projections not counted, for one sequence of {TOKENS} tokens in "
+        f"chunks of {CHUNKED}, {_at(e)}. Words are numbers read and written; a multiply-add is two "
+        "operations, and only those in products and transforms count.\n\n"
+        "| mode | operations per token | words per token | calls of torch |\n"
+        "|---|--:|--:|--:|\n" + "\n".join(rows)
+    )
+
+
+def _claims(e: Entry) -> str:
+    """The claims of a spec with their verdicts, and stability where it is not among them."""
+    found = list(claims(e.it))
+    lines = [_claim(it) for it in found]
+    if not any(it.statement.text == _STABLE.text for it in found) and e.it.structure.blocks:
+        lines.append(_claim(Decided(_STABLE, e.stability), " (not claimed by the spec)"))
+    return "\n".join(lines) or "The spec claims nothing."
+
+
+def _claim(it: Decided, note: str = "") -> str:
+    shown = f"`{it.statement.text}`{note}"
+    match it.verdict:
+        case Proved(by):
+            return f"- **proved** {shown}: {_escaped(by)}"
+        case Refuted(why, point):
+            where = f"; the point: `{point}`" if point else ""
+            return f"- **refuted** {shown}: {_escaped(why)}{where}"
+    return f"- **not decided** {shown}: {_escaped(it.verdict.obstacle)}"
+
+
+def _papers(e: Entry) -> str:
+    """The papers that a spec cites by letter and number, its bases included."""
+    cited = e.source
+    if not e.is_modifier and e.system is not None:
+        cited += mixer_text(e.it.mixer)
+    used = [p for p in PAPERS if re.search(rf"\b{p}\b", cited)]
+    return "## Papers\n\n" + "\n".join(f"- {p}: {PAPERS[p]}" for p in used) if used else ""
+
+
+def _escaped(prose: str) -> str:
+    """Prose of a spec or a verdict, in which no sign is markup."""
+    return re.sub(r"([\\*_`$\[\]<>|])", r"\\\1", prose)
+
+
+def _cells(rows: str) -> str:
+    """Rows of a table whose cells hold bars of absolute values."""
+    return re.sub(r"\|(Λ|λ)\|", r"\\|\1\\|", rows)
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def table() -> str:
+    """Returns the tables of all specs, one per structure class, as Markdown."""
+    mixers = [entry(n) for n in names() if not entry(n).is_modifier]
+    parts = []
+    for kind in ClassName:
+        rows = [e for e in mixers if e.system is not None and e.it.structure.name is kind]
+        if rows:
+            parts.append(f"## {kind.value}\n\n{CLASSES[kind].form.capitalize()}.\n\n{_rows(rows)}")
+    rest = [e for e in mixers if e.system is None]
+    modifiers = [entry(n) for n in names() if entry(n).is_modifier]
+    parts.append(
+        "## without a system\n\n| spec | |\n|---|---|\n"
+        + "\n".join(f"| {_link(e)} | {_codes(e)} |" for e in rest)
+    )
+    parts.append(
+        "## modifiers\n\n| spec | |\n|---|---|\n"
+        + "\n".join(f"| {_link(e)} | {_escaped(e.title)} |" for e in modifiers)
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(entries: list[Entry]) -> str:
+    head = "| spec | Λ at the start | state | words per token | stable |\n|---|---|---|--:|---|"
+    return "\n".join((head, *(_row(e) for e in entries)))
+
+
+def _row(e: Entry) -> str:
+    first = f"{_link(e)}<br>{_escaped(e.title)}"
+    s = e.it.structure
+    label = s.label if len(s.blocks) < 2 else s.cells[0]
+    if e.refused:
+        return f"| {first} | {_codes(e)} | {label} | | |"
+    small = ""
+    if e.spectra:
+        shown = e.spectra[-1] if e.spectra[-1].paper else e.spectra[0]
+        small = picture.svg(shown.values, f"eigenvalues of {e.name}", small=True)
+        small = small.replace("\n", "") + ("paper's gauge" if shown.paper else "")
+    size = f"{e.number(s.state_size):,.0f}<br>`{text(s.state_size)}`" if s.blocks else "0"
+    cost = "" if e.decode is None else f"{e.number(e.decode.words):,.0f}"
+    return f"| {first} | {small} | {label}<br>{size} | {cost} | {_word(e)} |"
+
+
+def _word(e: Entry) -> str:
+    """The verdict on stability in a word."""
+    if not e.it.structure.blocks:
+        return ""
+    return {Proved: "proved", Refuted: "refuted"}.get(type(e.stability), "not decided")
+
+
+def _link(e: Entry) -> str:
+    return f"[{_escaped(e.name)}](mixers/{e.name}.md)"
+
+
+def _codes(e: Entry) -> str:
+    codes = dict.fromkeys(d.code for d in e.refused)
+    return ", ".join(f"[{c}](errors.md#{c.lower()})" for c in codes)
+
+
+def papers() -> str:
+    """Returns the papers that specs cite, as a list."""
+    return "\n".join(f"- {short}: {title}" for short, title in PAPERS.items()) + "\n"

@@ -1,0 +1,97 @@
+"""The gallery of mixers: its spectra are those of closed forms, its pages say what is not there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dsfc.pipeline import load
+
+EXTENSIONS = Path(__file__).parents[2] / "docs" / "_ext"
+
+
+@pytest.fixture(scope="module")
+def gallery() -> Iterator[SimpleNamespace]:
+    """What the pages are made with; Sphinx imports it from a folder of its own."""
+    sys.path.insert(0, str(EXTENSIONS))
+    try:
+        import mixer_pages
+        import picture
+        import spectrum
+
+        yield SimpleNamespace(pages=mixer_pages, picture=picture, spectrum=spectrum)
+    finally:
+        sys.path.remove(str(EXTENSIONS))
+
+
+def _spectra(gallery: SimpleNamespace, name: str):
+    it = load(name)
+    begun = gallery.spectrum.start(it, tokens=6)
+    return begun, gallery.spectrum.spectra(it, begun)
+
+
+def test_a_fixed_decay_is_the_papers(gallery) -> None:
+    _, (found,) = _spectra(gallery, "retnet")
+    np.testing.assert_allclose(found.values, [1 - 2.0 ** -(5 + np.arange(4))])
+    assert not found.paper
+
+
+def test_a_delta_rule_has_one_eigenvalue_apart_from_1(gallery) -> None:
+    """Λ = I - β k kᵀ with ‖k‖ = 1: eigenvalues 1, and 1 - β once per head."""
+    begun, (found,) = _spectra(gallery, "deltanet")
+    u, w = begun.inputs["u"], begun.params["w_beta"]
+    beta = 1 / (1 + np.exp(-u @ w.T))
+    heads, keys = beta.shape[1], begun.sizes["n"]
+    values = np.sort(found.values.reshape(len(u), heads, keys))
+    np.testing.assert_allclose(values[..., 0], 1 - beta, atol=1e-5)
+    np.testing.assert_allclose(values[..., 1:], 1, atol=1e-5)
+
+
+def test_a_full_matrix_has_its_own_eigenvalues(gallery) -> None:
+    begun, (found,) = _spectra(gallery, "linear_rnn")
+    want = np.linalg.eigvals(begun.params["A"])
+    np.testing.assert_allclose(np.sort_complex(found.values[0]), np.sort_complex(want))
+
+
+def test_the_papers_gauge_has_the_ratio_of_normalisers(gallery) -> None:
+    begun, (lowered, paper) = _spectra(gallery, "normalized_attn")
+    assert (lowered.values == 1).all() and not lowered.paper and paper.paper
+    log_eta = begun.inputs["u"] @ begun.params["w_eta"].T
+    np.testing.assert_allclose(paper.values, np.exp(log_eta[:-1] - log_eta[1:]))
+
+
+def test_memory_is_counted_in_halves(gallery) -> None:
+    assert gallery.spectrum.memory(np.array([[0.5, 0.25, 1.0]])) == (0.5, 1.0, np.inf)
+
+
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("complex_", [False, True])
+def test_a_picture_draws_every_value_and_is_one_block(gallery, small: bool, complex_: bool) -> None:
+    values = np.array([[-3.0, 0.1, 0.5, 0.9]]) * (1j if complex_ else 1)
+    text = gallery.picture.svg(values, "four", small)
+    assert text.count("M") - text.count('class="axis"') - (not complex_) == 4
+    assert "\n\n" not in text and text.startswith("<svg") and text.endswith("</svg>")
+
+
+def test_a_page_says_why_there_is_none(gallery) -> None:
+    page = gallery.pages.page("lstm")
+    assert "error[E-NONLINEAR-STATE]" in page and "--> specs/lstm.dsf:" in page
+    assert "## Spectrum" not in page
+    assert "takes it with `use`" in gallery.pages.page("gate")
+
+
+def test_a_page_holds_what_the_compiler_says(gallery) -> None:
+    page = gallery.pages.page("linear_rnn")
+    assert r"\Lambda_i &= A" in page
+    assert "**proved** `time_invariant`" in page and "**refuted** `stable`" in page
+    assert "| `chunked` |" in page and "<svg" in page and "P1: Gupta" in page
+
+
+def test_every_spec_has_a_page(gallery) -> None:
+    shipped = {f.stem for f in (EXTENSIONS.parents[1] / "specs").glob("*.dsf")}
+    assert set(gallery.pages.names()) == shipped
