@@ -154,9 +154,10 @@ class LowRankSkeleton(MatrixSkeleton):
 class KeyedLowRankSkeleton(LowRankSkeleton):
     """The same with a decay `[B, L, h, n]`.
 
-    Ratios of decays per key have no bound inside a chunk, so that none is formed: chunks are run
-    token by token, all side by side, from 0 and from the unit vectors. What they make of those is
-    the matrix that carries states from chunk to chunk; then each chunk is run from its own state.
+    A token has two reads, q and the b of the next token, and two keys, k and a: with the state
+    after a token as what is read, both see the same decays, and all products of a chunk are those
+    of the keyed form with two rows a token. Ratios of decays have no bound inside a chunk, so
+    those products are anchored at the middles of blocks, as there.
     """
 
     @property
@@ -165,21 +166,33 @@ class KeyedLowRankSkeleton(LowRankSkeleton):
         return "[..., None]"
 
     @property
-    def retreat_lines(self) -> list[str]:
-        """What one token does to the reversed recurrence, from nothing behind the chunk."""
-        drive = f'torch.einsum("{self.drive_back}", {self.back_key}[:, i], {self.back_value}[:, i])'
+    def found(self) -> list[str]:
+        """Statements that give all products of a chunk's keys, and its echoes."""
+        f = self.family
         return [
-            f"back = back + {drive}",
-            f'de = torch.einsum("{self.look}", a[:, i], back)',
-            f'back = decay[:, i] * back + torch.einsum("{self.drive}", b[:, i], de)',
+            f"reads, keys = {f}interleaved(q_t, {f}advanced(b_t)), {f}interleaved(k_t, a_t)",
+            f"scores, heads, tails, whole = {f}scores(reads, keys, g_t)",
+            f"b_a, b_early, seen, own = {f}echoes(scores, heads, b_t, v_t)",
+        ]
+
+    @property
+    def around(self) -> list[str]:
+        """Statements before `advance`."""
+        f = self.family
+        return [
+            f"reads, keys = {f}interleaved(b_t, {f}advanced(b_t)), {f}interleaved(k_t, a_t)",
+            f"scores, heads, tails, whole = {f}scores(reads, keys, g_t)",
+            f"_, _, seen, own = {f}echoes(scores, heads, b_t, v_t)",
+            f"move = {f}move(tails[..., 1::2, :], seen, whole)",
+            f"drive = tails.mT @ {f}interleaved(v_t, own)",
         ]
 
     @property
     def forward_flops(self) -> str:
         """Operations of the forward pass."""
-        return "B * L * h * n * (16 * p + 8 * n)"
+        return "B * L * h * (8 * CHUNK * (n + p) + 4 * n * p + 2 * n * (n + p))"
 
     @property
     def backward_flops(self) -> str:
         """Operations of the backward pass."""
-        return "B * L * h * n * (48 * p + 8 * n)"
+        return "B * L * h * (40 * CHUNK * (n + p) + 20 * n * p + 4 * n * (n + p))"

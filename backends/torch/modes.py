@@ -66,6 +66,7 @@ BLOCK = {
     Form.ELEMENTWISE: 16,
     Form.CONVOLUTION: 20,
     Form.LOW_RANK: 17,
+    Form.KEYED_LOW_RANK: 17,
 }
 
 

@@ -74,7 +74,7 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
         KEYED        as MATRIX with a decay; log W levels of blocks scale the keys
         LOW_RANK     as MATRIX with a decay, of twice the pairs; a triangular system of W tokens,
                      and a transition of K × K each chunk
-        KEYED_LOW_RANK  twice over each chunk, all side by side, and once more for its K × K matrix
+        KEYED_LOW_RANK  as LOW_RANK, with the levels of KEYED for two reads and two keys a token
         SELECTIVE    states of all tokens are held: no products, only words
         ELEMENTWISE  so too, with K = 1
         DENSE        log C rounds of products with powers of Λ, K × K, for all states of a chunk
@@ -91,10 +91,8 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
     match scan.form:
         case Form.MATRIX | Form.KEYED:
             found = _pairs(mode, keys, channels, decay, scan.form is Form.KEYED)
-        case Form.LOW_RANK:
-            found = _rewrites(mode, keys, channels)
-        case Form.KEYED_LOW_RANK:
-            found = _side_by_side(mode, keys, channels)
+        case Form.LOW_RANK | Form.KEYED_LOW_RANK:
+            found = _rewrites(mode, keys, channels, scan.form is Form.KEYED_LOW_RANK)
         case Form.CONVOLUTION:
             found = _convolution(mode, keys, scan.field, scan.real)
         case Form.DENSE:
@@ -156,29 +154,20 @@ def _pairs(mode: str, keys: Expr, channels: Expr, decay: bool, keyed: bool) -> C
     return Counts(calls, add(_times(2, window, vectors), _times(4, tile)), words)
 
 
-def _rewrites(mode: str, keys: Expr, channels: Expr) -> Counts:
+def _rewrites(mode: str, keys: Expr, channels: Expr, keyed: bool) -> Counts:
     """Scans that solve a triangular system in each chunk, and carry states by full transitions."""
     tile, vectors = mul(keys, channels), add(keys, channels)
     if mode == "recurrent":
-        calls = add(num(12), _times(24, LENGTH))
+        calls = add(num(17), _times(35, LENGTH)) if keyed else add(num(12), _times(24, LENGTH))
         return Counts(calls, _times(8, tile), add(_times(12, tile), _times(2, vectors)))
-    chunks = div(LENGTH, CHUNK)
-    calls = add(num(150), _composed(chunks) if mode == "scan" else _times(2, chunks))
+    chunks, levels = div(LENGTH, CHUNK), log2(CHUNK)
+    calls = add(num(130), _times(28, levels)) if keyed else num(150)
+    per_chunk = _times(7 if keyed else 2, chunks)
+    calls = add(calls, _composed(chunks) if mode == "scan" else per_chunk)
     operations = add(_times(7, CHUNK, vectors), _times(2, keys, vectors), _times(4, tile))
     words = add(_times(20, CHUNK), _times(12, vectors), div(_times(7, keys, vectors), CHUNK))
-    return Counts(calls, operations, words)
-
-
-def _side_by_side(mode: str, keys: Expr, channels: Expr) -> Counts:
-    """Scans that solve nothing: chunks token by token, all at once, and states by full matrices."""
-    tile, vectors = mul(keys, channels), add(keys, channels)
-    if mode == "recurrent":
-        calls = add(num(17), _times(35, LENGTH))
-        return Counts(calls, _times(8, tile), add(_times(12, tile), _times(2, vectors)))
-    calls = add(num(270), _times(105, CHUNK), _times(7, div(LENGTH, CHUNK)))
-    square = mul(keys, keys)
-    operations = add(_times(16, tile), _times(8, square))
-    words = add(_times(24, tile), _times(12, square), _times(12, vectors))
+    if keyed:
+        words = add(words, _times(10, CHUNK), _times(16, keys, levels))
     return Counts(calls, operations, words)
 
 

@@ -103,8 +103,7 @@ class Form(Enum):
         all outputs are one convolution with K_l = Σ_keys read · λ^l · key (class `lti`).
     LOW_RANK: as MATRIX, and beside the decay each token rewrites what the state holds in one
         direction; inside a chunk that is a triangular system (class `low_rank`).
-    KEYED_LOW_RANK: so too, with a decay of head and key axes; chunks are run token by token side by
-        side, with the matrix that each is.
+    KEYED_LOW_RANK: so too, with a decay of head and key axes; products are anchored as in KEYED.
     DENSE: a full matrix, the same at every token, mixes the entries of the state (class `dense`);
         out_i = h_i.
     DENSE_CONVOLUTION: so too, and key and read are constants: K_l = Σ_keys read · Λ^l · key.

@@ -44,7 +44,7 @@ MODES = (
     ),
     ModeRow(
         "scan",
-        _FINITE - {Form.DENSE, Form.DENSE_CONVOLUTION, Form.KEYED_LOW_RANK},
+        _FINITE - {Form.DENSE, Form.DENSE_CONVOLUTION},
         "in log L rounds by (Λ₂Λ₁, Λ₂b₁ + b₂)",
         "Λ is a full matrix, or products of it are: they cost more than the steps that they save",
     ),

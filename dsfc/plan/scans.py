@@ -245,6 +245,7 @@ SHARED = (Form.MATRIX, Form.KEYED, Form.LOW_RANK, Form.KEYED_LOW_RANK)
 _RUN = {
     ClassName.SCALAR: Form.MATRIX,
     ClassName.PER_KEY: Form.KEYED,
+    ClassName.PER_VALUE: Form.SELECTIVE,
     ClassName.SELECTIVE: Form.SELECTIVE,
     ClassName.ELEMENTWISE: Form.ELEMENTWISE,
     ClassName.LTI: Form.KEYED,

@@ -45,8 +45,8 @@ _ROWS = (
     ClassRow(
         ClassName.PER_VALUE,
         "channel axes, not key axes",
-        ("a gate on the value side",),
-        "the transpose of per_key, same kernel",
+        ("the keys of gated slot attention",),
+        "a scan with the state on chip, as a selective one",
     ),
     ClassRow(
         ClassName.SELECTIVE,

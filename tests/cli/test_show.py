@@ -114,7 +114,7 @@ def test_mistakes_go_to_standard_error(run: Callable) -> None:
 @pytest.mark.parametrize(
     ("name", "modes"),
     [
-        ("rwkv7", "recurrent, chunked, step"),
+        ("rwkv7", "recurrent, chunked, scan, step"),
         ("dlr_bidirectional", "recurrent, chunked, scan, parallel, fft"),
         ("softmax", "recurrent, parallel, fused, step"),
         ("separable", None),

@@ -15,14 +15,18 @@ PLANNED = {
     "generalized_attn": "scalar",
     "gla": "per_key",
     "gla_block": "per_key",
+    "gsa": "per_value",
     "h3": "per_key",
+    "hgrn": "elementwise",
     "hgrn2": "per_key",
+    "kda": "low_rank",
     "linear_rnn": "dense",
     "linear_attn": "ratio over scalar",
     "lln": "ratio over scalar",
     "lnssm": "ratio over per_key",
     "lru": "lti",
     "mamba2_pseudo_lti": "scalar",
+    "mamba3": "per_key",
     "mega_ema": "lti",
     "mlstm": "ratio over scalar",
     "normalized_attn": "scalar",
@@ -55,5 +59,9 @@ REFUSED = {
 }
 """Name → what the diagnostic says."""
 
-NO_SYSTEM = {"lstm": "E-NONLINEAR-STATE", "qkv": "E-NO-OUTPUT"}
+NO_SYSTEM = {
+    "lstm": "E-NONLINEAR-STATE",
+    "qkv": "E-NO-OUTPUT",
+    "slstm": "E-NONLINEAR-STATE",
+}
 """Mixers that are no System: outside the framework, or a base."""

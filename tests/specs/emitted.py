@@ -49,7 +49,16 @@ PROMISED = (
 
 # What the fast tier sees in one spec of a kind, or in a small mixer of `unusual_specs`: values are
 # held in CI, PyTorch's machinery in the full tier.
-LATE = ("dlr_bidirectional", "linear_rnn", "rwkv7", "taylor_softmax")
+LATE = (
+    "dlr_bidirectional",
+    "gsa",
+    "hgrn",
+    "kda",
+    "linear_rnn",
+    "mamba3",
+    "rwkv7",
+    "taylor_softmax",
+)
 
 
 @cache

@@ -73,10 +73,22 @@ TABLE = {
     "retnet": ("LTI-S", HNP, False, FREE, STRICT, POST, "scalar"),
     "retnet_rope": ("LTI-C", "h / m / p", False, FREE, STRICT, POST, "per_key"),
     "hgrn2": ("TV-K", HNP, False, ONE_MINUS, STRICT, POST, "per_key"),
+    "hgrn": ("TV-1 complex", "· / · / d", False, FREE, STRICT, POST, "elementwise"),
+    "mamba3": ("TV-K complex", "h / m / p", True, FREE, STRICT, POST, "per_key"),
+    "gsa": (
+        "TV-V ⊕ TV-K",
+        "h / n / m, h / m / p",
+        True,
+        {FREE, ONE_MINUS},
+        STRICT,
+        POST,
+        "per_value",
+    ),
     "h3": ("LTI-C", ND, True, FREE, STRICT, POST, "per_key"),
     "mlstm": ("TV-H", f"{HNP}, {HN}", True, FREE, STRICT, POST, "ratio over scalar"),
     "deltanet": ("TV-DPLR", HNP, True, LOW, NORM, POST, "low_rank"),
     "rwkv7": ("TV-DPLR", HNP, True, FREE, NORM, POST, "low_rank"),
+    "kda": ("TV-DPLR", HNP, True, LOW, NORM, POST, "low_rank"),
     "gated_deltanet": ("TV-DPLR", HNP, True, LOW, NORM, POST, "low_rank"),
     "gateloop": ("TV-H complex", HNP, True, FREE, STRICT, POST, "scalar"),
     "mega_ema": ("LTI-R", ND, False, ZOH, STRICT, POST, "lti"),
@@ -92,7 +104,9 @@ def test_table_of_mixers(name, derived):
     assert s.label == cells
     assert ", ".join(b.axes_text for b in s.blocks) == axes
     assert s.exact == closed
-    assert {b.coupling.kind for b in s.blocks} <= {coupling}
+    assert {b.coupling.kind for b in s.blocks} <= (
+        coupling if type(coupling) is set else {coupling}
+    )
     assert {b.bound.kind for b in s.blocks} <= {bound}
     assert read is None or {b.read for b in s.blocks} == {read}
     assert s.title == title
