@@ -120,6 +120,19 @@ class Invariant:
     relations: tuple[Relation, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class MarkovParameters:
+    """What a time-invariant system is known by: what rule "markov-parameters" stores.
+
+    Attributes:
+        count: how many of them tell the two systems apart, see `dsfc.check_proof.markov`.
+        entries: whether linear maps of tokens are written out in the entries of their matrices.
+    """
+
+    count: int
+    entries: bool
+
+
 Number = tuple[int, int, int, int]
 """A complex rational number (p, q, r, s): p / q + i r / s with positive q and s."""
 
@@ -224,4 +237,4 @@ class Certificate:
     """A claim with what shows it."""
 
     claim: Claim
-    proof: Invariant | Witness | Conditional | ConstantWord | Same
+    proof: Invariant | MarkovParameters | Witness | Conditional | ConstantWord | Same
