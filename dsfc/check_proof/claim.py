@@ -167,6 +167,9 @@ class ConstantWord:
             of a's parameters: those for which no values of b's parameters do are all but those
             that make a's output constant on constant sequences, from some token on.
         larger: axes of a at all whose larger sizes it is claimed too, however they go together.
+        recurrence: coefficients p / q of a recurrence that the increments obey, that of the latest
+            last: see `dsfc.check_proof.recurrence`. () where what tells a and b apart is read off
+            the states.
     """
 
     values: tuple[tuple[str, tuple[Number, ...]], ...]
@@ -174,6 +177,7 @@ class ConstantWord:
     index: tuple[int, ...]
     always: bool
     larger: tuple[str, ...]
+    recurrence: tuple[tuple[int, int], ...] = ()
 
 
 Exact = tuple[int, int, int, int, int]

@@ -55,7 +55,7 @@ def check_markov(claim: Claim, proof: MarkovParameters) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Affine:
+class Affine:
     """Σ coefficient · state entry + constant."""
 
     coefficients: Vector
@@ -76,7 +76,7 @@ class Markov:
     def __init__(self, statement: Statement) -> None:
         """Reads Λ, f, o and d off the steady step."""
         self.statement = statement
-        steps = {name: _affine(q) for name, q in statement.steady.step.items()}
+        steps = {name: affine(q) for name, q in statement.steady.step.items()}
         for step in steps.values():
             if any(lags(q.names) for q in step.coefficients.values()):
                 raise Rejected("a transition is not the same at all tokens")
@@ -84,7 +84,7 @@ class Markov:
                 raise Rejected("an update holds a function of states")
         self.transition = {name: step.coefficients for name, step in steps.items()}
         self.drive = {name: _elsewhere(step.constant) for name, step in steps.items()}
-        self.differences = [_affine(difference(a, b)) for a, b in statement.steady.outputs]
+        self.differences = [affine(difference(a, b)) for a, b in statement.steady.outputs]
         reaches = [self._reach(o.coefficients) for o in self.differences]
         self.count = max(map(len, reaches), default=0)
 
@@ -131,7 +131,13 @@ class Markov:
         return out
 
 
-def _affine(q: Quotient) -> _Affine:
+def affine(q: Quotient) -> Affine:
+    """Returns a value as one that is affine in the states before the token.
+
+    Raises:
+        Rejected: values of states are multiplied.
+        ValueError: a state stands in a denominator.
+    """
     coefficients: dict[str, Quotient] = {}
     constant = NOTHING
     for cells, coefficient in columns(q).items():
@@ -141,7 +147,7 @@ def _affine(q: Quotient) -> _Affine:
             coefficients[cells[0]] = coefficient
         else:
             constant = coefficient
-    return _Affine(coefficients, constant)
+    return Affine(coefficients, constant)
 
 
 def _applied(row: Vector, values: Vector) -> Quotient:
