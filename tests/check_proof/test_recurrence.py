@@ -202,14 +202,17 @@ def test_a_filter_of_known_length_is_spoken_of() -> None:
 def test_the_token_must_be_one_of_the_second_too() -> None:
     c = made(*JORDAN)
     inputs = tuple(replace(t, constraint=Constraint.POSITIVE) for t in c.claim.b.inputs)
-    assert "positive" in rejected(on_claim(with_value(c, "u", -1), b=replace(c.claim.b,
-                                                                             inputs=inputs)))  # fmt: skip
+    bounded = on_claim(c, b=replace(c.claim.b, inputs=inputs))
+    assert "positive" in rejected(with_value(bounded, "u", -1))
 
 
 def test_states_that_are_not_those_of_the_definition() -> None:
     c = made(*JORDAN)
     forged = replace(c.claim.a, definition=system("jordan_series").definition)
     assert "does not go on" in rejected(on_claim(c, a=forged))
+    other = compiled("param a\n state s\n s = exp(a) * s[i-1] + u\n y = s")
+    forged = replace(c.claim.a, definition=other.definition)
+    assert "no rational values" in rejected(with_value(on_claim(c, a=forged), "a", 1))
 
 
 @pytest.mark.parametrize(

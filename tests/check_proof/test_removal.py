@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-MODULES = ("invariant", "witness", "comparable", "closed", "schema", "conditional", "conditions")
-TESTS = ("test_reasons", "test_closed", "test_schema", "test_conditional")
+MODULES = ("invariant", "markov", "recurrence", "witness", "comparable", "closed", "schema",
+           "conditional", "conditions")  # fmt: skip
+TESTS = ("test_reasons", "test_markov", "test_recurrence", "test_closed", "test_schema",
+         "test_conditional")  # fmt: skip
 WITHOUT_A_TEST = {
     "a condition is read nowhere at the point where all hold",
     "a value is made of a number of the claim's own",
