@@ -8,6 +8,7 @@ shows what it must.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -158,6 +159,11 @@ def _points(claim: Claim) -> Iterator[_Values]:
     theirs = {dict(claim.names).get(t.name, t.name): t.constraint for t in claim.b.inputs}
     for x in ALIKE:
         yield tuple((t.name, (_allowed(t, theirs, x),) * _count(claim, t)) for t in tensors)
+    # A square matrix that is triangular, with one number on its diagonal, has no basis of modes.
+    squares = {t.name: _triangular(claim, t) for t in tensors}
+    if any(squares.values()):
+        ones = {t.name: (_allowed(t, theirs, ALIKE[0]),) * _count(claim, t) for t in tensors}
+        yield tuple((t.name, squares[t.name] or ones[t.name]) for t in tensors)
     rng = random.Random(5)
     for _ in range(DRAWS):
         yield tuple(
@@ -171,6 +177,15 @@ def _count(claim: Claim, t: Tensor | MapTensor) -> int:
     for axis in stored_axes(t):
         out *= sizes[axis.name]
     return out
+
+
+def _triangular(claim: Claim, t: Tensor | MapTensor) -> tuple[Number, ...]:
+    """Ones on the diagonal of a square matrix and above; () for what is none."""
+    if not isinstance(t, MapTensor) or t.map.each or t.map.target != t.map.source:
+        return ()
+    count = _count(claim, t)
+    size = math.isqrt(count)
+    return tuple((int(k // size <= k % size), 1, 0, 1) for k in range(count))
 
 
 def _constraints(t: Tensor | MapTensor, theirs: dict[str, Constraint]) -> tuple[Constraint, ...]:

@@ -144,9 +144,15 @@ def _powers(claim: Claim, proof: ConstantWord, a: str, b: str) -> list[str]:
 
 
 def _recurring(proof: ConstantWord, a: str, b: str) -> list[str]:
-    terms = [f"{Fraction(p, q)} s[l+{k}]" for k, (p, q) in enumerate(proof.recurrence) if p]
+    terms = []
+    for k, (p, q) in reversed(list(enumerate(proof.recurrence))):
+        if p:
+            size, sign = abs(Fraction(p, q)), "-" if (p < 0) != (q < 0) else "+"
+            factor = "" if size == 1 else f"{size} "
+            terms.append(f"{sign} {factor}s[l{f'+{k}' if k else ''}]")
+    law = " ".join(terms).removeprefix("+ ")
     return [
-        f"    {a}: its increments s obey {' + '.join(terms)} = 0 and are no sum of powers",
+        f"    {a}: its increments s obey {law} = 0, and are no sum of powers",
         f"    {b}: whatever its parameters are, its increments are a sum of powers",
     ]
 

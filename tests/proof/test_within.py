@@ -94,6 +94,19 @@ def test_normalised_attention_is_no_case_of_s6() -> None:
     assert isinstance(within(s6, attention), NoCase)
 
 
+@pytest.mark.parametrize("diagonal", ["dlr", "lru"])
+def test_dense_linear_rnns_are_no_case_of_diagonal_ones(diagonal: str) -> None:
+    """T14: a Jordan block, of which one entry holds no mode of its own."""
+    import dsfc
+
+    found = within(dsfc.load("linear_rnn").system, dsfc.load(diagonal).system)
+    assert isinstance(found, NoCase)
+    values = dict(found.proof.values)
+    assert [p for p, *_ in values["A"]] == [1, 1, 0, 1]
+    assert found.proof.recurrence == ((1, 1), (-2, 1), (1, 1))
+    assert found.certificate.claim.every == ("n",)
+
+
 def slots_of(system: Callable, row: list[str], **options):
     found = within(system("lattice", row[0]), system("lattice", row[1]), **options)
     return found, kind(found, ("alpha", "kappa"))
