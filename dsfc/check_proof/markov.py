@@ -34,6 +34,9 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
 from dsfc.check_proof.symbols import CALL, LAG, lags
 
+NOT_ZERO = "a Markov parameter is not 0"
+"""Why systems are refused that differ."""
+
 Vector = Mapping[str, Quotient]
 """State entry → coefficient or value; entries that are left out have 0."""
 
@@ -50,7 +53,7 @@ def check_markov(claim: Claim, proof: MarkovParameters) -> None:
     if found.count != proof.count:
         raise Rejected(f"{found.count} Markov parameters tell such systems apart")
     if found.differs_at() is not None:
-        raise Rejected("a Markov parameter is not 0")
+        raise Rejected(NOT_ZERO)
     check_every(claim, proof.entries)
 
 

@@ -34,10 +34,13 @@ VARYING = ("shifted", "selective", "gated", "ema")
 """What is no time-invariant system, or has a function on its output that has other rules."""
 
 
+LARGE = ("dense_series", "full3_dense", "series")
+
+
 def pairs(kind: str) -> list:
     """Labelled pairs of systems that stay the same; those of full matrices in the fast tier."""
     return [
-        pytest.param(file, a, b, marks=[pytest.mark.ci] * (file == "modes" or a == "dense_series"),
+        pytest.param(file, a, b, marks=[pytest.mark.ci] * (file == "modes" or a in LARGE),
                      id=f"{a}-{b}")
         for file in ("modes", "dense")
         for a, b, _ in LABELS[file][kind]
