@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from dsfc.check_proof.claim import Claim, MarkovParameters
 from dsfc.check_proof.invariant import check_every, check_plain, columns, difference, rolled_out
@@ -68,16 +69,14 @@ class Affine:
 class Markov:
     """Both systems of a claim side by side, their transition being the same at all tokens.
 
-    Attributes:
-        count: M, the largest over the outputs.
-
     Raises:
         Rejected: the transition is not the same, or something is not affine.
-        ValueError: a state stands in a denominator.
+        ValueError: a state stands in a denominator. Of outputs these are raised where they are
+            asked for.
     """
 
     def __init__(self, statement: Statement) -> None:
-        """Reads Λ, f, o and d off the steady step."""
+        """Reads Λ and f off the steady step."""
         self.statement = statement
         steps = {name: affine(q) for name, q in statement.steady.step.items()}
         for step in steps.values():
@@ -87,9 +86,16 @@ class Markov:
                 raise Rejected("an update holds a function of states")
         self.transition = {name: step.coefficients for name, step in steps.items()}
         self.drive = {name: _elsewhere(step.constant) for name, step in steps.items()}
-        self.differences = [affine(difference(a, b)) for a, b in statement.steady.outputs]
-        reaches = [self._reach(o.coefficients) for o in self.differences]
-        self.count = max(map(len, reaches), default=0)
+
+    @cached_property
+    def differences(self) -> list[Affine]:
+        """The row o and the value d of each output."""
+        return [affine(difference(a, b)) for a, b in self.statement.steady.outputs]
+
+    @cached_property
+    def count(self) -> int:
+        """M, the largest over the outputs."""
+        return max((len(self._reach(o.coefficients)) for o in self.differences), default=0)
 
     def differs_at(self) -> int | None:
         """Returns at which token the outputs differ as functions of free generators, None if never.

@@ -187,11 +187,14 @@ def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved 
     found = _by_rows(claim, statement, entries, related, SMALL if markov else None)
     if isinstance(found, Proved) or markov is None or found == DIFFER:
         return found
-    # The checker multiplies them out, which is the work there is: it is done once.
-    other = _accepted(Certificate(claim, MarkovParameters(markov.count, entries)))
-    if isinstance(other, Proved):
-        return other
-    return DIFFER if NOT_ZERO in other else _by_rows(claim, statement, entries, related, None)
+    with suppress(Rejected, ValueError):
+        # The checker multiplies them out, which is the work there is: it is done once.
+        other = _accepted(Certificate(claim, MarkovParameters(markov.count, entries)))
+        if isinstance(other, Proved):
+            return other
+        if NOT_ZERO in other:
+            return DIFFER
+    return _by_rows(claim, statement, entries, related, None)
 
 
 def _markov(statement: Statement) -> Markov | None:
