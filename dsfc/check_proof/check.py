@@ -12,6 +12,7 @@ from dsfc.check_proof.claim import (
     Conditional,
     ConstantWord,
     Invariant,
+    MarkovParameters,
     Same,
     Witness,
 )
@@ -19,6 +20,7 @@ from dsfc.check_proof.conditional import check_conditional
 from dsfc.check_proof.constant_word import check_constant_word
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import check_invariant
+from dsfc.check_proof.markov import check_markov
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.same import check_same
@@ -75,6 +77,8 @@ def _checked(certificate: Certificate) -> Gap | None:
     match proof:
         case Invariant():
             check_invariant(claim, proof)
+        case MarkovParameters():
+            check_markov(claim, proof)
         case Conditional():
             check_conditional(claim, proof)
         case ConstantWord():

@@ -120,6 +120,19 @@ class Invariant:
     relations: tuple[Relation, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class MarkovParameters:
+    """What a time-invariant system is known by: what rule "markov-parameters" stores.
+
+    Attributes:
+        count: how many of them tell the two systems apart, see `dsfc.check_proof.markov`.
+        entries: whether linear maps of tokens are written out in the entries of their matrices.
+    """
+
+    count: int
+    entries: bool
+
+
 Number = tuple[int, int, int, int]
 """A complex rational number (p, q, r, s): p / q + i r / s with positive q and s."""
 
@@ -154,6 +167,9 @@ class ConstantWord:
             of a's parameters: those for which no values of b's parameters do are all but those
             that make a's output constant on constant sequences, from some token on.
         larger: axes of a at all whose larger sizes it is claimed too, however they go together.
+        recurrence: coefficients p / q of a recurrence that the increments obey, that of the latest
+            last: see `dsfc.check_proof.recurrence`. () where what tells a and b apart is read off
+            the states.
     """
 
     values: tuple[tuple[str, tuple[Number, ...]], ...]
@@ -161,6 +177,7 @@ class ConstantWord:
     index: tuple[int, ...]
     always: bool
     larger: tuple[str, ...]
+    recurrence: tuple[tuple[int, int], ...] = ()
 
 
 Exact = tuple[int, int, int, int, int]
@@ -224,4 +241,4 @@ class Certificate:
     """A claim with what shows it."""
 
     claim: Claim
-    proof: Invariant | Witness | Conditional | ConstantWord | Same
+    proof: Invariant | MarkovParameters | Witness | Conditional | ConstantWord | Same

@@ -12,7 +12,8 @@ linearly independent, so equal outputs have equal parts Σ w λ^l, base by base.
    the others' parts away, so a foreign base has a part that is not 0;
 3. the product over all bases of a may be 0 there, as it must: the definition goes on as its states.
 
-b has no such part, whatever its parameters are, so its output is another from some token on.
+b has no such part, whatever its parameters are, so its output is another from some token on. What
+can be said of coupled states of a is in `dsfc.check_proof.recurrence`.
 
 Larger sizes of a contain the point: where each summed index of an axis is carried
 (`dsfc.check_proof.cutoff`) and no formula holds the size, entries of carriers with further indices
@@ -21,18 +22,17 @@ are put to 0, the others made like those that are there, and the output is the s
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from dsfc.check_proof.balls import Complex, NotDefined, real
 from dsfc.check_proof.claim import Claim, ConstantWord, Number
 from dsfc.check_proof.comparable import comparable, fixed
 from dsfc.check_proof.cutoff import cutoff
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.free import expressions
+from dsfc.check_proof.recurrence import check_recurrence
 from dsfc.check_proof.regions import Region
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.steady import Steady, steady
-from dsfc.check_proof.witness import LENGTH_LIMIT, arrays, constants_of, in_range, place_of
+from dsfc.check_proof.witness import LENGTH_LIMIT, arrays, check_token, constants_of, place_of
 from dsfc.primitives.declarations import Constraint
 from dsfc.primitives.expr import Expr, Reduce, Reduction, Size, children
 
@@ -54,11 +54,20 @@ def check_constant_word(claim: Claim, proof: ConstantWord) -> None:
     if not set(claim.every) <= set(own_axes(claim)):
         raise Rejected("all sizes are claimed of an axis that is not b's own")
     try:
-        word = Word(claim, proof.values)
-        parts = word.parts(proof.token)
-        rest = word.parts(proof.token, every=True)
+        if proof.recurrence:
+            check_recurrence(claim, proof)
+        else:
+            _check_bases(claim, proof)
     except NotDefined as e:
         raise Rejected(f"the output has no value here: {e}") from None
+    if not set(proof.larger) <= set(growing_axes(claim)):
+        raise Rejected("larger sizes are claimed of an axis that has something of its own there")
+
+
+def _check_bases(claim: Claim, proof: ConstantWord) -> None:
+    word = Word(claim, proof.values)
+    parts = word.parts(proof.token)
+    rest = word.parts(proof.token, every=True)
     if not word.foreign:
         raise Rejected("every base of a may be one of b")
     if parts[place_of(claim, proof.index)].meets(ZERO):
@@ -67,8 +76,6 @@ def check_constant_word(claim: Claim, proof: ConstantWord) -> None:
         raise Rejected("the definition of a does not go on as its states do")
     if proof.always and not always_apart(claim):
         raise Rejected("for other parameters of a its bases may be those of b")
-    if not set(proof.larger) <= set(growing_axes(claim)):
-        raise Rejected("larger sizes are claimed of an axis that has something of its own there")
 
 
 def own_axes(claim: Claim) -> tuple[str, ...]:
@@ -157,7 +164,7 @@ class Word:
         once = arrays(claim, claim.a, {}, 1, self.values, self.constants)
         if self.values.keys() - once.keys():
             raise Rejected("a value is given of nothing that a has")
-        self._check_theirs()
+        check_token(claim, self.values)
         at_once = Execution(claim.a, sizes, 1, once)
         theirs = regions(claim)
         self.foreign: tuple[Complex, ...] = ()
@@ -165,14 +172,6 @@ class Word:
         for base in self.steady.bases:
             for at in at_once.places(base.axes):
                 self._take(at_once.value(base.value, at), theirs)
-
-    def _check_theirs(self) -> None:
-        """The token must be one of b too, whose ranges of inputs may be smaller."""
-        names = dict(self.claim.names)
-        for t in self.claim.b.inputs:
-            entries = self.values.get(names.get(t.name, t.name), ())
-            if not all(in_range(Fraction(p, q), t.constraint) for p, q, _, _ in entries):
-                raise Rejected(f"a value of `{t.name}` is not {t.constraint.value}")
 
     def _take(self, value: Complex, theirs: tuple[Region, ...]) -> None:
         if value == ZERO:

@@ -50,17 +50,39 @@ def check_invariant(claim: Claim, proof: Invariant) -> None:
         Rejected: a check failed.
         Obstacle, ValueError: the claim has no meaning here.
     """
+    check_plain(claim, "linear-invariant")
+    check_rows(state(claim, proof.entries, tuple(map(law, proof.relations))), proof)
+    check_every(claim, proof.entries)
+
+
+def check_plain(claim: Claim, rule: str) -> None:
+    """Checks that a claim is one of equality without conditions, which is what a rule shows.
+
+    Raises:
+        Rejected: it is not.
+    """
     if not claim.equal:
-        raise Rejected("an invariant shows equality, and difference is claimed")
+        raise Rejected(f'rule "{rule}" shows equality, and difference is claimed')
     if claim.conditions:
-        raise Rejected('rule "linear-invariant" has no conditions')
+        raise Rejected(f'rule "{rule}" has no conditions')
     if claim.case:
         # Ranges of b's parameters may be smaller than a's: see `conditional.check_case`.
-        raise Rejected("an invariant says nothing of cases")
+        raise Rejected(f'rule "{rule}" says nothing of cases')
     if claim.free and claim.every:
         raise Rejected("sizes are not counted where values are inputs of their own")
-    check_rows(state(claim, proof.entries, tuple(map(law, proof.relations))), proof)
-    left = unproved(claim, proof.entries)
+
+
+def check_every(claim: Claim, entries: bool) -> None:
+    """Checks that a proof at the sizes of a claim is one for all sizes of the axes that it names.
+
+    Args:
+        claim: which one.
+        entries: whether the proof writes linear maps out.
+
+    Raises:
+        Rejected: it is not.
+    """
+    left = unproved(claim, entries)
     for name in claim.every:
         if name in left or name not in dict(claim.sizes):
             why = left.get(name, "there is no such axis")
@@ -121,8 +143,20 @@ def _check_rows(statement: Statement, rows: list[ReadRow]) -> None:
 
 
 def _check_start(statement: Statement, rows: list[ReadRow]) -> None:
+    values = rolled_out(statement)
+    known = statement.conditions.values(statement.window - 1)
+    for row in rows:
+        if _joined(row).substituted(values).substituted(known):
+            raise Rejected("a row does not vanish at the start")
+
+
+def rolled_out(statement: Statement) -> Mapping[str, Quotient]:
+    """Returns the states after the first w tokens, of generators of the last of them and before.
+
+    Raises:
+        Rejected: the outputs differ at one of these tokens.
+    """
     values = dict.fromkeys(statement.steady.step, NOTHING)
-    known: Mapping[str, Quotient] = {}
     for token, moment in enumerate(statement.first):
         known = statement.conditions.values(token)
         earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}
@@ -132,9 +166,7 @@ def _check_start(statement: Statement, rows: list[ReadRow]) -> None:
         values = {
             name: q.substituted(earlier).substituted(known) for name, q in moment.step.items()
         }
-    for row in rows:
-        if _joined(row).substituted(values).substituted(known):
-            raise Rejected("a row does not vanish at the start")
+    return values
 
 
 def difference(left: Quotient, right: Quotient) -> Quotient:

@@ -6,6 +6,7 @@ they are compared exactly; elsewhere both lie in intervals that are shown not to
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -80,6 +81,19 @@ def execute(claim: Claim, proof: Witness) -> tuple[list[list[Complex]], list[lis
     except NotDefined as e:
         raise Rejected(f"the outputs have no value here: {e}") from None
     return a, b
+
+
+def check_token(claim: Claim, values: Mapping[str, tuple[Number, ...]]) -> None:
+    """Checks that a token of a is one of b too, whose ranges of inputs may be smaller.
+
+    Raises:
+        Rejected: a value is outside.
+    """
+    names = dict(claim.names)
+    for t in claim.b.inputs:
+        entries = values.get(names.get(t.name, t.name), ())
+        if not all(in_range(Fraction(p, q), t.constraint) for p, q, _, _ in entries):
+            raise Rejected(f"a value of `{t.name}` is not {t.constraint.value}")
 
 
 def constants_of(

@@ -39,20 +39,25 @@ Vector = dict[CellMonomial, Element]
 """Product of state entries → polynomial over the generators of one moment."""
 
 
-def close(statement: Statement) -> tuple[Row, ...] | Differs:
+def close(statement: Statement, terms: int | None = None) -> tuple[Row, ...] | Differs:
     """Returns the rows of an invariant that shows equality, or that none exists.
 
+    Args:
+        statement: what is to be shown.
+        terms: bound on the terms of a coefficient on the way; None for that of polynomials.
+
     Raises:
-        Obstacle: the invariant grows over its limit.
+        Obstacle: the invariant grows over its limit, or a coefficient over its bound.
     """
-    return _Closure(statement).run()
+    return _Closure(statement, terms).run()
 
 
 class _Closure:
     """The rows found so far, in reduced echelon form."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: Statement, terms: int | None = None) -> None:
         self.statement = statement
+        self.terms = terms
         self.step = statement.steady.step
         self.known = statement.conditions.values(statement.window)
         self.ring = ring(_names(statement))
@@ -102,7 +107,10 @@ class _Closure:
                 value = value - other if value is not None else -other
             if value:
                 out[cells] = value
-        return self._primitive(out)
+        out = self._primitive(out)
+        if self.terms and any(self.ring.length(p) > self.terms for p in out.values()):
+            raise Obstacle(f"a coefficient of the invariant has more than {self.terms} terms")
+        return out
 
     def _add(self, pivot: CellMonomial, row: Vector) -> None:
         self.rows = [

@@ -1,14 +1,16 @@
 """The search for a point that shows a to be no case of b, by one token repeated for ever.
 
-What must be found are values of a's parameters and one token; see `dsfc.check_proof.constant_word`,
-which says the last word. The numbers of the first points are all alike, those of later ones drawn.
-What is found is made simpler number by number as long as it still shows what it must.
+What must be found are values of a's parameters and one token; see `dsfc.check_proof.constant_word`
+and `dsfc.check_proof.recurrence`, which say the last word. The numbers of the first points are all
+alike, those of later ones drawn. What is found is made simpler number by number as long as it still
+shows what it must.
 """
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -17,8 +19,11 @@ from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, ConstantWord, Number
 from dsfc.check_proof.comparable import comparable, fixed
 from dsfc.check_proof.constant_word import ZERO, Word, always_apart, growing_axes, own_axes
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.polynomial import TooLarge
+from dsfc.check_proof.recurrence import Coefficients, Rolled, applied, distinct
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.witness import in_range, stored_axes
+from dsfc.check_proof.witness import LENGTH_LIMIT, in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 
 ALIKE = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(-1), Fraction(-2))
@@ -41,6 +46,11 @@ class _Found:
     values: _Values
     token: int
     place: int
+    recurrence: Coefficients = ()
+
+
+_Shown = Callable[[Claim, _Values], "_Found | None"]
+"""What a point shows."""
 
 
 def no_case(claim: Claim) -> Certificate | str:
@@ -55,16 +65,25 @@ def no_case(claim: Claim) -> Certificate | str:
     """
     claim = replace(claim, equal=False, case=True, every=own_axes(claim), conditions=())
     comparable(claim)
-    found = next(filter(None, (_shown(claim, values) for values in _points(claim))), None)
+    why = "no base was found that the second cannot have too"
+    shown: _Shown = _shown_by_bases
+    try:
+        found = _first(claim, shown)
+    except Obstacle as e:
+        found, why = None, str(e)
     if found is None:
-        return "no base was found that the second cannot have too"
-    found = _simplified(claim, found)
+        shown = _shown_by_recurrence
+        found = _first(claim, shown)
+    if found is None:
+        return why
+    found = _simplified(claim, found, shown)
     proof = ConstantWord(
         found.values,
         found.token,
         _index(claim, found.place),
-        always_apart(claim),
+        not found.recurrence and always_apart(claim),
         growing_axes(claim),
+        tuple((c.numerator, c.denominator) for c in found.recurrence),
     )
     certificate = Certificate(claim, proof)
     try:
@@ -74,7 +93,51 @@ def no_case(claim: Claim) -> Certificate | str:
     return certificate
 
 
-def _shown(claim: Claim, values: _Values) -> _Found | None:
+def _first(claim: Claim, shown: _Shown) -> _Found | None:
+    return next(filter(None, (shown(claim, values) for values in _points(claim))), None)
+
+
+def _shown_by_recurrence(claim: Claim, values: _Values) -> _Found | None:
+    """The same where increments are no sum of powers."""
+    try:
+        rolled = Rolled(claim, values)
+        start, order = rolled.first, rolled.order
+        end = start + 2 * order + LATER + 1
+        rows = rolled.increments(min(end, LENGTH_LIMIT))
+    except (Rejected, NotDefined, TooLarge, ZeroDivisionError):
+        return None
+    for place in range(len(rows[0])):
+        s = [row[place] for row in rows]
+        mu = _least_recurrence(s[start : start + 2 * order])
+        rho = distinct(mu)
+        for token in range(start, len(s) - len(rho) + 1):
+            if applied(rho, s, token):
+                return _Found(values, token, place, mu)
+    return None
+
+
+def _least_recurrence(s: list[Fraction]) -> Coefficients:
+    """The polynomial μ of least degree with μ(E) s = 0, as far as s goes (Berlekamp and Massey)."""
+    one = Fraction(1)
+    now, before, since, gap = [one], [one], 1, one
+    length = 0
+    for k in range(len(s)):
+        off = sum((c * s[k - j] for j, c in enumerate(now) if j <= k), Fraction(0))
+        if not off:
+            since += 1
+            continue
+        shift = [Fraction(0)] * since + [off / gap * c for c in before]
+        wider = now + [Fraction(0)] * (len(shift) - len(now))
+        new = [c - (shift[j] if j < len(shift) else 0) for j, c in enumerate(wider)]
+        if 2 * length <= k:
+            length, before, gap, since = k + 1 - length, now, off, 1
+        else:
+            since += 1
+        now = new
+    return tuple(reversed(now + [Fraction(0)] * (length + 1 - len(now))))[-length - 1 :]
+
+
+def _shown_by_bases(claim: Claim, values: _Values) -> _Found | None:
     """The token and the entry of the output at which a point shows what it must."""
     try:
         word = Word(claim, values)
@@ -96,6 +159,11 @@ def _points(claim: Claim) -> Iterator[_Values]:
     theirs = {dict(claim.names).get(t.name, t.name): t.constraint for t in claim.b.inputs}
     for x in ALIKE:
         yield tuple((t.name, (_allowed(t, theirs, x),) * _count(claim, t)) for t in tensors)
+    # A square matrix that is triangular, with one number on its diagonal, has no basis of modes.
+    squares = {t.name: _triangular(claim, t) for t in tensors}
+    if any(squares.values()):
+        ones = {t.name: (_allowed(t, theirs, ALIKE[0]),) * _count(claim, t) for t in tensors}
+        yield tuple((t.name, squares[t.name] or ones[t.name]) for t in tensors)
     rng = random.Random(5)
     for _ in range(DRAWS):
         yield tuple(
@@ -109,6 +177,15 @@ def _count(claim: Claim, t: Tensor | MapTensor) -> int:
     for axis in stored_axes(t):
         out *= sizes[axis.name]
     return out
+
+
+def _triangular(claim: Claim, t: Tensor | MapTensor) -> tuple[Number, ...]:
+    """Ones on the diagonal of a square matrix and above; () for what is none."""
+    if not isinstance(t, MapTensor) or t.map.each or t.map.target != t.map.source:
+        return ()
+    count = _count(claim, t)
+    size = math.isqrt(count)
+    return tuple((int(k // size <= k % size), 1, 0, 1) for k in range(count))
 
 
 def _constraints(t: Tensor | MapTensor, theirs: dict[str, Constraint]) -> tuple[Constraint, ...]:
@@ -126,7 +203,7 @@ def _allowed(t: Tensor | MapTensor, theirs: dict[str, Constraint], x: Fraction) 
     return 1, 1, 0, 1
 
 
-def _simplified(claim: Claim, found: _Found) -> _Found:
+def _simplified(claim: Claim, found: _Found, shown: _Shown) -> _Found:
     """The point with each array replaced by 0 or 1, or a number of it, as far as it goes."""
     declared = {t.name: t for t in (*claim.a.inputs, *claim.a.params, *claim.a.buffers)}
     theirs = {dict(claim.names).get(t.name, t.name): t.constraint for t in claim.b.inputs}
@@ -147,7 +224,7 @@ def _simplified(claim: Claim, found: _Found) -> _Found:
                 left -= 1
                 values = (*found.values[:position], (name, tuple(new)),
                           *found.values[position + 1 :])  # fmt: skip
-                other = _shown(claim, values)
+                other = shown(claim, values)
                 if other is not None:
                     found = other
                     break

@@ -6,14 +6,16 @@ from contextlib import suppress
 from dataclasses import replace
 
 from dsfc.check_proof.check import check, write
-from dsfc.check_proof.claim import Certificate, Claim, Invariant, Same
+from dsfc.check_proof.claim import Certificate, Claim, Invariant, MarkovParameters, Same
 from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.laws import Law
+from dsfc.check_proof.markov import NOT_ZERO, Markov
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.same import check_same
-from dsfc.check_proof.statement import state
+from dsfc.check_proof.statement import Statement, state
+from dsfc.check_proof.witness import LENGTH_LIMIT
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
 from dsfc.proof.points import with_points
@@ -22,6 +24,12 @@ from dsfc.proof.relations import laws, relation
 from dsfc.proof.sizes import chosen, enough
 from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
+
+SMALL = 48
+"""Terms of a coefficient of rows, where Markov parameters are another way."""
+
+DIFFER = "the outputs differ as functions of free generators"
+"""Why there is no proof where all that was looked at is known."""
 
 
 def equivalent(
@@ -98,6 +106,7 @@ def _in_general(a: System, b: System, names: tuple[tuple[str, str], ...]) -> Ver
     if isinstance(found, Proved):
         return found
     late = _refute(claim, THOROUGH)
+    late = late if isinstance(late, Refuted) else _refute_later(claim) or late
     if isinstance(late, Refuted):
         return late
     tried = [f"a linear invariant over the values of linear maps: {found}", f"a witness: {late}"]
@@ -118,6 +127,16 @@ def _same(claim: Claim) -> Proved | None:
     except (Rejected, ValueError):
         return None
     return Proved(certificate)
+
+
+def _refute_later(claim: Claim) -> Refuted | None:
+    """A witness at the first token at which Markov parameters say that outputs differ."""
+    with suppress(Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError):
+        token = Markov(state(claim, False)).differs_at()
+        if token is not None and THOROUGH.longest <= token < LENGTH_LIMIT:
+            effort = replace(THOROUGH, shortest=token + 1, longest=token + 1)
+            return refute(claim, effort)
+    return None
 
 
 def _refute(claim: Claim, effort: Effort) -> Refuted | str:
@@ -155,21 +174,65 @@ def _proved_at(claim: Claim, entries: bool) -> Proved | str:
 
 
 def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved | str:
-    """The same with laws for functions of states."""
+    """The same with laws for functions of states.
+
+    Systems that stay the same have two proofs. Rows say more, so they come first as long as their
+    coefficients stay small; those of full matrices grow.
+    """
     try:
-        rows = close(state(claim, entries, related))
-    except (Obstacle, Rejected) as e:
-        return str(e)
-    except TooLarge as e:
-        return f"the closure needs {e}"
-    except (ValueError, ZeroDivisionError) as e:
-        return f"the outputs have no quotient: {e}"
+        statement = state(claim, entries, related)
+    except (Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError) as e:
+        return _obstacle(e)
+    markov = None if related else _markov(statement)
+    found = _by_rows(claim, statement, entries, related, SMALL if markov else None)
+    if isinstance(found, Proved) or markov is None or found == DIFFER:
+        return found
+    with suppress(Rejected, ValueError):
+        # The checker multiplies them out, which is the work there is: it is done once.
+        other = _accepted(Certificate(claim, MarkovParameters(markov.count, entries)))
+        if isinstance(other, Proved):
+            return other
+        if NOT_ZERO in other:
+            return DIFFER
+    return _by_rows(claim, statement, entries, related, None)
+
+
+def _markov(statement: Statement) -> Markov | None:
+    """Both systems, where they stay the same over time."""
+    with suppress(Rejected, ValueError):
+        return Markov(statement)
+    return None
+
+
+def _by_rows(
+    claim: Claim,
+    statement: Statement,
+    entries: bool,
+    related: tuple[Law, ...],
+    terms: int | None,
+) -> Proved | str:
+    """A linear invariant that the checker accepted, or why there is none."""
+    try:
+        rows = close(statement, terms)
+    except (Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError) as e:
+        return _obstacle(e)
     if isinstance(rows, Differs):
-        return "the outputs differ as functions of free generators"
-    proof = Invariant(rows, entries, tuple(map(relation, related)))
-    certificate = Certificate(claim, proof)
+        return DIFFER
+    return _accepted(Certificate(claim, Invariant(rows, entries, tuple(map(relation, related)))))
+
+
+def _accepted(certificate: Certificate) -> Proved | str:
     try:
         check(write(certificate))
     except Rejected as e:
-        return f"an invariant was found that the checker does not accept: {e}"
+        return f"a proof was found that the checker does not accept: {e}"
     return Proved(certificate)
+
+
+def _obstacle(e: Exception) -> str:
+    match e:
+        case TooLarge():
+            return f"the closure needs {e}"
+        case Obstacle() | Rejected():
+            return str(e)
+    return f"the outputs have no quotient: {e}"

@@ -1,10 +1,9 @@
 """Exact sparse polynomials over the integers, by FLINT, or by SymPy where FLINT is not installed.
 
-Closure needs five operations: to make a polynomial from its terms and to list them, to add, to
-multiply, the greatest common divisor, and the exact quotient; conditions need the factors too.
-Both libraries stand behind them, and
-the tests hold them against each other. The order of terms is lexicographic in the given names, so
-nothing depends on the library.
+Closure needs few operations: to make a polynomial from its terms, to list and to count them, to
+add, to multiply, the greatest common divisor, and the exact quotient; conditions need the factors
+too. Both libraries stand behind them, and the tests hold them against each other. The order of
+terms is lexicographic in the given names, so nothing depends on the library.
 """
 
 from __future__ import annotations
@@ -30,6 +29,9 @@ class Ring(Protocol):
 
     def terms(self, p: Element) -> dict[Exponents, int]:
         """Returns its terms, those of coefficient 0 left out."""
+
+    def length(self, p: Element) -> int:
+        """Returns how many terms it has."""
 
     def gcd(self, p: Element, q: Element) -> Element:
         """Returns the greatest common divisor, its leading coefficient positive."""
@@ -63,6 +65,10 @@ class FlintRing:
     def terms(self, p: Element) -> dict[Exponents, int]:
         """Returns its terms."""
         return {tuple(map(int, m)): int(c) for m, c in p.to_dict().items()}
+
+    def length(self, p: Element) -> int:
+        """Returns how many terms it has."""
+        return len(p)
 
     def gcd(self, p: Element, q: Element) -> Element:
         """Returns the greatest common divisor."""
@@ -98,6 +104,10 @@ class SympyRing:
     def terms(self, p: Element) -> dict[Exponents, int]:
         """Returns its terms."""
         return {tuple(map(int, m)): int(c) for m, c in p.terms() if c}
+
+    def length(self, p: Element) -> int:
+        """Returns how many terms it has."""
+        return len(p)
 
     def gcd(self, p: Element, q: Element) -> Element:
         """Returns the greatest common divisor."""

@@ -49,11 +49,13 @@ class Effort:
         longest: tokens of the longest sequence.
         least: sizes, by the least of them.
         draws: points per length, sizes and height.
+        shortest: tokens of the shortest sequence.
     """
 
     longest: int
     least: tuple[int, ...]
     draws: int
+    shortest: int = 1
 
 
 QUICK = Effort(2, (1,), 1)
@@ -78,7 +80,7 @@ def refute(claim: Claim, effort: Effort = THOROUGH) -> Refuted | None:
     different = dataclasses.replace(claim, equal=False)
     arrays = _arrays(claim)
     seed = hashlib.sha256(repr(encode(_Names(claim.names))).encode()).digest()
-    for length in range(1, effort.longest + 1):
+    for length in range(effort.shortest, effort.longest + 1):
         for least in effort.least:
             sized = dataclasses.replace(different, sizes=chosen(claim.a, claim.b, least))
             try:

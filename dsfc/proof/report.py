@@ -35,8 +35,7 @@ def report(verdict: Verdict, a: str, b: str, explain: bool = False) -> str:
                     f"  law        {text}"
                     for text in relation_lines(certificate.claim, verdict.invariant)
                 ),
-                f"  {'same' if verdict.same else 'invariant':<9}  {verdict.how},"
-                " accepted by the checker",
+                f"  {verdict.rule:<9}  {verdict.how}, accepted by the checker",
             ]
             if explain:
                 lines += [f"    {row_text(row)} = 0" for row in verdict.invariant.rows]
@@ -70,7 +69,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
             sizes = dict(certificate.claim.sizes)
             return {"verdict": "proved", "statement": "EQ", "sizes": sizes,
                     "every": list(certificate.claim.every), "at": _fixed(verdict),
-                    "rows": len(verdict.invariant.rows)}  # fmt: skip
+                    "rule": verdict.rule, "rows": len(verdict.invariant.rows)}  # fmt: skip
         case Refuted(certificate, gap, shortest):
             witness = verdict.witness
             point = {n: [_number(v) for v in values] for n, values in witness.values}

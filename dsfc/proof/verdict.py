@@ -9,6 +9,7 @@ from dsfc.check_proof.claim import (
     Conditional,
     ConstantWord,
     Invariant,
+    MarkovParameters,
     Same,
     Witness,
 )
@@ -27,11 +28,13 @@ class Proved:
 
     @property
     def invariant(self) -> Invariant:
-        """The rows that vanish on the states; none where the definitions are the same."""
-        if self.same:
-            return Invariant((), False)
-        assert isinstance(self.certificate.proof, Invariant)
-        return self.certificate.proof
+        """The rows that vanish on the states; none where something else was shown."""
+        match self.certificate.proof:
+            case Invariant() as proof:
+                return proof
+            case MarkovParameters(entries=entries):
+                return Invariant((), entries)
+        return Invariant((), False)
 
     @property
     def same(self) -> bool:
@@ -39,10 +42,23 @@ class Proved:
         return isinstance(self.certificate.proof, Same)
 
     @property
+    def rule(self) -> str:
+        """What kind of proof it is, in a word."""
+        match self.certificate.proof:
+            case Same():
+                return "same"
+            case MarkovParameters():
+                return "markov"
+        return "invariant"
+
+    @property
     def how(self) -> str:
         """What the checker accepted, in words."""
-        if self.same:
-            return "one definition up to names"
+        match self.certificate.proof:
+            case Same():
+                return "one definition up to names"
+            case MarkovParameters(count):
+                return f"{count} Markov parameters"
         return f"{len(self.invariant.rows)} rows"
 
 

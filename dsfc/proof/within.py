@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,7 @@ from dsfc.proof.constant_word import no_case
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.sizes import chosen
 from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Unknown, Verdict
-from dsfc.system.ir import System
+from dsfc.system.ir import System, Term
 
 Within = Case | NoCase | Unknown
 
@@ -83,11 +84,10 @@ def within(
         names: see `dsfc.proof.equivalent.equivalent`.
         conditions: whether values of b's own parameters are looked for, which may take minutes.
     """
-    found: Certificate | str
-    try:
-        found = no_case(Claim(a, b, names, chosen(a, b, 1)))
-    except (Obstacle, ValueError) as e:
-        found = str(e)
+    found = _no_case(Claim(a, b, names, chosen(a, b, 1)))
+    if isinstance(found, str) and any(t.matrix is not None for t in _terms(a)):
+        larger = _no_case(Claim(a, b, names, chosen(a, b, 2)))
+        found = larger if isinstance(larger, Certificate) else found
     if isinstance(found, Certificate):
         return NoCase(found)
     tried = [f"constant sequences: {found}"]
@@ -98,6 +98,20 @@ def within(
         tried.append(f"values of the second's own parameters: {shown}")
     decides = "values of the second's parameters (--conditions), or a reason that there are none"
     return Unknown(str(found), tuple(tried), decides)
+
+
+def _no_case(claim: Claim) -> Certificate | str:
+    try:
+        return no_case(claim)
+    except (Obstacle, ValueError) as e:
+        return str(e)
+
+
+def _terms(system: System) -> Iterator[Term]:
+    """What updates of states are made of; a matrix of one entry couples nothing."""
+    for block in system.blocks:
+        for factor in block.chain:
+            yield from factor.terms
 
 
 def _case(claim: Claim) -> Certificate | str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
-from dsfc.check_proof.claim import Certificate
+from dsfc.check_proof.claim import Certificate, Claim, ConstantWord
 from dsfc.check_proof.conditional import localities
 from dsfc.check_proof.constant_word import Word
 from dsfc.check_proof.regions import Region
@@ -114,25 +115,46 @@ def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
 def _no_case(found: NoCase, slots: tuple[str, ...], a: str, b: str) -> list[str]:
     certificate, proof = found.certificate, found.proof
     claim = certificate.claim
-    word = Word(claim, proof.values)
-    theirs = steady(claim.b, dict(claim.sizes)).bases
+    parts = _recurring(proof, a, b) if proof.recurrence else _powers(claim, proof, a, b)
     lines = [
         f"  statement  {SLOTS if slots else STATEMENT}",
         f"  sizes      {no_case_sizes(certificate)}",
         "  sequence   one token for ever, at the point",
         *(f"    {name} = {entries_text(values)}" for name, values in proof.values),
-        f"    {a}: a part of its output goes like the powers of "
-        + " or ".join(map(number_text, word.foreign)),
-        f"    {b}: whatever its parameters are, {'; '.join(map(_base, theirs)) or 'none lasts'}",
+        *parts,
     ]
     if proof.always:
+        first = Word(claim, proof.values).first
         lines += [
             f"  exceptions no values of {a}'s parameters either, but those that make its output",
-            f"             constant on every constant sequence, from token {word.first - 1} on",
+            f"             constant on every constant sequence, from token {first - 1} on",
         ]
     else:
         lines.append(f"  open       other values of {a}'s parameters")
     return lines
+
+
+def _powers(claim: Claim, proof: ConstantWord, a: str, b: str) -> list[str]:
+    foreign = map(number_text, Word(claim, proof.values).foreign)
+    theirs = map(_base, steady(claim.b, dict(claim.sizes)).bases)
+    return [
+        f"    {a}: a part of its output goes like the powers of {' or '.join(foreign)}",
+        f"    {b}: whatever its parameters are, {'; '.join(theirs) or 'none lasts'}",
+    ]
+
+
+def _recurring(proof: ConstantWord, a: str, b: str) -> list[str]:
+    terms = []
+    for k, (p, q) in reversed(list(enumerate(proof.recurrence))):
+        if p:
+            size, sign = abs(Fraction(p, q)), "-" if (p < 0) != (q < 0) else "+"
+            factor = "" if size == 1 else f"{size} "
+            terms.append(f"{sign} {factor}s[l{f'+{k}' if k else ''}]")
+    law = " ".join(terms).removeprefix("+ ")
+    return [
+        f"    {a}: its increments s obey {law} = 0, and are no sum of powers",
+        f"    {b}: whatever its parameters are, its increments are a sum of powers",
+    ]
 
 
 def _base(base: Base) -> str:
@@ -167,6 +189,7 @@ def _decided(found: Within) -> dict[str, Any]:
             point = {name: entries_text(values) for name, values in proof.values}
             return {"verdict": "refuted", "parameters": "none", "sizes": dict(claim.sizes),
                     "every": list(claim.every), "larger": list(proof.larger),
-                    "always": proof.always, "point": point, "token": proof.token,
-                    "index": list(proof.index)}  # fmt: skip
+                    "always": proof.always,
+                    "recurrence": [str(Fraction(*c)) for c in proof.recurrence],
+                    "point": point, "token": proof.token, "index": list(proof.index)}  # fmt: skip
     return {"verdict": "unknown", "tried": list(found.tried), "decides": found.decides}

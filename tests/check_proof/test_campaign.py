@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 
 from dsfc.check_proof.check import check, read, write
-from dsfc.check_proof.claim import Certificate, Claim, Conditional, Invariant
+from dsfc.check_proof.claim import Certificate, Claim, Conditional, Invariant, MarkovParameters
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.free import common_names, side
 from dsfc.check_proof.invariant import _joined, _read
@@ -201,6 +201,18 @@ def test_corrupted(certificate: Callable, pair, tier: str) -> None:
     print("-".join(pair), len(rows), "rows", dict(counts))
     assert counts.total() + len(rows) == count
     assert counts["rejected"] >= 0.3 * counts.total()
+
+
+@pytest.mark.ci
+def test_corrupted_with_markov_parameters(system: Callable, tier: str) -> None:
+    """Nothing is stored but their number, so it is the claim that is changed."""
+    one, other = system("dense", "rotation_block"), system("dense", "rotation_mode")
+    made = Certificate(Claim(one, other, (), ()), MarkovParameters(4, False))
+    count = 1_000 if tier == "full" else 60
+    found = [accepted(bad) for bad in corrupted_claims(json.loads(write(made)), count,
+                                                       random.Random(9))]  # fmt: skip
+    assert all(true(claim) for claim in found if claim is not None)
+    assert sum(claim is None for claim in found) >= 0.3 * count
 
 
 @pytest.mark.parametrize(

@@ -263,7 +263,7 @@ def test_pivots_stand_in_one_row() -> None:
 def test_what_an_invariant_does_not_show() -> None:
     assumed = Condition((((("u[0]@0", 1),), 1),), "u[0]@0")
     for reason, stated in (
-        ("an invariant shows equality", claim(equal=False)),
+        ('rule "linear-invariant" shows equality', claim(equal=False)),
         ('rule "linear-invariant" has no conditions', claim(conditions=(assumed,))),
         ("sizes are not counted where values are inputs", claim(free=True, every=("n",))),
         ("no proof for all sizes of q: there is no such axis", claim(every=("q",))),

@@ -17,10 +17,11 @@ import pytest
 HERE = Path(__file__).parent
 MODULES = (
     "check", "claim", "closed", "comparable", "conditional", "conditions", "constant_word",
-    "invariant", "laws", "point", "polynomial", "same", "schema", "statement", "witness",
+    "invariant", "laws", "markov", "point", "polynomial", "recurrence", "same", "schema",
+    "statement", "witness",
 )  # fmt: skip
-TESTS = ("check", "closed", "conditional", "constant_word", "forged", "laws", "polynomial",
-         "reasons", "same", "schema")  # fmt: skip
+TESTS = ("check", "closed", "conditional", "constant_word", "forged", "laws", "markov",
+         "polynomial", "reasons", "recurrence", "same", "schema")  # fmt: skip
 NO_RULE = ("raise Obstacle(", "raise NotDefined(")
 
 

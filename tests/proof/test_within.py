@@ -10,11 +10,11 @@ import pytest
 
 from dsfc.check_proof.check import check, write
 from dsfc.proof.verdict import Case, NoCase, Proved, Refuted, Unknown
-from dsfc.proof.within import kinds, within
+from dsfc.proof.within import Kinds, kinds, within
 from dsfc.proof.within_report import kind, kinds_json, kinds_report
 
 EVERY = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
-LABELS, LATTICE = EVERY["cases"], EVERY["lattice"]
+LABELS, LATTICE, DENSE = EVERY["cases"], EVERY["lattice"], EVERY["dense"]
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,23 @@ def test_what_is_no_case_is_refuted(system: Callable, a: str, b: str, _) -> None
     found = within(system("cases", a), system("cases", b))
     assert isinstance(found, NoCase), found
     assert check(write(found.certificate)).claim == found.certificate.claim
+
+
+@pytest.mark.parametrize("a, b, _", [pytest.param(*row, id="-".join(row[:2]))
+                                     for row in DENSE["no_case"]])  # fmt: skip
+def test_what_is_no_sum_of_powers_is_refuted(system: Callable, a: str, b: str, _) -> None:
+    """T14 and T18, for any number of modes."""
+    found = within(system("dense", a), system("dense", b))
+    assert isinstance(found, NoCase), found
+    assert found.proof.recurrence and not found.proof.always
+    assert check(write(found.certificate)).claim == found.certificate.claim
+    assert "no sum of powers" in "".join(kinds_report(Kinds(found, found, found), "a", "b"))
+
+
+@pytest.mark.parametrize("a, b, _", [pytest.param(*row, id="-".join(row[:2]))
+                                     for row in DENSE["open"]])  # fmt: skip
+def test_what_is_a_sum_of_powers_is_not(system: Callable, a: str, b: str, _) -> None:
+    assert isinstance(within(system("dense", a), system("dense", b)), Unknown)
 
 
 @pytest.mark.parametrize("a, b, _", LABELS["case"])
@@ -75,6 +92,19 @@ def test_normalised_attention_is_no_case_of_s6() -> None:
     assert found.certificate.claim.every == ("n", "r")
     assert found.proof.larger == ("d", "h", "n", "p") and found.proof.always
     assert isinstance(within(s6, attention), NoCase)
+
+
+@pytest.mark.parametrize("diagonal", ["dlr", "lru"])
+def test_dense_linear_rnns_are_no_case_of_diagonal_ones(diagonal: str) -> None:
+    """T14: a Jordan block, of which one entry holds no mode of its own."""
+    import dsfc
+
+    found = within(dsfc.load("linear_rnn").system, dsfc.load(diagonal).system)
+    assert isinstance(found, NoCase)
+    values = dict(found.proof.values)
+    assert [p for p, *_ in values["A"]] == [1, 1, 0, 1]
+    assert found.proof.recurrence == ((1, 1), (-2, 1), (1, 1))
+    assert found.certificate.claim.every == ("n",)
 
 
 def slots_of(system: Callable, row: list[str], **options):
