@@ -19,10 +19,11 @@ are symbols in a proof.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.indices import Indices, NoCount
+from dsfc.check_proof.index_form import NoCount
+from dsfc.check_proof.indices import Indices
 
 
 def cutoff(claim: Claim, entries: bool) -> dict[str, int | str]:
@@ -32,7 +33,7 @@ def cutoff(claim: Claim, entries: bool) -> dict[str, int | str]:
         claim: the two systems.
         entries: whether the proof writes linear maps out; see `dsfc.check_proof.claim.Invariant`.
     """
-    kinds = _kinds(claim)
+    kinds = kinds_of(claim)
     return {name: _count(claim, entries, kinds, name) for name, _ in claim.sizes}
 
 
@@ -51,8 +52,8 @@ def unproved(claim: Claim, entries: bool) -> dict[str, str]:
     return out
 
 
-def _kinds(claim: Claim) -> dict[str, str]:
-    """Name of an axis → the axis that it is a copy of, or itself; "" where the two disagree."""
+def kinds_of(claim: Claim) -> dict[str, str]:
+    """Returns name of an axis → the axis that it is a copy of, or itself; "" where the two disagree."""
     kinds: dict[str, str] = {}
     for system in (claim.a, claim.b):
         for d in system.axes:
@@ -63,29 +64,46 @@ def _kinds(claim: Claim) -> dict[str, str]:
 
 
 def _count(claim: Claim, entries: bool, kinds: Mapping[str, str], name: str) -> int | str:
+    try:
+        kind, free = along(claim, kinds, name)
+        sides = [Indices(claim, second, entries, kinds, kind) for second in (False, True)]
+        a, b = (s.output() for s in sides)
+        carried(sides, [s.ways for s in sides])
+    except NoCount as e:
+        return str(e)
+    return max(1, free + max(a.summed + b.below, b.summed + a.below))
+
+
+def along(claim: Claim, kinds: Mapping[str, str], name: str) -> tuple[str, int]:
+    """Returns the axis that a name stands for, and how many indices of it the output has.
+
+    Raises:
+        NoCount: the two do not have it in the same way.
+    """
     if name not in kinds:
-        return "no axis of the two has this name"
+        raise NoCount("no axis of the two has this name")
     kind = kinds[name]
     if not kind:
-        return "it is a copy of another axis in one of the two"
+        raise NoCount("it is a copy of another axis in one of the two")
     outputs = [system.outputs[0].axes for system in (claim.a, claim.b)]
     if [a.name for a in outputs[0]] != [a.name for a in outputs[1]]:
         if any(kinds.get(a.name) in ("", kind) for axes in outputs for a in axes):
-            return "the outputs are put side by side along other axes"
-    sides = [Indices(claim, second, entries, kinds, kind) for second in (False, True)]
-    try:
-        a, b = (s.output() for s in sides)
-    except NoCount as e:
-        return str(e)
-    ways = [sides[0].ways, sides[1].ways]
+            raise NoCount("the outputs are put side by side along other axes")
+    return kind, sum(kinds.get(axis.name) == kind for axis in outputs[0])
+
+
+def carried(sides: Iterable[Indices], ways: list[dict[str, set[str]]]) -> None:
+    """Checks that each summed index is carried, by what stands only where it may.
+
+    Raises:
+        NoCount: one is not.
+    """
     for s in sides:
         for axis, hits in s.needs:
             if not any(all(_free(name, ways) for name in names) for names in hits):
-                return (
+                raise NoCount(
                     f"no array that is a factor of every term has the summed index of {axis.name}"
                 )
-    free = sum(kinds.get(axis.name) == kind for axis in outputs[0])
-    return max(1, free + max(a.summed + b.below, b.summed + a.below))
 
 
 def _free(carrier: str, ways: list[dict[str, set[str]]]) -> bool:

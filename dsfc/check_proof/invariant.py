@@ -25,6 +25,8 @@ from fractions import Fraction
 from dsfc.check_proof.claim import CellMonomial, Claim, Invariant, Row
 from dsfc.check_proof.conditions import read as polynomial
 from dsfc.check_proof.cutoff import unproved
+from dsfc.check_proof.family import family
+from dsfc.check_proof.index_form import NoCount
 from dsfc.check_proof.laws import law
 from dsfc.check_proof.polynomial import NOTHING, Monomial, Polynomial, Quotient
 from dsfc.check_proof.rejected import Rejected
@@ -56,12 +58,34 @@ def check_invariant(claim: Claim, proof: Invariant) -> None:
         raise Rejected('rule "linear-invariant" has no conditions')
     if claim.free and claim.every:
         raise Rejected("sizes are not counted where values are inputs of their own")
-    check_rows(state(claim, proof.entries, tuple(map(law, proof.relations))), proof)
-    left = unproved(claim, proof.entries)
-    for name in claim.every:
-        if name in left or name not in dict(claim.sizes):
-            why = left.get(name, "there is no such axis")
+    statement = state(claim, proof.entries, tuple(map(law, proof.relations)))
+    check_rows(statement, proof)
+    for name, why in unlifted(claim, proof, statement).items():
+        if name in claim.every:
             raise Rejected(f"this is no proof for all sizes of {name}: {why}")
+
+
+def unlifted(claim: Claim, proof: Invariant, statement: Statement) -> dict[str, str]:
+    """Returns the axes of which an invariant shows equality at one size only, with the reasons.
+
+    The others come in two kinds: those that are counted over all tokens, and those along which the
+    rows are a family, of which one token is counted. What a family shows at a size of the latter it
+    shows at every size, and there what is counted over all tokens is as it is here.
+
+    Args:
+        claim: what is claimed, at what sizes.
+        proof: an invariant of it, checked.
+        statement: the claim written out.
+    """
+    sizes, out = dict(claim.sizes), unproved(claim, proof.entries)
+    rows = {row.pivot: _read(row).terms for row in proof.rows}
+    for name in list(out):
+        try:
+            family(claim, proof.entries, statement, rows, name)
+            del out[name]
+        except NoCount as e:
+            out[name] = out[name] if str(e) == out[name] else f"{out[name]}, and {e}"
+    return out | {name: "there is no such axis" for name in claim.every if name not in sizes}
 
 
 def check_rows(statement: Statement, proof: Invariant) -> None:

@@ -19,7 +19,7 @@ from dsfc.proof.conditions import candidates
 from dsfc.proof.points import with_points
 from dsfc.proof.refute import QUICK, THOROUGH, Effort, refute
 from dsfc.proof.relations import laws, relation
-from dsfc.proof.sizes import chosen, enough
+from dsfc.proof.sizes import chosen, enough, lifted
 from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
 
@@ -157,7 +157,8 @@ def _proved_at(claim: Claim, entries: bool) -> Proved | str:
 def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved | str:
     """The same with laws for functions of states."""
     try:
-        rows = close(state(claim, entries, related))
+        statement = state(claim, entries, related)
+        rows = close(statement)
     except (Obstacle, Rejected) as e:
         return str(e)
     except TooLarge as e:
@@ -167,8 +168,8 @@ def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved 
     if isinstance(rows, Differs):
         return "the outputs differ as functions of free generators"
     proof = Invariant(rows, entries, tuple(map(relation, related)))
-    certificate = Certificate(claim, proof)
     try:
+        certificate = Certificate(lifted(claim, proof, statement), proof)
         check(write(certificate))
     except Rejected as e:
         return f"an invariant was found that the checker does not accept: {e}"
