@@ -62,6 +62,8 @@ def family(
     kinds = kinds_of(claim)
     kind, free = along(claim, kinds, name)
     size = dict(claim.sizes)[name]
+    both = _Along(claim, written_out, kinds, kind)
+    _outputs(both.steady())
     names = Names(statement.symbols, frozenset(n for n, k in kinds.items() if k == kind))
     for pivot, row in rows.items():
         own = names.of_cells(pivot)
@@ -73,7 +75,6 @@ def family(
         swapped = {first: first + 1, first + 1: first}
         for pivot in rows:
             _check_renamed(pivot, rows, partial(names.renamed, to=swapped))
-    both = _Along(claim, written_out, kinds, kind)
     count = _count(both, statement.window, free, rows, names)
     if size < count:
         raise NoCount(f"one token has {count} of its indices in a term, more than {size}")
@@ -221,7 +222,7 @@ _Pair = tuple[OneStep, OneStep]
 def _outputs(pair: _Pair) -> list[Form]:
     out = [side.output() for side in pair]
     if any(f.divided for f in out):
-        raise NoCount("the update of a state couples its entries, and the output divides by states")
+        raise NoCount("the output divides by states")
     return out
 
 
