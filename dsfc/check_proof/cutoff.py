@@ -56,7 +56,7 @@ def unproved(claim: Claim, entries: bool) -> dict[str, str]:
 
 
 def kinds_of(claim: Claim) -> dict[str, str]:
-    """Returns name of an axis → the axis that it is a copy of, or itself; "" where the two disagree."""
+    """Returns name → the axis that it is a copy of, or itself; "" where the two disagree."""
     kinds: dict[str, str] = {}
     for system in (claim.a, claim.b):
         for d in system.axes:

@@ -145,9 +145,7 @@ class Names:
             args = tuple(q.renamed(lambda g: self.renamed(g, to)) for q in args)
         return shifted(f"{head}({','.join(q.text for q in args)})", -later)
 
-    def _respelled(
-        self, head: str, at: tuple[tuple[str, int], ...], to: Mapping[int, int]
-    ) -> str:
+    def _respelled(self, head: str, at: tuple[tuple[str, int], ...], to: Mapping[int, int]) -> str:
         indices = iter([to.get(k, k) if axis in self.axes else k for axis, k in at])
         found = _INDICES.search(head)
         if found is None:
@@ -246,10 +244,7 @@ def _count(
             most = max(most, len(names.of_cells(pivot)) + summed)
     sides = [side for pair in (*pairs, steady) for side in pair]
     divided = {
-        array
-        for pivot, row in rows.items()
-        for g in row[pivot].names
-        for array in names.arrays(g)
+        array for pivot, row in rows.items() for g in row[pivot].names for array in names.arrays(g)
     }
     pivots = {way: {OTHERWISE} for array in divided for way in (array, entries_of(array))}
     carried(sides, [*(side.ways for side in sides), pivots])

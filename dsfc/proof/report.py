@@ -9,7 +9,6 @@ from dsfc.check_proof.balls import Complex, Real
 from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Number, Point, Row
 from dsfc.check_proof.invariant import unlifted
 from dsfc.check_proof.laws import law
-from dsfc.check_proof.statement import state
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.statement import state
 from dsfc.proof.condition_text import ConditionText, values_text

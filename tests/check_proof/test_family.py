@@ -292,7 +292,6 @@ def test_norms_along_two_axes_of_one_size_are_two(of: Callable) -> None:
 
 KEYS = ("k", "q", "exp(k)", "l2norm[n](k)", "(k + q)", "silu(k)", "(k * q)", "(elu(q) + 1)", "z")
 GAINS = ("1", "a", "exp(-a)", "(k · q)", "(q · q) ^ 2", "sum[n](z)", "first", "(1 / (1 + q · q))")
-CHANGES = ("S", "2 * S", "S / 2", "e * S", "exp(a) * S", "S / (1 + a^2)", "k * S")
 
 
 def drawn(rng: random.Random) -> tuple[str, str]:
@@ -305,7 +304,8 @@ def drawn(rng: random.Random) -> tuple[str, str]:
     scale = rng.choice(("2", "e", "e", "(1 + c^2)"))
     back = rng.choice((scale, scale, scale, "c"))
     right = f"""state S : n × p
-  S = {gain} * S[i-1] - {more} * ({key} * {scale}) ⊗ (({other} / {back}) · S[i-1]) + ({written} * {scale}) ⊗ v
+  r = ({other} / {back}) · S[i-1]
+  S = {gain} * S[i-1] - {more} * ({key} * {scale}) ⊗ r + ({written} * {scale}) ⊗ v
   y = (q / {scale}) · S"""
     return left, rng.choice((left.replace("- ", "+ -1 * "), right, right))
 
@@ -319,14 +319,14 @@ def test_families_at_random_hold_at_one_more() -> None:
   {}
 }}"""
     rng, claimed, equal = random.Random(11), 0, 0
-    for _ in range(300):
+    for _ in range(200):
         a, b = (
             SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", head.format(text))))
             .compilation("m")
             .system
             for text in drawn(rng)
         )
-        for n in (1, 2, 3):
+        for n in (1, 2):
             claim = claim_of(a, b, n=n, p=1)
             try:
                 rows = close(state(claim, False))
@@ -338,4 +338,4 @@ def test_families_at_random_hold_at_one_more() -> None:
             more = replace(claim, sizes=(("n", n + 1), ("p", 1)))
             found = close(state(more, False))
             equal += not isinstance(found, Differs) and why_not(more, found) == ""
-    assert claimed == equal >= 100, (claimed, equal)
+    assert claimed == equal >= 40
