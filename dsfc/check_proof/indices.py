@@ -500,6 +500,8 @@ class Indices:
                 return self._applied(by, self._read(arg))
             case SumOver(axis, arg):
                 return self._summed(self._read(arg), (axis,), NONE)
+            case Post(name=name, args=args, axis=None) if name in _LINEAR:
+                return self._linear(name, [self._read(a) for a in args])
             case Post(name=name):
                 raise NoCount(f"`{name}` is applied to values of states")
         raise NoCount("a sum over the past has no finite state")

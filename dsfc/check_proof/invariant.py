@@ -160,7 +160,11 @@ def _check_start(statement: Statement, rows: list[ReadRow]) -> None:
 
 def difference(left: Quotient, right: Quotient) -> Quotient:
     """Returns left − right times its denominators that hold states: 0 exactly where that is."""
-    out = left - right
+    return cleared(left - right)
+
+
+def cleared(out: Quotient) -> Quotient:
+    """Returns a quotient times its denominators that hold states."""
     lowest: dict[str, int] = {}
     for m in out.num.terms:
         for name, exponent in m:
@@ -192,12 +196,14 @@ def _product(cells: CellMonomial) -> Quotient:
 def after(row: ReadRow, step: Mapping[str, Quotient], known: Mapping[str, Quotient]) -> Columns:
     """Returns a row after a token as a combination of products of states before it.
 
+    What the update divides by, where it holds states, is multiplied out: it is other than 0.
+
     Args:
         row: the row.
         step: state entry → its value after the token.
         known: generator → the value that conditions give it.
     """
-    return columns(_joined(row).substituted(step).substituted(known))
+    return columns(cleared(_joined(row).substituted(step).substituted(known)))
 
 
 def columns(q: Quotient) -> Columns:

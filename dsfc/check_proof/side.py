@@ -347,9 +347,6 @@ class Side(Entries[Quotient]):
             for name in left:
                 stream = name.split(".")[1]
                 self._keep(out, name, self._registers[name](), kinds[stream])
-        for value in out.values():
-            if any(STATE in g for base in value.den for g in base.names):
-                raise Obstacle("an update divides by a value of the state")
         return out
 
     def _keep(self, out: dict[str, Quotient], name: str, value: Quotient, kind: Field) -> None:

@@ -23,7 +23,7 @@ from dsfc.system.ir import System
 LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
 FIRST = 3
 """Pairs of the tables in `LATER`, of each kind, that the fast tier decides."""
-LATER = ("laws",)
+LATER = ("laws", "delta", "theorems")
 
 
 def pairs(later: pytest.MarkDecorator) -> list:
