@@ -31,6 +31,7 @@ LABELS = tomllib.loads(
     (Path(__file__).parent.parent / "proof" / "labels.toml").read_text(encoding="utf-8")
 )["delta"]
 
+SLOWER = ("gated_deltanet", "rwkv7")
 SPECS = """
 mixer raw { dims n, p
   input q, k : n;  v : p;  z : p
@@ -136,7 +137,15 @@ def left_at(claim: Claim) -> str:
 # --- what the labels say --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("a, b", [(a, b) for a, b, _ in LABELS["all_sizes"]])
+def labelled(kind: str, first: int) -> list:
+    """Labelled pairs, all but the first with a mark."""
+    return [
+        pytest.param(a, b, marks=[pytest.mark.ci] * (k >= first))
+        for k, (a, b, _) in enumerate(LABELS[kind])
+    ]
+
+
+@pytest.mark.parametrize("a, b", labelled("all_sizes", 3))
 def test_what_is_equal_at_all_sizes_is_proved_of_all(system: Callable, a: str, b: str) -> None:
     verdict = equivalent(system("delta", a), system("delta", b))
     assert isinstance(verdict, Proved)
@@ -149,7 +158,7 @@ def test_what_is_equal_at_all_sizes_is_proved_of_all(system: Callable, a: str, b
     assert "one token has" in why_not(one, rows_of(one))
 
 
-@pytest.mark.parametrize("a, b", [(a, b) for a, b, _ in LABELS["at_size"]])
+@pytest.mark.parametrize("a, b", labelled("at_size", 0))
 def test_what_is_equal_at_one_size_is_proved_of_that(system: Callable, a: str, b: str) -> None:
     """Three vectors of two entries are dependent; one token has four indices in a term."""
     verdict = equivalent(system("delta", a), system("delta", b))
@@ -164,7 +173,9 @@ def test_what_is_equal_at_one_size_is_proved_of_that(system: Callable, a: str, b
     assert isinstance(close(state(replace(claim, sizes=small, every=()), False)), Differs)
 
 
-@pytest.mark.parametrize("name", ["deltanet", "gated_deltanet", "rwkv7"])
+@pytest.mark.parametrize(
+    "name", ["deltanet", *(pytest.param(n, marks=pytest.mark.ci) for n in SLOWER)]
+)
 def test_shipped_delta_rules_against_their_updates_multiplied_out(name: str) -> None:
     update = {
         "deltanet": "S = S[i-1] + (β * k) ⊗ (v - k · S[i-1])",

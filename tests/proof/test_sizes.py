@@ -21,10 +21,17 @@ from dsfc.proof.sizes import chosen, enough
 LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
 
 
-def pairs(kind: str) -> list[tuple[str, str, str]]:
-    """Labelled pairs that need no law of an outer function."""
+LATER = ("delta", "theorems")
+
+
+def pairs(kind: str) -> list:
+    """Labelled pairs that need no law of an outer function, the tables in `LATER` with a mark."""
     tables = [(file, table) for file, table in LABELS.items() if file != "laws"]
-    return [(file, a, b) for file, table in tables for a, b, _ in table.get(kind, ())]
+    return [
+        pytest.param(file, a, b, marks=[pytest.mark.ci] * (file in LATER))
+        for file, table in tables
+        for a, b, _ in table.get(kind, ())
+    ]
 
 
 @pytest.mark.parametrize("name", ["normalized_attn", "s6", "h3", "rwkv4", "taylor_softmax"])
