@@ -25,7 +25,14 @@ def gradcheck(surface: Surface) -> str:
     """First derivatives agree with differences, singly and batched."""
     leaves = _leaves(surface, 5)
     for mode in surface.modes:
-        torch.autograd.gradcheck(leaves.run(mode), leaves.tensors, check_batched_grad=True)
+        # Number by number in one mode, along random directions in the others: modes agree among
+        # themselves far more closely (`modes`) than with differences.
+        torch.autograd.gradcheck(
+            leaves.run(mode),
+            leaves.tensors,
+            check_batched_grad=True,
+            fast_mode=mode != surface.modes[0],
+        )
     return f"in {len(leaves.tensors)} tensors"
 
 

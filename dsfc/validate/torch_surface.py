@@ -41,9 +41,9 @@ _CHUNK = 2
 def opcheck(surface: Surface) -> str:
     """PyTorch's four checks of an operator pass for each one, mode, dtype and memory layout."""
     count = 0
-    for dtype in (torch.float64, torch.float32):
+    for dtype, modes in ((torch.float64, surface.modes), (torch.float32, surface.modes[:1])):
         sample = surface.sample(5, dtype=dtype)
-        for mode in surface.modes:
+        for mode in modes:
             for call in _each(surface.calls(sample, mode=mode, chunk=_CHUNK)):
                 for layout in (torch.Tensor.contiguous, strided):
                     args = [

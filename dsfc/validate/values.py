@@ -39,7 +39,8 @@ def modes(surface: Surface) -> str:
         sample = surface.sample(length, batch)
         want = outcome(surface, sample, "recurrent", CHUNK)
         for mode in (*surface.modes, "auto"):
-            for chunk in CHUNKS:
+            # Rows of a batch do not meet: every size of chunk with one batch is enough.
+            for chunk in CHUNKS if batch == max(BATCHES) else (CHUNK,):
                 got = outcome(surface, sample, mode, chunk)
                 where = f"{_where(mode, length, batch)}, chunk {chunk}"
                 worst = max(worst, agree(got, want, EXACT, where))

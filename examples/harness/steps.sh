@@ -5,6 +5,8 @@ environment demo
 
 export PYTHONPATH=$PWD/examples
 modules=$here/generated
+quick=
+case " $* " in *" --quick "*) quick=yes ;; esac
 mkdir -p "$modules"
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
@@ -15,9 +17,10 @@ run_dsfc() {
   .venv/bin/dsfc "$@"
 }
 
-# Verifies the compiled mixers of these names side by side, one thread each.
+# Verifies the compiled mixers of these names side by side, one thread each; the first only with `--quick`.
 verify() {
   local mixer process running=() failed=0
+  [ -z "$quick" ] || set -- "$1"
   say "dsfc verify: each module against its definition, in values, gradients and all modes"
   for mixer in "$@"; do
     OMP_NUM_THREADS=1 .venv/bin/dsfc verify "$modules/$mixer.py" > "$modules/$mixer.txt" 2>&1 &

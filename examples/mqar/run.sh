@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From two specs to two trained models: compiles, shows, verifies, trains, draws.
-# Makes .venv and installs what is missing. `--quick` trains a few steps only.
+# Makes .venv and installs what is missing. `--quick` verifies one and trains a few steps.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 here=examples/mqar

@@ -98,9 +98,20 @@ class Numbers:
         return complex(TABLE[name].value(*values))
 
 
-@pytest.mark.parametrize("entries", [False, pytest.param(True, marks=pytest.mark.ci)])
+def tiered(name: str, entries: bool) -> tuple[pytest.MarkDecorator, ...]:
+    """Entry by entry later; matrices inside matrices have a thousand entries."""
+    if entries and name == "gla_block":
+        return (pytest.mark.full,)
+    return (pytest.mark.ci,) if entries or name in SLOW else ()
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.ci) if n in SLOW else n for n in SPECS]
+    ("name", "entries"),
+    [
+        pytest.param(name, entries, marks=tiered(name, entries))
+        for name in SPECS
+        for entries in (False, True)
+    ],
 )
 def test_the_statement_is_the_system(name: str, entries: bool) -> None:
     try:

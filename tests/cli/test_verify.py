@@ -182,7 +182,7 @@ def test_an_imported_module_and_the_sizes_are_taken_as_they_are(
     assert seen == {"module": imported, "sizes": {"d": 5}, "quick": False, "progress": None}
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_the_checks_themselves(run: Callable) -> None:
     result = run("verify", "normalized_attn")
     assert result.exit_code == 0, result.output

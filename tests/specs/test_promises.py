@@ -35,17 +35,23 @@ VALUES = (
     "copies",
     "complaints",
 )
-LONG = ("inductor", "package", "opcheck", "export", "streaming long")
+LONG = ("opcheck", "export", "streaming long")
+NATIVE = ("inductor", "package")
+"""Checks that a C++ compiler works for."""
+KINDS = ("normalized_attn", "s6", "s4d", "deltanet")
+"""A scan of matrices, a selective one, a complex convolution, a triangular system."""
 BY_NAME = {check.name: check for check in CHECKS}
 
 
 def tiered(check: Check, name: str) -> tuple[pytest.MarkDecorator, ...]:
-    """Values run always, PyTorch's machinery in CI, what takes long there once per class."""
+    """Values run always, PyTorch's machinery in CI, what takes long there for a few."""
     if name in LATE:
         return (pytest.mark.ci if check.name in VALUES else pytest.mark.full,)
     if check.name in VALUES:
         return ()
     if check.name in LONG and name not in one_per_class():
+        return (pytest.mark.full,)
+    if check.name in NATIVE and name not in KINDS:
         return (pytest.mark.full,)
     return (pytest.mark.ci,)
 

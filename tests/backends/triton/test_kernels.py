@@ -28,10 +28,12 @@ pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 Build = Callable[..., ModuleType]
+SLOW = ("columns", "layers")
 QUICK = ("rg_lru", "two_axes", "retnet", "linear_attn")
 ALL = [*((name, None) for name in SPECS), *UNUSUAL.items()]
 SOME = [pytest.param(*case, marks=[] if case[0] in QUICK else pytest.mark.ci) for case in ALL]
 """All, most of them in a later tier."""
+CUT = [pytest.param(*c, marks=pytest.mark.full if c[0] in SLOW else pytest.mark.ci) for c in ALL]
 TILE = (4, 4, 1, 2)
 """Several tiles along both axes, the last ones cut off."""
 LENGTHS = (0, 1, 4, 5, 13)
@@ -102,8 +104,7 @@ def test_kernels_are_the_oracle(
     assert seen
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize(("name", "body"), ALL)
+@pytest.mark.parametrize(("name", "body"), CUT)
 def test_cut_sequences_hand_over_states_and_their_gradients(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
 ) -> None:
@@ -116,8 +117,7 @@ def test_cut_sequences_hand_over_states_and_their_gradients(
         agree(got, want, ROUNDED, f"cut at {cuts}")
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize(("name", "body"), ALL)
+@pytest.mark.parametrize(("name", "body"), CUT)
 def test_segments_of_time_make_no_difference(
     name: str,
     body: str | None,
@@ -195,8 +195,13 @@ def test_masked_tokens_and_packs(
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize(("name", "dtype"), list(product(SPECS, DTYPES)))
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        pytest.param(*case, marks=pytest.mark.full if case[1] is torch.float32 else pytest.mark.ci)
+        for case in product(SPECS, DTYPES)
+    ],
+)
 def test_low_precision_errs_no_more_than_the_plain_loop(
     name: str, dtype: torch.dtype, build: Build, oracle: Callable[[str], ModuleType]
 ) -> None:
