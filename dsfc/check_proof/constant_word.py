@@ -90,7 +90,7 @@ def growing_axes(claim: Claim) -> tuple[str, ...]:
     sizes = tuple((name, size) for name, size in claim.sizes if name in names)
     if len(names) != len(claim.a.axes):
         return ()
-    counts = cutoff(Claim(claim.a, claim.a, (), sizes), False)
+    counts = cutoff(Claim(claim.a, claim.a, (), sizes), False, numbers=True)
     if any(isinstance(count, str) for count in counts.values()):
         return ()
     if fixed(claim.a):

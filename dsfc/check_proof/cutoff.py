@@ -19,21 +19,25 @@ are symbols in a proof.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.indices import Indices, NoCount
+from dsfc.check_proof.index_form import NoCount
+from dsfc.check_proof.indices import Indices
+from dsfc.primitives.declarations import Constraint, Tensor
 
 
-def cutoff(claim: Claim, entries: bool) -> dict[str, int | str]:
+def cutoff(claim: Claim, entries: bool, numbers: bool = False) -> dict[str, int | str]:
     """Returns the least size of each axis whose proof is one for all, or why there is none.
 
     Args:
         claim: the two systems.
         entries: whether the proof writes linear maps out; see `dsfc.check_proof.claim.Invariant`.
+        numbers: whether carriers are to be 0 as numbers in their declared ranges, not as generators
+            alone: no value of x makes e^x 0.
     """
-    kinds = _kinds(claim)
-    return {name: _count(claim, entries, kinds, name) for name, _ in claim.sizes}
+    kinds = kinds_of(claim)
+    return {name: _count(claim, entries, kinds, name, numbers) for name, _ in claim.sizes}
 
 
 def unproved(claim: Claim, entries: bool) -> dict[str, str]:
@@ -51,8 +55,8 @@ def unproved(claim: Claim, entries: bool) -> dict[str, str]:
     return out
 
 
-def _kinds(claim: Claim) -> dict[str, str]:
-    """Name of an axis → the axis that it is a copy of, or itself; "" where the two disagree."""
+def kinds_of(claim: Claim) -> dict[str, str]:
+    """Returns name → the axis that it is a copy of, or itself; "" where the two disagree."""
     kinds: dict[str, str] = {}
     for system in (claim.a, claim.b):
         for d in system.axes:
@@ -62,30 +66,68 @@ def _kinds(claim: Claim) -> dict[str, str]:
     return kinds
 
 
-def _count(claim: Claim, entries: bool, kinds: Mapping[str, str], name: str) -> int | str:
+def _count(
+    claim: Claim, entries: bool, kinds: Mapping[str, str], name: str, numbers: bool
+) -> int | str:
+    try:
+        kind, free = along(claim, kinds, name)
+        sides = [Indices(claim, second, entries, kinds, kind) for second in (False, True)]
+        a, b = (s.output() for s in sides)
+        carried(sides, [s.ways for s in sides], _zeros(claim) if numbers else None)
+    except NoCount as e:
+        return str(e)
+    return max(1, free + max(a.summed + b.below, b.summed + a.below))
+
+
+def along(claim: Claim, kinds: Mapping[str, str], name: str) -> tuple[str, int]:
+    """Returns the axis that a name stands for, and how many indices of it the output has.
+
+    Raises:
+        NoCount: the two do not have it in the same way.
+    """
     if name not in kinds:
-        return "no axis of the two has this name"
+        raise NoCount("no axis of the two has this name")
     kind = kinds[name]
     if not kind:
-        return "it is a copy of another axis in one of the two"
+        raise NoCount("it is a copy of another axis in one of the two")
     outputs = [system.outputs[0].axes for system in (claim.a, claim.b)]
     if [a.name for a in outputs[0]] != [a.name for a in outputs[1]]:
         if any(kinds.get(a.name) in ("", kind) for axes in outputs for a in axes):
-            return "the outputs are put side by side along other axes"
-    sides = [Indices(claim, second, entries, kinds, kind) for second in (False, True)]
-    try:
-        a, b = (s.output() for s in sides)
-    except NoCount as e:
-        return str(e)
-    ways = [sides[0].ways, sides[1].ways]
+            raise NoCount("the outputs are put side by side along other axes")
+    return kind, sum(kinds.get(axis.name) == kind for axis in outputs[0])
+
+
+def carried(
+    sides: Iterable[Indices],
+    ways: list[dict[str, set[str]]],
+    among: frozenset[str] | None = None,
+) -> None:
+    """Checks that each summed index is carried, by what stands only where it may.
+
+    Args:
+        sides: both systems, walked through.
+        ways: array → the functions that it stands in; see `Indices`.
+        among: what may carry; any carrier if None.
+
+    Raises:
+        NoCount: one is not.
+    """
     for s in sides:
         for axis, hits in s.needs:
-            if not any(all(_free(name, ways) for name in names) for names in hits):
-                return (
+            known = [names for names in hits if among is None or names <= among]
+            if not any(all(_free(name, ways) for name in names) for names in known):
+                raise NoCount(
                     f"no array that is a factor of every term has the summed index of {axis.name}"
                 )
-    free = sum(kinds.get(axis.name) == kind for axis in outputs[0])
-    return max(1, free + max(a.summed + b.below, b.summed + a.below))
+
+
+def _zeros(claim: Claim) -> frozenset[str]:
+    """Common names of inputs, parameters and maps of a that may have entries 0."""
+    return frozenset(
+        t.name
+        for t in (*claim.a.inputs, *claim.a.params)
+        if not isinstance(t, Tensor) or t.constraint in (Constraint.NONE, Constraint.NONNEG)
+    )
 
 
 def _free(carrier: str, ways: list[dict[str, set[str]]]) -> bool:

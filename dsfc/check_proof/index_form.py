@@ -24,6 +24,10 @@ HITS_LIMIT = 12
 """Sets that are kept; to forget some is to know less."""
 
 
+class NoCount(Exception):
+    """Terms have no bounded number of indices; the text says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """A value as a sum of terms over one denominator, for one axis.

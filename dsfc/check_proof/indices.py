@@ -14,6 +14,7 @@ from dsfc.check_proof.index_form import (
     PLAIN,
     Form,
     Hits,
+    NoCount,
     both,
     either,
     plus,
@@ -73,15 +74,16 @@ GROWTH = 8
 OTHERWISE = "otherwise"
 """Standing in a denominator, or in a function in any way that is not `way(array)`."""
 
-_PRESENT = (None, Now(0))
+PRESENT = (None, Now(0))
 """Times of a name at which it is not read before the first token."""
 
 _LINEAR = frozenset({"re", "im", "conj", "cplx"})
 """Primitives that are linear in the parts of their arguments."""
 
 
-class NoCount(Exception):
-    """Terms have no bounded number of indices; the text says why."""
+def entries_of(primitive: str) -> str:
+    """Returns what the values of a primitive along an axis go by as a carrier: no array does."""
+    return f"{primitive}[]"
 
 
 class Indices:
@@ -265,6 +267,9 @@ class Indices:
 
     def _primitive(self, e: Prim) -> Form:
         forms = [self.value(a) for a in e.args]
+        # softmax is written out in exponentials; of others each entry is a generator.
+        if e.axis is not None and e.name != "softmax":
+            return self._opaque(entries_of(e.name), (e.axis,), (e.axis,), e.args[0])
         if e.axis is not None and self._along((e.axis,)):
             raise NoCount(f"`{e.name}` runs over it")
         if e.axis is None and e.name in _LINEAR:
@@ -303,7 +308,7 @@ class Indices:
 
         What is read at another token is 0 before the first one, and no generator there.
         """
-        while isinstance(e, Ref) and e.name in self.streams and e.at in _PRESENT:
+        while isinstance(e, Ref) and e.name in self.streams and e.at in PRESENT:
             value = self.streams[e.name].value
             if not isinstance(value, Expr):
                 return None
@@ -324,7 +329,7 @@ class Indices:
                 return bool(value)
             case Ones() | Size() | Param():
                 return True
-            case Ref(name=name, at=at) if at in _PRESENT and name != FIRST:
+            case Ref(name=name, at=at) if at in PRESENT and name != FIRST:
                 stream = self.streams.get(name)
                 if stream is None:
                     return name in self.inputs
@@ -397,6 +402,8 @@ class Indices:
                     self._note(self._common(map.name), OTHERWISE)
                 case Abstract(name=name):
                     self._note(self._common(name), OTHERWISE)
+                case Prim(name=name, axis=Axis()):
+                    self._note(entries_of(name), OTHERWISE)
             stack.extend(children(top))
 
     # --- states -----------------------------------------------------------------------------------
@@ -406,6 +413,10 @@ class Indices:
             stage = next(s for s in self.system.stages if any(b.state == name for b in s.blocks))
             self._stage(stage)
         return self._states[name]
+
+    def _read_state(self, t: Term) -> Form:
+        """The terms of a state that is read, at whatever token."""
+        return self._state(t.source)
 
     def _stage(self, stage: Stage) -> None:
         """The terms of states at any token: nothing before the first, then what the update adds."""
@@ -469,7 +480,7 @@ class Indices:
     def _read(self, r: ReadOut) -> Form:
         match r:
             case Read(terms, direct):
-                parts = [self._term(t, self._state(t.source)) for t in terms]
+                parts = [self._term(t, self._read_state(t)) for t in terms]
                 if direct is not None:
                     parts.append(self.value(direct))
                 return plus(*parts)
@@ -489,6 +500,8 @@ class Indices:
                 return self._applied(by, self._read(arg))
             case SumOver(axis, arg):
                 return self._summed(self._read(arg), (axis,), NONE)
+            case Post(name=name, args=args, axis=None) if name in _LINEAR:
+                return self._linear(name, [self._read(a) for a in args])
             case Post(name=name):
                 raise NoCount(f"`{name}` is applied to values of states")
         raise NoCount("a sum over the past has no finite state")

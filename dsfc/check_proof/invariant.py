@@ -25,6 +25,8 @@ from fractions import Fraction
 from dsfc.check_proof.claim import CellMonomial, Claim, Invariant, Row
 from dsfc.check_proof.conditions import read as polynomial
 from dsfc.check_proof.cutoff import unproved
+from dsfc.check_proof.family import family
+from dsfc.check_proof.index_form import NoCount
 from dsfc.check_proof.laws import law
 from dsfc.check_proof.polynomial import NOTHING, Monomial, Polynomial, Quotient
 from dsfc.check_proof.rejected import Rejected
@@ -51,8 +53,9 @@ def check_invariant(claim: Claim, proof: Invariant) -> None:
         Obstacle, ValueError: the claim has no meaning here.
     """
     check_plain(claim, "linear-invariant")
-    check_rows(state(claim, proof.entries, tuple(map(law, proof.relations))), proof)
-    check_every(claim, proof.entries)
+    statement = state(claim, proof.entries, tuple(map(law, proof.relations)))
+    check_rows(statement, proof)
+    check_every(claim, unlifted(claim, proof, statement))
 
 
 def check_plain(claim: Claim, rule: str) -> None:
@@ -72,21 +75,43 @@ def check_plain(claim: Claim, rule: str) -> None:
         raise Rejected("sizes are not counted where values are inputs of their own")
 
 
-def check_every(claim: Claim, entries: bool) -> None:
+def check_every(claim: Claim, left: Mapping[str, str]) -> None:
     """Checks that a proof at the sizes of a claim is one for all sizes of the axes that it names.
 
     Args:
         claim: which one.
-        entries: whether the proof writes linear maps out.
+        left: the axes of which it is a proof at one size only, with the reasons.
 
     Raises:
         Rejected: it is not.
     """
-    left = unproved(claim, entries)
     for name in claim.every:
         if name in left or name not in dict(claim.sizes):
             why = left.get(name, "there is no such axis")
             raise Rejected(f"this is no proof for all sizes of {name}: {why}")
+
+
+def unlifted(claim: Claim, proof: Invariant, statement: Statement) -> dict[str, str]:
+    """Returns the axes of which an invariant shows equality at one size only, with the reasons.
+
+    The others come in two kinds: those that are counted over all tokens, and those along which the
+    rows are a family, of which one token is counted. What a family shows at a size of the latter it
+    shows at every size, and there what is counted over all tokens is as it is here.
+
+    Args:
+        claim: what is claimed, at what sizes.
+        proof: an invariant of it, checked.
+        statement: the claim written out.
+    """
+    out = unproved(claim, proof.entries)
+    rows = {row.pivot: _read(row).terms for row in proof.rows}
+    for name in list(out):
+        try:
+            family(claim, proof.entries, statement, rows, name)
+            del out[name]
+        except NoCount as e:
+            out[name] = out[name] if str(e) == out[name] else f"{out[name]}, and {e}"
+    return out
 
 
 def check_rows(statement: Statement, proof: Invariant) -> None:
@@ -171,7 +196,11 @@ def rolled_out(statement: Statement) -> Mapping[str, Quotient]:
 
 def difference(left: Quotient, right: Quotient) -> Quotient:
     """Returns left − right times its denominators that hold states: 0 exactly where that is."""
-    out = left - right
+    return cleared(left - right)
+
+
+def cleared(out: Quotient) -> Quotient:
+    """Returns a quotient times its denominators that hold states."""
     lowest: dict[str, int] = {}
     for m in out.num.terms:
         for name, exponent in m:
@@ -203,12 +232,14 @@ def _product(cells: CellMonomial) -> Quotient:
 def after(row: ReadRow, step: Mapping[str, Quotient], known: Mapping[str, Quotient]) -> Columns:
     """Returns a row after a token as a combination of products of states before it.
 
+    What the update divides by, where it holds states, is multiplied out: it is other than 0.
+
     Args:
         row: the row.
         step: state entry → its value after the token.
         known: generator → the value that conditions give it.
     """
-    return columns(_joined(row).substituted(step).substituted(known))
+    return columns(cleared(_joined(row).substituted(step).substituted(known)))
 
 
 def columns(q: Quotient) -> Columns:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from dsfc.check_proof.claim import Coefficient, Relation
 from dsfc.check_proof.conditions import read
+from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Polynomial, Quotient
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.symbols import STATE, Call, Symbols, lags
@@ -191,6 +192,30 @@ def never_negative(symbols: Symbols, steps: Iterable[Mapping[str, Quotient]]) ->
         if left == kept:
             return kept
         kept = left
+
+
+def check_divisors(
+    symbols: Symbols, steps: Iterable[Mapping[str, Quotient]], conditions: bool
+) -> None:
+    """Checks that what updates divide by, where it holds states, is positive at every token.
+
+    Args:
+        symbols: all generators.
+        conditions: whether something is assumed; then nothing is known of what takes its values.
+        steps: entry → its value after the token, for each of the first tokens and the later ones.
+
+    Raises:
+        Obstacle: it may be 0.
+    """
+    updates = tuple(steps)
+    values = [q for step in updates for q in step.values()]
+    held = {base for q in values for base in q.den if any(STATE in g for g in base.names)}
+    alone = any(e < 0 and STATE in name for q in values for m in q.num.terms for name, e in m)
+    if not held and not alone:
+        return
+    kept = never_negative(symbols, updates)
+    if conditions or alone or not all(_sign(symbols, p, kept, strict=True) for p in held):
+        raise Obstacle("an update divides by a value of the state that may be 0")
 
 
 def related(found: Law, pair: tuple[Call, Call]) -> list[tuple[Quotient, Quotient]]:

@@ -22,7 +22,7 @@ from dsfc.primitives import expr
 from dsfc.primitives.expr import Expr
 from dsfc.source import Span
 
-MEANING = 2
+MEANING = 3
 """Raised where the meaning of a field changes and its type does not."""
 
 _FORMAT = re.compile(r"dsfc-proof/(\d+)(\.[0-9a-f]{8})?")
@@ -44,7 +44,7 @@ class OtherFormat(Rejected):
 
 @cache
 def form() -> str:
-    """Returns the format of certificates: "dsfc-proof/2.", and a digest of the types."""
+    """Returns the format of certificates: "dsfc-proof/3.", and a digest of the types."""
     lines = "\n".join(_lines())
     return f"dsfc-proof/{MEANING}.{blake2b(lines.encode(), digest_size=4).hexdigest()}"
 

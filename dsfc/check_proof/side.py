@@ -14,7 +14,7 @@ from dsfc.check_proof.comparable import positive, unlike
 from dsfc.check_proof.entries import Entries, Index, Obstacle
 from dsfc.check_proof.free import common_names, side
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, number, total
-from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Symbols
+from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Spelled, Symbols
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import (
     Abstract,
@@ -129,7 +129,8 @@ class Side(Entries[Quotient]):
             raise ValueError(f"`{name}` is used with other axes than it is declared with")
         where = ",".join(map(str, at))
         positive = same in self.positive
-        return self.symbols.leaf(f"{same}[{where}]{when}", kind is Field.REAL, positive)
+        spelled = Spelled(tuple(zip((a.name for a in axes), at, strict=True)))
+        return self.symbols.leaf(f"{same}[{where}]{when}", kind is Field.REAL, positive, spelled)
 
     def ref(self, ref: Ref, at: Index) -> Quotient:
         """Returns a value at a lag: 0 before the first token, registers where it reads states."""
@@ -203,7 +204,7 @@ class Side(Entries[Quotient]):
         where = ",".join(str(at[a]) for a in stream.axes)
         name = f"{STATE}{self.label}.{stream.name}.{lag}[{where}]"
         self._registers.setdefault(name, lambda: self._delayed(stream, at, lag - 1))
-        return self._before(name, stream.field)
+        return self._before(name, stream.field, _spelled(at, stream.axes))
 
     # --- operations -------------------------------------------------------------------------------
 
@@ -213,7 +214,8 @@ class Side(Entries[Quotient]):
 
     def along(self, e: Prim, vector: tuple[Quotient, ...], at: int) -> Quotient:
         """Returns one entry of a primitive along an axis."""
-        return self.symbols.along(e.name, vector, at)
+        assert e.axis is not None
+        return self.symbols.along(e.name, vector, at, e.axis.name)
 
     def power(self, base: Quotient, exponent: Quotient) -> Quotient:
         """Returns a power."""
@@ -233,7 +235,8 @@ class Side(Entries[Quotient]):
             rest = {a: k for a, k in at.items() if a not in e.target}
             args = tuple(self.value(e.arg, {**rest, **s}) for s in self.places(e.source))
             where = ",".join(str(at[a]) for a in e.target)
-            return self.symbols.opaque(f"{e.name}<{where}>", args, real=True, positive=False)
+            spelled = _spelled(at, e.target, e.source)
+            return self.symbols.opaque(f"{e.name}<{where}>", args, True, False, spelled)
         return super().node(e, at)
 
     def mapped(self, map: LinearMap, arg: Expr, at: Index) -> Quotient:
@@ -250,18 +253,19 @@ class Side(Entries[Quotient]):
         each, there = (",".join(str(at[a]) for a in axes) for axes in (map.each, map.target))
         head = f"{self.names.get(map.name, map.name)}[{each};{there}]"
         real = map.field is Field.REAL and all(self.symbols.is_real(q) for q in args)
-        return self.symbols.opaque(head, args, real, positive=False)
+        spelled = _spelled(at, (*map.each, *map.target), map.source)
+        return self.symbols.opaque(head, args, real, False, spelled)
 
     def _first_of(self, map: LinearMap) -> tuple[int, ...]:
         return (0,) * len((*map.each, *map.target, *map.source))
 
     # --- states -----------------------------------------------------------------------------------
 
-    def _before(self, name: str, kind: Field) -> Quotient:
+    def _before(self, name: str, kind: Field, spelled: Spelled) -> Quotient:
         """An entry of a state before the token."""
         if self.token == 0 and not self.held:
             return NOTHING
-        return self.symbols.leaf(name, kind is Field.REAL)
+        return self.symbols.leaf(name, kind is Field.REAL, spelled=spelled)
 
     def _cell(self, block: Block, at: Index) -> str:
         where = ",".join(str(at[a]) for a in block.axes)
@@ -269,7 +273,9 @@ class Side(Entries[Quotient]):
 
     def _old(self, block: Block) -> dict[tuple[int, ...], Quotient]:
         return {
-            tuple(at.values()): self._before(self._cell(block, at), block.field)
+            tuple(at.values()): self._before(
+                self._cell(block, at), block.field, _spelled(at, block.axes)
+            )
             for at in self.places(block.axes)
         }
 
@@ -341,9 +347,6 @@ class Side(Entries[Quotient]):
             for name in left:
                 stream = name.split(".")[1]
                 self._keep(out, name, self._registers[name](), kinds[stream])
-        for value in out.values():
-            if any(STATE in g for base in value.den for g in base.names):
-                raise Obstacle("an update divides by a value of the state")
         return out
 
     def _keep(self, out: dict[str, Quotient], name: str, value: Quotient, kind: Field) -> None:
@@ -397,7 +400,7 @@ class Side(Entries[Quotient]):
                 return self.symbols.primitive(name, values, kind)
             case Post(name, (arg,), axis) if axis is not None:
                 vector = (self.read(arg, {**at, axis: k}) for k in range(self.sizes[axis.name]))
-                return self.symbols.along(name, tuple(vector), at[axis])
+                return self.symbols.along(name, tuple(vector), at[axis], axis.name)
         raise ValueError("a read-out is malformed")
 
     def _guarded(self, r: Ratio, den: Quotient, at: Index) -> Quotient:
@@ -408,3 +411,8 @@ class Side(Entries[Quotient]):
             return den + constant
         size = self.symbols.primitive("abs", (den,), Field.REAL)
         return self.symbols.primitive("max", (size, constant), Field.REAL)
+
+
+def _spelled(at: Index, axes: tuple[Axis, ...], over: tuple[Axis, ...] = ()) -> Spelled:
+    """The indices of a name along some axes, and the axes that its arguments run over."""
+    return Spelled(tuple((a.name, at[a]) for a in axes), frozenset(a.name for a in over))

@@ -14,7 +14,15 @@ from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.comparable import comparable, side_names
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.laws import EQUAL, Law, check_names, check_signs, never_negative, related
+from dsfc.check_proof.laws import (
+    EQUAL,
+    Law,
+    check_divisors,
+    check_names,
+    check_signs,
+    never_negative,
+    related,
+)
 from dsfc.check_proof.polynomial import Quotient
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.side import Side
@@ -87,6 +95,7 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
     conditions = Conditions(claim.conditions)
     window = max(1, conditions.window, *read)
     first = tuple(written(claim, symbols, entries, token, laws) for token in range(window))
+    check_divisors(symbols, [m.step for m in (*first, steady)], bool(claim.conditions))
     if laws:
         kept = never_negative(symbols, (moment.step for moment in (*first, steady)))
         if len(laws) > len(steady.heads):

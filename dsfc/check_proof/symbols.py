@@ -85,6 +85,22 @@ class Call:
     args: tuple[Quotient, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """The indices that the name of a generator spells itself, before those of its arguments.
+
+    Attributes:
+        at: axis and position, in the order of the name.
+        over: axes that its arguments run over: they are held in the name and are no index of it.
+    """
+
+    at: tuple[tuple[str, int], ...] = ()
+    over: frozenset[str] = frozenset()
+
+
+NO_INDEX = Spelled()
+"""A function of its arguments alone."""
+
 Related = Mapping[int, Callable[[str, Quotient], Quotient]]
 """Position of a call → its value, given the function and the generator of the other's value."""
 
@@ -99,6 +115,7 @@ class Symbols:
     Attributes:
         defined: generator → the function and the arguments that its name spells; leaves have none.
             `~f` is the conjugate of f of the conjugates.
+        spelled: generator → the indices that it has, and those of its arguments that it has not.
     """
 
     def __init__(self) -> None:
@@ -109,13 +126,17 @@ class Symbols:
         self._logarithms: dict[str, Quotient] = {}
         self._exponents: dict[str, Quotient] = {}
         self.defined: dict[str, tuple[str, tuple[Quotient, ...]]] = {}
+        self.spelled: dict[str, Spelled] = {}
         self._calls: list[Call] = []
         self._places: dict[tuple[str, tuple[str, ...]], int] = {}
         self._related: Related = {}
 
-    def leaf(self, name: str, real: bool, positive: bool = False) -> Quotient:
+    def leaf(
+        self, name: str, real: bool, positive: bool = False, spelled: Spelled = NO_INDEX
+    ) -> Quotient:
         """Returns an independent generator; a complex one has a twin, its conjugate."""
         self._add(name, real, positive)
+        self.spelled[name] = self.spelled[f"~{name}"] = spelled
         if not real:
             twin = f"~{name}"
             self._add(twin, False, False)
@@ -127,25 +148,36 @@ class Symbols:
         self._real[name] = real
         self._positive[name] = self._positive.get(name, False) or positive
 
-    def opaque(self, head: str, args: tuple[Quotient, ...], real: bool, positive: bool) -> Quotient:
+    def opaque(
+        self,
+        head: str,
+        args: tuple[Quotient, ...],
+        real: bool,
+        positive: bool,
+        spelled: Spelled = NO_INDEX,
+    ) -> Quotient:
         """Returns a function that nothing is known of but its arguments.
 
         Raises:
             Obstacle: an argument holds a state and the value is complex.
         """
-        if _with_states(args) or (real and any(CALL in name for a in args for name in a.names)):
+        if self._is_call(args, real):
             return self._call(head, args, real, positive)
         name = f"{head}({','.join(a.text for a in args)})"
         self._add(name, real, positive)
-        self.defined[name] = head, args
+        self.defined[name], self.spelled[name] = (head, args), spelled
         if not real:
             bars = tuple(self.conjugate(a) for a in args)
             twin = f"~{head}({','.join(a.text for a in bars)})"
-            self.defined[twin] = f"~{head}", bars
+            self.defined[twin], self.spelled[twin] = (f"~{head}", bars), spelled
             self._add(twin, False, False)
             self._conjugate.setdefault(name, lambda: Quotient(generator(twin)))
             self._conjugate.setdefault(twin, lambda: Quotient(generator(name)))
         return Quotient(generator(name))
+
+    def _is_call(self, args: tuple[Quotient, ...], real: bool) -> bool:
+        """Whether arguments hold states, or what is a function of them."""
+        return _with_states(args) or (real and any(CALL in name for a in args for name in a.names))
 
     def _call(self, head: str, args: tuple[Quotient, ...], real: bool, positive: bool) -> Quotient:
         if not real:
@@ -217,7 +249,7 @@ class Symbols:
             real = self.is_real(root)
             self._add(name, real, real)
             self._exponents[name] = root
-            self.defined[name] = "exp", (root,)
+            self.defined[name], self.spelled[name] = ("exp", (root,)), NO_INDEX
             if not real:
                 self._conjugate[name] = lambda: self.exp(self.conjugate(root))
         return Quotient(generator(name)).power(c.numerator)
@@ -257,7 +289,7 @@ class Symbols:
         name = f"log({q.text})"
         self._add(name, True, self._above_one(q))
         self._logarithms[name] = q
-        self.defined[name] = "log", (q,)
+        self.defined[name], self.spelled[name] = ("log", (q,)), NO_INDEX
         return Quotient(generator(name))
 
     def _above_one(self, q: Quotient) -> bool:
@@ -293,7 +325,7 @@ class Symbols:
         positive = real and r.range(*(REALS for _ in args)).within(POSITIVE)
         return self.opaque(name, args, real, positive)
 
-    def along(self, name: str, vector: tuple[Quotient, ...], at: int) -> Quotient:
+    def along(self, name: str, vector: tuple[Quotient, ...], at: int, axis: str) -> Quotient:
         """Returns one entry of a primitive along an axis."""
         if name == "softmax":
             parts = [self.exp(x) for x in vector]
@@ -303,7 +335,11 @@ class Symbols:
             return parts[at] / below
         if not all(self.is_real(q) for q in vector):
             raise Obstacle(f"`{name}` is applied to complex values")
-        return self.opaque(f"{name}[{at}]", vector, True, False)
+        # Two axes of one size here may have different ones elsewhere: they are in the name. What
+        # holds states is said of no other sizes, and may be laid out along another axis.
+        head = name if self._is_call(vector, real=True) else f"{name}.{axis}"
+        spelled = Spelled(((axis, at),), frozenset({axis}))
+        return self.opaque(f"{head}[{at}]", vector, True, False, spelled)
 
 
 def _sigmoid(s: Symbols, x: Quotient) -> Quotient:

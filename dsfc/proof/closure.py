@@ -20,7 +20,7 @@ from math import lcm
 
 from dsfc.check_proof.claim import CellMonomial, Row
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.invariant import Columns, columns, difference
+from dsfc.check_proof.invariant import Columns, cleared, columns, difference
 from dsfc.check_proof.polynomial import IMAGINARY, NOTHING, Polynomial, Quotient, unit
 from dsfc.check_proof.statement import Statement
 from dsfc.check_proof.symbols import LAG, STATE, shifted
@@ -160,7 +160,7 @@ class _Closure:
             for cell in cells:
                 part = part * self.step[cell]
             out = out + part
-        return columns(out.substituted(self.known))
+        return columns(cleared(out.substituted(self.known)))
 
     def _split(self, target: Columns) -> list[Vector]:
         """Rows of the moment before: one for each monomial in what the present token has alone."""

@@ -21,7 +21,7 @@ from dsfc.proof.conditions import candidates
 from dsfc.proof.points import with_points
 from dsfc.proof.refute import QUICK, THOROUGH, Effort, refute
 from dsfc.proof.relations import laws, relation
-from dsfc.proof.sizes import chosen, enough
+from dsfc.proof.sizes import chosen, enough, lifted
 from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
 
@@ -214,11 +214,13 @@ def _by_rows(
     """A linear invariant that the checker accepted, or why there is none."""
     try:
         rows = close(statement, terms)
+        if isinstance(rows, Differs):
+            return DIFFER
+        proof = Invariant(rows, entries, tuple(map(relation, related)))
+        certificate = Certificate(lifted(claim, proof, statement), proof)
     except (Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError) as e:
         return _obstacle(e)
-    if isinstance(rows, Differs):
-        return DIFFER
-    return _accepted(Certificate(claim, Invariant(rows, entries, tuple(map(relation, related)))))
+    return _accepted(certificate)
 
 
 def _accepted(certificate: Certificate) -> Proved | str:

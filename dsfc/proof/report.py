@@ -7,7 +7,8 @@ from typing import Any
 
 from dsfc.check_proof.balls import Complex, Real
 from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Number, Point, Row
-from dsfc.check_proof.cutoff import unproved
+from dsfc.check_proof.invariant import unlifted
+from dsfc.check_proof.laws import law
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.statement import state
 from dsfc.proof.condition_text import ConditionText, values_text
@@ -190,9 +191,12 @@ def _reach(verdict: Proved) -> list[str]:
 
 def _fixed(verdict: Proved) -> dict[str, str]:
     """Axes that a proof speaks of at one size only, with the reasons."""
-    claim = verdict.certificate.claim
-    left = {} if verdict.same else unproved(claim, verdict.invariant.entries)
-    return {n: left.get(n, "not claimed") for n, _ in claim.sizes if n not in claim.every}
+    claim, proof = verdict.certificate.claim, verdict.invariant
+    left = [n for n, _ in claim.sizes if n not in claim.every]
+    if not left:
+        return {}
+    why = unlifted(claim, proof, state(claim, proof.entries, tuple(map(law, proof.relations))))
+    return {n: why.get(n, "not claimed") for n in left}
 
 
 def _sizes(claim: Claim) -> str:

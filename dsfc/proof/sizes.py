@@ -7,8 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
-from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.claim import Claim, Invariant
 from dsfc.check_proof.cutoff import cutoff, unproved
+from dsfc.check_proof.family import one_token
+from dsfc.check_proof.invariant import unlifted
+from dsfc.check_proof.statement import Statement
 from dsfc.primitives.declarations import Dimension
 from dsfc.primitives.expr import Add, Div, Expr, Mul, Num, Pow, Size
 from dsfc.system.ir import System
@@ -39,25 +42,38 @@ def enough(claim: Claim, entries: bool) -> tuple[Claim, ...]:
     """Returns a claim at sizes whose proof is one for all sizes of as many axes as can be, in turn.
 
     First at its own sizes, larger where they are below the counts, then at the counts, which has
-    fewer entries. Axes that have no count keep their size.
+    fewer entries. Axes that have no count keep their size, but where one token has: of these the
+    rows say whether they are a family, see `dsfc.check_proof.family`.
 
     Args:
         claim: at what sizes it stands.
         entries: whether the proof writes linear maps out.
     """
     counts = cutoff(claim, entries)
-    larger, least = [], []
+    coupled = {
+        name: one_token(claim, entries, name) or size
+        for name, size in claim.sizes
+        if isinstance(counts[name], str)
+    }
+    wide, larger, least = [], [], []
     for name, size in claim.sizes:
         count = counts[name]
         larger.append((name, max(size, count) if isinstance(count, int) else size))
         least.append((name, count if isinstance(count, int) else size))
-    out = dict.fromkeys((tuple(larger), tuple(least)))
+        wide.append((name, max(larger[-1][1], coupled.get(name, 1))))
+    out = dict.fromkeys((tuple(wide), tuple(larger), tuple(least)))
     return tuple(for_all(replace(claim, sizes=sizes), entries) for sizes in out)
 
 
 def for_all(claim: Claim, entries: bool) -> Claim:
     """Returns a claim for all sizes of those axes whose size is not below the count."""
     left = unproved(claim, entries)
+    return replace(claim, every=tuple(name for name, _ in claim.sizes if name not in left))
+
+
+def lifted(claim: Claim, proof: Invariant, statement: Statement) -> Claim:
+    """Returns a claim for all sizes of those axes too along which the rows are a family."""
+    left = unlifted(claim, proof, statement)
     return replace(claim, every=tuple(name for name, _ in claim.sizes if name not in left))
 
 

@@ -18,16 +18,25 @@ import dsfc
 from dsfc.check_proof.balls import NotDefined
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, ConstantWord, Witness
-from dsfc.check_proof.constant_word import ZERO, Word, check_constant_word, regions
+from dsfc.check_proof.constant_word import (
+    ZERO,
+    Word,
+    check_constant_word,
+    growing_axes,
+    regions,
+)
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.steady import steady
 from dsfc.check_proof.witness import stored_axes
-from dsfc.pipeline import read
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText, read
 from dsfc.primitives.declarations import Constraint, Init
 from dsfc.primitives.expr import Num
 from dsfc.proof.constant_word import no_case
 from dsfc.proof.sizes import chosen
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
 
 PAIRS = Path(__file__).parent.parent / "proof" / "pairs" / "cases.dsf"
 LABELS = tomllib.loads((PAIRS.parent.parent / "labels.toml").read_text(encoding="utf-8"))["cases"]
@@ -289,3 +298,31 @@ def test_parameters_of_one_name_need_not_be_alike(tmp_path: Path) -> None:
     assert isinstance(found, Certificate)
     with pytest.raises((Rejected, NotDefined, ValueError)):
         check(write(on_claim(found, case=False, equal=True)))
+
+
+@pytest.mark.parametrize(
+    "declared, value, grows",
+    [
+        ("", "w", True),
+        ("nonneg", "w", True),
+        ("", "silu(w)", True),
+        ("positive", "w", False),
+        ("nonzero", "w", False),
+        ("", "exp(w)", False),
+        ("", "(elu(w) + 1)", False),
+        ("", "l2norm[n](w)", False),
+    ],
+)
+def test_larger_sizes_have_entries_that_numbers_make_0(
+    declared: str, value: str, grows: bool
+) -> None:
+    text = f"""
+mixer summed {{ dims n
+  input u : n positive
+  param w : n {declared}
+  y = sum[j ≤ i](sum[n](u[j] * {value}))
+}}
+"""
+    spec = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text)))
+    made = spec.compilation("summed").system
+    assert growing_axes(Claim(made, made, (), (("n", 1),))) == (("n",) if grows else ())

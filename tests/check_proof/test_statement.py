@@ -19,6 +19,8 @@ from dsfc.check_proof.symbols import Symbols, lags
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer import sample, sizes
 from dsfc.primitives.table import TABLE
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
 from dsfc.system.evaluate import evaluate
 
 SPECS = sorted(p.stem for p in (Path(dsfc.__file__).parent.parent / "specs").glob("*.dsf"))
@@ -87,7 +89,8 @@ class Numbers:
             index = tuple(int(k) for k in (each + "," + target).split(",") if k)
             return complex(self.drawn.params[name][index].reshape(-1) @ values)
         if where:
-            return complex(TABLE[name].value(values, axis=-1)[int(where[:-1])])
+            primitive = TABLE[name.partition(".")[0]]
+            return complex(primitive.value(values, axis=-1)[int(where[:-1])])
         if name.endswith(">"):
             return complex(feature(values)[int(name[:-1].partition("<")[2])])
         if name == "pow":
@@ -150,8 +153,6 @@ def test_the_statement_is_the_system(name: str, entries: bool) -> None:
 def load(text: str, *names: str):
     from dsfc.locate import Place
     from dsfc.pipeline import SpecText
-    from dsfc.source import Source
-    from dsfc.syntax.parse import parse
 
     spec = SpecText(Place(Path("mine.dsf")), parse(Source("mine.dsf", text)))
     return [spec.compilation(name).system for name in names]
@@ -233,3 +234,37 @@ mixer b {{ dims {dims}
     a, b = load(text.format(dims=dims, input="p" if kind == "input" else "n"), "a", "b")
     with pytest.raises(ValueError, match="axes"):
         comparable(Claim(a, b, (), (("n", 2), ("p", 2))))
+
+
+@pytest.mark.parametrize(
+    "divisor, known",
+    [
+        ("c", True),
+        ("(c + c[i-1])", True),
+        ("(c * c + 1)", True),
+        ("c[i-1]", False),
+        ("(c - 2)", False),
+        ("s", False),
+        ("(s + 1)", False),
+        ("never", False),
+    ],
+)
+def test_updates_divide_by_what_is_positive(divisor: str, known: bool) -> None:
+    text = f"""
+mixer divided {{ dims n
+  input u, v : n;  η : n positive
+  state c, s, never, S : n
+  c = c[i-1] + η
+  s = s[i-1] + v
+  never = 2 * never[i-1]
+  S = (S[i-1] + u) / {divisor}
+  y = S
+}}
+"""
+    (system,) = load(text, "divided")
+    claim = Claim(system, system, (), (("n", 1),))
+    if known:
+        state(claim, False)
+        return
+    with pytest.raises((Obstacle, ZeroDivisionError), match=r"may be 0|denominator is 0"):
+        state(claim, False)

@@ -20,7 +20,7 @@ def test_a_proof_says_what_was_proved_and_where(system: Callable) -> None:
 
 
 def test_a_size_that_is_not_any_has_its_reason(system: Callable) -> None:
-    verdict = equivalent(system("linear", "delta_rule"), system("linear", "delta_expanded"))
+    verdict = equivalent(system("delta", "rule"), system("delta", "with_gram"))
     text = report(verdict, "a", "b")
     assert "for all h, p, at n = 2 (from" in text
     assert "not for all n: the update of a state couples its entries" in text

@@ -21,11 +21,21 @@ from dsfc.proof.sizes import chosen, enough
 LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
 
 
-def pairs(kind: str) -> list[tuple[str, str, str]]:
-    """Labelled pairs that need no law of an outer function, and are not compared otherwise."""
-    left_out = ("laws", "modes", "dense")
-    tables = [(file, table) for file, table in LABELS.items() if file not in left_out]
-    return [(file, a, b) for file, table in tables for a, b, _ in table.get(kind, ())]
+LEFT_OUT = ("laws", "modes", "dense")
+LATER = ("delta", "theorems")
+
+
+def pairs(kind: str) -> list:
+    """Labelled pairs without laws of outer functions that are not compared otherwise.
+
+    The tables in `LATER` have a mark.
+    """
+    tables = [(file, table) for file, table in LABELS.items() if file not in LEFT_OUT]
+    return [
+        pytest.param(file, a, b, marks=[pytest.mark.ci] * (file in LATER))
+        for file, table in tables
+        for a, b, _ in table.get(kind, ())
+    ]
 
 
 @pytest.mark.parametrize("name", ["normalized_attn", "s6", "h3", "rwkv4", "taylor_softmax"])
