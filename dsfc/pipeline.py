@@ -39,6 +39,7 @@ from dsfc.mixer.verify import verify as verify_mixer
 from dsfc.plan.build import plan
 from dsfc.plan.ir import Plan
 from dsfc.plan.verify import verify as verify_plan
+from dsfc.source import Source
 from dsfc.structure.classify import classify
 from dsfc.structure.ir import Structure
 from dsfc.syntax.ast import MixerUnit, Spec
@@ -176,7 +177,20 @@ def read(path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> SpecT
         DiagnosticError: E-FILE, or all mistakes in the writing of the text.
     """
     place = locate(path)
-    source = read_source(place.file, limits=limits)
+    return parsed(place, read_source(place.file, limits=limits), limits)
+
+
+def parsed(place: Place, source: Source, limits: Limits = DEFAULT_LIMITS) -> SpecText:
+    """Returns a text that was read before, parsed.
+
+    Args:
+        place: where it stands; its folder is where its bases are looked up.
+        source: the text.
+        limits: bounds on size, depth and number.
+
+    Raises:
+        DiagnosticError: all mistakes in the writing of the text.
+    """
     with _stage("parse"):
         return SpecText(place, parse(source, limits), limits)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 
 from lark import Lark, Token
 from lark.parsers.lalr_interactive_parser import InteractiveParser
@@ -35,6 +37,17 @@ def _lark() -> Lark:
         propagate_positions=True,
         maybe_placeholders=False,
     )
+
+
+@cache
+def terminals() -> Mapping[str, str]:
+    """Every named terminal with its regular expression, as the grammar file writes it."""
+    return MappingProxyType({it.name: it.pattern.to_regexp() for it in _lark().terminals})
+
+
+def reserved(kind: str) -> tuple[str, ...]:
+    """The words that a type of token in `dsfc.syntax.lex.KEYWORDS` stands for."""
+    return tuple(re.findall(r"[a-z]{2,}", terminals()[kind]))
 
 
 def tokens(text: str) -> Iterator[Token]:
