@@ -74,7 +74,7 @@ class _Server:
             lsp.TEXT_DOCUMENT_COMPLETION: (self._complete, None),
             lsp.TEXT_DOCUMENT_DEFINITION: (self._definition, None),
             lsp.TEXT_DOCUMENT_FORMATTING: (self._format, None),
-            lsp.TEXT_DOCUMENT_RENAME: (self._rename, lsp.RenameOptions(prepare_provider=True)),
+            lsp.TEXT_DOCUMENT_RENAME: (self._rename, None),
             lsp.TEXT_DOCUMENT_PREPARE_RENAME: (self._renamable, None),
             lsp.TEXT_DOCUMENT_CODE_ACTION: (self._fixes, quick),
         }
