@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from types import MappingProxyType
 
 from lark import Lark, Token
@@ -19,11 +20,20 @@ def grammar_text() -> str:
         RuntimeError: if the package is used from a checkout that is not installed.
     """
     try:
-        return (files("dsfc.grammar") / "dsf.lark").read_text(encoding="utf-8")
+        return grammar_file("dsf.lark").read_text(encoding="utf-8")
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise RuntimeError(
             "the grammar is not beside the package; install it: pip install -e ."
         ) from error
+
+
+def grammar_file(name: str) -> Traversable:
+    """A file beside the grammar.
+
+    Raises:
+        ModuleNotFoundError: if the package is used from a checkout that is not installed.
+    """
+    return files("dsfc.grammar") / name
 
 
 @cache
