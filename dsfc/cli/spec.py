@@ -40,11 +40,12 @@ def spec_text(spec: str) -> SpecText:
     from pathlib import Path
 
     from dsfc.locate import Place
-    from dsfc.pipeline import parsed, read
+    from dsfc.pipeline import SpecText, read
+    from dsfc.syntax.parse import parse
 
     if spec != STDIN:
         return read(spec)
-    return parsed(Place(Path(STDIN)), standard_input())
+    return SpecText(Place(Path(STDIN)), parse(standard_input()))
 
 
 def standard_input() -> Source:
