@@ -64,10 +64,10 @@ async def measure(rounds: int = ROUNDS) -> dict[str, Any]:
     client = LanguageClient("benchmark", "1")
     said: asyncio.Queue[None] = asyncio.Queue()
 
-    @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-    def _(params: lsp.PublishDiagnosticsParams) -> None:
+    def published(params: lsp.PublishDiagnosticsParams) -> None:
         said.put_nowait(None)
 
+    client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(published)
     text = text_of_lines()
     diagnosed, completed, worked = [], [], []
     with TemporaryDirectory() as folder:
@@ -102,7 +102,7 @@ async def measure(rounds: int = ROUNDS) -> dict[str, Any]:
                 worked.append(_processor_seconds(server) - before)
         await client.shutdown_async(None)
         client.exit(None)
-        await client.stop()
+        await client.stop()  # type: ignore[no-untyped-call]
     return {
         "lines": text.count("\n"),
         "mixers": text.count("\nmixer ") + text.startswith("mixer "),

@@ -216,7 +216,7 @@ def test_a_notebook_shows_mixer_system_and_class(name: str) -> None:
     head, _, equations = it._repr_markdown_().partition("\n\n")
     assert head.startswith(f"**{name}**, ") and it.structure.title in head
     assert equations == it.system._repr_latex_()
-    assert equations.startswith("$$\n\\begin{aligned}") and equations.endswith("\n$$")
+    assert equations.startswith("$$\n\\begin{split}") and equations.endswith("\n$$")
     assert r"\Lambda_i" in equations and equations.count("\n") < 30
     html = it.mixer._repr_html_()
     assert html.count("<") == html.count(">") == 4 and f"<b>mixer {name} " in html

@@ -25,8 +25,9 @@ def check(ctx: click.Context, specs: tuple[str, ...], form: str, strict: bool) -
     """Check specs: parse, type, derive and classify every mixer in them, decide their claims.
 
     All mistakes of a text are listed, each with its place. A claim is proved, refuted at a point
-    where it was executed, which is an error, or not decided, which says what stood in the way. Exit
-    code 1 if there is an error.
+    where it was executed, which is an error, or not decided, which says what stood in the way. SPEC
+    may be - for standard input; its bases stand in the current folder then. Exit code 1 if there is
+    an error.
     """
     found = []
     for spec in specs:

@@ -54,7 +54,10 @@ _SAME = "gauge: paper (no output is divided by a normaliser: the same as lowered
 def show(
     spec: str, mixer: str | None, stage: str, form: str | None, gauge: str | None, backend: str
 ) -> None:
-    """Show a mixer as the system that was derived from it, or any other stage."""
+    """Show a mixer as the system that was derived from it, or any other stage.
+
+    SPEC may be - for standard input; its bases stand in the current folder then.
+    """
     if stage not in ("system", "adjoint"):
         if form not in (None, "json"):
             raise click.UsageError(f"--form {form} goes with --stage system or adjoint")

@@ -9,6 +9,6 @@ from dsfc.system.render.latex import equations
 def latex(system: System) -> str:
     r"""Returns the streams and Λ, B, C, D of a System as one display of LaTeX.
 
-    It is `aligned` inside `$$`, which every notebook can show; `align*` on its own some cannot.
+    It is `split` inside `$$`, which MathJax, KaTeX and the documentation can all show.
     """
-    return f"$$\n\\begin{{aligned}}\n{equations(system)}\n\\end{{aligned}}\n$$"
+    return f"$$\n\\begin{{split}}\n{equations(system)}\n\\end{{split}}\n$$"
