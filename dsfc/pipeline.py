@@ -22,11 +22,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TypeVar
 
 from dsfc.derive.derive import derive, refusals
 from dsfc.diagnostics.catalogue import WhichMixer
+from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import DiagnosticError, defined, nearest
 from dsfc.emit.module import ModuleText, destination, emit, write
 from dsfc.limits import DEFAULT_LIMITS, Limits
@@ -46,6 +48,7 @@ from dsfc.syntax.parse import parse
 from dsfc.syntax.read import read_source
 from dsfc.system.ir import System
 from dsfc.system.verify import verify as verify_system
+from dsfc.system.view import latex
 
 _ValueT = TypeVar("_ValueT")
 
@@ -158,6 +161,15 @@ class Compilation:
         system, structure = self.system, self.structure
         with _stage("plan"):
             return _verified(plan(system, structure), verify_plan)
+
+    def _repr_markdown_(self) -> str:
+        """Returns what a notebook shows: name, structure class and equations, or what is wrong."""
+        try:
+            system, structure = self.system, self.structure
+        except DiagnosticError as e:
+            return f"```text\n{render_all(e.diagnostics)}\n```"
+        doc = f", {escape(self.mixer.doc)}" if self.mixer.doc else ""
+        return f"**{self.name}**{doc}: {structure.title} ({structure.label})\n\n{latex(system)}"
 
     def module(self, backend: str = "torch") -> ModuleText:
         """The text of a module, printed by the backend of that name."""

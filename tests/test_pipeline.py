@@ -208,3 +208,21 @@ def test_undeclared_states_that_would_be_linear_have_one_fault(tmp_path: Path) -
     with pytest.raises(DiagnosticError) as caught:
         load(path).plan  # noqa: B018
     assert [d.code for d in caught.value.diagnostics] == ["E-RECURSION"]
+
+
+@pytest.mark.parametrize("name", ["s6", "normalized_attn", "rwkv7", "dlr_bidirectional"])
+def test_a_notebook_shows_mixer_system_and_class(name: str) -> None:
+    it = load(name)
+    head, _, equations = it._repr_markdown_().partition("\n\n")
+    assert head.startswith(f"**{name}**, ") and it.structure.title in head
+    assert equations == it.system._repr_latex_()
+    assert equations.startswith("$$\n\\begin{split}") and equations.endswith("\n$$")
+    assert r"\Lambda_i" in equations and equations.count("\n") < 30
+    html = it.mixer._repr_html_()
+    assert html.count("<") == html.count(">") == 4 and f"<b>mixer {name} " in html
+
+
+def test_a_notebook_shows_what_is_wrong(tmp_path: Path) -> None:
+    spec = tmp_path / "running.dsf"
+    spec.write_text(RUNNING.replace("y = s", "y = t"), encoding="utf-8")
+    assert "E-UNKNOWN-NAME" in load(spec)._repr_markdown_()

@@ -94,9 +94,10 @@ class PrimitiveTable(Generated):
 
     def markdown(self) -> str:
         """Writes one table row per primitive."""
-        rows = ["| in specs | arguments | field | monotone |", "|---|---|---|---|"]
+        rows = ["| in specs | meaning | arguments | field | monotone |", "|---|---|---|---|---|"]
         for row in TABLE.values():
-            cells = (f"`{row.spelling}`", str(row.arity), row.fields.value, row.monotone.value)
+            meaning = f"`{row.spelling}`", row.meaning.replace("|", "\\|")
+            cells = (*meaning, str(row.arity), row.fields.value, row.monotone.value)
             rows.append("| " + " | ".join(cells) + " |")
         return "\n".join(rows)
 

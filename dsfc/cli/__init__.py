@@ -17,12 +17,14 @@ from dsfc.cli.atlas import atlas
 from dsfc.cli.check import check
 from dsfc.cli.check_proof import check_proof
 from dsfc.cli.compile import compile_command
+from dsfc.cli.completion import completion
 from dsfc.cli.convert import convert
 from dsfc.cli.doctor import doctor
 from dsfc.cli.equiv import equiv
 from dsfc.cli.explain import explain
 from dsfc.cli.fmt import fmt
 from dsfc.cli.info import info
+from dsfc.cli.lsp import lsp
 from dsfc.cli.new import new
 from dsfc.cli.process import Process
 from dsfc.cli.show import show
@@ -106,6 +108,8 @@ for _command in (
     convert,
     explain,
     doctor,
+    lsp,
+    completion,
 ):
     commands.add_command(_command)
 

@@ -9,6 +9,7 @@ import click
 
 from dsfc.cli.options import format_option
 from dsfc.cli.progress import progress
+from dsfc.cli.spec import SpecWord
 
 if TYPE_CHECKING:
     from dsfc.atlas.build import Charted
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Chart which mixers are one function.")
-@click.argument("specs", nargs=-1, metavar="[SPEC]...")
+@click.argument("specs", nargs=-1, type=SpecWord(), metavar="[SPEC]...")
 @format_option("the atlas")
 @click.option("--explain", is_flag=True, help="List the pairs that are open or not comparable.")
 @click.option(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dsfc.cli.process import bounded
+from dsfc.cli.spec import SpecWord
 
 if TYPE_CHECKING:
     from dsfc.check_proof.schema import OtherFormat
@@ -18,7 +19,7 @@ ACCEPTED, REJECTED = 0, 1
 
 @click.command("check-proof", short_help="Check a certificate of `dsfc equiv`.")
 @click.argument("certificate", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("specs", nargs=-1, metavar="[SPEC[:MIXER] SPEC[:MIXER]]")
+@click.argument("specs", nargs=-1, type=SpecWord(), metavar="[SPEC[:MIXER] SPEC[:MIXER]]")
 @click.pass_context
 def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -> None:
     """Check a certificate with a checker that shares nothing with the prover.

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from dsfc.cli.process import bounded
+from dsfc.cli.spec import SpecWord
 
 
 @click.command("compile", short_help="Compile specs to modules.")
-@click.argument("specs", nargs=-1, required=True, metavar="SPEC...")
+@click.argument("specs", nargs=-1, required=True, type=SpecWord(), metavar="SPEC...")
 @click.option(
     "-o",
     "--out",

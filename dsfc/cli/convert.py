@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from dsfc.cli.spec import SpecWord
+
 
 @click.command(short_help="Turn the weights of one mixer into another's.")
-@click.argument("a", metavar="SPEC[:MIXER]")
-@click.argument("b", metavar="SPEC[:MIXER]")
+@click.argument("a", type=SpecWord(), metavar="SPEC[:MIXER]")
+@click.argument("b", type=SpecWord(), metavar="SPEC[:MIXER]")
 @click.argument("weights", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "--out",

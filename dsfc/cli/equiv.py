@@ -9,6 +9,7 @@ import click
 
 from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
+from dsfc.cli.spec import SpecWord
 
 if TYPE_CHECKING:
     from dsfc.pipeline import Compilation
@@ -17,8 +18,8 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY = 0, 4, 5, 6
 
 
 @click.command(short_help="Say whether two mixers are the same function.")
-@click.argument("a", metavar="SPEC[:MIXER]")
-@click.argument("b", metavar="SPEC[:MIXER]")
+@click.argument("a", type=SpecWord(), metavar="SPEC[:MIXER]")
+@click.argument("b", type=SpecWord(), metavar="SPEC[:MIXER]")
 @click.option(
     "--map",
     "renamed",

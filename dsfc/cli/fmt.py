@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from dsfc.cli.process import bounded
-
-STDIN = "-"
+from dsfc.cli.spec import STDIN, standard_input
 
 
 @click.command(short_help="Format specs.")
@@ -80,17 +78,12 @@ def _paths(words: tuple[str, ...]) -> Iterator[str]:
 
 def _forms(path: str, ascii: bool) -> tuple[str, str]:
     """The text of a file as it is, and in canonical form."""
-    from dsfc.limits import DEFAULT_LIMITS
     from dsfc.source import Source
     from dsfc.syntax.format import format_spec
     from dsfc.syntax.parse import parse
-    from dsfc.syntax.read import decoded, read_source
+    from dsfc.syntax.read import read_source
 
-    if path == STDIN:
-        data = sys.stdin.buffer.read(DEFAULT_LIMITS.bytes + 1)
-        source = decoded(data, "<stdin>")
-    else:
-        source = read_source(Path(path))
+    source = standard_input() if path == STDIN else read_source(Path(path))
     spec = parse(source)
     form = format_spec(spec, ascii=ascii)
     # Whatever went wrong in printing, a text that means something else is never written.

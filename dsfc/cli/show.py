@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dsfc.cli.process import bounded
+from dsfc.cli.spec import SpecWord, spec_text
 
 if TYPE_CHECKING:
     from dsfc.pipeline import Compilation
@@ -23,7 +24,7 @@ _SAME = "gauge: paper (no output is divided by a normaliser: the same as lowered
 
 
 @click.command(short_help="Show the derived system, or any other stage.")
-@click.argument("spec")
+@click.argument("spec", type=SpecWord())
 @click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
 @click.option(
     "--stage",
@@ -53,7 +54,10 @@ _SAME = "gauge: paper (no output is divided by a normaliser: the same as lowered
 def show(
     spec: str, mixer: str | None, stage: str, form: str | None, gauge: str | None, backend: str
 ) -> None:
-    """Show a mixer as the system that was derived from it, or any other stage."""
+    """Show a mixer as the system that was derived from it, or any other stage.
+
+    SPEC may be - for standard input; its bases stand in the current folder then.
+    """
     if stage not in ("system", "adjoint"):
         if form not in (None, "json"):
             raise click.UsageError(f"--form {form} goes with --stage system or adjoint")
@@ -62,9 +66,7 @@ def show(
     if stage == "module" and form is not None:
         raise click.UsageError("--stage module is shown as its text")
     with bounded(f"show {spec}"):
-        from dsfc.pipeline import load
-
-        it = load(spec, mixer)
+        it = spec_text(spec).compilation(mixer)
         if stage in ("system", "adjoint"):
             text = _system(it, stage, form or "index", gauge or "lowered")
         elif stage == "module":

@@ -6,10 +6,11 @@ import click
 
 from dsfc.cli.options import format_option
 from dsfc.cli.progress import progress
+from dsfc.cli.spec import SpecWord
 
 
 @click.command(short_help="Run a module against its definition.")
-@click.argument("target", metavar="MODULE|SPEC")
+@click.argument("target", type=SpecWord(), metavar="MODULE|SPEC")
 @click.option(
     "--spec", help="The spec of the module, if it is not beside it, in this folder or shipped."
 )

@@ -131,3 +131,9 @@ class Mixer:
     def state(self, name: str) -> StateDecl | None:
         """Returns the state of that name, or None."""
         return next((s for s in self.states if s.name == name), None)
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: every name with its axes and its value."""
+        from dsfc.mixer.view import html
+
+        return html(self)

@@ -8,8 +8,8 @@ then as `qkv.dsf` in the shipped library. A text found this way looks its own na
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -74,6 +74,10 @@ class Library:
         """Returns the place of the user's own text."""
         folders = () if self.folder is None else (self.folder,)
         return Home(spec, (*folders, self.shipped))
+
+    def holding(self, texts: Iterable[ast.Spec]) -> Library:
+        """Returns the library in which some texts stand for the files they are named after."""
+        return replace(self, _read={spec.span.source.name: spec for spec in texts})
 
     def mixer(self, name: str, home: Home) -> Found | None:
         """Returns the mixer of that name as seen from `home`, or None.

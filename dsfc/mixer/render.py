@@ -103,7 +103,8 @@ def _init(init: Init | None) -> str:
     return "" if init is None else f" {'~' if init.drawn else '='} {text(init.value)}"
 
 
-def _type(value: Expr) -> str:
+def described(value: Expr) -> str:
+    """Returns the axes, field and dependence on time of a value: `h × n, per token`."""
     return f"{shape(value.axes)}{_flags(value.field)}, {_TIMES[value.time]}"
 
 
@@ -112,7 +113,7 @@ def _quoted(provenance: Provenance | None) -> str:
 
 
 def _defined(definition: Definition) -> Iterator[str]:
-    yield f"{definition.name} : {_type(definition.value)}{_quoted(definition.provenance)}"
+    yield f"{definition.name} : {described(definition.value)}{_quoted(definition.provenance)}"
     yield f"  = {text(definition.value)}"
 
 

@@ -44,6 +44,20 @@ def format_expr(node: ast.Condition, *, ascii: bool = False) -> str:
     return _Printer(ascii).condition(node)
 
 
+def format_item(item: ast.Item) -> str:
+    """Canonical text of one item, on one line, a declaration with its keyword."""
+    return _Printer(ascii=False).item(item)
+
+
+def format_header(unit: ast.Unit) -> str:
+    """Canonical text of what stands before the body of a unit."""
+    provenance = _quoted(unit.provenance, " ")
+    if isinstance(unit, ast.ModifierUnit):
+        return f"modifier {unit.name} on {unit.target}{provenance}"
+    base = "" if unit.base is None else f" extends {unit.base}"
+    return f"mixer {unit.name}{provenance}{base}"
+
+
 class _Printer:
     """Prints expressions and single items."""
 
@@ -214,7 +228,7 @@ class _Writer:
         return "\n".join([*self._lines, ""]) if self._lines else ""
 
     def _unit(self, unit: ast.Unit) -> None:
-        self._lines.append(_header(unit))
+        self._lines.append(f"{format_header(unit)} {{")
         self._top = len(self._lines)
         starts = [item.span.start for item in unit.items[1:]] + [unit.span.end]
         above: ast.Item | None = None
@@ -261,14 +275,6 @@ class _Writer:
 
 def _typed(item: ast.Item) -> TypeGuard[ast.Decl]:
     return isinstance(item, ast.Decl) and item.type is not None
-
-
-def _header(unit: ast.Unit) -> str:
-    provenance = _quoted(unit.provenance, " ")
-    if isinstance(unit, ast.ModifierUnit):
-        return f"modifier {unit.name} on {unit.target}{provenance} {{"
-    base = "" if unit.base is None else f" extends {unit.base}"
-    return f"mixer {unit.name}{provenance}{base} {{"
 
 
 def _quoted(provenance: ast.Provenance | None, lead: str) -> str:

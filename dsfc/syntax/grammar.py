@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
+from types import MappingProxyType
 
 from lark import Lark, Token
 from lark.parsers.lalr_interactive_parser import InteractiveParser
@@ -17,11 +20,20 @@ def grammar_text() -> str:
         RuntimeError: if the package is used from a checkout that is not installed.
     """
     try:
-        return (files("dsfc.grammar") / "dsf.lark").read_text(encoding="utf-8")
+        return grammar_file("dsf.lark").read_text(encoding="utf-8")
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise RuntimeError(
             "the grammar is not beside the package; install it: pip install -e ."
         ) from error
+
+
+def grammar_file(name: str) -> Traversable:
+    """A file beside the grammar.
+
+    Raises:
+        ModuleNotFoundError: if the package is used from a checkout that is not installed.
+    """
+    return files("dsfc.grammar") / name
 
 
 @cache
@@ -35,6 +47,17 @@ def _lark() -> Lark:
         propagate_positions=True,
         maybe_placeholders=False,
     )
+
+
+@cache
+def terminals() -> Mapping[str, str]:
+    """Every named terminal with its regular expression, as the grammar file writes it."""
+    return MappingProxyType({it.name: it.pattern.to_regexp() for it in _lark().terminals})
+
+
+def reserved(kind: str) -> tuple[str, ...]:
+    """The words that a type of token in `dsfc.syntax.lex.KEYWORDS` stands for."""
+    return tuple(re.findall(r"[a-z]{2,}", terminals()[kind]))
 
 
 def tokens(text: str) -> Iterator[Token]:

@@ -32,12 +32,14 @@ KEYWORDS = frozenset(
 SEPARATOR = "_SEP"
 _OPENERS = {"LPAR": "RPAR", "LSQB": "RSQB"}
 _CLOSERS = frozenset(_OPENERS.values())
-_JOINERS = frozenset(
+JOINERS = frozenset(
     "PLUS MINUS STAR SLASH DOT OUTER CROSS CIRCUMFLEX CMP EQUAL TILDE ARROW COMMA COLON".split()
 )
-_NEVER_IN_BRACKETS = KEYWORDS | {
+"""Types of the tokens after which a newline means nothing."""
+NEVER_IN_BRACKETS = KEYWORDS | {
     "LBRACE", "RBRACE", "STRING", "EQUAL", "TILDE", "COLON", "ARROW", SEPARATOR,
 }  # fmt: skip
+"""Types of the tokens before which every bracket is closed."""
 
 _ENDLESS = 'this string has no end on its line; close it with `"`'
 _LETTERS = "".join(GREEK)
@@ -68,6 +70,18 @@ def read_tokens(source: Source, limits: Limits, reporter: Reporter) -> tuple[Tok
             )
         )
         reporter.raise_errors()
+    found = legal_tokens(source, limits, reporter)
+    for token in found:
+        _check_size(source, token, limits, reporter)
+    return _Layout(source, limits, reporter).of(found)
+
+
+def legal_tokens(source: Source, limits: Limits, reporter: Reporter) -> list[Token]:
+    """Tokens of a text as they stand there, newlines too; what is illegal is read as what is near.
+
+    Raises:
+        DiagnosticError: there are more tokens or mistakes than `limits` allow.
+    """
     found: list[Token] = []
     for token in grammar.tokens(_legal_text(source, limits, reporter)):
         found.append(token)
@@ -76,8 +90,16 @@ def read_tokens(source: Source, limits: Limits, reporter: Reporter) -> tuple[Tok
                 Limit(_span(source, token), what="tokens", size="more", bound=str(limits.tokens))
             )
             reporter.raise_errors()
-        _check_size(source, token, limits, reporter)
-    return _Layout(source, limits, reporter).of(found)
+    return found
+
+
+def is_hidden(source: Source) -> bool:
+    """Whether what is written on behind a text stands in a comment or a string."""
+    start = source.line_starts[-1]
+    last = None
+    for chunk in _CHUNK.finditer(source.text, start):
+        last = chunk.lastgroup
+    return last in ("comment", "quote")
 
 
 def comments(source: Source) -> tuple[Comment, ...]:
@@ -202,7 +224,7 @@ class _Layout:
         return tuple(_merged(self._out))
 
     def _take(self, token: Token) -> None:
-        if self._open and token.type in _NEVER_IN_BRACKETS:
+        if self._open and token.type in NEVER_IN_BRACKETS:
             if token.type == SEPARATOR and ";" not in token:
                 self._open[-1].newline_at.append(len(self._out))
                 return
@@ -214,7 +236,7 @@ class _Layout:
             token.type == SEPARATOR
             and ";" not in token
             and self._out
-            and self._out[-1].type in _JOINERS
+            and self._out[-1].type in JOINERS
         ):
             return
         if token.type in ("LBRACE", "RBRACE", SEPARATOR):

@@ -444,6 +444,12 @@ class System:
 
         return matrices(self, gauge, sizes, length)
 
+    def _repr_latex_(self) -> str:
+        """Returns what a notebook shows: streams, Λ, B, C, D and outputs."""
+        from dsfc.system.view import latex
+
+        return latex(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Definition:

@@ -293,9 +293,7 @@ def test_equality_in_a_smaller_range_makes_no_case() -> None:
     """w u is no case of one where w is positive, though they are equal where both are there."""
     stated = claim("widely", "narrowly")
     check(write(Certificate(stated, Invariant((), False))))
-    assert "says nothing of cases" in reason(
-        replace(stated, case=True), Invariant((), False)
-    )
+    assert "says nothing of cases" in reason(replace(stated, case=True), Invariant((), False))
 
 
 def test_conditions_on_each_other_have_no_solution() -> None:

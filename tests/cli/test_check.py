@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from dsfc.cli import commands
 
 RUNNING = """\
 mixer running "a running sum" {
@@ -194,3 +197,14 @@ def test_sarif_has_all_specs_in_one_run(run: Callable, spec: Callable) -> None:
     files = [r["locations"][0]["physicalLocation"]["artifactLocation"] for r in only["results"]]
     assert result.exit_code == 1
     assert [file["uri"] for file in files] == [*["three.dsf"] * 3, "none.dsf"]
+
+
+def test_a_text_on_standard_input_has_its_bases_in_the_current_folder(spec: Callable) -> None:
+    spec("mixer base {\n  dims d\n  input u : d\n  y = u\n}\n", "base.dsf")
+    text = "mixer top extends base {\n  y = 2 * u\n}\n"
+    checked = CliRunner().invoke(commands, ["check", "-"], input=text)
+    assert checked.exit_code == 0 and "top: fir; compiles" in checked.output
+    shown = CliRunner().invoke(commands, ["show", "-"], input=text)
+    assert "y : d = 2 * u" in shown.output
+    wrong = CliRunner().invoke(commands, ["check", "--format", "short", "-"], input=text + "}")
+    assert wrong.exit_code == 1 and wrong.output.startswith("<stdin>:4:1: error: E-SYNTAX")

@@ -26,6 +26,8 @@ COMMANDS = (
     "check-proof",
     "atlas",
     "convert",
+    "lsp",
+    "completion",
 )
 
 RUNNING = """\

@@ -34,6 +34,21 @@ def latex_form(system: System, gauge: str = "lowered") -> str:
     Raises:
         ValueError: no such gauge.
     """
+    body = equations(system, gauge)
+    comment = f"% {system.name}, {gauge} gauge{_heads(system)}\n"
+    return f"{comment}\\begin{{align*}}\n{body}\n\\end{{align*}}\n"
+
+
+def equations(system: System, gauge: str = "lowered") -> str:
+    r"""Returns the lines of an aligned environment: the streams, then Λ, B, C, D and the outputs.
+
+    Args:
+        system: the System.
+        gauge: "lowered" or "paper".
+
+    Raises:
+        ValueError: no such gauge.
+    """
     if gauge not in GAUGES:
         raise ValueError(f"no gauge {gauge!r}; there are {', '.join(GAUGES)}")
     rows = [(_name(s.name, s.constant), _value(system, s.value)) for s in system.streams]
@@ -45,10 +60,7 @@ def latex_form(system: System, gauge: str = "lowered") -> str:
         out = system.outputs[output]
         if not parts or parts[0].root is not out.value:
             rows.append((_name(out.name), _value(system, out.value)))
-    body = " \\\\\n".join(f"  {left} &= {right}" for left, right in rows)
-    per = _heads(system)
-    comment = f"% {system.name}, {gauge} gauge{per}\n"
-    return f"{comment}\\begin{{align*}}\n{body}\n\\end{{align*}}\n"
+    return " \\\\\n".join(f"  {left} &= {right}" for left, right in rows)
 
 
 def _heads(system: System) -> str:

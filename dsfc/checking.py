@@ -1,0 +1,139 @@
+"""What is to be said of a spec: every mistake at its place, and of each mixer what it is.
+
+`dsfc check` prints it and the language server shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dsfc.claims.verdict import Decided, Refuted, Unknown
+from dsfc.decision import claims as decided
+from dsfc.diagnostics.catalogue import (
+    CacheNote,
+    ClaimNote,
+    ClaimOpen,
+    ClaimRefuted,
+    NoOutput,
+    WhichMixer,
+)
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError, defined, in_order
+from dsfc.pipeline import Compilation, SpecText
+from dsfc.primitives.expr import Expr
+from dsfc.source import NOWHERE, Span
+from dsfc.system.ir import Cache, ReadOut
+from dsfc.system.traverse import parts
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedMixer:
+    """What is to be said of one mixer.
+
+    Attributes:
+        name: the mixer.
+        title: its structure class; None for a base without output.
+        refusal: why this version cannot compile it, or None.
+        claims: its claims with what was found.
+    """
+
+    name: str
+    title: str | None
+    refusal: str | None
+    claims: tuple[Decided, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is to be said of one spec.
+
+    Attributes:
+        spec: as the user gave it.
+        source: what its diagnostics call it.
+        mixers: those that derive.
+        diagnostics: errors and notes, in the order of the text.
+    """
+
+    spec: str
+    source: str
+    mixers: tuple[CheckedMixer, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def errors(self) -> int:
+        """How many of the diagnostics are errors."""
+        return sum(d.severity == "error" for d in self.diagnostics)
+
+
+def checked(text: SpecText, spec: str, strict: bool = False) -> Checked:
+    """Types, derives and classifies every mixer of a text, and decides their claims.
+
+    Args:
+        text: the text.
+        spec: what the user calls it.
+        strict: whether a claim that is not decided is an error.
+    """
+    if not text.spec.units:
+        nothing = WhichMixer(text.spec.span, problem="the text defines no mixer", known=defined(()))
+        return Checked(spec, spec, (), (nothing,))
+    mixers: list[CheckedMixer] = []
+    diagnostics: list[Diagnostic] = []
+    for name in text.mixers:
+        mixer, said = _mixer(text, name, strict)
+        diagnostics += said
+        if mixer is not None:
+            mixers.append(mixer)
+    return Checked(spec, text.spec.span.source.name, tuple(mixers), in_order(diagnostics))
+
+
+def _mixer(
+    text: SpecText, name: str, strict: bool
+) -> tuple[CheckedMixer | None, tuple[Diagnostic, ...]]:
+    """What is to be said of one mixer of a text."""
+    it = text.compilation(name)
+    try:
+        title, claims = it.structure.title, decided(it)
+    except DiagnosticError as e:
+        if all(isinstance(d, NoOutput) for d in e.diagnostics):
+            return CheckedMixer(name, None, "it has no output `y`; it is a base for others"), ()
+        return None, e.diagnostics
+    return CheckedMixer(name, title, _refusal(it), claims), (*_claims(claims, strict), *_notes(it))
+
+
+def _refusal(it: Compilation) -> str | None:
+    try:
+        it.plan  # noqa: B018 - made to see whether it can be
+    except DiagnosticError as e:
+        return "; ".join(d.message for d in e.diagnostics)
+    return None
+
+
+def _notes(it: Compilation) -> Iterator[Diagnostic]:
+    for tree, span in _read_outs(it):
+        for node in parts(tree):
+            if isinstance(node, Cache):
+                yield CacheNote(span or it.mixer.span or NOWHERE, why=node.why)
+
+
+def _claims(claims: tuple[Decided, ...], strict: bool) -> Iterator[Diagnostic]:
+    """An error for each claim that is refuted, a note for each that is not decided."""
+    for it in claims:
+        span, text = it.statement.span or NOWHERE, it.statement.text
+        match it.verdict:
+            case Refuted(shown, point):
+                hint = f"the point: {point}" if point else None
+                yield ClaimRefuted(span, claim=text, witness=shown, hint=hint)
+            case Unknown(obstacle) if strict:
+                yield ClaimOpen(span, claim=text, obstacle=obstacle)
+            case Unknown(obstacle):
+                yield ClaimNote(span, claim=text, obstacle=obstacle)
+
+
+def _read_outs(it: Compilation) -> Iterator[tuple[ReadOut, Span | None]]:
+    """The read-outs of a system, each with the place of its definition."""
+    for stream in it.system.streams:
+        if not isinstance(stream.value, Expr):
+            yield stream.value, stream.span
+    for output in it.system.outputs:
+        definition = it.mixer.definition(it.mixer.output)
+        yield output.value, None if definition is None else definition.span

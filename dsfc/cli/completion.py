@@ -1,0 +1,27 @@
+"""`dsfc completion SHELL`: what makes a shell complete commands, options and specs."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(short_help="Print what makes a shell complete dsfc's words.")
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    r"""Print the script that makes SHELL complete commands, options, shipped specs.
+
+    \b
+    bash  eval "$(dsfc completion bash)"        in ~/.bashrc
+    zsh   eval "$(dsfc completion zsh)"         in ~/.zshrc, after compinit
+    fish  dsfc completion fish | source         in ~/.config/fish/config.fish
+    """
+    root = ctx.find_root()
+    made = get_completion_class(shell)
+    assert made is not None  # the three shells are click's own
+    # Not `source()`: it starts bash to ask its version, and the script may be made anywhere.
+    script = made(root.command, {}, "dsfc", "_DSFC_COMPLETE")
+    click.echo(script.source_template % script.source_vars())

@@ -1,0 +1,60 @@
+"""What the word SPEC means on the command line: a file, a shipped spec, or standard input."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from dsfc.pipeline import SpecText
+    from dsfc.source import Source
+
+STDIN = "-"
+SUFFIX = ".dsf"
+
+
+class SpecWord(click.types.StringParamType):
+    """A SPEC; shells complete it with the names of the shipped specs and with files."""
+
+    name = "spec"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Returns the shipped specs that begin so, then what the shell knows of files."""
+        from dsfc.locate import shipped_names
+
+        names = [name for name in shipped_names() if name.startswith(incomplete)]
+        return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
+
+
+def spec_text(spec: str) -> SpecText:
+    """Returns the parsed text of a SPEC; `-` is standard input, its bases in the current folder.
+
+    Raises:
+        DiagnosticError: E-FILE, or all mistakes in the writing of the text.
+    """
+    from pathlib import Path
+
+    from dsfc.locate import Place
+    from dsfc.pipeline import SpecText, read
+    from dsfc.syntax.parse import parse
+
+    if spec != STDIN:
+        return read(spec)
+    return SpecText(Place(Path(STDIN)), parse(standard_input()))
+
+
+def standard_input() -> Source:
+    """Returns the text on standard input, never more than a spec may have.
+
+    Raises:
+        DiagnosticError: E-FILE if it is not UTF-8, E-LIMIT if it is too large.
+    """
+    from dsfc.limits import DEFAULT_LIMITS
+    from dsfc.syntax.read import decoded
+
+    return decoded(sys.stdin.buffer.read(DEFAULT_LIMITS.bytes + 1), "<stdin>")

@@ -1,0 +1,137 @@
+"""What may be written at a place: words that the grammar takes there, names in scope."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from dsfc.language_server.document import Document
+from dsfc.language_server.hover import meaning
+from dsfc.language_server.lookup import scope, unit_named
+from dsfc.language_server.names import Kind
+from dsfc.mixer.library import Home
+from dsfc.mixer.words import FORMS
+from dsfc.primitives.distributions import DISTRIBUTIONS
+from dsfc.primitives.statements import Word
+from dsfc.primitives.table import SPELLINGS
+from dsfc.primitives.words import FIRST, TIME
+from dsfc.source import Source, Span
+from dsfc.syntax import ast
+from dsfc.syntax.expected import expected
+from dsfc.syntax.format import format_header, format_item
+from dsfc.syntax.grammar import reserved
+from dsfc.syntax.letters import is_legal, unfold
+from dsfc.syntax.lex import KEYWORDS
+
+_UNIT = re.compile(r"^[ \t]*(?:mixer|modifier)[ \t]+(\w+)", re.MULTILINE)
+_NEW = re.compile(r"\b(?:mixer|modifier|const|dims|input|param|buffer|state|abstract)\b[^=:\n]*\Z")
+_AFTER = re.compile(r"\b(extends|use|on|equivalent)\s+(?:\w+\s*,\s*)*\Z")
+_SHAPE = re.compile(r":[^=~\n]*\Z|->[^=~\n]*\Z")
+
+
+class Sort(Enum):
+    """What a completion is, for the editor's symbol beside it."""
+
+    KEYWORD = "keyword"
+    NAME = "name"
+    AXIS = "axis"
+    FUNCTION = "function"
+    MIXER = "mixer"
+    MODIFIER = "modifier"
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One thing that may be written.
+
+    Attributes:
+        label: what is written.
+        sort: what it is.
+        detail: its meaning or declaration, in one line.
+        ascii: the label in ASCII, which editors match what was typed with.
+    """
+
+    label: str
+    sort: Sort
+    detail: str
+    ascii: str
+
+
+def word_at(source: Source, offset: int) -> Span:
+    """Returns the part of a word that stands before an offset; empty where there is none."""
+    start = offset
+    while start > 0 and is_legal(source.text[start - 1]):
+        start -= 1
+    return source.span(start, offset)
+
+
+def complete(document: Document, offset: int) -> tuple[Completion, ...]:
+    """Returns what may be written at an offset, in place of the word begun there.
+
+    Keywords are those that the grammar takes after what stands before in the same item. Names are
+    those of the mixer and its bases, of the last text that could be parsed.
+    """
+    source = document.source
+    start = word_at(source, offset).start
+    kinds = expected(source, start, document.library.limits)
+    found = [
+        Completion(word, Sort.KEYWORD, "", word)
+        for kind in sorted(kinds & KEYWORDS)
+        for word in reserved(kind)
+    ]
+    if "NAME" in kinds:
+        found += _names(document, source.text[:start])
+    return tuple(dict.fromkeys(found))
+
+
+def _names(document: Document, before: str) -> Iterator[Completion]:
+    line = before.rsplit("\n", 1)[-1]
+    after = _AFTER.search(line)
+    word = None if after is None else after.group(1)
+    if word in ("extends", "equivalent"):
+        yield from _units(document, Kind.MIXER)
+    elif word == "use":
+        yield from _units(document, Kind.MODIFIER)
+    elif not _NEW.search(line):  # else a name of the user's own
+        axes_only = _SHAPE.search(line) is not None
+        yield from _in_scope(document, before, axes_only)
+        if line.strip() == "claim":
+            yield from (Completion(it.value, Sort.KEYWORD, "predicate", it.value) for it in Word)
+        if word is None and not axes_only:
+            yield from _language()
+
+
+def _in_scope(document: Document, before: str, axes_only: bool) -> Iterator[Completion]:
+    unit = _unit(document, before)
+    for it in () if unit is None else scope(document, unit).values():
+        axis = isinstance(it.item, ast.Dims)
+        if axis or not axes_only:
+            detail = "" if it.item is None else format_item(it.item)
+            yield Completion(unfold(it.name), Sort.AXIS if axis else Sort.NAME, detail, it.name)
+
+
+def _unit(document: Document, before: str) -> ast.Unit | None:
+    """The unit of the last tree that has the name of the one that is being written."""
+    headers = _UNIT.findall(before)
+    if not headers:
+        return None
+    return next((u for u in document.spec.units if u.name.span.text == headers[-1]), None)
+
+
+def _language() -> Iterator[Completion]:
+    for name in (*SPELLINGS, *FORMS, *DISTRIBUTIONS):
+        yield Completion(name, Sort.FUNCTION, meaning(name) or "", name)
+    for name in (TIME, FIRST):
+        yield Completion(name, Sort.KEYWORD, meaning(name) or "", name)
+
+
+def _units(document: Document, kind: Kind) -> Iterator[Completion]:
+    """The mixers or modifiers that can be named from the text."""
+    home: Home = document.home
+    sort = Sort.MIXER if kind is Kind.MIXER else Sort.MODIFIER
+    for name in document.library.names(home):
+        owner = unit_named(document, name, kind, home)
+        if owner is not None:
+            yield Completion(name, sort, format_header(owner.unit), name)

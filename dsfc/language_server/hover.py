@@ -1,0 +1,121 @@
+"""What is shown of the name under the pointer, as Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dsfc.derive.derive import derive
+from dsfc.diagnostics.catalogue import NoOutput
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.language_server.document import Document
+from dsfc.language_server.lookup import Owner, introductions, unit_named
+from dsfc.language_server.names import Kind, Occurrence, occurrence_at
+from dsfc.mixer.ir import Mixer
+from dsfc.mixer.render import described
+from dsfc.mixer.resolve import resolve
+from dsfc.mixer.words import FORMS
+from dsfc.primitives.distributions import DISTRIBUTIONS
+from dsfc.primitives.table import SPELLINGS, TABLE
+from dsfc.primitives.words import FIRST, TIME
+from dsfc.source import Span
+from dsfc.structure.classify import classify
+from dsfc.syntax import ast
+from dsfc.syntax.format import format_header, format_item
+from dsfc.system.render.kronecker import kronecker_form
+
+_WORDS = {TIME: "the present token", FIRST: "1 at the first token of a sequence, else 0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """What to show, and of what part of the text."""
+
+    span: Span
+    markdown: str
+
+
+def hover(document: Document, offset: int) -> Hover | None:
+    """Returns what is known of the name at an offset, None where there is none.
+
+    A name shows its declaration and its shape, a mixer its matrices Λ, B, C, D and its structure
+    class, a modifier its text, a function of the language its meaning.
+    """
+    found = occurrence_at(document.spec, offset) if document.parsed else None
+    if found is None:
+        return None
+    shown = _shown(document, found)
+    return None if shown is None else Hover(found.span, shown)
+
+
+def meaning(name: str) -> str | None:
+    """Returns the one line that says what a word of the language means, None for other words."""
+    if name in FORMS:
+        return FORMS[name]
+    if name in SPELLINGS:
+        return TABLE[SPELLINGS[name]].meaning
+    if name in DISTRIBUTIONS:
+        return DISTRIBUTIONS[name].meaning
+    return _WORDS.get(name)
+
+
+def _shown(document: Document, it: Occurrence) -> str | None:
+    match it.kind:
+        case Kind.LOCAL if isinstance(it.item, ast.FunDef):
+            return f"argument of `{it.item.name}`"
+        case Kind.LOCAL:
+            return "index of the sum or product around it"
+        case Kind.MIXER | Kind.MODIFIER:
+            owner = unit_named(document, it.name, it.kind, document.home)
+            return None if owner is None else _unit(document, owner)
+        case Kind.NAME:
+            return _name(document, it) or _of_language(it.name)
+    return _of_language(it.name)
+
+
+def _of_language(name: str) -> str | None:
+    known = meaning(name)
+    return None if known is None else f"`{name}`: {known}"
+
+
+def _name(document: Document, it: Occurrence) -> str | None:
+    """Declaration and definition of a name, its shape, and where it comes from."""
+    made = introductions(document, it)
+    if not made:
+        return None
+    lines = [format_item(item.item) for item in made if item.item is not None]
+    if not lines:
+        return f"what modifier `{it.unit.name}` is used on"
+    parts = [_code("\n".join(lines))]
+    typed = document.typed.get(it.unit.name.text)
+    shape = None if typed is None else _type(typed.mixer, it.name)
+    if shape is not None:
+        parts.append(f"`{it.span.text}` : {shape}")
+    if made[0].unit is not it.unit:
+        parts.append(f"from `{made[0].unit.name}`, {Path(made[0].span.source.name).name}")
+    return "\n\n".join(parts)
+
+
+def _type(mixer: Mixer, name: str) -> str | None:
+    """The axes, field and time of a definition; the others' stand in their declarations."""
+    definition = mixer.definition(name)
+    return None if definition is None else described(definition.value)
+
+
+def _unit(document: Document, owner: Owner) -> str:
+    unit = owner.unit
+    if isinstance(unit, ast.ModifierUnit):
+        return _code("\n".join([f"{format_header(unit)} {{", *map(format_item, unit.items), "}"]))
+    head = _code(format_header(unit))
+    try:
+        system = derive(resolve(owner.home.spec, unit.name.text, document.library))
+        structure = classify(system)
+        return f"{head}\n\nclass: {structure.title}\n\n{_code(kronecker_form(system), 'text')}"
+    except DiagnosticError as e:
+        if all(isinstance(d, NoOutput) for d in e.diagnostics):
+            return f"{head}\n\nno output `y`: a base for others"
+        return f"{head}\n\n" + "\n".join(f"- {d}" for d in e.diagnostics)
+
+
+def _code(text: str, language: str = "dsf") -> str:
+    return f"```{language}\n{text.rstrip()}\n```"

@@ -1,0 +1,207 @@
+"""Another name for one thing, at every place where it stands, in every file that shares it.
+
+A mixer and those that extend it share their names: an override takes the place of what it
+overrides. So a name is renamed in the first base that mentions it and in all that extend that one,
+in the folder of the text. What cannot be done everywhere is refused, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.language_server.document import Document, document
+from dsfc.language_server.edits import Edit, applied
+from dsfc.language_server.lookup import Owner, chain, unit_named
+from dsfc.language_server.names import Kind, Occurrence, occurrence_at, occurrences
+from dsfc.locate import SUFFIX
+from dsfc.mixer.words import FORMS, OUTPUT
+from dsfc.primitives.distributions import DISTRIBUTIONS
+from dsfc.primitives.table import SPELLINGS
+from dsfc.primitives.words import FIRST, TIME
+from dsfc.source import Source, Span
+from dsfc.syntax import ast
+from dsfc.syntax.grammar import reserved
+from dsfc.syntax.letters import fold, is_legal
+from dsfc.syntax.lex import KEYWORDS
+from dsfc.syntax.parse import parse
+from dsfc.syntax.read import read_source
+
+
+class Refused(Exception):
+    """A name cannot be changed; the message says why."""
+
+
+def renamable(it: Document, offset: int) -> Span:
+    """Returns the name at an offset that may be renamed.
+
+    Raises:
+        Refused: there is none.
+    """
+    return _asked(it, offset).span
+
+
+def rename(
+    it: Document, offset: int, name: str, open_texts: Iterable[ast.Spec] = ()
+) -> tuple[Edit, ...]:
+    """Returns the changes that give what stands at an offset another name.
+
+    Args:
+        it: the text.
+        offset: inside the name.
+        name: the new one, in Greek or ASCII.
+        open_texts: texts that the editor has open and that stand for their files.
+
+    Raises:
+        Refused: the name is reserved, taken or no name; the change would reach a file that is not
+            in the folder; or a text would have a mistake more.
+    """
+    texts = {spec.span.source.name: spec for spec in (*_beside(it), *open_texts, it.spec)}
+    it = replace(it, library=it.library.holding(texts.values()))
+    found = _asked(it, offset)
+    new = fold(name)
+    _check_word(name, it)
+    if new == found.name:
+        return ()
+    if found.kind is Kind.LOCAL:
+        places = _of_local(it, found, new)
+    elif found.kind is Kind.NAME:
+        places = list(_of_name(it, found, new, texts.values()))
+    else:
+        places = _of_unit(it, found, new)
+    edits = tuple(Edit(place.span, name) for place in places)
+    _check_meaning(it, edits, texts)
+    return edits
+
+
+def _asked(it: Document, offset: int) -> Occurrence:
+    found = occurrence_at(it.spec, offset) if it.parsed else None
+    if found is None:
+        raise Refused("there is no name here" if it.parsed else "the text has mistakes of syntax")
+    if found.kind is Kind.WORD or found.name == OUTPUT:
+        raise Refused(f"`{found.span.text}` is a word of the language")
+    if found.kind in (Kind.MIXER, Kind.MODIFIER):
+        _check_unit(it, found)
+    elif found.kind is Kind.NAME and not _family(it, found):
+        raise Refused(f"`{found.span.text}` is not declared or defined in a spec")
+    return found
+
+
+def _check_unit(it: Document, found: Occurrence) -> None:
+    own = any(u.name.text == found.name for u in it.spec.units)
+    if not own:
+        raise Refused(f"`{found.name}` stands in another file")
+    if it.path.stem == found.name:
+        raise Refused(f"`{found.name}` is found by the name of its file; rename both by hand")
+
+
+def _check_word(name: str, it: Document) -> None:
+    words = {word for kind in KEYWORDS for word in reserved(kind)}
+    known = {*SPELLINGS, *FORMS, *DISTRIBUTIONS, TIME, FIRST, OUTPUT}
+    if fold(name) in words | known:
+        raise Refused(f"`{name}` is a word of the language")
+    if not name or not all(map(is_legal, name)) or name[0] == "_" or name[0].isdigit():
+        raise Refused(f"`{name}` is no name: a letter, then letters, digits and _")
+    if len(fold(name)) > it.library.limits.name_length:
+        raise Refused(f"a name has at most {it.library.limits.name_length} characters")
+
+
+def _of_local(it: Document, found: Occurrence, new: str) -> list[Occurrence]:
+    """The places of an argument or index."""
+    item = [o for o in occurrences(it.spec) if o.item is found.item and o.unit is found.unit]
+    if any(o.name == new for o in item):
+        raise Refused(f"`{new}` stands in the same definition")
+    return [o for o in item if o.kind is Kind.LOCAL and o.binder == found.binder]
+
+
+def _of_unit(it: Document, found: Occurrence, new: str) -> list[Occurrence]:
+    """The places of a mixer or modifier; not named like the file, it is seen in its text only."""
+    if any(u.name.text == new for u in it.spec.units):
+        raise Refused(f"`{new}` is another mixer or modifier of this text")
+    return [o for o in occurrences(it.spec) if o.name == found.name and o.kind is found.kind]
+
+
+def _of_name(
+    it: Document, found: Occurrence, new: str, texts: Collection[ast.Spec]
+) -> Iterator[Occurrence]:
+    """The places of a name in the first base that mentions it, and in all that extend that one."""
+    root = _family(it, found)[-1].unit
+    source = root.span.source
+    if not any(root is unit for spec in texts for unit in spec.units):
+        where = Path(source.name).name
+        raise Refused(f"`{found.span.text}` comes from {where}, which is not in this folder")
+    if isinstance(root, ast.ModifierUnit):
+        _check_made(root, found.name, texts)
+    for spec in texts:
+        there = replace(it, source=spec.span.source, spec=spec)
+        for unit in spec.units:
+            if any(owner.unit is root for owner in chain(there, unit)):
+                if any(o.name == new for o in occurrences(ast.Spec((unit,)))):
+                    raise Refused(f"`{new}` stands in `{unit.name}`")
+                _check_modifiers(there, unit, (found.name, new))
+                yield from _mentions(unit, found.name)
+
+
+def _family(it: Document, found: Occurrence) -> tuple[Owner, ...]:
+    """The units that share a name, nearest first; none where none introduces it."""
+    owners = [(owner, _mentions(owner.unit, found.name)) for owner in chain(it, found.unit)]
+    if not any(o.introduces for _, said in owners for o in said):
+        return ()
+    return tuple(owner for owner, said in owners if said)
+
+
+def _mentions(unit: ast.Unit, name: str) -> list[Occurrence]:
+    found = occurrences(ast.Spec((unit,)))
+    return [o for o in found if o.name == name and o.kind is Kind.NAME]
+
+
+def _beside(it: Document) -> Iterator[ast.Spec]:
+    """The other texts of the folder that can be parsed; none beside a text without a file."""
+    if it.library.folder is None:
+        return
+    for file in sorted(it.path.parent.glob(f"*{SUFFIX}")):
+        try:
+            yield parse(read_source(file, limits=it.library.limits), it.library.limits)
+        except DiagnosticError:
+            continue  # nothing can be read out of it, and so nothing be changed in it
+
+
+def _check_modifiers(it: Document, unit: ast.Unit, names: Collection[str]) -> None:
+    """A modifier may read names of the mixer that uses it; it would not follow the change."""
+    for use in unit.items:
+        owner = None
+        if isinstance(use, ast.Use):
+            owner = unit_named(it, use.modifier.text, Kind.MODIFIER, it.home)
+        if owner is not None:
+            inside = [o for o in occurrences(ast.Spec((owner.unit,))) if o.kind is Kind.NAME]
+            own = {o.name for o in inside if o.introduces}
+            if any(o.name in names and o.name not in own for o in inside):
+                raise Refused(f"modifier `{owner.unit.name}` reads a name of `{unit.name}`")
+
+
+def _check_made(modifier: ast.ModifierUnit, name: str, texts: Iterable[ast.Spec]) -> None:
+    """A mixer may say `q_short_conv_w` of what a modifier brings; it would not follow."""
+    made = f"_{modifier.name}_{name}"
+    if any(o.name.endswith(made) for spec in texts for o in occurrences(spec)):
+        raise Refused(f"a spec of this folder speaks of `…{made}`")
+
+
+def _check_meaning(it: Document, edits: tuple[Edit, ...], texts: Mapping[str, ast.Spec]) -> None:
+    """Whatever the rules above forgot: a text has no mistake more than before."""
+    sources = {name: spec.span.source for name, spec in texts.items()}
+    changed = {edit.span.source.name for edit in edits}
+    for name in changed:
+        own = [edit for edit in edits if edit.span.source.name == name]
+        sources[name] = Source(name, applied(sources[name].text, own))
+    try:
+        after = [parse(source, it.library.limits) for source in sources.values()]
+    except DiagnosticError as e:
+        raise Refused(e.diagnostics[0].message) from None
+    library = it.library.holding(after)
+    for name in sorted(changed):
+        old = document(texts[name].span.source, it.library).diagnostics
+        new = document(sources[name], library).diagnostics
+        if len(new) > len(old):
+            raise Refused(f"{Path(name).name}: {new[0].message}")

@@ -1,0 +1,245 @@
+"""The protocol: what an editor asks, handed to the functions of this package, and their answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib.metadata import version
+from typing import Any, BinaryIO
+
+from lsprotocol import types as lsp
+from pygls import uris
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+
+from dsfc.language_server.check import check
+from dsfc.language_server.complete import Completion, Sort, complete, word_at
+from dsfc.language_server.document import Document
+from dsfc.language_server.edits import Edit, fixes, formatted
+from dsfc.language_server.findings import Finding, findings
+from dsfc.language_server.hover import hover
+from dsfc.language_server.lookup import definitions
+from dsfc.language_server.positions import offset, position
+from dsfc.language_server.rename import Refused, renamable, rename
+from dsfc.language_server.workspace import Workspace
+from dsfc.source import Source, Span
+
+PAUSE = 0.4
+"""Seconds without a change after which the text is checked as `dsfc check` does."""
+
+_KINDS = {
+    Sort.KEYWORD: lsp.CompletionItemKind.Keyword,
+    Sort.NAME: lsp.CompletionItemKind.Variable,
+    Sort.AXIS: lsp.CompletionItemKind.TypeParameter,
+    Sort.FUNCTION: lsp.CompletionItemKind.Function,
+    Sort.MIXER: lsp.CompletionItemKind.Class,
+    Sort.MODIFIER: lsp.CompletionItemKind.Interface,
+}
+
+
+def serve(stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
+    """Answers an editor until it says that it is done.
+
+    Args:
+        stdin: what the editor writes to; standard input by default.
+        stdout: what it reads from; standard output by default.
+    """
+    _Server().server.start_io(stdin, stdout)
+
+
+class _Server:
+    """The handlers of one connection."""
+
+    def __init__(self) -> None:
+        # The whole text at each change: a spec is short, and pygls cuts lines where we do not.
+        sync = lsp.TextDocumentSyncKind.Full
+        self.server = LanguageServer("dsfc", version("dsfc"), text_document_sync_kind=sync)
+        self._workspace = Workspace()
+        self._checks: dict[str, asyncio.Task[None]] = {}
+        for method, (handler, options) in self._handlers().items():
+            # pygls puts attributes on what it is given, which a bound method does not take.
+            self.server.feature(method, options)(partial(handler))
+
+    def _handlers(self) -> dict[str, tuple[Callable[[Any], Any], Any]]:
+        """Who answers what, and the options that are said of it to the editor."""
+        quick = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix])
+        return {
+            lsp.TEXT_DOCUMENT_DID_OPEN: (self._opened, None),
+            lsp.TEXT_DOCUMENT_DID_CHANGE: (self._changed, None),
+            lsp.TEXT_DOCUMENT_DID_SAVE: (self._files_changed, None),
+            lsp.TEXT_DOCUMENT_DID_CLOSE: (self._closed, None),
+            lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES: (self._files_changed, None),
+            lsp.TEXT_DOCUMENT_HOVER: (self._hover, None),
+            lsp.TEXT_DOCUMENT_COMPLETION: (self._complete, None),
+            lsp.TEXT_DOCUMENT_DEFINITION: (self._definition, None),
+            lsp.TEXT_DOCUMENT_FORMATTING: (self._format, None),
+            lsp.TEXT_DOCUMENT_RENAME: (self._rename, None),
+            lsp.TEXT_DOCUMENT_PREPARE_RENAME: (self._renamable, None),
+            lsp.TEXT_DOCUMENT_CODE_ACTION: (self._fixes, quick),
+        }
+
+    # Texts
+
+    def _opened(self, params: lsp.DidOpenTextDocumentParams) -> None:
+        self._take(params.text_document.uri, params.text_document.text)
+
+    def _changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        self._take(params.text_document.uri, params.content_changes[-1].text)
+
+    def _closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
+        name = _name(params.text_document.uri)
+        self._workspace.close(name)
+        self._stop(name)
+        self._say(params.text_document.uri, ())
+
+    def _files_changed(self, params: Any) -> None:  # noqa: ANN401 - of several notifications
+        """Reads again what may have looked a name up in a file that changed."""
+        self._workspace.refresh()
+        for name in self._workspace.names():
+            it = self._workspace.get(name)
+            if it is not None:
+                self._look_at(_uri(name), it)
+
+    def _take(self, uri: str, text: str) -> None:
+        self._look_at(uri, self._workspace.change(_name(uri), text))
+
+    def _look_at(self, uri: str, it: Document) -> None:
+        """Says what is wrong with the writing and the types at once, and the rest later."""
+        self._say(uri, findings(it.source, it.diagnostics))
+        name = _name(uri)
+        self._stop(name)
+        if it.parsed:
+            self._checks[name] = asyncio.ensure_future(self._check(uri, it))
+
+    async def _check(self, uri: str, it: Document) -> None:
+        await asyncio.sleep(PAUSE)
+        self._say(uri, await check(it))
+
+    def _stop(self, name: str) -> None:
+        running = self._checks.pop(name, None)
+        if running is not None:
+            running.cancel()
+
+    def _say(self, uri: str, found: Iterable[Finding]) -> None:
+        shown = [_diagnostic(uri, it) for it in found]
+        self.server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown))
+
+    # Questions
+
+    async def _hover(self, params: lsp.HoverParams) -> lsp.Hover | None:
+        it, at = self._asked(params)
+        # A mixer is derived for it; who types meanwhile is not to wait.
+        shown = None if it is None else await asyncio.to_thread(hover, it, at)
+        if shown is None:
+            return None
+        text = lsp.MarkupContent(lsp.MarkupKind.Markdown, shown.markdown)
+        return lsp.Hover(text, _range(shown.span))
+
+    def _complete(self, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
+        it, at = self._asked(params)
+        if it is None:
+            return []
+        place = _range(word_at(it.source, at))
+        return [_completion(found, place) for found in complete(it, at)]
+
+    def _definition(self, params: lsp.DefinitionParams) -> list[lsp.Location]:
+        it, at = self._asked(params)
+        spans = () if it is None else definitions(it, at)
+        return [lsp.Location(_uri(span.source.name), _range(span)) for span in spans]
+
+    def _format(self, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
+        it = self._workspace.get(_name(params.text_document.uri))
+        edit = None if it is None else formatted(it)
+        return [] if edit is None else [_edit(edit)]
+
+    def _renamable(self, params: lsp.PrepareRenameParams) -> lsp.Range | None:
+        it, at = self._asked(params)
+        try:
+            return None if it is None else _range(renamable(it, at))
+        except Refused:
+            return None
+
+    def _rename(self, params: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
+        it, at = self._asked(params)
+        if it is None:
+            return None
+        try:
+            edits = rename(it, at, params.new_name, self._workspace.specs())
+        except Refused as e:
+            raise JsonRpcInvalidParams(str(e)) from None
+        changes: dict[str, list[lsp.TextEdit]] = {}
+        for edit in edits:
+            changes.setdefault(_uri(edit.span.source.name), []).append(_edit(edit))
+        return lsp.WorkspaceEdit(changes)
+
+    def _fixes(self, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+        uri = params.text_document.uri
+        it = self._workspace.get(_name(uri))
+        if it is None:
+            return []
+        start, end = (_offset(it.source, at) for at in (params.range.start, params.range.end))
+        return [
+            lsp.CodeAction(
+                fix.title,
+                lsp.CodeActionKind.QuickFix,
+                [_diagnostic(uri, shown) for shown in findings(it.source, [fix.diagnostic])],
+                is_preferred=True,
+                edit=lsp.WorkspaceEdit({uri: [_edit(fix.edit)]}),
+            )
+            for fix in fixes(it, start, end)
+        ]
+
+    def _asked(self, params: lsp.TextDocumentPositionParams | Any) -> tuple[Document | None, int]:  # noqa: ANN401
+        """The text and the offset that a question is about."""
+        it = self._workspace.get(_name(params.text_document.uri))
+        return it, 0 if it is None else _offset(it.source, params.position)
+
+
+def _name(uri: str) -> str:
+    """The path of a file; of a text without one its URI, which is no absolute path."""
+    path = uris.to_fs_path(uri) if uri.startswith("file:") else None
+    return path or uri
+
+
+def _uri(name: str) -> str:
+    return uris.from_fs_path(name) or name if name.startswith("/") or name[1:2] == ":" else name
+
+
+def _offset(source: Source, at: lsp.Position) -> int:
+    return offset(source, at.line, at.character)
+
+
+def _range(span: Span) -> lsp.Range:
+    edges = (position(span.source, at) for at in (span.start, span.end))
+    return lsp.Range(*(lsp.Position(line, column) for line, column in edges))
+
+
+def _edit(edit: Edit) -> lsp.TextEdit:
+    return lsp.TextEdit(_range(edit.span), edit.text)
+
+
+def _diagnostic(uri: str, it: Finding) -> lsp.Diagnostic:
+    related = [
+        lsp.DiagnosticRelatedInformation(lsp.Location(uri, _range(span)), text)
+        for span, text in it.labels
+    ]
+    severity = lsp.DiagnosticSeverity.Error if it.error else lsp.DiagnosticSeverity.Information
+    return lsp.Diagnostic(
+        _range(it.span),
+        it.message,
+        severity=severity,
+        code=it.code,
+        source="dsfc",
+        related_information=related or None,
+    )
+
+
+def _completion(it: Completion, place: lsp.Range) -> lsp.CompletionItem:
+    return lsp.CompletionItem(
+        it.label,
+        kind=_KINDS[it.sort],
+        detail=it.detail or None,
+        filter_text=it.ascii if it.ascii != it.label else None,
+        text_edit=lsp.TextEdit(place, it.label),
+    )

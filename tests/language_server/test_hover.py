@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from dsfc.language_server.hover import hover, meaning
+from dsfc.language_server.lookup import definitions
+from dsfc.mixer.words import FORMS
+from dsfc.primitives.table import SPELLINGS
+
+
+def shown(open_text, text: str) -> str:
+    found = hover(*open_text(text))
+    return "" if found is None else found.markdown
+
+
+def test_a_definition_shows_its_shape(open_text) -> None:
+    text = "mixer m extends generalized_attn {\n  param w : d -> h\n  ‸η = exp(w u)\n}"
+    assert "η = exp(w u)" in shown(open_text, text)
+    assert "h, per token" in shown(open_text, text)
+
+
+def test_a_continued_declaration_shows_its_keyword(open_text) -> None:
+    text = "mixer m {\n dims d\n input u : d\n param a : d\n b : d = 1\n y = a * ‸b * u\n}"
+    assert "param b : d = 1" in shown(open_text, text)
+
+
+def test_a_name_of_a_base_shows_the_base(open_text) -> None:
+    text = "mixer m extends qkv {\n y = ‸q\n}"
+    found = shown(open_text, text)
+    assert "q = W_Q u" in found and "from `qkv`, qkv.dsf" in found and "h × n" in found
+
+
+def test_a_mixer_shows_its_matrices_and_its_class(open_text) -> None:
+    found = shown(open_text, "mixer ‸m extends generalized_attn { claim stable }")
+    assert "class: scalar" in found
+    assert all(f"  {row}" in found for row in ("Λ_i = I_{p n}", "B_i = ", "C_i = ", "D_i = 0"))
+    assert shown(open_text, "mixer m extends ‸qkv { y = q }").endswith("a base for others")
+
+
+def test_a_mixer_that_is_no_system_says_why(open_text) -> None:
+    text = "mixer ‸m {\n dims d\n input u : d\n state S : d\n S = S[i-1] * S[i-1] + u\n y = S\n}"
+    assert "E-NONLINEAR" in shown(open_text, text) or "E-LINEAR" in shown(open_text, text)
+
+
+def test_modifiers_primitives_and_local_names(open_text) -> None:
+    assert "fir[t](w, x)" in shown(
+        open_text, "mixer m extends qkv { y = q\n use ‸short_conv on q }"
+    )
+    assert shown(open_text, "mixer m extends qkv { y = ‸exp(q) }") == "`exp`: e^x"
+    assert "argument of `f`" in shown(open_text, "mixer m extends qkv { f(a) = ‸a\n y = f(q) }")
+
+
+@pytest.mark.parametrize("word", [*SPELLINGS, *FORMS])
+def test_every_function_of_the_language_has_a_meaning(word: str) -> None:
+    assert meaning(word)
+
+
+def test_nothing_is_shown_of_comments_and_of_broken_texts(open_text) -> None:
+    assert hover(*open_text("mixer m extends qkv { y = q # the ‸q\n }")) is None
+    assert hover(*open_text("mixer m extends qkv { y = ‸q * }")) is None
+
+
+def places(open_text, text: str) -> list[str]:
+    return [span.text for span in definitions(*open_text(text))]
+
+
+def test_a_definition_is_found_in_the_text_its_base_and_its_modifier(open_text) -> None:
+    state = "mixer m {\n dims d\n input u : d\n state S : d\n S = S[i-1] + u\n y = ‸S\n}"
+    assert [span.line for span in definitions(*open_text(state))] == [4, 5]
+    (base,) = definitions(*open_text("mixer m extends qkv { y = ‸q }"))
+    assert base.source.name.endswith("qkv.dsf") and base.source.line(base.line).strip()[0] == "q"
+    (modifier,) = definitions(*open_text("mixer m extends qkv { y = q\n use ‸short_conv on q }"))
+    assert modifier.source.name.endswith("short_conv.dsf")
+    (bound,) = definitions(*open_text("mixer m extends qkv { y = sum[j ≤ i](q[‸j]) }"))
+    assert bound.column == 31
+    assert places(open_text, "mixer m extends qkv { y = ‸exp(q) }") == []
