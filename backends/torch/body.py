@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, Scan, Turn, Unit
+from dsfc.plan.ir import Attention, Buffer, Plan, Pointwise, Register, Role, Scan, Turn, Unit
 from dsfc.primitives.build import ONE, walk
 from dsfc.primitives.expr import (
     Axis,
@@ -21,6 +21,7 @@ from dsfc.primitives.expr import (
     children,
 )
 
+from .attention import attention_lines
 from .layout import assign, paragraph
 from .nodes import Binding, Code, Printer, filtered
 from .signature import size_read
@@ -96,6 +97,8 @@ class Body:
                 where = f"device={self._like}.device, dtype={self._like}.dtype"
                 text = f"torch.eye({self.size(k.row)}, {where})"
                 lines.append(f"    {self._ident(k.output)} = {text}")
+            elif isinstance(k, Attention):
+                lines += self._attention(k)
             elif isinstance(k, Turn):
                 source = self._ident(k.source)
                 lines.append(f"    {self._ident(k.output)} = _turned({source}, lengths)")
@@ -162,6 +165,10 @@ class Body:
 
         return wrap
 
+    def _attention(self, k: Attention) -> list[str]:
+        scale = _Printer(self, wide=False).print(k.scale).text
+        return attention_lines(k, self._arrays, self._ident, self._all, self.size, scale)
+
     # --- earlier tokens --------------------------------------------------------------------------
 
     def _extend(self, name: str) -> list[str]:
@@ -176,7 +183,7 @@ class Body:
 
     def _next(self, register: Register) -> str:
         past, whole = self._ident(register.name), self._all[register.buffer]
-        return f"_last({whole}, {past}, lengths)"
+        return f"{'_every' if register.grows else '_last'}({whole}, {past}, lengths)"
 
     def delayed(self, name: str, lag: int) -> str:
         """Returns text of a buffer's values `lag` tokens earlier."""
@@ -357,4 +364,16 @@ def _last(x: Tensor, like: Tensor, lengths: Tensor | None) -> Tensor:
     at = lengths[:, None] + torch.arange(like.shape[1], device=x.device)
     at = at.reshape(*at.shape, *(1,) * (x.ndim - 2)).expand(-1, -1, *x.shape[2:])
     return x.gather(1, at).to(like.dtype)
+'''
+
+EVERY = '''\
+def _every(x: Tensor, like: Tensor, lengths: Tensor | None) -> Tensor:
+    """All that count, the last one at the end, and 0 in front where none is."""
+    if lengths is None:
+        return x.to(like.dtype)
+    left_out = x.shape[1] - like.shape[1] - lengths
+    at = torch.arange(x.shape[1], device=x.device) - left_out[:, None]
+    at = at.reshape(*at.shape, *(1,) * (x.ndim - 2))
+    kept = x.gather(1, at.clamp(min=0).expand_as(x)).to(like.dtype)
+    return torch.where(at >= 0, kept, 0)
 '''

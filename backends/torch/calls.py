@@ -395,39 +395,55 @@ class ScanCall:
     def _regrouped(
         self, text: str, axes: tuple[Axis, ...], groups: tuple[tuple[Axis, ...], ...], lead: int
     ) -> str:
-        """Puts the groups one after the other and makes one axis of each."""
-        order = [a for g in groups for a in g]
-        if list(axes) != order:
-            where = ", ".join(str(axes.index(a) + lead) for a in order)
-            front = ", ".join(str(k) for k in range(lead))
-            text = f"{text}.permute({front}, {where})"
-        place = lead
-        for g in groups:
-            if not g:
-                text = f"{text}.unsqueeze({place})"
-            elif len(g) > 1:
-                text = f"{text}.flatten({place}, {place + len(g) - 1})"
-            place += 1
-        return text
+        return regrouped(text, axes, groups, lead)
 
     def _ungrouped(
         self, text: str, axes: tuple[Axis, ...], groups: tuple[tuple[Axis, ...], ...], lead: int
     ) -> str:
-        """Undoes `_regrouped`."""
-        at = lead + len(groups) - 1
-        for g in reversed(groups):
-            if not g:
-                text = f"{text}.squeeze({at})"
-            elif len(g) > 1:
-                sizes = ", ".join(self._size(a) for a in g)
-                text = f"{text}.unflatten({at}, ({sizes}))"
-            at -= 1
-        order = [a for g in groups for a in g]
-        if list(axes) != order:
-            where = ", ".join(str(order.index(a) + lead) for a in axes)
-            front = ", ".join(str(k) for k in range(lead))
-            text = f"{text}.permute({front}, {where})"
-        return text
+        return ungrouped(text, axes, groups, lead, self._size)
+
+
+def regrouped(
+    text: str, axes: tuple[Axis, ...], groups: tuple[tuple[Axis, ...], ...], lead: int
+) -> str:
+    """Puts the groups one after the other, behind the lead, and makes one axis of each."""
+    order = [a for g in groups for a in g]
+    if list(axes) != order:
+        where = ", ".join(str(axes.index(a) + lead) for a in order)
+        front = ", ".join(str(k) for k in range(lead))
+        text = f"{text}.permute({front}, {where})"
+    place = lead
+    for g in groups:
+        if not g:
+            text = f"{text}.unsqueeze({place})"
+        elif len(g) > 1:
+            text = f"{text}.flatten({place}, {place + len(g) - 1})"
+        place += 1
+    return text
+
+
+def ungrouped(
+    text: str,
+    axes: tuple[Axis, ...],
+    groups: tuple[tuple[Axis, ...], ...],
+    lead: int,
+    size: Size,
+) -> str:
+    """Undoes `regrouped`."""
+    at = lead + len(groups) - 1
+    for g in reversed(groups):
+        if not g:
+            text = f"{text}.squeeze({at})"
+        elif len(g) > 1:
+            sizes = ", ".join(size(a) for a in g)
+            text = f"{text}.unflatten({at}, ({sizes}))"
+        at -= 1
+    order = [a for g in groups for a in g]
+    if list(axes) != order:
+        where = ", ".join(str(order.index(a) + lead) for a in axes)
+        front = ", ".join(str(k) for k in range(lead))
+        text = f"{text}.permute({front}, {where})"
+    return text
 
 
 def _apart(roles: list[tuple[str | None, str]]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dsfc.plan.ir import Plan, Scan
 
-from .body import FIR, LAST, TURNED, Body, BodyText
+from .body import EVERY, FIR, LAST, TURNED, Body, BodyText
 from .calls import ScanCall
 from .layout import WIDTH, paragraph
 from .modes import Modes
@@ -104,7 +104,8 @@ class FunctionalText:
     def helpers(self) -> list[str]:
         """Functions that the statements call."""
         used = [FIR] * self.body.filters + [TURNED] * self.body.turns
-        used += [LAST] * bool(self.body.registers)
+        calls = " ".join(self.body.registers)
+        used += [LAST] * ("_last(" in calls) + [EVERY] * ("_every(" in calls)
         return [helper.rstrip("\n") for helper in used]
 
 

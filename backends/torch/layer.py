@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Form, Plan, Pointwise, Scan
+from dsfc.plan.ir import Attention, Form, Plan, Pointwise, Scan
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Axis, Rename
 
@@ -140,21 +140,24 @@ class LayerText:
     @property
     def choices(self) -> list[str]:
         """The choice of a mode for the only scan; of several, what each one's takes."""
-        scans = [k for k in self.plan.kernels if isinstance(k, Scan)]
+        scans = [k for k in self.plan.kernels if isinstance(k, Scan | Attention)]
         several = len({s.form for s in scans}) > 1
         if len(scans) == 1:
             shape = ["length", "batch", *self._tile(scans[0])]
-            given = ["mode", "CHUNK", "torch.device(device).type", *shape]
+            given = ["mode", modes(self.plan).default_chunk, "torch.device(device).type", *shape]
             return [wrapped("mode, chunk, times = _mode", given, "", "        ")]
         out = []
         for s in scans:
             sizes = self._tile(s)
             tile = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-            out.append(f'("{s.name}", _{f"{s.form.value}_" if several else ""}mode, {tile})')
+            name = s.name if isinstance(s, Scan) else s.output
+            out.append(f'("{name}", _{f"{s.form.value}_" if several else ""}mode, {tile})')
         return out
 
-    def _tile(self, scan: Scan) -> list[str]:
+    def _tile(self, scan: Scan | Attention) -> list[str]:
         """Sizes of the operator's state: heads, keys and channels, each one number, or the axes."""
+        if isinstance(scan, Attention):
+            return [self._product(axes) for axes in (scan.heads, scan.keys, scan.channels)]
         channels = " + ".join(self._product(c.channels) for c in scan.columns)
         match scan.form:
             case Form.MATRIX | Form.KEYED | Form.LOW_RANK | Form.KEYED_LOW_RANK:
@@ -183,11 +186,13 @@ class LayerText:
         shapes = ", ".join(f"`{layout(('B',), t.axes)}`" for t in self.plan.inputs)
         if not self.steps:
             return '        """Refuses: an output needs all tokens to come."""'
-        line = f'"""Mixes one token {shapes} and returns y and the next state, at constant cost."""'
+        grows = any(r.grows for r in self.plan.registers)
+        cost = "a cost that grows with what it keeps" if grows else "constant cost"
+        line = f'"""Mixes one token {shapes} and returns y and the next state, at {cost}."""'
         if len(line) <= WIDTH - 8:
             return f"        {line}"
         about = paragraph(f"The token is {shapes}.", "        ")
-        first = '        """Mixes one token at constant cost; returns y and the next state.'
+        first = f'        """Mixes one token at {cost}; returns y and the next state.'
         return f'{first}\n\n{about}\n        """'
 
     @property

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dsfc.plan.cost import BATCH, LENGTH, counts_of
+from dsfc.plan.cost import BATCH, LENGTH, attention_counts, counts_of
 from dsfc.plan.cost import CHUNK as TOKENS
-from dsfc.plan.ir import Form, Mode, Plan, Scan
+from dsfc.plan.ir import Attention, Form, Mode, Plan, Scan
 from dsfc.plan.modes import MODES
 from dsfc.primitives.build import ONE, num, prim, rewrite
 from dsfc.primitives.expr import Div, Expr, Field, Param, Prim
@@ -80,14 +80,20 @@ class CostText:
     """
 
     form: Form
-    scans: tuple[Scan, ...]
+    scans: tuple[Scan | Attention, ...]
     legal: tuple[str, ...]
 
     @property
     def shape(self) -> str:
         """Names of the length and of the sizes of the operator's state, as targets."""
         match self.form:
-            case Form.MATRIX | Form.KEYED | Form.LOW_RANK | Form.KEYED_LOW_RANK:
+            case (
+                Form.MATRIX
+                | Form.KEYED
+                | Form.LOW_RANK
+                | Form.KEYED_LOW_RANK
+                | Form.ATTENTION
+            ):
                 return "L, B, h, n, p"
             case Form.CONVOLUTION | Form.DENSE_CONVOLUTION:
                 return "L, B, h, n"
@@ -107,9 +113,13 @@ class CostText:
         names = self.shape.split(", ")
         keys = Param("n", frozenset()) if "n" in names else ONE
         channels = Param("p", frozenset()) if "p" in names else ONE
-        scan = max(self.scans, key=lambda s: (s.decay is not None, s.field is Field.COMPLEX))
+        scans = [s for s in self.scans if isinstance(s, Scan)]
         for mode in self.legal:
-            found = counts_of(scan, mode, keys, channels)
+            if scans:
+                scan = max(scans, key=lambda s: (s.decay is not None, s.field is Field.COMPLEX))
+                found = counts_of(scan, mode, keys, channels)
+            else:
+                found = attention_counts(mode, keys, channels)
             counts = [_python(e) for e in (found.calls, found.operations, found.words)]
             line = f'        "{mode}": ({", ".join(counts)}),'
             if len(line) <= WIDTH:
@@ -145,10 +155,12 @@ class Modes:
     Attributes:
         all: every mode of the language, in its order, with the plan's reasons.
         scans: the scans.
+        attentions: the kernels that weigh all tokens; no scan stands beside them.
     """
 
     all: tuple[Mode, ...]
     scans: tuple[Scan, ...]
+    attentions: tuple[Attention, ...] = ()
 
     @property
     def legal(self) -> tuple[str, ...]:
@@ -157,15 +169,14 @@ class Modes:
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """Skeletons of the scans; none where nothing recurs, and there is nothing to choose."""
-        return tuple(dict.fromkeys(s.form for s in self.scans))
+        """Skeletons of scans and attention; none where there is nothing to choose."""
+        return tuple(dict.fromkeys(s.form for s in (*self.scans, *self.attentions)))
 
     @property
     def costs(self) -> list[CostText]:
         """What the scans of each form cost."""
-        return [
-            CostText(f, tuple(s for s in self.scans if s.form is f), self.legal) for f in self.forms
-        ]
+        found = (*self.scans, *self.attentions)
+        return [CostText(f, tuple(s for s in found if s.form is f), self.legal) for f in self.forms]
 
     @property
     def block(self) -> int:
@@ -256,7 +267,9 @@ _TAIL = 'gauge: {State.gauge}; spec: {SPEC}"'
 
 def modes(plan: Plan) -> Modes:
     """Returns the modes of a plan's module."""
-    return Modes(plan.modes, tuple(k for k in plan.kernels if isinstance(k, Scan)))
+    scans = tuple(k for k in plan.kernels if isinstance(k, Scan))
+    attentions = tuple(k for k in plan.kernels if isinstance(k, Attention))
+    return Modes(plan.modes, scans, attentions)
 
 
 def _literals(line: str) -> list[str]:

@@ -110,6 +110,8 @@ def render_module(
     function = functional(target.plan(plan), names, choice, scans, target.call)
     filled = _filled(target.packages)
     ops = (*target.shared(filled, names, scans), *operators(scans, filled))
+    if choice.attentions:
+        ops = (*ops, filled("attention.py.j2"))
     literal = reference(plan, names)
     code = _code(layer, function, choice, ops, literal)
     spec, namespace = identity.spec[:16], identity.namespace

@@ -92,7 +92,9 @@ def signature(
     ]
     registers = [
         TensorText(
-            identifier(r.name), layout(("B", "K"), r.axes), f"the last K values of {r.buffer}"
+            identifier(r.name),
+            layout(("B", "T" if r.grows else "K"), r.axes),
+            f"{r.buffer} of every token" if r.grows else f"the last K values of {r.buffer}",
         )
         for r in plan.registers
     ]

@@ -31,6 +31,16 @@ class StateText:
         return gauge(self.plan)
 
     @property
+    def grows(self) -> tuple[str, ...]:
+        """Names of the tensors that keep every token, `[B, T, ...]`; none of most mixers."""
+        return tuple(self.signature.identifier(r.name) for r in self.plan.registers if r.grows)
+
+    @property
+    def growing(self) -> str:
+        """The same as items of a tuple."""
+        return ", ".join(f'"{name}"' for name in self.grows)
+
+    @property
     def dictionary(self) -> str:
         """The body of `to_dict`."""
         items = ['"gauge": self.gauge', '"spec": self.spec']
@@ -69,7 +79,7 @@ class StateText:
             for s in self.plan.states
         ]
         arguments += [
-            self._zeros(r.name, self._register_sizes(r), _dtype(r, wide, "dtype"))
+            self._zeros(r.name, self._register_sizes(r, "0"), _dtype(r, wide, "dtype"))
             for r in self.plan.registers
         ]
         lines.append(wrapped("return State", arguments, "", "        "))
@@ -79,7 +89,9 @@ class StateText:
     def shapes(self) -> str:
         """The head of a loop over each tensor's name, value and axes behind the batch."""
         items = [self._shape(s.name, self._sizes(s.axes)) for s in self.plan.states]
-        items += [self._shape(r.name, self._register_sizes(r)) for r in self.plan.registers]
+        # All that grow have as many tokens as the first of them.
+        tokens = f"*state.{self.grows[0]}.shape[1:2]" if self.grows else ""
+        items += [self._shape(r.name, self._register_sizes(r, tokens)) for r in self.plan.registers]
         lone = "," if len(items) == 1 else ""
         line = f"        for name, x, axes in ({', '.join(map(str, items))}{lone}):"
         if len(line) <= WIDTH:
@@ -101,7 +113,9 @@ class StateText:
     def _sizes(self, axes: tuple[Axis, ...]) -> list[str]:
         return [f"self.{self.signature.size(a)}" for a in axes]
 
-    def _register_sizes(self, register: Register) -> list[str]:
+    def _register_sizes(self, register: Register, tokens: str) -> list[str]:
+        if register.grows:
+            return [tokens, *self._sizes(register.axes)]
         printer = size_printer(self.plan, self.signature.identifier, "self.")
         texts = [printer.text(e) for e in register.lengths]
         length = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Iterator
 
 from dsfc.diagnostics.catalogue import Unsupported as UnsupportedDiagnostic
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.plan import dense, scans
+from dsfc.plan import attention, dense, scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Column, Plan, Pointwise, Reference, Scan, StateTensor
+from dsfc.plan.ir import Attention, Column, Plan, Pointwise, Reference, Scan, StateTensor
 from dsfc.plan.modes import modes_of
 from dsfc.plan.real_parts import take_real_parts
 from dsfc.plan.scans import Reading, Unsupported
 from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
 from dsfc.primitives.declarations import MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Div, Expr, Field, Map, Ref, Size
+from dsfc.primitives.text import text
 from dsfc.source import NOWHERE
 from dsfc.structure.ir import ClassName, Structure
 from dsfc.structure.render import bound_text
@@ -89,8 +90,11 @@ class _Planner:
         take_real_parts(graph)
         self._sized()
         ran = tuple(k for k in graph.kernels if isinstance(k, Scan))
+        weighed = tuple(k for k in graph.kernels if isinstance(k, Attention))
+        if ran and weighed:
+            raise Unsupported(None, "softmax attention stands beside states that recur")
         registers = graph.registers()
-        modes = modes_of(ran)
+        modes = modes_of((*ran, *weighed))
         states = tuple(
             StateTensor(b.state, b.axes, b.field, b.state in self.backward)
             for b in (self.blocks[c.state] for c in _unique_states(ran))
@@ -109,9 +113,9 @@ class _Planner:
             states=states,
             output=name,
             result=out.name,
-            gauge="; ".join(_gauges(system)),
+            gauge="; ".join((*_gauges(system), *attention.gauges(registers))),
             modes=modes,
-            costs=tuple(cost_of(ran, m.name) for m in modes if m.legal),
+            costs=tuple(cost_of(ran, m.name, weighed) for m in modes if m.legal),
             reference=tuple(
                 Reference(d.name, d.value, d.axes, d.field, d.update) for d in system.definition
             ),
@@ -158,6 +162,8 @@ class _Planner:
                 return _scaled(self.graph.lower(factor), self.read_out(arg))
             case Product(args):
                 return mul(*map(self.read_out, args))
+            case Ratio(den=Cache()):
+                return attention.read(self.graph, out)
             case Ratio(num, den, guard):
                 above, below = self.read_out(num), self.read_out(den)
                 if guard.kind is GuardKind.MAX_ABS and guard.constant is not None:
@@ -176,7 +182,7 @@ class _Planner:
             case SumOver(axis, arg):
                 return total((axis,), self.read_out(arg))
             case Cache(_, why):
-                raise Unsupported(None, f"it has no finite state ({why})")
+                raise Unsupported(None, f"it has no finite state ({why}), {attention.OUTSIDE}")
 
     def term(self, term: Term) -> Expr:
         """Returns left · (output of the scan that gives this read)."""
@@ -342,6 +348,10 @@ def _gauges(system: System) -> Iterator[str]:
 def _structure(structure: Structure) -> str:
     """Class, cell and proved bound of each block, a line each."""
     lines = [f"class {structure.title}"]
+    lines += [
+        f"state: key and value of every token so far, {text(a.kept)} numbers each"
+        for a in structure.attentions
+    ]
     for b in structure.blocks:
         lines.append(f"{b.state}: {b.label}, axes {b.axes_text}, |Λ| {bound_text(b.bound)}")
     return "\n".join(lines) + "\n"

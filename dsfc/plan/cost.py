@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Cost, Form, Scan
+from dsfc.plan.ir import Attention, Cost, Form, Scan
 from dsfc.primitives.build import ONE, ZERO, add, div, mul, num, prim
 from dsfc.primitives.expr import Axis, Expr, Field, Param, Size
 
@@ -39,8 +39,8 @@ def log2(x: Expr) -> Expr:
     return div(prim("log", x), prim("log", num(2)))
 
 
-def cost_of(scans: Iterable[Scan], mode: str) -> Cost:
-    """Returns the cost of running the scans in a mode."""
+def cost_of(scans: Iterable[Scan], mode: str, attentions: Iterable[Attention] = ()) -> Cost:
+    """Returns the cost of running the scans, and attention, in a mode."""
     calls: list[Expr] = []
     operations: list[Expr] = []
     words: list[Expr] = []
@@ -54,6 +54,13 @@ def cost_of(scans: Iterable[Scan], mode: str) -> Cost:
         calls.append(found.calls)
         operations.append(mul(heads, found.operations))
         words.append(mul(heads, found.words))
+    for k, a in enumerate(attentions):
+        heads, keys, channels = _size(a.heads), _size(a.keys), _size(a.channels)
+        found = attention_counts(mode, keys, channels)
+        calls.append(found.calls)
+        operations.append(mul(heads, found.operations))
+        words.append(mul(heads, found.words))
+        state[f"attention {k}"] = mul(LENGTH, add(mul(heads, add(keys, channels)), ONE))
     return Cost(mode, add(*calls), add(*operations), add(*words), add(*state.values()))
 
 
@@ -101,6 +108,30 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
     if scan.field is not Field.COMPLEX:
         return found
     return Counts(found.calls, _times(4, found.operations), _times(2, found.words))
+
+
+def attention_counts(mode: str, keys: Expr, channels: Expr) -> Counts:
+    """Returns the counts of softmax attention over L tokens, per token and head.
+
+    On average a token sees L / 2 tokens, each for a product with its key and one with its value.
+    Token by token they are read and laid out again for each; else once for a tile of queries, of
+    which this counts 64. Written out, scores of all L tokens stand in memory, four times.
+
+    Args:
+        mode: name of the mode.
+        keys: number of keys.
+        channels: number of channels.
+    """
+    vectors = add(keys, channels)
+    pairs, ends = mul(LENGTH, vectors), _times(2, vectors)
+    match mode:
+        case "recurrent":
+            return Counts(add(num(8), _times(12, LENGTH)), _times(2, pairs), add(pairs, ends))
+        case "parallel":
+            words = add(_times(8, LENGTH), div(pairs, num(128)), ends)
+            return Counts(num(20), _times(4, pairs), words)
+        case _:
+            return Counts(num(16), _times(2, pairs), add(div(pairs, num(128)), ends))
 
 
 def _pairs(mode: str, keys: Expr, channels: Expr, decay: bool, keyed: bool) -> Counts:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dsfc.plan.adjoint import LOG_DECAY_BAR
 from dsfc.plan.ir import (
     Adjoint,
+    Attention,
     Factor,
     Group,
     LowRank,
@@ -167,6 +168,26 @@ class _Runner:
         """Both sides of a low-rank part at token i."""
         return self.named(low_rank.left, i), self.named(low_rank.right, i)
 
+    def attention(self, k: Attention) -> None:
+        """Σ_j w_j value_j / Σ_j w_j, w_j = exp(score_j - the largest score), from no past."""
+        out_axes = self.buffers[k.output].axes
+        pair = (*k.heads, *k.keys)
+        drop = tuple(range(len(k.heads), len(pair)))
+        scale = float(value_of(k.scale, _Scope(self, None)).data)
+        rows = []
+        for i in range(self.length):
+            query = self.named(k.query, i).over(pair)
+            keys = (self.named(k.key, j).over(pair) for j in range(i + 1))
+            scores = np.stack([scale * (query * key).sum(axis=drop) for key in keys])
+            weights = np.exp(scores - scores.max(axis=0))
+            weights = weights / weights.sum(axis=0)
+            values = (self.named(k.value, j).over(out_axes) for j in range(i + 1))
+            weighed = (NamedArray(k.heads, w).over(out_axes) * v for w, v in zip(weights, values, strict=True))
+            rows.append(np.array(sum(weighed)))
+        shape = tuple(_Scope(self, None).size(a) for a in out_axes)
+        rows = [np.broadcast_to(row, shape) for row in rows]
+        self.arrays[k.output] = np.stack(rows) if rows else np.zeros((0, *shape))
+
     def scan(self, scan: Scan, initial: Mapping[str, Array], finals: dict[str, Array]) -> None:
         for c in scan.columns:
             tile = _tile(scan, c.channels)
@@ -228,6 +249,8 @@ def evaluate(
             r.arrays[k.output] = np.eye(scope.size(k.row))
         elif isinstance(k, Turn):
             r.arrays[k.output] = r.arrays[k.source][::-1].copy()
+        elif isinstance(k, Attention):
+            r.attention(k)
         else:
             r.scan(k, start, finals)
     return Run(r.arrays, finals)

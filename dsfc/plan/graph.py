@@ -29,6 +29,7 @@ class Graph:
         self._turned: dict[str, str] = {}
         self._units: dict[tuple[Axis, Axis], Ref] = {}
         self._lengths: dict[str, list[Expr]] = {}
+        self._registers: dict[str, str] = {}
         self._streams = {s.name: s for s in system.streams}
         self._read_out = read_out
         self._known = named_values(system)
@@ -157,12 +158,26 @@ class Graph:
             self._units[row, column] = ref
         return self._units[row, column]
 
+    def kept(self, name: str, register: str, value: Expr) -> str:
+        """Plans `name = value` with a register, of that name, of its values at all tokens.
+
+        The buffer is always a new one: reads of earlier tokens have registers of their own.
+        """
+        value = self.lower(value)
+        made = self.fresh(name)
+        axes = tuple(sorted(value.axes))
+        self._append(Buffer(made, axes, value.field, Role.STREAM), value)
+        self._lengths[made] = []
+        self._registers[made] = self.fresh(register)
+        return made
+
     def registers(self) -> tuple[Register, ...]:
         """Returns what must be kept of earlier tokens, in the order it was first asked for."""
         out = []
         for name, lengths in self._lengths.items():
             b = self.arrays[name]
-            out.append(Register(self.fresh(f"{name}_past"), name, tuple(lengths), b.axes, b.field))
+            made = self._registers.get(name) or self.fresh(f"{name}_past")
+            out.append(Register(made, name, tuple(lengths), b.axes, b.field))
         return tuple(out)
 
     def _append(self, buffer: Buffer, value: Expr) -> None:

@@ -3,7 +3,7 @@
     Plan = buffers + forward kernels (in order) + adjoint kernels of every scan
          + registers (earlier tokens kept while streaming) + modes, gauge, cost + declarations
 
-Four kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
+Five kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
 reads other buffers. A `Turn` puts the tokens of one buffer into the other order: a state that runs
 backwards in time is a scan of turned buffers. A `Unit` holds the unit vectors of an axis, of which
 the columns of a dense transition are made. A `Scan` runs one recurrence
@@ -11,7 +11,8 @@ the columns of a dense transition are made. A `Scan` runs one recurrence
     h_i = λ_i · h_{i-1} + key_i ⊗ value_i        out_i = Σ_contracted read_i · h_i
 
 or, with a transition of diagonal plus rank one, the same with left_i ⊗ (Σ_keys right_i · h_{i-1})
-added to it; or, with a dense one, h_i = Λ h_{i-1} + key ⊗ value_i with a full matrix Λ.
+added to it; or, with a dense one, h_i = Λ h_{i-1} + key ⊗ value_i with a full matrix Λ. An
+`Attention` has no recurrence: it weighs the values of all tokens so far, which registers keep.
 
 The adjoint of a scan is a list of scans that run the other way with roles exchanged, and
 `Pairing`s ⟨h̃_i, λ_i h_{i-1}⟩; `dsfc.transform` derives it, no backend knows a gradient.
@@ -107,6 +108,7 @@ class Form(Enum):
     DENSE: a full matrix, the same at every token, mixes the entries of the state (class `dense`);
         out_i = h_i.
     DENSE_CONVOLUTION: so too, and key and read are constants: K_l = Σ_keys read · Λ^l · key.
+    ATTENTION: no scan at all, but an `Attention` (class `softmax`).
     """
 
     MATRIX = "matrix"
@@ -118,6 +120,7 @@ class Form(Enum):
     KEYED_LOW_RANK = "keyed_low_rank"
     DENSE = "dense"
     DENSE_CONVOLUTION = "dense_convolution"
+    ATTENTION = "attention"
 
 
 LOW_RANK = (Form.LOW_RANK, Form.KEYED_LOW_RANK)
@@ -248,6 +251,45 @@ class Scan:
                 return tuple(sorted((*self.heads, *self.keys, *self.channels)))
 
 
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """output_i = Σ_{j ≤ i} w_ij value_j / Σ_{j ≤ i} w_ij, w_ij = exp(scale Σ_keys query_i key_j).
+
+    The registers of `key`, `value` and `present` keep every token. Its gradient is the platform's.
+
+    Attributes:
+        heads: axes that enumerate independent weights.
+        keys: axes that a score sums over.
+        channels: the other axes of the value.
+        scale: a number, over sizes.
+        query: buffer over some of heads ∪ keys.
+        key: the same; kept.
+        value: buffer over some of heads ∪ channels; kept.
+        present: buffer without axes, 1 at every token; kept: 0 where there was none.
+        output: buffer over heads ∪ channels.
+    """
+
+    heads: tuple[Axis, ...]
+    keys: tuple[Axis, ...]
+    channels: tuple[Axis, ...]
+    scale: Expr
+    query: str
+    key: str
+    value: str
+    present: str
+    output: str
+
+    @property
+    def form(self) -> Form:
+        """The skeleton that it needs, as that of a scan."""
+        return Form.ATTENTION
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Buffers whose values at all earlier tokens it reads."""
+        return self.key, self.value, self.present
+
+
 class Factor(Enum):
     """A role of the forward scan, used by name in its adjoint.
 
@@ -349,7 +391,8 @@ class Register:
     Attributes:
         name: of the state tensor.
         buffer: what is kept.
-        lengths: how many values; the largest of these expressions over sizes.
+        lengths: how many values; the largest of these expressions over sizes. None of them: all
+            values, what an attention reads; the register grows by each token.
     """
 
     name: str
@@ -357,6 +400,11 @@ class Register:
     lengths: tuple[Expr, ...]
     axes: tuple[Axis, ...]
     field: Field
+
+    @property
+    def grows(self) -> bool:
+        """Whether it keeps all tokens."""
+        return not self.lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +464,7 @@ class Reference:
     update: bool
 
 
-Kernel = Pointwise | Turn | Unit | Scan
+Kernel = Pointwise | Turn | Unit | Scan | Attention
 
 
 @dataclass(frozen=True, slots=True)

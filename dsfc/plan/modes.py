@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Form, Mode, Scan
+from dsfc.plan.ir import Attention, Form, Mode, Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +27,24 @@ class ModeRow:
     resets: bool = True
 
 
+_FINITE = frozenset(Form) - {Form.ATTENTION}
+
 MODES = (
     ModeRow(
         "recurrent",
-        frozenset(Form),
+        _FINITE,
         "every finite system has one",
         "",
     ),
     ModeRow(
         "chunked",
-        frozenset(Form),
+        _FINITE,
         "transitions of a chunk compose",
         "",
     ),
     ModeRow(
         "scan",
-        frozenset(Form) - {Form.DENSE, Form.DENSE_CONVOLUTION, Form.KEYED_LOW_RANK},
+        _FINITE - {Form.DENSE, Form.DENSE_CONVOLUTION, Form.KEYED_LOW_RANK},
         "in log L rounds by (Λ₂Λ₁, Λ₂b₁ + b₂)",
         "Λ is a full matrix, or products of it are: they cost more than the steps that they save",
     ),
@@ -61,13 +63,36 @@ MODES = (
         resets=False,
     ),
 )
-"""Every mode of emitted modules, in the order they are named."""
+"""Every mode of scans, in the order they are named."""
+
+_ATTENTION = frozenset({Form.ATTENTION})
+_NO_STATE = "no state of finite size sums up what came before"
+ATTENTION_MODES = (
+    ModeRow("recurrent", _ATTENTION, "one token after another, over what is kept of all", ""),
+    ModeRow("chunked", frozenset(), "", _NO_STATE),
+    ModeRow("scan", frozenset(), "", _NO_STATE),
+    ModeRow(
+        "parallel",
+        _ATTENTION,
+        "all pairs of tokens at once, written out: has derivatives of any order",
+        "",
+    ),
+    ModeRow("fft", frozenset(), "", "weights depend on the tokens", resets=False),
+    ModeRow(
+        "fused",
+        _ATTENTION,
+        "all pairs in PyTorch's scaled_dot_product_attention, never stored; first derivatives",
+        "",
+    ),
+)
+"""Every mode of attention, in the order they are named."""
 
 
-def modes_of(scans: Sequence[Scan]) -> tuple[Mode, ...]:
+def modes_of(scans: Sequence[Scan | Attention]) -> tuple[Mode, ...]:
     """Returns every mode, legal where each scan has it, with the reason."""
     out = []
-    for row in MODES:
+    attends = any(isinstance(s, Attention) for s in scans)
+    for row in ATTENTION_MODES if attends else MODES:
         legal = all(s.form in row.forms for s in scans)
         out.append(Mode(row.name, legal, row.why if legal else row.why_not))
     return tuple(out)

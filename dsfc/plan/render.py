@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsfc.plan.ir import Adjoint, Buffer, LogDecay, Plan, Pointwise, RoleScan, Scan, Turn, Unit
+from dsfc.plan.cost import LENGTH
+from dsfc.plan.ir import (
+    Adjoint,
+    Attention,
+    Buffer,
+    LogDecay,
+    Plan,
+    Pointwise,
+    RoleScan,
+    Scan,
+    Turn,
+    Unit,
+)
 from dsfc.primitives.expr import Field
 from dsfc.primitives.text import text
 
@@ -27,6 +39,8 @@ def _lines(plan: Plan) -> Iterator[str]:
             yield f"  turn       {_buffer(arrays[k.output])} = {k.source}, the last token first"
         elif isinstance(k, Unit):
             yield f"  unit       {_buffer(arrays[k.output])}"
+        elif isinstance(k, Attention):
+            yield from _attention(k, arrays)
         else:
             yield from _scan(k, arrays)
     if plan.adjoints:
@@ -37,7 +51,9 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield "state"
     for s in plan.states:
         yield f"  {s.name}[{_axes(s.axes)}]{'  starts after the last token' if s.backward else ''}"
-    for r in plan.registers:
+    for r in (r for r in plan.registers if r.grows):
+        yield f"  {r.name}[{_axes(r.axes)}]  every value of {r.buffer}: one more with each token"
+    for r in (r for r in plan.registers if not r.grows):
         length = ", ".join(text(e) for e in r.lengths)
         length = f"max({length})" if len(r.lengths) > 1 else length
         yield f"  {r.name}[{_axes(r.axes)}]  last {length} values of {r.buffer}"
@@ -48,6 +64,16 @@ def _lines(plan: Plan) -> Iterator[str]:
     for c in plan.costs:
         counts = f"{text(c.operations)} operations, {text(c.words)} words"
         yield f"  {c.mode}: {text(c.calls)} calls, {counts}"
+    if any(r.grows for r in plan.registers):
+        yield f"  state: {text(plan.costs[0].state)} numbers after {text(LENGTH)} tokens"
+
+
+def _attention(k: Attention, arrays: dict[str, Buffer]) -> Iterator[str]:
+    named = (("heads", k.heads), ("keys", k.keys), ("channels", k.channels))
+    groups = ", ".join(f"{name} {_axes(axes)}" for name, axes in named if axes)
+    yield f"  attention  {_buffer(arrays[k.output])} = softmax({groups})"
+    yield f"    score    {text(k.scale)} · {k.query} · {k.key}"
+    yield f"    value    {k.value}"
 
 
 def _scan(scan: Scan, arrays: dict[str, Buffer]) -> Iterator[str]:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dsfc.plan.ir import LOW_RANK, Buffer, Form, Kernel, Plan, Pointwise, Role, Scan, Turn, Unit
+from dsfc.plan.ir import (
+    LOW_RANK,
+    Attention,
+    Buffer,
+    Form,
+    Kernel,
+    Plan,
+    Pointwise,
+    Role,
+    Scan,
+    Turn,
+    Unit,
+)
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Field, Fir, Lag, Map, Now, Num, Param, Past, Ref, Run
 
@@ -21,7 +33,8 @@ def verify(plan: Plan) -> None:
     over heads ∪ keys, its values and outputs over heads ∪ channels, its state over all three; a
     scan without keys is ELEMENTWISE or CONVOLUTION and has neither key nor read; what a CONVOLUTION
     reads besides its value is constant; a decay reads its leaves and nothing else; every column's
-    state is a state of the plan; what is turned has a time and keeps its axes; each scan has one
+    state is a state of the plan; attention lies over its axes, and registers keep all tokens of what
+    it reads; what is turned has a time and keeps its axes; each scan has one
     adjoint; parameters that are read are declared; the output is written.
 
     Raises:
@@ -50,6 +63,8 @@ def verify(plan: Plan) -> None:
         elif isinstance(k, Unit):
             if set(arrays[k.output].axes) != {k.row, k.column}:
                 raise PlanError(f"{k.output} is no unit matrix of {k.row} and {k.column}")
+        elif isinstance(k, Attention):
+            _check_attention(k, plan)
         elif isinstance(k, Pointwise):
             _check_value(k.value, k.output, declared)
             _check_past(k, plan)
@@ -68,10 +83,11 @@ def verify(plan: Plan) -> None:
 
 
 def _check_registers(plan: Plan, arrays: Mapping[str, Buffer]) -> None:
+    kept = {b for k in plan.kernels if isinstance(k, Attention) for b in k.kept}
     for r in plan.registers:
         if r.buffer not in arrays:
             raise PlanError(f"the register {r.name} keeps {r.buffer}, which is no buffer")
-        if r.axes != arrays[r.buffer].axes or not r.lengths:
+        if r.axes != arrays[r.buffer].axes or r.grows != (r.buffer in kept):
             raise PlanError(f"the register {r.name} does not fit {r.buffer}")
 
 
@@ -86,6 +102,20 @@ def _check_past(kernel: Pointwise, plan: Plan) -> None:
                 raise PlanError(f"{kernel.output} reads {e.name} {where} without a register")
         if isinstance(e, Fir) and isinstance(e.arg, Ref) and e.arg.name not in kept:
             raise PlanError(f"{kernel.output} filters {e.arg.name} without a register")
+
+
+def _check_attention(k: Attention, plan: Plan) -> None:
+    heads, keys, channels = set(k.heads), set(k.keys), set(k.channels)
+    if heads & (keys | channels):
+        raise PlanError(f"{k.output}: a head axis is a key or a channel")
+    sides = {k.query: heads | keys, k.key: heads | keys, k.value: heads | channels, k.present: set()}
+    for name, axes in sides.items():
+        if not set(plan.array(name).axes) <= axes:
+            raise PlanError(f"{k.output}: {name} has axes outside its own")
+    if set(plan.array(k.output).axes) != heads | channels:
+        raise PlanError(f"{k.output} has the wrong axes")
+    if missing := set(k.kept) - {r.buffer for r in plan.registers}:
+        raise PlanError(f"{k.output} reads {', '.join(sorted(missing))} without a register")
 
 
 def _name(kernel: Kernel) -> str:
@@ -109,6 +139,9 @@ def reads(kernel: Kernel) -> Iterator[tuple[str, int]]:
         yield kernel.source, 0
         return
     if isinstance(kernel, Unit):
+        return
+    if isinstance(kernel, Attention):
+        yield from ((name, 0) for name in (kernel.query, *kernel.kept))
         return
     if isinstance(kernel, Pointwise):
         for e in walk(kernel.value):

@@ -6,14 +6,15 @@ from typing import Any
 
 import networkx as nx
 
-from dsfc.plan.ir import Plan, Scan, Turn, Unit
+from dsfc.plan.ir import Attention, Plan, Scan, Turn, Unit
 from dsfc.plan.verify import reads
 
 
 def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
     """Returns a `networkx.MultiDiGraph` with one node per kernel, input and state.
 
-    Nodes carry `kind` ("input", "state", "pointwise", "turn", "unit", "scan") and `axes`; an edge
+    Nodes carry `kind` ("input", "state", "pointwise", "turn", "unit", "attention",
+    "scan") and `axes`; an edge
     carries the `buffer` that flows along it and `lag`, 0 for the same token. A kernel may read
     several buffers of one scan, or one buffer at several tokens: each read is an edge.
     """
@@ -29,7 +30,7 @@ def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
         if not isinstance(k, Scan):
             node = k.output
             axes = tuple(a.name for a in arrays[k.output].axes)
-            kind = {Turn: "turn", Unit: "unit"}.get(type(k), "pointwise")
+            kind = {Turn: "turn", Unit: "unit", Attention: "attention"}.get(type(k), "pointwise")
             graph.add_node(node, kind=kind, axes=axes)
             writer[k.output] = node
         else:

@@ -7,6 +7,7 @@ diagonal λ has and of its dependence on time; `ones` have no say.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from dsfc.derive.coupling import coupling_of, coupling_of_flow
@@ -28,9 +29,11 @@ from dsfc.primitives.expr import (
     children,
 )
 from dsfc.primitives.normal import normalise
+from dsfc.structure.attention import NotAttention, attention_of
 from dsfc.structure.bounds import Ranges, constraints_of, diagonal_bound, is_positive, nonzero_of
 from dsfc.structure.classes import BY_CELL, GENERALITY
 from dsfc.structure.ir import (
+    Attention,
     BlockStructure,
     Bound,
     BoundKind,
@@ -124,6 +127,7 @@ class _Classifier:
             blocks=blocks,
             ratios=self.ratios,
             sums=sums,
+            attentions=self._attentions(),
             causal=self._causal(),
             filters=any(_lagged(e) for e in expressions(self.system)),
             state_size=add(*(b.size for b in blocks)),
@@ -297,6 +301,16 @@ class _Classifier:
         if pre:
             return ReadKind.BOTH if post else ReadKind.PRE
         return ReadKind.POST if post else ReadKind.NONE
+
+    # --- sums without a finite state --------------------------------------------------------------
+
+    def _attentions(self) -> tuple[Attention, ...]:
+        found = []
+        for p in (p for t in trees(self.system) for p in parts(t)):
+            if isinstance(p, Ratio) and isinstance(p.den, Cache):
+                with suppress(NotAttention):
+                    found.append(attention_of(p))
+        return tuple(found)
 
     # --- ratios -----------------------------------------------------------------------------------
 

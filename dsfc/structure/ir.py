@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from dsfc.primitives.expr import Axis, Expr, Field
+from dsfc.primitives.build import add, mul
+from dsfc.primitives.expr import Axis, Expr, Field, Size
 from dsfc.system.ir import Coupling, Decay, Guard
 
 
@@ -179,6 +180,38 @@ class RatioStructure:
 
 
 @dataclass(frozen=True, slots=True)
+class Attention:
+    """A read-out that weighs the values of all tokens so far by exponentials of scores.
+
+    gate_i · Σ_{j ≤ i} w_ij value_j / Σ_{j ≤ i} w_ij, w_ij = exp(scale · Σ_keys query_i · key_j). What
+    it keeps of the past are the keys and values of all tokens.
+
+    Attributes:
+        heads: axes that enumerate independent weights.
+        keys: axes that a score sums over.
+        channels: the other axes of the value.
+        scale: a number, over sizes.
+        query, key, value: token-wise; each may lack axes.
+        gate: token-wise, 1 where there is none.
+    """
+
+    heads: tuple[Axis, ...]
+    keys: tuple[Axis, ...]
+    channels: tuple[Axis, ...]
+    scale: Expr
+    query: Expr
+    key: Expr
+    value: Expr
+    gate: Expr
+
+    @property
+    def kept(self) -> Expr:
+        """How many numbers of a token are kept: what the key and the value of a token hold."""
+        sizes = (mul(*(Size(a) for a in sorted(e.axes))) for e in (self.key, self.value))
+        return add(*sizes)
+
+
+@dataclass(frozen=True, slots=True)
 class Structure:
     """The structure of a System.
 
@@ -189,6 +222,7 @@ class Structure:
         blocks: one per block, in order.
         ratios: ratios of the read-out.
         sums: reasons why sums over the past have no finite state.
+        attentions: ratios of such sums that are softmax attention.
         causal: whether the output at a token depends on it and earlier tokens only.
         filters: whether tokens are mixed outside the states (lags, short filters).
         state_size: number of entries of all states together.
@@ -201,6 +235,7 @@ class Structure:
     blocks: tuple[BlockStructure, ...]
     ratios: tuple[RatioStructure, ...]
     sums: tuple[str, ...]
+    attentions: tuple[Attention, ...]
     causal: bool
     filters: bool
     state_size: Expr

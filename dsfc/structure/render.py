@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dsfc.primitives.build import add
 from dsfc.primitives.text import text
 from dsfc.structure.classes import CLASSES
-from dsfc.structure.ir import BlockStructure, Bound, BoundKind, Structure
+from dsfc.structure.ir import Attention, BlockStructure, Bound, BoundKind, Structure
 from dsfc.system.ir import Coupling, Decay, Guard, LogForm
 
 
@@ -16,16 +17,41 @@ def render(structure: Structure) -> str:
         f"  class       {structure.title} ({structure.label})",
         f"  computed by {row.form}",
         f"  causal      {'yes' if structure.causal else 'no'}",
-        f"  state       {text(structure.state_size)} numbers per sequence",
+        f"  state       {_state(structure)}",
     ]
     lines += [f"  no finite state: {why}" for why in structure.sums]
     for block in structure.blocks:
         lines += _block(block)
+    for a in structure.attentions:
+        lines += _attention(a)
     for ratio in structure.ratios:
         over = f"{', '.join(ratio.numerators)} / {', '.join(ratio.denominators) or 'token-wise'}"
         guard = "" if ratio.guard.constant is None else f", guard {_guard(ratio.guard)}"
         lines.append(f"  ratio {over}{guard}")
     return "\n".join(lines) + "\n"
+
+
+def _state(structure: Structure) -> str:
+    """The size of the state; where all tokens are kept it grows with each."""
+    fixed = f"{text(structure.state_size)} numbers per sequence"
+    if not structure.sums:
+        return fixed
+    kept = add(*(a.kept for a in structure.attentions))
+    grows = f"{text(kept)} for each token" if structure.attentions else "all tokens"
+    return f"{fixed}, and {grows}" if structure.blocks else f"{grows}: it grows with the sequence"
+
+
+def _attention(a: Attention) -> list[str]:
+    groups = (a.heads, a.keys, a.channels)
+    axes = " / ".join(" ".join(x.name for x in g) or "·" for g in groups)
+    return [
+        "  softmax attention",
+        f"    axes      {axes}  (head / key / channel)",
+        f"    scale     {text(a.scale)}",
+        f"    query     {text(a.query)}",
+        f"    key       {text(a.key)}",
+        f"    value     {text(a.value)}",
+    ]
 
 
 def _guard(guard: Guard) -> str:

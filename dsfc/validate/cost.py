@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from dsfc.validate.attention import growth
 from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
 from dsfc.validate.dispatch import Allocations
 from dsfc.validate.surface import Surface, ends, loss
@@ -24,6 +25,8 @@ def streaming(surface: Surface, tokens: int = 200) -> str:
     """A step costs the same work and memory however many tokens came before, and is right."""
     if not surface.causal:
         return refused(surface)
+    if surface.growing:
+        return growth(surface, tokens)
     sample = surface.sample(tokens, batch=1)
     layer, state = sample.layer, sample.state
     size = sum(x.numel() * x.element_size() for x in surface.tensors(state).values())
@@ -54,6 +57,8 @@ def memory(surface: Surface) -> str:
 
     The parallel mode is for short sequences: it holds all pairs of tokens, and is not asked.
     """
+    if surface.growing:
+        return "no operator: PyTorch's own holds what it holds"
     wide = read_surface(surface.module, {axis: 8 * size for axis, size in surface.sizes.items()})
     sample = wide.sample(_LONG, batch=1, dtype=torch.float32)
     kept = sample.state if wide.causal else sample.layer.initial_state(1)

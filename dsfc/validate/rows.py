@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from dsfc.validate.cases import CHUNK
 from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
@@ -149,7 +150,7 @@ def _each(surface: Surface, sample: Sample, mode: str, where: list[tuple[int, Te
         y = flat.unflatten(0, lead)
         if not surface.causal:
             return y, None
-        joined = {k: torch.cat([tensors[k] for tensors in after]) for k in surface.states}
+        joined = {k: _joined([tensors[k] for tensors in after]) for k in surface.states}
         return y, surface.module.State(**joined)
 
     return run
@@ -179,4 +180,24 @@ def _outcome(surface: Surface, sample: Sample, run: Run) -> dict[str, Tensor]:
     leaves = leaves_of(surface, sample)
     state = state_of(surface, sample, leaves)
     y, last = run({k: leaves[k] for k in sample.inputs}, state)
-    return with_gradients(surface, sample, leaves, y, surface.tensors(last))
+    return with_gradients(surface, sample, leaves, y, _kept(surface, surface.tensors(last)))
+
+
+def _joined(rows: Sequence[Tensor]) -> Tensor:
+    """Rows of states below one another; those that keep fewer tokens get 0 in front."""
+    if len({x.shape[1:] for x in rows}) == 1:
+        return torch.cat(list(rows))
+    longest = max(x.shape[1] for x in rows)
+    ends = [(0, 0) * (x.ndim - 2) + (longest - x.shape[1], 0) for x in rows]
+    return torch.cat([pad(x, end) for x, end in zip(rows, ends, strict=True)])
+
+
+def _kept(surface: Surface, last: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The last state without the tokens in front that no row has: all is 0 there."""
+    grown = [last[name] for name in surface.growing if name in last]
+    if not grown:
+        return last
+    some = [x.detach().flatten(2).ne(0).any(-1) if x.ndim > 2 else x.detach() != 0 for x in grown]
+    found = torch.stack(some).any(0).any(0).nonzero()
+    first = int(found[0]) if len(found) else grown[0].shape[1]
+    return {k: x[:, first:] if k in surface.growing else x for k, x in last.items()}

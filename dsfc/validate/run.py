@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from dsfc.validate import compilers, cost, derivatives, precision, rows, torch_surface, values
+from dsfc.validate import attention, compilers, cost, derivatives, precision, rows, torch_surface, values
 from dsfc.validate.compare import BrokenPromiseError
 from dsfc.validate.report import Outcome, Report, Row
 from dsfc.validate.surface import Surface, surface
@@ -61,6 +61,7 @@ CHECKS = (
     Check("causality", values.causality),
     Check("layouts", values.layouts),
     Check("rows", values.rows),
+    Check("fused", attention.fused),
     Check("masks", rows.masks),
     Check("packs", rows.packs),
     Check("extremes", precision.extremes),

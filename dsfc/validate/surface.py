@@ -102,6 +102,11 @@ class Surface:
         return bool(getattr(self.module, "CAUSAL", True))
 
     @property
+    def growing(self) -> tuple[str, ...]:
+        """Names of the state's tensors that keep every token, `[B, T, ...]`; none of most."""
+        return tuple(getattr(self.module, "GROWING", ()))
+
+    @property
     def carried(self) -> dict[str, bool]:
         """Arguments that ask the layer for its last state, where it has one to give."""
         return {"return_state": True} if self.causal else {}
