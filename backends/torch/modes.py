@@ -87,13 +87,7 @@ class CostText:
     def shape(self) -> str:
         """Names of the length and of the sizes of the operator's state, as targets."""
         match self.form:
-            case (
-                Form.MATRIX
-                | Form.KEYED
-                | Form.LOW_RANK
-                | Form.KEYED_LOW_RANK
-                | Form.ATTENTION
-            ):
+            case Form.MATRIX | Form.KEYED | Form.LOW_RANK | Form.KEYED_LOW_RANK | Form.ATTENTION:
                 return "L, B, h, n, p"
             case Form.CONVOLUTION | Form.DENSE_CONVOLUTION:
                 return "L, B, h, n"
@@ -170,13 +164,18 @@ class Modes:
     @property
     def forms(self) -> tuple[Form, ...]:
         """Skeletons of scans and attention; none where there is nothing to choose."""
-        return tuple(dict.fromkeys(s.form for s in (*self.scans, *self.attentions)))
+        return tuple(dict.fromkeys(s.form for s in self._run))
 
     @property
     def costs(self) -> list[CostText]:
         """What the scans of each form cost."""
-        found = (*self.scans, *self.attentions)
-        return [CostText(f, tuple(s for s in found if s.form is f), self.legal) for f in self.forms]
+        by_form = {f: tuple(s for s in self._run if s.form is f) for f in self.forms}
+        return [CostText(f, scans, self.legal) for f, scans in by_form.items()]
+
+    @property
+    def _run(self) -> tuple[Scan | Attention, ...]:
+        """All that has modes."""
+        return (*self.scans, *self.attentions)
 
     @property
     def block(self) -> int:

@@ -12,12 +12,12 @@ from dsfc.primitives.expr import Expr, Field, Now, Ref, Time
 from dsfc.structure.attention import NotAttention, attention_of
 from dsfc.system.ir import Cache, Ratio
 
-OUTSIDE = (
-    "and is no softmax attention: only sums of exp(scale * q · k[j]) * v[j] over j ≤ i, divided by "
-    "the sum of these exponentials, run without one; a score of finitely many products of a "
-    "function of i and one of j has a finite state, as taylor[2](q · k[j]) has"
+HINT = (
+    "what runs without a finite state is a mean: sum[j ≤ i](w * v[j]) / sum[j ≤ i](w), "
+    "w = exp(s), s a product of a function of i and one of j; a finite series in place of the "
+    "exponential, such as w = taylor[2](s), has a finite state"
 )
-"""What a sum without a finite state must be to run."""
+"""What brings a sum without a finite state in."""
 
 
 def read(graph: Graph, ratio: Ratio) -> Expr:
@@ -30,8 +30,8 @@ def read(graph: Graph, ratio: Ratio) -> Expr:
     try:
         found = attention_of(ratio)
     except NotAttention as e:
-        why = f"it has no finite state ({ratio.den.why}), {OUTSIDE}; here {e}"
-        raise Unsupported(None, why) from e
+        why = f"it has no finite state ({ratio.den.why}) and is no softmax attention: {e}"
+        raise Unsupported(None, why, HINT) from e
     axes = tuple(sorted((*found.heads, *found.channels)))
     query = graph.define("query", found.query)
     key = graph.kept("key", "keys", found.key)

@@ -57,7 +57,7 @@ def plan(system: System, structure: Structure) -> Plan:
         about = e.about or system.outputs[0]
         what = f"state `{about.state}`" if isinstance(about, Block) else f"`{about.name}`"
         span = about.span or NOWHERE
-        problem = UnsupportedDiagnostic(span=span, what=f"{what}: {e.why}")
+        problem = UnsupportedDiagnostic(span=span, what=f"{what}: {e.why}", hint=e.hint)
         raise DiagnosticError((problem,)) from e
 
 
@@ -146,7 +146,7 @@ class _Planner:
         try:
             return self.read_out(stream.value)
         except Unsupported as e:
-            raise Unsupported(e.about or stream, e.why) from e
+            raise Unsupported(e.about or stream, e.why, e.hint) from e
 
     def read_out(self, out: ReadOut) -> Expr:
         """Returns a read-out as an expression over buffers, its scans planned."""
@@ -182,7 +182,7 @@ class _Planner:
             case SumOver(axis, arg):
                 return total((axis,), self.read_out(arg))
             case Cache(_, why):
-                raise Unsupported(None, f"it has no finite state ({why}), {attention.OUTSIDE}")
+                raise Unsupported(None, f"it has no finite state ({why})", attention.HINT)
 
     def term(self, term: Term) -> Expr:
         """Returns left · (output of the scan that gives this read)."""

@@ -182,7 +182,10 @@ class _Runner:
             weights = np.exp(scores - scores.max(axis=0))
             weights = weights / weights.sum(axis=0)
             values = (self.named(k.value, j).over(out_axes) for j in range(i + 1))
-            weighed = (NamedArray(k.heads, w).over(out_axes) * v for w, v in zip(weights, values, strict=True))
+            weighed = (
+                NamedArray(k.heads, w).over(out_axes) * v
+                for w, v in zip(weights, values, strict=True)
+            )
             rows.append(np.array(sum(weighed)))
         shape = tuple(_Scope(self, None).size(a) for a in out_axes)
         rows = [np.broadcast_to(row, shape) for row in rows]

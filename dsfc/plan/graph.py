@@ -30,6 +30,7 @@ class Graph:
         self._units: dict[tuple[Axis, Axis], Ref] = {}
         self._lengths: dict[str, list[Expr]] = {}
         self._registers: dict[str, str] = {}
+        self._kept: dict[Expr, str] = {}
         self._streams = {s.name: s for s in system.streams}
         self._read_out = read_out
         self._known = named_values(system)
@@ -161,13 +162,16 @@ class Graph:
     def kept(self, name: str, register: str, value: Expr) -> str:
         """Plans `name = value` with a register, of that name, of its values at all tokens.
 
-        The buffer is always a new one: reads of earlier tokens have registers of their own.
+        What is kept already is not kept twice. The buffer is no other one, even where it has the
+        same values: reads of a few earlier tokens have registers of their own.
         """
         value = self.lower(value)
+        if value in self._kept:
+            return self._kept[value]
         made = self.fresh(name)
         axes = tuple(sorted(value.axes))
         self._append(Buffer(made, axes, value.field, Role.STREAM), value)
-        self._lengths[made] = []
+        self._lengths[made], self._kept[value] = [], made
         self._registers[made] = self.fresh(register)
         return made
 

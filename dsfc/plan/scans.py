@@ -42,15 +42,20 @@ class Unsupported(Exception):
     Attributes:
         about: what stands in the way: a state, an argument or a stream; None for the output.
         why: the reason, as a clause.
+        hint: what would bring it in, where that is known.
     """
 
     def __init__(
-        self, about: Block | Stream | Tensor | MapTensor | AbstractMap | None, why: str
+        self,
+        about: Block | Stream | Tensor | MapTensor | AbstractMap | None,
+        why: str,
+        hint: str | None = None,
     ) -> None:
         """Keeps what it is about, so that the diagnostic can point at the spec."""
         super().__init__(why)
         self.about = about
         self.why = why
+        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,9 @@ def verify(plan: Plan) -> None:
     over heads ∪ keys, its values and outputs over heads ∪ channels, its state over all three; a
     scan without keys is ELEMENTWISE or CONVOLUTION and has neither key nor read; what a CONVOLUTION
     reads besides its value is constant; a decay reads its leaves and nothing else; every column's
-    state is a state of the plan; attention lies over its axes, and registers keep all tokens of what
-    it reads; what is turned has a time and keeps its axes; each scan has one
-    adjoint; parameters that are read are declared; the output is written.
+    state is a state of the plan; attention lies over its axes, and registers keep all tokens of
+    what it weighs; what is turned has a time and keeps its axes; each scan has one adjoint;
+    parameters that are read are declared; the output is written.
 
     Raises:
         PlanError: naming the kernel and what is wrong with it.
@@ -108,7 +108,12 @@ def _check_attention(k: Attention, plan: Plan) -> None:
     heads, keys, channels = set(k.heads), set(k.keys), set(k.channels)
     if heads & (keys | channels):
         raise PlanError(f"{k.output}: a head axis is a key or a channel")
-    sides = {k.query: heads | keys, k.key: heads | keys, k.value: heads | channels, k.present: set()}
+    sides = {
+        k.query: heads | keys,
+        k.key: heads | keys,
+        k.value: heads | channels,
+        k.present: set(),
+    }
     for name, axes in sides.items():
         if not set(plan.array(name).axes) <= axes:
             raise PlanError(f"{k.output}: {name} has axes outside its own")

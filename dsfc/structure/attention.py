@@ -1,10 +1,10 @@
 """Softmax attention, read off a ratio of two sums over the past that have no finite state.
 
-    Σ_{j ≤ i} w_ij v_j / Σ_{j ≤ i} w_ij,    w_ij = exp(s_ij),    s_ij = scale · Σ_keys q_i · k_j + c_i
+    Σ_{j ≤ i} w_ij v_j / Σ_{j ≤ i} w_ij,    w_ij = exp(scale · Σ_keys q_i · k_j + c_i)
 
 for any token-wise q, k and v (Vaswani et al. 2017, eq. 1, causal). What the score has of the query
 alone, c_i, is in both sums and cancels. Whatever the spec calls these values, and whichever maps,
-norms or filters make them, the ratio is of this class; nothing else is.
+norms or filters make them, the ratio is of this class.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from dsfc.primitives.expr import (
     Size,
     Time,
 )
+from dsfc.primitives.normal import normalise
 from dsfc.primitives.text import text
 from dsfc.primitives.words import TIME
 from dsfc.structure.ir import Attention
@@ -78,9 +79,9 @@ class _Reader:
         self.times = Times()
         self.past = above.past
         for sum_ in (above.past, below.past):
-            if sum_.relation is not Relation.UP_TO:
-                raise NotAttention("its sums do not run over the tokens up to each one, itself too")
-            if sum_.outer is not None or sum_.lag:
+            if sum_.relation in (Relation.FROM, Relation.AFTER):
+                raise NotAttention("its sums run over tokens to come")
+            if sum_.relation is not Relation.UP_TO or sum_.outer is not None or sum_.lag:
                 raise NotAttention("its sums end before the token itself")
         self.var = above.past.var
         weights = retimed(below.past.body, below.past.var, lambda lag: Bound(self.var, lag))
@@ -117,8 +118,9 @@ class _Reader:
         """What the summand has besides the weights: factors of the summed token, and of token i."""
         rest = list(self.summands)
         for f in self.weights:
-            if f in rest:
-                rest.remove(f)
+            same = next((x for x in rest if x is f or normalise(x) == normalise(f)), None)
+            if same is not None:
+                rest.remove(same)
             elif not isinstance(f, Ones):
                 raise NotAttention(f"its normaliser has the factor `{text(f)}`, its sum has not")
         gate = [f for f in rest if self._free(f) == {TIME}]
@@ -155,18 +157,15 @@ class _Reader:
             case Mul(args):
                 return self._product(args)
             case Div(numerator, denominator) if self.var not in self._free(denominator):
-                return [
-                    _Term(div(t.query, denominator), t.key, t.over) for t in self._terms(numerator)
-                ]
+                below = _Term(div(ONE, denominator), ONE)
+                return [_times(t, below) for t in self._terms(numerator)]
             case Div(numerator, denominator) if TIME not in self._free(denominator):
-                return [
-                    _Term(t.query, div(t.key, denominator), t.over) for t in self._terms(numerator)
-                ]
+                below = _Term(ONE, div(ONE, denominator))
+                return [_times(t, below) for t in self._terms(numerator)]
             case Reduce(how, axis, arg) if how is not Reduction.MAX:
-                inner = [_over(t, axis) for t in self._terms(arg)]
-                if how is Reduction.SUM:
-                    return inner
-                return [_Term(div(t.query, Size(axis)), t.key, t.over) for t in inner]
+                share = div(ONE, Size(axis)) if how is Reduction.MEAN else ONE
+                inner = (_over(t, axis) for t in self._terms(arg))
+                return [_Term(mul(share, t.query), t.key, t.over) for t in inner]
             case Rename(old, new, arg):
                 return [_renamed(t, old, new) for t in self._terms(arg)]
         raise NotAttention(f"`{text(e)}` is no product of a query and a key")

@@ -183,8 +183,8 @@ class RatioStructure:
 class Attention:
     """A read-out that weighs the values of all tokens so far by exponentials of scores.
 
-    gate_i · Σ_{j ≤ i} w_ij value_j / Σ_{j ≤ i} w_ij, w_ij = exp(scale · Σ_keys query_i · key_j). What
-    it keeps of the past are the keys and values of all tokens.
+    gate_i · Σ_{j ≤ i} w_ij value_j / Σ_{j ≤ i} w_ij, w_ij = exp(scale Σ_keys query_i key_j). Of the
+    past it keeps the keys and values of all tokens.
 
     Attributes:
         heads: axes that enumerate independent weights.

@@ -39,9 +39,10 @@ def gradcheck(surface: Surface) -> str:
 def gradgradcheck(surface: Surface) -> str:
     """Second derivatives agree with differences."""
     leaves = _leaves(surface, 3, batch=1)
-    for mode in surface.modes:
+    for mode in surface.smooth:
         torch.autograd.gradgradcheck(leaves.run(mode), leaves.tensors, fast_mode=True)
-    return f"in {len(leaves.tensors)} tensors"
+    some = "" if surface.smooth == surface.modes else f", {', '.join(surface.smooth)} alone"
+    return f"in {len(leaves.tensors)} tensors{some}"
 
 
 def func_grad(surface: Surface) -> str:
@@ -82,7 +83,7 @@ def hessian(surface: Surface) -> str:
 
     want = _blocks(kept, torch.autograd.functional.hessian(definition, some))
     worst = 0.0
-    for mode in surface.modes:
+    for mode in surface.smooth:
         got = _blocks(kept, jacrev(jacrev(scalar_of(mode), every), every)(*some))
         worst = max(worst, agree(got, want, _TIGHT, mode))
     return f"{len(want)} blocks, worst {worst:.1e}"
@@ -107,7 +108,7 @@ def third_order(surface: Surface) -> str:
 
     want = {"third": third(lambda xs: surface.reference(xs))}
     worst = 0.0
-    for mode in surface.modes:
+    for mode in surface.smooth:
         run = lambda xs, m=mode: surface.functional(**xs, **states, mode=m, chunk=_CHUNK)[0]  # noqa: E731
         worst = max(worst, agree({"third": third(run)}, want, _TIGHT, mode))
     return f"worst {worst:.1e}"

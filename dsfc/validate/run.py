@@ -22,7 +22,16 @@ from typing import Any
 
 import torch
 
-from dsfc.validate import attention, compilers, cost, derivatives, precision, rows, torch_surface, values
+from dsfc.validate import (
+    attention,
+    compilers,
+    cost,
+    derivatives,
+    precision,
+    rows,
+    torch_surface,
+    values,
+)
 from dsfc.validate.compare import BrokenPromiseError
 from dsfc.validate.report import Outcome, Report, Row
 from dsfc.validate.surface import Surface, surface

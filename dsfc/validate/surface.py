@@ -107,6 +107,11 @@ class Surface:
         return tuple(getattr(self.module, "GROWING", ()))
 
     @property
+    def smooth(self) -> tuple[str, ...]:
+        """Modes that have derivatives of any order; fused kernels may have the first alone."""
+        return tuple(m for m in self.modes if not self.growing or m == "parallel")
+
+    @property
     def carried(self) -> dict[str, bool]:
         """Arguments that ask the layer for its last state, where it has one to give."""
         return {"return_state": True} if self.causal else {}

@@ -52,7 +52,7 @@ def test_several_specs(run: Callable, folder: Path) -> None:
 
 
 def test_the_others_are_compiled_where_one_is_wrong(run: Callable, folder: Path) -> None:
-    result = run("compile", "softmax", "none", "s6")
+    result = run("compile", "separable", "none", "s6")
     assert result.exit_code == 1
     assert result.stdout == "s6.py\n"
     assert "E-UNSUPPORTED" in result.stderr and "E-FILE" in result.stderr
@@ -119,7 +119,7 @@ def test_no_file_hides_a_module_of_the_platform(run: Callable, spec: Callable) -
         (["s6", "-o", "no/such/folder.py"], "E-FILE"),
         (["qkv"], "E-NO-OUTPUT"),
         (["gate"], "E-MIXER"),
-        (["softmax"], "E-UNSUPPORTED"),
+        (["separable"], "E-UNSUPPORTED"),
         (["s66"], "did you mean `s6`?"),
         (["."], "E-FILE"),
     ],

@@ -116,7 +116,8 @@ def test_mistakes_go_to_standard_error(run: Callable) -> None:
     [
         ("rwkv7", "recurrent, chunked, step"),
         ("dlr_bidirectional", "recurrent, chunked, scan, parallel, fft"),
-        ("softmax", None),
+        ("softmax", "recurrent, parallel, fused, step"),
+        ("separable", None),
     ],
 )
 def test_the_modes_are_those_of_the_module(run: Callable, name: str, modes: str | None) -> None:

@@ -44,6 +44,7 @@ PLANNED = {
     "s4d": "lti",
     "s6": "selective",
     "short_convolution": "fir",
+    "softmax": "softmax",
     "ssd": "scalar",
     "taylor_softmax": "ratio over scalar",
 }
@@ -51,7 +52,6 @@ PLANNED = {
 
 REFUSED = {
     "separable": "`phi`: it is an abstract map",
-    "softmax": "`y`: it has no finite state (`exp(n^(-1/2) * q · k[j])` does not separate)",
 }
 """Name → what the diagnostic says."""
 

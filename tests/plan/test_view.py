@@ -10,12 +10,14 @@ from unusual_specs import COMPILED
 from dsfc.plan.ir import Plan
 from dsfc.plan.view import order, to_networkx
 
+KINDS = {"input", "state", "pointwise", "turn", "unit", "attention", "scan"}
+
 
 def check(plan: Plan) -> None:
     graph = to_networkx(plan)
     assert nx.is_directed_acyclic_graph(graph)
     kinds = dict(graph.nodes(data="kind"))
-    assert set(kinds.values()) <= {"input", "state", "pointwise", "turn", "unit", "scan"}
+    assert set(kinds.values()) <= KINDS
     assert sum(kind == "input" for kind in kinds.values()) == len(plan.inputs)
     assert sum(kind == "state" for kind in kinds.values()) == len(plan.states)
     assert len(graph) == len(plan.inputs) + len(plan.states) + len(plan.kernels)

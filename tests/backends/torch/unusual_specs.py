@@ -561,6 +561,31 @@ DENSE = {
       x = F - b ⊗ (p · F) + b ⊗ u; y = r · x""",
 }
 
+ATTENTION = {
+    "softmax_of_one_key": attention(
+        """x = fir[t](w, v) + v[i-1];  z = sum[h](k)
+      y = f * sum[j ≤ i](exp(c * q · z[j-1] - f) * x[j]) / sum[l ≤ i](exp(z[l-1] · q * c - f))""",
+        "param w : t; c : h",
+        state="",
+        sizes=", t = 3",
+    ),
+    "softmax_of_products": """
+      dims d
+      input q : d; k : d
+      x = sum[j ≤ i](exp(q * k[j]) * k[j]) / sum[j ≤ i](exp(q * k[j]))
+      z = sum[j ≤ i](exp(mean[d](k * q[j])) * k[j]) / sum[j ≤ i](exp(mean[d](k * q[j])))
+      y = x - 2 * z * q + k[i-2]""",
+    "softmax_of_a_softmax_by_groups": """
+      dims d, heads h = 2, heads g = 3, n = 3, p = 2
+      input u : d
+      param W_q : d -> g × h × n ~ normal(0, 0.5); W_k : d -> h × n ~ normal(0, 0.5)
+            W_v : d -> p × h ~ normal(0, 0.5); W_r : g × h × p -> h × n ~ normal(0, 0.5)
+      q = W_q u;  k = W_k u;  v = W_v u
+      x = sum[j ≤ i](exp(q · k[j]) * (ones[g] ⊗ v[j])) / sum[j ≤ i](exp(q · k[j]))
+      r = W_r x
+      y = sum[j ≤ i](exp(q · r[j]) * (ones[g] ⊗ v[j])) / sum[j ≤ i](exp(q · r[j]))""",
+}
+
 COMPILED = {
     **EARLIER_TOKENS,
     **READS,
@@ -573,6 +598,7 @@ COMPILED = {
     **BACKWARD,
     **DENSE,
     **KEYED_REWRITES,
+    **ATTENTION,
 }
 """Name of a mixer → its body; each compiles."""
 
