@@ -298,9 +298,10 @@ class FlowRule(Diagnostic):
 class CacheNote(Diagnostic):
     """A sum over the past has no finite state (a note, not an error).
 
-    The sum is right, but its state grows by one entry per token: the mixer has the class NONE. It
-    becomes finite when the summand is a sum of (function of i) × (function of j) × (decay of i -
-    j).
+    The sum is right, but its state grows by one entry per token: the mixer has the class NONE. A
+    mean weighted by exponentials of q · k[j] compiles all the same, to softmax attention over all
+    tokens. The state becomes finite when the summand is a sum of (function of i) × (function of j)
+    × (decay of i - j).
 
     ```dsf wrong
     mixer attention extends qkv {

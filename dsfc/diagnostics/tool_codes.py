@@ -13,7 +13,9 @@ class Unsupported(Diagnostic):
     """The mixer is understood, but this version cannot compile it.
 
     `check` and `show` work: the mixer is typed, lowered and classified. What is missing is the
-    code for its class or for one of its nodes, which the message names.
+    code for its class or for one of its nodes, which the message names. Of sums over the past that
+    have no finite state only softmax attention has any: a mean weighted by exponentials of one
+    product of `q` and `k[j]`.
 
     ```dsf wrong
     mixer attention extends qkv {

@@ -115,7 +115,8 @@ def attention_counts(mode: str, keys: Expr, channels: Expr) -> Counts:
 
     On average a token sees L / 2 tokens, each for a product with its key and one with its value.
     Token by token they are read and laid out again for each; else once for a tile of queries, of
-    which this counts 64. Written out, scores of all L tokens stand in memory, four times.
+    which this counts 64. Written out, scores of all L tokens stand in memory, four times. Calls are
+    those from an empty past; behind tokens that are kept a mask takes twelve more.
 
     Args:
         mode: name of the mode.
@@ -126,12 +127,12 @@ def attention_counts(mode: str, keys: Expr, channels: Expr) -> Counts:
     pairs, ends = mul(LENGTH, vectors), _times(2, vectors)
     match mode:
         case "recurrent":
-            return Counts(add(num(8), _times(12, LENGTH)), _times(2, pairs), add(pairs, ends))
+            return Counts(_times(15, LENGTH), _times(2, pairs), add(pairs, ends))
         case "parallel":
             words = add(_times(8, LENGTH), div(pairs, num(128)), ends)
-            return Counts(num(20), _times(4, pairs), words)
+            return Counts(num(35), _times(4, pairs), words)
         case _:
-            return Counts(num(16), _times(2, pairs), add(div(pairs, num(128)), ends))
+            return Counts(num(5), _times(2, pairs), add(div(pairs, num(128)), ends))
 
 
 def _pairs(mode: str, keys: Expr, channels: Expr, decay: bool, keyed: bool) -> Counts:

@@ -70,6 +70,9 @@ SIZES = {"h": 2, "n": 3, "p": 5, "d": 7, "t": 4, "batch": 6, "length": 8, "chunk
         ("s4d", "recurrent", 21 + 8 * 8, 0, 2 * 7 * 6 * 3, 21),
         ("s4d", "fft", 90, 0, 2 * 7 * (1600 * 3 / (6 * 40) + 5 * 4), 21),
         ("short_convolution", "recurrent", 0, 0, 0, 0),
+        # Half of 8 tokens for each, with a key of 3 and a value of 5; and 1 that says it is kept.
+        ("softmax", "fused", 5, 2 * 2 * 8 * 8, 2 * (8 * 8 / 128 + 2 * 8), 8 * (2 * 8 + 1)),
+        ("softmax", "recurrent", 15 * 8, 2 * 2 * 8 * 8, 2 * (8 * 8 + 2 * 8), 8 * (2 * 8 + 1)),
     ],
 )
 def test_counts(plan_of, name, mode, calls, operations, words, state) -> None:

@@ -155,6 +155,25 @@ def test_calls_are_those_that_a_mode_makes(name: str, length: int, made, monkeyp
         assert 1 / 1.5 < predicted[0] / counted < 1.5, (mode, predicted[0], counted)
 
 
+def test_attention_makes_its_calls_and_takes_what_is_fused(made, monkeypatch) -> None:
+    module = made("softmax")
+    mixer = layer(module, {"d": 32})
+    for length in (4, 64):
+        q, k, v = torch.randn(3, 1, length, 4, 8)
+        seen = torch.ones(1, length)
+        with monkeypatch.context() as patched:
+            patched.setitem(module.RATES, "cpu", (1.0, 0.0, 0.0))
+            predicted = module._mode("auto", 64, "cpu", length, 1, 4, 8, 8)[2]
+        for mode in module.MODES:
+            counted = calls(lambda m=mode, x=(q, k, v, seen): module._attention(*x, 0.3, m))
+            assert 1 / 1.5 < predicted[mode][0] / counted < 1.5, (mode, predicted, counted)
+    for length in LENGTHS:
+        for device in MACHINES:
+            said = mixer.explain(length, device=device)
+            assert said.startswith(f"mode fused, torch on {device}: predicted recurrent ")
+    assert "scaled_dot_product_attention" in said and "not legal: chunked: no state" in said
+
+
 # --- the choice -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("device", [*MACHINES, "other"])
 @pytest.mark.parametrize("name", SPECS)
