@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import torch
@@ -107,8 +108,11 @@ def causality(surface: Surface) -> str:
     if not surface.causal:
         return _looks_ahead(surface)
     length, count, worst = 2 * CHUNK + 1, 0, 0.0
-    for dtype in (torch.float64, torch.float32, torch.bfloat16):
-        sample = surface.sample(length, dtype=dtype)
+    dtypes = (torch.float64, torch.float32, torch.bfloat16)
+    # Attention from nothing is another kernel than attention behind tokens that are kept.
+    starts = (True, False) if surface.growing else (True,)
+    for dtype, state in product(dtypes, starts):
+        sample = surface.sample(length, dtype=dtype, state=state)
         other = surface.draw(length, dtype=dtype, seed=99)
         for mode in surface.modes:
             with torch.no_grad():
