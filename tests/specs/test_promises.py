@@ -20,6 +20,7 @@ VALUES = (
     "causality",
     "layouts",
     "rows",
+    "fused",
     "masks",
     "packs",
     "extremes",
