@@ -284,7 +284,8 @@ def test_explain_refuses_what_forward_refuses(mode: str, made) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "mode"), [("rwkv4", "chunkd"), ("rwkv4", "parallel"), ("s4d", "auto_")]
+    ("name", "mode"),
+    [("rwkv4", "chunkd"), ("rwkv4", "parallel"), ("s4d", "auto_"), ("softmax", "scan")],
 )
 def test_the_functional_form_refuses_a_mode_it_lacks(name: str, mode: str, made) -> None:
     found = surface(made(name))
