@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -25,10 +26,11 @@ from dsfc.check_proof.claim import Claim, Coefficient, Condition
 from dsfc.check_proof.comparable import own_parameters, positive, slots
 from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.free import LABELS, common_names, side
+from dsfc.check_proof.markov import Markov
 from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generator, unit
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.statement import written
-from dsfc.check_proof.symbols import STATE, Symbols, lags, shifted
+from dsfc.check_proof.statement import state, written
+from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Symbols, lags, shifted
 from dsfc.primitives.declarations import Constraint, Tensor
 from dsfc.proof.field import ring
 
@@ -39,7 +41,7 @@ ENTRY = re.compile(r"[A-Za-z_:][\w:]*\[[\d,]*\](?:@\d)?")
 """An entry of an input or parameter, inside the name of a generator."""
 
 TOKENS = 3
-"""Tokens that are written out."""
+"""Tokens that are written out, or more where systems that stay the same differ later."""
 BRANCHES = 6
 """Sets of conditions that are tried."""
 MOST = 96
@@ -78,6 +80,15 @@ def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
                 return
 
 
+def tokens(claim: Claim) -> int:
+    """Returns how many tokens of a claim without conditions are written out."""
+    with suppress(Rejected, ValueError):
+        first = None if claim.free else Markov(state(claim, False)).differs_at()
+        if first is not None:
+            return min(max(TOKENS, first + 1), LONGEST_LAG + 1)
+    return TOKENS
+
+
 class _Search:
     """The first tokens of a claim and what is known of its generators."""
 
@@ -94,7 +105,7 @@ class _Search:
     def _unrolled(self) -> list[tuple[tuple[Quotient, Quotient], ...]]:
         out = []
         values: dict[str, Quotient] = {}
-        for token in range(TOKENS):
+        for token in range(tokens(self.claim)):
             moment = written(self.claim, self.symbols, False, token)
             earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}
             out.append(
@@ -201,7 +212,7 @@ class _Search:
 
     def branches(self, branch: _Branch, token: int) -> Iterator[_Branch]:
         """Conditions that make the outputs equal up to the last token written out."""
-        if token == TOKENS:
+        if token == len(self.outputs):
             yield branch
             return
         try:

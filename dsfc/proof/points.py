@@ -27,6 +27,7 @@ from dsfc.check_proof.statement import Statement, state
 from dsfc.check_proof.symbols import lags, shifted
 from dsfc.check_proof.witness import in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.proof.conditions import TOKENS, tokens
 
 DRAWS = 24
 """Points tried for one purpose."""
@@ -74,21 +75,24 @@ def with_points(claim: Claim, invariant: Invariant) -> Conditional | None:
     if holds is None:
         return None
     needed = []
+    later = tokens(dataclasses.replace(claim, conditions=())) - TOKENS
     for family in families(claim):
-        point = _found(claim, statement, family)
+        point = _found(claim, statement, family, later)
         if point is not None:
             needed.append(Needed(family, point))
     return Conditional(invariant, holds, tuple(needed))
 
 
-def _found(claim: Claim, statement: Statement, without: tuple[int, ...]) -> Point | None:
+def _found(
+    claim: Claim, statement: Statement, without: tuple[int, ...], later: int = 0
+) -> Point | None:
     """A point where all conditions but some hold and the outputs are apart, or not 0 if none."""
     for draw in range(DRAWS):
         rng = random.Random(f"{draw} {without}")
         alike = draw // 3 % 2 == 0
         numbers = NUMBERS[:1] if draw < 3 else NUMBERS
         try:
-            point = _Draw(claim, statement, without, rng, numbers, alike, draw % 3).point()
+            point = _Draw(claim, statement, without, rng, numbers, alike, later + draw % 3).point()
             placed = _placed(claim, statement, point, without)
         except (Rejected, Obstacle, ZeroDivisionError, ValueError):
             continue
