@@ -17,6 +17,7 @@ from enum import IntEnum
 from fractions import Fraction
 from functools import singledispatchmethod
 
+from dsfc.primitives.build import walk
 from dsfc.primitives.expr import (
     Add,
     Axis,
@@ -332,8 +333,9 @@ class Printer:
         stored = (m.each, m.source, m.target) if m.adjoint else (m.each, m.target, m.source)
         axes = tuple(sorted(expr.axes))
         weight = self._names[m.name] + (".conj()" if m.adjoint and m.field else "")
-        if m.field is not expr.arg.field:
-            # A matrix product takes one field.
+        # A matrix product takes one field and one dtype; parts of complex numbers are wide.
+        parts = any(e.field is Field.COMPLEX for e in walk(expr.arg))
+        if m.field is not expr.arg.field or (m.field is Field.REAL and parts):
             narrow = expr.arg.field is Field.REAL
             argument = code.at_least(Binding.ATOM)
             if narrow:

@@ -146,6 +146,11 @@ class LinearSystem:
         """Whether there is a real part to take."""
         return self._read_out.field is Field.COMPLEX
 
+    @cached_property
+    def _has_complex_inputs(self) -> bool:
+        """Whether the real part of Φ u is not that of Φ times u."""
+        return any(s.field is Field.COMPLEX for s in self.inputs)
+
     # --- the matrices -----------------------------------------------------------------------------
 
     def Lambda(self, i: int) -> Symbolic:
@@ -177,7 +182,10 @@ class LinearSystem:
         return self._direct(i, i)
 
     def Phi(self, i: int, j: int) -> Symbolic:
-        """Returns Φ_{ij}, multiplied out: y_i = Σ_j Φ_{ij} u_j."""
+        """Returns Φ_{ij}, multiplied out: y_i = Σ_j Φ_{ij} u_j.
+
+        Of a complex u it is complex, and y_i the real part of that sum.
+        """
         return self._kept(("Φ", i, j), lambda: self._kernel(i, j))
 
     def scale(self, i: int) -> Symbolic:
@@ -191,12 +199,12 @@ class LinearSystem:
         return bridge.matrix([[v] for v in entries], 1)
 
     def y(self, i: int) -> Symbolic:
-        """Returns Σ_j Φ_{ij} u_j as a column, over the tokens up to i, or all of a sequence."""
+        """Returns y_i as a column, over the tokens up to i, or all of a sequence."""
         end = i + 1 if self.setting.length is None else self.setting.length
         out = bridge.zeros(self.setting.count(self.output_axes), 1)
         for j in range(end):
             out = out + self.Phi(i, j) * self.u(j)
-        return out
+        return bridge.real_part(out) if self.is_complex and self._has_complex_inputs else out
 
     def guarded(self, i: int, guard: Guard) -> tuple[Symbolic, ...]:
         """Returns the entries of y_i behind a guard."""
@@ -277,7 +285,7 @@ class LinearSystem:
         out = self._direct(i, j)
         for lag in self.lags:
             out = out + self.C(i, lag) * self._reached(i - lag, j)
-        return bridge.real_part(out) if self.is_complex else out
+        return bridge.real_part(out) if self.is_complex and not self._has_complex_inputs else out
 
     def _reached(self, i: int, j: int) -> Symbolic:
         """∂h_i / ∂u_j: Λ_i ⋯ Λ_{j+1} B_j for stages that run forward, mirrored backwards."""

@@ -28,7 +28,7 @@ UNFINISHED = {
     "dlr_bidirectional": "a state runs backwards in time",
     "softmax": "no finite state",
 }
-SLOW = {"s4", "s4d", "dss_exp", "mega_ema"}
+SLOW = {"s4", "s4d", "dss_exp", "mega_ema", "gsa", "mamba3"}
 LEAF = re.compile(r"(~?)(\w+)\[([\d,]*)\](?:@(\d))?")
 
 

@@ -48,7 +48,7 @@ SPECS = Path(next(iter(dsfc.specs.__path__)))
 FINITE = sorted(
     {p.stem for p in SPECS.glob("*.dsf")}
     - {"qkv", "gate", "out_norm", "qk_norm", "short_conv", "token_shift"}  # bases and modifiers
-    - {"softmax", "lstm"}  # no finite state; outside the framework
+    - {"softmax", "lstm", "slstm"}  # no finite state; outside the framework
 )
 
 
@@ -197,7 +197,9 @@ def system_output(m, i):
 
 
 @pytest.mark.parametrize("gauge", ["lowered", "paper"])
-@pytest.mark.parametrize("name", FINITE)
+@pytest.mark.parametrize(
+    "name", [n for n in FINITE if n != "gsa"]
+)  # one Φ holds what another gives
 def test_the_kernel_multiplied_out_is_that_of_the_definition(derived, name, gauge):
     m = matrices(derived(name), gauge, {}, LENGTH)
     for i in range(LENGTH):

@@ -11,7 +11,7 @@ from dsfc.system.evaluate import evaluate
 from dsfc.system.verify import verify
 
 SPECS = Path(__file__).parents[2] / "specs"
-LEFT_OUT = {"qkv", "separable", "lstm"}
+LEFT_OUT = {"qkv", "separable", "lstm", "slstm"}
 MIXERS = sorted(
     p.stem
     for p in SPECS.glob("*.dsf")

@@ -402,6 +402,12 @@ DECAYS = {
       state S : d × n
       S = exp(-exp(a)) * S[i-1] + (sigmoid(W_x u) * u) ⊗ W_b u; y = W_c u · S""",
     "selective_without_decay": SELECTIVE + "state S : d × n; S = S[i-1] + u ⊗ b; y = c · S",
+    "map_of_a_real_part": """
+      dims d
+      input u : d
+      param W_f, W_v, W_o : d -> d ~ normal(0, 0.5); θ : d
+      state h : d complex
+      h = sigmoid(W_f u) * cis(θ) * h[i-1] + W_v u; y = W_o(Re(h))""",
     "flow_by_euler": SELECTIVE + "state x : d × n; x' = -exp(a) * x + u ⊗ e by euler(D); y = c · x",
     "guard_by_an_epsilon": attention(
         """S = f * S[i-1] + exp(k) ⊗ v; z = f * z[i-1] + exp(k)
