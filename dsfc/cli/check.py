@@ -90,7 +90,7 @@ def check(ctx: click.Context, specs: tuple[str, ...], form: str, strict: bool) -
 
 def _checked(spec: str, strict: bool) -> Checked:
     from dsfc.diagnostics.catalogue import WhichMixer
-    from dsfc.diagnostics.report import DiagnosticError, in_order
+    from dsfc.diagnostics.report import DiagnosticError, defined, in_order
     from dsfc.pipeline import read
 
     try:
@@ -98,7 +98,7 @@ def _checked(spec: str, strict: bool) -> Checked:
     except DiagnosticError as e:
         return Checked(spec, spec, (), e.diagnostics)
     if not text.spec.units:
-        nothing = WhichMixer(text.spec.span, problem="the text is empty", known="nothing")
+        nothing = WhichMixer(text.spec.span, problem="the text defines no mixer", known=defined(()))
         return Checked(spec, spec, (), (nothing,))
     mixers: list[Mixer] = []
     diagnostics: list[Diagnostic] = []
