@@ -146,6 +146,9 @@ class Side(Entries[Quotient]):
             raise Obstacle(f"`{ref.name}` is read at a later token")
         if lag > LONGEST_LAG:
             raise Obstacle(f"`{ref.name}` is read {lag} tokens back, more than {LONGEST_LAG}")
+        # Tokens are alike from the first that reads nothing before token 0 and is not `first`.
+        reach = lag + (ref.name == FIRST)
+        self.symbols.reach = max(self.symbols.reach, reach)
         if ref.name == FIRST:
             return UNIT if self.token == lag else NOTHING
         before = self.token is not None and lag > self.token

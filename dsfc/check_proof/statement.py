@@ -26,7 +26,7 @@ from dsfc.check_proof.laws import (
 from dsfc.check_proof.polynomial import Quotient
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.side import Side
-from dsfc.check_proof.symbols import Call, Related, Symbols, lags, shifted
+from dsfc.check_proof.symbols import Call, Related, Symbols, shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,8 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
         # Only what the systems speak of may stand in a law, so they are written out before.
         check_names(symbols, laws, frozenset(steady.step))
         steady = written(claim, symbols, entries, None, laws)
-    read: set[int] = set()
-    for q in (*steady.step.values(), *(q for pair in steady.outputs for q in pair)):
-        read |= lags(q.names)
     conditions = Conditions(claim.conditions)
-    window = max(1, conditions.window, *read)
+    window = max(1, conditions.window, symbols.reach)
     first = tuple(written(claim, symbols, entries, token, laws) for token in range(window))
     check_divisors(symbols, [m.step for m in (*first, steady)], bool(claim.conditions))
     if laws:

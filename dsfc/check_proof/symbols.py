@@ -116,6 +116,8 @@ class Symbols:
         defined: generator → the function and the arguments that its name spells; leaves have none.
             `~f` is the conjugate of f of the conjugates.
         spelled: generator → the indices that it has, and those of its arguments that it has not.
+        reach: the first token that is like all later ones: how far back one reads. The names of
+            generators do not say it of `first`, nor of what is the same at all tokens but 0 before.
     """
 
     def __init__(self) -> None:
@@ -127,6 +129,7 @@ class Symbols:
         self._exponents: dict[str, Quotient] = {}
         self.defined: dict[str, tuple[str, tuple[Quotient, ...]]] = {}
         self.spelled: dict[str, Spelled] = {}
+        self.reach = 0
         self._calls: list[Call] = []
         self._places: dict[tuple[str, tuple[str, ...]], int] = {}
         self._related: Related = {}

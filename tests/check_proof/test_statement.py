@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import dsfc
-from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.check import check, write
+from dsfc.check_proof.claim import Certificate, Claim, Invariant
 from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import Polynomial, Quotient
+from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state, written
 from dsfc.check_proof.symbols import Symbols, lags
 from dsfc.diagnostics.report import DiagnosticError
@@ -268,3 +270,27 @@ mixer divided {{ dims n
         return
     with pytest.raises((Obstacle, ZeroDivisionError), match=r"may be 0|denominator is 0"):
         state(claim, False)
+
+
+@pytest.mark.parametrize(
+    "value, window",
+    [("u", 2), ("first * w", 3), ("first[i-2] * w", 5), ("exp(u) * exp(-u) * w", 2)],
+)
+def test_tokens_are_alike_from_the_first_that_reads_all_it_reads(value: str, window: int) -> None:
+    text = f"""
+mixer a {{ dims n
+  input u : n
+  param w : n
+  f = {value}
+  y = u + f[i-2] * u
+}}
+"""
+    (a,) = load(text, "a")
+    claim = Claim(a, a, (), (("n", 1),))
+    assert state(claim, False).window == window
+    # No rows are needed: the outputs are equal. They are not those of the same with one lag more.
+    (b,) = load(text.replace("f[i-2]", "f[i-3]"), "a")
+    proof = Invariant((), False)
+    check(write(Certificate(claim, proof)))
+    with pytest.raises(Rejected):
+        check(write(Certificate(Claim(a, b, (), (("n", 1),)), proof)))

@@ -138,3 +138,30 @@ mixer {name} extends qkv {{
 def test_a_law_that_was_used_is_printed(system: Callable) -> None:
     verdict = equivalent(system("laws", "weights_plain"), system("laws", "weights_moved"))
     assert "exp in the second: argument moved by -1*w[0]" in report(verdict, "a", "b")
+
+
+@pytest.mark.parametrize("late", ["first * w", "first[i-1] * w"])
+def test_what_the_first_token_alone_brings_may_be_read_late(late: str) -> None:
+    """`first` is no generator, yet a token that reads it k tokens back is like no later one."""
+    assert_apart_from_the_third_token(late, "f[i-2]", "0 * f")
+
+
+@pytest.mark.parametrize("value", ["exp(u) * exp(-u) * w", "w + u - u"])
+def test_what_is_the_same_at_all_tokens_is_0_before_the_first(value: str) -> None:
+    """No generator of a value says how far back it was read."""
+    assert_apart_from_the_third_token(value, "f[i-3]", "f[i-2]")
+
+
+def assert_apart_from_the_third_token(value: str, left: str, right: str) -> None:
+    text = """
+mixer {name} {{ dims n
+  input u : n
+  param w : n
+  f = {value}
+  y = u + {read} * u
+}}
+"""
+    a, b = (load(text.format(name="m", value=value, read=read)) for read in (left, right))
+    verdict = equivalent(a, b)
+    assert isinstance(verdict, Refuted)
+    assert verdict.witness.length >= 3
