@@ -18,7 +18,7 @@ from dsfc.diagnostics.catalogue import (
     NoOutput,
     WhichMixer,
 )
-from dsfc.diagnostics.report import Diagnostic, DiagnosticError, in_order
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError, defined, in_order
 from dsfc.pipeline import Compilation, SpecText
 from dsfc.primitives.expr import Expr
 from dsfc.source import NOWHERE, Span
@@ -74,7 +74,7 @@ def checked(text: SpecText, spec: str, strict: bool = False) -> Checked:
         strict: whether a claim that is not decided is an error.
     """
     if not text.spec.units:
-        nothing = WhichMixer(text.spec.span, problem="the text is empty", known="nothing")
+        nothing = WhichMixer(text.spec.span, problem="the text defines no mixer", known=defined(()))
         return Checked(spec, spec, (), (nothing,))
     mixers: list[CheckedMixer] = []
     diagnostics: list[Diagnostic] = []

@@ -29,7 +29,7 @@ from typing import TypeVar
 from dsfc.derive.derive import derive, refusals
 from dsfc.diagnostics.catalogue import WhichMixer
 from dsfc.diagnostics.render import render_all
-from dsfc.diagnostics.report import DiagnosticError, nearest
+from dsfc.diagnostics.report import DiagnosticError, defined, nearest
 from dsfc.emit.module import ModuleText, destination, emit, write
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.locate import Place, locate
@@ -97,10 +97,11 @@ class SpecText:
             problem = "the text defines several mixers and none is named like the file"
         else:
             problem = f"the text defines no mixer `{mixer}`"
-        known = ", ".join(names) or "none"
         near = nearest(mixer, names) if mixer else None
         span = self.spec.span.source.span(0, 0)
-        raise DiagnosticError((WhichMixer(span, problem=problem, known=known, nearest=near),))
+        raise DiagnosticError(
+            (WhichMixer(span, problem=problem, known=defined(names), nearest=near),)
+        )
 
 
 @dataclass(frozen=True)

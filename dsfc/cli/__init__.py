@@ -28,6 +28,7 @@ from dsfc.cli.lsp import lsp
 from dsfc.cli.new import new
 from dsfc.cli.process import Process
 from dsfc.cli.show import show
+from dsfc.cli.usage import WrongUsage
 from dsfc.cli.verify import verify
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
@@ -36,10 +37,19 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells count
 class Commands(click.Group):
     """All commands, with one place where what they raise becomes an exit code."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads the options in front of the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            raise WrongUsage(error) from None
+
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as in click
         """Runs a command; diagnostics give exit code 1, anything unforeseen 3."""
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            raise WrongUsage(error) from None
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except KeyboardInterrupt:

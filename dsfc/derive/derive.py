@@ -18,10 +18,11 @@ from dsfc.derive.record import definitions_of
 from dsfc.derive.stages import stages_of
 from dsfc.derive.sums import separate
 from dsfc.derive.update import Update, updates_of
-from dsfc.diagnostics.catalogue import Limit, Recursion
+from dsfc.diagnostics.catalogue import Arguments, Limit, Recursion
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.mixer.ir import Mixer
+from dsfc.primitives.arithmetic import LONGEST
 from dsfc.primitives.expr import Expr, Now
 from dsfc.system.ir import (
     Output,
@@ -50,6 +51,14 @@ def derive(mixer: Mixer, limits: Limits = DEFAULT_LIMITS) -> System:
         # Token-wise definitions may stand in chains of any length; values of states that are
         # taken through hundreds of definitions would be expressions of that height.
         raise DiagnosticError([_too_deep(model)]) from None
+    except OverflowError as e:
+        place = model.span_of(model.mixer.output)
+        bound = f"{LONGEST} bits"
+        raise DiagnosticError([Limit(place, what="a number", size=str(e), bound=bound)]) from None
+    except ZeroDivisionError:
+        problem = "divides by what is zero at every token"
+        place = model.span_of(model.mixer.output)
+        raise DiagnosticError([Arguments(place, function="/", problem=problem)]) from None
 
 
 def refusals(mixer: Mixer, limits: Limits = DEFAULT_LIMITS) -> tuple[Diagnostic, ...]:

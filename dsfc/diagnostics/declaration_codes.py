@@ -42,6 +42,11 @@ class UnknownAxis(Diagnostic):
     axis: str
     axes: str
 
+    @property
+    def subject(self) -> str:
+        """The word that is no axis."""
+        return self.axis
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisTwice(Diagnostic):
@@ -182,6 +187,11 @@ class Initialiser(Diagnostic):
     template: ClassVar[str] = "the initialiser of `{name}` {problem}"
     name: str
     problem: str
+
+    @property
+    def subject(self) -> str:
+        """What is written, for however many names."""
+        return f"{self.span.start} {self.problem}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,8 +72,14 @@ class UnknownName(Diagnostic):
     """
 
     code: ClassVar[str] = "E-UNKNOWN-NAME"
-    template: ClassVar[str] = "`{name}` is not defined"
+    template: ClassVar[str] = "`{name}` is not defined{instead}"
     name: str
+    instead: str = ""
+
+    @property
+    def subject(self) -> str:
+        """The name."""
+        return self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,17 @@ error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import ClassVar
 
 from dsfc.source import Span
+
+_LISTED = 8
+"""So many mixers of a text are named."""
+_ELSEWHERE = 3
+"""So many further places of a subject are shown."""
 
 
 class Severity(StrEnum):
@@ -74,6 +79,11 @@ class Diagnostic:
         )
         return text if self.nearest is None else text + self.nearest_phrase.format(self.nearest)
 
+    @property
+    def subject(self) -> str | None:
+        """What is wrong wherever it stands, None for a problem of its place; it is told once."""
+        return None
+
     def __str__(self) -> str:
         """`code: message`, without the place."""
         return f"{self.code}: {self.message}"
@@ -83,16 +93,25 @@ class DiagnosticError(Exception):
     """The run cannot go on; `diagnostics` says why, in the order of the text."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Keeps the diagnostics, sorted by place and without doubles."""
+        """Keeps the diagnostics, sorted by place, each subject once."""
         self.diagnostics: tuple[Diagnostic, ...] = in_order(diagnostics)
         super().__init__("\n".join(f"{item.span}: {item}" for item in self.diagnostics))
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The diagnostics by source, place and code, each once."""
+    """The diagnostics by source, place and code, each once; a subject at its first place."""
     once = dict.fromkeys(diagnostics)
+    found: dict[object, Diagnostic] = {}
+    again: dict[object, list[Label]] = {}
+    for it in sorted(
+        once, key=lambda it: (it.span.source.name, it.span.start, it.span.end, it.code)
+    ):
+        key = it if it.subject is None else (it.code, it.span.source.name, it.subject)
+        if found.setdefault(key, it).span != it.span:
+            again.setdefault(key, []).append(Label(it.span, "here too"))
     return tuple(
-        sorted(once, key=lambda it: (it.span.source.name, it.span.start, it.span.end, it.code))
+        replace(it, labels=(*it.labels, *again[key][:_ELSEWHERE])) if key in again else it
+        for key, it in found.items()
     )
 
 
@@ -145,3 +164,11 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
 def braces(names: Iterable[str]) -> str:
     """A set of axes as messages print it: `{h,n}`; the empty set is `{}`."""
     return "{" + ",".join(names) + "}"
+
+
+def defined(names: tuple[str, ...]) -> str:
+    """Returns what to say of the mixers of a text: the first of many, or how to write one."""
+    if not names:
+        return "write `mixer name { … }`"
+    more = f", … ({len(names)})" if len(names) > _LISTED else ""
+    return f"it defines: {', '.join(names[:_LISTED])}{more}"

@@ -108,7 +108,7 @@ class WhichMixer(Diagnostic):
 
     code: ClassVar[str] = "E-MIXER"
     stage: ClassVar[Stage] = Stage.TOOL
-    template: ClassVar[str] = "{problem}; it defines: {known}"
+    template: ClassVar[str] = "{problem}; {known}"
     problem: str
     known: str
 

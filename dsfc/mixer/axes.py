@@ -9,6 +9,7 @@ from dsfc.diagnostics.catalogue import Size as SizeProblem
 from dsfc.diagnostics.catalogue import UnknownAxis
 from dsfc.diagnostics.report import Reporter, nearest
 from dsfc.mixer.ir import Mixer
+from dsfc.primitives.arithmetic import steepness
 from dsfc.primitives.build import add, div, mul, neg, num, power, walk
 from dsfc.primitives.declarations import Dimension, MapTensor
 from dsfc.primitives.expr import Add, Axis, Div, Expr, Mul, Num, Pow, Rename, Size
@@ -32,9 +33,12 @@ def dimensions(
     out = []
     for name, dim in dims.items():
         size = None if dim.size is None else reader.read(name, dim.size)
+        if size is not None and not any(isinstance(e, Size) for e in walk(size)):
+            value = size_value(size, {})
+            size = num(0 if value is None else value)
         default = isinstance(size, Num)
         if isinstance(size, Num) and not _is_size(size.value):
-            problem = "must be a positive integer"
+            problem = f"must be a positive integer, at most {_LARGEST}"
             reporter.add(SizeProblem(dim.span, axis=name, problem=problem))
             size = None
         out.append(Dimension(axes[name], size, default, dim.span))
@@ -69,8 +73,7 @@ class _SizeReader:
                 inner = self._read(node.operand)
                 return None if inner is None else neg(inner)
             case ast.Pow():
-                base, exponent = self._read(node.base), self._read(node.exponent)
-                return None if base is None or exponent is None else power(base, exponent)
+                return self._power(node)
             case ast.Add():
                 return self._chain(node.operands, [op is ast.AddOp.MINUS for op in node.operators])
             case ast.Mul():
@@ -78,6 +81,16 @@ class _SizeReader:
             case _:
                 self._refuse(node, "is not arithmetic of numbers and sizes")
                 return None
+
+    def _power(self, node: ast.Pow) -> Expr | None:
+        base, exponent = self._read(node.base), self._read(node.exponent)
+        if base is None or exponent is None:
+            return None
+        out = power(base, exponent)
+        if steepness(out, {}) > _STEEPEST:
+            self._refuse(node, f"has powers beyond {_STEEPEST}")
+            return None
+        return out
 
     def _name(self, node: ast.Name) -> Expr | None:
         if node.id in self._axes:
@@ -121,6 +134,8 @@ def unknown_axis(owner: str, name: str, span: Span, axes: Iterable[str]) -> Unkn
     return UnknownAxis(span, owner=owner, axis=name, axes=", ".join(known) or "none", nearest=close)
 
 
+_STEEPEST = 64
+"""No power in a size is higher; `_rational_power` is exact up to it."""
 _LARGEST = 2**40
 """No axis is longer; sizes of sizes would soon be numbers with more digits than there is memory."""
 
@@ -235,7 +250,7 @@ def size_value(size: Expr, known: Mapping[str, int]) -> Fraction | None:
 
 
 def _rational_power(base: Fraction | None, exponent: Fraction | None) -> Fraction | None:
-    if base is None or exponent is None or abs(exponent) > 64:
+    if base is None or exponent is None or abs(exponent) > _STEEPEST:
         return None
     if base == 0 and exponent < 0:
         return None

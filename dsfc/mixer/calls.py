@@ -45,9 +45,18 @@ def call(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
         return _primitive(typer, node, ctx)
     for arg in node.args:
         typer.type(arg, ctx)
-    known = (*typer.scope.callables(), *_FORMS, *SPELLINGS)
-    typer.add(UnknownName(node.name.span, name=name, nearest=nearest(name, known)))
+    typer.add(_unknown(typer, node, ctx))
     return None
+
+
+def _unknown(typer: Expressions, node: ast.Call, ctx: Context) -> UnknownName:
+    name = node.name.text
+    if ctx.draws is None:
+        known = (*typer.scope.callables(), *_FORMS, *SPELLINGS)
+        return UnknownName(node.name.span, name=name, nearest=nearest(name, known))
+    close = nearest(name, (*DISTRIBUTIONS, *SPELLINGS))
+    draws = "; draws are " + ", ".join(f"`{it}`" for it in DISTRIBUTIONS)
+    return UnknownName(node.name.span, name=name, nearest=close, instead="" if close else draws)
 
 
 # --- names of the mixer ---------------------------------------------------------------------------

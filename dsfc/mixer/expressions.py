@@ -27,6 +27,7 @@ from dsfc.mixer.rules.recursion import constant_cycle, function_cycle
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import Operand
 from dsfc.mixer.times import Clock, Instant, has_lag, is_lag, lag_power
+from dsfc.primitives.arithmetic import LONGEST, ZERO, is_long, steepness
 from dsfc.primitives.build import num, prim
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import (
@@ -35,7 +36,9 @@ from dsfc.primitives.expr import (
     Lag,
     Mul,
     Now,
+    Num,
     Param,
+    Pow,
     Ref,
     Size,
     Time,
@@ -77,6 +80,7 @@ class Expressions:
         self._nodes = 0
         self._depth = 0
         self._heights: dict[Expr, int] = {}
+        self._steepness: dict[Expr, int] = {}
 
     # Reporting
 
@@ -113,6 +117,9 @@ class Expressions:
             self._give_up("height of an expression", self.limits.depth, node.span)
         value = self._type(node, ctx)
         self._depth -= 1
+        numbers = () if value is None else (value, *children(value))
+        if any(isinstance(x, Num) and is_long(x.value) for x in numbers):
+            self._give_up("bits of a number", LONGEST, node.span)
         if isinstance(value, Add | Mul):
             self._spend(len(value.args), node.span)
         if value is not None:
@@ -201,7 +208,20 @@ class Expressions:
         if has_lag(exponent.value):
             self.add(LagPower(exponent.span, exponent=exponent.text))
             return None
-        return shapes.raised(base, exponent, self)
+        if base.value is ZERO and isinstance(exponent.value, Num) and exponent.value.value < 0:
+            self.add(Arguments(node.span, function="^", problem="divides by zero"))
+            return None
+        out = shapes.raised(base, exponent, self)
+        if out is None:
+            return None
+        most = self.limits.exponent
+        if steepness(out, self._steepness) > most:
+            self._give_up("constant powers, multiplied", most, node.span)
+        # Whole powers of numbers are numbers, unless those were too long.
+        if isinstance(out, Pow) and isinstance(out.base, Num) and isinstance(out.exponent, Num):
+            if out.exponent.value.denominator == 1:
+                self._give_up("bits of a number", LONGEST, node.span)
+        return out
 
     def _apply(self, node: ast.Apply, ctx: Context) -> Expr | None:
         arg = self.operand(node.operand, ctx)

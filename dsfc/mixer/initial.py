@@ -67,7 +67,7 @@ def draw(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
         typer.add(Initialiser(node.span, name=ctx.owner, problem=problem))
         return None
     if len(args) != row.arity or node.brackets:
-        problem = f"must call `{row.name}` with {row.arity} numbers"
+        problem = f"must call `{row.name}` with {row.arity} numbers, not {len(args)}"
         typer.add(Initialiser(node.span, name=ctx.owner, problem=problem))
         return None
     known = tuple(arg for arg in args if arg is not None)

@@ -19,6 +19,7 @@ from dsfc.primitives.expr import (
     Pow,
     Reduce,
     Reduction,
+    children,
 )
 
 
@@ -27,6 +28,8 @@ def num(value: int | Fraction) -> Num:
     return Num(Fraction(value))
 
 
+LONGEST = 4096
+"""Bits of the longest number; Python prints no number of more than 14,000."""
 ZERO = num(0)
 ONE = num(1)
 MINUS_ONE = num(-1)
@@ -144,16 +147,52 @@ def div(numerator: Expr, denominator: Expr) -> Expr:
 
 
 def power(base: Expr, exponent: Expr) -> Expr:
-    """Returns base ^ exponent; small integer powers of numbers are folded."""
+    """Returns base ^ exponent; integer powers of numbers are folded where they stay short."""
     if is_one(exponent):
         return base
     if isinstance(exponent, Num) and exponent.value == 0 and not base.axes:
         return ONE
     if isinstance(base, Num) and isinstance(exponent, Num):
         e = exponent.value
-        if e.denominator == 1 and abs(e.numerator) <= 64 and (base.value or e > 0):
+        if e.denominator == 1 and (base.value or e > 0) and _bits(base.value) * abs(e) <= LONGEST:
             return num(base.value**e.numerator)
     return Pow(base, exponent)
+
+
+def steepness(expr: Expr, known: dict[Expr, int]) -> int:
+    """Returns the largest product of constant integer powers on a way down an expression.
+
+    Args:
+        expr: the expression.
+        known: what was found for subexpressions before; gains what is found now.
+    """
+    if expr not in known:
+        below = max((steepness(child, known) for child in children(expr)), default=1)
+        if isinstance(expr, Pow) and isinstance(expr.exponent, Num):
+            below *= max(1, abs(int(expr.exponent.value)))
+        known[expr] = below
+    return known[expr]
+
+
+def is_long(value: Fraction) -> bool:
+    """Returns whether a number has more digits than any constant of a model."""
+    return _bits(value) > LONGEST
+
+
+def exact_power(value: Fraction, exponent: int) -> Fraction:
+    """Returns value ^ exponent.
+
+    Raises:
+        OverflowError: the result has more digits than any constant of a model.
+        ZeroDivisionError: 0 to a negative power.
+    """
+    if _bits(value) * abs(exponent) > 2 * LONGEST:
+        raise OverflowError(f"a number of {_bits(value)} bits to the power {exponent}")
+    return value**exponent
+
+
+def _bits(value: Fraction) -> int:
+    return max(value.numerator.bit_length(), value.denominator.bit_length())
 
 
 def total(axes: Iterable[Axis], arg: Expr) -> Expr:

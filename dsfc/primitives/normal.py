@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dsfc.primitives.arithmetic import exact_power
 from dsfc.primitives.build import ZERO, div, mul, num, power, prim, remake
 from dsfc.primitives.expr import (
     Add,
@@ -371,4 +372,4 @@ def _gather(e: Expr, exponent: Fraction, table: dict[Expr, Fraction]) -> Fractio
         table[base] = table.get(base, Fraction(0)) + exponent
     if coefficient == 0 and exponent < 0:
         raise ZeroDivisionError("a denominator is identically zero")
-    return coefficient ** int(exponent)
+    return exact_power(coefficient, int(exponent))

@@ -41,6 +41,7 @@ NEVER_IN_BRACKETS = KEYWORDS | {
 }  # fmt: skip
 """Types of the tokens before which every bracket is closed."""
 
+_ENDLESS = 'this string has no end on its line; close it with `"`'
 _LETTERS = "".join(GREEK)
 _CHUNK = re.compile(
     r'(?P<comment>\#[^\n]*)|(?P<string>"[^"\n]*")|(?P<quote>"[^\n]*)'
@@ -118,16 +119,16 @@ def _comments(source: Source) -> Iterator[Comment]:
 def _legal_text(source: Source, limits: Limits, reporter: Reporter) -> str:
     """The text with every illegal character replaced by a legal one of the same length."""
     pieces: list[str] = []
+    broken = -1  # line of the last string without an end
     for chunk in _CHUNK.finditer(source.text):
         text, kind = chunk.group(), chunk.lastgroup
         if kind in ("comment", "string"):
             pieces.append(_check_hidden(source, chunk, reporter))
         elif kind == "quote":
-            reporter.add(
-                SyntaxProblem(
-                    Span(source, *chunk.span()), problem='this string has no end; close it with `"`'
-                )
-            )
+            span = Span(source, *chunk.span())
+            if span.line != broken + 1:  # else it is where a string over two lines ends
+                reporter.add(SyntaxProblem(span, problem=_ENDLESS))
+            broken = span.line
             pieces.append("0".ljust(len(text)))  # something, so that the definition is not empty
         elif kind == "illegal":
             pieces.append(_replace(source, chunk, reporter))

@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 
 from dsfc.cli import commands
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 Run = Callable[..., Result]
 Start = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -346,7 +346,7 @@ PROMISED = {
              ["2", "1", "-1/2", "iota[n]", "~ normal(1/2, 1)", "~ exp(uniform(-1, 1))", "n"]),
     "nonzero": ("other than 0", ["-1", "iota[n] + 1"], ["0", "iota[n]"]),
     "": ("finite", ["log(n)", "-1", "~ normal(0, 0)"],
-         ["log(-1)", "1/iota[n]", "sqrt(-d)", "~ log(uniform(-2, -1))", "10^64^6"]),
+         ["log(-1)", "1/iota[n]", "sqrt(-d)", "~ log(uniform(-2, -1))", "(10^18)^60"]),
 }  # fmt: skip
 
 
