@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.metadata import version
@@ -45,7 +46,9 @@ def serve(stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None
         stdin: what the editor writes to; standard input by default.
         stdout: what it reads from; standard output by default.
     """
-    _Server().server.start_io(stdin, stdout)
+    server = _Server().server
+    gc.freeze()  # what is imported stays; looking at it again took as long as a slow keystroke
+    server.start_io(stdin, stdout)
 
 
 class _Server:
