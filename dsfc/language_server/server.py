@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.metadata import version
@@ -20,7 +21,7 @@ from dsfc.language_server.edits import Edit, fixes, formatted
 from dsfc.language_server.findings import Finding, findings
 from dsfc.language_server.hover import hover
 from dsfc.language_server.lookup import definitions
-from dsfc.language_server.positions import offset, position
+from dsfc.language_server.positions import Units, offset, position
 from dsfc.language_server.rename import Refused, renamable, rename
 from dsfc.language_server.workspace import Workspace
 from dsfc.source import Source, Span
@@ -45,7 +46,9 @@ def serve(stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None
         stdin: what the editor writes to; standard input by default.
         stdout: what it reads from; standard output by default.
     """
-    _Server().server.start_io(stdin, stdout)
+    server = _Server().server
+    gc.freeze()  # what is imported stays; looking at it again took as long as a slow keystroke
+    server.start_io(stdin, stdout)
 
 
 class _Server:
@@ -122,7 +125,7 @@ class _Server:
             running.cancel()
 
     def _say(self, uri: str, found: Iterable[Finding]) -> None:
-        shown = [_diagnostic(uri, it) for it in found]
+        shown = [self._diagnostic(uri, it) for it in found]
         self.server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown))
 
     # Questions
@@ -134,29 +137,29 @@ class _Server:
         if shown is None:
             return None
         text = lsp.MarkupContent(lsp.MarkupKind.Markdown, shown.markdown)
-        return lsp.Hover(text, _range(shown.span))
+        return lsp.Hover(text, self._range(shown.span))
 
     def _complete(self, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
         it, at = self._asked(params)
         if it is None:
             return []
-        place = _range(word_at(it.source, at))
-        return [_completion(found, place) for found in complete(it, at)]
+        word = word_at(it.source, at)
+        return [self._completion(found, word) for found in complete(it, at)]
 
     def _definition(self, params: lsp.DefinitionParams) -> list[lsp.Location]:
         it, at = self._asked(params)
         spans = () if it is None else definitions(it, at)
-        return [lsp.Location(_uri(span.source.name), _range(span)) for span in spans]
+        return [lsp.Location(_uri(span.source.name), self._range(span)) for span in spans]
 
     def _format(self, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
         it = self._workspace.get(_name(params.text_document.uri))
         edit = None if it is None else formatted(it)
-        return [] if edit is None else [_edit(edit)]
+        return [] if edit is None else [self._edit(edit)]
 
     def _renamable(self, params: lsp.PrepareRenameParams) -> lsp.Range | None:
         it, at = self._asked(params)
         try:
-            return None if it is None else _range(renamable(it, at))
+            return None if it is None else self._range(renamable(it, at))
         except Refused:
             return None
 
@@ -170,7 +173,7 @@ class _Server:
             raise JsonRpcInvalidParams(str(e)) from None
         changes: dict[str, list[lsp.TextEdit]] = {}
         for edit in edits:
-            changes.setdefault(_uri(edit.span.source.name), []).append(_edit(edit))
+            changes.setdefault(_uri(edit.span.source.name), []).append(self._edit(edit))
         return lsp.WorkspaceEdit(changes)
 
     def _fixes(self, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
@@ -178,14 +181,14 @@ class _Server:
         it = self._workspace.get(_name(uri))
         if it is None:
             return []
-        start, end = (_offset(it.source, at) for at in (params.range.start, params.range.end))
+        start, end = (self._offset(it.source, at) for at in (params.range.start, params.range.end))
         return [
             lsp.CodeAction(
                 fix.title,
                 lsp.CodeActionKind.QuickFix,
-                [_diagnostic(uri, shown) for shown in findings(it.source, [fix.diagnostic])],
+                [self._diagnostic(uri, shown) for shown in findings(it.source, [fix.diagnostic])],
                 is_preferred=True,
-                edit=lsp.WorkspaceEdit({uri: [_edit(fix.edit)]}),
+                edit=lsp.WorkspaceEdit({uri: [self._edit(fix.edit)]}),
             )
             for fix in fixes(it, start, end)
         ]
@@ -193,7 +196,49 @@ class _Server:
     def _asked(self, params: lsp.TextDocumentPositionParams | Any) -> tuple[Document | None, int]:  # noqa: ANN401
         """The text and the offset that a question is about."""
         it = self._workspace.get(_name(params.text_document.uri))
-        return it, 0 if it is None else _offset(it.source, params.position)
+        return it, 0 if it is None else self._offset(it.source, params.position)
+
+    # Places, in the units that were agreed on
+
+    @property
+    def _units(self) -> Units:
+        return Units(self.server.workspace.position_encoding or Units.UTF16)
+
+    def _offset(self, source: Source, at: lsp.Position) -> int:
+        return offset(source, at.line, at.character, self._units)
+
+    def _range(self, span: Span) -> lsp.Range:
+        edges = (position(span.source, at, self._units) for at in (span.start, span.end))
+        return lsp.Range(*(lsp.Position(line, column) for line, column in edges))
+
+    def _edit(self, edit: Edit) -> lsp.TextEdit:
+        return lsp.TextEdit(self._range(edit.span), edit.text)
+
+    def _diagnostic(self, uri: str, it: Finding) -> lsp.Diagnostic:
+        related = [
+            lsp.DiagnosticRelatedInformation(lsp.Location(uri, self._range(span)), text)
+            for span, text in it.labels
+        ]
+        severity = lsp.DiagnosticSeverity.Error if it.error else lsp.DiagnosticSeverity.Information
+        return lsp.Diagnostic(
+            self._range(it.span),
+            it.message,
+            severity=severity,
+            code=it.code,
+            source="dsfc",
+            related_information=related or None,
+        )
+
+    def _completion(self, it: Completion, word: Span) -> lsp.CompletionItem:
+        # Editors leave out what does not begin as what was typed: `et` and `η` both mean η.
+        as_typed = it.ascii if word.text.isascii() else it.label
+        return lsp.CompletionItem(
+            it.label,
+            kind=_KINDS[it.sort],
+            detail=it.detail or None,
+            filter_text=as_typed if as_typed != it.label else None,
+            text_edit=lsp.TextEdit(self._range(word), it.label),
+        )
 
 
 def _name(uri: str) -> str:
@@ -204,42 +249,3 @@ def _name(uri: str) -> str:
 
 def _uri(name: str) -> str:
     return uris.from_fs_path(name) or name if name.startswith("/") or name[1:2] == ":" else name
-
-
-def _offset(source: Source, at: lsp.Position) -> int:
-    return offset(source, at.line, at.character)
-
-
-def _range(span: Span) -> lsp.Range:
-    edges = (position(span.source, at) for at in (span.start, span.end))
-    return lsp.Range(*(lsp.Position(line, column) for line, column in edges))
-
-
-def _edit(edit: Edit) -> lsp.TextEdit:
-    return lsp.TextEdit(_range(edit.span), edit.text)
-
-
-def _diagnostic(uri: str, it: Finding) -> lsp.Diagnostic:
-    related = [
-        lsp.DiagnosticRelatedInformation(lsp.Location(uri, _range(span)), text)
-        for span, text in it.labels
-    ]
-    severity = lsp.DiagnosticSeverity.Error if it.error else lsp.DiagnosticSeverity.Information
-    return lsp.Diagnostic(
-        _range(it.span),
-        it.message,
-        severity=severity,
-        code=it.code,
-        source="dsfc",
-        related_information=related or None,
-    )
-
-
-def _completion(it: Completion, place: lsp.Range) -> lsp.CompletionItem:
-    return lsp.CompletionItem(
-        it.label,
-        kind=_KINDS[it.sort],
-        detail=it.detail or None,
-        filter_text=it.ascii if it.ascii != it.label else None,
-        text_edit=lsp.TextEdit(place, it.label),
-    )

@@ -24,7 +24,9 @@ def expected(source: Source, offset: int, limits: Limits = DEFAULT_LIMITS) -> fr
         offset: code points from its start, not inside a word.
         limits: bounds on size.
     """
-    before = Source(source.name, source.text[:offset])
+    # A brace at the start of a line stands in no comment or string, and closes a unit.
+    start = max(source.text.rfind("\n}", 0, offset), 0)
+    before = Source(source.name, source.text[start:offset])
     if lex.is_hidden(before):
         return frozenset()
     try:

@@ -230,3 +230,10 @@ def test_the_bounds_are_off_where_the_process_is_not_ours(
 ) -> None:
     monkeypatch.setattr("threading.Timer.start", lambda self: pytest.fail("a watchdog"))
     assert run("show", "s6").exit_code == 0
+
+
+def test_the_server_says_what_it_needs(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "dsfc.language_server.server", raising=False)
+    monkeypatch.setitem(sys.modules, "lsprotocol", None)
+    result = run("lsp")
+    assert result.exit_code == 1 and "pip install 'dsfc[lsp]'" in result.stderr

@@ -14,6 +14,10 @@ import pytest
 TEXT = "mixer m extends generalized_attn {\n param w : d -> h\n η = exp(w uu)\n claim 0 < η\n}\n"
 
 
+# Emacs and Neovim prefer other units than the protocol's UTF-16; an η takes two of these.
+UTF8 = {"general": {"positionEncodings": ["utf-8", "utf-16"]}}
+
+
 class Editor:
     """The other side of the protocol, written from its description: a header, then JSON."""
 
@@ -76,9 +80,10 @@ def editor() -> Iterator[Editor]:
 
 
 def test_a_conversation(editor: Editor, tmp_path: Path) -> None:
-    said = editor.ask("initialize", processId=None, rootUri=None, capabilities={})
+    said = editor.ask("initialize", processId=None, rootUri=None, capabilities=UTF8)
     offered = said["result"]["capabilities"]
     providers = ("hover", "completion", "definition", "rename", "documentFormatting", "codeAction")
+    assert offered["positionEncoding"] == "utf-8"
     assert all(offered[f"{name}Provider"] not in (None, False) for name in providers)
     editor.tell("initialized")
 
@@ -88,8 +93,8 @@ def test_a_conversation(editor: Editor, tmp_path: Path) -> None:
     (mistake,) = editor.diagnostics()
     assert mistake["code"] == "E-UNKNOWN-NAME" and "did you mean `u`" in mistake["message"]
     assert mistake["range"] == {
-        "start": {"line": 2, "character": 11},
-        "end": {"line": 2, "character": 13},
+        "start": {"line": 2, "character": 12},
+        "end": {"line": 2, "character": 14},
     }
 
     here = {"textDocument": {"uri": uri}}
@@ -113,7 +118,7 @@ def test_a_conversation(editor: Editor, tmp_path: Path) -> None:
 
     hover = editor.ask("textDocument/hover", **at(0, 6))["result"]
     assert "Λ_i" in hover["contents"]["value"] and "scalar" in hover["contents"]["value"]
-    offers = editor.ask("textDocument/completion", **at(2, 9))["result"]
+    offers = editor.ask("textDocument/completion", **at(2, 10))["result"]
     assert {"label": "u", "detail": "input u : d"}.items() <= next(
         it for it in offers if it["label"] == "u"
     ).items()
@@ -122,7 +127,7 @@ def test_a_conversation(editor: Editor, tmp_path: Path) -> None:
     renamed = editor.ask("textDocument/rename", **at(1, 7), newName="W_η")["result"]["changes"]
     assert [it["range"]["start"] for it in renamed[uri]] == [
         {"line": 1, "character": 7},
-        {"line": 2, "character": 9},
+        {"line": 2, "character": 10},
     ]
     assert (
         "word" in editor.ask("textDocument/rename", **at(1, 7), newName="exp")["error"]["message"]

@@ -11,10 +11,8 @@ from dsfc.language_server import hover as hovering
 from dsfc.language_server.complete import complete
 from dsfc.language_server.findings import findings, findings_of_check
 from dsfc.language_server.hover import hover
-from dsfc.language_server.positions import offset, position
 from dsfc.language_server.workspace import Workspace
 from dsfc.mixer import library as books
-from dsfc.source import Source
 
 BASE = "mixer base {\n  dims d\n  input u : d\n  y = u\n}\n"
 TOP = "mixer top extends base {\n  z = y\n}\n"
@@ -103,15 +101,3 @@ def test_a_mistake_in_a_base_is_said_at_the_text_that_extends_it(tmp_path: Path)
     it = Workspace().change(str(tmp_path / "top.dsf"), TOP)
     (found,) = findings(it.source, it.diagnostics)
     assert "base.dsf:4:7" in found.message and found.span.start == 0
-
-
-def test_places_are_counted_in_utf16_and_lines_end_at_newlines() -> None:
-    source = Source("<text>", "aη\u2028\x0c b\r\n𝑥y\nz")
-    for at in range(len(source.text)):
-        line, column = position(source, at)
-        if source.text[at] != "\n" or column < 6:
-            assert offset(source, line, column) == at
-    assert position(source, source.text.index("y")) == (1, 2)
-    assert position(source, source.text.index("z")) == (2, 0)
-    assert offset(source, 9, 9) == len(source.text)
-    assert offset(source, 1, 99) == source.text.index("\nz")
