@@ -395,6 +395,9 @@ class Printer:
             return Code(made.text, axes, lead, made.binding)
         if len(expr.args) == 1 and isinstance(expr.args[0], Num) and _is_finite(expr):
             return Code(f"math.{expr.name}({parts[0].text})", (), False, number=True)
+        if expr.name in _BOUNDS and all(c.number for c in parts):
+            # Of sizes, for Python: it takes the larger as it is.
+            return Code(f"{expr.name}({', '.join(c.text for c in parts)})", (), False, number=True)
         if all(c.number for c in parts):
             # Not in the dtype of the input: log 0.999 is 0 in bfloat16.
             wide = "dtype=torch.float64"

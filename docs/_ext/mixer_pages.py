@@ -433,7 +433,7 @@ def _row(e: Entry) -> str:
     s = e.it.structure
     label = s.label if len(s.blocks) < 2 else s.cells[0]
     if e.refused:
-        return f"| {first} | {_codes(e)} | {label} | | |"
+        return f"| {first} | {_codes(e)} | {label} | | {_word(e)} |"
     small = ""
     if e.spectra:
         shown = e.spectra[-1] if e.spectra[-1].paper else e.spectra[0]

@@ -21,7 +21,7 @@ from dsfc.proof.verdict import Refuted as Different
 PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "write_a_mixer.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 SED = re.findall(r"^sed '(.*)' keeper\.dsf > \w+\.dsf$", TEXT, re.MULTILINE)
-CELLS = re.findall(r"^```\{code-cell\} python3\n(?!%%)(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+CELLS = re.findall(r"^```\{code-cell\} python3\n(?!%%|:)(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 DRAFTS = re.findall(r"^%%writefile keeper\.dsf\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
@@ -74,7 +74,7 @@ def test_the_prover_answers_as_the_guide_says(tmp_path: Path) -> None:
 def test_the_module_learns_what_the_guide_trains_it_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cells as they stand; the page itself demands that the loss falls."""
+    """The cells as they stand, with what they assert of the gate and of decoding."""
     (tmp_path / "keeper.dsf").write_text(DRAFTS[-1], encoding="utf-8")
     compile_spec(tmp_path / "keeper.dsf", out=tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -86,5 +86,4 @@ def test_the_module_learns_what_the_guide_trains_it_for(
                 exec(compile(cell, PAGE.name, "exec"), names)
     finally:
         sys.modules.pop("keeper", None)
-    gate, mark = names["f"], names["mark"]
-    assert gate[~mark].mean() > gate[mark].mean() + 0.3
+    assert names["losses"][-1] < names["losses"][0] / 20
