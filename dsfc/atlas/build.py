@@ -9,13 +9,18 @@ from typing import Any
 
 from dsfc.atlas.ir import Atlas, Found, Node, Pair
 from dsfc.atlas.store import Document, Store, fingerprint
-from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.comparable import comparable
+from dsfc.check_proof.claim import Certificate, Claim, Conditional
+from dsfc.check_proof.comparable import comparable, slots
+from dsfc.check_proof.statement import state
 from dsfc.claims.verdict import Decided, Proved
 from dsfc.primitives.statements import Comparison, Predicate, Word
+from dsfc.proof.condition_text import ConditionText
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import as_json
 from dsfc.proof.sizes import chosen
+from dsfc.proof.verdict import Conditionally, NoCase, Unknown
+from dsfc.proof.within import within
+from dsfc.proof.within_report import kind, no_case_sizes
 from dsfc.system.ir import System
 
 
@@ -44,12 +49,16 @@ class Question:
     Attributes:
         name: part of the key that answers are kept by.
         ask: gives the answer.
+        kind: the statement that is asked about, where the answer does not say it more closely.
         both_ways: whether it has to be asked of (b, a) too.
+        otherwise: whether it is asked only of pairs that no question without this mark settles.
     """
 
     name: str
     ask: Callable[[System, System], Document]
+    kind: str = "EQ"
     both_ways: bool = False
+    otherwise: bool = False
 
 
 def _equal(a: System, b: System) -> Document:
@@ -57,7 +66,47 @@ def _equal(a: System, b: System) -> Document:
     return as_json(equivalent(a, b))
 
 
+def _under_conditions(a: System, b: System) -> Document:
+    """Whether the outputs are equal where conditions hold."""
+    found = equivalent(a, b, conditions=True)
+    if isinstance(found, Conditionally):
+        return {"verdict": "proved", "statement": "COND", **_certified(found.certificate)}
+    obstacle = "conditions: none were found under which they are equal"
+    return {"verdict": "unknown", "statement": "COND", "obstacle": obstacle}
+
+
+def _case(a: System, b: System) -> Document:
+    """Whether a is a case of b."""
+    found = within(a, b, conditions=True)
+    statement = kind(found, tuple(slots(Claim(a, b, (), ()))))
+    if isinstance(found, Unknown):
+        obstacle = f"a case: {found.tried[-1] if found.tried else found.obstacle}"
+        return {"verdict": "unknown", "statement": statement, "obstacle": obstacle}
+    if isinstance(found, NoCase):
+        sizes = no_case_sizes(found.certificate)
+        reason = f"one token for ever, {sizes}"
+        return {"verdict": "refuted", "statement": statement, "reason": reason, "directed": True}
+    shown = _certified(found.certificate)
+    return {"verdict": "proved", "statement": statement, "directed": True, **shown}
+
+
+def _certified(certificate: Certificate) -> Document:
+    """The conditions of a claim in words, and what its proof rests on."""
+    claim, proof = certificate.claim, certificate.proof
+    assert isinstance(proof, Conditional)
+    words = ConditionText(claim, state(claim, False))
+    conditions = [words.plain(text) for _, text in words.lines()]
+    return {"conditions": conditions, "sizes": dict(claim.sizes),
+            "rows": len(proof.invariant.rows)}  # fmt: skip
+
+
 EQUAL = Question("equal outputs for equal inputs and parameters", _equal)
+
+CONDITIONAL = (
+    Question("equal outputs where conditions hold", _under_conditions, "COND", otherwise=True),
+    Question("a case of the second", _case, "SUB", both_ways=True, otherwise=True),
+)
+"""What is asked of mixers that are not proved equal; an answer may take minutes."""
 
 Progress = Callable[[int, int, str], None]
 """Called with how many pairs are done, how many there are, and the next one."""
@@ -81,11 +130,19 @@ def build(
     """
     prints = {m.node.name: fingerprint(m.system) for m in mixers}
     pairs: list[Pair] = []
+    settled: set[frozenset[str]] = set()
     asked = list(_asked(mixers, questions))
     for done, (question, a, b) in enumerate(asked):
+        names = a.node.name, b.node.name
         if progress is not None:
-            progress(done, len(asked), f"{a.node.name}, {b.node.name}")
-        pairs.append(_answer(question, a, b, store, prints))
+            progress(done, len(asked), ", ".join(names))
+        if question.otherwise and frozenset(names) in settled:
+            continue
+        found = _answer(question, a, b, store, prints)
+        pairs.append(found)
+        equal = found.found is Found.PROVED and not question.otherwise
+        if equal or found.found is Found.SKIPPED:
+            settled.add(frozenset(names))
     for m in mixers:
         pairs += _claimed(m, frozenset(prints))
     return Atlas(tuple(m.node for m in mixers), tuple(pairs), left_out)
@@ -107,7 +164,7 @@ def _answer(
     names = a.node.name, b.node.name
     why = _incomparable(a.system, b.system)
     if why is not None:
-        return Pair(*names, Found.SKIPPED, question.name, reason=why)
+        return Pair(*names, Found.SKIPPED, question.kind, reason=why)
     key = None if store is None else store.key(question.name, *(prints[n] for n in names))
     found = None if store is None or key is None else store.get(key)
     if found is None:
@@ -147,6 +204,8 @@ def _reason(found: Document) -> str:
             fixed = {n: k for n, k in found.get("sizes", {}).items() if n not in every}
             parts = [f"all {', '.join(every)}"] * bool(every) + [_sizes(fixed)] * bool(fixed)
             return ", ".join((f"{found.get('rows', 0)} rows", *parts))
+        case "refuted" if "reason" in found:
+            return str(found["reason"])
         case "refuted":
             return f"a point of {found.get('length', 0)} tokens, {_sizes(found.get('sizes', {}))}"
     return str(found.get("obstacle", ""))

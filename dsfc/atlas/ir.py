@@ -42,8 +42,8 @@ class Pair:
         a: the first mixer.
         b: the second.
         found: whether the statement was decided, and how.
-        statement: its kind, as verdicts call it ("EQ").
-        conditions: under which it is proved; none if empty.
+        statement: its kind, as verdicts call it: "EQ", "COND", "SUB", "SLOT(token)", ...
+        conditions: under which it is proved, or the values that make a a case; none if empty.
         reason: the obstacle, why the pair was skipped, or what a proof rests on.
         directed: whether it says something of a that it does not say of b.
     """
@@ -73,8 +73,17 @@ class Atlas:
 
     @property
     def edges(self) -> tuple[Pair, ...]:
-        """The pairs of which a statement is proved."""
-        return tuple(p for p in self.pairs if p.found is Found.PROVED)
+        """The pairs of which a statement is proved, less equalities that a case says more closely.
+
+        That a is a case of b for some values of b's parameters says too that both are equal there.
+        """
+        proved = tuple(p for p in self.pairs if p.found is Found.PROVED)
+        cases = {(frozenset((p.a, p.b)), p.conditions) for p in proved if p.directed}
+        return tuple(
+            p
+            for p in proved
+            if p.directed or not p.conditions or (frozenset((p.a, p.b)), p.conditions) not in cases
+        )
 
     def count(self, found: Found) -> int:
         """Returns how many answers are of a kind."""

@@ -8,15 +8,16 @@ import networkx
 
 from dsfc.atlas.ir import FORMAT, Atlas, Found, Pair
 
-SIGN = {"EQ": "=", "SUB": "⊆", "ISO": "≅"}
+SIGN = {"EQ": "=", "COND": "=", "SUB": "⊆", "SLOT": "⊆", "ISO": "≅"}
 """How statements are written between two names."""
 
 
 def statement(p: Pair) -> str:
-    """Returns a proved statement as text: `a = b  where η == 1`."""
-    sign = SIGN.get(p.statement, p.statement)
+    """Returns a proved statement as text: `a = b  where η == 1`, `a ⊆ b  SLOT(token)  where …`."""
+    head = p.statement.partition("(")[0]
+    kind = f"  {p.statement}" if head == "SLOT" else ""
     where = f"  where {' and '.join(p.conditions)}" if p.conditions else ""
-    return f"{p.a} {sign} {p.b}{where}"
+    return f"{p.a} {SIGN.get(head, p.statement)} {p.b}{kind}{where}"
 
 
 def report(atlas: Atlas, explain: bool = False) -> str:
@@ -40,8 +41,11 @@ def report(atlas: Atlas, explain: bool = False) -> str:
     if related:
         lines += ["", "families: mixers that proofs connect"]
         lines += [f"  {', '.join(names)}" for names in related]
-    refuted = atlas.count(Found.REFUTED)
-    lines += ["", f"refuted for equal parameters: {refuted} pairs, each by an executed point"]
+    refuted = [p for p in atlas.pairs if p.found is Found.REFUTED]
+    equal = sum(not p.directed for p in refuted)
+    lines += ["", f"refuted for equal parameters: {equal} pairs, each by an executed point"]
+    if cases := len(refuted) - equal:
+        lines.append(f"no case of the other: {cases} directed pairs, each by one token for ever")
     for found, title in ((Found.UNKNOWN, "not decided"), (Found.SKIPPED, "not comparable")):
         lines.append(f"{title}: {atlas.count(found)} pairs")
         reasons: dict[str, list[str]] = {}

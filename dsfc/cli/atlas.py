@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 @click.command(short_help="Chart which mixers are one function.")
 @click.argument("specs", nargs=-1, type=SpecWord(), metavar="[SPEC]...")
 @format_option("the atlas")
+@click.option(
+    "--conditions",
+    is_flag=True,
+    help="Look for conditions of equality, and for cases, too; may take hours for all mixers.",
+)
 @click.option("--explain", is_flag=True, help="List the pairs that are open or not comparable.")
 @click.option(
     "--picture",
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
 def atlas(
     specs: tuple[str, ...],
     form: str,
+    conditions: bool,
     explain: bool,
     picture: Path | None,
     cache: Path | None,
@@ -43,14 +49,16 @@ def atlas(
 
     Without a SPEC all shipped mixers are charted. Each pair is asked about as by `dsfc equiv`, with
     inputs and parameters of one name identified; conditional statements are those that the mixers
-    claim and that are proved. Answers are kept by the hash of both systems and of the prover, so a
-    second run asks only what has changed.
+    claim and that are proved. With --conditions, pairs that are not equal in general are also asked
+    under what conditions they are, and whether one is a case of the other, which is an edge with a
+    direction. Answers are kept by the hash of both systems and of the prover, so a second run asks
+    only what has changed.
     """
     if picture is not None and picture.exists():
         raise click.UsageError(f"{picture} exists already")
     if picture is not None and picture.suffix not in (".png", ".svg", ".pdf"):
         raise click.UsageError("--picture wants a name that ends in .png, .svg or .pdf")
-    from dsfc.atlas.build import build
+    from dsfc.atlas.build import CONDITIONAL, EQUAL, build
     from dsfc.atlas.report import as_json, report
     from dsfc.atlas.store import NotPrivate, Store, default_folder
 
@@ -62,7 +70,8 @@ def atlas(
             click.echo(f"nothing is kept: {e}", err=True)
     with progress("deriving") as shown:
         mixers, left_out = _mixers(specs)
-        found = build(mixers, store=store, progress=shown, left_out=left_out)
+        questions = (EQUAL, *CONDITIONAL) if conditions else (EQUAL,)
+        found = build(mixers, questions, store, shown, left_out)
     if form == "json":
         import json
 

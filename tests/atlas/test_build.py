@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.atlas.build import EQUAL, Charted, Question, build
+from dsfc.atlas.build import CONDITIONAL, EQUAL, Charted, Question, build
 from dsfc.atlas.ir import Found, Node
 from dsfc.atlas.report import as_json, report
 from dsfc.atlas.store import NotPrivate, Store
@@ -106,12 +107,64 @@ def test_other_statements_become_edges_as_they_come(chart: Chart) -> None:
             return {"verdict": "unknown", "statement": "SUB", "obstacle": "not tried"}
         return {"verdict": "proved", "statement": "SUB", "conditions": ["d == 1"], "directed": True}
 
-    found = build(chart(FAMILY), (Question("case of", ask, both_ways=True),))
+    found = build(chart(FAMILY), (Question("case of", ask, "SUB", both_ways=True),))
     edges = [(p.a, p.b, p.statement, p.conditions, p.directed) for p in found.edges]
     assert edges[0] == ("summed", "plain", "SUB", ("d == 1",), True)
     assert found.graph().has_edge("summed", "plain")
     assert "summed ⊆ plain  where d == 1" in report(found)
     assert len(found.pairs) == 2 * 6 + 1
+
+
+GATED = """
+mixer plain { dims d
+  input u : d
+  state s : d
+  s = 1/2 * s[i-1] + u
+  y = s
+}
+mixer gated { dims d
+  input u, g : d
+  state s : d
+  s = g * s[i-1] + u
+  y = s
+}
+"""
+
+
+def test_cases_are_directed_edges_with_what_makes_them_cases(chart: Chart, tmp_path: Path) -> None:
+    store, questions = Store(tmp_path / "kept"), (EQUAL, *CONDITIONAL)
+    found = build(chart(GATED), questions, store)
+    asked = [(p.a, p.b, p.statement, p.found) for p in found.pairs]
+    assert asked == [
+        ("plain", "gated", "EQ", Found.REFUTED),
+        ("plain", "gated", "COND", Found.PROVED),
+        ("plain", "gated", "SLOT(constant)", Found.PROVED),
+        ("gated", "plain", "SUB", Found.REFUTED),
+    ]
+    # That they are equal where g = 1/2 says less than that one is a case, and is no second edge.
+    (edge,) = found.edges
+    assert edge.directed and edge.conditions == ("g[i; d] = 1/2",)
+    assert list(found.graph().edges(data="conditions")) == [("plain", "gated", edge.conditions)]
+    text = report(found)
+    assert "proved (1)\n  plain ⊆ gated  SLOT(constant)  where g[i; d] = 1/2\n" in text
+    assert "refuted for equal parameters: 1 pairs" in text and "other: 1 directed pairs" in text
+    written = as_json(found)["pairs"][2]
+    assert written["directed"] and written["conditions"] == ["g[i; d] = 1/2"]
+
+    def ask(a: System, b: System) -> dict:
+        raise AssertionError((a.name, b.name))
+
+    again = tuple(dataclasses.replace(q, ask=ask) for q in questions)
+    assert build(chart(GATED), again, store) == found
+
+
+def test_what_is_settled_is_not_asked_further(chart: Chart) -> None:
+    """Pairs that are equal, or share nothing."""
+    counting = Counting()
+    more = dataclasses.replace(counting.question, kind="SUB", both_ways=True, otherwise=True)
+    build(chart(FAMILY), (EQUAL, more))
+    assert counting.asked == [("plain", "doubled"), ("doubled", "plain"), ("summed", "doubled"),
+                              ("doubled", "summed")]  # fmt: skip
 
 
 def test_a_second_run_asks_only_what_changed(chart: Chart, tmp_path: Path) -> None:

@@ -528,6 +528,7 @@ def without(module: types.ModuleType, line: int) -> types.ModuleType:
 
 def everything_bad(certificate: Callable) -> Iterator[Certificate | str]:
     made = certificate("attention", "as_state", "eta_gauge")
+    yield dataclasses.replace(made, claim=dataclasses.replace(made.claim, case=True))
     for make in ATTACKS.values():
         yield make(made)
     for pair in (("linear", "taps_three", "taps_three_states"), EQUAL[0]):
