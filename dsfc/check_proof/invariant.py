@@ -25,6 +25,7 @@ from fractions import Fraction
 from dsfc.check_proof.claim import CellMonomial, Claim, Invariant, Row
 from dsfc.check_proof.conditions import read as polynomial
 from dsfc.check_proof.cutoff import unproved
+from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.family import family
 from dsfc.check_proof.index_form import NoCount
 from dsfc.check_proof.laws import law
@@ -246,11 +247,10 @@ def columns(q: Quotient) -> Columns:
     """Returns a quotient as coefficients of products of state entries.
 
     Args:
-        q: no base of its denominator holds a state. `Side.step` lets no update have one, and
-            `difference` leaves none.
+        q: no base of its denominator holds a state: `after` and `difference` leave none.
 
     Raises:
-        ValueError: a state has a negative exponent.
+        Obstacle: a state has a negative exponent; no claim is known that comes here with one.
     """
     parts: dict[CellMonomial, dict[Monomial, Fraction]] = {}
     for m, c in q.num.terms.items():
@@ -258,7 +258,7 @@ def columns(q: Quotient) -> Columns:
         for name, exponent in m:
             if STATE in name:
                 if exponent < 0:
-                    raise ValueError("a state stands in a denominator")
+                    raise Obstacle("a state stands in a denominator")
                 cells += [name] * exponent
         rest = tuple(f for f in m if STATE not in f[0])
         parts.setdefault(tuple(sorted(cells)), {})[rest] = c
