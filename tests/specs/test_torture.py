@@ -37,6 +37,7 @@ NAMES = (
     "mega_ema",
     "s4d",
     "lru",
+    "hgrn",
     "linear_rnn",
     "s4",
     "rwkv7",

@@ -13,6 +13,8 @@ import dsfc
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.locate import shipped_names
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture(scope="module")
 def folder(load, tmp_path_factory: pytest.TempPathFactory) -> Path:

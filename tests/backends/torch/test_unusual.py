@@ -51,10 +51,12 @@ def literal(built, found: Surface, layer: torch.nn.Module, tensors, row: int) ->
 def test_values_are_those_of_the_spec_run_literally(built, found: Surface, length: int) -> None:
     sample = found.sample(length, state=False)
     tensors = found.values(sample)
+    rows = range(len(next(iter(sample.inputs.values()))))
+    wanted = [literal(built, found, sample.layer, tensors, row) for row in rows]
     for mode in found.modes:
         y = sample.layer(**sample.inputs, mode=mode, chunk=CHUNK).detach().numpy()
-        for row in range(len(y)):
-            want = literal(built, found, sample.layer, tensors, row)
+        assert len(y) == len(wanted)
+        for row, want in enumerate(wanted):
             assert y[row].shape == want.shape
             np.testing.assert_allclose(
                 y[row], want, rtol=0, atol=1e-11 * np.abs(want).max(initial=0)

@@ -593,6 +593,8 @@ ATTENTION = {
 }
 
 COMPILED = {
+    "decay_per_channel": SELECTIVE
+    + "state S : d × n; S = sigmoid(W_D u) * S[i-1] + u ⊗ b; y = c · S",
     **EARLIER_TOKENS,
     **READS,
     **STATES,
@@ -643,11 +645,6 @@ REFUSED = {
         attention(f"{KEPT}; y = S + ones[n] ⊗ (q · S)"),
         "state `S`: one read sums over other axes than another",
         "S = f",
-    ),
-    "decay_per_channel": (
-        SELECTIVE + "state S : d × n; S = sigmoid(W_D u) * S[i-1] + u ⊗ b; y = c · S",
-        "state `S`: its structure class is `per_value`",
-        "S = sigmoid",
     ),
     "memoryless": (
         "dims d\n input u : d\n state s : d\n s = silu(u); y = s + s[i-1]",
