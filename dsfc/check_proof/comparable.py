@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.closed import closed
 from dsfc.check_proof.free import common_names, side
-from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
+from dsfc.primitives.declarations import AbstractMap, Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Expr, argument_names
 from dsfc.primitives.words import FIRST
 from dsfc.system.ir import System
@@ -47,6 +47,10 @@ def comparable(claim: Claim) -> None:
             raise ValueError(f"`{same}` is an input of one and none of the other")
         if same not in theirs and same != name:
             raise ValueError(f"`{same}` is no input or parameter of the first mixer")
+    maps = {m.name: m for m in claim.a.abstracts}
+    for m in claim.b.abstracts:
+        if m.name in maps and _ends(maps[m.name]) != _ends(m):
+            raise ValueError(f"`{m.name}` does not take and give the same axes in both")
     outputs = [system.outputs[0] for system in (claim.a, claim.b)]
     shapes = [tuple(sizes[a.name] for a in o.axes) for o in outputs]
     axes = [tuple(a.name for a in o.axes) for o in outputs]
@@ -56,6 +60,11 @@ def comparable(claim: Claim) -> None:
         raise ValueError(f"the outputs have shapes {shapes[0]} and {shapes[1]}")
     if outputs[0].field is not outputs[1].field:
         raise ValueError("one output is complex")
+
+
+def _ends(m: AbstractMap) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the axes that an abstract map takes and gives."""
+    return tuple(a.name for a in m.source), tuple(a.name for a in m.target)
 
 
 def _count(shape: tuple[int, ...]) -> int:

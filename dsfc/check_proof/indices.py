@@ -202,7 +202,8 @@ class Indices:
             case Series(order, arg):
                 return plus(PLAIN, *[times(*[self.value(arg)] * k) for k in range(1, order + 1)])
             case Abstract(name, source, target, arg):
-                return self._opaque(name, source, target, arg)
+                # f(0) is no 0, and has no index of what became 0.
+                return self._opaque(name, source, target, arg, self._present(arg))
         raise NoCount(f"`{type(e).__name__}` stands in a definition")
 
     def _ref(self, e: Ref) -> Form:
@@ -362,11 +363,19 @@ class Indices:
             return self._applied(map, form)
         return self._opaque(map.name, map.source, (*map.each, *map.target), arg)
 
-    def _opaque(self, name: str, source: tuple[Axis, ...], axes: Iterable[Axis], arg: Expr) -> Form:
+    def _opaque(
+        self,
+        name: str,
+        source: tuple[Axis, ...],
+        axes: Iterable[Axis],
+        arg: Expr,
+        inside: bool = True,
+    ) -> Form:
         """A value that is a generator of its own, named by indices along `axes` and its argument.
 
         What else the argument has as an index is one of the generator only where all terms of the
-        argument have it: W (1 u) is the same for all indices of 1.
+        argument have it: W (1 u) is the same for all indices of 1. Whether it has it at all is
+        `inside`: where the argument is 0, the value is 0 or has it not.
         """
         form = self.value(arg)
         self._local(form, "the argument of a map")
@@ -375,7 +384,7 @@ class Indices:
         inner = {
             a: both(single(name), hits)
             for a, hits in form.carriers.items()
-            if hits and a not in source
+            if inside and hits and a not in source
         }
         hidden = self._along(source)
         if len(hidden) > 1 or (hidden and self._along(arg.axes) != hidden):

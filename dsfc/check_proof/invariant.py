@@ -246,19 +246,18 @@ def after(row: ReadRow, step: Mapping[str, Quotient], known: Mapping[str, Quotie
 def columns(q: Quotient) -> Columns:
     """Returns a quotient as coefficients of products of state entries.
 
-    Args:
-        q: no base of its denominator holds a state: `after` and `difference` leave none.
-
     Raises:
-        Obstacle: a state has a negative exponent; no claim is known that comes here with one.
+        Rejected: a state stands in a denominator: it is no such combination.
     """
+    if any(STATE in name for base in q.den for name in base.names):
+        raise Rejected("a state stands in a denominator")
     parts: dict[CellMonomial, dict[Monomial, Fraction]] = {}
     for m, c in q.num.terms.items():
         cells: list[str] = []
         for name, exponent in m:
             if STATE in name:
                 if exponent < 0:
-                    raise Obstacle("a state stands in a denominator")
+                    raise Obstacle(f"the reciprocal of `{name}` stands alone")
                 cells += [name] * exponent
         rest = tuple(f for f in m if STATE not in f[0])
         parts.setdefault(tuple(sorted(cells)), {})[rest] = c

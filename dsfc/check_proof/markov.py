@@ -71,9 +71,8 @@ class Markov:
     """Both systems of a claim side by side, their transition being the same at all tokens.
 
     Raises:
-        Rejected: the transition is not the same, or something is not affine.
-        ValueError: a state stands in a denominator. Of outputs these are raised where they are
-            asked for.
+        Rejected: the transition is not the same, or something is not affine in the states: a
+            product, a quotient. Of outputs this is raised where they are asked for.
     """
 
     def __init__(self, statement: Statement) -> None:

@@ -20,6 +20,7 @@ from dsfc.pipeline import SpecText
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Reduce, Reduction, Ref
 from dsfc.proof.closure import Differs, close
+from dsfc.proof.equivalent import Proved, Unknown, equivalent
 from dsfc.proof.sizes import chosen
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
@@ -386,3 +387,44 @@ def test_what_is_claimed_of_all_sizes_holds_at_three() -> None:
                 claimed += 1
                 equal += accepted(dataclasses.replace(at, sizes=(("n", 3), ("p", 1)), every=()))
     assert claimed == equal >= 40
+
+
+ZEROS = """
+mixer raw { dims n, p, r
+  input k : n;  v : p;  z : r
+  param c
+  abstract f : p -> r
+}
+mixer cancelled extends raw {
+  x = k * (c + 1) - k * c - k
+  y = z * sum[n](f(x ⊗ v))
+}
+mixer twice extends raw { y = 2 * z * f(0 * v) }
+mixer earlier extends raw { y = sum[n](f(k[i-1] ⊗ v[i-1])) }
+mixer twice_first extends raw {
+  y = sum[n](f(k[i-1] ⊗ v[i-1])) * (1 - first) + 2 * first * f(0 * v)
+}
+mixer by_p extends raw { y = z * f(c * ones[p]) }
+mixer by_n { dims n, p, r
+  input k : n;  v : p;  z : r
+  param c
+  abstract f : n -> r
+  y = z * f(c * ones[n])
+}
+"""
+
+
+@pytest.mark.parametrize("pair", [("cancelled", "twice"), ("earlier", "twice_first")])
+def test_an_abstract_map_of_0_is_no_0(pair: tuple[str, str]) -> None:
+    """Σ_n f(0) is n f(0): what f takes has no index where it is 0."""
+    text = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", ZEROS)))
+    a, b = (text.compilation(name).system for name in pair)
+    verdict = equivalent(a, b)
+    assert isinstance(verdict, Proved)
+    assert "n" not in verdict.certificate.claim.every
+
+
+def test_abstract_maps_of_one_name_take_the_same_axes() -> None:
+    text = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", ZEROS)))
+    verdict = equivalent(text.compilation("by_p").system, text.compilation("by_n").system)
+    assert isinstance(verdict, Unknown) and "does not take and give the same axes" in str(verdict)

@@ -34,6 +34,26 @@ VARYING = ("shifted", "selective", "gated", "ema")
 """What is no time-invariant system, or has a function on its output that has other rules."""
 
 
+DIVIDED = """
+mixer divided_late {
+  input u
+  state t, p, q, r
+  t = t[i-1] + 1
+  p = u
+  q = p[i-1]
+  r = q[i-1] / (t[i-1] + 1)
+  y = r[i-1]
+}
+mixer divided_early {
+  input u
+  state t, p, q, r
+  t = t[i-1] + 1
+  p = u
+  q = p[i-1] / (t[i-1] + 1)
+  r = q[i-1]
+  y = r[i-1]
+}
+"""
 LARGE = ("dense_series", "full3_dense", "series")
 
 
@@ -233,3 +253,14 @@ def test_the_first_tokens_are_looked_at() -> None:
     claim = Claim(late, other, (), ())
     assert Markov(state(claim, False)).differs_at() == 0
     assert "is not 0" in rejected(Certificate(claim, MarkovParameters(0, False)))
+
+
+def test_what_divides_by_a_state_is_not_affine() -> None:
+    """1 / (t + 1) is no constant: to divide before a delay and after it are two things."""
+    text = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", DIVIDED)))
+    late, early = (text.compilation(name).system for name in text.mixers)
+    stated = Claim(late, early, (), chosen(late, early, 1))
+    for count in (5, 6, 8):
+        certificate = write(Certificate(stated, MarkovParameters(count, False)))
+        with pytest.raises(Rejected, match="a state stands in a denominator"):
+            check(certificate)

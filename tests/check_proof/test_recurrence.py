@@ -231,3 +231,30 @@ def test_what_is_not_rational_and_affine_is_not_spoken_of(body: str, reason: str
 def test_what_the_second_is_must_be_known() -> None:
     c = made(*JORDAN)
     assert "coupled" in rejected(on_claim(c, b=system("rotation_block"), every=()))
+
+
+CLOCK = """state a1, a2, a3, b1, b2, b3, b4
+  a1 = a3[i-1] + first
+  a2 = a1[i-1]
+  a3 = a2[i-1]
+  b1 = b4[i-1] + first
+  b2 = b1[i-1]
+  b3 = b2[i-1]
+  b4 = b3[i-1]
+"""
+"""Two clocks of 3 and 4 tokens: their reciprocals have period 12, more than they have entries."""
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "y = u / ((1 + a1) * (1 + b1))",
+        "state x\n x = u / ((1 + a1[i-1]) * (1 + b1[i-1]))\n y = x",
+    ],
+)
+def test_reciprocals_of_states_have_no_recurrence_of_their_order(read: str) -> None:
+    modes = compiled(
+        "dims n\n param λ, w : n complex\n state r : n complex\n"
+        " r = λ * r[i-1] + first * w\n y = u * Re(sum[n](r))"
+    )
+    assert not isinstance(no_case(claim(compiled(CLOCK + read), modes)), Certificate)
