@@ -111,9 +111,15 @@ def absorb(plan: Plan, knows: Callable[[Prim], bool]) -> Absorbed:
 
 
 def has_gates(scan: Scan) -> bool:
-    """Whether a scan's gates can be taken in: it is elementwise or selective, real, and decays."""
-    known = scan.form in (Form.ELEMENTWISE, Form.SELECTIVE)
-    return known and scan.field is Field.REAL and scan.decay is not None
+    """Whether a scan's gates can be taken in: it is elementwise or selective, real, and decays.
+
+    A kernel holds all keys of a channel in registers. Where they share a decay (class `per_value`)
+    they are those of a matrix scan, and too many.
+    """
+    if scan.field is not Field.REAL or scan.decay is None:
+        return False
+    own = set(scan.keys) <= scan.decay.expr.axes
+    return scan.form is Form.ELEMENTWISE or (scan.form is Form.SELECTIVE and own)
 
 
 def _output(kernel: Kernel) -> str:
