@@ -21,7 +21,8 @@ class Limits:
         depth: height of an expression tree; also bounds chains without brackets, such as `- - - x`.
         name_length: characters of a name, after Greek letters are spelled out.
         integer_digits: digits of one number literal.
-        exponent: absolute value of a decimal exponent or of a constant integer power.
+        exponent: absolute value of a decimal exponent, and of constant integer powers inside each
+            other, multiplied. A number has at most `dsfc.primitives.arithmetic.LONGEST` bits.
         extends_depth: mixers in a chain of `extends`.
         expansion_nodes: expression nodes after functions, modifiers and `extends` are expanded.
         expansion_terms: terms of a separated sum or of a state update.
