@@ -102,7 +102,7 @@ async def measure(rounds: int = ROUNDS) -> dict[str, Any]:
                 worked.append(_processor_seconds(server) - before)
         await client.shutdown_async(None)
         client.exit(None)
-        await client.stop()  # type: ignore[no-untyped-call]
+        await client.stop()  # type: ignore[no-untyped-call]  # pygls leaves it untyped
     return {
         "lines": text.count("\n"),
         "mixers": text.count("\nmixer ") + text.startswith("mixer "),

@@ -163,6 +163,7 @@ class Sums:
 
         def fir(f: Fir) -> Code:
             (var,) = _read(f) or {NOW}
+            # Read at another token, a filter is a filter still.
             code = around.filtered(_at(f, var, NOW))  # type: ignore[arg-type]
             return _placed(code, times, var)
 

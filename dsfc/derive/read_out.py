@@ -235,6 +235,7 @@ class ReadOuts:
     def _contraction(self, axis: Axis, arg: Expr) -> ReadOut:
         """Σ over an axis of a product: all but one dependent factor become streams."""
         while self._inlined(arg):
+            # `_inlined` says that it is a name.
             arg = self.model.definitions[arg.name].value  # type: ignore[attr-defined]
         if axis not in arg.axes:
             return Gate(Size(axis), self.of(arg))

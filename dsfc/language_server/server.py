@@ -193,6 +193,7 @@ class _Server:
             for fix in fixes(it, start, end)
         ]
 
+    # Questions that share fields, no class.
     def _asked(self, params: lsp.TextDocumentPositionParams | Any) -> tuple[Document | None, int]:  # noqa: ANN401
         """The text and the offset that a question is about."""
         it = self._workspace.get(_name(params.text_document.uri))

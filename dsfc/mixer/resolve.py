@@ -245,6 +245,7 @@ class _Resolver:
         state = self._scope.is_state(name)
         if state and not self._declarations.typed(name):
             return None
+        # A typed state is there.
         backward = state and self._scope.states[name].backward  # type: ignore[union-attr]
         ctx = Context(name, backward=backward)
         if isinstance(update, ast.Flow):

@@ -181,8 +181,10 @@ def sum_head(node: ast.Relation, clock: Clock) -> SumHead | None:
     left, right = node.operands
     op = node.operators[0]
     if _is_new(left, clock):
+        # `_is_new` says that it is a name.
         return SumHead(left.id, _RELATIONS[op], right)  # type: ignore[union-attr]
     if _is_new(right, clock):
+        # `_is_new` says that it is a name.
         return SumHead(right.id, _RELATIONS[_TURNED[op]], left)  # type: ignore[union-attr]
     return None
 

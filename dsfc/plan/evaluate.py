@@ -342,6 +342,7 @@ def evaluate_adjoint(
                 bars.append(pair.sum(axis=drop))
             leaf_bars[c.output] = np.stack(bars) if bars else np.zeros(0)
     if adjoint.pairing is not None and leaf_bars:
+        # There is a leaf, so it is no int 0.
         r.arrays[LOG_DECAY_BAR] = sum(leaf_bars.values())  # type: ignore[assignment]
         for leaf in adjoint.pairing.leaves:
             b = r.buffers[leaf.leaf]

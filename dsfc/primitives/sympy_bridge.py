@@ -52,7 +52,7 @@ _ASSUMPTIONS: Mapping[Constraint, Mapping[str, bool]] = {
 }
 
 
-class TableFunction(sympy.Function):  # type: ignore[misc]
+class TableFunction(sympy.Function):  # type: ignore[misc]  # SymPy leaves it untyped
     """A primitive that SymPy has no name for; `doit` writes it out, so do numbers and derivatives.
 
     It stays whole in algebra, which keeps expressions small and comes back as the same primitive.

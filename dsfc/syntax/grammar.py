@@ -68,13 +68,14 @@ def tokens(text: str) -> Iterator[Token]:
     """
     # Not Lark.lex, which makes a new lexer at each call.
     parser = _lark().parse_interactive(text)
+    # Lark leaves it untyped.
     found: Iterator[Token] = parser.lexer_thread.lex(parser.parser_state)  # type: ignore[no-untyped-call]
     return found
 
 
 def accepted(parser: InteractiveParser) -> set[str]:
     """Types of the tokens a parser can take next."""
-    kinds: set[str] = parser.accepts()  # type: ignore[no-untyped-call]
+    kinds: set[str] = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
     return kinds
 
 

@@ -131,7 +131,7 @@ class _Kernels(TorchDispatchMode):
     """Notes the names of the operators that run."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         self.names: set[str] = set()
 
     def __torch_dispatch__(

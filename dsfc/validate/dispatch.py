@@ -35,7 +35,7 @@ class OperatorSpy(TorchDispatchMode):
     """
 
     def __init__(self, namespace: str) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         self._namespace = namespace
         self.calls: list[Call] = []
 
@@ -64,7 +64,7 @@ class Allocations(TorchDispatchMode):
     """
 
     def __init__(self, namespace: str) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         self._namespace = namespace
         self._inside = False
         self.operations = self.made = self.largest = 0
