@@ -22,8 +22,9 @@ from dsfc.primitives.expr import (
 )
 
 from .attention import attention_lines
+from .code import Binding, Code, filtered
 from .layout import assign, paragraph
-from .nodes import Binding, Code, Printer, filtered
+from .nodes import Printer
 from .signature import size_read
 
 ScanCall = Callable[[Scan], list[str]]

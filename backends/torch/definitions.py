@@ -17,8 +17,9 @@ from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Ref
 from dsfc.primitives.graph import components
 from dsfc.primitives.words import FIRST
 
+from .code import Code, filtered
 from .layout import assign
-from .nodes import Code, Printer, filtered
+from .nodes import Printer
 from .sums import BETWEEN, Sums, Surroundings
 
 ExprT = TypeVar("ExprT", bound=Expr)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from dsfc.primitives.build import add, mul, rewrite
 from dsfc.primitives.expr import Add, Expr, Lag, Mul, Now, Past, Ref, Run, Time, children
 
-from .nodes import Code, Printer
+from .code import Code
+from .nodes import Printer
 
 WIDTH = 100
 

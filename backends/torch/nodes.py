@@ -1,20 +1,11 @@
-"""Prints expressions as torch code.
-
-A value is laid out as `[lead, *axes]` with its axes in canonical order, where the lead is the batch
-and time dimensions (`[B, L]`, `[B]`, or `[B, L, L]` in the reference) or nothing for constants.
-The code never names the lead: it addresses axes from the right, so one text serves a sequence, a
-single token and the pairs (i, j).
-"""
+"""Prints expressions as torch code."""
 
 from __future__ import annotations
 
 import math
 import re
 import string
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from enum import IntEnum
-from fractions import Fraction
+from collections.abc import Callable, Mapping
 from functools import singledispatchmethod
 
 from dsfc.primitives.build import walk
@@ -46,113 +37,8 @@ from dsfc.primitives.expr import (
 )
 from dsfc.primitives.table import row
 
+from .code import Binding, Code, called_as, is_atom, letters, number, product, shape
 from .functions import FUNCTIONS, called
-
-
-class Binding(IntEnum):
-    """How tightly the outermost operator of a printed text binds."""
-
-    SUM = 0
-    PRODUCT = 1
-    UNARY = 2
-    POWER = 3
-    ATOM = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Printed code of a value.
-
-    Attributes:
-        text: a Python expression.
-        axes: its axes, in the order of the trailing dimensions.
-        lead: whether batch and time dimensions stand in front.
-        binding: of the outermost operator.
-        number: whether the value is a Python number, not a tensor.
-    """
-
-    text: str
-    axes: tuple[Axis, ...]
-    lead: bool
-    binding: Binding = Binding.ATOM
-    number: bool = False
-
-    def at_least(self, binding: Binding) -> str:
-        """Returns the text, in parentheses where the context binds tighter."""
-        return self.text if self.binding >= binding else f"({self.text})"
-
-    def aligned(self, axes: tuple[Axis, ...], lead: bool) -> str:
-        """Returns text of the value indexed so that it broadcasts against `axes`.
-
-        Args:
-            axes: axes of the result, canonical order.
-            lead: whether the result has batch and time dimensions.
-        """
-        if self.number or self.axes == axes:
-            return self.text
-        slots = [":" if a in self.axes else "None" for a in axes]
-        if self.lead:
-            while slots and slots[0] == ":":
-                slots.pop(0)
-            slots.insert(0, "...")
-        else:
-            while slots and slots[0] == "None":
-                slots.pop(0)
-        if all(s in (":", "...") for s in slots):
-            return self.text
-        return f"{self.at_least(Binding.ATOM)}[{', '.join(slots)}]"
-
-    def broadcast(self, axes: tuple[Axis, ...], lead: bool) -> Code:
-        """Returns the code of the `aligned` value."""
-        text = self.aligned(axes, lead)
-        return self if text is self.text else Code(text, axes, self.lead, number=self.number)
-
-    def operand(self, axes: tuple[Axis, ...], lead: bool, binding: Binding) -> str:
-        """Returns `aligned` text, in parentheses where the context binds tighter."""
-        text = self.aligned(axes, lead)
-        return self.at_least(binding) if text is self.text else text
-
-
-def filtered(function: str, fir: Fir, values: Code, weight: Code, *more: str) -> Code:
-    """Returns the code of a causal filter.
-
-    Args:
-        function: name of the emitted function that applies it.
-        fir: the filter.
-        values: what is filtered, the time axis in front of its axes.
-        weight: its taps.
-        more: text of further arguments.
-    """
-    axes = tuple(sorted(fir.axes))
-    taps = tuple(sorted({*axes, fir.axis}))
-    text = weight.text
-    # A single row of taps broadcasts as it is.
-    if weight.axes != taps and (weight.axes != (fir.axis,) or weight.lead):
-        text = weight.aligned(taps, weight.lead)
-    at = taps.index(fir.axis) - len(taps) if text is not weight.text or weight.axes == taps else -1
-    arguments = ", ".join([values.aligned(axes, True), text, str(at), *more])
-    return Code(f"{function}({arguments})", axes, True)
-
-
-def letters(axes: Iterable[Axis]) -> dict[Axis, str]:
-    """Returns one einsum letter per axis: its own first letter where that is free."""
-    out: dict[Axis, str] = {}
-    free = [c for c in string.ascii_letters]
-    for a in sorted(axes):
-        want = a.name[0] if a.name[0] in free else free[0]
-        out[a] = want
-        free.remove(want)
-    return out
-
-
-def number(value: Fraction) -> str:
-    """Returns Python text of an exact number; a division where no short decimal is exact."""
-    if value.denominator == 1:
-        return str(value.numerator)
-    decimal = float(value)
-    if Fraction(repr(decimal)) == value:
-        return repr(decimal)
-    return f"{value.numerator} / {value.denominator}"
 
 
 class Printer:
@@ -160,10 +46,10 @@ class Printer:
 
     Args:
         ref: text of a `Ref` (a variable name), given the node.
-        sizes: text of the size of each axis, by name.
-        names: text of each parameter, buffer and map, by name.
+        names: text of each size, parameter, buffer and map, by name.
         like: a tensor whose device and dtype new constants take.
         past: prints a sum over time; None where there is none (everywhere but the reference).
+        fir: prints a causal filter; None where its argument has no registers.
     """
 
     def __init__(
@@ -258,7 +144,7 @@ class Printer:
     @print.register
     def _(self, expr: Add) -> Code:
         parts = [(_negative(a), self.print(_positive(a))) for a in expr.args]
-        axes, lead = _shape(c for _, c in parts)
+        axes, lead = shape(c for _, c in parts)
         if expr.field is Field.COMPLEX and any(c.number for _, c in parts):
             # Ahead-of-time packages lack the difference of a complex tensor and a number.
             parts.sort(key=lambda part: not part[0])
@@ -278,7 +164,7 @@ class Printer:
             code = self.print(_positive(expr))
             if code.binding is Binding.UNARY and code.text.startswith("-"):
                 text = code.text[1:]
-                binding = Binding.ATOM if _is_atom(text) else Binding.UNARY
+                binding = Binding.ATOM if is_atom(text) else Binding.UNARY
                 return Code(text, code.axes, code.lead, binding, code.number)
             hugged = code.binding is Binding.POWER and "**" in code.text
             text = f"-({code.text})" if hugged else f"-{code.at_least(Binding.UNARY)}"
@@ -288,7 +174,7 @@ class Printer:
     @print.register
     def _(self, expr: Div) -> Code:
         num, den = self.print(expr.num), self.print(expr.den)
-        axes, lead = _shape((num, den))
+        axes, lead = shape((num, den))
         above = num.operand(axes, lead, Binding.PRODUCT)
         below = den.operand(axes, lead, Binding.UNARY)
         both = num.number and den.number
@@ -297,7 +183,7 @@ class Printer:
     @print.register
     def _(self, expr: Pow) -> Code:
         base, exponent = self.print(expr.base), self.print(expr.exponent)
-        axes, lead = _shape((base, exponent))
+        axes, lead = shape((base, exponent))
         below = base.operand(axes, lead, Binding.ATOM)
         above = exponent.operand(axes, lead, Binding.UNARY)
         both = base.number and exponent.number
@@ -384,7 +270,7 @@ class Printer:
     @print.register
     def _(self, expr: Prim) -> Code:
         parts = [self.print(a) for a in expr.args]
-        axes, lead = _shape(parts)
+        axes, lead = shape(parts)
         if expr.axis is not None:
             (code,) = parts
             at = code.axes.index(expr.axis) - len(code.axes)
@@ -475,17 +361,6 @@ class Printer:
         return product([*scale, contracted, *outside])
 
 
-def product(parts: list[Code]) -> Code:
-    """Returns the code of a product of printed factors, at least one."""
-    if len(parts) == 1:
-        return parts[0]
-    axes, lead = _shape(parts)
-    # a * (b / c) keeps its parentheses: only the first factor may be a product itself.
-    first = parts[0].operand(axes, lead, Binding.PRODUCT)
-    text = " * ".join([first, *(c.operand(axes, lead, Binding.UNARY) for c in parts[1:])])
-    return Code(text, axes, lead, Binding.PRODUCT, number=all(c.number for c in parts))
-
-
 _BOUNDS = {"max": "min", "min": "max"}
 _MATH = frozenset(("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh"))
 """Primitives that Python's `math` has under the same name."""
@@ -500,50 +375,6 @@ def _is_finite(expr: Prim) -> bool:
         return math.isfinite(getattr(math, expr.name)(float(arg.value)))
     except (ValueError, OverflowError):
         return False
-
-
-def called_as(target: str, name: str, args: list[Code], **where: object) -> Code:
-    """Returns the table's text of a primitive, without the parentheses it does not need."""
-    text = row(name).printers[target].replace("torch.nn.functional.", "F.")
-    for i, arg in enumerate(args):
-        text = text.replace(f"-({{{i}}})", _opposite(arg))
-        text = text.replace(f"({{{i}}})", f"({arg.text})").replace(f"{{{i}}}", arg.text)
-    for key, value in where.items():
-        text = text.replace(f"({{{key}}}) ** ", f"{value}**").replace(f"{{{key}}}", str(value))
-    whole = text.startswith("(") and text.endswith(")")
-    text = text[1:-1] if whole else text
-    if text.startswith("-") and _is_atom(text[1:]):
-        return Code(text, (), False, Binding.UNARY)
-    return Code(text, (), False, Binding.SUM if whole else Binding.ATOM)
-
-
-def _opposite(code: Code) -> str:
-    """Text of the negative of a value."""
-    if code.binding is Binding.UNARY and code.text.startswith("-"):
-        return code.text[1:]
-    return f"-{code.at_least(Binding.UNARY)}"
-
-
-def _is_atom(text: str) -> bool:
-    """Whether a text is a name, or one call."""
-    called = re.match(r"[\w.]+", text)
-    if called is None:
-        return False
-    depth = 0
-    for at, c in enumerate(text[called.end() :], called.end()):
-        depth += (c == "(") - (c == ")")
-        if depth == 0 and at < len(text) - 1:
-            return False
-    return depth == 0
-
-
-def _shape(parts: Iterable[Code]) -> tuple[tuple[Axis, ...], bool]:
-    axes: set[Axis] = set()
-    lead = False
-    for c in parts:
-        axes.update(c.axes)
-        lead = lead or c.lead
-    return tuple(sorted(axes)), lead
 
 
 def _negative(expr: Expr) -> bool:

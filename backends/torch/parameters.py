@@ -18,8 +18,9 @@ from dsfc.primitives.declarations import Constraint, Init, MapTensor, Tensor
 from dsfc.primitives.distributions import distribution
 from dsfc.primitives.expr import Axis, Div, Draw, Expr, Field, Mul, Num, Ref
 
+from .code import Binding, Code
 from .layout import WIDTH, assign
-from .nodes import Binding, Code, Printer
+from .nodes import Printer
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from functools import cached_property
 from dsfc.plan.ir import Factor, Role
 from dsfc.primitives.expr import Axis, Ref
 
+from .code import Code
 from .layout import wrapped
-from .nodes import Code, Printer
+from .nodes import Printer
 from .skeletons import VARIABLE, Skeleton
 
 _FACTOR = {v: k for k, v in VARIABLE.items()}

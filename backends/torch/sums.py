@@ -23,8 +23,9 @@ from dsfc.primitives.expr import (
     children,
 )
 
+from .code import Binding, Code, product
 from .layout import assign
-from .nodes import Binding, Code, Printer, product
+from .nodes import Printer
 
 NOW = "i"
 _MASKS = {

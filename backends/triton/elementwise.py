@@ -12,8 +12,8 @@ from dsfc.plan.ir import Buffer, LogDecay, Scan
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Ref, Time
 
+from ..torch.code import Code
 from ..torch.layout import WIDTH, wrapped
-from ..torch.nodes import Code
 from ..torch.skeletons import ElementwiseSkeleton, Skeleton
 from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements

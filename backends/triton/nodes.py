@@ -15,7 +15,7 @@ from dsfc.primitives.build import mul, num, walk
 from dsfc.primitives.expr import Add, Div, Expr, Field, Mul, Num, Ones, Pow, Prim, Ref, children
 from dsfc.primitives.table import row
 
-from ..torch.nodes import Binding, Code, called_as, number, product
+from ..torch.code import Binding, Code, called_as, number, product
 from .statements import NamingPrinter
 
 _BRACKETED = re.compile(r"(?<!\w)\((\w+)\)")

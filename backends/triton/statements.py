@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Num, Ref, children
 
+from ..torch.code import Code
 from ..torch.layout import assign
-from ..torch.nodes import Code, Printer
+from ..torch.nodes import Printer
 
 
 class NamingPrinter(Printer):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from dsfc.backends.torch.nodes import Code, Printer
+from dsfc.backends.torch.code import Code
+from dsfc.backends.torch.nodes import Printer
 from material import draw
 from shipped_specs import PLANNED
 from unusual_specs import COMPILED

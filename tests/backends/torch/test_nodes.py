@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from dsfc.backends.torch.code import Code
 from dsfc.backends.torch.functions import FUNCTIONS
-from dsfc.backends.torch.nodes import Code, Printer, number
+from dsfc.backends.torch.nodes import Printer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -263,21 +264,6 @@ def test_every_node_is_drawn() -> None:
     for seed in range(150):
         note(Maker(seed).expression(4))
     assert {Add, Mul, Div, Pow, Reduce, Map, Rename, Prim, Series, Num, Size, Ones, Iota} <= seen
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("3", "3"),
-        ("-2", "-2"),
-        ("1/2", "0.5"),
-        ("1/3", "1 / 3"),
-        ("-2/7", "-2 / 7"),
-        ("1/10", "0.1"),
-    ],
-)
-def test_numbers_are_exact(value: str, text: str) -> None:
-    assert number(Fraction(value)) == text
 
 
 X = Ref("x", frozenset({N}), Field.REAL, Time.TOKEN, Now(0))
