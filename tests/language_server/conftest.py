@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from dsfc.language_server.document import Document, document
 from dsfc.mixer.library import Library
 from dsfc.source import Source
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 CARET = "‸"
 

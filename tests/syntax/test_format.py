@@ -1,7 +1,6 @@
 """Canonical text: parsing it gives the tree back, printing it again changes nothing."""
 
 from fractions import Fraction
-from importlib.resources import files
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +10,6 @@ from dsfc.source import Source
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_expr, format_spec, number
 from dsfc.syntax.parse import parse
-
-SPECS = [
-    it.read_text(encoding="utf-8")
-    for it in sorted(files("dsfc.specs").iterdir(), key=lambda it: it.name)
-    if it.name.endswith(".dsf")
-]
 
 
 def parsed(text):
@@ -107,7 +100,7 @@ UNITS = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.lists(UNITS, max_size=2).map(tuple).map(ast.Spec), st.booleans())
 def test_every_tree_comes_back_from_its_text(spec, ascii):
     text = format_spec(spec, ascii=ascii)
@@ -116,22 +109,11 @@ def test_every_tree_comes_back_from_its_text(spec, ascii):
     assert format_spec(again, ascii=ascii) == text
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(CONDITIONS)
 def test_every_expression_comes_back_from_its_text(node):
     claim = parsed(f"mixer m {{ claim {format_expr(node)} }}").units[0].items[0]
     assert claim.relation == node
-
-
-@pytest.mark.parametrize("text", SPECS, ids=lambda text: text.splitlines()[0][:40])
-@pytest.mark.parametrize("ascii", [False, True])
-def test_shipped_specs_come_back_with_their_comments(text, ascii):
-    spec = parsed(text)
-    printed = format_spec(spec, ascii=ascii)
-    again = parsed(printed)
-    assert again == spec
-    assert [it.text for it in again.comments] == [it.text for it in spec.comments]
-    assert format_spec(again, ascii=ascii) == printed
 
 
 def test_the_canonical_text():
