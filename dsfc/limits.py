@@ -28,7 +28,7 @@ class Limits:
         expansion_terms: terms of a separated sum or of a state update.
         symbolic_size: size of one axis in a symbolic matrix.
         diagnostics: problems reported in one run.
-        seconds: processor time of one `check`, `show` or `compile` from the command line.
+        seconds: processor time, in seconds, of a `check`, `show` or `compile` on the command line.
         memory: bytes of address space that such a command may take, where the system can tell.
     """
 

@@ -138,7 +138,11 @@ class Compilation:
 
     @cached_property
     def system(self) -> System:
-        """Its Dynamical Systems Form."""
+        """Its Dynamical Systems Form.
+
+        Raises:
+            DiagnosticError: of a state that is not declared, with what the derivation refuses too.
+        """
         try:
             mixer = self.mixer
         except UndeclaredStates as undeclared:
@@ -172,7 +176,11 @@ class Compilation:
         return f"**{self.name}**{doc}: {structure.title} ({structure.label})\n\n{latex(system)}"
 
     def module(self, backend: str = "torch") -> ModuleText:
-        """The text of a module, printed by the backend of that name."""
+        """Returns the text of a module.
+
+        Args:
+            backend: which backend prints it.
+        """
         planned = self.plan
         with _stage("emit"):
             return emit(planned, backend, self.text.place.file.name)

@@ -11,7 +11,7 @@ from .body import EVERY, FIR, LAST, TURNED, Body, BodyText
 from .calls import ScanCall
 from .layout import WIDTH, paragraph
 from .modes import Modes
-from .signature import Signature
+from .signature import Signature, described, shaped
 from .skeletons import Skeleton
 
 
@@ -64,13 +64,12 @@ class FunctionalText:
     @property
     def arguments(self) -> list[str]:
         """What the docstring says of the arguments; parameters of one shape are listed together."""
-        out = [f"{i.name}: {i.meaning}." for i in self.signature.inputs]
-        by_shape: dict[str, list[str]] = {}
-        for p in self.signature.parameters:
-            by_shape.setdefault(f"`[{', '.join(p.axes)}]`.", []).append(p.name)
-        out += [f"{', '.join(names)}: {shape}" for shape, names in by_shape.items()]
-        out += [f"{t.name}: {t.meaning} {t.start}." for t in self.signature.states]
-        return out
+        states = [f"{t.name}: {t.meaning} {t.start}." for t in self.signature.states]
+        return [
+            *described(self.signature.inputs),
+            *shaped(self.signature.parameters),
+            *states,
+        ]
 
     @property
     def wide(self) -> bool:

@@ -11,7 +11,6 @@ from dsfc.primitives.expr import Axis, Rename
 from .header import about
 from .layout import WIDTH, paragraph, returned_text, wrapped
 from .modes import modes
-from .parameters import ParameterText
 from .signature import Signature, layout
 
 
@@ -35,9 +34,22 @@ class LayerText:
         return paragraph(f"{about(self.plan)} As a layer.", "    ", '    """')
 
     @property
-    def noted(self) -> list[ParameterText]:
-        """Parameters whose stored value is not the value itself."""
-        return [p for p in self.signature.parameters if p.note]
+    def stored(self) -> list[str]:
+        """What the docstring says of parameters and buffers; those of one kind stand together."""
+        kinds: dict[str, list[str]] = {}
+        for p in self.signature.parameters:
+            shape = f"`[{p.shape}]`" if p.shape else "`[]`"
+            about = f"{shape}, fixed" if p.buffer else shape
+            about += f": {p.name}, {p.note}" if p.note else ""
+            kinds.setdefault(about, []).append(p.attribute)
+        return [f"{', '.join(names)}: {about}." for about, names in kinds.items()]
+
+    @property
+    def refuses_sizes(self) -> bool:
+        """Whether the constructor raises: a size is derived, or two are to be equal."""
+        return bool(self.equal_sizes) or any(
+            "raise" in line for z in self.signature.sizes for line in z.lines
+        )
 
     @property
     def keep_sizes(self) -> list[str]:
@@ -101,6 +113,13 @@ class LayerText:
         """What the docstring of `forward` says of its result."""
         output = self.signature.output
         return f"{output.name}: {output.meaning}, and the state if asked for."
+
+    @property
+    def refuses(self) -> str:
+        """What the docstring of `forward` says of the calls that it refuses."""
+        if not self.steps:
+            return "ValueError: a wrong shape, device, mode, chunk or pack, or a state (E-STEP)."
+        return "ValueError: a wrong shape, device, mode, chunk or pack, or a state of another spec."
 
     @property
     def start(self) -> str:
@@ -182,18 +201,25 @@ class LayerText:
 
     @property
     def step_doc(self) -> str:
-        """The docstring of `step`."""
-        shapes = ", ".join(f"`{layout(('B',), t.axes)}`" for t in self.plan.inputs)
+        """The first line of the docstring of `step`, opened."""
         if not self.steps:
-            return '        """Refuses: an output needs all tokens to come."""'
+            return '        """Refuses: an output needs all tokens to come.'
         grows = any(r.grows for r in self.plan.registers)
         cost = "a cost that grows with what it keeps" if grows else "constant cost"
-        line = f'"""Mixes one token {shapes} and returns y and the next state, at {cost}."""'
-        if len(line) <= WIDTH - 8:
-            return f"        {line}"
-        about = paragraph(f"The token is {shapes}.", "        ")
-        first = f'        """Mixes one token at {cost}; returns y and the next state.'
-        return f'{first}\n\n{about}\n        """'
+        return f'        """Mixes one token, at {cost}.'
+
+    @property
+    def token(self) -> list[str]:
+        """What its docstring says of the inputs."""
+        pairs = zip(self.signature.inputs, self.plan.inputs, strict=True)
+        return [f"{i.name}: `{layout(('B',), t.axes)}`." for i, t in pairs]
+
+    @property
+    def step_returns(self) -> str:
+        """What its docstring says of the result."""
+        output = self.signature.output
+        shape = layout(("B",), self.plan.array(self.plan.output).axes)
+        return f"{output.name}: `{shape}`, and the state after the token."
 
     @property
     def step_call(self) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from dsfc.plan.ir import Plan
 
 from .definitions import HELPERS, Definitions
-from .layout import WIDTH, wrapped
-from .signature import Signature, size_read
+from .layout import WIDTH, paragraph, wrapped
+from .signature import Signature, described, shaped, size_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,18 @@ class ReferenceText:
     def definition(self) -> str:
         """The `def` line."""
         return wrapped("def reference", [f"{n}: Tensor" for n in self._names], " -> Tensor:", "")
+
+    @property
+    def title(self) -> str:
+        """The docstring's first line, opened."""
+        output = self.signature.output
+        what = f"Returns {output.name} {output.meaning} in float64"
+        return paragraph(f"{what}, literally as defined, from an empty past.", "    ", '    """')
+
+    @property
+    def arguments(self) -> list[str]:
+        """What the docstring says of the arguments; parameters of one shape are listed together."""
+        return [*described(self.signature.inputs), *shaped(self.signature.parameters)]
 
     @property
     def body(self) -> list[str]:

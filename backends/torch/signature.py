@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dsfc.plan.ir import Plan
@@ -114,6 +114,19 @@ def signature(
 def layout(lead: tuple[str, ...], axes: tuple[Axis, ...]) -> str:
     """Returns the text of a tensor's axes behind those that no spec declares."""
     return f"[{', '.join([*lead, *(a.name for a in axes)])}]"
+
+
+def described(inputs: Iterable[TensorText]) -> list[str]:
+    """Returns what a docstring says of inputs."""
+    return [f"{i.name}: {i.meaning}." for i in inputs]
+
+
+def shaped(parameters: Iterable[ParameterText]) -> list[str]:
+    """Returns what a docstring says of parameters' values; those of one shape stand together."""
+    by_shape: dict[str, list[str]] = {}
+    for p in parameters:
+        by_shape.setdefault(f"`[{', '.join(p.axes)}]`", []).append(p.name)
+    return [f"{', '.join(names)}: {shape}." for shape, names in by_shape.items()]
 
 
 def size_read(plan: Plan, identifier: Callable[[str], str], axis: str) -> str | None:

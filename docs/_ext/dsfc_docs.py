@@ -6,6 +6,7 @@ import importlib
 import inspect
 from typing import Any, ClassVar
 
+import error_pages
 from docutils import nodes
 from docutils.statemachine import StringList
 from pygments.lexer import RegexLexer, words
@@ -13,7 +14,7 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from dsfc.diagnostics.catalogue import CODES, explain
+from dsfc.diagnostics.catalogue import CODES
 from dsfc.primitives.table import TABLE
 
 KEYWORDS = (
@@ -70,13 +71,9 @@ class ErrorIndex(Generated):
     """Every code of the catalogue with its page."""
 
     def markdown(self) -> str:
-        """Writes one section per code, in the order of the catalogue."""
-        parts = []
-        for code in CODES:
-            page = explain(code).removeprefix(f"{code}: ")
-            page = page.replace("```dsf wrong", "```dsf").replace("```dsf right", "```dsf")
-            parts.append(f"## {code}\n\n{page}\n")
-        return "\n".join(parts)
+        """Writes links to all codes, then one section per code, in the order of the catalogue."""
+        pages = (f"## {code}\n\n{error_pages.page(code)}\n" for code in CODES)
+        return "\n".join((error_pages.index(), *pages))
 
 
 class ModuleText(Generated):

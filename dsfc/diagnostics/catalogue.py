@@ -81,7 +81,7 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
 """Code to class, by theme."""
 
-_BLOCK = re.compile(r"^```dsf (wrong|right)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(dsf|console) (wrong|right)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def explain(code: str) -> str:
@@ -97,9 +97,16 @@ def explain(code: str) -> str:
     return f"{found.code}: {inspect.getdoc(found)}"
 
 
-def examples(code: str) -> tuple[str, str] | None:
-    """The wrong and the right spec of a page, or None for the codes that are not about a spec."""
-    blocks = dict(_BLOCK.findall(explain(code)))
+def examples(code: str, language: str = "dsf") -> tuple[str, str] | None:
+    """Returns what raises a code and the same put right, as its page has it; None if it has not.
+
+    Args:
+        code: such as `E-SHAPE-ADD`; case does not matter.
+        language: "dsf" for specs, "console" for the commands of the codes that are about no spec.
+    """
+    blocks = {
+        which: text for form, which, text in _BLOCK.findall(explain(code)) if form == language
+    }
     return (blocks["wrong"], blocks["right"]) if blocks else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dsfc.diagnostics.report import Diagnostic, Severity, Stage
+from dsfc.diagnostics.report import Diagnostic, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +133,35 @@ class ClaimOpen(Diagnostic):
     """A claim was neither proved nor refuted, and `check --strict` asks for a verdict on each.
 
     What stood in the way is what the note N-CLAIM says, which is this without `--strict`.
+
+    ```dsf wrong
+    mixer shares {
+      dims d
+      input u : d
+      param a, b : d positive = 1
+      state s : d
+      s = a / (a + b) * s[i-1] + u
+      y = s
+      claim decay(s) < 1
+    }
+    ```
+
+    A claim of the same that a rule of proof sees, or none:
+
+    ```dsf right
+    mixer shares {
+      dims d
+      input u : d
+      param a, b : d positive = 1
+      state s : d
+      s = sigmoid(log(a) - log(b)) * s[i-1] + u
+      y = s
+      claim decay(s) < 1
+    }
+    ```
     """
 
     code: ClassVar[str] = "E-CLAIM-OPEN"
-    stage: ClassVar[Stage] = Stage.TOOL
     template: ClassVar[str] = "claim `{claim}` is not decided: {obstacle}"
     claim: str
     obstacle: str

@@ -39,7 +39,12 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A second place that matters, with what to see there."""
+    """A second place that matters, with what to see there.
+
+    Attributes:
+        span: the place.
+        text: what to see.
+    """
 
     span: Span
     text: str
@@ -93,7 +98,11 @@ class DiagnosticError(Exception):
     """The run cannot go on; `diagnostics` says why, in the order of the text."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Keeps the diagnostics, sorted by place, each subject once."""
+        """Keeps the diagnostics, sorted by place, each subject once.
+
+        Args:
+            diagnostics: one at least.
+        """
         self.diagnostics: tuple[Diagnostic, ...] = in_order(diagnostics)
         super().__init__("\n".join(f"{item.span}: {item}" for item in self.diagnostics))
 

@@ -46,6 +46,20 @@ class NoStep(Diagnostic):
     needs the tokens behind it too: no sequence can be cut in two, and there is no next token. Such
     a module mixes whole sequences, masked and packed ones too. It has no `step`, takes no `state`
     and returns none. `dsfc show` says which state runs backwards; `claim causal` finds it in time.
+
+    ```console wrong
+    $ dsfc compile dlr_bidirectional
+    $ python -c "import torch; from dlr_bidirectional import *
+      DlrBidirectional(d=4, n=2, m=2).step(torch.ones(1, 4), None)"
+    ```
+
+    It mixes whole sequences:
+
+    ```console right
+    $ dsfc compile dlr_bidirectional
+    $ python -c "import torch; from dlr_bidirectional import *
+      DlrBidirectional(d=4, n=2, m=2)(torch.ones(1, 5, 4))"
+    ```
     """
 
     code: ClassVar[str] = "E-STEP"
@@ -63,6 +77,17 @@ class FileProblem(Diagnostic):
     """A file cannot be read or written.
 
     The message has the path and what the system said. A spec is a text file in UTF-8.
+
+    ```console wrong
+    $ dsfc check mine.dsf
+    ```
+
+    After it was written:
+
+    ```console right
+    $ dsfc new mine
+    $ dsfc check mine.dsf
+    ```
     """
 
     code: ClassVar[str] = "E-FILE"
@@ -78,6 +103,18 @@ class Overwrite(Diagnostic):
 
     `compile` replaces a file only if dsfc wrote it and nobody has edited it since. Anything else
     is kept, unless `--force` is given. A symbolic link is never written through.
+
+    ```console wrong
+    $ echo "my notes" > gla.py
+    $ dsfc compile gla
+    ```
+
+    Under another name:
+
+    ```console right
+    $ echo "my notes" > gla.py
+    $ dsfc compile gla --out layer.py
+    ```
     """
 
     code: ClassVar[str] = "E-OUTPUT"
@@ -92,6 +129,16 @@ class UnknownBackend(Diagnostic):
     """No backend of that name is installed.
 
     The message lists those that are.
+
+    ```console wrong
+    $ dsfc compile gla --backend tritn
+    ```
+
+    Spelt as listed:
+
+    ```console right
+    $ dsfc compile gla --backend triton
+    ```
     """
 
     code: ClassVar[str] = "E-BACKEND"
@@ -106,6 +153,16 @@ class WhichMixer(Diagnostic):
     """A text does not say which of its mixers is meant.
 
     Without `--mixer NAME` the mixer named like the file is taken, or the only one in the text.
+
+    ```console wrong
+    $ dsfc show gla --mixer gal
+    ```
+
+    The one that is there:
+
+    ```console right
+    $ dsfc show gla --mixer gla
+    ```
     """
 
     code: ClassVar[str] = "E-MIXER"
@@ -122,6 +179,22 @@ class Conversion(Diagnostic):
     That takes a proof that both are one function of equal parameters, weights that are those of the
     first, and two modules that give equal outputs. The message has what is missing. Nothing is
     written.
+
+    ```console wrong
+    $ dsfc compile linear_attn
+    $ python -c "import torch, linear_attn
+      torch.save(linear_attn.LinearAttn(d=8).state_dict(), 'w.pt')"
+    $ dsfc convert linear_attn gla w.pt --out v.pt
+    ```
+
+    To a mixer that is the same function, here itself:
+
+    ```console right
+    $ dsfc compile linear_attn
+    $ python -c "import torch, linear_attn
+      torch.save(linear_attn.LinearAttn(d=8).state_dict(), 'w.pt')"
+    $ dsfc convert linear_attn linear_attn w.pt --out v.pt
+    ```
     """
 
     code: ClassVar[str] = "E-CONVERT"
@@ -138,6 +211,19 @@ class CertificateFormat(Diagnostic):
 
     Its format names the version of the types it is made of. A field that came later has no meaning
     in an older document, so it is not guessed at: run `dsfc equiv --certificate` again.
+
+    ```console wrong
+    $ dsfc equiv linear_attn linear_attn --certificate proof.json
+    $ sed -i.old 's,dsfc-proof/[0-9]*,dsfc-proof/1,' proof.json
+    $ dsfc check-proof proof.json
+    ```
+
+    As this version writes it:
+
+    ```console right
+    $ dsfc equiv linear_attn linear_attn --certificate proof.json
+    $ dsfc check-proof proof.json
+    ```
     """
 
     code: ClassVar[str] = "E-CERTIFICATE"

@@ -107,7 +107,16 @@ class Mixer:
         name: ASCII name of the mixer.
         doc: the string after its name, if any.
         axes: all dimensions in canonical order, those the output does not reach left out.
+        inputs: streams that the module takes, by their axes at one token.
+        params: trained tensors and linear maps.
+        buffers: fixed ones.
+        abstracts: functions of which nothing is known.
+        definitions: in dependency order.
+        states: one update each.
         output: name of the output definition or state ("y").
+        claims: as written, not yet typed.
+        rewrites: what `extends`, overrides and `use` replaced, in order.
+        span: where the mixer stands in its text.
     """
 
     name: str
@@ -125,11 +134,19 @@ class Mixer:
     span: Span | None = None
 
     def definition(self, name: str) -> Definition | None:
-        """Returns the definition of that name, or None."""
+        """Returns the definition of that name, or None.
+
+        Args:
+            name: ASCII name.
+        """
         return next((d for d in self.definitions if d.name == name), None)
 
     def state(self, name: str) -> StateDecl | None:
-        """Returns the state of that name, or None."""
+        """Returns the state of that name, or None.
+
+        Args:
+            name: ASCII name.
+        """
         return next((s for s in self.states if s.name == name), None)
 
     def _repr_html_(self) -> str:

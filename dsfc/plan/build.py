@@ -48,6 +48,10 @@ from dsfc.system.render.index import equations
 def plan(system: System, structure: Structure) -> Plan:
     """Returns the kernel graph of a system.
 
+    Args:
+        system: the system.
+        structure: what `classify` says of it.
+
     Raises:
         DiagnosticError: E-UNSUPPORTED, where no skeleton of this version runs the system.
     """

@@ -520,6 +520,9 @@ class Plan:
     def array(self, name: str) -> Buffer:
         """Returns the buffer of that name.
 
+        Args:
+            name: ASCII name.
+
         Raises:
             KeyError: no such buffer.
         """

@@ -22,7 +22,11 @@ from dsfc.primitives.text import text
 
 
 def render(plan: Plan) -> str:
-    """Returns the plan as text: buffers, kernels in order, adjoints, state, modes, cost."""
+    """Returns the plan as text: buffers, kernels in order, adjoints, state, modes, cost.
+
+    Args:
+        plan: the plan.
+    """
     return "\n".join(_lines(plan)) + "\n"
 
 

@@ -65,7 +65,11 @@ from dsfc.transform.traverse import expressions, parts, trees
 
 
 def classify(system: System) -> Structure:
-    """Returns the structure of a System."""
+    """Returns the structure of a System.
+
+    Args:
+        system: in any gauge; what is read of Λ is said of the gauge that it is in.
+    """
     return _Classifier(system).structure()
 
 

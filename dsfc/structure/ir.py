@@ -259,6 +259,9 @@ class Structure:
     def block(self, state: str) -> BlockStructure:
         """Returns the structure of a block.
 
+        Args:
+            state: its name.
+
         Raises:
             KeyError: there is no block of that name.
         """

@@ -10,7 +10,11 @@ from dsfc.system.ir import Coupling, Decay, Guard, LogForm
 
 
 def render(structure: Structure) -> str:
-    """Returns the structure as text, one property per line."""
+    """Returns the structure as text, one property per line.
+
+    Args:
+        structure: what `classify` gave.
+    """
     row = CLASSES[structure.name]
     lines = [
         f"structure of {structure.system}",

@@ -29,7 +29,7 @@ _RESUME = (Token("_MIXER", "mixer"), Token("NAME", "resumed"), Token("LBRACE", "
 
 
 def parse(source: Source, limits: Limits = DEFAULT_LIMITS) -> ast.Spec:
-    """Syntax tree of a spec text.
+    """Returns the syntax tree of a spec text.
 
     Args:
         source: the text; ASCII and Greek spellings, LF and CRLF, with or without a byte-order mark.

@@ -390,12 +390,19 @@ class System:
     """A mixer in Dynamical Systems Form; see the module docstring.
 
     Attributes:
+        name: of the mixer, ASCII.
+        doc: its description, if any.
         axes: every dimension, fresh copies of axes (tensor powers) included.
+        inputs: streams that the module takes, by their axes at one token.
+        params: trained tensors and linear maps.
+        buffers: fixed ones.
+        abstracts: functions of which nothing is known.
         streams: in dependency order. A stream may read stages that stand before those it feeds.
         stages: in topological order.
         outputs: one, called "y", for a mixer; several for an adjoint.
         definition: text of the definition of each name in mixer form, for docstrings.
         claims: canonical text of each claim.
+        derivation: which rule did what, in order.
     """
 
     name: str

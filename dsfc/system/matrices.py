@@ -149,23 +149,46 @@ class Matrices:
         return next(iter(self.parts.values()))
 
     def Lambda(self, i: int) -> Symbolic:
-        """Returns Λ_i of the first part."""
+        """Returns Λ_i of the first part: N × N for a state of N numbers.
+
+        Args:
+            i: number of the token, from 0 on.
+        """
         return self.first.Lambda(i)
 
     def B(self, i: int) -> Symbolic:
-        """Returns B_i of the first part."""
+        """Returns B_i of the first part: N × d for d inputs.
+
+        Args:
+            i: number of the token, from 0 on.
+        """
         return self.first.B(i)
 
     def C(self, i: int) -> Symbolic:
-        """Returns C_i of the first part; `parts` has it per lag where there are several."""
+        """Returns C_i of the first part: p × N for p outputs.
+
+        `parts` has it per lag where there are several.
+
+        Args:
+            i: number of the token, from 0 on.
+        """
         return self.first.C(i)
 
     def D(self, i: int) -> Symbolic:
-        """Returns D_i of the first part."""
+        """Returns D_i of the first part: p × d.
+
+        Args:
+            i: number of the token, from 0 on.
+        """
         return self.first.D(i)
 
     def Phi(self, i: int, j: int) -> Symbolic:
-        """Returns Φ_{ij} of the first part."""
+        """Returns Φ_{ij} of the first part, p × d: what the input of token j gives at token i.
+
+        Args:
+            i: number of the token of the output, from 0 on.
+            j: number of the token of the input.
+        """
         return self.first.Phi(i, j)
 
     def explicit(self, value: Symbolic, tokens: int) -> Symbolic:

@@ -24,7 +24,7 @@ class Row:
         promise: what the module promises, one line.
         outcome: whether the promise is kept.
         figure: what was measured, such as `worst 3.1e-15`; where broken, what is wrong.
-        seconds: how long the check took.
+        seconds: how long the check took, in seconds of the clock.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Report:
 
     @property
     def seconds(self) -> float:
-        """How long all checks took."""
+        """How long all checks took, in seconds of the clock."""
         return sum(row.seconds for row in self.rows)
 
     def render(self) -> str:

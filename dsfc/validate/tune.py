@@ -52,7 +52,11 @@ class Cache:
     )
 
     def get(self, key: str) -> dict[Row, Tile] | None:
-        """Returns the table of a key; None where there is none, or no whole one."""
+        """Returns the table of a key; None where there is none, or no whole one.
+
+        Args:
+            key: what `key_of` gave.
+        """
         if not self._ours():
             return None
         try:
@@ -61,7 +65,12 @@ class Cache:
             return None
 
     def put(self, key: str, tiles: Mapping[Row, Tile]) -> bool:
-        """Stores a table; returns whether it could be."""
+        """Stores a table; returns whether it could be.
+
+        Args:
+            key: what `key_of` gave.
+            tiles: the table.
+        """
         text = json.dumps({"tiles": [[*row, list(tile)] for row, tile in tiles.items()]})
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)

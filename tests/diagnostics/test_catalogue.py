@@ -69,8 +69,10 @@ def test_the_right_spec_of_a_page_parses_and_the_wrong_one_fails_where_it_should
         assert parse(Source("wrong", wrong)).units
 
 
-def test_codes_of_the_tool_have_no_specs():
-    assert {code for code in CODES if examples(code) is None} == set(CODES) - set(ABOUT_SPECS)
+def test_codes_of_the_tool_have_commands_and_the_others_specs():
+    for code in CODES:
+        assert (examples(code) is None) == (code not in ABOUT_SPECS)
+        assert (examples(code, "console") is None) == (code in ABOUT_SPECS)
 
 
 def test_there_is_no_page_for_another_code():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -67,7 +68,14 @@ def test_every_line_fits(name: str) -> None:
 def test_normalised_attention_is_short() -> None:
     made = emitted.text("normalized_attn")
     assert made is not None
-    assert made.text.count("\n") <= 740
+    docs = [
+        node.body[0]
+        for node in ast.walk(ast.parse(made.text))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node)
+    ]
+    # Docstrings do not count: nobody is to leave out what they say.
+    lines = made.text.count("\n") - sum(d.end_lineno - d.lineno + 1 for d in docs)
+    assert lines <= 632
 
 
 def test_one_search_finds_the_normaliser() -> None:
