@@ -342,7 +342,7 @@ PROMISED = {
     "positive": ("> 0", ["1", "iota[n] + 1", "~ uniform(0, 16)", "~ normal(1, 0.1)", "exp(-d)"],
                  ["-1", "0", "iota[n]", "~ uniform(-2, -1)", "~ normal(0, 1)", "1/2 - d"]),
     "nonneg": ("≥ 0", ["0", "iota[n]", "~ log_uniform(0.001, 0.1)"], ["-1", "~ normal(0, 0.1)"]),
-    "unit": ("between 0 and 1", ["1/2", "0", "1 - 2^(-5 - iota[n])", "~ uniform(0, 1)", "1/n"],
+    "unit": ("between 0 and 1", ["1/2", "1 - 2^(-5 - iota[n])", "~ uniform(0, 1)", "1/n"],
              ["2", "1", "-1/2", "iota[n]", "~ normal(1/2, 1)", "~ exp(uniform(-1, 1))", "n"]),
     "nonzero": ("other than 0", ["-1", "iota[n] + 1"], ["0", "iota[n]"]),
     "": ("finite", ["log(n)", "-1", "~ normal(0, 0)"],
@@ -365,6 +365,13 @@ def test_initialisers_keep_what_a_declaration_promises(
     if not keeps:
         assert found[0].span.text == written
         assert PROMISED[flag][0] in found[0].message
+
+
+def test_a_floor_of_0_is_a_buffers(problems: Problems) -> None:
+    """A parameter is stored as its logit, and proofs read that it is above 0."""
+    assert problems(QKV.format("buffer w : n unit = 0\ny = w * q")) == ()
+    (found,) = problems(QKV.format("param w : n unit = 0\ny = w * q"))
+    assert (found.code, found.span.text) == ("E-INIT", "= 0")
 
 
 @pytest.mark.parametrize(

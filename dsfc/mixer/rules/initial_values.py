@@ -46,7 +46,10 @@ def check_initial_values(mixer: Mixer, program: Program, reporter: Reporter) -> 
         if tensor.init is None:
             continue
         constraint = Constraint.NONE if isinstance(tensor, MapTensor) else tensor.constraint
-        problems = [_problem(tensor.init, constraint, chosen) for chosen in known]
+        # A lower bound of 0 is the absence of one: a buffer may have it, which proofs read. A
+        # parameter is stored as its logit, and proofs read of it that it is above 0.
+        floor = constraint is Constraint.UNIT and tensor in mixer.buffers
+        problems = [_problem(tensor.init, constraint, floor, chosen) for chosen in known]
         found = problems[0]
         if found is not None and all(problems):
             declared = program.declared[tensor.name].decl
@@ -63,21 +66,25 @@ def _tried(mixer: Mixer) -> Iterator[Mapping[str, int]]:
             continue  # no sizes that fit together
 
 
-def _problem(init: Init, constraint: Constraint, known: Mapping[str, int]) -> str | None:
+def _problem(
+    init: Init, constraint: Constraint, floor: bool, known: Mapping[str, int]
+) -> str | None:
     """What is wrong with the values at some sizes, None if nothing is."""
     try:
         ends = [_evaluated(init.value, known, end) for end in (0, 1)]
     except _NoRangeError as error:
         return f"draws from `{error.distribution}`, whose {error.problem}"
     for values in ends:
-        for value in _breaking(values, constraint, init.drawn):
+        for value in _breaking(values, constraint, init.drawn, floor):
             verb = "may give" if init.drawn else "gives"
             shown = f"{value:.6g}" if np.isrealobj(value) else f"{complex(value):.6g}"
             return f"{verb} {shown}, but its values must be {_PROMISES[constraint]}"
     return None
 
 
-def _breaking(values: NDArray[Any], constraint: Constraint, drawn: bool) -> NDArray[Any]:
+def _breaking(
+    values: NDArray[Any], constraint: Constraint, drawn: bool, floor: bool
+) -> NDArray[Any]:
     """The values that break a promise; the ends of a range are drawn with probability 0."""
     broken = ~np.isfinite(values)
     match constraint:
@@ -88,8 +95,8 @@ def _breaking(values: NDArray[Any], constraint: Constraint, drawn: bool) -> NDAr
         case Constraint.NONNEG:
             broken |= values < 0
         case Constraint.UNIT:
-            # A floor of 0 is the absence of one: kernels can do with it, not with a decay of 1.
-            broken |= (values < 0) | (values > 1 if drawn else values >= 1)
+            broken |= values < 0 if drawn or floor else values <= 0
+            broken |= values > 1 if drawn else values >= 1
         case Constraint.NONZERO:
             broken |= (values == 0) & (not drawn)
     return np.asarray(values[broken])
