@@ -1,4 +1,4 @@
-"""Primitives that an emitted module has as functions: their texts are too long for a line."""
+"""What an emitted module has as functions: primitives and sequences too long for a line."""
 
 from __future__ import annotations
 
@@ -11,8 +11,27 @@ def _exprel(x: Tensor) -> Tensor:
     series = 1 + x * (1 / 2) * (1 + x * (1 / 3) * (1 + x * (1 / 4)))
     return torch.where(near, series, torch.expm1(x) / (x + near))'''
 
-FUNCTIONS = {"exprel": _EXPREL}
-"""Primitive → the text of its function."""
+_LEGS_FREQUENCY = '''\
+def _legs_frequency(size: int, count: int, like: Tensor) -> Tensor:
+    """The last frequencies ω of HiPPO-LegS, ascending: -1/2 + iω is its normal part."""
+    a = torch.arange(0.5, size, dtype=torch.float64, device="cpu")
+    omega = torch.linalg.eigvalsh(1j * torch.outer(a, a).sqrt().tril(-1))
+    return omega[-count:].to(like)'''
+
+_LEGS_LOW_RANK = '''\
+def _legs_low_rank(size: int, count: int, like: Tensor) -> Tensor:
+    """P of HiPPO-LegS in the eigenvectors of its normal part, whose phases make it positive."""
+    a = torch.arange(0.5, size, dtype=torch.float64, device="cpu")
+    _, basis = torch.linalg.eigh(1j * torch.outer(a, a).sqrt().tril(-1))
+    rank = (basis.mH @ a.sqrt().to(basis.dtype)).abs()
+    return rank[-count:].to(like)'''
+
+FUNCTIONS = {
+    "exprel": _EXPREL,
+    "legs_frequency": _LEGS_FREQUENCY,
+    "legs_low_rank": _LEGS_LOW_RANK,
+}
+"""Primitive or sequence → the text of its function."""
 
 
 def called(name: str) -> str:

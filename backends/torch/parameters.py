@@ -258,14 +258,15 @@ def _init(
     printer = _InitPrinter(plan, names, _LIKE)
     code = printer.print(value)
     text = code.text
-    if code.axes and code.axes != axes and not any(isinstance(e, Draw) for e in walk(value)):
+    drawn = any(isinstance(e, Draw) and e.over == frozenset(axes) for e in walk(value))
+    if code.axes and code.axes != axes and not drawn:
         text = code.aligned(tuple(sorted(axes)), code.lead)
     stored = text if storage is None else storage.inverse.format(text)
     line = f"{target}.copy_({stored})"
     if len(line) + 8 <= WIDTH:
         return [like, line]
     name = "start"
-    if isinstance(value, Draw):
+    if isinstance(value, Draw) and code.binding is Binding.PRODUCT:
         first, *rest = text.split(" * ")
         lines = [f"{name} = {first}", *(f"{name} = {name} * {factor}" for factor in rest)]
     else:
@@ -305,8 +306,13 @@ class _InitPrinter(Printer):
         self._target = target
 
     def draw(self, expr: Draw) -> Code:
-        """Returns the code of a draw of the parameter's shape."""
+        """Returns the code of a draw of the parameter's shape, or of a sequence along its axis."""
         text = distribution(expr.distribution).torch
+        if distribution(expr.distribution).sequence is not None:
+            (axis,) = expr.over
+            given = (*(self.print(a).text for a in expr.args),)
+            text = text.format(*given, size=self._names[axis.name], like=self._target)
+            return Code(text, (axis,), False)
         text = text.replace("torch.empty({shape})", f"torch.empty_like({self._target})")
         text = text.replace("torch.randn({shape})", f"torch.randn_like({self._target})")
         text = text.replace("torch.nn.init", "nn.init")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.closed import closed
 from dsfc.check_proof.free import common_names, side
+from dsfc.check_proof.promises import fixed, promises
 from dsfc.primitives.declarations import AbstractMap, Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Expr, argument_names
 from dsfc.primitives.words import FIRST
@@ -101,15 +102,6 @@ def _declared(system: System) -> dict[str, Tensor | MapTensor]:
     return {t.name: t for t in (*system.inputs, *system.params, *system.buffers)}
 
 
-def fixed(system: System) -> dict[str, Expr]:
-    """Returns the values of the buffers that have one: they are no inputs of the function."""
-    return {
-        t.name: t.init.value
-        for t in system.buffers
-        if t.init is not None and not t.init.drawn and isinstance(t, Tensor)
-    }
-
-
 def unlike(claim: Claim) -> frozenset[str]:
     """Buffers of b whose fixed value is not that of the buffer of that name in a: two arrays."""
     names, a, b = dict(claim.names), fixed(claim.a), fixed(claim.b)
@@ -151,15 +143,11 @@ def _kind(t: Tensor | MapTensor) -> object:
 
 def positive(claim: Claim) -> frozenset[str]:
     """Common names of what one of the two declares positive; the claim is about its range."""
-    declared = [
-        (names.get(t.name, t.name), t)
-        for names, system in ((common_names(claim, k), side(claim, k)) for k in (False, True))
-        for t in _declared(system).values()
-    ]
     return frozenset(
-        same
-        for same, t in declared
-        if isinstance(t, Tensor) and t.constraint is Constraint.POSITIVE
+        names.get(name, name)
+        for names, system in ((common_names(claim, k), side(claim, k)) for k in (False, True))
+        for name, promise in promises(system).items()
+        if promise is Constraint.POSITIVE
     )
 
 
@@ -167,9 +155,9 @@ def nonzero(claim: Claim) -> frozenset[str]:
     """Returns common names of what a declares other than 0."""
     names = common_names(claim, False)
     return frozenset(
-        names.get(t.name, t.name)
-        for t in _declared(side(claim, False)).values()
-        if isinstance(t, Tensor) and t.constraint in (Constraint.NONZERO, Constraint.UNIT)
+        names.get(name, name)
+        for name, promise in promises(side(claim, False)).items()
+        if promise in (Constraint.NONZERO, Constraint.UNIT)
     )
 
 
@@ -213,16 +201,15 @@ _WITHIN = {
 def narrower(claim: Claim) -> str | None:
     """Returns what both have and b has in a smaller range than a, or with a value of its own."""
     names = common_names(claim, True)
-    theirs = {common_names(claim, False).get(n, n): t for n, t in _declared(claim.a).items()}
+    theirs = {common_names(claim, False).get(n, n): c for n, c in promises(claim.a).items()}
     own = fixed(claim.b)
-    for name, t in _declared(claim.b).items():
+    for name, large in promises(claim.b).items():
         same = names.get(name, name)
         if same not in theirs or name in unlike(claim):
             continue
         if name in own and same not in fixed(claim.a):
             return same
-        small, large = (x.constraint if isinstance(x, Tensor) else Constraint.NONE
-                        for x in (theirs[same], t))  # fmt: skip
+        small = theirs[same]
         if large not in (Constraint.NONE, small, *_WITHIN.get(small, ())):
             return same
     return None

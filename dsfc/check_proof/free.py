@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 
 from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.promises import promises
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Add, Div, Expr, Field, Mul, Num, Param, Pow, Prim, Ref, children
 from dsfc.primitives.interval import POSITIVE, REALS
@@ -127,7 +128,7 @@ def _positive(system: System, e: Expr) -> bool:
             stored = (*system.inputs, *system.params, *system.buffers)
             for t in stored:
                 if not isinstance(t, MapTensor) and t.name == name:
-                    return t.constraint in (Constraint.POSITIVE, Constraint.UNIT)
+                    return promises(system)[name] in (Constraint.POSITIVE, Constraint.UNIT)
             for s in system.streams:
                 if s.name == name:
                     return isinstance(s.value, Expr) and _positive(system, s.value)

@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dsfc.check_proof.comparable import fixed
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.free import expressions
+from dsfc.check_proof.promises import fixed
 from dsfc.check_proof.regions import Region, region_of
 from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.expr import (

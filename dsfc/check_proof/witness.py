@@ -12,9 +12,10 @@ from fractions import Fraction
 
 from dsfc.check_proof.balls import Complex, NotDefined, Real
 from dsfc.check_proof.claim import Claim, Number, Witness
-from dsfc.check_proof.comparable import comparable, fixed
+from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.promises import fixed
 from dsfc.check_proof.rejected import Rejected
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Field

@@ -159,8 +159,9 @@ class Initialiser(Diagnostic):
 
     After `=` stands a constant expression over sizes, constants and `iota[n]`; after `~` it may
     also draw: `uniform(a, b)`, `normal(mean, deviation)`, `log_uniform(a, b)`,
-    `orthogonal_chi(scale)`. The values are finite, and those that `positive`, `nonneg`, `unit` or
-    `nonzero` promises.
+    `orthogonal_chi(scale)`, or take the last values of a sequence along an axis:
+    `legs_frequency[n](size)`, `legs_low_rank[n](size)`. The values are finite, and those that
+    `positive`, `nonneg`, `unit` or `nonzero` promises.
 
     ```dsf wrong
     mixer started {

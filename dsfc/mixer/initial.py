@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dsfc.diagnostics.catalogue import Initialiser
 from dsfc.mixer.context import Context
+from dsfc.mixer.indices import axes_of
 from dsfc.mixer.shapes import named
 from dsfc.primitives.build import rewrite, walk
 from dsfc.primitives.declarations import Init
@@ -59,17 +60,27 @@ def _numbered(value: Expr) -> Expr:
 
 
 def draw(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
-    """Returns a random draw with the axes of the tensor it initialises."""
+    """Returns a random draw with the axes of the tensor it initialises, or a sequence along one."""
     row = DISTRIBUTIONS[node.name.text]
     args = [typer.type(arg, ctx) for arg in node.args]
     if ctx.draws is None:
         problem = f"draws from `{row.name}`; after `~` it may, after `=` and elsewhere not"
         typer.add(Initialiser(node.span, name=ctx.owner, problem=problem))
         return None
-    if len(args) != row.arity or node.brackets:
+    if len(args) != row.arity or (node.brackets and row.sequence is None):
         problem = f"must call `{row.name}` with {row.arity} numbers, not {len(args)}"
         typer.add(Initialiser(node.span, name=ctx.owner, problem=problem))
         return None
+    over: frozenset[Axis] = ctx.draws
+    if row.sequence is not None:
+        along = axes_of(typer, node.brackets, row.name) if node.brackets else ()
+        if along is None:
+            return None
+        if len(along) != 1:
+            problem = f"must say along which axis `{row.name}` is: `{row.name}[n](…)`"
+            typer.add(Initialiser(node.span, name=ctx.owner, problem=problem))
+            return None
+        over = frozenset(along)
     known = tuple(arg for arg in args if arg is not None)
     if len(known) != len(args):
         return None
@@ -77,4 +88,4 @@ def draw(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
         problem = f"must give `{row.name}` real numbers without axes"
         typer.add(Initialiser(node.span, name=ctx.owner, problem=problem))
         return None
-    return Draw(row.name, known, ctx.draws, node.span.start)
+    return Draw(row.name, known, over, node.span.start)

@@ -1,10 +1,22 @@
-"""Random distributions that initialisers may draw from, with their torch printers."""
+"""What initialisers may start from after `~`: distributions, and sequences that papers start from.
+
+The sequences are those of HiPPO-LegS (Gu et al. 2020), from which S4 starts (Gu et al. 2022). With
+a_k = k + 1/2 its matrix A has -2 √(a_j a_k) below the diagonal and -(k + 1) on it. A + P Pᵀ with
+P = √a is normal: -1/2 + S for a skew S with -√(a_j a_k) below its diagonal. In the eigenvectors V
+of S, A is diag(-1/2 + iω) - P P^* with P = V^* √a, and its input weight √(2 k + 1) is √2 P. The
+phases of V are free, and those that make P positive are taken.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,14 +26,62 @@ class Distribution:
     Attributes:
         name: the name in specs.
         arity: number of arguments (numbers, or expressions over sizes).
-        torch: text that gives a tensor: `{shape}` is its shape, `{0}`, `{1}` the arguments.
+        torch: text that gives a tensor: `{shape}` is its shape, `{0}`, `{1}` the arguments; of a
+            sequence, `{size}` is its length and `{like}` has its dtype and device.
         meaning: one line.
+        ends: the two ends of what is drawn, from the arguments; raises a ValueError that says what
+            is wrong with them. None for a sequence.
+        sequence: its values, from the arguments. It stands along one axis, `name[n](…)`, which has
+            the last of them. None for a distribution.
     """
 
     name: str
     arity: int
     torch: str
     meaning: str
+    ends: Callable[..., tuple[float, float]] | None = None
+    sequence: Callable[..., Array] | None = None
+
+
+_DEVIATIONS = 3.0
+"""A tensor of hundreds of normal draws has one beyond."""
+
+
+def _uniform(low: float, high: float) -> tuple[float, float]:
+    if not low <= high:
+        raise ValueError("low end must not be above its high end")
+    return low, high
+
+
+def _log_uniform(low: float, high: float) -> tuple[float, float]:
+    if not low > 0:
+        raise ValueError("low end must be above 0")
+    return _uniform(low, high)
+
+
+def _normal(mean: float, deviation: float) -> tuple[float, float]:
+    if not deviation >= 0:
+        raise ValueError("deviation must not be negative")
+    return mean - _DEVIATIONS * deviation, mean + _DEVIATIONS * deviation
+
+
+def _scaled(scale: float) -> tuple[float, float]:
+    return -scale, scale
+
+
+def _legs(size: float) -> tuple[Array, NDArray[np.complex128], Array]:
+    """ω, V and √a of HiPPO-LegS of a size."""
+    a = np.arange(0.5, size)
+    return (*np.linalg.eigh(1j * np.tril(np.sqrt(np.outer(a, a)), -1)), np.sqrt(a))
+
+
+def _legs_frequency(size: float) -> Array:
+    return _legs(size)[0]
+
+
+def _legs_low_rank(size: float) -> Array:
+    _, basis, root = _legs(size)
+    return np.asarray(np.abs(basis.conj().T @ root))
 
 
 _ROWS = (
@@ -30,18 +90,21 @@ _ROWS = (
         2,
         "torch.empty({shape}).uniform_({0}, {1})",
         "uniform on [a, b)",
+        _uniform,
     ),
     Distribution(
         "normal",
         2,
         "torch.empty({shape}).normal_({0}, {1})",
         "normal with mean and standard deviation",
+        _normal,
     ),
     Distribution(
         "log_uniform",
         2,
         "torch.exp(torch.empty({shape}).uniform_(math.log({0}), math.log({1})))",
         "exp of a uniform draw on [log a, log b)",
+        _log_uniform,
     ),
     Distribution(
         "orthogonal_chi",
@@ -49,6 +112,21 @@ _ROWS = (
         "({0}) * torch.nn.init.orthogonal_(torch.empty({shape}))"
         " * torch.randn({shape}).norm(dim=-1, keepdim=True)",
         "rows orthogonal with the lengths of Gaussian vectors, times a scale (random features)",
+        _scaled,
+    ),
+    Distribution(
+        "legs_frequency",
+        1,
+        "_legs_frequency({0}, {size}, {like})",
+        "the last frequencies of HiPPO-LegS of a size, ascending: -1/2 + iω is its normal part",
+        sequence=_legs_frequency,
+    ),
+    Distribution(
+        "legs_low_rank",
+        1,
+        "_legs_low_rank({0}, {size}, {like})",
+        "the low-rank part of HiPPO-LegS, at `legs_frequency`; √2 times it is its input weight",
+        sequence=_legs_low_rank,
     ),
 )
 
@@ -56,7 +134,7 @@ DISTRIBUTIONS: Mapping[str, Distribution] = MappingProxyType({r.name: r for r in
 
 
 def distribution(name: str) -> Distribution:
-    """Returns the row of a distribution.
+    """Returns the row of a distribution or sequence.
 
     Raises:
         KeyError: there is none.

@@ -56,6 +56,15 @@ PROMISED: Mapping[Constraint, Interval] = MappingProxyType(
     }
 )
 """Where the entries of a tensor lie, by what its declaration promises."""
+
+
+def keeps(found: Interval, constraint: Constraint) -> bool:
+    """Returns whether all values of an interval are such as a declaration promises."""
+    if constraint is Constraint.NONZERO:
+        return 0.0 not in found
+    return found.within(PROMISED[constraint])
+
+
 _EXPONENTS = 64
 """Integer powers beyond this are taken through logarithms."""
 _NOTHING: Mapping[str, Interval] = MappingProxyType({})

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import singledispatch
 
+from dsfc.primitives.distributions import distribution
 from dsfc.primitives.expr import (
     Abstract,
     Add,
@@ -256,7 +257,10 @@ def _(e: Abstract, at: At) -> tuple[str, int]:
 
 @_text.register
 def _(e: Draw, at: At) -> tuple[str, int]:
-    return f"{e.distribution}({', '.join(at(a, SUM) for a in e.args)})", ATOM
+    # A sequence is along one axis, a draw over all that its tensor has.
+    sequence = distribution(e.distribution).sequence is not None
+    along = f"[{', '.join(sorted(a.name for a in e.over))}]" if sequence else ""
+    return f"{e.distribution}{along}({', '.join(at(a, SUM) for a in e.args)})", ATOM
 
 
 _RELATIONS = {"<=": "≤", ">=": "≥"}

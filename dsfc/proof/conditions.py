@@ -28,10 +28,11 @@ from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.free import LABELS, common_names, side
 from dsfc.check_proof.markov import Markov
 from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generator, unit
+from dsfc.check_proof.promises import promises
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state, written
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Symbols, lags, shifted
-from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.primitives.declarations import Constraint
 from dsfc.proof.field import ring
 
 LEAF = re.compile(r"([A-Za-z_:][\w:]*)\[([\d,]*)\]@(\d)")
@@ -380,10 +381,10 @@ def _nonzero(claim: Claim) -> frozenset[str]:
     """Common names of what is declared other than 0."""
     sure = (Constraint.NONZERO, Constraint.POSITIVE, Constraint.UNIT)
     return frozenset(
-        common_names(claim, k).get(t.name, t.name)
+        common_names(claim, k).get(name, name)
         for k in (False, True)
-        for t in (*side(claim, k).inputs, *side(claim, k).params, *side(claim, k).buffers)
-        if isinstance(t, Tensor) and t.constraint in sure
+        for name, promise in promises(side(claim, k)).items()
+        if promise in sure
     )
 
 

@@ -14,6 +14,7 @@ from functools import reduce
 from itertools import product
 from types import MappingProxyType
 
+from dsfc.check_proof.promises import promises
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Constraint, Tensor
 from dsfc.primitives.expr import (
@@ -49,8 +50,8 @@ _CORNERS = 8
 def constraints_of(system: System) -> dict[str, Interval]:
     """Returns the ranges that the declarations promise, by name of input, parameter or buffer.
 
-    A buffer has the value that the spec gives it. A constraint says what other values it may be
-    given, and a floor of 0 is one for `unit`, so both are in the range.
+    A buffer has the value that the spec gives it, which may break a promise at some sizes. The
+    promise says what other values it may be given, so both are in the range.
     """
     tensors = (*system.inputs, *system.params, *system.buffers)
     out = {
@@ -75,11 +76,8 @@ def fixed_values(system: System) -> dict[str, Expr]:
 
 
 def nonzero_of(system: System) -> frozenset[str]:
-    """Returns the inputs, parameters and buffers that are declared other than 0."""
-    tensors = (*system.inputs, *system.params, *system.buffers)
-    return frozenset(
-        t.name for t in tensors if getattr(t, "constraint", None) is Constraint.NONZERO
-    )
+    """Returns the inputs, parameters and buffers that are declared other than 0, and are."""
+    return frozenset(n for n, c in promises(system).items() if c is Constraint.NONZERO)
 
 
 class Ranges(Written):

@@ -220,6 +220,27 @@ WELL_FORMED = [
     ("order", "y = taylor[h](q)", "E-ORDER", "h", ["`h`", "whole number"]),
     ("zero", "y = q / 0", "E-CALL", "0", ["divides by zero"]),
     ("init draw", "param w : n = normal(0, 1)\ny = w * q", "E-INIT", "normal(0, 1)", ["`normal`"]),
+    (
+        "init sequence",
+        "param w : n ~ legs_frequency(n)\ny = w * q",
+        "E-INIT",
+        "legs_frequency(n)",
+        ["along which axis"],
+    ),
+    (
+        "init sequence fixed",
+        "param w : n = legs_frequency[n](n)\ny = w * q",
+        "E-INIT",
+        "legs_frequency[n](n)",
+        ["after `~` it may"],
+    ),
+    (
+        "init sequence short",
+        "param w : n ~ legs_frequency[n](3)\ny = w * q",
+        "E-INIT",
+        "~ legs_frequency[n](3)",
+        ["3 values are fewer than the"],
+    ),
     ("init axes", "param w : n = iota[p]\ny = w * q", "E-INIT", "= iota[p]", ["{p}", "{n}"]),
     ("init stream", "param w : n = q\ny = w * q", "E-INIT", "q", ["numbers, sizes and constants"]),
     ("init itself", "param w : n = w\ny = w * q", "E-INIT", "w", ["`w` reads `w`"]),
@@ -339,10 +360,12 @@ def test_three_mistakes_are_three_diagnostics(problems: Problems) -> None:
 
 
 PROMISED = {
-    "positive": ("> 0", ["1", "iota[n] + 1", "~ uniform(0, 16)", "~ normal(1, 0.1)", "exp(-d)"],
-                 ["-1", "0", "iota[n]", "~ uniform(-2, -1)", "~ normal(0, 1)", "1/2 - d"]),
+    "positive": ("> 0", ["1", "iota[n] + 1", "~ uniform(0, 16)", "~ normal(1, 0.1)", "exp(-d)",
+                         "~ legs_frequency[n](2 * n)", "~ legs_low_rank[n](n)"],
+                 ["-1", "0", "iota[n]", "~ uniform(-2, -1)", "~ normal(0, 1)", "1/2 - d",
+                  "~ legs_frequency[n](n)"]),
     "nonneg": ("≥ 0", ["0", "iota[n]", "~ log_uniform(0.001, 0.1)"], ["-1", "~ normal(0, 0.1)"]),
-    "unit": ("between 0 and 1", ["1/2", "0", "1 - 2^(-5 - iota[n])", "~ uniform(0, 1)", "1/n"],
+    "unit": ("between 0 and 1", ["1/2", "1 - 2^(-5 - iota[n])", "~ uniform(0, 1)", "1/n"],
              ["2", "1", "-1/2", "iota[n]", "~ normal(1/2, 1)", "~ exp(uniform(-1, 1))", "n"]),
     "nonzero": ("other than 0", ["-1", "iota[n] + 1"], ["0", "iota[n]"]),
     "": ("finite", ["log(n)", "-1", "~ normal(0, 0)"],
@@ -365,6 +388,13 @@ def test_initialisers_keep_what_a_declaration_promises(
     if not keeps:
         assert found[0].span.text == written
         assert PROMISED[flag][0] in found[0].message
+
+
+def test_a_floor_of_0_is_a_buffers(problems: Problems) -> None:
+    """A parameter is stored as its logit, and proofs read that it is above 0."""
+    assert problems(QKV.format("buffer w : n unit = 0\ny = w * q")) == ()
+    (found,) = problems(QKV.format("param w : n unit = 0\ny = w * q"))
+    assert (found.code, found.span.text) == ("E-INIT", "= 0")
 
 
 @pytest.mark.parametrize(

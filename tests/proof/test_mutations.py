@@ -23,8 +23,8 @@ import numpy as np
 import pytest
 
 from dsfc.check_proof.claim import Claim, Witness
-from dsfc.check_proof.comparable import fixed
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.promises import fixed
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import execute, stored_axes
 from dsfc.diagnostics.report import DiagnosticError

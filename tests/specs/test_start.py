@@ -75,6 +75,12 @@ def zigzag(x: Tensor) -> Tensor:
     return ((torch.arange(x.numel()) + 1) % 3 - 1).double().reshape(x.shape)
 
 
+def legs_slope(omega: Tensor) -> Tensor:
+    """d/dω Σ_k atan(ω / (k + 1/2)), of N terms."""
+    a = count(omega) + 0.5
+    return (a / (a**2 + omega[:, None] ** 2)).sum(1)
+
+
 STEP = log_uniform(1e-3, 1e-1)
 """Of Δ, in all state space models: the step of their discretisation."""
 
@@ -82,13 +88,22 @@ N, D, H = 32, 128, 8
 """Sizes of the axes n (and m, r), d and h."""
 
 ROWS = (
-    # S4 and its relatives: A = -1/2 + iπn (S4D-Lin), Δ, B, C, D of the authors' program.
+    # S4 and its relatives: Δ, B, C, D of the authors' program, A = -1/2 + iπn (S4D-Lin); that of S4
+    # is HiPPO-LegS, whose every value is known from ω (tests/primitives/test_distributions.py).
     Row("s4d", lambda v: v["log_Delta"].exp(), STEP),
     Row("s4d", lambda v: -v["a"].exp(), lambda v: torch.full_like(v["a"], -0.5)),
     Row("s4d", lambda v: v["omega"], lambda v: math.pi * count(v["omega"])),
     Row("s4d", lambda v: v["B"].real, lambda v: torch.ones(D, N)),
     Row("s4d", lambda v: v["C"].imag, normal(0.5**0.5)),
     Row("s4", lambda v: v["log_Delta"].exp(), STEP),
+    Row("s4", lambda v: -v["a"].exp(), lambda v: torch.full_like(v["a"], -0.5)),
+    Row(
+        "s4",
+        lambda v: torch.atan(v["omega"][:, None] / (count(v["a"]) + 0.5)).sum(1),
+        lambda v: math.pi * (count(v["a"]) + 0.5 - N / 2),
+    ),
+    Row("s4", lambda v: v["P"], lambda v: legs_slope(v["omega"]) ** -0.5),
+    Row("s4", lambda v: v["B"], lambda v: (legs_slope(v["omega"]) / 2) ** -0.5),
     Row("dss_exp", lambda v: v["log_Delta"].exp(), STEP),
     Row("dss_exp", lambda v: v["omega"], lambda v: math.pi * count(v["omega"])),
     Row("dss_exp", lambda v: v["W"].real, normal(0.5**0.5)),

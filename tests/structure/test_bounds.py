@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dsfc.derive.decay import decay_of
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
 from dsfc.primitives.build import ONE, add, div, mul, neg, num, power, prim, sub
 from dsfc.primitives.evaluate import NamedArray, evaluate
 from dsfc.primitives.expr import Axis, Expr, Field, Param, Reduce, Reduction, Series
 from dsfc.primitives.interval import NONNEG, POSITIVE, REALS, UNIT, Interval
-from dsfc.structure.bounds import Ranges, diagonal_bound, interval_text
+from dsfc.source import Source
+from dsfc.structure.bounds import Ranges, diagonal_bound, interval_text, nonzero_of
 from dsfc.structure.ir import BoundKind
+from dsfc.syntax.parse import parse
 
 KNOWN = {"p": POSITIVE, "q": NONNEG, "r": UNIT, "s": UNIT}
 
@@ -210,3 +215,10 @@ def test_nothing_is_claimed_without_proof():
 
 def test_large_powers_end():
     assert kind(prim("exp", mul(num(-(10**15)), prim("softplus", X)))) is BoundKind.LESS_THAN_ONE
+
+
+def test_a_buffer_may_be_the_0_that_its_declaration_denies() -> None:
+    for value, names in (("-d", {"w"}), ("d - 20", set())):
+        spec = f"mixer m {{ dims d\n input u : d\n buffer w nonzero = {value}\n y = w * u\n}}"
+        made = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", spec))).compilation("m")
+        assert nonzero_of(made.system) == names

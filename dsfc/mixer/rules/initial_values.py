@@ -22,12 +22,12 @@ from dsfc.mixer.ir import Mixer
 from dsfc.mixer.merge import Program
 from dsfc.primitives.build import rewrite
 from dsfc.primitives.declarations import Constraint, Init, MapTensor
+from dsfc.primitives.distributions import distribution
 from dsfc.primitives.evaluate import NamedArray, evaluate
 from dsfc.primitives.expr import Axis, Draw, Expr, LinearMap, Num, Ref
 from dsfc.source import NOWHERE
 
 _TRIED = (64, 32, 16)
-_DEVIATIONS = 3.0  # a tensor of hundreds of normal draws has one beyond
 _PROMISES = {
     Constraint.NONE: "finite",
     Constraint.POSITIVE: "> 0",
@@ -46,7 +46,10 @@ def check_initial_values(mixer: Mixer, program: Program, reporter: Reporter) -> 
         if tensor.init is None:
             continue
         constraint = Constraint.NONE if isinstance(tensor, MapTensor) else tensor.constraint
-        problems = [_problem(tensor.init, constraint, chosen) for chosen in known]
+        # A lower bound of 0 is the absence of one: a buffer may have it, which proofs read. A
+        # parameter is stored as its logit, and proofs read of it that it is above 0.
+        floor = constraint is Constraint.UNIT and tensor in mixer.buffers
+        problems = [_problem(tensor.init, constraint, floor, chosen) for chosen in known]
         found = problems[0]
         if found is not None and all(problems):
             declared = program.declared[tensor.name].decl
@@ -63,21 +66,25 @@ def _tried(mixer: Mixer) -> Iterator[Mapping[str, int]]:
             continue  # no sizes that fit together
 
 
-def _problem(init: Init, constraint: Constraint, known: Mapping[str, int]) -> str | None:
+def _problem(
+    init: Init, constraint: Constraint, floor: bool, known: Mapping[str, int]
+) -> str | None:
     """What is wrong with the values at some sizes, None if nothing is."""
     try:
         ends = [_evaluated(init.value, known, end) for end in (0, 1)]
     except _NoRangeError as error:
         return f"draws from `{error.distribution}`, whose {error.problem}"
     for values in ends:
-        for value in _breaking(values, constraint, init.drawn):
+        for value in _breaking(values, constraint, init.drawn, floor):
             verb = "may give" if init.drawn else "gives"
             shown = f"{value:.6g}" if np.isrealobj(value) else f"{complex(value):.6g}"
             return f"{verb} {shown}, but its values must be {_PROMISES[constraint]}"
     return None
 
 
-def _breaking(values: NDArray[Any], constraint: Constraint, drawn: bool) -> NDArray[Any]:
+def _breaking(
+    values: NDArray[Any], constraint: Constraint, drawn: bool, floor: bool
+) -> NDArray[Any]:
     """The values that break a promise; the ends of a range are drawn with probability 0."""
     broken = ~np.isfinite(values)
     match constraint:
@@ -88,8 +95,8 @@ def _breaking(values: NDArray[Any], constraint: Constraint, drawn: bool) -> NDAr
         case Constraint.NONNEG:
             broken |= values < 0
         case Constraint.UNIT:
-            # A floor of 0 is the absence of one: kernels can do with it, not with a decay of 1.
-            broken |= (values < 0) | (values > 1 if drawn else values >= 1)
+            broken |= values < 0 if drawn or floor else values <= 0
+            broken |= values > 1 if drawn else values >= 1
         case Constraint.NONZERO:
             broken |= (values == 0) & (not drawn)
     return np.asarray(values[broken])
@@ -100,10 +107,13 @@ def _evaluated(value: Expr, known: Mapping[str, int], end: int) -> NDArray[Any]:
     scope = _Sizes(known)
 
     def drawn(node: Expr) -> Expr | None:
-        if not isinstance(node, Draw):
+        ends = distribution(node.distribution).ends if isinstance(node, Draw) else None
+        if not isinstance(node, Draw) or ends is None:
             return None
-        args = [float(evaluate(arg, scope).data) for arg in node.args]
-        return _number(_end(node.distribution, args, end))
+        try:
+            return _number(ends(*_arguments(node, scope))[end])
+        except ValueError as error:
+            raise _NoRangeError(node.distribution, str(error)) from None
 
     with np.errstate(all="ignore"):
         try:
@@ -121,20 +131,8 @@ class _NoRangeError(Exception):
         super().__init__(distribution, problem)
 
 
-def _end(distribution: str, args: list[float], end: int) -> float:
-    match distribution:
-        case "uniform" | "log_uniform":
-            if not args[0] <= args[1]:
-                raise _NoRangeError(distribution, "low end must not be above its high end")
-            if distribution == "log_uniform" and not args[0] > 0:
-                raise _NoRangeError(distribution, "low end must be above 0")
-            return args[end]
-        case "normal":
-            if not args[1] >= 0:
-                raise _NoRangeError(distribution, "deviation must not be negative")
-            return args[0] + (2 * end - 1) * _DEVIATIONS * args[1]
-        case _:
-            return (2 * end - 1) * args[0]
+def _arguments(node: Draw, scope: _Sizes) -> list[float]:
+    return [float(evaluate(arg, scope).data) for arg in node.args]
 
 
 def _number(value: float) -> Expr:
@@ -167,6 +165,14 @@ class _Sizes:
         """There is none."""
         raise TypeError(name)
 
-    def node(self, expr: Expr) -> NoReturn:
-        """There is none."""
-        raise TypeError(type(expr).__name__)
+    def node(self, expr: Expr) -> NamedArray:
+        """The last values of a sequence; draws are replaced by numbers before."""
+        row = distribution(expr.distribution) if isinstance(expr, Draw) else None
+        if not isinstance(expr, Draw) or row is None or row.sequence is None:
+            raise TypeError(type(expr).__name__)
+        (axis,) = expr.over
+        values = row.sequence(*_arguments(expr, self))
+        if len(values) < self.size(axis):
+            short = f"{len(values)} values are fewer than the {self.size(axis)} of `{axis.name}`"
+            raise _NoRangeError(row.name, short)
+        return NamedArray((axis,), values[-self.size(axis) :])

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 import dsfc
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.locate import shipped_names
+from dsfc.primitives.distributions import DISTRIBUTIONS
 from dsfc.validate.surface import Sample, surface
 
 KINDS = """
@@ -164,3 +165,33 @@ def test_two_draws_are_two_numbers_however_alike_they_are_written(build) -> None
     # Means of 4,000 products of independent numbers: within 5 standard deviations of their own.
     assert abs((real * imag).mean()) < 5 / 4000**0.5
     assert abs(layer.b.detach().double().square().mean() - 2) < 5 * 2 * (2 / 4000) ** 0.5
+
+
+LEGS = """
+  dims d, n
+  input u : d
+  param front : d × n ~ 2 * legs_frequency[d](2 * d)
+        last  : d × n ~ legs_low_rank[n](n)
+        both  : d × n ~ ones[d] ⊗ legs_frequency[n](2 * n) + legs_low_rank[d](d) ⊗ ones[n]
+        log_λ : d × n positive ~ legs_frequency[n](2 * n)
+        z     : d × n complex ~ cplx(normal(0, 1), ones[d] ⊗ legs_frequency[n](n))
+  y = u * sum[n](front + last * both + log_λ + Im(z))
+"""
+
+
+def test_a_sequence_is_along_its_axis(build) -> None:
+    d, n = 5, 3
+    layer, values = layer_of(build, "legs", LEGS, d=d, n=n)
+    omega, low = (DISTRIBUTIONS[k].sequence for k in ("legs_frequency", "legs_low_rank"))
+    want = {
+        "front": 2 * omega(2 * d)[-d:, None],
+        "last": low(n),
+        "both": omega(2 * n)[-n:] + low(d)[:, None],
+        "log_lambda": omega(2 * n)[-n:],
+    }
+    for name, value in want.items():
+        wanted = torch.from_numpy(value).expand(d, n)
+        torch.testing.assert_close(values[name], wanted, rtol=1e-13, atol=1e-13)
+    torch.testing.assert_close(values["z"].imag, torch.from_numpy(omega(n)).expand(d, n))
+    assert len(values["z"].real.unique()) == d * n
+    assert all(p.is_meta for p in type(layer)(d=d, n=n, device="meta").parameters())

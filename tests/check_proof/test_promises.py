@@ -1,0 +1,95 @@
+"""What declarations promise, and that a buffer's own value is believed before its declaration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dsfc.check_proof.check import check, write
+from dsfc.check_proof.claim import Certificate
+from dsfc.check_proof.promises import promises
+from dsfc.check_proof.rejected import Rejected
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.primitives.declarations import Constraint, Init
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.verdict import Case, Proved
+from dsfc.proof.within import within
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+from dsfc.system.ir import System
+
+PLAIN = "param c : d"
+BROKEN_AT_TEN = "(d - 10)^2 - 1/2"
+"""Positive at all sizes that are tried, and at most others."""
+
+
+def mixer(declared: str, y: str) -> System:
+    text = f"mixer m {{ dims d\n input u : d\n {declared}\n y = {y}\n}}"
+    return SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text))).compilation("m").system
+
+
+@pytest.mark.parametrize(
+    "flag, value, kept",
+    [
+        ("positive", "d", True),
+        ("positive", BROKEN_AT_TEN, False),
+        ("nonneg", "(d - 10)^2", True),
+        ("nonneg", "d - 20", False),
+        ("unit", "1 - 2^(-5 - d)", True),
+        ("unit", "0", False),
+        ("nonzero", "-d", True),
+        ("nonzero", "d - 20", False),
+        ("nonzero complex", "cplx(d - 20, 0)", False),
+    ],
+)
+def test_a_buffer_keeps_what_its_value_keeps(flag: str, value: str, kept: bool) -> None:
+    system = mixer(f"buffer w {flag} = {value}; {PLAIN}", "Re(w) * c * u")
+    promised = Constraint(flag.split()[0])
+    assert promises(system) == {
+        "u": Constraint.NONE,
+        "c": Constraint.NONE,
+        "w": promised if kept else Constraint.NONE,
+    }
+    # A value that is not known is as declared.
+    free = replace(system, buffers=tuple(replace(t, init=None) for t in system.buffers))
+    assert promises(free)["w"] is promised
+
+
+def with_value(made: Certificate, value: Init) -> Certificate:
+    """The certificate, its buffers with another value."""
+
+    def of(system: System) -> System:
+        return replace(system, buffers=tuple(replace(t, init=value) for t in system.buffers))
+
+    return replace(made, claim=replace(made.claim, a=of(made.claim.a), b=of(made.claim.b)))
+
+
+def value(written: str, flag: str) -> Init:
+    (buffer,) = mixer(f"buffer w {flag} = {written}", "w * u").buffers
+    assert buffer.init is not None
+    return buffer.init
+
+
+def test_what_a_value_breaks_proves_no_equality() -> None:
+    """|w| is w where w is positive, which it is not at d = 10."""
+    pair = [[mixer(f"buffer w positive = {w}", y) for y in ("abs(w) * u", "w * u")]
+            for w in ("(d - 10)^2 + 1/2", BROKEN_AT_TEN)]  # fmt: skip
+    made = equivalent(*pair[0])
+    assert isinstance(made, Proved)
+    assert not isinstance(equivalent(*pair[1]), Proved)
+    with pytest.raises(Rejected):
+        check(write(with_value(made.certificate, value(BROKEN_AT_TEN, "positive"))))
+
+
+def test_what_a_value_breaks_makes_no_case() -> None:
+    """The second has the first's function at a = b / w, which is nothing where w is 0."""
+    pair = [[mixer(f"buffer w unit = {w}\n param {p} : d", f"{p} * {by} * u + w * u")
+             for p, by in (("b", "1"), ("a", "w"))] for w in ("1/2", "0")]  # fmt: skip
+    made = within(*pair[0], conditions=True)
+    assert isinstance(made, Case)
+    assert not isinstance(within(*pair[1], conditions=True), Case)
+    with pytest.raises(Rejected, match="may not exist"):
+        check(write(with_value(made.certificate, value("0", "unit"))))
