@@ -101,6 +101,8 @@ def check_case(claim: Claim, statement: Statement) -> None:
         value = statement.conditions.values(statement.conditions.window)[c.solved]
         if any(CONSTANT.fullmatch(g) for g in value.names):
             raise Rejected("a value is made of a number of the claim's own")
+        if symbols.is_real(Quotient(generator(c.solved))) and value - symbols.conjugate(value):
+            raise Rejected(f"the value of {c.solved} may not be real")
         # A function of what has a value would make the value one of itself.
         if any(other.solved in g for other in claim.conditions for g in value.names):
             raise Rejected("a value is a function of what has a value")

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from dsfc.check_proof.check import check, read, write
-from dsfc.check_proof.claim import Certificate, Condition, Needed
+from dsfc.check_proof.claim import Certificate, Claim, Condition, Conditional, Invariant, Needed
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.rejected import Rejected
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
 from dsfc.primitives.declarations import Constraint
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+from dsfc.system.ir import System
 
 PAIRS = [
     ("normalised", "normalised", "euler_gate"),
@@ -271,6 +277,21 @@ def test_a_slot_must_have_a_value_everywhere(filled: Callable) -> None:
     a = dataclasses.replace(made.claim.a, inputs=inputs)
     claim = dataclasses.replace(made.claim, a=a)
     assert "may not exist" in rejected(dataclasses.replace(made, claim=claim))
+
+
+def test_no_square_of_a_real_slot_is_negative() -> None:
+    """z = i x would make - x² a case of z²."""
+    a, b = (_mixer(f"input {name}, v\n y = {value}") for name, value in
+            (("x", "-1 * x * x * v"), ("z", "z * z * v")))  # fmt: skip
+    made = condition("z[]@0", (1, {"z[]@0": 1}), (-1, {"i": 1, "x[]@0": 1}))
+    claim = Claim(a, b, (), (), case=True, conditions=(made,))
+    proof = Conditional(Invariant((), False), None, ())
+    assert rejected(Certificate(claim, proof)) == "the value of z[]@0 may not be real"
+
+
+def _mixer(body: str) -> System:
+    text = Source("m.dsf", f"mixer m {{\n {body}\n}}\n")
+    return SpecText(Place(Path("m.dsf")), parse(text)).compilation("m").system
 
 
 def test_an_input_of_both_is_no_slot(filled: Callable, system: Callable) -> None:

@@ -130,7 +130,7 @@ def test_what_no_functions_of_the_last_tokens_do(system: Callable, row) -> None:
     assert isinstance(found, NoCase) and statement == "SLOT(window)"
 
 
-@pytest.mark.parametrize("row", LATTICE["open_slots"], ids=lambda row: "-".join(row[:2]))
+@pytest.mark.parametrize("row", LATTICE["no_token_slots"], ids=lambda row: "-".join(row[:2]))
 def test_what_no_rule_decides_of_slots(system: Callable, row) -> None:
     found, statement = slots_of(system, row, conditions=True)
     assert isinstance(found, Unknown) and statement == "SLOT"
