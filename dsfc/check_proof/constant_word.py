@@ -24,10 +24,11 @@ from __future__ import annotations
 
 from dsfc.check_proof.balls import Complex, NotDefined, real
 from dsfc.check_proof.claim import Claim, ConstantWord, Number
-from dsfc.check_proof.comparable import comparable, fixed
+from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.cutoff import cutoff
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.free import expressions
+from dsfc.check_proof.known import fixed
 from dsfc.check_proof.recurrence import check_recurrence
 from dsfc.check_proof.regions import Region
 from dsfc.check_proof.rejected import Rejected

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dsfc.check_proof.balls import Complex, NotDefined, Real, real
-from dsfc.check_proof.comparable import fixed
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Index, Obstacle
+from dsfc.check_proof.known import fixed
 from dsfc.check_proof.witness import in_range
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Expr, Field

@@ -17,9 +17,10 @@ from fractions import Fraction
 from dsfc.check_proof.balls import NotDefined
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, ConstantWord, Number
-from dsfc.check_proof.comparable import comparable, fixed
+from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.constant_word import ZERO, Word, always_apart, growing_axes, own_axes
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.known import fixed
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.recurrence import Coefficients, Rolled, applied, distinct
 from dsfc.check_proof.rejected import Rejected

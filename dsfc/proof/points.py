@@ -16,10 +16,10 @@ from math import lcm
 
 from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.claim import Claim, Conditional, Exact, Invariant, Needed, Point
-from dsfc.check_proof.comparable import fixed
 from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.free import common_names, side
+from dsfc.check_proof.known import fixed
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.polynomial import Quotient, generator, number
 from dsfc.check_proof.rejected import Rejected

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from dsfc.check_proof.comparable import fixed
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.known import fixed
 from dsfc.primitives.declarations import MapTensor, Tensor
 from dsfc.primitives.expr import (
     Add,

@@ -15,8 +15,9 @@ from fractions import Fraction
 from itertools import product
 
 from dsfc.check_proof.claim import Certificate, Claim, Number, Witness
-from dsfc.check_proof.comparable import comparable, fixed
+from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.known import fixed
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import agree
