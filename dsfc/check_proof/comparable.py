@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.closed import closed
 from dsfc.check_proof.free import common_names, side
-from dsfc.check_proof.promises import fixed, promises
 from dsfc.primitives.declarations import AbstractMap, Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import Axis, Expr, argument_names
+from dsfc.primitives.expr import Axis, Expr, Field, argument_names
+from dsfc.primitives.ranges import PROMISED, Ranges
 from dsfc.primitives.words import FIRST
 from dsfc.system.ir import System
+from dsfc.system.known import fixed, promises
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
@@ -36,6 +37,7 @@ def comparable(claim: Claim) -> None:
     theirs = _declared(claim.a)
     # That a is no case of b is said of all values of b's parameters, whatever they are called.
     alone = not claim.equal and claim.case
+    values_a, values_b = fixed(claim.a), fixed(claim.b)
     for name, shape in own.items():
         if alone and _role(claim.b, name) != "input":
             continue
@@ -46,6 +48,13 @@ def comparable(claim: Claim) -> None:
             )
         if same in theirs and _role(claim.a, same) != _role(claim.b, name):
             raise ValueError(f"`{same}` is an input of one and none of the other")
+        # Of two that have a value, one that is the same is one array: see `unlike`.
+        alone_in_a = same in values_a and name not in values_b
+        alone_in_b = name in values_b and same in theirs and same not in values_a
+        if (alone_in_a and _disallowed(values_a[same], shape)) or (
+            alone_in_b and _disallowed(values_b[name], theirs[same])
+        ):
+            raise ValueError(f"the value of `{same}` may be outside its range in the other")
         if same not in theirs and same != name:
             raise ValueError(f"`{same}` is no input or parameter of the first mixer")
     maps = {m.name: m for m in claim.a.abstracts}
@@ -61,6 +70,16 @@ def comparable(claim: Claim) -> None:
         raise ValueError(f"the outputs have shapes {shapes[0]} and {shapes[1]}")
     if outputs[0].field is not outputs[1].field:
         raise ValueError("one output is complex")
+
+
+def _disallowed(value: Expr, other: Tensor | MapTensor) -> bool:
+    """Whether a declaration may not allow a value."""
+    if not isinstance(other, Tensor):
+        return False
+    found = Ranges().of(value)
+    if other.constraint is Constraint.NONZERO:
+        return 0.0 in found
+    return not found.within(PROMISED[other.constraint])
 
 
 def _ends(m: AbstractMap) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -152,12 +171,22 @@ def positive(claim: Claim) -> frozenset[str]:
 
 
 def nonzero(claim: Claim) -> frozenset[str]:
-    """Returns common names of what a declares other than 0."""
+    """Returns common names of what a declares other than 0, and is."""
     names = common_names(claim, False)
     return frozenset(
         names.get(name, name)
         for name, promise in promises(side(claim, False)).items()
         if promise in (Constraint.NONZERO, Constraint.UNIT)
+    )
+
+
+def real_arrays(claim: Claim) -> frozenset[str]:
+    """Returns common names of b's inputs and parameters that are real."""
+    names, system = common_names(claim, True), side(claim, True)
+    return frozenset(
+        names.get(t.name, t.name)
+        for t in (*system.inputs, *system.params)
+        if isinstance(t, Tensor) and t.field is Field.REAL
     )
 
 

@@ -16,14 +16,14 @@ import re
 
 from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.claim import Claim, Conditional, Point
-from dsfc.check_proof.comparable import narrower, nonzero, own_parameters, slots
+from dsfc.check_proof.comparable import narrower, nonzero, own_parameters, real_arrays, slots
 from dsfc.check_proof.conditions import CONSTANT, reach
 from dsfc.check_proof.invariant import check_rows
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.polynomial import Quotient, generator
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
-from dsfc.check_proof.symbols import lags
+from dsfc.check_proof.symbols import LAG, lags
 from dsfc.primitives.declarations import Constraint
 
 _LEAF = re.compile(r"([A-Za-z_]\w*)\[[\d,]*\](?:@\d)?")
@@ -90,22 +90,25 @@ def check_case(claim: Claim, statement: Statement) -> None:
         Rejected: a condition asks something of anything else.
     """
     own, symbols = {**own_parameters(claim), **slots(claim)}, statement.symbols
-    smaller, sure = narrower(claim), nonzero(claim)
+    smaller, sure, reals = narrower(claim), nonzero(claim), real_arrays(claim)
+    given = frozenset(_present(c.solved) for c in claim.conditions)
     if smaller is not None:
         raise Rejected(f"`{smaller}` has a smaller range in b than in a")
     for c in claim.conditions:
         # A slot is a function of this token and earlier ones, a parameter of none.
-        constraint = own.get(c.solved.partition("[")[0])
+        array = c.solved.partition("[")[0]
+        constraint = own.get(array)
         if constraint is None or c.solved in symbols.defined:
             raise Rejected(f"a condition is one on {c.solved}, which is not b's alone")
         value = statement.conditions.values(statement.conditions.window)[c.solved]
         if any(CONSTANT.fullmatch(g) for g in value.names):
             raise Rejected("a value is made of a number of the claim's own")
-        if symbols.is_real(Quotient(generator(c.solved))) and value - symbols.conjugate(value):
-            raise Rejected(f"the value of {c.solved} may not be real")
-        # A function of what has a value would make the value one of itself.
-        if any(other.solved in g for other in claim.conditions for g in value.names):
+        # A function of what has a value would make the value one of itself. At another token it
+        # would be a function of all tokens before, which no slot is.
+        if any(other in _present(g) for other in given for g in value.names):
             raise Rejected("a value is a function of what has a value")
+        if array in reals and value - symbols.conjugate(value):
+            raise Rejected(f"the value of {c.solved} may not be real")
         below = [Quotient(base) for base in value.den]
         below += [Quotient(generator(g)) for m in value.num.terms for g, e in m
                   if e < 0 and not _is_one_of(g, sure)]  # fmt: skip
@@ -115,6 +118,11 @@ def check_case(claim: Claim, statement: Statement) -> None:
             continue
         if constraint is not Constraint.POSITIVE or not symbols.positive(value):
             raise Rejected(f"the value of {c.solved} may not be {constraint.value}")
+
+
+def _present(name: str) -> str:
+    """A name with all that it reads at one token."""
+    return LAG.sub("@0", name)
 
 
 def _is_one_of(name: str, arrays: frozenset[str]) -> bool:

@@ -28,7 +28,6 @@ from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.cutoff import cutoff
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.free import expressions
-from dsfc.check_proof.promises import fixed
 from dsfc.check_proof.recurrence import check_recurrence
 from dsfc.check_proof.regions import Region
 from dsfc.check_proof.rejected import Rejected
@@ -36,6 +35,7 @@ from dsfc.check_proof.steady import Steady, steady
 from dsfc.check_proof.witness import LENGTH_LIMIT, arrays, check_token, constants_of, place_of
 from dsfc.primitives.declarations import Constraint
 from dsfc.primitives.expr import Expr, Reduce, Reduction, Size, children
+from dsfc.system.known import fixed
 
 ZERO = Complex(real(0), real(0))
 

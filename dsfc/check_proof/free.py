@@ -12,12 +12,12 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 
 from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.promises import promises
-from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import Add, Div, Expr, Field, Mul, Num, Param, Pow, Prim, Ref, children
-from dsfc.primitives.interval import POSITIVE, REALS
-from dsfc.primitives.table import row
+from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.primitives.expr import Expr, Field, Now, Ref, children
+from dsfc.primitives.interval import POSITIVE, Interval
+from dsfc.primitives.ranges import Ranges
 from dsfc.system.ir import Stream, System
+from dsfc.system.known import bounds
 
 LABELS = ("A:", "B:")
 """Start the names of what is an input of one of the two only because it was made free."""
@@ -106,30 +106,22 @@ def _reads(e: Expr) -> set[str]:
     return out
 
 
+class _AtAnyToken(Ranges):
+    """Ranges of token-wise values, those before the first token among them, which are 0."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__(*bounds(system))
+        self._streams = {s.name: s.value for s in system.streams if isinstance(s.value, Expr)}
+
+    def written(self, e: Expr) -> Interval:
+        """Returns the range of an expression, names of token-wise values looked up."""
+        if not isinstance(e, Ref) or e.field is not Field.REAL:
+            return super().written(e)
+        found = self.of(self._streams[e.name]) if e.name in self._streams else super().written(e)
+        return found if e.at in (None, Now(0)) else found.hull(Interval(0.0, 0.0))
+
+
 def _constraint(system: System, stream: Stream) -> Constraint:
     assert isinstance(stream.value, Expr)
-    return Constraint.POSITIVE if _positive(system, stream.value) else Constraint.NONE
-
-
-def _positive(system: System, e: Expr) -> bool:
-    """Whether a value is positive by its definition, whatever the inputs are."""
-    match e:
-        case Num(value):
-            return value > 0
-        case Add(args) | Mul(args):
-            return all(_positive(system, a) for a in args)
-        case Div(num, den):
-            return _positive(system, num) and _positive(system, den)
-        case Pow(base, _):
-            return _positive(system, base)
-        case Prim(name=name, args=args, axis=None) if e.kind is Field.REAL:
-            return row(name).range(*(REALS for _ in args)).within(POSITIVE)
-        case Param(name=name) | Ref(name=name):
-            stored = (*system.inputs, *system.params, *system.buffers)
-            for t in stored:
-                if not isinstance(t, MapTensor) and t.name == name:
-                    return promises(system)[name] in (Constraint.POSITIVE, Constraint.UNIT)
-            for s in system.streams:
-                if s.name == name:
-                    return isinstance(s.value, Expr) and _positive(system, s.value)
-    return False
+    positive = _AtAnyToken(system).of(stream.value).within(POSITIVE)
+    return Constraint.POSITIVE if positive and stream.field is Field.REAL else Constraint.NONE

@@ -21,15 +21,12 @@ from fractions import Fraction
 
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.free import expressions
-from dsfc.check_proof.promises import fixed
 from dsfc.check_proof.regions import Region, region_of
-from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.expr import (
     Add,
     Axis,
     Div,
     Expr,
-    Field,
     Fir,
     Iota,
     Map,
@@ -49,7 +46,6 @@ from dsfc.primitives.expr import (
     children,
     rebuild,
 )
-from dsfc.primitives.ranges import PROMISED, Ranges
 from dsfc.primitives.words import FIRST
 from dsfc.system.ir import (
     Block,
@@ -68,6 +64,7 @@ from dsfc.system.ir import (
     System,
     Term,
 )
+from dsfc.system.known import ranges as ranges_of
 
 _TOKENWISE = (
     Num, Size, Ones, Iota, Param, Ref, Add, Mul, Div, Pow, Reduce, Map, Fir, Rename, Prim, Series,
@@ -120,7 +117,7 @@ def steady(system: System, sizes: Mapping[str, int]) -> Steady:
     walk = _Walk(system, sizes)
     window = max((walk.reach(e) for e in expressions((system.stages, system.outputs))), default=0)
     _affine(system.outputs[0].value)
-    ranges = _ranges(system)
+    ranges = ranges_of(system)
     bases = []
     for stage in system.stages:
         if stage.direction is not Direction.FORWARD:
@@ -277,16 +274,3 @@ class _Walk:
                     return _ONE
                 return _ZERO if new[0] is _ZERO else rebuild(e, new)
         return rebuild(e, new)
-
-
-def _ranges(system: System) -> Ranges:
-    """Ranges by what is known of inputs, parameters and buffers."""
-    known = {
-        t.name: PROMISED[t.constraint]
-        for t in (*system.inputs, *system.params, *system.buffers)
-        if isinstance(t, Tensor)
-    }
-    plain, values = Ranges(), fixed(system)
-    known |= {name: plain.of(v) for name, v in values.items() if v.field is Field.REAL}
-    moduli = {name: plain.modulus(v) for name, v in values.items() if v.field is not Field.REAL}
-    return Ranges(known, moduli)

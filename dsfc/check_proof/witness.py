@@ -15,11 +15,11 @@ from dsfc.check_proof.claim import Claim, Number, Witness
 from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.promises import fixed
 from dsfc.check_proof.rejected import Rejected
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Field
 from dsfc.system.ir import System
+from dsfc.system.known import fixed
 
 LENGTH_LIMIT = 64
 """Tokens of a witness."""
@@ -151,6 +151,9 @@ def arrays(
         if same in constants:
             if same in values:
                 raise Rejected(f"`{same}` has a fixed value")
+            constraint = t.constraint if isinstance(t, Tensor) else Constraint.NONE
+            if not all(_allowed(v.re, constraint) for v in constants[same]):
+                raise Rejected(f"the value of `{same}` is not {constraint.value}")
             given[t.name] = constants[same]
             continue
         if t in system.buffers and isinstance(t, MapTensor) and t.init and not t.init.drawn:
@@ -196,6 +199,20 @@ def in_range(x: Fraction, constraint: Constraint) -> bool:
             return 0 < x < 1
         case Constraint.NONZERO:
             return x != 0
+    return True
+
+
+def _allowed(x: Real, constraint: Constraint) -> bool:
+    """Whether all between bounds is what a buffer may have for a value; a floor may be 0."""
+    match constraint:
+        case Constraint.POSITIVE:
+            return x.low > 0
+        case Constraint.NONNEG:
+            return x.low >= 0
+        case Constraint.UNIT:
+            return x.low >= 0 and x.high < 1
+        case Constraint.NONZERO:
+            return x.low > 0 or x.high < 0
     return True
 
 

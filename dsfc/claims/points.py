@@ -15,13 +15,13 @@ from fractions import Fraction
 from dsfc.check_proof.balls import Complex, NotDefined, Real, real
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Index, Obstacle
-from dsfc.check_proof.promises import fixed
 from dsfc.check_proof.witness import in_range
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Expr, Field
 from dsfc.proof.refute import HEIGHTS, SIMPLER
 from dsfc.proof.sizes import chosen
 from dsfc.system.ir import Definition, System
+from dsfc.system.known import fixed
 
 DRAWS = 4
 """Points per length, sizes and height of the numbers."""

@@ -28,12 +28,12 @@ from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.free import LABELS, common_names, side
 from dsfc.check_proof.markov import Markov
 from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generator, unit
-from dsfc.check_proof.promises import promises
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state, written
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Symbols, lags, shifted
 from dsfc.primitives.declarations import Constraint
 from dsfc.proof.field import ring
+from dsfc.system.known import promises
 
 LEAF = re.compile(r"([A-Za-z_:][\w:]*)\[([\d,]*)\]@(\d)")
 """An entry of an input at a token, inside the name of a generator."""

@@ -21,11 +21,11 @@ from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.constant_word import ZERO, Word, always_apart, growing_axes, own_axes
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import TooLarge
-from dsfc.check_proof.promises import fixed
 from dsfc.check_proof.recurrence import Coefficients, Rolled, applied, distinct
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import LENGTH_LIMIT, in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
+from dsfc.system.known import fixed
 
 ALIKE = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(-1), Fraction(-2))
 """Numbers that whole points are made of, in the order tried."""

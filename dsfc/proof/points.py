@@ -21,13 +21,13 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.free import common_names, side
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.polynomial import Quotient, generator, number
-from dsfc.check_proof.promises import fixed
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
 from dsfc.check_proof.symbols import lags, shifted
 from dsfc.check_proof.witness import in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, Tensor
 from dsfc.proof.conditions import TOKENS, tokens
+from dsfc.system.known import fixed
 
 DRAWS = 24
 """Points tried for one purpose."""

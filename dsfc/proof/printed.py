@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.promises import fixed
 from dsfc.primitives.declarations import MapTensor, Tensor
 from dsfc.primitives.expr import (
     Add,
@@ -45,6 +44,7 @@ from dsfc.primitives.text import text
 from dsfc.primitives.words import FIRST
 from dsfc.proof.prelude import NEEDED
 from dsfc.system.ir import Definition, System
+from dsfc.system.known import fixed
 
 BALL_NAMES = {"abs": "absolute", "max": "maximum", "min": "minimum"} | {
     n: n for n in ("exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "sign", "pi")

@@ -18,7 +18,6 @@ from dsfc.check_proof.claim import Certificate, Claim, Number, Witness
 from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import TooLarge
-from dsfc.check_proof.promises import fixed
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import agree
 from dsfc.check_proof.witness import check_witness, execute, in_range, place_of
@@ -27,6 +26,7 @@ from dsfc.primitives.expr import Field
 from dsfc.primitives.json import encode
 from dsfc.proof.sizes import chosen
 from dsfc.proof.verdict import Refuted
+from dsfc.system.known import fixed
 
 HEIGHTS = (
     (1, 2),

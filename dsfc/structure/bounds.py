@@ -14,9 +14,8 @@ from functools import reduce
 from itertools import product
 from types import MappingProxyType
 
-from dsfc.check_proof.promises import promises
 from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.primitives.declarations import Constraint
 from dsfc.primitives.expr import (
     Expr,
     Field,
@@ -42,6 +41,7 @@ from dsfc.primitives.ranges import Ranges as Written
 from dsfc.primitives.table import row
 from dsfc.structure.ir import Bound, BoundKind
 from dsfc.system.ir import Decay, KeptFlow, LogForm, System
+from dsfc.system.known import fixed, promises
 
 _CORNERS = 8
 """Atoms beyond which the vertex rule is not tried: it looks at 2^atoms corners."""
@@ -59,20 +59,11 @@ def constraints_of(system: System) -> dict[str, Interval]:
         for t in tensors
         if (c := getattr(t, "constraint", Constraint.NONE)) is not Constraint.NONE
     }
-    for name, value in fixed_values(system).items():
-        found = Ranges({}).of(value)
-        out[name] = out[name].hull(found) if name in out else found
+    for name, value in fixed(system).items():
+        if value.field is Field.REAL:
+            found = Ranges({}).of(value)
+            out[name] = out[name].hull(found) if name in out else found
     return out
-
-
-def fixed_values(system: System) -> dict[str, Expr]:
-    """Returns the values of the buffers that have a real one, by name."""
-    return {
-        t.name: t.init.value
-        for t in system.buffers
-        if isinstance(t, Tensor) and t.init is not None and not t.init.drawn
-        if t.init.value.field is Field.REAL
-    }
 
 
 def nonzero_of(system: System) -> frozenset[str]:

@@ -1,16 +1,25 @@
-"""Takes the checker's refusals out, one at a time, and says which of them no test misses.
+"""Takes the checker's checks out, one at a time, and says which of them no test misses.
 
     python -P tests/check_proof/removal.py [--tier TIER] [--of FILE ...] [PART OF A SITE ...]
 
 `--of` says which tests run: all of the checker's, if none is named.
 
-A site is a `raise` in `dsfc/check_proof`, as "module:line". First the tests of the checker run
-once, with every site noting the test that reaches it. Then, for each site, a process of its own
-replaces the function by one without the `raise` and runs the tests that reached it until one fails.
-A check that keeps work bounded is missed by tests that do not end: processes have a bound on their
-time. Only a test that fails misses a check; a run that ends otherwise says nothing. What is
-printed, as JSON: how many sites there are, and which of them no test reaches ("unreached"), none
-misses ("survivors"), or whose tests do not end ("endless") or not with a verdict ("broken").
+A *site* is one check in `dsfc/check_proof`, or in the command that runs it:
+
+- a `raise`, which is taken out;
+- in what guards a `raise` or a `return False`, one of several conditions, each of which alone
+  refuses, which is made one that never does; the bounds of a chain `a <= x < b` are two;
+- a `return False` under a condition, which is taken out;
+- in what a predicate returns, one of several conditions that must all hold, which is made true.
+
+The tests run once, with every site noting which of them reaches it. Then, site by site, a process
+forked off there and then has the function without the check and runs the tests that reached it,
+those that take least first, until one fails: nothing is imported, collected or proved again. A
+check that keeps work bounded is missed by tests that do not end: processes have a bound on their
+time and memory. Only a test that fails misses a check; a run that ends otherwise says nothing.
+
+What is printed, as JSON: how many sites there are, and which of them no test reaches ("unreached")
+or misses ("survivors"), or whose tests do not end ("endless") or not with a verdict ("broken").
 """
 
 from __future__ import annotations
@@ -18,7 +27,7 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
-import functools
+import copy
 import importlib
 import inspect
 import json
@@ -27,10 +36,11 @@ import pkgutil
 import resource
 import signal
 import sys
-import tempfile
+import time
 import types
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -39,40 +49,178 @@ import dsfc.check_proof
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+COMMAND = "dsfc.cli.check_proof"
 LEFT_OUT = ("test_removal.py", "test_campaign.py")
+OF_THE_COMMAND = "tests/cli/test_equiv.py"
 NO_VERDICT = {0: "survivors", -signal.SIGKILL: "endless", -signal.SIGXCPU: "endless"}
 """How a run ends → what that says of a check, where no test failed."""
+FAILED = 1
 NOTE = "__reached__"
-SECONDS = 120
+SECONDS, BYTES = 120, 12 * 2**30
 
 
 def modules() -> dict[str, types.ModuleType]:
-    found = pkgutil.iter_modules(dsfc.check_proof.__path__)
-    return {m.name: importlib.import_module(f"dsfc.check_proof.{m.name}") for m in found}
-
-
-def sites(name: str, module: types.ModuleType) -> dict[str, str]:
-    """Site → its text, of the refusals of a module."""
-    source = inspect.getsource(module)
+    names = [f"dsfc.check_proof.{m.name}" for m in pkgutil.iter_modules(dsfc.check_proof.__path__)]
     return {
-        f"{name}:{node.lineno}": f"{name}: {ast.unparse(node)}"
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+        n.rpartition(".")[2] if n != COMMAND else "cli": importlib.import_module(n)
+        for n in (*names, COMMAND)
     }
 
 
+# --- sites ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Site:
+    """One check.
+
+    Attributes:
+        module: where it stands.
+        statement: position of the statement, in a walk through the module's tree: tests reach it.
+        part: position of a condition in a walk through the statement; None for all of it.
+        text: what it is, without a line, so that it stays the same where others come and go.
+    """
+
+    module: str
+    statement: int
+    part: tuple[int, int] | None
+    text: str
+
+
+def sites(name: str, tree: ast.Module) -> Iterator[Site]:
+    """The checks of a module, in order."""
+    seen: Counter[str] = Counter()
+
+    def site(number: int, part: tuple[int, int] | None, text: str) -> Site:
+        seen[text] += 1
+        again = f" ({seen[text]})" if seen[text] > 1 else ""
+        return Site(name, number, part, f"{name}.{text}{again}")
+
+    inside = _functions_of(tree)
+    for number, node in enumerate(ast.walk(tree)):
+        function = inside.get(node)
+        where = function.name if function else ""
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield site(number, None, f"{where}: {ast.unparse(node)}")
+        if isinstance(node, ast.If) and _refuses(node.body[0]):
+            refusal = ast.unparse(node.body[0])
+            if isinstance(node.body[0], ast.Return):
+                yield site(number, None, f"{where}: {refusal} if {ast.unparse(node.test)}")
+            for part, text in conditions(node.test, must_hold=False):
+                yield site(number, part, f"{where}: {refusal} if {text}")
+        if isinstance(node, ast.Return) and function is not None and _is_predicate(function):
+            for part, text in conditions(node.value, must_hold=True):
+                yield site(number, part, f"{where}: return … and {text}")
+
+
+def _functions_of(tree: ast.Module) -> dict[ast.AST, ast.FunctionDef]:
+    out: dict[ast.AST, ast.FunctionDef] = {}
+    for node in ast.walk(tree):  # outer functions come first
+        if isinstance(node, ast.FunctionDef):
+            out |= dict.fromkeys(ast.walk(node), node)
+    return out
+
+
+def _refuses(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Raise):
+        return isinstance(node.exc, ast.Call)
+    return isinstance(node, ast.Return) and ast.unparse(node) == "return False"
+
+
+def _is_predicate(function: ast.FunctionDef) -> bool:
+    return function.returns is not None and ast.unparse(function.returns) == "bool"
+
+
+def conditions(test: ast.expr | None, must_hold: bool) -> Iterator[tuple[tuple[int, int], str]]:
+    """The conditions of a test of which each alone refuses, and what they are.
+
+    Args:
+        test: what is looked at.
+        must_hold: whether it refuses where it is false.
+
+    Yields:
+        Position of a node in the test and of one of its operands.
+    """
+    numbers = {id(node): k for k, node in enumerate(ast.walk(test))} if test is not None else {}
+    stack = [(test, must_hold)]
+    while stack:
+        node, must = stack.pop()
+        match node:
+            case ast.BoolOp(op, values):
+                if isinstance(op, ast.And) is must:
+                    for k, value in enumerate(values):
+                        yield (numbers[id(node)], k), ast.unparse(value)
+                stack += [(v, must) for v in reversed(values)]
+            case ast.UnaryOp(ast.Not(), operand):
+                stack.append((operand, not must))
+            case ast.Compare(left, _, comparators) if must and len(comparators) > 1:
+                ends = [left, *comparators]
+                for k, op in enumerate(node.ops):
+                    pair = ast.Compare(ends[k], [op], [ends[k + 1]])
+                    yield (numbers[id(node)], k), ast.unparse(pair)
+            case ast.Call(ast.Name("any" | "all" | "bool"), [ast.GeneratorExp(elt)]):
+                stack.append((elt, must))
+            case ast.Call(ast.Name("bool"), [arg]):
+                stack.append((arg, must))
+
+
+def without(test: ast.expr, part: tuple[int, int]) -> ast.expr:
+    """A test without one of its conditions."""
+    test = copy.deepcopy(test)
+    number, operand = part
+    node = list(ast.walk(test))[number]
+    if isinstance(node, ast.BoolOp):
+        node.values[operand] = ast.Constant(isinstance(node.op, ast.And))
+        return test
+    assert isinstance(node, ast.Compare)
+    ends = [node.left, *node.comparators]
+    rest = [
+        ast.Compare(ends[k], [op], [ends[k + 1]]) for k, op in enumerate(node.ops) if k != operand
+    ]
+    left = rest[0] if len(rest) == 1 else ast.BoolOp(ast.And(), rest)
+
+    class Put(ast.NodeTransformer):
+        def visit_Compare(self, found: ast.Compare) -> ast.AST:
+            return left if found is node else self.generic_visit(found)
+
+    put: ast.expr = Put().visit(test)
+    return put
+
+
+# --- changed code ---------------------------------------------------------------------------------
+
+
 class Changed(ast.NodeTransformer):
-    """Notes every site, or takes one out."""
+    """Takes one site out, or notes all of a module."""
 
-    def __init__(self, name: str, without: str | None) -> None:
-        self.name, self.without = name, without
+    def __init__(self, numbers: dict[ast.AST, int], site: Site | None, noted: set[int]) -> None:
+        self.numbers, self.site, self.noted = numbers, site, noted
 
-    def visit_Raise(self, node: ast.Raise) -> ast.AST | list[ast.AST]:
-        site = f"{self.name}:{node.lineno}"
-        if self.without is None and isinstance(node.exc, ast.Call):
-            call = ast.Expr(ast.Call(ast.Name(NOTE, ast.Load()), [ast.Constant(site)], []))
-            return [ast.copy_location(call, node), node]
-        return ast.copy_location(ast.Pass(), node) if site == self.without else node
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        out = super().generic_visit(node)
+        number = self.numbers.get(node, -1)
+        if self.site is not None:
+            return _taken_out(node, self.site.part) if number == self.site.statement else out
+        if number not in self.noted:
+            return out
+        call = ast.Expr(ast.Call(ast.Name(NOTE, ast.Load()), [ast.Constant(number)], []))
+        if isinstance(node, ast.If):
+            node.body.insert(0, ast.copy_location(call, node))
+            return node
+        return [ast.copy_location(call, node), node]  # type: ignore[return-value]
+
+
+def _taken_out(node: ast.AST, part: tuple[int, int] | None) -> ast.AST:
+    if isinstance(node, ast.If):
+        if part is None:
+            node.body[0] = ast.copy_location(ast.Pass(), node.body[0])
+        else:
+            node.test = without(node.test, part)
+        return node
+    if isinstance(node, ast.Return) and part is not None and node.value is not None:
+        node.value = without(node.value, part)
+        return node
+    return ast.copy_location(ast.Pass(), node)
 
 
 def functions(module: types.ModuleType) -> Iterator[types.FunctionType]:
@@ -80,6 +228,7 @@ def functions(module: types.ModuleType) -> Iterator[types.FunctionType]:
     holders = [module, *(c for c in vars(module).values() if isinstance(c, type))]
     for holder in holders:
         for value in vars(holder).values():
+            value = getattr(value, "callback", value)  # a command's
             value = getattr(value, "fget", None) or getattr(value, "func", None) or value
             value = getattr(value, "__func__", value)
             value = inspect.unwrap(value) if callable(value) else value
@@ -94,9 +243,11 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from codes(constant)
 
 
-def change(name: str, module: types.ModuleType, without: str | None) -> None:
+def change(module: types.ModuleType, site: Site | None, noted: set[int]) -> None:
     """Gives the functions of a module the code of the changed text: all who hold them see it."""
-    tree = Changed(name, without).visit(ast.parse(inspect.getsource(module)))
+    tree = ast.parse(inspect.getsource(module))
+    numbers = {node: k for k, node in enumerate(ast.walk(tree))}
+    tree = Changed(numbers, site, noted).visit(tree)
     whole = compile(ast.fix_missing_locations(tree), str(module.__file__), "exec")
     new = {(c.co_qualname, c.co_firstlineno): c for c in codes(whole)}
     for function in functions(module):
@@ -104,87 +255,126 @@ def change(name: str, module: types.ModuleType, without: str | None) -> None:
         function.__code__ = new.get((own.co_qualname, own.co_firstlineno), own)
 
 
-def in_a_process(work: functools.partial[int], seconds: int) -> int:
-    """The exit status of a child that does the work, silently, in seconds of its processor."""
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(BaseException):
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-            silent = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silent, 1)
-            os.dup2(silent, 2)
-            os._exit(work())
-        os._exit(70)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+# --- the run --------------------------------------------------------------------------------------
 
 
-def tests(arguments: list[str], tier: str, *plugins: object) -> int:
-    return int(pytest.main(["-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider",
-                            "--tier", tier, *arguments], plugins))  # fmt: skip
+@dataclass(eq=False)
+class Removal:
+    """A run of the tests in which checks are taken out; a plugin of pytest.
+
+    Attributes:
+        parts: a site is looked at if its text holds one of them, or there are none.
+        found: what is said of the sites.
+    """
+
+    parts: list[str]
+    found: dict[str, object] = field(default_factory=dict)
+    failed: bool = False
+    noting: bool = True
+    errors: int = -1
+    took: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.took[report.nodeid] += report.duration
+        if report.failed and not self.failed:
+            self.failed = True
+            if not self.noting:
+                os.write(self.errors, f"{report.nodeid}\n{report.longreprtext}\n".encode())
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        every = modules()
+        trees = {name: ast.parse(inspect.getsource(module)) for name, module in every.items()}
+        wanted = [s for name, tree in trees.items() for s in sites(name, tree)
+                  if not self.parts or any(p in s.text for p in self.parts)]  # fmt: skip
+        reached = self._noted(session.items, every, wanted)
+        assert not self.failed, "the tests do not pass as they are"
+        control = self._without(None, session.items)
+        assert not control, f"the tests do not pass in another process: {control}"
+        self.found = {"sites": len(wanted), "unreached": [],
+                      "survivors": [], "endless": [], "broken": []}  # fmt: skip
+        for number, site in enumerate(wanted):
+            tests = sorted(
+                reached[site.module, site.statement], key=lambda i: (self.took[i.nodeid], i.nodeid)
+            )
+            status = self._without(site, tests) if tests else None
+            if status != FAILED:
+                kind = "unreached" if status is None else NO_VERDICT.get(status, "broken")
+                said = self.found[kind]
+                assert isinstance(said, list)
+                said.append(site.text)
+                print(number + 1, len(wanted), kind, site.text, file=sys.stderr, flush=True)
+        return True
+
+    def _noted(
+        self, items: list[pytest.Item], every: dict[str, types.ModuleType], wanted: list[Site]
+    ) -> dict[tuple[str, int], dict[pytest.Item, None]]:
+        """(module, statement) → the tests that reach it."""
+        reached: dict[tuple[str, int], dict[pytest.Item, None]] = defaultdict(dict)
+        at: list[pytest.Item] = []
+
+        def note(name: str) -> Callable[[int], None]:
+            return lambda number: reached[name, number].setdefault(at[-1])
+
+        before = {f: f.__code__ for module in every.values() for f in functions(module)}
+        for name, module in every.items():
+            setattr(module, NOTE, note(name))
+            change(module, None, {s.statement for s in wanted if s.module == name})
+        for item, after in zip(items, [*items[1:], items[0]], strict=True):
+            at.append(item)
+            # What tests share stays: the processes that are forked off have it at once.
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+        for function, code in before.items():
+            function.__code__ = code
+        return reached
+
+    def _without(self, site: Site | None, tests: list[pytest.Item]) -> int:
+        """The exit status of a child that runs tests without a check."""
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+                resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+                tests[0].config.pluginmanager.unregister(name="terminalreporter")
+                silent = os.open(os.devnull, os.O_WRONLY)
+                self.errors = os.dup(2) if site is None else silent
+                self.noting = False
+                os.dup2(silent, 1)
+                os.dup2(silent, 2)
+                if site is not None:
+                    change(modules()[site.module], site, set())
+                for item, after in zip(tests, [*tests[1:], None], strict=True):
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+                    if self.failed:
+                        os._exit(FAILED)
+                os._exit(0)
+            os._exit(70)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def noting(tier: str, files: list[str], file: str) -> int:
-    with open(file, "w", encoding="utf-8") as out:
-
-        def reached(site: str) -> None:
-            test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
-            out.write(json.dumps([site, test, 0]) + "\n")
-
-        class Timed:
-            def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-                if report.when == "call":
-                    out.write(json.dumps([None, report.nodeid, report.duration]) + "\n")
-
-        for name, module in modules().items():
-            setattr(module, NOTE, reached)
-            change(name, module, None)
-        return tests(files, tier, Timed())
+def run(files: list[str], tier: str, parts: list[str]) -> dict[str, object]:
+    """What is said of the sites, by the tests of some files."""
+    os.chdir(ROOT)  # tests are named from here
+    removal = Removal(parts)
+    files = files or [
+        *sorted(str(p) for p in HERE.glob("test_*.py") if p.name not in LEFT_OUT), OF_THE_COMMAND
+    ]  # fmt: skip
+    arguments = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--tier", tier, *files]
+    pytest.main(arguments, [removal])
+    return removal.found
 
 
-def survives(site: str, reached: list[str], tier: str) -> int:
-    name = site.partition(":")[0]
-    change(name, modules()[name], site)
-    return tests(reached, tier)
-
-
-def main(arguments: list[str]) -> None:
+def main() -> None:
     asked = argparse.ArgumentParser(usage=__doc__)
     asked.add_argument("--tier", default="fast")
     asked.add_argument("--of", nargs="*", default=[])
     asked.add_argument("sites", nargs="*")
-    given = asked.parse_args(arguments)
-    tier, arguments = given.tier, given.sites
-    os.chdir(ROOT)  # tests are named from here
-    files = given.of or sorted(str(p) for p in HERE.glob("test_*.py") if p.name not in LEFT_OUT)
-    every = {s: t for name, module in modules().items() for s, t in sites(name, module).items()}
-    by_site: dict[str, dict[str, None]] = {site: {} for site in every}
-    took: dict[str, float] = defaultdict(float)
-    with tempfile.TemporaryDirectory() as folder:
-        file = f"{folder}/reached"
-        status = in_a_process(functools.partial(noting, tier, files, file), 3600)
-        assert status == 0, f"the tests do not pass as they are: {status}"
-        for line in Path(file).read_text(encoding="utf-8").splitlines():
-            site, test, seconds = json.loads(line)
-            if site is None:
-                took[test] = seconds
-            elif test:
-                by_site[site].setdefault(test)
-    wanted = {s: t for s, t in every.items() if not arguments or any(a in t for a in arguments)}
-    unreached = [t for s, t in wanted.items() if not by_site[s]]
-    print(f"{len(unreached)} of {len(wanted)} are reached by no test", file=sys.stderr, flush=True)
-    found: dict[str, list[str]] = {n: [] for n in ("survivors", "endless", "broken")}
-    for number, (site, text) in enumerate(wanted.items()):
-        # What fails soonest comes first: most tests that reach a site miss it.
-        reached = sorted(by_site[site], key=lambda t: (took[t], t))
-        if not reached:
-            continue
-        status = in_a_process(functools.partial(survives, site, reached, tier), SECONDS)
-        if status != pytest.ExitCode.TESTS_FAILED:
-            found[NO_VERDICT.get(status, "broken")].append(text)
-        print(number + 1, len(wanted), status, text, file=sys.stderr, flush=True)
-    out = {"sites": len(wanted), "unreached": unreached, **found}
-    print(json.dumps(out, ensure_ascii=False, indent=1))
+    given = asked.parse_args()
+    started = time.monotonic()
+    with contextlib.redirect_stdout(sys.stderr):
+        found = run(given.of, given.tier, given.sites)
+    print(f"{time.monotonic() - started:.0f} s", file=sys.stderr)
+    print(json.dumps(found, ensure_ascii=False, indent=1))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

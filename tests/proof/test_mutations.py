@@ -24,7 +24,6 @@ import pytest
 
 from dsfc.check_proof.claim import Claim, Witness
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.promises import fixed
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import execute, stored_axes
 from dsfc.diagnostics.report import DiagnosticError
@@ -40,6 +39,7 @@ from dsfc.source import Source
 from dsfc.syntax.ast import Spec
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
+from dsfc.system.known import fixed
 
 CHANGES = (
     (r"\bq\b", "k"), (r"\bk\b", "q"), (r" \+ ", " - "), (r" - ", " + "), (r"i-1", "i-2"),

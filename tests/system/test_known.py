@@ -9,7 +9,6 @@ import pytest
 
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate
-from dsfc.check_proof.promises import promises
 from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
@@ -20,6 +19,7 @@ from dsfc.proof.within import within
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
+from dsfc.system.known import promises
 
 PLAIN = "param c : d"
 BROKEN_AT_TEN = "(d - 10)^2 - 1/2"

@@ -1,0 +1,238 @@
+"""Certificates by values that nothing has: what is real, in its range, or a function of tokens.
+
+Each would show something false, and is refused for the value alone: beside it stands one with a
+value that there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dsfc.check_proof.check import check, write
+from dsfc.check_proof.claim import (
+    Certificate,
+    Claim,
+    Coefficient,
+    Condition,
+    Conditional,
+    Invariant,
+    Witness,
+)
+from dsfc.check_proof.free import side
+from dsfc.check_proof.rejected import Rejected
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.primitives.declarations import Constraint
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+from dsfc.system.ir import System
+
+TEXT = """
+mixer plain { dims n
+  input u : n
+  y = u
+}
+mixer turned { dims n
+  input u : n
+  param c : n
+  y = -c^2 * u
+}
+mixer turned_by { dims n
+  input u, s : n
+  y = -s^2 / u
+}
+mixer turned_complex { dims n
+  input u : n
+  param c : n complex
+  y = Re(c) * u
+}
+mixer counting { dims n
+  input u, s : n
+  y = (1 - first) * (s - s[i-1]) * u + first * u
+}
+mixer floor { dims n
+  input u : n
+  buffer c : n unit = 0
+  y = (1 + c) * u
+}
+mixer over_floor { dims n
+  input u : n
+  buffer c : n unit = 0
+  param b : n
+  y = b * c * u
+}
+mixer decay { dims n
+  input u : n
+  param c : n unit
+  y = (1 + c) * u
+}
+mixer over_decay { dims n
+  input u : n
+  param b : n
+  param c : n unit
+  y = b * c * u
+}
+mixer magnitude { dims n
+  input u : n
+  param c : n positive
+  y = abs(c) * u
+}
+mixer minus_two { dims n
+  input u : n
+  buffer c : n = -2
+  y = c * u
+}
+mixer magnitude_of_two { dims n
+  input u : n
+  buffer c : n = -2
+  y = abs(c) * u
+}
+mixer two { dims n
+  input u : n
+  buffer c : n = 2
+  y = c * u
+}
+mixer not_zero { dims n
+  input u : n
+  param c : n nonzero
+  y = c * u
+}
+mixer zero { dims n
+  input u : n
+  buffer c : n = 0
+  y = c * u
+}
+mixer gates { dims n
+  input u : n
+  input x : n positive
+  buffer c : n unit = 0
+  param w : n positive
+  floored = c * exp(u)
+  late = x[i-1] * w
+  late_sum = x[i-1] * w + w
+  square = exp(u) + u^2
+  below = w / (1 + x)
+  y = floored + late + late_sum + square + below
+}
+"""
+NOTHING: Coefficient = ()
+
+
+def system(name: str) -> System:
+    text = SpecText(Place(Path("values.dsf")), parse(Source("values.dsf", TEXT)))
+    return text.compilation(name).system
+
+
+def claim(a: System | str, b: System | str, **changed: object) -> Claim:
+    one, other = (system(s) if isinstance(s, str) else s for s in (a, b))
+    return replace(Claim(one, other, (), (("n", 1),)), **changed)
+
+
+def condition(solved: str, *terms: tuple[int, dict[str, int]]) -> Condition:
+    """The condition that some terms are 0."""
+    return Condition(tuple(sorted((tuple(sorted(m.items())), c) for c, m in terms)), solved)
+
+
+def case(a: str, b: str, *conditions: Condition) -> Certificate:
+    return Certificate(
+        claim(a, b, conditions=conditions, case=True),
+        Conditional(Invariant((), False), None, ()),
+    )
+
+
+def refused(certificate: Certificate) -> str:
+    with pytest.raises(Rejected) as caught:
+        check(write(certificate))
+    return str(caught.value)
+
+
+# --- values of b's own ----------------------------------------------------------------------------
+
+
+def test_what_is_real_is_given_no_imaginary_value() -> None:
+    """-i² = 1, and c² is no negative number."""
+    by_i = condition("c[0]", (1, {"c[0]": 1}), (-1, {"i": 1}))
+    assert "the value of c[0] may not be real" in refused(case("plain", "turned", by_i))
+    slot = condition("s[0]@0", (1, {"s[0]@0": 1}), (-1, {"i": 1, "u[0]@0": 1}))
+    assert "the value of s[0]@0 may not be real" in refused(case("plain", "turned_by", slot))
+
+
+def test_what_is_complex_may_be_given_one() -> None:
+    value = condition("c[0]", (1, {"c[0]": 1}), (-2, {}), (-1, {"i": 1}))
+    why = refused(case("plain", "turned_complex", value))
+    assert "the outputs differ" in why  # its conjugate is 2 - i, of which the rule knows nothing
+
+
+def test_a_slot_does_not_count_tokens() -> None:
+    """s = s[i-1] + 1 is no function of the last tokens: on a constant sequence s would stay."""
+    count = condition("s[0]@0", (1, {"s[0]@0": 1}), (-1, {"s[0]@1": 1}), (-1, {}))
+    assert "a value is a function of what has a value" in refused(case("plain", "counting", count))
+
+
+def test_nothing_is_divided_by_a_floor() -> None:
+    """b c = 1 + c for c between 0 and 1, and for no b where c is 0."""
+    value = condition("b[0]", (1, {"b[0]": 1, "c[0]": 1}), (-1, {}), (-1, {"c[0]": 1}))
+    check(write(case("decay", "over_decay", value)))
+    assert "the value of b[0] may not exist" in refused(case("floor", "over_floor", value))
+
+
+# --- fixed values ---------------------------------------------------------------------------------
+
+
+def at(**values: int) -> Witness:
+    return Witness(1, tuple((name, ((v, 1, 0, 1),)) for name, v in values.items()), 0, (0,))
+
+
+@pytest.mark.parametrize("pair", [("magnitude", "minus_two"), ("minus_two", "magnitude")])
+def test_a_name_has_no_value_outside_its_range(pair: tuple[str, str]) -> None:
+    """|c| u is c u for all positive c, and -2 is none: neither equality nor difference is said."""
+    for stated, proof in (
+        (claim(*pair), Invariant((), False)), (claim(*pair, equal=False), at(u=1))
+    ):  # fmt: skip
+        why = refused(Certificate(stated, proof))
+        assert "the value of `c` may be outside its range in the other" in why
+
+
+def test_a_name_may_have_a_value_in_its_range() -> None:
+    check(write(Certificate(claim("magnitude", "two"), Invariant((), False))))
+    check(write(Certificate(claim("two", "not_zero"), Invariant((), False))))
+    zero = Certificate(claim("zero", "not_zero"), Invariant((), False))
+    assert "may be outside its range" in refused(zero)
+
+
+@pytest.mark.parametrize("range_", [c for c in Constraint if c is not Constraint.NONE])
+def test_no_point_has_a_fixed_value_outside_its_range(range_: Constraint) -> None:
+    """What is declared positive and fixed at -2, as no text may be."""
+    a, b = (system(name) for name in ("magnitude_of_two", "minus_two"))
+    check(write(Certificate(claim(a, b, equal=False), at(u=1))))
+
+    def declared(s: System) -> System:
+        return replace(s, buffers=tuple(replace(t, constraint=range_) for t in s.buffers))
+
+    stated = claim(declared(a), declared(b), equal=False)
+    if range_ is Constraint.NONZERO:
+        check(write(Certificate(stated, at(u=1))))
+    else:
+        assert f"the value of `c` is not {range_.value}" in refused(Certificate(stated, at(u=1)))
+
+
+def test_a_floor_may_be_zero_at_a_point() -> None:
+    check(write(Certificate(claim("floor", "zero", equal=False), at(u=1))))
+    zero = replace(system("zero"), buffers=tuple(
+        replace(t, constraint=Constraint.NONZERO) for t in system("zero").buffers))  # fmt: skip
+    stated = claim(zero, "plain", equal=False)
+    assert "the value of `c` is not nonzero" in refused(Certificate(stated, at(u=1)))
+
+
+# --- values as inputs -----------------------------------------------------------------------------
+
+
+def test_values_are_positive_where_they_are_at_every_token() -> None:
+    """Before the first token a positive input is 0, and a floor may be."""
+    gates = system("gates")
+    inputs = {t.name: t.constraint for t in side(claim(gates, gates, free=True), False).inputs}
+    positive = {name for name, c in inputs.items() if c is Constraint.POSITIVE}
+    assert positive == {"x", "late_sum", "square", "below"} and "late" in inputs
