@@ -14,7 +14,7 @@ copyright = author
 version = release = installed("dsfc")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-extensions += ["dsfc_docs", "gallery", "mathml", "whole_streams"]
+extensions += ["dsfc_docs", "emitted", "gallery", "mathml", "whole_streams"]
 exclude_patterns = ["_build", "jupyter_execute"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
@@ -29,6 +29,8 @@ nb_render_markdown_format = "myst"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
+autodoc_preserve_defaults = True
+default_role = "code"  # docstrings mark code as Markdown does
 
 html_math_renderer = "mathml"
 html_theme = "furo"

@@ -112,7 +112,7 @@ class LayerText:
     def returns(self) -> str:
         """What the docstring of `forward` says of its result."""
         output = self.signature.output
-        return f"{output.name}: {output.meaning}, and the state if asked for."
+        return f"{output.name}, {output.meaning}, and the state if asked for."
 
     @property
     def refuses(self) -> str:
@@ -219,7 +219,7 @@ class LayerText:
         """What its docstring says of the result."""
         output = self.signature.output
         shape = layout(("B",), self.plan.array(self.plan.output).axes)
-        return f"{output.name}: `{shape}`, and the state after the token."
+        return f"{output.name}, `{shape}`, and the state after the token."
 
     @property
     def step_call(self) -> str:

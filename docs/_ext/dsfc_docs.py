@@ -6,6 +6,7 @@ import importlib
 import inspect
 from typing import Any, ClassVar
 
+import click
 import error_pages
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -14,6 +15,7 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from dsfc.cli import commands
 from dsfc.diagnostics.catalogue import CODES
 from dsfc.primitives.table import TABLE
 
@@ -99,9 +101,26 @@ class PrimitiveTable(Generated):
         return "\n".join(rows)
 
 
+class CommandLine(Generated):
+    """What every command says of itself."""
+
+    def markdown(self) -> str:
+        """Writes a table of the commands and one section for each."""
+        top = click.Context(commands, info_name="dsfc", **commands.context_settings)
+        rows, parts = ["| command | what it does |", "|---|---|"], []
+        for name, command in sorted(commands.commands.items()):
+            context = click.Context(command, parent=top, info_name=name)
+            # As wide as a page of these has room for.
+            context.max_content_width = context.terminal_width = 88
+            rows.append(f"| [`{name}`](#dsfc-{name}) | {command.get_short_help_str(200)} |")
+            parts.append(f"## dsfc {name}\n\n```text\n{command.get_help(context)}\n```\n")
+        return "\n".join((*rows, "", *parts))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the lexer and the directives."""
     app.add_lexer("dsf", DsfLexer)
+    app.add_directive("command-line", CommandLine)
     app.add_directive("error-index", ErrorIndex)
     app.add_directive("module-text", ModuleText)
     app.add_directive("primitive-table", PrimitiveTable)

@@ -120,7 +120,7 @@ class BlockStructure:
         decay: the diagonal with its definitions inlined; None for dense transitions.
         positive: whether λ > 0 is proved, so that it may be computed as e^log.
         coupling: of the drive's key to λ (from the flow where the spec gave one).
-        bound: on |Λ|.
+        bound: on `|Λ|`.
         read: before or after the update.
         backward: whether the block runs from the end to the start.
         numerator_of: the states of the denominators it is divided by.

@@ -111,7 +111,7 @@ def _draw_steps(results: Sequence[Result], path: Path) -> Path:
 
 def _draw_states(results: Sequence[Result], path: Path) -> Path:
     task = max((r.run.task for r in results), key=lambda task: task.length)
-    figure, axis = charts.subplots(1, 1, 6, 4)
+    figure, axis = charts.subplots(1, 1, 6, 4.8)
     for mixer in NAMES:
         chosen = [r for r in results if (r.run.task, r.run.mixer) == (task, mixer)]
         for seed in sorted({r.run.seed for r in chosen}):
@@ -134,7 +134,7 @@ def _draw_states(results: Sequence[Result], path: Path) -> Path:
         ylabel="questions answered right",
         ylim=(0, 1.02),
     )
-    axis.legend(fontsize="small")
+    figure.legend(loc="outside lower center", ncols=2, fontsize="small")
     return charts.save(figure, path)
 
 
