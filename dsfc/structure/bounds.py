@@ -4,19 +4,22 @@ Ranges come from the primitive table and from the constraints of declarations. T
 intersected: over the expression as written, and over its normal form (where a² is a square, not a
 product of two independent factors). The vertex rule: a polynomial that is affine in each of several
 bounded atoms takes its extremes at corners of their box; intervals alone give lb + (1 − lb)σ only
-[0, 2].
+[0, 2]. A share: a term x / (r + Σ x) with x ≥ 0 and r > 0 is less than 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import reduce
 from itertools import product
 from types import MappingProxyType
 
-from dsfc.primitives.build import walk
+from dsfc.primitives.build import mul, num, walk
+from dsfc.primitives.build import power as power_of
 from dsfc.primitives.declarations import Constraint
 from dsfc.primitives.expr import (
+    Add,
     Expr,
     Field,
     Param,
@@ -43,6 +46,7 @@ from dsfc.structure.ir import Bound, BoundKind
 from dsfc.system.ir import Decay, KeptFlow, LogForm, System
 from dsfc.system.known import fixed, promises
 
+_NOTHING = Interval(0.0, 0.0)
 _CORNERS = 8
 """Atoms beyond which the vertex rule is not tried: it looks at 2^atoms corners."""
 
@@ -143,9 +147,38 @@ class Ranges(Written):
         if any(a.field is Field.COMPLEX for a in atoms):
             return REALS
         ranges = {a: self._atom(a) for a in atoms}
-        terms = [times(exactly(c), _monomial(m, ranges)) for m, c in p.terms]
+        terms = [times(exactly(c), self._term(m, ranges)) for m, c in p.terms]
         out = reduce(plus, terms, Interval(0.0, 0.0))
         return _meet(out, self._vertices(p, ranges))
+
+    def _term(self, m: Monomial, ranges: Mapping[Expr, Interval]) -> Interval:
+        found = _monomial(m, ranges)
+        for k, (whole, exponent) in enumerate(m):
+            rest = (*m[:k], *m[k + 1 :])
+            if exponent == -1 and isinstance(whole, Add) and _monomial(rest, ranges).low >= 0:
+                found = _meet(found, self._share(rest, whole))
+        return found
+
+    def _share(self, part: Monomial, whole: Expr) -> Interval:
+        """The range of x / (r + c Σ x) for x ≥ 0: below 1 where r > 0 and c ≥ 1."""
+        terms = normalise(whole).terms
+        for term, coefficient in terms:
+            for total, exponent in term:
+                if not isinstance(total, Reduce) or total.how is not Reduction.SUM or exponent != 1:
+                    continue
+                around = [power_of(a, num(e)) for a, e in term if a is not total]
+                summand = normalise(mul(*around, total.arg)).single
+                # What stands around the sum must be the same number at all its places.
+                if any(total.axis in a.axes for a in around) or summand is None:
+                    continue
+                others = [(m, c) for m, c in terms if m != term]
+                rest = reduce(plus, (self._written_term(m, c) for m, c in others), _NOTHING)
+                if summand[0] == part and coefficient * summand[1] >= 1 and above(rest, 0.0):
+                    return Interval(0.0, 1.0, open_high=True)
+        return REALS
+
+    def _written_term(self, m: Monomial, coefficient: Fraction) -> Interval:
+        return times(exactly(coefficient), _monomial(m, {a: self._atom(a) for a, _ in m}))
 
     def _atom(self, a: Expr) -> Interval:
         found = self.written(a)

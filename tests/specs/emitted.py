@@ -55,6 +55,7 @@ LATE = (
     "hgrn",
     "kda",
     "linear_rnn",
+    "longhorn",
     "mamba3",
     "rwkv7",
     "taylor_softmax",

@@ -31,6 +31,7 @@ def param(name: str) -> Expr:
 
 
 P, Q, R, S, X = (param(name) for name in "pqrsx")
+X_SQUARED = power(X, num(2))
 LEAVES = st.sampled_from([P, Q, R, S, X]) | st.fractions(-3, 3, max_denominator=4).map(num)
 
 
@@ -215,6 +216,37 @@ def test_nothing_is_claimed_without_proof():
 
 def test_large_powers_end():
     assert kind(prim("exp", mul(num(-(10**15)), prim("softplus", X)))) is BoundKind.LESS_THAN_ONE
+
+
+def test_a_share_of_a_positive_whole_is_below_1() -> None:
+    """x / (r + c Σ x) for x ≥ 0, r > 0 and c ≥ 1, and nothing that only looks like it."""
+    axis, other = Axis(0, "n"), Axis(1, "m")
+    x, k = (Param(name, frozenset({axis}), Field.REAL) for name in "zk")
+    turned = Param("z", frozenset({other}), Field.REAL)
+    square = power(k, num(2))
+
+    def total(e: Expr) -> Expr:
+        return Reduce(Reduction.SUM, axis, e)
+
+    def of(part: Expr, whole: Expr) -> Interval:
+        return Ranges({**KNOWN, "z": NONNEG}).of(sub(ONE, div(part, whole)))
+
+    kept = Interval(0, 1, open_low=True)
+    assert of(square, add(ONE, total(square))) == kept
+    assert of(mul(R, square), add(P, mul(R, total(square)))) == kept
+    assert of(mul(R, x), add(ONE, total(mul(R, x)), X_SQUARED)) == kept
+    assert of(x, add(ONE, mul(num(2), total(x)))) == kept
+    for part, whole in (
+        (k, add(ONE, total(k))),  # of either sign
+        (x, add(Q, total(x))),  # nothing else, perhaps
+        (x, add(X, ONE, total(x))),  # something else may take away
+        (mul(num(2), x), add(ONE, total(x))),
+        (x, add(ONE, mul(num(Fraction(1, 2)), total(x)))),
+        (mul(P, x), add(ONE, total(x))),
+        (turned, add(ONE, total(x))),
+        (mul(k, k, x), add(ONE, mul(power(k, num(2)), total(x)))),  # k is not inside
+    ):
+        assert of(part, whole).low < 0
 
 
 def test_a_buffer_may_be_the_0_that_its_declaration_denies() -> None:
