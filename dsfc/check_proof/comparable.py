@@ -174,7 +174,7 @@ def _kind(t: Tensor | MapTensor) -> object:
 
 
 def positive(claim: Claim) -> frozenset[str]:
-    """Names of generators of what one of the two declares positive; the claim is about its range."""
+    """Names of generators of what one declares positive; the claim is about its range."""
     declared = [
         (names.get(t.name, t.name), t)
         for names, system in ((array_names(claim, k), side(claim, k)) for k in (False, True))

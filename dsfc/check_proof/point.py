@@ -75,8 +75,6 @@ class Evaluated:
             shape = tuple(self.sizes[a.name] for a in stored_axes(t))
             timed = t.name in inputs
             self.shapes[same] = shape, timed
-            if isinstance(t, MapTensor) and t.init and t in system.buffers and not t.init.drawn:
-                raise Obstacle(f"the matrix `{t.name}` has a fixed value")
             entries = self.stored.get(same)
             count = self.point.length if timed else 1
             for k in shape:

@@ -19,6 +19,7 @@ from dsfc.check_proof.claim import (
     Condition,
     Conditional,
     Invariant,
+    Same,
     Witness,
 )
 from dsfc.check_proof.free import side
@@ -134,6 +135,16 @@ mixer by_size { dims n
   input u : n
   param size
   y = n * u + size * u - size * u
+}
+mixer by_ones { dims n
+  input u : n
+  buffer W : n -> n = 1
+  y = W u
+}
+mixer by_twos { dims n
+  input u : n
+  buffer W : n -> n = 2
+  y = W u
 }
 mixer gates { dims n
   input u : n
@@ -277,6 +288,13 @@ def test_what_is_positive_in_one_is_not_in_the_other() -> None:
     assert "the outputs differ" in refused(Certificate(both, Invariant((), False)))
     three = replace(both, a=replace(both.a, buffers=both.b.buffers))
     check(write(Certificate(three, Invariant((), False))))
+
+
+@pytest.mark.parametrize("rule", [Invariant((), False), Invariant((), True), Same()])
+def test_matrices_of_one_name_and_two_values_are_two(rule: Invariant | Same) -> None:
+    check(write(Certificate(claim("by_ones", "by_ones"), rule)))
+    refused(Certificate(claim("by_ones", "by_twos"), rule))
+    check(write(Certificate(claim("by_ones", "by_twos", equal=False), at(u=1))))
 
 
 def test_a_value_of_one_name_is_not_the_array_of_that_name() -> None:
