@@ -131,6 +131,19 @@ def unlike(claim: Claim) -> frozenset[str]:
     )
 
 
+OTHER = "b:"
+"""Starts the names of b's arrays that a has another of."""
+
+
+def array_names(claim: Claim, second: bool) -> dict[str, str]:
+    """Returns names in one system → what generators call them; those left out stand for themselves.
+
+    Two arrays have two names: what is known of one is not known of the other.
+    """
+    names = common_names(claim, second)
+    return names | {n: OTHER + names.get(n, n) for n in unlike(claim)} if second else names
+
+
 def _alike(a: object, b: object) -> bool:
     """Whether two expressions are the same up to the positions of their axes."""
     if type(a) is not type(b):
@@ -161,10 +174,10 @@ def _kind(t: Tensor | MapTensor) -> object:
 
 
 def positive(claim: Claim) -> frozenset[str]:
-    """Common names of what one of the two declares positive; the claim is about its range."""
+    """Names of generators of what one declares positive; the claim is about its range."""
     return frozenset(
         names.get(name, name)
-        for names, system in ((common_names(claim, k), side(claim, k)) for k in (False, True))
+        for names, system in ((array_names(claim, k), side(claim, k)) for k in (False, True))
         for name, promise in promises(system).items()
         if promise is Constraint.POSITIVE
     )

@@ -12,8 +12,6 @@
 
 from __future__ import annotations
 
-import re
-
 from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.claim import Claim, Conditional, Point
 from dsfc.check_proof.comparable import narrower, nonzero, own_parameters, real_arrays, slots
@@ -23,11 +21,8 @@ from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.polynomial import Quotient, generator
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
-from dsfc.check_proof.symbols import LAG, lags
+from dsfc.check_proof.symbols import LAG, LEAF, lags
 from dsfc.primitives.declarations import Constraint
-
-_LEAF = re.compile(r"([A-Za-z_]\w*)\[[\d,]*\](?:@\d)?")
-"""An entry of an input or parameter."""
 
 NEEDED_LIMIT = 64
 """Points of one certificate."""
@@ -127,7 +122,7 @@ def _present(name: str) -> str:
 
 def _is_one_of(name: str, arrays: frozenset[str]) -> bool:
     """Whether a generator is an entry of one of some arrays, and no function of it."""
-    found = _LEAF.fullmatch(name)
+    found = LEAF.fullmatch(name)
     return found is not None and found[1] in arrays
 
 

@@ -23,7 +23,7 @@ from functools import partial
 from dsfc.check_proof.claim import Coefficient, Condition
 from dsfc.check_proof.polynomial import IMAGINARY, Monomial, Polynomial, Quotient
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.symbols import LAG, LONGEST_LAG, STATE, Symbols, lags, shifted
+from dsfc.check_proof.symbols import LAG, LEAF, LONGEST_LAG, STATE, Symbols, lags, shifted
 
 CONSTANT = re.compile(r"κ\[\d{1,4}\]")
 """Names of the numbers that are a claim's own; no spec can spell them."""
@@ -110,8 +110,8 @@ class Conditions:
             for name in p.names - {IMAGINARY}:
                 least = min(lags(frozenset({name})), default=0)
                 now = shifted(name, -least)
-                array = name.removeprefix("~").partition("[")[0]
-                leaf = array in given and now not in symbols.defined
+                entry = LEAF.fullmatch(name.removeprefix("~"))
+                leaf = entry is not None and entry[1] in given and now not in symbols.defined
                 # A function of an earlier token alone has no generator at the present one.
                 made = now in symbols.defined or name in symbols.defined
                 known = made and not name.startswith("call<")

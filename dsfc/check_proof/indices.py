@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.comparable import unlike
-from dsfc.check_proof.free import common_names, side
+from dsfc.check_proof.comparable import array_names
+from dsfc.check_proof.free import side
 from dsfc.check_proof.index_form import (
     NO_TERMS,
     NONE,
@@ -99,8 +99,7 @@ class Indices:
         self, claim: Claim, second: bool, entries: bool, kinds: Mapping[str, str], kind: str
     ) -> None:
         self.system: System = side(claim, second)
-        self.names = common_names(claim, second)
-        self.own = unlike(claim) if second else frozenset[str]()
+        self.names = array_names(claim, second)
         self.entries = entries
         self.kinds = kinds
         self.kind = kind
@@ -126,8 +125,7 @@ class Indices:
         return [a for a in axes if self.kinds.get(a.name) == self.kind]
 
     def _common(self, name: str) -> str:
-        same = self.names.get(name, name)
-        return f"B:{same}" if name in self.own else same
+        return self.names.get(name, name)
 
     def _array(self, name: str, axes: Iterable[Axis], stateful: bool = False) -> Form:
         return Form(carriers=dict.fromkeys(axes, single(self._common(name))), stateful=stateful)

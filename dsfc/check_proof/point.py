@@ -7,7 +7,6 @@ e^{log 2} is 2. That the outputs are apart, or not 0, is shown by executing both
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
 from dsfc.check_proof import balls
@@ -19,13 +18,11 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.free import common_names, side
 from dsfc.check_proof.polynomial import NOTHING, Polynomial, Quotient, number
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.symbols import Symbols, lags, shifted
+from dsfc.check_proof.symbols import LEAF, Symbols, lags, shifted
 from dsfc.check_proof.witness import LENGTH_LIMIT, constants_of, in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Field
 from dsfc.primitives.table import row
-
-_LEAF = re.compile(r"([^\[\]@~]+)\[([\d,]*)\](?:@(\d))?")
 
 
 class Evaluated:
@@ -78,8 +75,6 @@ class Evaluated:
             shape = tuple(self.sizes[a.name] for a in stored_axes(t))
             timed = t.name in inputs
             self.shapes[same] = shape, timed
-            if isinstance(t, MapTensor) and t.init and t in system.buffers and not t.init.drawn:
-                raise Obstacle(f"the matrix `{t.name}` has a fixed value")
             entries = self.stored.get(same)
             count = self.point.length if timed else 1
             for k in shape:
@@ -132,7 +127,7 @@ class Evaluated:
 
         The place is negative where a value from before the first token is read.
         """
-        found = _LEAF.fullmatch(name)
+        found = LEAF.fullmatch(name)
         if found is None or found[1] not in self.shapes:
             raise Obstacle(f"{name} is not evaluated")
         array, index, lag = found.groups()

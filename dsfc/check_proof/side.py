@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.comparable import positive, unlike
+from dsfc.check_proof.comparable import array_names, positive
 from dsfc.check_proof.entries import Entries, Index, Obstacle
-from dsfc.check_proof.free import common_names, side
+from dsfc.check_proof.free import side
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, number, total
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Spelled, Symbols
 from dsfc.primitives.declarations import MapTensor
@@ -74,7 +74,7 @@ class Side(Entries[Quotient]):
         super().__init__(dict(claim.sizes))
         self.system = side(claim, second)
         self.label = "B" if second else "A"
-        self.names = common_names(claim, second)
+        self.names = array_names(claim, second)
         self.symbols = symbols
         self.written_out = entries
         self.token = token
@@ -83,7 +83,6 @@ class Side(Entries[Quotient]):
         self.inputs = {t.name: t for t in self.system.inputs}
         self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
         self.positive = positive(claim)
-        self.own = unlike(claim) if second else frozenset[str]()
         self.streams = {s.name: s for s in self.system.streams}
         self.blocks = {b.state: b for b in self.system.blocks}
         for stage in self.system.stages:
@@ -117,8 +116,6 @@ class Side(Entries[Quotient]):
 
     def _entry(self, name: str, axes: tuple[Axis, ...], at: tuple[int, ...], when: str) -> Quotient:
         same = self.names.get(name, name)
-        if name in self.own:
-            same = f"B:{same}"
         declared = self.stored_as.get(name) or self.inputs[name]
         if isinstance(declared, MapTensor):
             m = declared.map

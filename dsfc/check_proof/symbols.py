@@ -45,6 +45,9 @@ STATE = "$"
 CALL = "call<"
 """Starts the name of a function of states; no spec can spell it."""
 
+LEAF = re.compile(r"([^\[\]@~]+)\[([\d,]*)\](?:@(\d))?")
+"""An entry of an input, parameter or buffer: its array, its indices, and how many tokens ago."""
+
 LAG = re.compile(r"@(\d)")
 """A time index inside a name: i minus this many tokens."""
 

@@ -14,7 +14,6 @@ from dsfc.check_proof.balls import Complex, NotDefined, Real
 from dsfc.check_proof.claim import Claim, Number, Witness
 from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.definition import Execution
-from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.rejected import Rejected
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Field
@@ -102,7 +101,7 @@ def constants_of(
 ) -> dict[str, tuple[Complex, ...]]:
     """Returns the values of buffers that have one, by name in a."""
     at = Execution(system, dict(claim.sizes), 1, {})
-    axes = {t.name: t.axes for t in system.buffers if isinstance(t, Tensor)}
+    axes = {t.name: stored_axes(t) for t in system.buffers}
     return {
         renamed.get(name, name): tuple(at.value(value, place) for place in at.places(axes[name]))
         for name, value in fixed(system).items()
@@ -141,7 +140,6 @@ def arrays(
 
     Raises:
         Rejected: a value is missing, superfluous, or none that its declaration allows.
-        Obstacle: a matrix has a fixed value.
     """
     sizes = dict(claim.sizes)
     given: dict[str, tuple[Complex, ...]] = {}
@@ -156,8 +154,6 @@ def arrays(
                 raise Rejected(f"the value of `{same}` is not {constraint.value}")
             given[t.name] = constants[same]
             continue
-        if t in system.buffers and isinstance(t, MapTensor) and t.init and not t.init.drawn:
-            raise Obstacle(f"the matrix `{t.name}` has a fixed value")
         if same not in values:
             raise Rejected(f"`{same}` has no value")
         count = length if t.name in inputs else 1

@@ -15,7 +15,7 @@ from fractions import Fraction
 from dsfc.check_proof.balls import Complex, NotDefined, Real, real
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Index, Obstacle
-from dsfc.check_proof.witness import in_range
+from dsfc.check_proof.witness import in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Expr, Field
 from dsfc.proof.refute import HEIGHTS, SIMPLER
@@ -73,7 +73,7 @@ class Running(Execution):
             for name, values in point.values
         }
         at = Execution(system, sizes, 1, {})
-        axes = {t.name: t.axes for t in system.buffers if isinstance(t, Tensor)}
+        axes = {t.name: stored_axes(t) for t in system.buffers}
         for name, value in fixed(system).items():
             given[name] = tuple(at.value(value, place) for place in at.places(axes[name]))
         super().__init__(system, sizes, point.length, given)

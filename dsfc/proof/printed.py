@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.witness import stored_axes
 from dsfc.primitives.declarations import MapTensor, Tensor
 from dsfc.primitives.expr import (
     Add,
@@ -69,7 +70,7 @@ class Printed:
         self.functions: set[str] = set()
         self.axes: dict[str, tuple[Axis, ...]] = {d.name: d.axes for d in system.definition}
         self.inputs = {t.name: t.axes for t in system.inputs}
-        axes = {t.name: t.axes for t in system.buffers if isinstance(t, Tensor)}
+        axes = {t.name: stored_axes(t) for t in system.buffers}
         self.fixed = {name: (axes[name], value) for name, value in fixed(system).items()}
 
     def given(self) -> list[tuple[str, Tensor | MapTensor, bool]]:

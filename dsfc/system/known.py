@@ -13,11 +13,7 @@ from dsfc.system.ir import System
 
 def fixed(system: System) -> dict[str, Expr]:
     """Returns the values of the buffers that have one: they are no inputs of the function."""
-    return {
-        t.name: t.init.value
-        for t in system.buffers
-        if t.init is not None and not t.init.drawn and isinstance(t, Tensor)
-    }
+    return {t.name: t.init.value for t in system.buffers if t.init is not None and not t.init.drawn}
 
 
 Bounds = Mapping[str, Interval]

@@ -24,8 +24,6 @@ from dsfc.check_proof.claim import (
 from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.declarations import Init, MapTensor
-from dsfc.primitives.expr import Num
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
@@ -128,6 +126,16 @@ mixer weighed_twice { dims n
   input u : n
   buffer W : n -> n ~ normal(0, 1)
   y = 2 * W u
+}
+mixer weighed_by_one { dims n
+  input u : n
+  buffer W : n -> n = 1
+  y = W u
+}
+mixer weighed_by_zero { dims n
+  input u : n
+  buffer W : n -> n = 0
+  y = W u
 }
 """
 
@@ -264,21 +272,15 @@ def test_a_point_is_no_word_on_other_parameters() -> None:
     assert "a point says nothing of other values of the second's parameters" in why
 
 
-def fixed(name: str) -> System:
-    """A mixer with its matrix fixed, which no text can do."""
-    made = system(name)
-    (w,) = made.buffers
-    assert isinstance(w, MapTensor)
-    return replace(made, buffers=(replace(w, init=Init(Num(1), drawn=False)),))
-
-
 def test_a_point_gives_no_value_to_a_fixed_matrix() -> None:
-    """Both are 0 if W is."""
-    stated = claim("weighed", "weighed_twice", equal=False)
-    apart = Witness(1, (("u", ((1, 1, 0, 1),)), ("W", ((1, 1, 0, 1),))), 0, (0,))
-    check(write(Certificate(stated, apart)))
-    stated = replace(stated, a=fixed("weighed"), b=fixed("weighed_twice"))
-    assert "the matrix `W` has a fixed value" in reason(stated, apart)
+    """W is 1 in one and 0 in the other."""
+    by_one, by_zero = system("weighed_by_one"), system("weighed_by_zero")
+    u, w = ("u", ((1, 1, 0, 1),)), ("W", ((1, 1, 0, 1),))
+    stated = replace(claim("weighed", "weighed_twice", equal=False), b=by_one)
+    assert "`W` has a fixed value" in reason(stated, Witness(1, (u, w), 0, (0,)))
+    check(write(Certificate(replace(stated, a=by_zero), Witness(1, (u,), 0, (0,)))))
+    both = replace(stated, a=by_zero, b=by_zero)
+    assert "the outputs may be equal here" in reason(both, Witness(1, (u,), 0, (0,)))
 
 
 # --- a case of the second -------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from dsfc.check_proof.claim import (
     Condition,
     Conditional,
     Invariant,
+    Same,
     Witness,
 )
 from dsfc.check_proof.free import side
@@ -104,6 +105,46 @@ mixer zero { dims n
   input u : n
   buffer c : n = 0
   y = c * u
+}
+mixer magnitude_less { dims n
+  input u : n
+  buffer c : n = -2
+  y = (abs(c) - c) * u
+}
+mixer times_nothing { dims n
+  input u : n
+  buffer c : n positive = 3
+  y = c * u - c * u
+}
+mixer nothing_of_one { dims n
+  input u : n
+  buffer c : n = 1
+  y = u - u + c - c
+}
+mixer times_value { dims n
+  input u : n
+  buffer c2 : n = -2
+  c = exp(u)
+  y = (abs(c2) - c2) * c
+}
+mixer thrice { dims n
+  input u : n
+  y = 3 * u
+}
+mixer by_size { dims n
+  input u : n
+  param size
+  y = n * u + size * u - size * u
+}
+mixer by_ones { dims n
+  input u : n
+  buffer W : n -> n = 1
+  y = W u
+}
+mixer by_twos { dims n
+  input u : n
+  buffer W : n -> n = 2
+  y = W u
 }
 mixer gates { dims n
   input u : n
@@ -236,3 +277,34 @@ def test_values_are_positive_where_they_are_at_every_token() -> None:
     inputs = {t.name: t.constraint for t in side(claim(gates, gates, free=True), False).inputs}
     positive = {name for name, c in inputs.items() if c is Constraint.POSITIVE}
     assert positive == {"x", "late_sum", "square", "below"} and "late" in inputs
+
+
+# --- two arrays of one name -----------------------------------------------------------------------
+
+
+def test_what_is_positive_in_one_is_not_in_the_other() -> None:
+    """c is -2 in the first and 3 in the second."""
+    both = claim("magnitude_less", "times_nothing")
+    assert "the outputs differ" in refused(Certificate(both, Invariant((), False)))
+    three = replace(both, a=replace(both.a, buffers=both.b.buffers))
+    check(write(Certificate(three, Invariant((), False))))
+
+
+@pytest.mark.parametrize("rule", [Invariant((), False), Invariant((), True), Same()])
+def test_matrices_of_one_name_and_two_values_are_two(rule: Invariant | Same) -> None:
+    check(write(Certificate(claim("by_ones", "by_ones"), rule)))
+    refused(Certificate(claim("by_ones", "by_twos"), rule))
+    check(write(Certificate(claim("by_ones", "by_twos", equal=False), at(u=1))))
+
+
+def test_a_value_of_one_name_is_not_the_array_of_that_name() -> None:
+    """c is e^u; what is called c in the first is -2, and another array."""
+    stated = claim("nothing_of_one", "times_value", names=(("c2", "c"),), free=True)
+    assert "the outputs differ" in refused(Certificate(stated, Invariant((), False)))
+
+
+def test_no_condition_speaks_of_a_size() -> None:
+    size = condition("size[n]", (1, {"size[n]": 1}), (-3, {}))
+    two = case("thrice", "by_size", size)
+    stated = replace(two, claim=replace(two.claim, sizes=(("n", 2),)))
+    assert "a condition speaks of size[n]" in refused(stated)
