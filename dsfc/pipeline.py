@@ -26,6 +26,7 @@ from html import escape
 from pathlib import Path
 from typing import TypeVar
 
+from dsfc import underway
 from dsfc.derive.derive import derive, refusals
 from dsfc.diagnostics.catalogue import WhichMixer
 from dsfc.diagnostics.render import render_all
@@ -41,6 +42,7 @@ from dsfc.mixer.verify import verify as verify_mixer
 from dsfc.plan.build import plan
 from dsfc.plan.ir import Plan
 from dsfc.plan.verify import verify as verify_plan
+from dsfc.source import Span
 from dsfc.structure.classify import classify
 from dsfc.structure.ir import Structure
 from dsfc.syntax.ast import MixerUnit, Spec
@@ -123,10 +125,16 @@ class Compilation:
         """The syntax tree of the whole text."""
         return self.text.spec
 
+    @property
+    def _span(self) -> Span | None:
+        """Where the text names the mixer."""
+        named = (u.name.span for u in self.spec.units if u.name.text == self.name)
+        return next(named, None)
+
     @cached_property
     def mixer(self) -> Mixer:
         """The mixer: names bound, bases merged, shapes and fields inferred."""
-        with _stage("resolve"):
+        with _stage("resolve", self._span):
             return _verified(resolve(self.spec, self.name, self.library), verify_mixer)
 
     @cached_property
@@ -146,24 +154,24 @@ class Compilation:
         try:
             mixer = self.mixer
         except UndeclaredStates as undeclared:
-            with _stage("derive"):
+            with _stage("derive", self._span):
                 also = refusals(undeclared.mixer)
             raise DiagnosticError((*undeclared.diagnostics, *also)) from None
-        with _stage("derive"):
+        with _stage("derive", self._span):
             return _verified(derive(mixer), verify_system)
 
     @cached_property
     def structure(self) -> Structure:
         """What kind of system it is."""
         system = self.system
-        with _stage("classify"):
+        with _stage("classify", self._span):
             return classify(system)
 
     @cached_property
     def plan(self) -> Plan:
         """The graph of kernels that computes it and its gradient."""
         system, structure = self.system, self.structure
-        with _stage("plan"):
+        with _stage("plan", self._span):
             return _verified(plan(system, structure), verify_plan)
 
     def _repr_markdown_(self) -> str:
@@ -182,7 +190,7 @@ class Compilation:
             backend: which backend prints it.
         """
         planned = self.plan
-        with _stage("emit"):
+        with _stage("emit", self._span):
             return emit(planned, backend, self.text.place.file.name)
 
 
@@ -198,7 +206,7 @@ def read(path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> SpecT
     """
     place = locate(path)
     source = read_source(place.file, limits=limits)
-    with _stage("parse"):
+    with _stage("parse", source.span(0, 0)):
         return SpecText(place, parse(source, limits), limits)
 
 
@@ -244,10 +252,11 @@ def compile_spec(
 
 
 @contextmanager
-def _stage(name: str) -> Iterator[None]:
-    """Notes on an internal error which stage it happened in."""
+def _stage(name: str, place: Span | None) -> Iterator[None]:
+    """Notes on an internal error which stage it happened in, and says what is under way."""
     try:
-        yield
+        with underway.at(place):
+            yield
     except DiagnosticError:
         raise
     except Exception as e:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dsfc import underway
 from dsfc.check_proof.entries import Obstacle
 from dsfc.claims.compare import compare, impossible
 from dsfc.claims.mixing import row_stochastic
@@ -35,7 +36,11 @@ def decide(
         structure: of the system.
         other: gives the system of another mixer by name; may raise a `DiagnosticError`.
     """
-    return tuple(Decided(it, _verdict(it, system, structure, other)) for it in statements)
+    found = []
+    for it in statements:
+        with underway.at(it.span):
+            found.append(Decided(it, _verdict(it, system, structure, other)))
+    return tuple(found)
 
 
 def _verdict(

@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 @click.argument("specs", nargs=-1, required=True, type=SpecWord(), metavar="SPEC...")
 @format_option("the diagnostics; short is one line for each", "short", "sarif")
 @click.option("--strict", is_flag=True, help="Take a claim that is not decided for an error.")
+@click.option(
+    "--exit-zero", is_flag=True, help="Exit with 0 whatever is wrong, as some tools want."
+)
 @click.pass_context
-def check(ctx: click.Context, specs: tuple[str, ...], form: str, strict: bool) -> None:
+def check(
+    ctx: click.Context, specs: tuple[str, ...], form: str, strict: bool, exit_zero: bool
+) -> None:
     """Check specs: parse, type, derive and classify every mixer in them, decide their claims.
 
     All mistakes of a text are listed, each with its place. A claim is proved, refuted at a point
@@ -44,7 +49,7 @@ def check(ctx: click.Context, specs: tuple[str, ...], form: str, strict: bool) -
         click.echo(to_sarif(d for item in found for d in item.diagnostics))
     elif form == "human":
         click.echo(_summary(found))
-    ctx.exit(1 if any(item.errors for item in found) else 0)
+    ctx.exit(1 if any(item.errors for item in found) and not exit_zero else 0)
 
 
 def _checked(spec: str, strict: bool) -> Checked:
@@ -97,10 +102,9 @@ def _what(m: CheckedMixer) -> str:
 
 
 def _short(item: Checked) -> Iterator[str]:
-    from dsfc.diagnostics.render import printable
+    from dsfc.diagnostics.render import render_short
 
-    for d in item.diagnostics:
-        yield printable(f"{d.span}: {d.severity}: {d}")
+    yield from map(render_short, item.diagnostics)
 
 
 def _json(found: list[Checked]) -> str:

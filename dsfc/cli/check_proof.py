@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.options import mistakes_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
 
@@ -20,6 +21,7 @@ ACCEPTED, REJECTED = 0, 1
 @click.command("check-proof", short_help="Check a certificate of `dsfc equiv`.")
 @click.argument("certificate", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("specs", nargs=-1, type=SpecWord(), metavar="[SPEC[:MIXER] SPEC[:MIXER]]")
+@mistakes_option
 @click.pass_context
 def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -> None:
     """Check a certificate with a checker that shares nothing with the prover.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from dsfc.cli.options import mistakes_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
 
@@ -21,6 +22,7 @@ from dsfc.cli.spec import SpecWord
 @click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
 @click.option("--backend", default="torch", show_default=True, help="What to print the module for.")
 @click.option("--force", is_flag=True, help="Replace a file that dsfc did not write.")
+@mistakes_option
 @click.pass_context
 def compile_command(
     ctx: click.Context,
@@ -35,7 +37,7 @@ def compile_command(
     A file that dsfc wrote and nobody edited is replaced; anything else is left alone without
     --force. Files are written whole or not at all.
     """
-    from dsfc.cli.failure import DIAGNOSTICS, say
+    from dsfc.cli.failure import Mistakes
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.emit.module import ModuleText, destination, write
     from dsfc.pipeline import load
@@ -47,14 +49,13 @@ def compile_command(
         if out is not None and not to_stdout and not out.is_dir():
             raise click.UsageError(f"-o must be an existing folder for several specs, not {out}")
     modules: list[tuple[ModuleText, Path]] = []
-    failed = False
+    mistakes = Mistakes()
     for spec in specs:
         try:
             with bounded(f"compile {spec}"):
                 module = load(spec, mixer).module(backend)
         except DiagnosticError as e:
-            say(e.diagnostics)
-            failed = True
+            mistakes.add(e.diagnostics)
         else:
             modules.append((module, destination(module, out)))
     _distinct([] if to_stdout else [path for _, path in modules])
@@ -65,11 +66,10 @@ def compile_command(
         try:
             write(module, path, force)
         except DiagnosticError as e:
-            say(e.diagnostics)
-            failed = True
+            mistakes.add(e.diagnostics)
         else:
             click.echo(path)
-    ctx.exit(DIAGNOSTICS if failed else 0)
+    ctx.exit(mistakes.end())
 
 
 def _distinct(paths: list[Path]) -> None:

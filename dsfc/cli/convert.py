@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from dsfc.cli.options import mistakes_option
+from dsfc.cli.progress import progress
 from dsfc.cli.spec import SpecWord
 
 
@@ -27,6 +29,7 @@ from dsfc.cli.spec import SpecWord
     help="Identify an input or parameter of the second mixer with one of the first; those of equal "
     "names are one anyway.",
 )
+@mistakes_option
 def convert(a: str, b: str, weights: Path, out: Path, renamed: tuple[str, ...]) -> None:
     """Turn the weights of the first mixer's module into weights of the second's.
 
@@ -45,7 +48,8 @@ def convert(a: str, b: str, weights: Path, out: Path, renamed: tuple[str, ...]) 
         if e.name != "torch":
             raise
         raise click.UsageError("convert runs both modules: install torch first") from None
-    done = run(first, second, weights, out, ParameterMap(names))
+    with progress("proving that they are one function, then running both"):
+        done = run(first, second, weights, out, ParameterMap(names))
     click.echo(f"written: {out}")
     sizes = ", ".join(f"{name} = {size}" for name, size in done.sizes.items())
     click.echo(

@@ -11,6 +11,8 @@ from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -62,16 +64,18 @@ class Finding:
 
 
 @click.command(short_help="Say what this machine can run.")
+@click.argument("modules", nargs=-1, metavar="[MODULE]...")
 @format_option("the findings")
 @click.pass_context
-def doctor(ctx: click.Context, form: str) -> None:
+def doctor(ctx: click.Context, modules: tuple[str, ...], form: str) -> None:
     """Say what this machine can do with specs and modules, and what known faults it has.
 
-    Exit code 1 if something that is there does not work. PyTorch and Triton are asked in processes
-    of their own, so a broken one is a finding too.
+    Of a MODULE, what it is, and whether this machine runs it as it was written to: it is read, not
+    run. Exit code 1 if something that is there does not work. PyTorch and Triton are asked in
+    processes of their own, so a broken one is a finding too.
     """
-    findings = []
-    for found in _findings():
+    findings: list[Finding] = []
+    for found in chain(_findings(), _modules(modules, findings)):
         findings.append(found)
         if form == "human":
             click.echo(_human(found))
@@ -96,6 +100,33 @@ def _findings() -> Iterator[Finding]:
     triton = yield from _asked("kernels", "triton", _ASK_TRITON)
     if triton is not None:
         yield from _faults(torch, triton["version"])
+
+
+def _modules(paths: tuple[str, ...], machine: list[Finding]) -> Iterator[Finding]:
+    """How emitted modules stand on a machine, of which everything is found by then.
+
+    Raises:
+        DiagnosticError: E-FILE, where dsfc did not write one.
+    """
+    from dsfc.cli.info import read_module
+
+    there = {found.what for found in machine if found.outcome is Outcome.OK}
+    for path in paths:
+        it = read_module(Path(path))
+        edited = ", edited since" if it.edited else ""
+        said = f"{it.file}: {it.backend} backend, dsfc {it.dsfc}{edited}"
+        if "run modules" not in there:
+            yield Finding(Outcome.MISSING, "module", f"{said}; it needs torch")
+        elif it.backend != "triton":
+            yield Finding(Outcome.OK, "module", f"{said}; modes {', '.join(it.modes)}")
+        elif not {"GPU", "kernels"} <= there:
+            figure = f"{said}; it needs a GPU and Triton for its kernels, torch runs instead"
+            yield Finding(Outcome.MISSING, "module", figure)
+        elif any(f.outcome is Outcome.FAULT and f.what == "kernels" for f in machine):
+            figure = f"{said}; torch runs where its kernels would meet the fault above"
+            yield Finding(Outcome.MISSING, "module", figure)
+        else:
+            yield Finding(Outcome.OK, "module", f"{said}; its kernels run")
 
 
 def _packages(what: str, names: tuple[str, ...]) -> Finding:

@@ -84,6 +84,7 @@ def equiv(
         if path is not None and path.exists():
             raise click.UsageError(f"{path} exists already")
     with bounded(f"compare {a} and {b}"):
+        from dsfc import underway
         from dsfc.check_proof.check import write
         from dsfc.check_proof.entries import Obstacle
         from dsfc.proof.replay import script
@@ -93,7 +94,8 @@ def equiv(
         from dsfc.proof.within_report import kinds_json, kinds_report
 
         first, second = mixer(a), mixer(b)
-        found = kinds(first.system, second.system, names, conditions)
+        with underway.at(first.mixer.span):
+            found = kinds(first.system, second.system, names, conditions)
         verdict = found.equal
     if form == "json":
         import json

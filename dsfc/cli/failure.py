@@ -10,7 +10,8 @@ from importlib.metadata import version
 
 import click
 
-from dsfc.diagnostics.render import printable, render_all
+from dsfc.cli.options import chosen_form
+from dsfc.diagnostics.render import printable, render_all, render_short, to_json
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 
 DIAGNOSTICS = 1
@@ -39,5 +40,47 @@ def report(error: Exception) -> int:
 
 
 def say(diagnostics: Iterable[Diagnostic]) -> None:
-    """Prints diagnostics to standard error."""
-    click.echo(render_all(diagnostics, colour=True), err=True)
+    """Prints diagnostics to standard error, in the format that the command was asked for."""
+    click.echo(formatted(diagnostics, chosen_form(), colour=True), err=True)
+
+
+def formatted(diagnostics: Iterable[Diagnostic], form: str, *, colour: bool = False) -> str:
+    """Returns diagnostics in one of the formats of `dsfc.cli.options.DIAGNOSTICS`."""
+    found = tuple(diagnostics)
+    match form:
+        case "json":
+            return to_json(found)
+        case "sarif":
+            from dsfc.diagnostics.sarif import to_sarif
+
+            return to_sarif(found)
+        case "short":
+            return "\n".join(map(render_short, found))
+    return render_all(found, colour=colour)
+
+
+class Mistakes:
+    """Diagnostics of several texts: told as they come, or where they are one document at the end.
+
+    Attributes:
+        count: of the texts that had some.
+    """
+
+    def __init__(self) -> None:
+        """Starts with none."""
+        self.count = 0
+        self._kept: list[Diagnostic] = []
+
+    def add(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Takes those of one text."""
+        self.count += 1
+        if chosen_form() in ("json", "sarif"):
+            self._kept += diagnostics
+        else:
+            say(diagnostics)
+
+    def end(self) -> int:
+        """Prints what was kept, and returns the exit code."""
+        if self._kept:
+            say(self._kept)
+        return DIAGNOSTICS if self.count else 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from dsfc.cli.options import mistakes_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import STDIN, standard_input
 
@@ -18,6 +19,7 @@ from dsfc.cli.spec import STDIN, standard_input
 )
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
 @click.option("--ascii", is_flag=True, help="Spell Greek letters and signs in ASCII.")
+@mistakes_option
 @click.pass_context
 def fmt(
     ctx: click.Context, files: tuple[str, ...], only_check: bool, diff: bool, ascii: bool
@@ -28,19 +30,18 @@ def fmt(
     input, whose form goes to standard output. A file is written whole or not at all, and only where
     its form differs; a text with a mistake of syntax is left alone.
     """
-    from dsfc.cli.failure import DIAGNOSTICS, say
+    from dsfc.cli.failure import DIAGNOSTICS, Mistakes
     from dsfc.diagnostics.render import printable
     from dsfc.diagnostics.report import DiagnosticError
 
-    changed = failed = 0
+    changed, mistakes = 0, Mistakes()
     paths = list(_paths(files))
     for path in paths:
         try:
             with bounded(f"format {path}"):
                 text, form = _forms(path, ascii)
         except DiagnosticError as e:
-            say(e.diagnostics)
-            failed += 1
+            mistakes.add(e.diagnostics)
             continue
         changed += text != form
         if diff:
@@ -55,13 +56,12 @@ def fmt(
             try:
                 _write(Path(path), form)
             except DiagnosticError as e:
-                say(e.diagnostics)
-                failed += 1
+                mistakes.add(e.diagnostics)
                 continue
             click.echo(printable(f"{path}: formatted"))
     if not diff and paths != [STDIN]:
-        click.echo(_summary(len(paths), changed, failed, only_check))
-    ctx.exit(DIAGNOSTICS if failed or (only_check and changed) else 0)
+        click.echo(_summary(len(paths), changed, mistakes.count, only_check))
+    ctx.exit(mistakes.end() or (DIAGNOSTICS if only_check and changed else 0))
 
 
 def _paths(words: tuple[str, ...]) -> Iterator[str]:

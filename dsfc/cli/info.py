@@ -53,7 +53,7 @@ def info(modules: tuple[str, ...], form: str) -> None:
 
     A MODULE is read, not run: it may come from anywhere, and needs no PyTorch.
     """
-    found = [_read(Path(module)) for module in modules]
+    found = [read_module(Path(module)) for module in modules]
     if form == "json":
         import json
 
@@ -65,8 +65,8 @@ def info(modules: tuple[str, ...], form: str) -> None:
             click.echo(line)
 
 
-def _read(path: Path) -> Module:
-    """Reads a file.
+def read_module(path: Path) -> Module:
+    """Returns what an emitted file says of itself; it is read, not run.
 
     Raises:
         DiagnosticError: E-FILE, where dsfc did not write it.

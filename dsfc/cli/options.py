@@ -7,6 +7,12 @@ from typing import Any
 
 import click
 
+FORM = "dsfc.format"
+"""Where a context keeps the chosen format, for whoever prints mistakes in the end."""
+
+DIAGNOSTICS = ("human", "json", "sarif", "short")
+"""Formats of diagnostics; short is one line for each."""
+
 
 def format_option(of: str, *more: str) -> Callable[[Any], Any]:
     """Returns the option `--format` of a command, which reaches it as `form`.
@@ -21,5 +27,32 @@ def format_option(of: str, *more: str) -> Callable[[Any], Any]:
         type=click.Choice(["human", "json", *more]),
         default="human",
         show_default=True,
+        callback=_kept,
         help=f"How to print {of}.",
     )
+
+
+def mistakes_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command whose result has a format of its own the option for its diagnostics."""
+    option = click.option(
+        "--format",
+        type=click.Choice(DIAGNOSTICS),
+        default="human",
+        show_default=True,
+        callback=_kept,
+        expose_value=False,
+        help="How to print mistakes, on standard error; short is one line for each.",
+    )
+    return option(command)
+
+
+def chosen_form() -> str:
+    """Returns the format that the running command was asked for."""
+    context = click.get_current_context(silent=True)
+    form: str = "human" if context is None else context.meta.get(FORM, "human")
+    return form
+
+
+def _kept(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    ctx.meta[FORM] = value
+    return value

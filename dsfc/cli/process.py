@@ -1,8 +1,9 @@
-"""Bounds on the time and memory that a command may take in a process of its own."""
+"""Bounds on the time and memory of a command in a process of its own, and a sign of its work."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,12 +13,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.options import chosen_form
 from dsfc.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     import threading
 
     from dsfc.diagnostics.report import DiagnosticError
+
+_TICK = 1.0
+"""Seconds after which a terminal is told what is going on, and how often."""
 
 _PATIENCE = 6
 """How many times longer than it may work a command may take by the clock on the wall."""
@@ -52,8 +57,12 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
         return
     import threading
 
+    from dsfc import underway
+
+    underway.nothing()
     done = threading.Event()
-    threading.Thread(target=_watch, args=(done, what, limits), daemon=True).start()
+    watch = threading.Thread(target=_watch, args=(done, what, limits, chosen_form()), daemon=True)
+    watch.start()
     restore = _limit_memory(limits.memory)
     try:
         yield
@@ -64,38 +73,71 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
     finally:
         done.set()
         restore()
+        watch.join()  # what it shows is gone before anything else is printed
 
 
-def _watch(done: threading.Event, what: str, limits: Limits) -> None:
+def _watch(done: threading.Event, what: str, limits: Limits, form: str) -> None:
     """Ends the process when it has worked too long, or waited for something that does not come.
 
     Work is counted in processor time, so that a busy machine does not change what is refused.
     """
-    started, last = time.process_time(), time.monotonic() + _PATIENCE * limits.seconds
+    started, began = time.process_time(), time.monotonic()
+    last = began + _PATIENCE * limits.seconds
     left = limits.seconds
+    shows = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    shown = False
     while left > 0 and time.monotonic() < last:
-        if done.wait(left):
+        ended = done.wait(min(left, _TICK) if shows else left)
+        if ended and not shown:
+            return
+        if shows:
+            _show("" if ended else _progress(what, time.monotonic() - began))
+            shown = True
+        if ended:
             return
         left = limits.seconds - (time.process_time() - started)
-    _expire(what, limits)
+    if shown:
+        _show("")
+    _expire(what, limits, form)
 
 
-def _expire(what: str, limits: Limits) -> None:
-    from dsfc.diagnostics.render import render_all
+def _progress(what: str, seconds: float) -> str:
+    """What is done, since when and, where that is known, at which line."""
+    from dsfc import underway
+
+    place = underway.place()
+    line = "" if place is None else f", at {place.source.name}:{place.line}"
+    return f"{what}{line}, {seconds:.0f} s"
+
+
+def _show(text: str) -> None:
+    """Puts a line on the terminal in place of the one that was shown before; no text, no line."""
+    from dsfc.diagnostics.render import printable
+
+    width = max(shutil.get_terminal_size().columns - 1, 1)
+    # Blanks and no escape sequence: any terminal takes them, and NO_COLOR asks for nothing else.
+    sys.stderr.write(f"\r{printable(text)[:width]:<{width}}" + ("" if text else "\r"))
+    sys.stderr.flush()
+
+
+def _expire(what: str, limits: Limits, form: str) -> None:
+    from dsfc.cli.failure import formatted
 
     problem = _too_much(f"time to {what}", "more", f"{limits.seconds:g} s")
     sys.stdout.flush()
-    sys.stderr.write(render_all(problem.diagnostics) + "\n")
+    sys.stderr.write(formatted(problem.diagnostics, form) + "\n")
     sys.stderr.flush()
     os._exit(1)
 
 
 def _too_much(what: str, size: str, bound: str) -> DiagnosticError:
+    from dsfc import underway
     from dsfc.diagnostics.catalogue import Limit
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.source import NOWHERE
 
-    return DiagnosticError((Limit(NOWHERE, what=what, size=size, bound=bound),))
+    place = underway.place() or NOWHERE
+    return DiagnosticError((Limit(place, what=what, size=size, bound=bound),))
 
 
 def _limit_memory(size: int) -> Callable[[], None]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.options import mistakes_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord, spec_text
 
@@ -51,6 +52,7 @@ _SAME = "gauge: paper (no output is divided by a normaliser: the same as lowered
     show_default=True,
     help="For --stage module; of --stage plan, with triton, also what kernels on a GPU cost.",
 )
+@mistakes_option
 def show(
     spec: str, mixer: str | None, stage: str, form: str | None, gauge: str | None, backend: str
 ) -> None:

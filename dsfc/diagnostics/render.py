@@ -46,6 +46,11 @@ def render_all(diagnostics: Iterable[Diagnostic], *, colour: bool = False) -> st
     return "\n\n".join(parts)
 
 
+def render_short(diagnostic: Diagnostic) -> str:
+    """One line: place, severity, code and message, as compilers print them."""
+    return printable(f"{diagnostic.span}: {diagnostic.severity}: {diagnostic}")
+
+
 def to_json(diagnostics: Iterable[Diagnostic]) -> str:
     """JSON array of diagnostics; lines and columns (code points) from 1, bytes from 0."""
     return json.dumps([as_dict(item) for item in diagnostics], ensure_ascii=False, indent=2)

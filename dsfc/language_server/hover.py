@@ -8,6 +8,7 @@ from pathlib import Path
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.catalogue import NoOutput
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.language_server.deadline import Expired, deadline
 from dsfc.language_server.document import Document
 from dsfc.language_server.lookup import Owner, introductions, unit_named
 from dsfc.language_server.names import Kind, Occurrence, occurrence_at
@@ -23,6 +24,9 @@ from dsfc.structure.classify import classify
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_header, format_item
 from dsfc.system.render.kronecker import kronecker_form
+
+PATIENCE = 2.0
+"""Seconds of a core that deriving a mixer may take before what is known is shown without it."""
 
 _WORDS = {TIME: "the present token", FIRST: "1 at the first token of a sequence, else 0"}
 
@@ -108,9 +112,12 @@ def _unit(document: Document, owner: Owner) -> str:
         return _code("\n".join([f"{format_header(unit)} {{", *map(format_item, unit.items), "}"]))
     head = _code(format_header(unit))
     try:
-        system = derive(resolve(owner.home.spec, unit.name.text, document.library))
-        structure = classify(system)
-        return f"{head}\n\nclass: {structure.title}\n\n{_code(kronecker_form(system), 'text')}"
+        with deadline(PATIENCE):
+            system = derive(resolve(owner.home.spec, unit.name.text, document.library))
+            structure, form = classify(system), kronecker_form(system)
+        return f"{head}\n\nclass: {structure.title}\n\n{_code(form, 'text')}"
+    except Expired:
+        return f"{head}\n\nnot derived in {PATIENCE:g} s; `dsfc show` has more time for it"
     except DiagnosticError as e:
         if all(isinstance(d, NoOutput) for d in e.diagnostics):
             return f"{head}\n\nno output `y`: a base for others"

@@ -56,7 +56,7 @@ ALWAYS = (
         "emitted text is parsed to a tree before it is written, and the tree is looked through",
     ),
     Allowed(
-        "compile", "canary venom", "ast:parse", "dsfc.cli.info:_read",
+        "compile", "canary venom", "ast:parse", "dsfc.cli.info:read_module",
         "a module is parsed to a tree; its literals are read",
     ),
     Allowed(

@@ -208,3 +208,9 @@ def test_a_text_on_standard_input_has_its_bases_in_the_current_folder(spec: Call
     assert "y : d = 2 * u" in shown.output
     wrong = CliRunner().invoke(commands, ["check", "--format", "short", "-"], input=text + "}")
     assert wrong.exit_code == 1 and wrong.output.startswith("<stdin>:4:1: error: E-SYNTAX")
+
+
+def test_tools_may_ask_for_exit_code_0(run: Callable, spec: Callable) -> None:
+    spec("mixer m {\n", "wrong.dsf")
+    result = run("check", "wrong.dsf", "--exit-zero", "--format", "sarif")
+    assert result.exit_code == 0 and "E-SYNTAX" in result.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
@@ -75,6 +76,38 @@ def test_a_wrong_text_gives_diagnostics_and_code_1(
     assert result.exit_code == 1
     assert "error[E-" in said and "wrong.dsf" in said
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("form", ["json", "sarif", "short"])
+@pytest.mark.parametrize(
+    "command",
+    [("compile",), ("show",), ("fmt", "--check"), ("equiv", "s6"), ("atlas", "--no-cache")],
+    ids=lambda it: it[0],
+)
+def test_mistakes_are_printed_in_the_format_asked_for(
+    run: Callable, spec: Callable, command: tuple[str, ...], form: str
+) -> None:
+    spec(WRONG["no brace"], "wrong.dsf")
+    result = run(*command, "wrong.dsf", "--format", form)
+    if command[0] in ("equiv", "atlas") and form != "json":
+        assert result.exit_code == 2  # of what they print there is no such form
+        return
+    assert result.exit_code == 1
+    if form == "short":
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("wrong.dsf:5:1: error: E-SYNTAX: ")
+        return
+    said = json.loads(result.stderr)
+    (found,) = said if form == "json" else said["runs"][0]["results"]
+    assert "E-SYNTAX" in (found.get("code"), found.get("ruleId"))
+
+
+def test_mistakes_of_several_texts_are_one_document(run: Callable, spec: Callable) -> None:
+    spec(WRONG["no brace"], "a.dsf")
+    spec(WRONG["no mixer"], "b.dsf")
+    for command in ("compile", "fmt"):
+        said = json.loads(run(command, "a.dsf", "b.dsf", "--format", "json").stderr)
+        assert [it["span"]["file"] for it in said] == ["a.dsf", "b.dsf"]
 
 
 @pytest.mark.parametrize("command", ["check", "show", "compile"])
@@ -205,6 +238,35 @@ def test_a_run_that_takes_too_long_ends_with_a_diagnostic(
     done = start(code=code)
     assert done.returncode == 1
     assert "error[E-LIMIT]: time to show running.dsf: more, at most 0.2 s allowed" in done.stderr
+    assert "--> running.dsf:1:" in done.stderr  # what was under way
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_a_terminal_is_told_what_takes_long(folder: Path, spec: Callable) -> None:
+    import os
+    import pty
+
+    spec(RUNNING, "running.dsf")
+    code = (
+        "import sys, time, dsfc.pipeline\n"
+        "from dsfc.cli import process, main\n"
+        "process._TICK = 0.05\n"
+        "classify = dsfc.pipeline.classify\n"
+        "dsfc.pipeline.classify = lambda system: time.sleep(0.3) or classify(system)\n"
+        "sys.argv = ['dsfc', 'show', 'running.dsf']\n"
+        "main()\n"
+    )
+    out: list[bytes] = []
+
+    def read(descriptor: int) -> bytes:
+        out.append(os.read(descriptor, 1024))
+        return b"."
+
+    pty.spawn([sys.executable, "-c", code], read)
+    told, shown = b"".join(out).replace(b"\r\n", b"\n").rsplit(b"\r", 1)
+    assert b"\rshow running.dsf, at running.dsf:1, " in told and told.endswith(b" ")
+    assert shown.startswith(b"gauge: ")
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="no bound on memory there")
@@ -223,12 +285,13 @@ def test_a_run_that_takes_too_much_memory_ends_with_a_diagnostic(
     done = start(code=code)
     assert done.returncode == 1
     assert "error[E-LIMIT]: memory to show running.dsf" in done.stderr
+    assert "--> running.dsf:1:7" in done.stderr
 
 
 def test_the_bounds_are_off_where_the_process_is_not_ours(
     run: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("threading.Timer.start", lambda self: pytest.fail("a watchdog"))
+    monkeypatch.setattr("threading.Thread.start", lambda self: pytest.fail("a watchdog"))
     assert run("show", "s6").exit_code == 0
 
 

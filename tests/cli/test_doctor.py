@@ -7,6 +7,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ doctor = importlib.import_module("dsfc.cli.doctor")
 
 TORCH = {"version": "2.13.0", "threads": 2, "platform": "cuda", "devices": []}
 H200 = ["NVIDIA H200", 9, 0, 150 << 30]
+A100 = ["NVIDIA A100", 8, 0, 80 << 30]
 
 
 @pytest.fixture
@@ -105,3 +107,36 @@ def test_versions_are_compared_number_by_number(
     fault = load_backend("triton").faults[0]
     assert (fault.first, fault.fixed) == ("3.4", "3.7.1")
     assert doctor.applies(fault, where, architecture, triton) is has
+
+
+def of_module(run: Callable, backend: str) -> tuple[str, str]:
+    """What is said of a module of a backend: the outcome, and how it ends."""
+    assert run("compile", "rg_lru", "--backend", backend, "-o", f"{backend}.py").exit_code == 0
+    body = json.loads(run("doctor", f"{backend}.py", "--format", "json").output)
+    (found,) = (f for f in body["findings"] if f["what"] == "module")
+    assert found["figure"].startswith(f"{backend}.py: {backend} backend, dsfc ")
+    return found["outcome"], found["figure"].rpartition("; ")[2]
+
+
+def test_a_module_of_torch_runs_wherever_torch_does(run: Callable, machine: Callable) -> None:
+    machine()
+    outcome, said = of_module(run, "torch")
+    assert outcome == "ok" and said.startswith("modes recurrent")
+    machine(torch=None)
+    assert of_module(run, "torch") == ("missing", "it needs torch")
+
+
+def test_kernels_of_a_module_run_on_a_gpu_without_faults(run: Callable, machine: Callable) -> None:
+    machine()
+    assert of_module(run, "triton")[0] == "missing"
+    machine(torch=TORCH | {"devices": [A100]})
+    assert of_module(run, "triton") == ("ok", "its kernels run")
+    machine(torch=TORCH | {"devices": [H200]}, triton="3.6.0", numpy="2.3.0")
+    outcome, said = of_module(run, "triton")
+    assert outcome == "missing" and "torch runs" in said
+
+
+def test_what_is_no_module_is_said(run: Callable, folder: Path) -> None:
+    (folder / "other.py").write_text("x = 1\n")
+    result = run("doctor", "other.py")
+    assert result.exit_code == 1 and "E-FILE" in result.stderr

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from dsfc.language_server.hover import hover, meaning
@@ -40,6 +42,26 @@ def test_a_mixer_shows_its_matrices_and_its_class(open_text) -> None:
 def test_a_mixer_that_is_no_system_says_why(open_text) -> None:
     text = "mixer ‸m {\n dims d\n input u : d\n state S : d\n S = S[i-1] * S[i-1] + u\n y = S\n}"
     assert "E-NONLINEAR" in shown(open_text, text) or "E-LINEAR" in shown(open_text, text)
+
+
+def test_a_mixer_that_takes_long_is_shown_without_its_matrices(
+    open_text, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "mixer ‸m extends generalized_attn { claim stable }"
+    monkeypatch.setattr("dsfc.language_server.hover.PATIENCE", 0.02)
+
+    def endless(system: object) -> None:
+        while True:
+            step()
+
+    def step() -> None:
+        pass
+
+    monkeypatch.setattr("dsfc.language_server.hover.classify", endless)
+    before = sys.gettrace()
+    found = shown(open_text, text)
+    assert "mixer m extends generalized_attn" in found and "not derived in 0.02 s" in found
+    assert sys.gettrace() is before
 
 
 def test_modifiers_primitives_and_local_names(open_text) -> None:
