@@ -15,6 +15,7 @@ from dsfc.check_proof.claim import (
     MarkovParameters,
     Same,
     Witness,
+    Words,
 )
 from dsfc.check_proof.conditional import check_conditional
 from dsfc.check_proof.constant_word import check_constant_word
@@ -26,6 +27,7 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.same import check_same
 from dsfc.check_proof.schema import check_form, form
 from dsfc.check_proof.witness import Gap, check_witness
+from dsfc.check_proof.words import check_words
 from dsfc.primitives.json import decode, encode
 
 SIZE_LIMIT = 8_000_000
@@ -83,6 +85,8 @@ def _checked(certificate: Certificate) -> Gap | None:
             check_conditional(claim, proof)
         case ConstantWord():
             check_constant_word(claim, proof)
+        case Words():
+            check_words(claim, proof)
         case Same():
             check_same(claim)
         case Witness():

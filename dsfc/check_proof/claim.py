@@ -64,6 +64,9 @@ class Claim:
             b's parameters, those that a has too included, give b the output of a on it, or on a
             longer one that goes on alike. The sizes are then a's; axes in `every` are b's own, and
             no sizes of them do it either at which the two can be put side by side.
+        locality: where it is claimed that a is no case of b and b has slots: the slots are
+            functions of the token and of as many tokens before it. None: of the last tokens,
+            however many.
     """
 
     a: System
@@ -75,6 +78,7 @@ class Claim:
     conditions: tuple[Condition, ...] = ()
     case: bool = False
     every: tuple[str, ...] = ()
+    locality: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,43 @@ class ConstantWord:
     recurrence: tuple[tuple[int, int], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One output of both mixers, and what its difference is multiplied by.
+
+    Attributes:
+        word: position of the word.
+        token: which token of it.
+        index: which entry of the output, by position of each of a's output axes.
+        cofactor: a polynomial over generators of b, see `dsfc.check_proof.words`.
+    """
+
+    word: int
+    token: int
+    index: tuple[int, ...]
+    cofactor: Coefficient
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A point of a and sequences on which b cannot follow it: what rule "words" stores.
+
+    Attributes:
+        values: (name in a, entries) of a's parameters.
+        letters: tokens of a: (name in a, entries) of its inputs.
+        words: sequences of letters, by position.
+        entries: whether linear maps of tokens are written out in the entries of their matrices;
+            else each entry of the result is a generator.
+        parts: the sum over them is not 0, and would be if the outputs were equal.
+    """
+
+    values: tuple[tuple[str, tuple[Number, ...]], ...]
+    letters: tuple[tuple[tuple[str, tuple[Number, ...]], ...], ...]
+    words: tuple[tuple[int, ...], ...]
+    entries: bool
+    parts: tuple[Part, ...]
+
+
 Exact = tuple[int, int, int, int, int]
 """A real number (p, q, r, s, k): p / q · log(r / s)^k, with positive q, r and s."""
 
@@ -241,4 +282,4 @@ class Certificate:
     """A claim with what shows it."""
 
     claim: Claim
-    proof: Invariant | MarkovParameters | Witness | Conditional | ConstantWord | Same
+    proof: Invariant | MarkovParameters | Witness | Conditional | ConstantWord | Words | Same

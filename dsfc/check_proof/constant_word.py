@@ -51,6 +51,8 @@ def check_constant_word(claim: Claim, proof: ConstantWord) -> None:
         raise Rejected("it is shown that a is no case of b, and something else is claimed")
     if claim.conditions or claim.free:
         raise Rejected('rule "constant-word" has no conditions')
+    if claim.locality is not None:
+        raise Rejected("constant sequences say the same of all functions of the last tokens")
     comparable(claim)
     if not set(claim.every) <= set(own_axes(claim)):
         raise Rejected("all sizes are claimed of an axis that is not b's own")

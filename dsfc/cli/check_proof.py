@@ -35,7 +35,7 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         raise click.UsageError("give both specs, or none")
     with bounded(f"check {certificate}"):
         from dsfc.check_proof.check import check, read
-        from dsfc.check_proof.claim import ConstantWord
+        from dsfc.check_proof.claim import ConstantWord, Words
         from dsfc.check_proof.rejected import Rejected
         from dsfc.check_proof.schema import OtherFormat
         from dsfc.cli.equiv import mixer
@@ -57,8 +57,10 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
             click.echo(f"rejected: {e}")
             ctx.exit(REJECTED)
     shown = read(text)
-    if isinstance(shown.proof, ConstantWord):
+    if isinstance(shown.proof, ConstantWord | Words):
         said = f"{claim.a.name} is no case of {claim.b.name}, for no parameters of it"
+        if claim.locality is not None:
+            said += f", its own inputs functions of the token and {claim.locality} before it"
         click.echo(f"accepted: {said}, at {no_case_sizes(shown)}")
         ctx.exit(ACCEPTED)
     kind = "equal outputs" if claim.equal else "different outputs"

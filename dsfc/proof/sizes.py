@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 from dsfc.check_proof.claim import Claim, Invariant
 from dsfc.check_proof.cutoff import cutoff, unproved
@@ -36,6 +36,24 @@ def chosen(a: System, b: System, least: int) -> tuple[tuple[str, int], ...]:
             best = rank
     assert best is not None
     return tuple(sorted(best[2].items()))
+
+
+def around(a: System, b: System) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Yields small sizes of all axes: the least, those with one or two axes of 2, and all of 2."""
+    least = chosen(a, b, 1)
+    yield least
+    dimensions = {d.axis.name: d for d in (*b.axes, *a.axes)}
+    free = [n for n, d in dimensions.items() if (d.size is None or d.default) and not _copy(d)]
+    seen = {least}
+    for larger in (*combinations(free, 1), *combinations(free, 2)):
+        sizes, broken = _completed(dimensions, {n: 1 + (n in larger) for n in free}, 1)
+        at = tuple(sorted(sizes.items()))
+        if not broken and at not in seen:
+            seen.add(at)
+            yield at
+    twos = chosen(a, b, 2)
+    if twos not in seen:
+        yield twos
 
 
 def enough(claim: Claim, entries: bool) -> tuple[Claim, ...]:

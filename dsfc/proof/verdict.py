@@ -12,6 +12,7 @@ from dsfc.check_proof.claim import (
     MarkovParameters,
     Same,
     Witness,
+    Words,
 )
 from dsfc.check_proof.witness import Gap
 
@@ -139,10 +140,21 @@ class NoCase:
     certificate: Certificate
 
     @property
-    def proof(self) -> ConstantWord:
-        """The point."""
-        assert isinstance(self.certificate.proof, ConstantWord)
+    def proof(self) -> ConstantWord | Words:
+        """The point and its sequences."""
+        assert isinstance(self.certificate.proof, ConstantWord | Words)
         return self.certificate.proof
+
+    @property
+    def reads(self) -> int | None:
+        """How far back the functions read that are excluded as slots; None: any functions.
+
+        On words of k tokens a function of the token and the k - 1 before it is any function.
+        """
+        locality, proof = self.certificate.claim.locality, self.certificate.proof
+        if locality is None or not isinstance(proof, Words):
+            return None
+        return None if locality + 1 >= max(map(len, proof.words)) else locality
 
 
 Verdict = Proved | Refuted | Unknown | Conditionally

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -19,6 +19,7 @@ from dsfc.proof.constant_word import no_case
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.sizes import chosen
 from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Unknown, Verdict
+from dsfc.proof.words import no_case_by_words
 from dsfc.system.ir import System, Term
 
 Within = Case | NoCase | Unknown
@@ -84,9 +85,9 @@ def within(
         names: see `dsfc.proof.equivalent.equivalent`.
         conditions: whether values of b's own parameters are looked for, which may take minutes.
     """
-    found = _no_case(Claim(a, b, names, chosen(a, b, 1)))
+    found = _no_case(no_case, Claim(a, b, names, chosen(a, b, 1)))
     if isinstance(found, str) and any(t.matrix is not None for t in _terms(a)):
-        larger = _no_case(Claim(a, b, names, chosen(a, b, 2)))
+        larger = _no_case(no_case, Claim(a, b, names, chosen(a, b, 2)))
         found = larger if isinstance(larger, Certificate) else found
     if isinstance(found, Certificate):
         return NoCase(found)
@@ -96,13 +97,18 @@ def within(
         if isinstance(shown, Certificate):
             return Case(shown)
         tried.append(f"values of the second's own parameters: {shown}")
+    # Functions of more than the token may be a case where those of the token are none.
+    apart = _no_case(no_case_by_words, Claim(a, b, names, chosen(a, b, 1)))
+    if isinstance(apart, Certificate):
+        return NoCase(apart)
+    tried.append(f"short sequences: {apart}")
     decides = "values of the second's parameters (--conditions), or a reason that there are none"
     return Unknown(str(found), tuple(tried), decides)
 
 
-def _no_case(claim: Claim) -> Certificate | str:
+def _no_case(rule: Callable[[Claim], Certificate | str], claim: Claim) -> Certificate | str:
     try:
-        return no_case(claim)
+        return rule(claim)
     except (Obstacle, ValueError) as e:
         return str(e)
 

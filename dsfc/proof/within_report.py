@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from dsfc.check_proof.claim import Certificate, Claim, ConstantWord
+from dsfc.check_proof.claim import Certificate, Claim, ConstantWord, Words
 from dsfc.check_proof.conditional import localities
 from dsfc.check_proof.constant_word import Word
 from dsfc.check_proof.regions import Region
@@ -20,10 +20,11 @@ from dsfc.proof.within import Kinds, Within
 
 STATEMENT = "whatever the first's parameters are, some values of the second's give its output"
 
-SLOTS = (
-    "whatever the first's parameters are, some functions of the last tokens for the second's own"
+_SLOTS = (
+    "whatever the first's parameters are, some functions of {} for the second's own"
     " inputs and some values of its parameters give its output"
 )
+SLOTS = _SLOTS.format("the last tokens")
 
 
 def kinds_report(kinds: Kinds, a: str, b: str) -> str:
@@ -55,17 +56,17 @@ def kinds_json(kinds: Kinds) -> dict[str, Any]:
 
 def no_case_sizes(certificate: Certificate) -> str:
     """Returns at which sizes no parameters of b make a a case of it."""
-    claim, proof = certificate.claim, NoCase(certificate).proof
+    claim, proof = certificate.claim, certificate.proof
     own = {d.axis.name for d in claim.a.axes}
     sizes = ", ".join(f"{name} = {size}" for name, size in claim.sizes if name in own)
-    more = " and all larger" if proof.larger else ""
+    more = " and all larger" if isinstance(proof, ConstantWord) and proof.larger else ""
     every = f"; any {', '.join(claim.every)} of the second" if claim.every else ""
     return f"{sizes}{more}{every}"
 
 
 def _both(kinds: Kinds) -> str:
     found = (kinds.forth, kinds.back)
-    if any(isinstance(w, NoCase) for w in found):
+    if any(isinstance(w, NoCase) and w.reads is None for w in found):
         return "refuted"
     return "proved" if all(isinstance(w, Case) for w in found) else "unknown"
 
@@ -86,8 +87,12 @@ def kind(found: Within, slots: tuple[str, ...]) -> str:
         if not read:
             return "SLOT(constant)"
         return f"SLOT(window {max(read)})" if max(read) else "SLOT(token)"
+    if not isinstance(found, NoCase):
+        return "SLOT"
     # A constant sequence makes a constant of every function of the last tokens.
-    return "SLOT(window)" if isinstance(found, NoCase) else "SLOT"
+    if isinstance(found.proof, ConstantWord):
+        return "SLOT(window)"
+    return {None: "SLOT(history)", 0: "SLOT(token)"}.get(found.reads, f"SLOT(window {found.reads})")
 
 
 def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
@@ -105,16 +110,27 @@ def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
                 f"  values     {'; '.join(values)}; parameters of one name are equal",
             ]
         case NoCase(certificate):
-            none = "no functions of the last tokens and no parameters" if slots else "no parameters"
+            none = f"no functions of {_read(found)} and no parameters" if slots else "no parameters"
             return [f"{head}refuted, for {none}", *_no_case(found, slots, a, b)]
         case Unknown():
             lines = [f"{head}unknown", *(f"  tried      {t}" for t in found.tried)]
             return [*lines, f"  to decide  {found.decides}"]
 
 
+def _read(found: NoCase) -> str:
+    """What the functions read that are excluded."""
+    if isinstance(found.proof, ConstantWord):
+        return "the last tokens"
+    if found.reads is None:
+        return "the whole history"
+    return f"the token and the {found.reads} before it" if found.reads else "the token alone"
+
+
 def _no_case(found: NoCase, slots: tuple[str, ...], a: str, b: str) -> list[str]:
     certificate, proof = found.certificate, found.proof
     claim = certificate.claim
+    if isinstance(proof, Words):
+        return _on_words(found, proof, slots, a, b)
     parts = _recurring(proof, a, b) if proof.recurrence else _powers(claim, proof, a, b)
     lines = [
         f"  statement  {SLOTS if slots else STATEMENT}",
@@ -132,6 +148,32 @@ def _no_case(found: NoCase, slots: tuple[str, ...], a: str, b: str) -> list[str]
     else:
         lines.append(f"  open       other values of {a}'s parameters")
     return lines
+
+
+def _on_words(found: NoCase, proof: Words, slots: tuple[str, ...], a: str, b: str) -> list[str]:
+    spelled = [" ".join(_letter(k) for k in word) for word in proof.words]
+    tokens = [
+        f"    token {_letter(k)}: {', '.join(f'{n} = {entries_text(v)}' for n, v in letter)}"
+        for k, letter in enumerate(proof.letters)
+        if any(k in word for word in proof.words)
+    ]
+    asked = f"functions of {_read(found)} and parameters" if slots else "parameters"
+    count = len(proof.parts)
+    return [
+        f"  statement  {_SLOTS.format(_read(found)) if slots else STATEMENT}",
+        f"  sizes      {no_case_sizes(found.certificate)}; nothing is said of others",
+        f"  sequences  {'; '.join(spelled)}, at the point",
+        *(f"    {name} = {entries_text(values)}" for name, values in proof.values),
+        *tokens,
+        f"    {a} has {count} outputs there such that {b} can have at most {count - 1} of them",
+        f"  shown by   a combination of {count} equations in {b}'s unknown {asked}",
+        "             that leaves a number other than 0",
+        f"  open       other values of {a}'s parameters",
+    ]
+
+
+def _letter(k: int) -> str:
+    return "abcdefgh"[k]
 
 
 def _powers(claim: Claim, proof: ConstantWord, a: str, b: str) -> list[str]:
@@ -176,6 +218,14 @@ def _interval(x: Interval) -> str:
     return f"{left}{low}, {high}{right}"
 
 
+def _words_json(claim: Claim, proof: Words) -> dict[str, Any]:
+    letters = [{name: entries_text(v) for name, v in letter} for letter in proof.letters]
+    return {"verdict": "refuted", "parameters": "none", "sizes": dict(claim.sizes),
+            "every": [], "larger": [], "always": False, "locality": claim.locality,
+            "point": {name: entries_text(values) for name, values in proof.values},
+            "letters": letters, "words": [list(word) for word in proof.words]}  # fmt: skip
+
+
 def _json(found: Within, slots: tuple[str, ...]) -> dict[str, Any]:
     return {"statement": kind(found, slots), "slots": list(slots)} | _decided(found)
 
@@ -186,6 +236,8 @@ def _decided(found: Within) -> dict[str, Any]:
             return {"verdict": "proved", "sizes": dict(certificate.claim.sizes)}
         case NoCase(certificate):
             claim, proof = certificate.claim, found.proof
+            if isinstance(proof, Words):
+                return _words_json(claim, proof)
             point = {name: entries_text(values) for name, values in proof.values}
             return {"verdict": "refuted", "parameters": "none", "sizes": dict(claim.sizes),
                     "every": list(claim.every), "larger": list(proof.larger),
