@@ -179,9 +179,9 @@ class SelectiveKernels(ElementwiseKernels):
         return ["lengths", "room"]
 
     @property
-    def kept(self) -> str:
+    def kept(self) -> list[str]:
         """What of the forward operator's outputs its gradient takes."""
-        return "states"
+        return ["states"]
 
     @property
     def nothing_kept(self) -> str:
