@@ -13,6 +13,7 @@ How a plan becomes kernels:
 | `dsfc/plan/gates.py`   | which token-wise kernels a scan computes itself, their derivatives  |
 | `skeletons.py`         | the table form → skeleton; a form without a row keeps its torch form |
 | `<form>.py`            | what the templates of a form are filled with                        |
+| `selective_arguments.py` | what a selective scan takes, and how it lies in memory          |
 | `<form>_kernels.py.j2` | the kernels and their launch, as they will read                     |
 | `gated_op.py.j2`       | operator and gradient of a scan that computes its gates             |
 | `matrix_op.py.j2`      | operator of a matrix scan: the torch form's, with another choice    |

@@ -19,7 +19,7 @@ class KernelCall(ScanCall):
             return self._selective_arguments(s, before)
         if not isinstance(s, ElementwiseKernels):
             return super()._token_arguments(before)
-        (column,) = s.scan.columns
+        column, *_ = s.scan.columns
         tile = self._tile(column)
         arguments = []
         for name in s.gates.tokens:
@@ -27,7 +27,7 @@ class KernelCall(ScanCall):
             arguments.append(f"{self._expanded(name, tile)}.to({dtype})")
         arguments += [self._by_batch(name, tile) for name in s.gates.constants]
         state = self._states(before)
-        return [*arguments, f"{state}.to(wide)", "lengths"], state, None
+        return [*arguments, f"{state}.to({self._wide})", "lengths"], state, None
 
     def _selective_arguments(
         self, s: SelectiveKernels, before: list[str]
@@ -48,10 +48,33 @@ class KernelCall(ScanCall):
 
     def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
         kept = f"{last}, _" if isinstance(self._s, SelectiveKernels) else last
+        if self._paired:
+            out = ", ".join(self._ident(c.output) for c in self._scan.columns)
         return super()._call(arguments, out, kept)
+
+    @property
+    def _paired(self) -> bool:
+        return isinstance(self._s, ElementwiseKernels) and self._s.complex
+
+    def _outputs(self, out: str) -> list[str]:
+        return [] if self._paired else super()._outputs(out)  # each plane is bound by the call
+
+    def _next(self, last: str, next_states: dict[str, str]) -> list[str]:
+        column, *_ = self._scan.columns
+        if not self._paired:
+            return super()._next(last, next_states)
+        next_states[column.state] = self._fresh(f"{self._ident(column.state)}_next")
+        return [f"    {next_states[column.state]} = {last}"]
 
     def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
         s = self._s
+        if self._paired:
+            outs = [self._ident(c.output) for c in self._scan.columns]
+            parts = (f"torch.{part}({state})" for part in ("real", "imag"))
+            both = zip(outs, parts, strict=True)
+            return [
+                line for o, part in both for line in super(type(self), self)._shifted(o, part, read)
+            ]
         if isinstance(s, SelectiveKernels):
             plain = KernelCall(s.plain, self._ident, self._size, self._like, self._fresh)
             return plain._shifted(out, state, read)

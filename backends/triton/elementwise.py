@@ -9,6 +9,7 @@ from functools import cached_property
 
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
 from dsfc.plan.ir import Buffer, LogDecay, Scan
+from dsfc.plan.planes import SUFFIXES, planes
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Ref, Time
 
@@ -20,6 +21,7 @@ from .statements import NamingPrinter, Statements, statements
 
 _OWN = frozenset("S lengths o do dS mode chunk v g pull dtype counts leaves grads out last".split())
 _OWN |= frozenset("B L D grid tokens options parts given more k x self ctx".split())
+_OWN |= frozenset(f"{name}{suffix}" for name in ("o", "do", "out") for suffix in SUFFIXES)
 _OWN |= frozenset("math triton torch F tl".split())
 """Words that the operators' functions use themselves."""
 
@@ -29,8 +31,9 @@ class ElementwiseKernels(ElementwiseSkeleton):
     """An elementwise scan whose operators take what its gates read.
 
     Arguments are one `[B, L, *axes]` for each token-wise leaf, one `[B, *axes]` for each constant,
-    then the state. A constant is expanded over the batch: its gradient comes out as one slice for
-    each row of the batch, and torch adds them up in a fixed order.
+    then the state. There is an output for each plane of the state, two where that is complex. A
+    constant is expanded over the batch: its gradient comes out as one slice for each row of the
+    batch, and torch adds them up in a fixed order.
 
     Attributes:
         gates: what the kernels compute.
@@ -58,9 +61,23 @@ class ElementwiseKernels(ElementwiseSkeleton):
         return ["lengths"]
 
     @property
-    def kept(self) -> str:
+    def planes(self) -> tuple[str, ...]:
+        """What the names of a state's planes end with: of a real state one name, which is whole."""
+        return SUFFIXES if self.complex else ("",)
+
+    def in_planes(self, name: str) -> list[str]:
+        """Names of the planes of something."""
+        return [f"{name}{p}" for p in self.planes]
+
+    @property
+    def direction(self) -> str:
+        """What the table of tiles says behind the direction."""
+        return " of pairs" if self.complex else ""
+
+    @property
+    def kept(self) -> list[str]:
         """What of the forward operator's outputs its gradient takes."""
-        return "o"
+        return self.in_planes("o")
 
     @property
     def nothing_kept(self) -> str:
@@ -87,7 +104,8 @@ class ElementwiseKernels(ElementwiseSkeleton):
     def gated_results(self) -> list[str]:
         """What the gates' torch form returns."""
         v, g = self.torch_gates.results
-        return [f"_kept({v}, counts).to(dtype)", f"_kept({g}, counts)"]
+        narrow = "" if self.complex else ".to(dtype)"  # there are no narrow complex numbers
+        return [f"_kept({v}, counts){narrow}", f"_kept({g}, counts)"]
 
     def return_gated(self) -> str:
         """The `return` statement of the gates' torch form."""
@@ -168,23 +186,42 @@ class ElementwiseKernels(ElementwiseSkeleton):
 
     def _parameters(self, backward: bool) -> list[str]:
         out = [*(f"{x}: Tensor" for x in self.leaves), "lengths: Tensor | None"]
-        names = [self.kept, "do", "dS"] if backward else self.options_of_launch[1:]
+        back = [*self.kept, *self.in_planes("do"), "dS"]
+        names = back if backward else self.options_of_launch[1:]
         return [*out, *(f"{name}: Tensor" for name in names)]
 
     @property
     def outputs(self) -> int:
         """How many tensors the forward operator gives."""
-        return 3 if self.nothing_kept else 2
+        return len(self.planes) + 1 + bool(self.nothing_kept)
+
+    @property
+    def results_of_plain(self) -> str:
+        """What the plain loop over time gives: outputs and state."""
+        return _tensors(len(self.planes) + 1)
+
+    @property
+    def like_of_inputs(self) -> str:
+        """The dtype of outputs, of what the plain loop takes."""
+        return f"inputs[{self.inputs.index(self.like)}].dtype"
 
     def call_backward(self) -> str:
         """Calls the backward operator."""
-        args = [*self.leaves, "lengths", self.kept, "do", "dS", "mode", "chunk"]
+        args = [*self.leaves, "lengths", *self.kept, *self.in_planes("do"), "dS", "mode", "chunk"]
         return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     def register_forward(self) -> str:
         """Registers the forward operator."""
-        at = self.leaves.index(self.like)
-        return self._register("forward", f"({at}, {len(self.leaves) - 1})")
+        at = [self.leaves.index(self.like)] * len(self.planes)
+        outputs = ", ".join(map(str, [*at, len(self.leaves) - 1]))
+        return self._register("forward", f"({outputs})")
+
+    def launch(self, backward: bool) -> str:
+        """Returns what a launch gives."""
+        args = [*self.leaves, "lengths", *self.kept, *self.in_planes("do"), "dS"]
+        args = args if backward else [*self.leaves, *self.options_of_launch]
+        head = f"return _launch_{'backward' if backward else 'forward'}{self.suffix}"
+        return wrapped(head, args, "", " " * 12)
 
     # --- the torch form of the gates -------------------------------------------------------------
 
@@ -234,14 +271,15 @@ class ElementwiseKernels(ElementwiseSkeleton):
         inputs = [f"p_{x}" for x in self.inputs]
         gradients = [f"d{p}" for p in inputs]
         parts = ["decays", "ends"]
+        outs, d_outs = self.in_planes("out"), self.in_planes("d_out")
         params = {
-            "forward": ["state", "lengths", *parts, "out", "last"],
+            "forward": ["state", "lengths", *parts, *outs, "last"],
             "forward_summary": ["lengths", *parts],
             "backward": [
-                *("state", "lengths", *parts, "out", "d_out", "d_last"),
+                *("state", "lengths", *parts, *outs, *d_outs, "d_last"),
                 *(*gradients, "d_state"),
             ],
-            "backward_summary": ["lengths", "d_out", *parts],
+            "backward_summary": ["lengths", *d_outs, *parts],
         }[name]
         sizes = [f"{n}: tl.constexpr" for n in ("D", "BT", "BD", "STAGES")]
         params = [*inputs, *params, "T: tl.int32", "TS: tl.int32", *sizes]
@@ -250,7 +288,11 @@ class ElementwiseKernels(ElementwiseSkeleton):
     def given(self) -> str:
         """A statement that lays out what the gates read."""
         inside = ", ".join(self.inputs) + ("," if len(self.inputs) == 1 else "")
-        return f"    given = [x.contiguous() for x in ({inside})]"
+        line = f"    given = [x.contiguous() for x in ({inside})]"
+        if len(line) <= WIDTH:
+            return line
+        names = wrapped("    given = ", self.inputs, "", "    ", started=True)
+        return f"{names}\n    given = [x.contiguous() for x in given]"
 
     @property
     def decay_names(self) -> list[str]:
@@ -263,7 +305,8 @@ class ElementwiseKernels(ElementwiseSkeleton):
         return f"b_{name}"
 
     def _printer(self) -> KernelPrinter:
-        own = {VALUE_BAR: "dh", DECAY_BAR: "dg"}
+        own = {f"{VALUE_BAR}{p}": f"dh{p}" for p in self.planes}
+        own |= {f"{DECAY_BAR}{p}": f"dg{p}" for p in self.planes}
         return KernelPrinter(lambda n: own.get(n) or f"b_{self._arguments[n]}")
 
     def _named(self) -> list[tuple[str, Expr]]:
@@ -272,19 +315,62 @@ class ElementwiseKernels(ElementwiseSkeleton):
         Nor has log λ one: in front of a power of two its factor is another.
         """
         left_out = set(self._arguments.values())
-        pairs = self.gates.named
-        return [(n, e) for n, e in pairs if n not in left_out and e is not self.gates.log_decay]
+        logs = planes(self.gates.log_decay)
+        return [(n, e) for n, e in self.gates.named if n not in left_out and e not in logs]
 
     @cached_property
     def forward(self) -> Statements:
         """λ and the value of one token."""
-        wanted = [("decay", self.gates.decay), ("value", self.gates.value)]
+        wanted = [*self._in_planes("decay", self.gates.decay)]
+        wanted += self._in_planes("value", self.gates.value)
         return statements(wanted, self._named(), self._printer(), self._variable, " " * 12)
+
+    def _in_planes(self, name: str, e: Expr) -> list[tuple[str, Expr]]:
+        """Names and planes of a value."""
+        return list(zip(self.in_planes(name), planes(e), strict=True))
+
+    @property
+    def decay_here(self) -> list[str]:
+        """λ of one token, forwards."""
+        return list(self.forward.results[: len(self.planes)])
+
+    @property
+    def value_here(self) -> list[str]:
+        """The value of one token, forwards."""
+        return list(self.forward.results[len(self.planes) :])
+
+    def places(self, at: str) -> list[str]:
+        """Where the planes of a state stand, whose parts are side by side as PyTorch has them."""
+        if not self.complex:
+            return [at]
+        inside = at if at.isidentifier() else f"({at})"
+        return [f"2 * {inside}", f"2 * {inside} + 1"]
+
+    def real_parts(self, text: str) -> str:
+        """Text of a state as real numbers, side by side where it is complex."""
+        return f"_sides({text})" if self.complex else text
+
+    @property
+    def conjugates(self) -> str:
+        """What the backward kernel does besides."""
+        return "\n\n    Of complex numbers λ and h are conjugates.\n    " if self.complex else ""
+
+    def times(self, x: list[str], y: list[str]) -> list[str]:
+        """Texts of the planes of a product."""
+        if len(x) == 1:
+            return [f"{x[0]} * {y[0]}"]
+        return [f"{x[0]} * {y[0]} - {x[1]} * {y[1]}", f"{x[0]} * {y[1]} + {x[1]} * {y[0]}"]
+
+    def times_conjugate(self, x: list[str], y: list[str]) -> list[str]:
+        """Texts of the planes of a product with the conjugate of the first factor."""
+        if len(x) == 1:
+            return self.times(x, y)
+        return [f"{x[0]} * {y[0]} + {x[1]} * {y[1]}", f"{x[0]} * {y[1]} - {x[1]} * {y[0]}"]
 
     @cached_property
     def _back(self) -> tuple[Statements, Statements]:
         printer = self._printer()
-        decay = [("decay", self.gates.decay)]
+        decay = self._in_planes("decay", self.gates.decay)
         first = statements(decay, self._named(), printer, self._variable, " " * 12)
         wanted = list(zip((f"db_{x}" for x in self.inputs), self.gates.gradients, strict=True))
         second = statements(wanted, self._named(), printer, self._variable, " " * 12)
@@ -315,7 +401,8 @@ class ElementwiseKernels(ElementwiseSkeleton):
     def constant_gradients(self) -> list[tuple[str, str]]:
         """Constant arguments, and the text of their gradients at one token."""
         results = self.gradients.results[len(self.timed_names) :]
-        return list(zip(self.constants, results, strict=True))
+        pairs = zip(self.constants, results, strict=True)
+        return [(c, text) for c, text in pairs if text != "0"]
 
 
 def kernels(s: Skeleton, scan: Scan, gates: Gates, arrays: dict[str, Buffer]) -> ElementwiseKernels:

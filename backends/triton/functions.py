@@ -28,6 +28,22 @@ def _tanh(x):
     """tanh, which is odd: all digits near 0, and no overflow far from it."""
     e = _expm1(-2 * tl.abs(x))
     return tl.where(x < 0, e, -e) / (2 + e)''',
+    "_sine": '''\
+@_kernel
+def _sine(x, quarter: tl.constexpr):
+    """sin(x + quarter · π / 2), of what is left of x by the nearest multiple of π / 2.
+
+    That is taken off in three parts, of which the first two have few digits, so that angles below
+    10^4 lose none. For larger ones a library reads 2 / π off its stack, which no loop may do.
+    """
+    k = tl.floor(x * 0.6366197723675814 + 0.5)
+    r = x - k * 1.5703125 - k * 0.0004837512969970703 - k * 7.549789954891882e-08
+    s = r * r
+    sine = r + r * s * (-0.16666654611 + s * (0.0083321608736 - s * 0.00019515295891))
+    cosine = 0.04166664568298827 - s * (0.001388731625493765 - s * 2.443315711809948e-05)
+    turn = k.to(tl.int32) + quarter
+    y = tl.where(turn % 2 == 0, sine, 1 - s / 2 + s * s * cosine)
+    return tl.where(turn & 2 == 0, y, -y)''',
 }
 """Name of a function → its text. A function stands behind those it calls."""
 

@@ -37,7 +37,14 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     matrix = [s for s in scans if isinstance(s, MatrixKernels)]
     tiles = rows({s.scan.form for s in (*found, *matrix)})
     handles = ", ".join(f'"{version}."' for version in HANDLES)
-    parts = [filled("kernels_shared.py.j2", tiles=tiles, handles=handles)]
+    parts = [
+        filled(
+            "kernels_shared.py.j2",
+            tiles=tiles,
+            handles=handles,
+            complex=any(s.complex for s in found),
+        )
+    ]
     if matrix:
         decay = any(s.decay for s in matrix)
         parts.append(filled("matrix_kernels_shared.py.j2", decay=decay))

@@ -62,6 +62,7 @@ def statements(
     names |= {e: variable(name) for name, e in known}
     uses = _uses([e for _, e in wanted])
     taken = {*names.values(), *(name for name, _ in wanted)}
+    taken |= {code.text for code in printer.named.values()}  # of statements before these
     lines: list[str] = []
 
     def fresh(name: str) -> str:

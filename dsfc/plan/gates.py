@@ -1,10 +1,11 @@
 """Which token-wise kernels a scan can compute itself, from less than they read and write.
 
 A scan that is bound by memory computes what drives it where it reads it, so that only leaves come
-from memory, and only their gradients go there. An elementwise scan takes in its value and log λ. A
-selective one, whose log λ is a product of a few leaves, takes in its value and those leaves that
-have the axes of its output, and what is added to that. Backends that have such kernels ask for it;
-the plan itself, by which a mixer is known, stays as it is.
+from memory, and only their gradients go there. An elementwise scan takes in its value and log λ; a
+complex one is one of pairs (`dsfc.plan.planes`) and takes in both planes of each. A selective one,
+whose log λ is a product of a few leaves, takes in its value and those leaves that have the axes of
+its output, and what is added to that. Backends that have such kernels ask for it; the plan itself,
+by which a mixer is known, stays as it is.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
+from dsfc.plan.planes import SUFFIXES, in_planes, is_paired, joined, planes
 from dsfc.plan.verify import reads, written_by
-from dsfc.primitives.build import ZERO, add, neg, prim, remake, rewrite, walk
+from dsfc.primitives.build import ZERO, add, mul, neg, prim, remake, rewrite, walk
 from dsfc.primitives.derivative import pull
 from dsfc.primitives.expr import (
     Add,
@@ -52,13 +54,14 @@ class Gates:
         scan: name of the scan.
         tokens: buffers that vary over time.
         constants: buffers that do not.
-        value: what is added to the state; of a selective scan, the factor without key.
+        value: what is added to the state; of a selective scan, the factor without key. It is real,
+            and so are log λ and λ; of a scan of pairs each is `cplx` of two real ones, its planes.
         log_decay: log λ; of a selective scan over the leaves of its decay, not those of its gates.
         decay: λ; equal to exp(log_decay), in a form of fewer functions where there is one.
         named: (name, value) of the buffers that are not stored any more, in order.
         gradients: one per leaf, `tokens` first, over the leaves, `Ref("value_bar")` and
-            `Ref("log_decay_bar")`, or `rate_bar` of each of `rates` and `Ref("out_bar")`; those of
-            `constants` are to be summed over time.
+            `Ref("log_decay_bar")` (of pairs one for each plane, with its suffix), or `rate_bar` of
+            each of `rates` and `Ref("out_bar")`; those of `constants` are to be summed over time.
         rates: (leaf of log λ, value) of a selective scan, where the value is computed inside.
         added: to the output, of a selective scan.
     """
@@ -97,26 +100,29 @@ def absorb(plan: Plan, knows: Callable[[Prim], bool]) -> Absorbed:
         plan: the plan.
         knows: whether a kernel can compute a primitive; others are left in front of the scan.
     """
-    kernels = {_output(k): k for k in plan.kernels}
     found: list[Gates] = []
-    for scan in (k for k in plan.kernels if isinstance(k, Scan)):
+    for name in [k.name for k in plan.kernels if isinstance(k, Scan)]:
+        whole = in_planes(plan, name)
+        scan = next(k for k in whole.kernels if isinstance(k, Scan) and k.name == name)
         if not has_gates(scan):
             continue
-        taken = _Taken(plan, kernels, scan, knows)
+        taken = _Taken(whole, scan, knows)
         gates = taken.gates()
         if gates.tokens and taken.is_known():
             found.append(gates)
-            plan, kernels = taken.plan(), taken.kernels
+            plan = taken.plan()
     return Absorbed(plan, tuple(found))
 
 
 def has_gates(scan: Scan) -> bool:
-    """Whether a scan's gates can be taken in: it is elementwise or selective, real, and decays.
+    """Whether a scan's gates can be taken in: it is elementwise or selective, and decays.
+
+    It is real, or a scan of pairs.
 
     A kernel holds all keys of a channel in registers. Where they share a decay (class `per_value`)
     they are those of a matrix scan, and too many.
     """
-    if scan.field is not Field.REAL or scan.decay is None:
+    if not (scan.field is Field.REAL or is_paired(scan)) or scan.decay is None:
         return False
     own = set(scan.keys) <= scan.decay.expr.axes
     return scan.form is Form.ELEMENTWISE or (scan.form is Form.SELECTIVE and own)
@@ -134,10 +140,8 @@ def _reads(kernel: Kernel) -> set[str]:
 class _Taken:
     """The gates of one scan of a plan under change."""
 
-    def __init__(
-        self, plan: Plan, kernels: dict[str, Kernel], scan: Scan, knows: Callable[[Prim], bool]
-    ) -> None:
-        self.kernels = dict(kernels)
+    def __init__(self, plan: Plan, scan: Scan, knows: Callable[[Prim], bool]) -> None:
+        self.kernels: dict[str, Kernel] = {_output(k): k for k in plan.kernels}
         self._plan = plan
         self._scan = scan
         self._knows = knows
@@ -146,30 +150,29 @@ class _Taken:
         self._names = {t.name for t in (*plan.params, *plan.buffers)} | set(self._arrays)
         self._names |= {d.axis.name for d in plan.axes} | {s.name for s in plan.states}
         self._names |= {r.name for r in plan.registers}
-        (column,) = scan.columns
-        assert scan.decay is not None and column.value is not None
-        self._sum = self._taken_sum(column.output)
+        assert scan.decay is not None
+        self._sum = self._taken_sum(scan.columns[0].output)
         self._absorbed = self._private()
         self._leaves: dict[Expr, Ref] = {}
         self._new: list[Pointwise] = []
-        self._value = self._inside(self._read(column.value))
+        self._value = joined(self._inside(self._read(n)) for n in self._driven)
         self._rates = {n: self._inside(self._read(n)) for n in scan.decay.leaves if self._fits(n)}
         self._decay = rewrite(scan.decay.expr, self._inside_leaf)
         self._added = ZERO if self._sum is None else self._inside(self._sum[1])
 
     def gates(self) -> Gates:
         """Returns the gates."""
-        pairs = [(self._value, VALUE_BAR)]
+        pairs = self._barred(self._value, VALUE_BAR)
         if self._selective:
             pairs += [(e, rate_bar(n)) for n, e in self._rates.items()]
             pairs += [] if self._sum is None else [(self._added, OUT_BAR)]
         else:
-            pairs.append((self._decay, DECAY_BAR))
+            pairs += self._barred(self._decay, DECAY_BAR)
         bars = [(e, Ref(n, self._tile, Field.REAL, Time.TOKEN, Now(0))) for e, n in pairs]
         pulled = pull(bars).refs
+        decay, size = self._decayed()
         refs = sorted(dict.fromkeys(self._leaves.values()), key=lambda r: r.time is Time.CONST)
-        decay = _exponential(self._decay)
-        again = {prim("exp", self._decay): decay}
+        again = {prim("exp", planes(self._decay)[0]): size}
         values = [(n, self._inside(self._read(n))) for n in self._absorbed]
         named = tuple((n, _replaced(v, again)) for n, v in values)
         return Gates(
@@ -185,9 +188,23 @@ class _Taken:
             self._added,
         )
 
+    def _barred(self, e: Expr, bar: str) -> list[tuple[Expr, str]]:
+        """The planes of a value, and the names of their gradients."""
+        parts = planes(e)
+        names = [f"{bar}{suffix}" for suffix in SUFFIXES] if len(parts) > 1 else [bar]
+        return list(zip(parts, names, strict=True))
+
+    def _decayed(self) -> tuple[Expr, Expr]:
+        """λ and |λ|. Of a phase that is the same at all tokens, sine and cosine are leaves."""
+        log, *phase = planes(self._decay)
+        size = _exponential(log)
+        turned = [self._inside(prim(name, *phase)) for name in ("cos", "sin") if phase]
+        return joined(mul(size, x) for x in turned) if phase else size, size
+
     def is_known(self) -> bool:
         """Whether a kernel can compute log λ of its leaves."""
-        return all(self._is_entrywise(e) or isinstance(e, Ref | Num) for e in walk(self._decay))
+        nodes = (e for part in planes(self._decay) for e in walk(part))
+        return all(self._is_entrywise(e) or isinstance(e, Ref | Num) for e in nodes)
 
     def plan(self) -> Plan:
         """Returns the plan, in which `kernels` are those left."""
@@ -198,13 +215,14 @@ class _Taken:
         for name, kernel in self.kernels.items():
             if name == self._scan.name:
                 order |= made
-                computed = [e for e in self._rates.values() for e in self._leaves_of(e)]
+                decays = [*self._rates.values(), self._decayed()[0]]
+                computed = [e for e in decays for e in self._leaves_of(e)]
                 wide = dict.fromkeys(r.name for r in computed if self._computed(r.name))
-                (column,) = self._scan.columns
+                columns = self._scan.columns
                 if self._sum is not None:
-                    column = replace(column, output=self._sum[0])
+                    columns = (replace(columns[0], output=self._sum[0]),)
                 decay = LogDecay(self._decay, tuple(wide))
-                order[name] = replace(self._scan, decay=decay, columns=(column,))
+                order[name] = replace(self._scan, decay=decay, columns=columns)
             elif self._sum is not None and name == self._sum[0]:
                 continue
             else:
@@ -227,9 +245,13 @@ class _Taken:
     @property
     def _inputs(self) -> set[str]:
         """What the scan reads that may be computed inside."""
-        (column,) = self._scan.columns
-        assert self._scan.decay is not None and column.value is not None
-        return {column.value, *(n for n in self._scan.decay.leaves if self._fits(n))}
+        assert self._scan.decay is not None
+        return {*self._driven, *(n for n in self._scan.decay.leaves if self._fits(n))}
+
+    @property
+    def _driven(self) -> tuple[str, ...]:
+        """The buffer of the value, or those of its planes."""
+        return tuple(c.value for c in self._scan.columns if c.value is not None)
 
     def _inside_leaf(self, e: Expr) -> Expr | None:
         """A leaf of an elementwise decay is the decay; a selective one is computed of leaves."""
@@ -274,6 +296,9 @@ class _Taken:
                 outside |= _reads(kernel)
             elif self._sum is not None and name == self._sum[0]:
                 outside |= set(self._read_in_front(self._sum[1]))
+            elif isinstance(kernel.value, Num | Param | Ref) and name not in outside:
+                taken.add(name)  # a plane of nothing, or another name of something
+                outside |= set(self._read_in_front(kernel.value))
             elif name in outside or not self._is_arithmetic(kernel.value):
                 outside |= {r.name for r in walk(kernel.value) if isinstance(r, Ref)}
             else:
@@ -312,7 +337,7 @@ class _Taken:
         """The expression over leaves: what is no arithmetic of tiles becomes one."""
         if isinstance(e, Num):
             return e
-        if isinstance(e, Ref) and e.at == Now(0) and e.name in self._absorbed:
+        if isinstance(e, Ref) and e.at in (Now(0), None) and e.name in self._absorbed:
             kernel = self.kernels[e.name]
             assert isinstance(kernel, Pointwise)
             return self._inside(kernel.value)
@@ -374,11 +399,13 @@ def _called(e: Expr) -> str:
 
 
 def _exponential(e: Expr) -> Expr:
-    """exp(e); of a logarithm of the sigmoid the sigmoid, which takes one function, not three."""
+    """exp(e), in fewer functions: of a logarithm its argument, of a sigmoid's the sigmoid."""
     match e:
         case Prim(name="logsigmoid", args=(x,)):
             return prim("sigmoid", x)
         case Mul(args=(Num(value=-1), Prim(name="softplus", args=(x,)))):
             return prim("sigmoid", neg(x))
+        case Prim(name="log", args=(x,)):
+            return x
         case _:
             return prim("exp", e)

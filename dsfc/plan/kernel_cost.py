@@ -27,6 +27,7 @@ import numpy as np
 from dsfc.plan.cost import BATCH, CHUNK, LENGTH
 from dsfc.plan.gates import Gates, absorb
 from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.planes import planes
 from dsfc.primitives.build import ZERO, add, div, mul, num, walk
 from dsfc.primitives.evaluate import NamedArray, evaluate
 from dsfc.primitives.expr import Axis, Expr, Field, Param, Prim, Size
@@ -234,21 +235,22 @@ def _elementwise(scan: Scan, gates: Gates) -> Iterator[_Way]:
     """Each leaf of the gates once, each gradient of one once; the states are the output."""
     heads, _, channels = _sizes(scan)
     count, width = len(gates.tokens), mul(heads, channels)
+    parts_of = len(planes(gates.value))  # two where the state is complex
     read = {r.name for r in walk(gates.decay) if hasattr(r, "name")}
     of_decay = len([n for n in gates.tokens if n in read])
-    floor = _numbers(count + 1, width), _numbers(2 * count + 2, width)
-    each = sum(_EXPONENTIALS.get(e.name, 1) for g in (gates.decay, gates.value) for e in walk(g)
-               if isinstance(e, Prim))  # fmt: skip
+    floor = _numbers(count + parts_of, width), _numbers(2 * (count + parts_of), width)
+    computed = {e for g in (gates.decay, gates.value) for e in walk(g) if isinstance(e, Prim)}
+    each = sum(_EXPONENTIALS.get(e.name, 1) for e in computed if e.name != "cplx")
     for split in (False, True):
-        parts = div(_times(4 * _FLOAT, width), SEGMENT) if split else ZERO
+        parts = div(_times(4 * _FLOAT * parts_of, width), SEGMENT) if split else ZERO
         rows = mul(BATCH, div(width, TILE), div(LENGTH, SEGMENT) if split else num(1))
         passes = []
         for name, whole, again in (
             ("forward", floor[0], count),
-            ("backward", floor[1], of_decay + 1),
+            ("backward", floor[1], of_decay + parts_of),
         ):
             moved = add(whole, _numbers(again, width), parts) if split else whole
-            done = _times(_INSTRUCTIONS[Form.ELEMENTWISE, name], width)
+            done = _times(parts_of * _INSTRUCTIONS[Form.ELEMENTWISE, name], width)
             passes.append(
                 Pass(name, moved, ZERO, ZERO, _times(each * (1 + split), width),
                      _times(2, done) if split else done, 1 + split, rows,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ELEMENTWISE = ("qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
+ELEMENTWISE = ("hgrn", "qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
 MATRIX = (
     *("generalized_attn", "linear_attn", "lln", "mamba2_pseudo_lti", "mlstm", "normalized_attn"),
     *("normalized_attn_multihead", "normalized_attn_sigmoid", "normalized_attn_softplus"),
@@ -78,6 +78,26 @@ UNUSUAL = {
       state mode : d
       mode = sigmoid(range * tl) * mode[i-1] + lengths * x * b_x
       y = mode
+    """,
+    # A complex state read before its update, of a real value, turned by an angle of the token.
+    "turned": """
+      dims d
+      input u, f, w : d
+      state h : d complex
+      h = sigmoid(f) * cis(w) * h[i-1] + u
+      y = Re(h[i-1]) * Im(h[i-1]) + u
+    """,
+    # Complex parameters and maps, quotients and powers of complex values; a read of an earlier one.
+    "complex_values": """
+      dims d
+      input u, v : d
+      param W : d -> d complex ~ cplx(normal(0, 1), normal(0, 1)); c : d complex = cplx(1/2, 1/4)
+      state h : d complex
+      x = W u
+      z = cplx(u, 1 + v^2)
+      w = c * x^2 / z + conj(x)
+      h = exp(cplx(-softplus(v), tanh(u))) * h[i-1] + w
+      y = Re(h * x) + abs(x)
     """,
     # Two values of all channels and one of none, in states that are read before their updates.
     "columns": """

@@ -91,6 +91,14 @@ def test_small_arguments_keep_their_digits(name, run) -> None:
         np.testing.assert_allclose(run(prim(name, X), at, at), want, rtol=2e-6)
 
 
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_large_angles_are_turned_back(name, run) -> None:
+    x = np.concatenate([np.linspace(-1.2e4, 1.2e4, 48), np.arange(-8, 8) * np.pi / 2])
+    at = x.astype(np.float32).astype(np.float64)
+    want = np.asarray(TABLE[name].value(at))
+    np.testing.assert_allclose(run(prim(name, X), at, at), want, rtol=0, atol=3e-7)
+
+
 @pytest.mark.parametrize(
     "row", [r for r in ROWS if r.name not in ("step", "exprel", "abs")], ids=lambda r: r.name
 )
@@ -118,6 +126,15 @@ def test_what_is_used_twice_has_a_name_and_numbers_have_none() -> None:
     )
     assert printed.lines == ("b_g = tl.sigmoid(x)", "a = b_g * y", "b = b_g * b_g")
     assert printed.results == ("a", "b")
+
+
+def test_later_statements_leave_the_variables_of_earlier_ones() -> None:
+    printer = KernelPrinter(NAMES.__getitem__)
+    gate, other = prim("sigmoid", X), prim("sigmoid", Y)
+    wanted = ([("a", mul(gate, gate))], [("b", mul(other, other, gate))])
+    first, second = (statements(w, [], printer, lambda n: f"b_{n}", "") for w in wanted)
+    assert first.lines == ("b_part_1 = tl.sigmoid(x)", "a = b_part_1 * b_part_1")
+    assert second.lines[0] == "b_part_2 = tl.sigmoid(y)"
 
 
 def test_a_factor_of_an_exponent_takes_the_change_of_base() -> None:

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 import torch
+from dsfc.backends.triton.nodes import knows
 from torch import Tensor
 
 import dsfc
 from dsfc.plan.gates import Gates, absorb
 from dsfc.plan.kernel_cost import plan_costs, value
+from dsfc.plan.planes import planes
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -88,31 +90,34 @@ class Case:
         batch, length, channels = self.shape
         whole, row = batch * length * channels, batch * channels
         tokens, constants = len(self.gates.tokens), len(self.gates.constants)
+        n = len(planes(self.gates.value))  # numbers of a state's entry
         # Backwards also the gradient of the output, and the states: not that of the last token.
         return {
-            "forward": Traffic(tokens * whole + (constants + 1) * row, whole + row),
+            "forward": Traffic(tokens * whole + (constants + n) * row, n * (whole + row)),
             "backward": Traffic(
-                (tokens + 2) * whole - row + (constants + 2) * row,
-                tokens * whole + (constants + 1) * row,
+                (tokens + 2 * n) * whole - n * row + (constants + 2 * n) * row,
+                tokens * whole + (constants + n) * row,
             ),
         }
 
     def run(self, traffic: Traffic) -> dict[str, Traffic]:
         """Entries that were moved."""
-        out, last = self.module._launch_forward(*self.leaves, None)
+        *outs, last = self.module._launch_forward(*self.leaves, None)
         forward = Traffic(traffic.read, traffic.written)
-        do, dS = torch.randn_like(out), torch.randn_like(last)
-        self.module._launch_backward(*self.leaves, None, out, do, dS)
+        dos, dS = [torch.randn_like(x) for x in outs], torch.randn_like(last)
+        self.module._launch_backward(*self.leaves, None, *outs, *dos, dS)
         rest = Traffic(traffic.read - forward.read, traffic.written - forward.written)
         return {"forward": forward, "backward": rest}
 
 
 def case(build: Callable[..., ModuleType], name: str, shape: tuple[int, int, int]) -> Case:
     batch, length, channels = shape
-    (gates,) = absorb(dsfc.load(name).plan, lambda _: True).gates
+    (gates,) = absorb(dsfc.load(name).plan, knows).gates
     timed = [torch.randn(batch, length, channels) for _ in gates.tokens]
     fixed = [torch.rand(batch, channels) for _ in gates.constants]
-    return Case(build(name), gates, (*timed, *fixed, torch.randn(batch, channels)), shape)
+    kind = torch.complex64 if len(planes(gates.value)) > 1 else torch.float32
+    state = torch.randn(batch, channels, dtype=kind)
+    return Case(build(name), gates, (*timed, *fixed, state), shape)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +126,10 @@ def case(build: Callable[..., ModuleType], name: str, shape: tuple[int, int, int
         ("rg_lru", SHAPES[1]),
         *(
             pytest.param(name, shape, marks=pytest.mark.ci)
-            for name, shape in (("rg_lru", SHAPES[2]), *(("qlstm", s) for s in SHAPES))
+            for name, shape in (
+                *(("rg_lru", SHAPES[2]), ("hgrn", SHAPES[2])),
+                *(("qlstm", s) for s in SHAPES),
+            )
         ),
     ],
 )

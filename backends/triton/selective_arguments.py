@@ -1,0 +1,303 @@
+"""What the operators of a selective scan take, and how it lies in memory for its kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dsfc.plan.ir import Role
+from dsfc.primitives.build import ZERO
+from dsfc.primitives.expr import Axis
+
+from ..torch.layout import wrapped
+from ..torch.selective import SelectiveSkeleton
+from .elementwise import ElementwiseKernels
+
+_WORDS = frozenset("q k added room states H P N gated".split())
+"""Words of the operators' functions besides those of other forms."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf of log λ that is not computed inside, as an argument.
+
+    Attributes:
+        name: of the buffer.
+        argument: of the operators.
+        plain: argument of the torch form.
+        axes: of the buffer.
+        along: its axes as the kernels read it: those of a value, of a key or of the state.
+        constant: whether it does not vary over time.
+    """
+
+    name: str
+    argument: str
+    plain: str
+    axes: tuple[Axis, ...]
+    along: tuple[Axis, ...]
+    constant: bool
+
+
+@dataclass(frozen=True)
+class SelectiveArguments(ElementwiseKernels):
+    """The arguments of a selective scan whose operators take what its gates read.
+
+    They are query and key, one `[B, L, *axes]` for each token-wise leaf of the gates and of log λ,
+    one `[B, *axes]` for each constant, and the state. Kernels have axes heads, keys and channels,
+    each flattened to one: values are `[B, L, H, P]`, queries and keys `[B, L, H, N]`, states `[B,
+    H, P, N]`, constants `[B, H, N, P]`. Where a spec has its axes in that order, nothing is moved.
+    """
+
+    plain_scan: SelectiveSkeleton = field(kw_only=True)
+
+    # --- arguments -------------------------------------------------------------------------------
+
+    @property
+    def _groups(self) -> tuple[tuple[Axis, ...], tuple[Axis, ...], tuple[Axis, ...]]:
+        return self.scan.heads, self.scan.channels, self.scan.keys
+
+    @cached_property
+    def _arguments(self) -> dict[str, str]:
+        out: dict[str, str] = {}
+        gates = (*self.gates.tokens, *self.gates.constants)
+        rates = dict(self.gates.rates)
+        for leaf in (*gates, *(n for n in self.plain_scan.leaf_buffers if n not in rates)):
+            name = leaf
+            while name in self._reserved or name in out.values():
+                name += "_"
+            out.setdefault(leaf, name)
+        return out
+
+    @property
+    def _reserved(self) -> frozenset[str]:
+        return super()._reserved | _WORDS
+
+    @cached_property
+    def others(self) -> tuple[Leaf, ...]:
+        """Leaves of log λ that are not computed inside."""
+        heads, channels, keys = self._groups
+        value, key, state = (*heads, *channels), (*heads, *keys), (*heads, *channels, *keys)
+        fixed = (*heads, *keys, *channels)
+        rates = dict(self.gates.rates)
+        names = self.plain_scan.leaf_buffers
+        plain = dict(zip(names, self.plain_scan.decays, strict=True))
+        out = []
+        for name in names:
+            if name in rates:
+                continue
+            b = self.arrays[name]
+            along = next(a for a in (value, key, state) if set(b.axes) <= set(a))
+            constant = b.role is Role.CONSTANT
+            along = fixed if constant else along
+            # What the gates take as well is another argument here.
+            argument = self._arguments[name]
+            if name in (*self.gates.tokens, *self.gates.constants):
+                argument += "_rate"
+            out.append(Leaf(name, argument, plain[name], b.axes, along, constant))
+        return tuple(out)
+
+    @property
+    def gate_tokens(self) -> list[str]:
+        """Arguments over time that the gates read."""
+        return [self._arguments[n] for n in self.gates.tokens]
+
+    @property
+    def gate_constants(self) -> list[str]:
+        """Constant arguments that the gates read."""
+        return [self._arguments[n] for n in self.gates.constants]
+
+    @property
+    def timed_names(self) -> list[str]:
+        """Arguments `[B, L, *axes]`."""
+        rest = [x.argument for x in self.others if not x.constant]
+        return ["q", "k", *self.gate_tokens, *rest]
+
+    @property
+    def constants(self) -> list[str]:
+        """Arguments `[B, *axes]` besides the state."""
+        return [*self.gate_constants, *(x.argument for x in self.others if x.constant)]
+
+    @property
+    def keyed(self) -> list[str]:
+        """Arguments over time that the kernels read along the keys: `[B, L, H, N]`."""
+        heads, _, keys = self._groups
+        rest = [x for x in self.others if not x.constant and x.along == (*heads, *keys)]
+        return ["q", "k", *(x.argument for x in rest)]
+
+    @property
+    def channelled(self) -> list[str]:
+        """Arguments over time that the kernels read along the channels: `[B, L, H, P]`."""
+        heads, channels, _ = self._groups
+        rest = [x for x in self.others if not x.constant and x.along == (*heads, *channels)]
+        return [*self.gate_tokens, *(x.argument for x in rest)]
+
+    @property
+    def whole(self) -> list[str]:
+        """Arguments over time that have all axes: `[B, L, H, P, N]`."""
+        return [n for n in self.timed_names if n not in (*self.keyed, *self.channelled)]
+
+    @property
+    def fixed(self) -> list[str]:
+        """Constants of channel and state: `[B, H, N, P]`, so that a warp reads neighbours."""
+        return [x.argument for x in self.others if x.constant]
+
+    @property
+    def like(self) -> str:
+        """The argument that outputs are like."""
+        return self._arguments[self.gates.tokens[0]]
+
+    @property
+    def options_of_launch(self) -> list[str]:
+        """What the forward operator and its launch take behind the leaves."""
+        return ["lengths", "room"]
+
+    @property
+    def kept(self) -> list[str]:
+        """What of the forward operator's outputs its gradient takes."""
+        return ["states"]
+
+    @property
+    def nothing_kept(self) -> str:
+        """An output besides, of nothing, where the torch form ran."""
+        return ", room.new_empty(room.shape)"
+
+    @property
+    def can_go_back(self) -> str:
+        """A condition of the backward launch."""
+        return " and states.shape[1]"
+
+    @property
+    def adds(self) -> bool:
+        """Whether something is added to the output."""
+        return self.gates.added != ZERO
+
+    @property
+    def flops_shape(self) -> str:
+        """Reads the sizes off the shapes."""
+        return f"size = {self.like}[1] * math.prod(S)"
+
+    @property
+    def forward_flops(self) -> str:
+        """Operations of the forward pass."""
+        return self.plain_scan.forward_flops
+
+    @property
+    def backward_flops(self) -> str:
+        """Operations of the backward pass."""
+        return self.plain_scan.backward_flops
+
+    def register_forward(self) -> str:
+        """Registers the forward operator."""
+        at, state = self.leaves.index(self.like), len(self.leaves) - 1
+        return self._register("forward", f"({at}, {state}, {state + 2})")
+
+    # --- layouts ---------------------------------------------------------------------------------
+
+    def _axes_of(self, argument: str) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+        """The axes of an argument, in the operators and in the kernels."""
+        heads, channels, keys = self._groups
+        if argument in ("q", "k"):
+            name = self.scan.read if argument == "q" else self.scan.key
+            assert name is not None
+            return self.arrays[name].axes, (*heads, *keys)
+        if argument == "S":
+            return tuple(sorted((*heads, *channels, *keys))), (*heads, *channels, *keys)
+        for x in self.others:
+            if x.argument == argument:
+                return x.axes, x.along
+        return tuple(sorted((*heads, *channels))), (*heads, *channels)
+
+    def laid(self, argument: str, text: str | None = None) -> str:
+        """An argument with all axes that the kernels want, in their order."""
+        axes, along = self._axes_of(argument)
+        lead = 1 if argument in (*self.constants, "S") else 2
+        text = text or argument
+        whole = tuple(sorted(along))
+        if axes != whole:
+            slots = ", ".join(":" if a in axes else "None" for a in whole)
+            sizes = ", ".join("-1" if a in axes else self._size(a) for a in whole)
+            front = ", ".join([":"] * lead)
+            text = f"{text}[{front}, {slots}].expand({', '.join(['-1'] * lead)}, {sizes})"
+        return f"{_moved(text, whole, along, lead)}.contiguous()"
+
+    def is_laid(self, argument: str) -> bool:
+        """Whether an argument has the kernels' axes already."""
+        axes, along = self._axes_of(argument)
+        return axes == along
+
+    def _size(self, axis: Axis) -> str:
+        axes, _ = self._axes_of("S")
+        return f"S.shape[{1 + axes.index(axis)}]"
+
+    def sizes(self) -> str:
+        """A statement that names heads, channels and keys."""
+        out = []
+        for group in self._groups:
+            out.append(" * ".join(self._size(a) for a in group) or "1")
+        return f"    H, P, N = {', '.join(out)}"
+
+    def given(self) -> str:
+        """A statement that lays out the arguments."""
+        items = [self.laid(x) for x in self.inputs]
+        return wrapped("    given = ", items, "", "    ", started=True)
+
+    @property
+    def moved_gradients(self) -> list[str]:
+        """Statements that give gradients their axes back; what was spread is summed up."""
+        out = []
+        for at, x in enumerate(self.inputs):
+            if not self.is_laid(x):
+                axes, along = self._axes_of(x)
+                lead = 1 if x in self.constants else 2
+                out += self._turned(f"grads[{at}]", along, lead, axes)
+        return [*out, *self.turned_state("grads[-1]")]
+
+    def laid_output(self, text: str) -> str:
+        """The gradient of the output in the kernels' order."""
+        heads, channels, _ = self._groups
+        along = (*heads, *channels)
+        return f"{_moved(text, tuple(sorted(along)), along, 2)}.contiguous()"
+
+    def turned_output(self, name: str) -> list[str]:
+        """Statements that give the output, `[B, L, H, P]` in memory, its axes."""
+        heads, channels, _ = self._groups
+        along = (*heads, *channels)
+        if along == tuple(sorted(along)):
+            return [f"    {name} = {name}.reshape({self.like}.shape)"]
+        return self._turned(name, along, 2, along)
+
+    def turned_state(self, name: str) -> list[str]:
+        """The same of the state."""
+        axes, along = self._axes_of("S")
+        if axes == along:
+            return [f"    {name} = {name}.reshape(S.shape)"]
+        return self._turned(name, along, 1, along)
+
+    def _turned(
+        self, name: str, along: tuple[Axis, ...], lead: int, kept: tuple[Axis, ...]
+    ) -> list[str]:
+        """Statements that undo `laid`; axes that are not kept are summed up."""
+        whole = tuple(sorted(along))
+        sizes = ", ".join([*["B", "L"][:lead], *(self._size(a) for a in along)])
+        moved = _moved("x", along, whole, lead)
+        gone = [str(lead + at) for at, a in enumerate(whole) if a not in kept]
+        moved += f".sum(({', '.join(gone)},))" if gone else ""
+        return [f"    x = {name}.reshape({sizes})", f"    {name} = {moved}.contiguous()"]
+
+    @property
+    def keyed_places(self) -> list[int]:
+        """Places of `keyed` among the arguments."""
+        return [self.inputs.index(x) for x in self.keyed]
+
+    @property
+    def sliced_places(self) -> list[int]:
+        """Places of the arguments without keys."""
+        return [self.inputs.index(x) for x in (*self.channelled, *self.gate_constants)]
+
+
+def _moved(text: str, axes: tuple[Axis, ...], order: tuple[Axis, ...], lead: int) -> str:
+    """An array whose trailing dimensions are put in another order."""
+    if axes == order:
+        return text
+    places = [*range(lead), *(lead + axes.index(a) for a in order)]
+    return f"{text}.permute({', '.join(map(str, places))})"

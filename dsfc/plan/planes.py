@@ -1,0 +1,261 @@
+"""Complex scans as scans of pairs: a complex value is two real ones, its planes.
+
+Kernels compute with real numbers, and no GPU has narrow complex ones. A complex elementwise scan
+becomes one with two columns of one state, the real and the imaginary plane of its value and output,
+whose log λ is `cplx` of two leaves, log |λ| and the phase. What drives it is split as far as
+its arithmetic goes, through the buffers that it reads; what has no planes of its own, a linear map
+or a function of a complex value, stays one complex buffer whose parts are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
+from dsfc.plan.verify import reads, written_by
+from dsfc.primitives.build import ZERO, add, div, mul, neg, prim, remake, rewrite, sub
+from dsfc.primitives.expr import (
+    Add,
+    Div,
+    Expr,
+    Field,
+    Mul,
+    Now,
+    Num,
+    Param,
+    Pow,
+    Prim,
+    Ref,
+    Time,
+    children,
+)
+
+SUFFIXES = ("_re", "_im")
+"""Behind the names of planes."""
+
+
+def planes(e: Expr) -> tuple[Expr, ...]:
+    """Returns the planes of a value that is real, or written as `cplx` of two: one or two."""
+    if isinstance(e, Prim) and e.name == "cplx":
+        return e.args
+    return (e,)
+
+
+def joined(parts: Iterable[Expr]) -> Expr:
+    """Returns the value of such planes."""
+    first, *rest = parts
+    return prim("cplx", first, *rest) if rest else first
+
+
+def is_paired(scan: Scan) -> bool:
+    """Whether a scan is complex, and its columns are the planes of one state."""
+    return scan.field is Field.COMPLEX and len({c.output for c in scan.columns}) == 2
+
+
+def in_planes(plan: Plan, name: str) -> Plan:
+    """Returns the plan with a complex elementwise scan as one of pairs; else the plan itself.
+
+    Args:
+        plan: the plan.
+        name: of the scan.
+    """
+    scan = next(k for k in plan.kernels if isinstance(k, Scan) and k.name == name)
+    complex_one = scan.field is Field.COMPLEX and scan.form is Form.ELEMENTWISE
+    if not complex_one or scan.decay is None or len(scan.columns) != 1:
+        return plan
+    return _Paired(plan, scan).plan()
+
+
+class _Paired:
+    """A plan under change."""
+
+    def __init__(self, plan: Plan, scan: Scan) -> None:
+        self._plan = plan
+        self._scan = scan
+        self._arrays = {b.name: b for b in plan.arrays}
+        self._names = {t.name for t in (*plan.params, *plan.buffers)} | set(self._arrays)
+        self._names |= {d.axis.name for d in plan.axes} | {s.name for s in plan.states}
+        self._names |= {r.name for r in plan.registers}
+        self._values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
+        self._made: list[Kernel] = []
+        self._opaque: dict[Expr, tuple[Expr, Expr]] = {}
+        self._done: dict[Expr, tuple[Expr, Expr]] = {}
+
+    def plan(self) -> Plan:
+        """Returns the plan."""
+        scan = self._scan
+        (column,) = scan.columns
+        assert scan.decay is not None and column.value is not None
+        (leaf,) = scan.decay.leaves
+        values, logs = self._buffers(column.value), self._buffers(leaf)
+        outs = self._outputs(column.output)
+        pairs = zip(values, outs, strict=True)
+        columns = tuple(Column(v, o, column.state, column.channels) for v, o in pairs)
+        log = prim("cplx", *(self._read(n) for n in logs))
+        kernels: list[Kernel] = []
+        for k in self._plan.kernels:
+            if k is not scan:
+                kernels.append(k)
+                continue
+            kernels += self._made
+            kernels.append(replace(scan, decay=LogDecay(log, logs), columns=columns))
+            # Who reads a part reads its plane; the value itself is made where that is not enough.
+            whole = prim("cplx", *(self._read(n) for n in outs))
+            kernels.append(Pointwise(column.output, whole))
+        found = dict(zip(("re", "im"), map(self._read, outs), strict=True))
+        kernels = [self._read_by_planes(k, column.output, found) for k in kernels]
+        return self._without_the_dead(kernels)
+
+    def _read_by_planes(self, k: Kernel, name: str, found: dict[str, Ref]) -> Kernel:
+        def rule(e: Expr) -> Expr | None:
+            if not isinstance(e, Prim) or e.name not in found:
+                return None
+            (arg,) = e.args
+            read = isinstance(arg, Ref) and arg.name == name and arg.at == Now(0)
+            return found[e.name] if read else None
+
+        if not isinstance(k, Pointwise):
+            return k
+        value = rewrite(k.value, rule)
+        return k if value is k.value else Pointwise(k.output, value)
+
+    def _without_the_dead(self, kernels: list[Kernel]) -> Plan:
+        """Drops what nobody reads any more."""
+        kept = {self._plan.output, *(r.buffer for r in self._plan.registers)}
+        live: list[Kernel] = []
+        for k in reversed(kernels):
+            if isinstance(k, Pointwise) and k.output not in kept:
+                continue
+            kept |= {n for n, _ in reads(k)}
+            live.append(k)
+        written = {n for k in live for n in written_by(k)}
+        arrays = tuple(
+            b for b in self._arrays.values() if b.name in written or b.role is Role.INPUT
+        )
+        return replace(self._plan, kernels=tuple(live[::-1]), arrays=arrays)
+
+    # --- buffers ---------------------------------------------------------------------------------
+
+    def _buffers(self, name: str) -> tuple[str, ...]:
+        """Plans the planes of a complex buffer."""
+        b = self._arrays[name]
+        out = []
+        whole = Ref(name, frozenset(b.axes), b.field, Time.TOKEN, Now(0))
+        for e, suffix in zip(self._split(whole), SUFFIXES, strict=True):
+            role = Role.CONSTANT if e.time is Time.CONST else Role.STREAM
+            made = self._fresh(f"{name}{suffix}")
+            # A plane may lack axes that the other has, or vary over time where it does not.
+            self._arrays[made] = Buffer(made, tuple(sorted(e.axes)), Field.REAL, role, b.provenance)
+            self._made.append(Pointwise(made, e))
+            out.append(made)
+        return tuple(out)
+
+    def _outputs(self, name: str) -> tuple[str, ...]:
+        b = self._arrays[name]
+        out = []
+        for suffix in SUFFIXES:
+            made = self._fresh(f"{name}{suffix}")
+            self._arrays[made] = Buffer(made, b.axes, Field.REAL, b.role)
+            out.append(made)
+        return tuple(out)
+
+    def _read(self, name: str) -> Ref:
+        b = self._arrays[name]
+        constant = b.role is Role.CONSTANT
+        time, at = (Time.CONST, None) if constant else (Time.TOKEN, Now(0))
+        return Ref(name, frozenset(b.axes), b.field, time, at)
+
+    def _fresh(self, name: str) -> str:
+        made, count = name, 2
+        while made in self._names:
+            made, count = f"{name}_{count}", count + 1
+        self._names.add(made)
+        return made
+
+    # --- values ----------------------------------------------------------------------------------
+
+    def _real(self, e: Expr) -> Expr:
+        """A real value whose complex parts are split where they can be."""
+        if e.field is Field.REAL and isinstance(e, Prim) and e.name in ("re", "im"):
+            return self._split(e.args[0])[e.name == "im"]
+        if isinstance(e, Add | Mul | Div | Pow) or (isinstance(e, Prim) and e.axis is None):
+            if all(c.field is Field.REAL for c in children(e)):
+                return remake(e, tuple(map(self._real, children(e))))
+        return e
+
+    def _split(self, e: Expr) -> tuple[Expr, Expr]:
+        """The planes of a value."""
+        if e.field is Field.REAL:
+            return self._real(e), ZERO
+        if e not in self._done:
+            self._done[e] = self._planes_of(e)
+        return self._done[e]
+
+    def _planes_of(self, e: Expr) -> tuple[Expr, Expr]:
+        match e:
+            case Ref(at=Now(lag=0) | None) if _splits(self._values.get(e.name)):
+                return self._split(self._values[e.name])
+            case Add():
+                parts = [self._split(a) for a in e.args]
+                return add(*(a for a, _ in parts)), add(*(b for _, b in parts))
+            case Mul():
+                out = self._split(e.args[0])
+                for a in e.args[1:]:
+                    out = _times(out, self._split(a))
+                return out
+            case Div():
+                (a, b), (c, d) = self._split(e.num), self._split(e.den)
+                if d is ZERO:
+                    return div(a, c), div(b, c)
+                size = add(mul(c, c), mul(d, d))
+                return tuple(div(x, size) for x in _times((a, b), (c, neg(d))))  # type: ignore[return-value]  # of two
+            case Pow(exponent=Num(value=power)) if power in (2, 3):
+                base = self._split(e.base)
+                out = _times(base, base)
+                return out if power == 2 else _times(out, base)
+            case Prim(name="cplx", args=(a, b)):
+                return self._real(a), self._real(b)
+            case Prim(name="cis", args=(x,)):
+                x = self._real(x)
+                return prim("cos", x), prim("sin", x)
+            case Prim(name="conj", args=(x,)):
+                a, b = self._split(x)
+                return a, neg(b)
+            case Prim(name="exp", args=(x,)):
+                a, b = self._split(x)
+                size = prim("exp", a)
+                return mul(size, prim("cos", b)), mul(size, prim("sin", b))
+            case _:
+                return self._parts_of(e)
+
+    def _parts_of(self, e: Expr) -> tuple[Expr, Expr]:
+        """The parts of what stays complex: a parameter, an earlier token, or a new buffer."""
+        if e not in self._opaque:
+            whole = e
+            if not isinstance(e, Ref | Param):
+                made = self._fresh(f"{self._scan.name}_part")
+                role = Role.CONSTANT if e.time is Time.CONST else Role.STREAM
+                self._arrays[made] = Buffer(made, tuple(sorted(e.axes)), e.field, role)
+                self._made.append(Pointwise(made, e))
+                whole = self._read(made)
+            self._opaque[e] = prim("re", whole), prim("im", whole)
+        return self._opaque[e]
+
+
+def _splits(e: Expr | None) -> bool:
+    """Whether the planes of a value are arithmetic of those of its parts."""
+    match e:
+        case Add() | Mul() | Div() | Ref():
+            return True
+        case Pow(exponent=Num(value=power)):
+            return power in (2, 3)
+        case Prim(name=name):
+            return e.field is Field.REAL or name in ("cplx", "cis", "conj", "exp")
+        case _:
+            return False
+
+
+def _times(x: tuple[Expr, Expr], y: tuple[Expr, Expr]) -> tuple[Expr, Expr]:
+    (a, b), (c, d) = x, y
+    return sub(mul(a, c), mul(b, d)), add(mul(a, d), mul(b, c))
