@@ -50,6 +50,7 @@ from dsfc.check_proof.symbols import CALL, Symbols
 from dsfc.check_proof.witness import arrays, check_token, constants_of, place_of, stored_axes
 from dsfc.primitives.declarations import Constraint, MapTensor
 from dsfc.primitives.expr import Axis, Field
+from dsfc.system.known import promises
 
 WORD_LIMIT, LENGTH_LIMIT = 64, 8
 """Words of one certificate, and tokens of one of them."""
@@ -267,6 +268,7 @@ class Spelling(Side):
         """Starts with nothing written out."""
         super().__init__(claim, True, symbols, entries, len(word) - 1)
         self.letters, self.word, self.locality = letters, word, claim.locality or 0
+        self.promised = promises(self.system)
 
     def size(self, axis: Axis) -> Quotient:
         """Returns the size of an axis."""
@@ -289,7 +291,7 @@ class Spelling(Side):
             last = self.word[max(0, token - self.locality) : token + 1]
             after = f"<{'.'.join(map(str, last))}>"
         kind = declared.map.field if isinstance(declared, MapTensor) else declared.field
-        positive = not isinstance(declared, MapTensor) and declared.constraint in POSITIVE
+        positive = self.promised[name] in POSITIVE
         return self.symbols.leaf(f"{name}{after}[{where}]", kind is Field.REAL, positive)
 
 

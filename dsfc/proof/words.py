@@ -15,7 +15,7 @@ from math import lcm
 
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Coefficient, Number, Part, Words
-from dsfc.check_proof.comparable import comparable, fixed, slots
+from dsfc.check_proof.comparable import comparable, slots
 from dsfc.check_proof.polynomial import ONE, Polynomial, Quotient, TooLarge, unit
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import in_range, stored_axes
@@ -23,6 +23,7 @@ from dsfc.check_proof.words import LENGTH_LIMIT, Equations, own_sizes
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.proof.nullstellensatz import Budget, combinations
 from dsfc.proof.sizes import around
+from dsfc.system.known import fixed
 
 SHAPES = ((1, 3), (2, 2), (2, 3), (3, 2))
 """How many letters, and how long the words of them."""

@@ -19,8 +19,10 @@ from dsfc.check_proof.claim import (
     Condition,
     Conditional,
     Invariant,
+    Part,
     Same,
     Witness,
+    Words,
 )
 from dsfc.check_proof.free import side
 from dsfc.check_proof.rejected import Rejected
@@ -64,6 +66,20 @@ mixer over_floor { dims n
   buffer c : n unit = 0
   param b : n
   y = b * c * u
+}
+mixer nothing { dims n
+  input u : n
+  y = u - u
+}
+mixer share { dims n
+  input u : n
+  buffer c : n unit = 1/2
+  y = c * u
+}
+mixer no_share { dims n
+  input u : n
+  buffer c : n unit = 0
+  y = c * u
 }
 mixer decay { dims n
   input u : n
@@ -218,6 +234,15 @@ def test_nothing_is_divided_by_a_floor() -> None:
     value = condition("b[0]", (1, {"b[0]": 1, "c[0]": 1}), (-1, {}), (-1, {"c[0]": 1}))
     check(write(case("decay", "over_decay", value)))
     assert "the value of b[0] may not exist" in refused(case("floor", "over_floor", value))
+
+
+def test_a_floor_may_give_nothing_on_a_word() -> None:
+    """y = c u is 0 on no word for c between 0 and 1, and on all where c is 0."""
+    proof = Words((), ((("u", ((1, 1, 0, 1),)),),), ((0,),), True, (Part(0, 0, (0,), (((), 1),)),))
+    apart = {"equal": False, "case": True}
+    check(write(Certificate(claim("nothing", "share", **apart), proof)))
+    why = refused(Certificate(claim("nothing", "no_share", **apart), proof))
+    assert "c[0] may be 0" in why
 
 
 # --- fixed values ---------------------------------------------------------------------------------
