@@ -29,6 +29,7 @@ nb_render_markdown_format = "myst"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"
 autodoc_preserve_defaults = True
 default_role = "code"  # docstrings mark code as Markdown does
 

@@ -73,9 +73,16 @@ class ErrorIndex(Generated):
     """Every code of the catalogue with its page."""
 
     def markdown(self) -> str:
-        """Writes links to all codes, then one section per code, in the order of the catalogue."""
-        pages = (f"## {code}\n\n{error_pages.page(code)}\n" for code in CODES)
-        return "\n".join((error_pages.index(), *pages))
+        """Writes one section per code, in the order of the catalogue."""
+        return "\n".join(f"## {code}\n\n{error_pages.page(code)}\n" for code in CODES)
+
+
+class ErrorLinks(Generated):
+    """Links to the pages of all codes."""
+
+    def markdown(self) -> str:
+        """Writes them by what finds the mistakes."""
+        return error_pages.index()
 
 
 class ModuleText(Generated):
@@ -101,27 +108,39 @@ class PrimitiveTable(Generated):
         return "\n".join(rows)
 
 
+class CommandTable(Generated):
+    """The commands."""
+
+    def markdown(self) -> str:
+        """Writes what each does in a line, with a link to its section."""
+        rows = ["| command | what it does |", "|---|---|"]
+        for name, command in sorted(commands.commands.items()):
+            rows.append(f"| [`{name}`](#dsfc-{name}) | {command.get_short_help_str(200)} |")
+        return "\n".join(rows)
+
+
 class CommandLine(Generated):
     """What every command says of itself."""
 
     def markdown(self) -> str:
-        """Writes a table of the commands and one section for each."""
+        """Writes one section for each."""
         top = click.Context(commands, info_name="dsfc", **commands.context_settings)
-        rows, parts = ["| command | what it does |", "|---|---|"], []
+        parts = []
         for name, command in sorted(commands.commands.items()):
             context = click.Context(command, parent=top, info_name=name)
             # As wide as a page of these has room for.
             context.max_content_width = context.terminal_width = 88
-            rows.append(f"| [`{name}`](#dsfc-{name}) | {command.get_short_help_str(200)} |")
             parts.append(f"## dsfc {name}\n\n```text\n{command.get_help(context)}\n```\n")
-        return "\n".join((*rows, "", *parts))
+        return "\n".join(parts)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the lexer and the directives."""
     app.add_lexer("dsf", DsfLexer)
     app.add_directive("command-line", CommandLine)
+    app.add_directive("command-table", CommandTable)
     app.add_directive("error-index", ErrorIndex)
+    app.add_directive("error-links", ErrorLinks)
     app.add_directive("module-text", ModuleText)
     app.add_directive("primitive-table", PrimitiveTable)
     return {"parallel_read_safe": True}

@@ -12,13 +12,13 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    r"""Print the script that makes SHELL complete commands, options, shipped specs.
+    """Print the script that makes SHELL complete commands, options, shipped specs.
 
     \b
     bash  eval "$(dsfc completion bash)"        in ~/.bashrc
     zsh   eval "$(dsfc completion zsh)"         in ~/.zshrc, after compinit
     fish  dsfc completion fish | source         in ~/.config/fish/config.fish
-    """
+    """  # noqa: D301 - to click a backspace starts a paragraph that stays as it is
     root = ctx.find_root()
     made = get_completion_class(shell)
     assert made is not None  # the three shells are click's own
