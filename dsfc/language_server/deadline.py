@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from itertools import count
 from types import FrameType
 
-
 _CALLS = 256
 """After so many calls of functions the clock is looked at, which takes longer than most of them."""
 
