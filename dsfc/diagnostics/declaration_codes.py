@@ -77,13 +77,11 @@ class AxisTwice(Diagnostic):
     """
 
     code: ClassVar[str] = "E-AXIS-TWICE"
-    template: ClassVar[str] = (
-        "`{owner} : {shape}` uses the axis `{axis}` twice; a square matrix is a map, "
-        "write `{axis} -> {axis}`"
-    )
+    template: ClassVar[str] = "`{owner} : {shape}` uses the axis `{axis}` twice; {way}"
     owner: str
     shape: str
     axis: str
+    way: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,8 +83,10 @@ class Declarations:
                 if axis in out:
                     shape = " × ".join(w.text for w in words)
                     owner = declared.name.text
-                    report = AxisTwice(word.span, owner=owner, shape=shape, axis=axis.name)
-                    self._typer.add(report)
+                    way = _way_out(declared.kind, axis.name)
+                    self._typer.add(
+                        AxisTwice(word.span, owner=owner, shape=shape, axis=axis.name, way=way)
+                    )
                     return None
                 out.append(axis)
         return tuple(sorted(out))
@@ -166,7 +168,10 @@ class Declarations:
         for axis in each:
             if axis in source or axis in target:
                 shape = " × ".join(a.name for a in (*each, *source))
-                self._typer.add(AxisTwice(decl.span, owner=name, shape=shape, axis=axis.name))
+                way = _way_out(declared.kind, axis.name)
+                self._typer.add(
+                    AxisTwice(decl.span, owner=name, shape=shape, axis=axis.name, way=way)
+                )
                 return False
         if declared.kind is ast.DeclKind.ABSTRACT:
             self._scope.abstracts[name] = AbstractMap(name, source, target, span)
@@ -195,3 +200,10 @@ def _each(decl: ast.Decl) -> bool:
 
 def _article(kind: ast.DeclKind) -> str:
     return f"an {kind}" if kind[0] in "ai" else f"a {kind}"
+
+
+def _way_out(kind: ast.DeclKind, axis: str) -> str:
+    """What to write in place of an axis that stands twice in a shape."""
+    if kind in (ast.DeclKind.PARAM, ast.DeclKind.BUFFER):
+        return f"a square matrix is a map, write `{axis} -> {axis}`"
+    return f"give the second a name of its own: `dims {axis}2 = {axis}`"

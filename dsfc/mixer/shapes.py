@@ -136,7 +136,8 @@ def outer(left: Operand, right: Operand, reporter: Reports) -> Expr | None:
     """T5: `⊗` may share `heads` axes only."""
     shared = frozenset(a for a in left.axes & right.axes if not a.heads)
     if shared:
-        reporter.add(ShapeOuter(left.span.to(right.span), shared=named(shared)))
+        hint = _heads_hint(left, right, shared)
+        reporter.add(ShapeOuter(left.span.to(right.span), shared=named(shared), hint=hint))
         return None
     return mul(left.value, right.value)
 
@@ -151,11 +152,20 @@ def contracted(left: Operand, right: Operand, reporter: Reports) -> Expr | None:
                 left_axes=left.shown,
                 right_axes=right.shown,
                 shared=named(shared) if shared else "none",
+                hint=_heads_hint(left, right, shared) if len(shared) > 1 else None,
             )
         )
         return None
     (axis,) = shared
     return Reduce(Reduction.SUM, axis, mul(left.value, right.value))
+
+
+def _heads_hint(left: Operand, right: Operand, shared: frozenset[Axis]) -> str | None:
+    """What may be meant where both sides have more axes than those that are in the way."""
+    if left.axes == right.axes or any(a.heads for a in left.axes | right.axes):
+        return None
+    names = " or ".join(f"`{a.name}`" for a in sorted(shared))
+    return f"if {names} counts heads, declare it so, `dims heads …`: `⊗` and `·` pass over heads"
 
 
 def mapped(map: LinearMap, arg: Operand, span: Span, reporter: Reports) -> Expr | None:

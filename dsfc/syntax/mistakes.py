@@ -41,12 +41,14 @@ class Mistake:
         items: wrong definitions, as they would stand in a mixer.
         units: wrong texts, whole.
         near: what the tokens before the stop, joined by blanks, must end with.
+        at: what the token at the stop must be; any, if it is empty.
     """
 
     label: str
     items: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     near: str = ""
+    at: str = ""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -171,6 +173,11 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     # Declarations
     Mistake(
+        "a bound is a flag: `param a : d unit` is in [0, 1]; the others are `positive`, `nonneg`",
+        ("param a : d in (0, 1)", "param a in (0, 1)", "param W : d -> n in (0, 1)"),
+        at="in",
+    ),
+    Mistake(
         "axes are joined by `×` or `*`",
         ("param w : d, n", "param w : d n", "param W : d -> h x n", "param w : d x n"),
     ),
@@ -252,7 +259,8 @@ def recognise(place: Place) -> str | None:
     """What to say about a place, or None if it is no known mistake."""
     before = " ".join(str(token) for token in place.before)
     for mistake in _by_state().get((place.state, place.token.type), ()):
-        if re.search(rf"(?:{mistake.near})\s*\Z", before):
+        here = not mistake.at or mistake.at == place.token
+        if here and re.search(rf"(?:{mistake.near})\s*\Z", before):
             return mistake.label
     return None
 

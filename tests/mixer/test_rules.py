@@ -348,6 +348,24 @@ def test_a_broken_rule_is_named_at_its_place(
         assert part in found[0].message
 
 
+def test_axes_that_are_in_the_way_may_count_heads(problems: Problems) -> None:
+    text = "mixer m {{\n dims d, {} h = 4, n = d / h, p = d / h\n input u : d\n{}\n}}"
+    items = " param W : d -> h × n; V : d -> h × p\n a = W u ⊗ V u\n y = W u · a"
+    outer, *_ = problems(text.format("", items))
+    assert outer.code == "E-SHAPE-OUTER" and "if `h` counts heads" in outer.hint
+    assert problems(text.format("heads", items)) == ()
+    items = " param a : h × n; b : h × n × p\n y = sum[d](u) * a · b"
+    (dot,) = problems(text.format("", items))
+    assert dot.code == "E-SHAPE-DOT" and "if `h` or `n` counts heads" in dot.hint
+    assert problems(text.format("heads", items)) == ()
+
+
+def test_a_state_names_both_axes_of_one_size(problems: Problems) -> None:
+    text = "dims d, n; input u : d; state S : n × n; S = S[i-1]; y = S · u"
+    (twice,) = (d for d in problems(f"mixer m {{ {text} }}") if d.code == "E-AXIS-TWICE")
+    assert twice.message.endswith("twice; give the second a name of its own: `dims n2 = n`")
+
+
 def test_three_mistakes_are_three_diagnostics(problems: Problems) -> None:
     found = problems(QKV.format("a = q + v\nb = q ⊗ k\ny = a * b * wrong + sum[p](q)"))
     assert [d.code for d in found] == [
