@@ -36,7 +36,9 @@ def comparable(claim: Claim) -> None:
     # That a is no case of b is said of all values of b's parameters, whatever they are called.
     alone = not claim.equal and claim.case
     if claim.locality is not None and not (alone and 0 <= claim.locality < 64):
-        raise ValueError("how far back slots read is said where a is claimed to be no case of b")
+        raise ValueError(
+            "how far back slots read is said where a is no case of b, and is not far nor negative"
+        )
     for name, shape in own.items():
         if alone and _role(claim.b, name) != "input":
             continue
