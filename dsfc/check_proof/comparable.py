@@ -37,7 +37,7 @@ def comparable(claim: Claim) -> None:
     alone = not claim.equal and claim.case
     if claim.locality is not None and not (alone and 0 <= claim.locality < 64):
         raise ValueError(
-            "how far back slots read is said where a is no case of b, and is not far nor negative"
+            "how far back slots read is said where a is no case of b; it is not far, nor negative"
         )
     for name, shape in own.items():
         if alone and _role(claim.b, name) != "input":

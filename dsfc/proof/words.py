@@ -37,7 +37,7 @@ SEED = 1
 UNKNOWNS = 40
 """Generators of b in one system of equations."""
 
-WORK, ONE_IDEAL, ONE_EQUATION = 66_000, 6_000, 60
+WORK, ONE_IDEAL, ONE_EQUATION = 90_000, 6_000, 60
 """Terms that are added in all, for one point, and what writing out an equation counts for."""
 
 EQUATIONS = 28
