@@ -39,7 +39,9 @@ def comparable(claim: Claim) -> None:
     alone = not claim.equal and claim.case
     values_a, values_b = fixed(claim.a), fixed(claim.b)
     if claim.locality is not None and not (alone and 0 <= claim.locality < 64):
-        raise ValueError("how far back slots read is said where a is claimed to be no case of b")
+        raise ValueError(
+            "how far back slots read is said where a is no case of b; it is not far, nor negative"
+        )
     for name, shape in own.items():
         if alone and _role(claim.b, name) != "input":
             continue

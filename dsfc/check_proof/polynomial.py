@@ -284,14 +284,22 @@ class Quotient:
 def _substituted(p: Polynomial, values: Mapping[str, Quotient]) -> Quotient:
     if not p.names & values.keys():
         return Quotient(p)
-    out = NOTHING
+    # Terms of one denominator are added as polynomials, and what divides is looked for at the end.
+    same: dict[frozenset[tuple[Polynomial, int]], Polynomial] = {}
+    den: dict[Polynomial, int] = {}
     for m, c in p.ordered:
         part = Quotient(Polynomial({tuple(f for f in m if f[0] not in values): c}))
         for name, exponent in m:
             if name in values:
                 part = part * values[name].power(exponent)
-        out = out + part
-    return out
+        key = frozenset(part.den.items())
+        same[key] = same[key] + part.num if key in same else part.num
+        for base, exponent in key:
+            den[base] = max(den.get(base, 0), exponent)
+    num = ZERO
+    for key, part_num in same.items():
+        num = num + _over(Quotient(part_num, dict(key)), den)
+    return Quotient(num, den)
 
 
 def _over(q: Quotient, den: Mapping[Polynomial, int]) -> Polynomial:

@@ -38,8 +38,11 @@ SEED = 1
 UNKNOWNS = 40
 """Generators of b in one system of equations."""
 
-WORK, ONE_IDEAL, ONE_POINT = 50_000, 6_000, 300
-"""Terms that are added in all, for one point, and what writing out a point counts for."""
+WORK, ONE_IDEAL, ONE_EQUATION = 90_000, 6_000, 60
+"""Terms that are added in all, for one point, and what writing out an equation counts for."""
+
+EQUATIONS = 28
+"""Outputs of the words of one point; where there would be more they are left."""
 
 TRIED = 3
 """Combinations of one ideal that the checker is asked about."""
@@ -74,7 +77,7 @@ def no_case_by_words(claim: Claim) -> Certificate | str:
         found = _shown(at, _point(at, count, length, draw), budget)
         if found is not None:
             return found
-        left -= before - budget.left + ONE_POINT
+        left -= before - budget.left
         if left <= 0:
             break
     return "the second may follow on all short words that were tried"
@@ -116,10 +119,14 @@ def _allowed(t: Tensor | MapTensor, theirs: dict[str, Constraint], x: Fraction) 
 
 def _shown(claim: Claim, point: Words, budget: Budget) -> Certificate | None:
     """A certificate by the words of a point, if they give one."""
+    places = tuple(_places(claim, point))
+    if len(places) > EQUATIONS:
+        return None
+    budget.left -= ONE_EQUATION * len(places)
     try:
         equations = Equations(claim, point)
         parts, differences = [], []
-        for part in _places(claim, point):
+        for part in places:
             e = equations.of(part)
             if e:
                 parts.append(part)

@@ -125,6 +125,12 @@ def test_ranges_do_not_depend_on_sizes(name: str) -> None:
 # --- what is accepted and what is not -------------------------------------------------------------
 
 
+def test_constant_sequences_have_no_locality() -> None:
+    c = made("plain", "decayed")
+    local = replace(c, claim=replace(c.claim, locality=0))
+    assert "all functions of the last tokens" in rejected(local)
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize("a, b, _", LABELS["case"])
 def test_no_point_shows_that_a_case_is_none(a: str, b: str, _) -> None:

@@ -18,10 +18,10 @@ HERE = Path(__file__).parent
 MODULES = (
     "check", "claim", "closed", "comparable", "conditional", "conditions", "constant_word",
     "invariant", "laws", "markov", "point", "polynomial", "recurrence", "same", "schema",
-    "statement", "witness",
+    "statement", "witness", "words",
 )  # fmt: skip
 TESTS = ("check", "closed", "conditional", "constant_word", "forged", "laws", "markov",
-         "polynomial", "reasons", "recurrence", "same", "schema")  # fmt: skip
+         "polynomial", "reasons", "recurrence", "same", "schema", "words")  # fmt: skip
 NO_RULE = ("raise Obstacle(", "raise NotDefined(")
 
 
