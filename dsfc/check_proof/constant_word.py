@@ -207,7 +207,7 @@ class Word:
         """
         factors = (*self.others, *self.foreign) if every else self.others
         length = token + len(factors) + 1
-        if not self.first <= token < length <= LENGTH_LIMIT:
+        if token < self.first or length > LENGTH_LIMIT:
             raise Rejected("the token is none at which increments are sums of powers")
         outputs = self._outputs(length)
         found = [_minus(outputs[k], outputs[k - 1]) for k in range(token, length)]

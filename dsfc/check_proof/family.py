@@ -27,7 +27,7 @@ from dsfc.check_proof.claim import CellMonomial, Claim
 from dsfc.check_proof.cutoff import along, carried, kinds_of
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.index_form import Form, NoCount
-from dsfc.check_proof.indices import OTHERWISE, entries_of
+from dsfc.check_proof.index_values import OTHERWISE, entries_of
 from dsfc.check_proof.one_step import OneStep, entries, nothing
 from dsfc.check_proof.polynomial import IMAGINARY, Polynomial
 from dsfc.check_proof.statement import Statement

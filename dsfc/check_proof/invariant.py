@@ -151,7 +151,7 @@ def _read(row: Row) -> ReadRow:
 def _check_rows(statement: Statement, rows: list[ReadRow]) -> None:
     cells = statement.steady.step.keys()
     for row in rows:
-        if row.pivot not in row.terms or not row.terms[row.pivot]:
+        if row.pivot not in row.terms:
             raise Rejected("a row does not have its pivot")
         if not row.pivot:
             raise Rejected("a row has no state in its pivot")

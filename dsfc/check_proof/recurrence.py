@@ -69,7 +69,7 @@ def check_recurrence(claim: Claim, proof: ConstantWord) -> None:
     rolled = Rolled(claim, proof.values)
     place = place_of(claim, proof.index)
     last = max(rolled.first + rolled.order, proof.token + 1) + len(mu)
-    if not rolled.first <= proof.token < last <= LENGTH_LIMIT:
+    if proof.token < rolled.first or last > LENGTH_LIMIT:
         raise Rejected("the token is none at which increments obey a recurrence")
     s = [row[place] for row in rolled.increments(last)]
     if any(applied(mu, s, rolled.first + k) for k in range(rolled.order)):

@@ -15,8 +15,9 @@ A *site* is one check in `dsfc/check_proof`, or in the command that runs it:
 The tests run once, with every site noting which of them reaches it. Then, site by site, a process
 forked off there and then has the function without the check and runs the tests that reached it,
 those that take least first, until one fails: nothing is imported, collected or proved again. A
-check that keeps work bounded is missed by tests that do not end: processes have a bound on their
-time and memory. Only a test that fails misses a check; a run that ends otherwise says nothing.
+check that keeps work bounded is missed by tests that do not end: a test has a bound on its time,
+beyond which the next one is asked, and a process one on its time and memory. Only a test that fails
+misses a check; a run that ends otherwise says nothing.
 
 What is printed, as JSON: how many sites there are, and which of them no test reaches ("unreached")
 or misses ("survivors"), or whose tests do not end ("endless") or not with a verdict ("broken").
@@ -53,11 +54,16 @@ ROOT = HERE.parent.parent
 COMMAND = "dsfc.cli.check_proof"
 LEFT_OUT = ("test_removal.py", "test_campaign.py")
 OF_THE_COMMAND = "tests/cli/test_equiv.py"
-NO_VERDICT = {0: "survivors", -signal.SIGKILL: "endless", -signal.SIGXCPU: "endless"}
+FAILED, LATE = 1, 3
+NO_VERDICT = {
+    0: "survivors",
+    LATE: "endless",
+    -signal.SIGKILL: "endless",
+    -signal.SIGXCPU: "endless",
+}
 """How a run ends → what that says of a check, where no test failed."""
-FAILED = 1
 NOTE = "__reached__"
-SECONDS, BYTES = 60, 12 * 2**30
+SECONDS_OF_A_TEST, SECONDS, BYTES = 10, 120, 12 * 2**30
 
 
 def modules() -> dict[str, types.ModuleType]:
@@ -271,6 +277,7 @@ class Removal:
     parts: list[str]
     found: dict[str, object] = field(default_factory=dict)
     failed: bool = False
+    late: bool = False
     took: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -326,6 +333,10 @@ class Removal:
             function.__code__ = code
         return reached
 
+    def _out_of_time(self, *_: object) -> None:
+        self.late = True
+        raise TimeoutError
+
     def _without(self, site: Site | None, tests: list[pytest.Item]) -> tuple[int, str]:
         """How a child ends that runs tests without a check, and the test that failed."""
         gc.freeze()  # else the child copies all that its collector visits
@@ -341,12 +352,18 @@ class Removal:
                 os.dup2(silent, 2)
                 if site is not None:
                     change(modules()[site.module], site, set())
+                status = 0
+                signal.signal(signal.SIGVTALRM, self._out_of_time)
                 for item, after in zip(tests, [*tests[1:], None], strict=True):
+                    self.late = False
+                    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS_OF_A_TEST)
                     item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+                    if self.late:
+                        self.failed, status = False, LATE
                     if self.failed:
                         os.write(write, item.nodeid.encode())
                         os._exit(FAILED)
-                os._exit(0)
+                os._exit(status)
             os._exit(70)
         os.close(write)
         with os.fdopen(read, encoding="utf-8") as said:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsfc.check_proof import balls
-from dsfc.check_proof.balls import NotDefined, Real, real
+from dsfc.check_proof.balls import Complex, NotDefined, Real, real
 
 mpmath.mp.prec = 300
 RATIONALS = st.fractions(min_value=-30, max_value=30, max_denominator=50)
@@ -93,13 +93,20 @@ def test_pi() -> None:
         lambda: balls.log(real(0)),
         lambda: balls.log(Real(Fraction(-1), Fraction(1))),
         lambda: balls.sqrt(real(-1)),
-        lambda: balls.exp(real(10**9)),
-        lambda: balls.cos(real(10**9)),
+        lambda: balls.exp(real(balls.LARGEST_EXPONENT + 1)),
+        lambda: balls.cos(real(balls.LARGEST_EXPONENT + 1)),
     ],
 )
 def test_what_has_no_value_is_said(undefined) -> None:
     with pytest.raises(NotDefined):
         undefined()
+
+
+def test_complex_numbers_have_two_parts() -> None:
+    for im in (Real(Fraction(0), Fraction(1)), Real(Fraction(-1), Fraction(0))):
+        assert not Complex(real(1), im).is_real
+    zero, i = Complex(real(0), real(0)), Complex(real(0), real(1))
+    assert zero.is_real and not zero.meets(i) and not i.meets(Complex(real(1), real(1)))
 
 
 def test_meeting_is_symmetric_and_touching_counts() -> None:

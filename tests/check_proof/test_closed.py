@@ -226,6 +226,28 @@ def a_primitive_that_is_none() -> Certificate:
     return claim(changed(system("squares"), other), changed(system("squares"), other))
 
 
+def a_norm_of_one_entry() -> Certificate:
+    def other(part: object) -> object:
+        if isinstance(part, Prim) and part.name == "relu":
+            return Prim("l2norm", part.args, Field.REAL)
+        return part
+
+    return claim(changed(system("squares"), other), changed(system("squares"), other))
+
+
+def a_function_of_reals_that_is_given_others() -> Certificate:
+    """relu(w) of a complex w."""
+
+    def other(part: object) -> object:
+        return Prim("relu", part.args, Field.COMPLEX) if _is_root(part) else part
+
+    return claim(changed(system("rooted"), other), changed(system("rooted"), other))
+
+
+def _is_root(part: object) -> bool:
+    return isinstance(part, Prim) and part.name == "sqrt"
+
+
 def a_norm_without_its_axis() -> Certificate:
     def other(part: object) -> object:
         return dataclasses.replace(part, axis=None) if isinstance(part, Post) else part
@@ -272,6 +294,8 @@ FORGED = {
     a_complex_parameter_read_as_real: "`w` is used otherwise than declared",
     an_input_read_without_its_axis: "`u` is used otherwise than declared",
     a_primitive_that_is_none: "`relu` is used as what it is not",
+    a_norm_of_one_entry: "`l2norm` is used as what it is not",
+    a_function_of_reals_that_is_given_others: "`relu` has not the field that it gives",
     a_norm_without_its_axis: "`l2norm` is used as what it is not",
     a_norm_of_no_name: "certain",
     a_complex_stream_that_is_real: "`z` is declared real and is not",

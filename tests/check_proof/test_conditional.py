@@ -128,6 +128,7 @@ X1, Y1, Z1 = "x[0]@1", "y[0]@1", "z[0]@1"
         ([condition(X, (1, {X: 1}), (-1, {"a[0]": 1})), condition(X, (1, {X: 1}))], "two"),
         ([condition(X1, (1, {X1: 1}), (1, {Y: 1}))], "earlier"),
         ([condition("κ[0]", (1, {"κ[0]": 1}), (1, {"a[0]": 1}))], "own"),
+        ([condition("i", (1, {"i": 1}), (-1, {}))], "the number i"),
         ([condition("$A.S[0]", (1, {"$A.S[0]": 1}))], "state"),
         ([condition(X, (1, {X: 1}), (1, {Y: 1})),
           condition(Y, (1, {X: 1}), (2, {Y: 1}))], "itself"),
@@ -154,6 +155,25 @@ def test_a_pivot_that_conditions_make_zero_later_is_no_pivot(
     assert made.touches(frozenset({X1, Y1}))
     assert not made.touches(frozenset({X1}))
     assert made.touches(frozenset({X, X1}))
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        # x_i = (z_i - y_i) x_{i-1}, and z_i = y_i: x is 0 from the second token on.
+        (condition(X, (1, {X: 1}), (-1, {X1: 1, "z[0]@0": 1}), (1, {X1: 1, Y: 1})),
+         condition("z[0]@0", (1, {"z[0]@0": 1}), (-1, {Y: 1}))),
+        # x_i = x_{i-1} + x_{i-1}²: 0 stays 0, and -1 becomes 0.
+        (condition(X, (1, {X: 1}), (-1, {X1: 1}), (-1, {X1: 2})),),
+    ],
+)  # fmt: skip
+def test_what_is_not_one_to_one_in_what_it_was_is_not_free(conditions) -> None:
+    try:
+        made = Conditions(conditions)
+    except Rejected as e:
+        assert "value of another" in str(e)
+    else:
+        assert made.touches(frozenset({X}))
 
 
 def test_a_condition_on_nothing_of_the_claim(conditional: Callable) -> None:

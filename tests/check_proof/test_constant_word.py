@@ -28,7 +28,7 @@ from dsfc.check_proof.constant_word import (
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.steady import steady
-from dsfc.check_proof.witness import stored_axes
+from dsfc.check_proof.witness import LENGTH_LIMIT, stored_axes
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText, read
 from dsfc.primitives.declarations import Constraint, Init
@@ -156,7 +156,7 @@ ATTACKS: dict[str, Callable[[Certificate], Certificate]] = {
     "the sides exchanged": lambda c: on_claim(c, a=c.claim.b, b=c.claim.a),
     "a token before powers are all": lambda c: on_proof(c, token=c.proof.token - 1),
     "a token before the first": lambda c: on_proof(c, token=-1),
-    "a token without end": lambda c: on_proof(c, token=10**9),
+    "a token without end": lambda c: on_proof(c, token=LENGTH_LIMIT),
     "another entry": lambda c: on_proof(c, index=(0, 1)),
     "no entry": lambda c: on_proof(c, index=()),
     "no values": lambda c: on_proof(c, values=()),

@@ -332,6 +332,11 @@ def test_a_document_is_not_too_long() -> None:
     assert "longer than" in refused(good + " " * SIZE_LIMIT)
 
 
+@pytest.mark.parametrize("text", ["[]", '["format"]', "{}", "3", '"format"', "null"])
+def test_a_document_is_an_object_with_a_format(text: str) -> None:
+    assert refused(text) == "not a certificate"
+
+
 def test_numbers_are_numbers() -> None:
     bad = write(over()).replace('"equal":true', '"equal":NaN')
     assert "NaN is not a number" in refused(bad)

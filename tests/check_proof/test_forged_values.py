@@ -24,6 +24,7 @@ from dsfc.check_proof.claim import (
     Witness,
     Words,
 )
+from dsfc.check_proof.comparable import unlike
 from dsfc.check_proof.free import side
 from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
@@ -162,6 +163,11 @@ mixer by_twos { dims n
   buffer W : n -> n = 2
   y = W u
 }
+mixer by_any { dims n
+  input u : n
+  param W : n -> n
+  y = W u
+}
 mixer gates { dims n
   input u : n
   input x : n positive
@@ -223,6 +229,10 @@ def test_what_is_complex_may_be_given_one() -> None:
     assert "the outputs differ" in why  # its conjugate is 2 - i, of which the rule knows nothing
 
 
+def test_a_case_has_conditions() -> None:
+    assert "something else is claimed" in refused(case("plain", "plain"))
+
+
 def test_a_slot_does_not_count_tokens() -> None:
     """s = s[i-1] + 1 is no function of the last tokens: on a constant sequence s would stay."""
     count = condition("s[0]@0", (1, {"s[0]@0": 1}), (-1, {"s[0]@1": 1}), (-1, {}))
@@ -263,6 +273,7 @@ def test_a_name_has_no_value_outside_its_range(pair: tuple[str, str]) -> None:
 
 
 def test_a_name_may_have_a_value_in_its_range() -> None:
+    check(write(Certificate(claim("by_ones", "by_any"), Invariant((), False))))
     check(write(Certificate(claim("magnitude", "two"), Invariant((), False))))
     check(write(Certificate(claim("two", "not_zero"), Invariant((), False))))
     zero = Certificate(claim("zero", "not_zero"), Invariant((), False))
@@ -320,6 +331,24 @@ def test_matrices_of_one_name_and_two_values_are_two(rule: Invariant | Same) -> 
     check(write(Certificate(claim("by_ones", "by_ones"), rule)))
     refused(Certificate(claim("by_ones", "by_twos"), rule))
     check(write(Certificate(claim("by_ones", "by_twos", equal=False), at(u=1))))
+
+
+@pytest.mark.parametrize(
+    "a, b, one",
+    [
+        ("2", "2", True), ("2", "3", False), ("n", "n", True), ("2", "n", False),
+        ("1 + n", "1 + n", True), ("1 + n", "2 + n", False), ("1 + n", "1 + n + n^2", False),
+        ("n^2", "n^3", False), ("exp(n)", "log(1 + n)", False),
+    ],
+)  # fmt: skip
+def test_two_values_are_two_arrays(a: str, b: str, one: bool) -> None:
+    text = "".join(
+        f"mixer {name} {{ dims n\n input u : n\n buffer c : n = {value}\n y = c * u\n}}\n"
+        for name, value in (("a", a), ("b", b))
+    )
+    read = SpecText(Place(Path("values.dsf")), parse(Source("values.dsf", text)))
+    stated = claim(*(read.compilation(name).system for name in ("a", "b")))
+    assert unlike(stated) == (frozenset() if one else {"c"})
 
 
 def test_a_value_of_one_name_is_not_the_array_of_that_name() -> None:

@@ -14,11 +14,11 @@ import pytest
 from dsfc.check_proof import statement
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Coefficient, Invariant, Relation, Row
-from dsfc.check_proof.laws import MOVES, SCALES, Law, law, never_negative, positive
-from dsfc.check_proof.polynomial import UNIT, Quotient, generator, number
+from dsfc.check_proof.laws import MOVES, SCALES, Law, check_names, law, never_negative, positive
+from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, generator, number
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
-from dsfc.check_proof.symbols import Symbols
+from dsfc.check_proof.symbols import IMAGINARY_UNIT, Symbols
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
 from dsfc.primitives.table import row
@@ -252,3 +252,28 @@ def test_a_softplus_is_positive_and_a_logarithm_is_not() -> None:
     assert symbols.positive(symbols.log(number(2)))
     for argument in (a, symbols.exp(w) + a, (UNIT + a) / (UNIT + symbols.exp(w))):
         assert not symbols.positive(symbols.log(argument))
+
+
+def test_a_law_of_an_exponential_has_a_small_integer() -> None:
+    """e^{x/2} is no integer power of e^x."""
+    s = Symbols()
+    value = s.leaf("e[]@0", real=True, positive=True)
+    assert Law(number(2), NOTHING).value(s, "exp", value).text == value.power(2).text
+    for factor in (Fraction(1, 2), 0, 9, -9):
+        with pytest.raises(Rejected, match="small integer"):
+            Law(number(factor), NOTHING).value(s, "exp", value)
+
+
+def test_a_law_adds_what_is_real() -> None:
+    s = Symbols()
+    z = s.leaf("z[]@0", real=False)
+    for shift in (IMAGINARY_UNIT, z):
+        with pytest.raises(Rejected, match="no real value"):
+            check_names(s, (Law(UNIT, shift),), frozenset())
+
+
+def test_one_over_what_may_be_zero_has_no_sign() -> None:
+    s = Symbols()
+    cell = s.leaf("$A.S[0]", real=True)
+    kept = frozenset({"$A.S[0]"})
+    assert positive(s, cell + UNIT, kept) and not positive(s, UNIT + UNIT / cell, kept)

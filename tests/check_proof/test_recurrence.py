@@ -18,6 +18,7 @@ from dsfc.check_proof.constant_word import check_constant_word
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.recurrence import Rolled, applied, distinct, trimmed
 from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.witness import LENGTH_LIMIT
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText, read
 from dsfc.primitives.declarations import Constraint
@@ -144,7 +145,7 @@ ATTACKS: dict[str, tuple[str, Callable[[Certificate], Certificate]]] = {
     "another": ("do not obey", lambda c: on_proof(c, recurrence=((1, 1), (3, 1)))),
     "bases instead": ("", lambda c: on_proof(c, recurrence=())),
     "an early token": ("is none", lambda c: on_proof(c, token=1)),
-    "a token without end": ("is none", lambda c: on_proof(c, token=10**9)),
+    "a token without end": ("is none", lambda c: on_proof(c, token=LENGTH_LIMIT)),
     "a long recurrence": ("is none", lambda c: on_proof(c, recurrence=((1, 1),) * 99)),
     "another entry": ("", lambda c: on_proof(c, index=(0,))),
     "a value twice": (

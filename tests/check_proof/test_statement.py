@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import dsfc
 from dsfc.check_proof.check import check, write
-from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.check_proof.claim import Certificate, Claim, Condition, Invariant
 from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import Polynomial, Quotient
@@ -267,6 +268,11 @@ mixer divided {{ dims n
     claim = Claim(system, system, (), (("n", 1),))
     if known:
         state(claim, False)
+        # Where something is assumed of u, nothing is known of what takes its values.
+        terms = (((("u[0]@0", 1),), 1), ((("v[0]@0", 1),), 1))
+        assumed = replace(claim, conditions=(Condition(terms, "u[0]@0"),))
+        with pytest.raises(Obstacle, match="may be 0"):
+            state(assumed, False)
         return
     with pytest.raises((Obstacle, ZeroDivisionError), match=r"may be 0|denominator is 0"):
         state(claim, False)

@@ -11,7 +11,7 @@ import pytest
 
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import Quotient, number
-from dsfc.check_proof.symbols import Symbols, lags, shifted
+from dsfc.check_proof.symbols import IMAGINARY_UNIT, Symbols, lags, shifted
 from dsfc.primitives.expr import Field
 
 Function = Callable[..., Quotient]
@@ -182,6 +182,15 @@ def test_a_complex_function_of_a_state_is_an_obstacle() -> None:
     state = s.leaf("$A.S[0]", real=False)
     with s.recorded(), pytest.raises(Obstacle):
         s.primitive("exp", (state,), Field.COMPLEX)
+
+
+def test_a_complex_function_of_a_call_is_one_of_its_value() -> None:
+    s = Symbols()
+    state = s.leaf("$A.S[0]", real=True)
+    with s.recorded() as calls:
+        size = s.primitive("abs", (state,), Field.REAL)
+        turned = s.opaque("sqrt", (size * IMAGINARY_UNIT,), real=False, positive=False)
+    assert len(calls) == 1 and turned.names.isdisjoint(size.names)
 
 
 def test_conjugation_is_an_automorphism() -> None:

@@ -1,0 +1,98 @@
+"""What is not read as sums of terms with indices says why: one mixer for each reason."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.cutoff import cutoff
+from dsfc.check_proof.free import expressions
+from dsfc.check_proof.index_form import NoCount
+from dsfc.check_proof.indices import Indices
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Abstract, Num, Ref, Rename
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+from dsfc.system.ir import System
+
+AXES = ("n", "p", "d", "t")
+
+
+def mixer(declared: str, output: str) -> System:
+    text = f"""
+mixer m {{ dims n, p, d, t
+  input q, k : n;  v : p;  u : d
+  {declared}
+  y = {output}
+}}
+"""
+    read = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text)))
+    return read.compilation("m").system
+
+
+def claim(a: System, b: System | None = None) -> Claim:
+    return Claim(a, a if b is None else b, (), tuple((name, 2) for name in AXES))
+
+
+REASONS = [
+    ("n", "", "exp(sum[j ≤ i](k[j])) · q * v", "`exp` is applied to values of states"),
+    ("n", "", "sum[n](sum[j ≤ i](q * k[j]) / sum[j ≤ i](k[j])) * v", "quotients of states"),
+    ("n", "", "max[n](q * k) * v", "a maximum runs over it"),
+    ("n", "", "max[p](v * sum[n](q)) * v", "a maximum holds a sum over it"),
+    ("n", "", "v * sum[j ≤ i](k[j] · q) / max(abs(sum[j ≤ i](k[j] · q)), 1)",
+     "`max` is applied to values of states"),
+    ("n", "state S, R : n\n  S = S[i-1] + exp(k)\n  R = (R[i-1] + q) / S", "sum[n](R) * v",
+     "an update divides by a value of the state"),
+    ("t", "param w : t", "v * sum[n](fir[t](w, q))", "it counts the taps of a filter"),
+    ("n", "", "sum[j ≤ i](exp(q · k[j]) * v[j])", "a sum over the past has no finite state"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("axis, declared, output, reason", REASONS)
+def test_what_has_no_count_says_why(axis: str, declared: str, output: str, reason: str) -> None:
+    found = cutoff(claim(mixer(declared, output)), False)[axis]
+    assert isinstance(found, str) and reason in found
+
+
+def test_an_axis_is_one_of_both() -> None:
+    a = mixer("", "v")
+    assert cutoff(Claim(a, a, (), (("r", 1),)), False)["r"] == "no axis of the two has this name"
+    a = mixer("", "sum[n](q) * v")
+    copies = tuple(
+        dataclasses.replace(d, axis=dataclasses.replace(d.axis, copy_of="p"))
+        if d.axis.name == "n" else d
+        for d in a.axes
+    )  # fmt: skip
+    found = cutoff(claim(a, dataclasses.replace(a, axes=copies)), False)
+    assert found["n"] == "it is a copy of another axis in one of the two"
+
+
+def why_not(system: System, value: object) -> str:
+    """Why a value of a system, which no text gives, has no count along n."""
+    with pytest.raises(NoCount) as caught:
+        Indices(claim(system), False, False, {"n": "n"}, "n").value(value)
+    return str(caught.value)
+
+
+def test_values_that_no_text_gives_have_no_count() -> None:
+    base = mixer("param W : n -> p", "W q + v")
+    (n, p) = (d.axis for d in base.axes if d.axis.name in ("n", "p"))
+    (ref,) = [e for e in _refs(base) if e.name == "q"]
+    assert "`S` is read inside a definition" in why_not(base, replace_name(ref, "S"))
+    assert "n is renamed to p" in why_not(base, Rename(n, p, ref))
+    assert "beside another index" in why_not(base, Abstract("f", (n,), (p,), Num(Fraction(1))))
+
+
+def replace_name(ref: Ref, name: str) -> Ref:
+    return Ref(name, ref.over, ref.kind, ref.when, ref.at)
+
+
+def _refs(system: System) -> list[Ref]:
+    found = expressions((system.streams, system.stages, system.outputs))
+    return list({e: None for x in found for e in walk(x) if isinstance(e, Ref)})
