@@ -13,7 +13,7 @@ from .calls import KernelCall
 from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .matrix import MatrixKernels
-from .selective import STATES, STEP, SelectiveKernels
+from .selective import STATES, STEP, TOGETHER, SelectiveKernels
 from .skeletons import printed, scans_with_kernels, skeletons
 from .tiles import rows
 from .toolchains import HANDLES, faults
@@ -49,7 +49,8 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
         decay = any(s.decay for s in matrix)
         parts.append(filled("matrix_kernels_shared.py.j2", decay=decay))
     if any(isinstance(s, SelectiveKernels) for s in found):
-        parts.append(filled("selective_kernels_shared.py.j2", step=STEP, states=STATES))
+        sizes = {"step": STEP, "states": STATES, "together": TOGETHER}
+        parts.append(filled("selective_kernels_shared.py.j2", **sizes))
     return (*parts, *functions_of(code))
 
 

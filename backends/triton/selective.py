@@ -29,8 +29,10 @@ STEP = 4
 """The forward pass keeps the state before every so many tokens; the backward one takes as many at
 once. All states and decays of that many tokens are in registers, so that no more fit."""
 STATES = 16
-"""Most states of a channel that a thread holds one by one. The forward pass holds more as one tile;
-the backward pass gives that many to each program."""
+"""Most states of a channel that a thread holds one by one. The forward pass holds more in tiles;
+the backward pass gives so many to each program."""
+TOGETHER = 32
+"""Most states of such a tile: keys and queries of so many are in registers beside all states."""
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,8 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.SELECTIVE, "forward", _WIDE, "cuda", 80): Tile(8, 64, 1, 2),
     (Form.SELECTIVE, "forward", _WIDE, "hip", 94): Tile(8, 64, 1, 2),
     (Form.SELECTIVE, "forward of many", _NARROW, "cuda", 80): Tile(8, 128, 4, 2),
+    # Loads ahead would take the registers that 64 states need.
+    (Form.SELECTIVE, "forward of many", _NARROW, "cuda", 90): Tile(8, 128, 4, 1),
     (Form.SELECTIVE, "forward of many", _NARROW, "hip", 94): Tile(8, 128, 4, 2),
     (Form.SELECTIVE, "forward of many", _WIDE, "cuda", 80): Tile(8, 128, 4, 2),
     (Form.SELECTIVE, "forward of many", _WIDE, "hip", 94): Tile(8, 128, 4, 2),

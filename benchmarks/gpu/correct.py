@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.gpu.material import Operator, Shape, Subject, in_torch, operators
+from dsfc.plan.ir import Form, Scan
+from dsfc.primitives.expr import Field
 from dsfc.validate.compare import BrokenPromiseError, Error, bar_share, errors
 
 _DRAWS = 3
@@ -23,11 +25,12 @@ def check(
     kernels: list[dict[str, Error]] = []
     plain: list[dict[str, Error]] = []
     for seed in range(draws):
-        for number, op in enumerate(operators(of, shape, dtype, device, seed)):
+        made = operators(of, shape, dtype, device, seed)
+        for number, (op, count) in enumerate(zip(made, _outputs(of), strict=True)):
             with in_torch(of.module):
-                truth = _named(op.widened(), number)
-                plain.append(errors(_named(op, number), truth))
-            kernels.append(errors(_named(op, number), truth))
+                truth = _named(op.widened(), number, count)
+                plain.append(errors(_named(op, number, count), truth))
+            kernels.append(errors(_named(op, number, count), truth))
     record: dict[str, Any] = {
         "spec": of.name,
         "shape": str(shape),
@@ -42,9 +45,18 @@ def check(
     return record
 
 
-def _named(op: Operator, number: int) -> dict[str, Tensor]:
-    out, last = op.outputs()
-    found = {f"y{number}": out, f"last{number}": last}
+def _outputs(of: Subject) -> list[int]:
+    """How many outputs of each operator mean something: others are kept for its gradient.
+
+    They are the read of a scan and its last state; the read of a complex elementwise one is two.
+    """
+    scans = [k for k in of.plan.kernels if isinstance(k, Scan)]
+    pairs = ((k.form is Form.ELEMENTWISE and k.field is Field.COMPLEX) for k in scans)
+    return [3 if pair else 2 for pair in pairs]
+
+
+def _named(op: Operator, number: int, count: int) -> dict[str, Tensor]:
+    found = {f"y{number} {k}": x for k, x in enumerate(op.outputs()[:count])}
     return found | {f"gradient{number} {k}": x for k, x in enumerate(op.gradients())}
 
 

@@ -79,7 +79,10 @@ class Subject:
         heads = {a.name for s in scans for a in s.heads}
         keys = {a.name for s in scans if s.form is Form.SELECTIVE for a in s.keys}
         channels = shape.width if heads else shape.heads * shape.width
-        own = [d.axis.name for d in self.plan.axes if d.axis.copy_of is None]
+        held = {a for s in scans for a in (*s.heads, *s.keys, *s.channels)}
+        # A number in the spec of what no state has (the parts of an output of HGRN) stays as it is.
+        given = [d.axis for d in self.plan.axes if d.axis in held or not d.default]
+        own = [a.name for a in given if a.copy_of is None]
         return {n: shape.heads if n in heads else _STATES if n in keys else channels for n in own}
 
 
@@ -127,8 +130,8 @@ class Operator:
         """The same numbers in float64, one token after another: the truth."""
 
         def wide(x: Any) -> Any:  # noqa: ANN401 - arguments of operators
-            if isinstance(x, Tensor) and x.is_floating_point():
-                return x.double()
+            if isinstance(x, Tensor) and (x.is_floating_point() or x.is_complex()):
+                return x.to(torch.promote_types(x.dtype, torch.float64))
             return "recurrent" if isinstance(x, str) else x
 
         given, back = (tuple(map(wide, x)) for x in (self.given, self.back))

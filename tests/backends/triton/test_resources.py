@@ -57,7 +57,7 @@ def fits(name: str, row: dict[str, int]) -> None:
     # Memory first: what does not fit compiles to nothing, which passes everything else.
     assert row["shared"] <= SHARED[target], name
     assert row["instructions"] >= FEWEST, name
-    assert row["stack"] <= STACK[is_matrix(name)].get(target, 0), name
+    assert row["stack"] <= STACK[is_full(name)].get(target, 0), name
     assert row["stack"] == 0 or row["registers"] >= 64, f"{name}: the assembler gave up"
     assert not row.get("spilled"), f"{name}: its loop stores to the stack"
     assert row["registers"] <= REGISTERS[target], name
@@ -71,6 +71,11 @@ def fits(name: str, row: dict[str, int]) -> None:
 
 def is_matrix(name: str) -> bool:
     return name.split()[0].partition(":")[0] in MATRIX
+
+
+def is_full(name: str) -> bool:
+    """Whether what a kernel keeps from token to token fills the registers."""
+    return is_matrix(name) or name.startswith("s6:64 _forward")
 
 
 def is_narrow(name: str) -> bool:
