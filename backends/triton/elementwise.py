@@ -63,6 +63,26 @@ class ElementwiseKernels(ElementwiseSkeleton):
         return "o"
 
     @property
+    def kept_by_kernels(self) -> list[str]:
+        """The same of kernels."""
+        return [self.kept]
+
+    @property
+    def declined(self) -> str:
+        """Why no kernel runs, in an operator."""
+        return f"_declined(S.device, {self.like}.dtype, mode)"
+
+    @property
+    def widened(self) -> list[str]:
+        """Arguments that the torch form of the gates computes with."""
+        return self.inputs
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the output is divided by something."""
+        return False
+
+    @property
     def nothing_kept(self) -> str:
         """An output besides, of nothing, where the torch form ran."""
         return ""
