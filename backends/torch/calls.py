@@ -111,19 +111,23 @@ class ScanCall:
         values = self._values(before)
         value = scan.columns[0].value if len(scan.columns) == 1 else None
         if read is None:
-            roles = [(value, _kept(values))]
+            roles = [(value, self._kept(values))]
         else:
-            roles = [(scan.read, read), (scan.key, _kept(self._keyed(scan.key or "")))]
+            roles = [(scan.read, read), (scan.key, self._kept(self._keyed(scan.key or "")))]
             roles.append((value, values))
         if scan.low_rank is not None:
             left, right = scan.low_rank.left, scan.low_rank.right
-            roles += [(left, _kept(self._keyed(left))), (right, self._keyed(right))]
+            roles += [(left, self._kept(self._keyed(left))), (right, self._keyed(right))]
         tokens = _apart(roles)
         narrow = self._wide if self._s.complex else "dtype"
         arguments = [f"{t}.to({narrow})" for t in tokens]
         arguments += [f"{self._leaf(n)}.to({self._wide})" for n in self._s.leaf_buffers]
         state = self._states(before)
         return [*arguments, f"{state}.to({self._wide})"], state, looked
+
+    def _kept(self, text: str) -> str:
+        """What tells a token that it does not count."""
+        return _kept(text)
 
     def _fixed_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
         """The same of a convolution."""
@@ -253,15 +257,15 @@ class ScanCall:
         scan = self._scan
         ident = self._ident(name)
         if scan.form in (Form.MATRIX, Form.LOW_RANK):
-            return _kept(self._grouped(name, (scan.heads,)))
+            return self._kept(self._grouped(name, (scan.heads,)))
         if scan.form in (Form.KEYED, Form.KEYED_LOW_RANK):
-            return _kept(self._grouped(name, (scan.heads, scan.keys)))
+            return self._kept(self._grouped(name, (scan.heads, scan.keys)))
         if scan.form is Form.ELEMENTWISE:
             (column,) = scan.columns
-            return _kept(self._expanded(name, self._tile(column)))
+            return self._kept(self._expanded(name, self._tile(column)))
         if b.role is Role.CONSTANT:
             return f"{ident}.expand({self._like}.shape[0], {', '.join(['-1'] * len(b.axes))})"
-        return _kept(ident)
+        return self._kept(ident)
 
     def _states(self, before: list[str]) -> str:
         scan = self._scan

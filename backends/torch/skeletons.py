@@ -249,7 +249,7 @@ class Skeleton:
 
     def widen(self, names: list[str]) -> str:
         """Casts arguments to the accumulation dtype."""
-        target = ", ".join(names)
+        target = ", ".join(names) if len(names) > 1 else f"({names[0]},)"
         return wrapped(f"    {target} = _accumulate", names, "", "    ", started=True)
 
     @property

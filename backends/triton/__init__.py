@@ -6,18 +6,17 @@ launch the kernels, or run the torch form and say why (`explain`). It imports wi
 
 How a plan becomes kernels:
 
-    plan ──absorb──▶ plan + gates ──skeletons──▶ operator, kernels, launch
+    plan ──absorb, take_features──▶ plan + gates, features ──skeletons──▶ operator, kernels, launch
 
 | file                   | what it holds                                                       |
 |------------------------|---------------------------------------------------------------------|
 | `dsfc/plan/gates.py`   | which token-wise kernels a scan computes itself, their derivatives  |
+| `dsfc/plan/features.py` | what a matrix scan computes where it loads and stores              |
 | `skeletons.py`         | the table form → skeleton; a form without a row keeps its torch form |
 | `<form>.py`            | what the templates of a form are filled with                        |
 | `selective_arguments.py` | what a selective scan takes, and how it lies in memory          |
 | `<form>_kernels.py.j2` | the kernels and their launch, as they will read                     |
 | `gated_op.py.j2`       | operator and gradient of a scan that computes its gates             |
-| `matrix_op.py.j2`      | operator of a matrix scan: the torch form's, with another choice    |
-| `matrix_choice.py.j2`  | whether a matrix scan's kernels run, or the torch form              |
 | `matrix_kernels_shared.py.j2` | what the kernels of all matrix scans call                    |
 | `kernels_shared.py.j2` | what the kernels and launches of all forms call                     |
 | `calls.py`             | prints the call of an operator                                      |
@@ -48,7 +47,7 @@ A matrix scan's state stays in registers, cut by columns or by keys; backwards o
 time (dq) and one against it (dk, dv), and the gradient of log λ is the sum from the end of
 q·dq - k·dk, begun anew at the end of each span from the states that both kernels meet there.
 Names: `i_` index, `o_` offsets, `m_` mask, `p_` pointer, `dp_` pointer to a gradient, `r_` rows of
-a tile, `b_` and `db_` values of one row and their gradients.
+a tile, `x_` the same before a feature map, `b_` and `db_` values of one row and their gradients.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from dsfc.primitives.expr import Axis
 
 from ..torch.calls import ScanCall
 from .elementwise import ElementwiseKernels
+from .matrix import MatrixKernels
 from .selective import SelectiveKernels
 
 
@@ -17,6 +18,8 @@ class KernelCall(ScanCall):
         s = self._s
         if isinstance(s, SelectiveKernels):
             return self._selective_arguments(s, before)
+        if isinstance(s, MatrixKernels):
+            return self._matrix_arguments(s, before)
         if not isinstance(s, ElementwiseKernels):
             return super()._token_arguments(before)
         column, *_ = s.scan.columns
@@ -28,6 +31,16 @@ class KernelCall(ScanCall):
         arguments += [self._by_batch(name, tile) for name in s.gates.constants]
         state = self._states(before)
         return [*arguments, f"{state}.to({self._wide})", "lengths"], state, None
+
+    def _matrix_arguments(
+        self, s: MatrixKernels, before: list[str]
+    ) -> tuple[list[str], str, str | None]:
+        (q, k, v, *rest), state, looked = super()._token_arguments(before)
+        numbers = [f"{self._grouped(n, (s.scan.heads,))}.to(wide)" for n in s.features.numbers]
+        return [q, k, v, *numbers, *rest, "lengths"], state, looked
+
+    def _kept(self, text: str) -> str:
+        return text if isinstance(self._s, MatrixKernels) else super()._kept(text)
 
     def _selective_arguments(
         self, s: SelectiveKernels, before: list[str]

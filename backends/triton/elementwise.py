@@ -80,6 +80,21 @@ class ElementwiseKernels(ElementwiseSkeleton):
         return self.in_planes("o")
 
     @property
+    def declined(self) -> str:
+        """Why no kernel runs, in an operator."""
+        return f"_declined(S.device, {self.like}.dtype, mode)"
+
+    @property
+    def widened(self) -> list[str]:
+        """Arguments that the torch form of the gates computes with."""
+        return self.inputs
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the output is divided by something."""
+        return False
+
+    @property
     def nothing_kept(self) -> str:
         """An output besides, of nothing, where the torch form ran."""
         return ""

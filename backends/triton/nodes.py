@@ -7,12 +7,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 from dsfc.primitives.build import mul, num, walk
-from dsfc.primitives.expr import Add, Div, Expr, Field, Mul, Num, Ones, Pow, Prim, Ref, children
+from dsfc.primitives.expr import (
+    Add,
+    Div,
+    Expr,
+    Field,
+    Mul,
+    Num,
+    Ones,
+    Pow,
+    Prim,
+    Ref,
+    Size,
+    children,
+)
 from dsfc.primitives.table import row
 
 from ..torch.code import Binding, Code, called_as, number, product
@@ -33,10 +46,11 @@ class KernelPrinter(NamingPrinter):
 
     Args:
         ref: variable that holds a leaf.
+        sizes: what holds the size of an axis, by name.
     """
 
-    def __init__(self, ref: Callable[[str], str]) -> None:
-        super().__init__(lambda r: Code(ref(r.name), (), False), {}, "")
+    def __init__(self, ref: Callable[[str], str], sizes: Mapping[str, str] | None = None) -> None:
+        super().__init__(lambda r: Code(ref(r.name), (), False), sizes or {}, "")
 
     def print(self, expr: Expr) -> Code:
         """Returns the code of an expression.
@@ -52,7 +66,8 @@ class KernelPrinter(NamingPrinter):
             case Ones():
                 return self.print(num(1))
             case _ if not any(isinstance(e, Ref | Ones) for e in walk(expr)):
-                return _constant(expr)
+                sized = any(isinstance(e, Size) for e in walk(expr))
+                return super().print(expr) if sized else _constant(expr)
             case Pow(exponent=Num(value=power)):
                 return product([self.print(expr.base)] * int(power))
             case Prim(name="exp", args=(Mul(args=(Num(), *_)) as arg,)) if arg not in self.named:

@@ -33,9 +33,11 @@ _TOKENS = 70
 def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[str, ...]:
     """What all kernels and launches need."""
     found = [s for s in scans if isinstance(s, ElementwiseKernels)]
-    code = "\n".join(line for s in found for line in s.code)
     matrix = [s for s in scans if isinstance(s, MatrixKernels)]
-    tiles = rows({s.scan.form for s in (*found, *matrix)})
+    code = "\n".join(line for s in found for line in s.code)
+    code += "\n".join(line for s in matrix for line in s.code)
+    features = any(s.kind == "features" for s in matrix)
+    tiles = rows({s.scan.form for s in (*found, *matrix)}, features)
     handles = ", ".join(f'"{version}."' for version in HANDLES)
     parts = [
         filled(

@@ -6,7 +6,9 @@ A form without a row here keeps the torch form of its operators, whatever the de
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from dsfc.plan.features import Features, take_features
 from dsfc.plan.gates import Gates, absorb
 from dsfc.plan.ir import Buffer, Form, Plan, Scan
 
@@ -19,50 +21,57 @@ _FORMS: dict[Form, Callable[[Skeleton, Scan, Gates, dict[str, Buffer]], Skeleton
     Form.ELEMENTWISE: elementwise.kernels,
     Form.SELECTIVE: selective.kernels,
 }
-_UNGATED: dict[Form, tuple[Callable[[Scan], bool], Callable[[Skeleton], Skeleton]]] = {
-    Form.MATRIX: (matrix.has_kernels, matrix.kernels),
-}
-"""Forms whose kernels take what the torch form takes: which scans have some, what fills them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """A plan without what the kernels of its scans compute, and that, by scan."""
+
+    plan: Plan
+    gates: dict[str, Gates]
+    features: dict[str, Features]
+
+    @property
+    def scans(self) -> dict[str, Scan]:
+        """The scans, with the leaves of what their kernels compute."""
+        return {k.name: k for k in self.plan.kernels if isinstance(k, Scan)}
+
+
+def _inside(plan: Plan) -> _Inside:
+    """What the kernels of a plan's scans compute.
+
+    No kernel sums products of keys in double precision: where one scan does, none has any.
+    """
+    if any(isinstance(k, Scan) and k.powers for k in plan.kernels):
+        return _Inside(plan, {}, {})
+    absorbed = absorb(plan, knows)
+    taken = take_features(absorbed.plan, knows)
+    gates = {g.scan: g for g in absorbed.gates}
+    return _Inside(taken.plan, gates, {f.scan: f for f in taken.features})
 
 
 def printed(plan: Plan) -> Plan:
     """Returns the plan without what the kernels of its scans compute."""
-    return absorb(plan, knows).plan
+    return _inside(plan).plan
 
 
 def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
     """Returns what the templates of each scan are filled with, in the order of the plan."""
-    if _has_powers(plan):
-        return torch_skeletons(plan)
-    absorbed = absorb(plan, knows)
-    gates = {g.scan: g for g in absorbed.gates}
-    scans = {k.name: k for k in absorbed.plan.kernels if isinstance(k, Scan)}
-    arrays = {b.name: b for b in absorbed.plan.arrays}
+    inside = _inside(plan)
+    scans = inside.scans
+    arrays = {b.name: b for b in inside.plan.arrays}
     out = []
     for s in torch_skeletons(plan):
-        made = _FORMS.get(s.scan.form)
-        known = gates.get(s.scan.name)
-        if made is not None and known is not None:
-            s = made(s, scans[s.scan.name], known, arrays)
-        elif _is_ungated(s.scan):
-            s = _UNGATED[s.scan.form][1](s)
+        name = s.scan.name
+        if name in inside.features:
+            s = matrix.kernels(s, scans[name], inside.features[name], arrays)
+        elif name in inside.gates:
+            s = _FORMS[s.scan.form](s, scans[name], inside.gates[name], arrays)
         out.append(s)
     return tuple(out)
 
 
 def scans_with_kernels(plan: Plan) -> tuple[str, ...]:
     """Returns the names of the scans that have kernels, in the order of the plan."""
-    scans = [k for k in plan.kernels if isinstance(k, Scan)]
-    if _has_powers(plan):
-        return ()
-    gated = {g.scan for g in absorb(plan, knows).gates}
-    return tuple(s.name for s in scans if s.name in gated or _is_ungated(s))
-
-
-def _has_powers(plan: Plan) -> bool:
-    """Whether a scan sums products of keys, which no kernel does in double precision."""
-    return any(isinstance(k, Scan) and k.powers for k in plan.kernels)
-
-
-def _is_ungated(scan: Scan) -> bool:
-    return scan.form in _UNGATED and _UNGATED[scan.form][0](scan)
+    inside = _inside(plan)
+    return tuple(n for n in inside.scans if n in inside.gates or n in inside.features)

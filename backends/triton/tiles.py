@@ -144,15 +144,27 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
 }
 """By form, direction, bytes of a number, platform and capability (94 is gfx942), from which on.
 
-A matrix scan's direction also says the most keys and channels, and whether states decay.
+A matrix scan's direction also says the most keys and channels, and whether states decay, or else
+whether queries or keys are computed inside.
 """
 
+_FEATURES = " features"
+_TILES_OF_FEATURES: dict[tuple[Form, str, int, str, int], Tile] = {
+    (Form.MATRIX, "forward 128 features", _NARROW, "cuda", 90): Tile(32, 64, 8, 2),
+    (Form.MATRIX, "backward 128 features", _NARROW, "cuda", 80): Tile(16, 32, 4, 2),
+}
+TILES |= {
+    (form, direction + _FEATURES, size, platform, version): tile
+    for (form, direction, size, platform, version), tile in TILES.items()
+    if form is Form.MATRIX and "decay" not in direction
+} | _TILES_OF_FEATURES
 
-def rows(forms: Collection[Form]) -> tuple[str, ...]:
-    """Returns the rows of some forms as items of a module's table."""
+
+def rows(forms: Collection[Form], features: bool) -> tuple[str, ...]:
+    """Returns the rows of some forms, and those of features if asked for, as a module's table."""
     return tuple(
         f'("{form.value}", "{direction}", {size}, "{platform}", {version}): '
         f"({tile.tokens}, {tile.channels}, {tile.warps}, {tile.stages}),"
         for (form, direction, size, platform, version), tile in TILES.items()
-        if form in forms
+        if form in forms and (features or not direction.endswith(_FEATURES))
     )

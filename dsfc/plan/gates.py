@@ -10,7 +10,7 @@ by which a mixer is known, stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 
 from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
@@ -356,7 +356,8 @@ class _Taken:
             name = e.name
             self._arrays[name] = Buffer(name, tuple(sorted(e.axes)), e.field, Role.CONSTANT)
         else:
-            name = self._fresh(_called(e))
+            name = fresh(called(e), self._names)
+            self._names.add(name)
             role = Role.CONSTANT if e.time is Time.CONST else Role.STREAM
             self._arrays[name] = Buffer(name, tuple(sorted(e.axes)), e.field, role)
             self._new.append(Pointwise(name, e))
@@ -373,25 +374,26 @@ class _Taken:
         value = made.get(name, kernel.value if isinstance(kernel, Pointwise) else None)
         return value is not None and not isinstance(value, Map)
 
-    def _fresh(self, name: str) -> str:
-        made, count = name, 2
-        while made in self._names:
-            made, count = f"{name}_{count}", count + 1
-        self._names.add(made)
-        return made
-
 
 def _replaced(e: Expr, table: dict[Expr, Expr]) -> Expr:
     return rewrite(e, table.get)
 
 
-def _called(e: Expr) -> str:
-    """A name that says what is computed: `W_r_u` for W_r u, `softplus_zeta`."""
+def fresh(name: str, names: Container[str]) -> str:
+    """Returns the name, or one like it that is not among those."""
+    made, count = name, 2
+    while made in names:
+        made, count = f"{name}_{count}", count + 1
+    return made
+
+
+def called(e: Expr) -> str:
+    """Returns a name that says what is computed: `W_r_u` for W_r u, `softplus_zeta`."""
     match e:
         case Map():
-            return f"{e.map.name}_{_called(e.arg)}"
+            return f"{e.map.name}_{called(e.arg)}"
         case Prim():
-            return "_".join([e.name, *(_called(a) for a in e.args)])
+            return "_".join([e.name, *(called(a) for a in e.args)])
         case Ref() | Param():
             return e.name
         case _:

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dsfc.plan.cost import BATCH, CHUNK, LENGTH
+from dsfc.plan.features import Features, take_features
 from dsfc.plan.gates import Gates, absorb
 from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.plan.planes import planes
@@ -112,8 +113,9 @@ class KernelCost:
 def plan_costs(plan: Plan) -> tuple[KernelCost, ...]:
     """Returns what the scans of a plan cost, with the gates that kernels can compute inside."""
     gates = {g.scan: g for g in absorb(plan, _printed).gates}
+    features = {f.scan: f for f in take_features(plan, _printed).features}
     scans = [k for k in plan.kernels if isinstance(k, Scan)]
-    return tuple(c for s in scans for c in kernel_costs(s, gates.get(s.name)))
+    return tuple(c for s in scans for c in kernel_costs(s, gates.get(s.name), features.get(s.name)))
 
 
 def _printed(prim: Prim) -> bool:
@@ -121,16 +123,19 @@ def _printed(prim: Prim) -> bool:
     return real and "triton" in row(prim.name).printers
 
 
-def kernel_costs(scan: Scan, gates: Gates | None = None) -> tuple[KernelCost, ...]:
+def kernel_costs(
+    scan: Scan, gates: Gates | None = None, features: Features | None = None
+) -> tuple[KernelCost, ...]:
     """Returns what a scan costs, fused and split.
 
     Args:
         scan: the scan; forms without kernels cost nothing that is known.
         gates: of an elementwise scan, what its kernels compute.
+        features: of a matrix scan, what its kernels compute besides.
     """
     match scan.form:
         case Form.MATRIX:
-            ways = _matrix(scan)
+            ways = _matrix(scan, features)
         case Form.SELECTIVE:
             ways = _selective(scan)
         case Form.ELEMENTWISE if gates is not None:
@@ -146,17 +151,19 @@ def kernel_costs(scan: Scan, gates: Gates | None = None) -> tuple[KernelCost, ..
 _Way = tuple[tuple[Pass, Pass], tuple[Expr, Expr]]
 
 
-def _matrix(scan: Scan) -> Iterator[_Way]:
+def _matrix(scan: Scan, features: Features | None) -> Iterator[_Way]:
     """Products inside a chunk of C tokens, the state K × V in registers, V in tiles.
 
     Backward: one kernel forward in time for the read's gradient, one backward in time whose
     programs compute half of the keys' or of the values' gradient, one that adds up the decay's.
-    For that one the first also multiplies reads and keys.
+    For that one the first also multiplies reads and keys. Weights and normalisers are one number a
+    token and head each; every program computes the features of what it loads.
     """
     heads, keys, channels = _sizes(scan)
     narrow = sum(not c.channels for c in scan.columns)
     decays = int(scan.decay is not None)
-    vectors = _FLOAT * (decays + narrow)
+    numbers = 0 if features is None else len(features.numbers)
+    vectors = _FLOAT * (decays + narrow + numbers)
     both = add(keys, channels)
     tiles = div(channels, TILE)
     more = add(tiles, num(-1))
@@ -177,13 +184,17 @@ def _matrix(scan: Scan) -> Iterator[_Way]:
         num(vectors + 4 * _FLOAT * decays),
         # Halves of the decay's gradient, added.
         num(4 * _FLOAT * decays),
+        # Halves of the numbers' gradients, out, in and added.
+        num(5 * _FLOAT * numbers),
         decays_bytes,
     )
     back_reread = mul(more, add(_numbers(3, keys), _numbers(3, channels), num(2 * vectors)))
     floor = forward, add(_numbers(2, both), _numbers(2, keys), _numbers(1, channels),
-                         num(vectors + _FLOAT * decays))  # fmt: skip
+                         num(vectors + _FLOAT * (decays + numbers)))  # fmt: skip
     rows = mul(BATCH, heads, tiles)
     exps = add(CHUNK, num(2)) if decays else ZERO
+    values, gradients = _exponentials(features)
+    inside = _times(values, keys, tiles), mul(keys, add(_times(values, tiles), num(gradients)))
 
     def made(split: bool) -> _Way:
         extra: Expr = ZERO
@@ -195,16 +206,31 @@ def _matrix(scan: Scan) -> Iterator[_Way]:
         state = _times(2, keys, channels) if split else ZERO
         steps, programs = div(tokens, CHUNK), mul(rows, segments)
         passes = (
-            Pass("forward", add(forward, extra), reread, add(products, again, state), exps,
+            Pass("forward", add(forward, extra), reread, add(products, again, state),
+                 add(exps, inside[0]),
                  ZERO, 1 + split, programs, steps),
             Pass("backward", add(backward, _times(2, extra)), back_reread,
-                 add(_times(3, add(products, again)), over), _times(2, exps), ZERO,
+                 add(_times(3, add(products, again)), over), add(_times(2, exps), inside[1]), ZERO,
                  (2 + decays) + 2 * split, programs, steps),
         )  # fmt: skip
         return _over_heads(passes, floor, heads)
 
     yield made(False)
     yield made(True)
+
+
+def _exponentials(features: Features | None) -> tuple[int, int]:
+    """For each key, of φ and ψ as they are loaded; backwards, but for the values' gradients."""
+
+    def count(*roots: Expr) -> int:
+        prims = (e for root in roots for e in walk(root) if isinstance(e, Prim))
+        return sum(_EXPONENTIALS.get(e.name, 0) for e in prims)
+
+    if features is None:
+        return 0, 0
+    both = features.read, features.key
+    values = sum(count(f.value) for f in both)
+    return values, 2 * values + sum(count(*f.gradients) for f in both)
 
 
 def _selective(scan: Scan) -> Iterator[_Way]:

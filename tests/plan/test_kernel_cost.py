@@ -32,10 +32,11 @@ def moved(cost: KernelCost, sizes: dict[str, float]) -> tuple[float, float]:
     return passes[0] / floor[0], sum(passes) / sum(floor)
 
 
+@pytest.mark.parametrize("name", ["retnet", "mlstm", "linear_attn", "normalized_attn"])
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize(("size", "both"), [(128, 1.45), (64, 1.6)])
-def test_products_move_little_more_than_they_must(plan_of, length, size, both) -> None:
-    fused, split = plan_costs(plan_of("retnet"))
+def test_products_move_little_more_than_they_must(plan_of, length, size, both, name) -> None:
+    fused, split = plan_costs(plan_of(name))
     assert (fused.way, split.way) == ("fused", "split")
     sizes = at(length, size)
     assert moved(fused, sizes)[0] <= 1.1
@@ -45,6 +46,20 @@ def test_products_move_little_more_than_they_must(plan_of, length, size, both) -
     (forward, _), tiles = fused.passes, size // 64
     share = value(forward.reread, sizes) / value(forward.bytes, sizes)
     assert share == pytest.approx(0.5 * (tiles - 1), abs=0.01)
+
+
+def test_features_cost_exponentials_and_one_number_a_token(plan_of) -> None:
+    sizes = at(2048, h=1)
+    plain, _ = plan_costs(plan_of("generalized_attn"))
+    assert plan_costs(plan_of("normalized_attn"))[0].passes[0].bytes == plain.passes[0].bytes
+    # q, k, v, y and the leaf of η; backwards its gradient in two halves, that are added.
+    assert value(plain.passes[0].bytes, sizes) == 4 * 256 + 4
+    assert value(plain.passes[1].bytes, sizes) == 11 * 256 + 2 * 4 + 5 * 4
+    assert value(plain.floor[1], sizes) == 7 * 256 + 2 * 4
+    lln, _ = plan_costs(plan_of("lln"))
+    # exp of 128 queries and keys, in each of two programs; backwards in four, and both gradients.
+    assert value(lln.passes[0].exponentials, sizes) == 2 * 2 * 128
+    assert value(lln.passes[1].exponentials, sizes) == 4 * 2 * 128 + 2 * 128
 
 
 def test_products_of_one_head_by_hand(plan_of) -> None:

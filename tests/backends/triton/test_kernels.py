@@ -191,7 +191,9 @@ def test_masked_tokens_and_packs(
         return {**outs, **dict(zip((f"gradient of {n}" for n in wrt), grads, strict=True))}
 
     want = ran(widened(sample, found), "recurrent")
-    agree(ran(sample, "auto"), want, ROUNDED, how)
+    # Where a gradient vanishes (that of an input gate in a ratio), the plain loop is off as well.
+    plain = agree(ran(sample, "recurrent"), want, math.inf, how)
+    agree(ran(sample, "auto"), want, max(ROUNDED, 3 * plain), how)
     assert "backward" in seen
 
 
@@ -287,9 +289,9 @@ def test_gradients_of_decays_do_not_drift(
     q, k, v, do = (torch.randn(shape, generator=generator).bfloat16() for _ in range(4))
     g = -0.02 * math.log(2) * torch.rand(shape[:3], generator=generator)  # 0.01 bits on average
     S, dS = (torch.randn(1, 1, size, size, generator=generator) for _ in range(2))
-    got = module._launch_backward(q, k, v, g, S, do, dS)[3].double()
-    wide = (x.double() for x in (q, k, v, g, S, do, dS))
-    want = module._backward_in_torch(*wide, "chunked", 64)[3]
+    got = module._launch_backward(q, k, v, g, S, None, do, dS)[3].double()
+    *wide, do, dS = (x.double() for x in (q, k, v, g, S, do, dS))
+    want = module._backward(*wide, None, do, dS, "chunked", 64)[3]
     assert (got - want).square().mean().sqrt() <= 5e-3 * want.square().mean().sqrt()
 
 
@@ -308,13 +310,13 @@ def test_a_decay_of_zero_ends_its_gradients(
     g = -torch.rand(shape[:3], generator=generator)
     g[:, reset] = -math.inf
     S, dS = (torch.randn(1, 2, 4, 4, generator=generator) for _ in range(2))
-    got = module._launch_backward(q, k, v, g, S, do, dS)[3]
+    got = module._launch_backward(q, k, v, g, S, None, do, dS)[3]
     ahead = (x[:, :reset] for x in (q, k, v, g))
-    before = module._launch_backward(*ahead, S, do[:, :reset], 0 * dS)[3]
+    before = module._launch_backward(*ahead, S, None, do[:, :reset], 0 * dS)[3]
     assert torch.allclose(got[:, :reset], before, rtol=0, atol=float(ROUNDED * before.abs().max()))
     assert (got[:, reset] == 0).all()
-    wide = [x.double() for x in (q, k, v, g, S, do, dS)]
-    want = module._backward_in_torch(*wide, "recurrent", 4)[3]
+    *wide, do, dS = (x.double() for x in (q, k, v, g, S, do, dS))
+    want = module._backward(*wide, None, do, dS, "recurrent", 4)[3]
     for part in (slice(0, reset), slice(reset, length)):
         assert off(got[:, part], want[:, part]) <= ROUNDED
 

@@ -170,15 +170,16 @@ MATRIX = [(1, 3, 4, 4), (2, 9, 5, 8), (1, 17, 8, 7)]
 """Batch, length, keys, channels: one part of a state, several of one side or of both."""
 
 
-def chunked(shape: tuple[int, int, int, int]) -> dict[str, Traffic]:
+def chunked(shape: tuple[int, int, int, int], weights: int) -> dict[str, Traffic]:
     """What each pass of a matrix scan with a decay moves and computes, by its parts of WIDTH.
 
-    Each side has LEAST places in a product at least.
+    Each side has LEAST places in a product at least. A weight of values is one number a token.
     """
     B, L, K, V = shape
     n_k, n_v, spans = -(-K // WIDTH), -(-V // WIDTH), -(-L // SPAN)
-    by_columns = L * V + n_v * L * (2 * K + 1) + K * V  # all of q, k, g for each part of v
-    by_keys = L * K + n_k * L * (2 * V + 1) + K * V  # likewise
+    # All of q, k, g for each part of v.
+    by_columns = L * V + n_v * L * (2 * K + 1 + weights) + K * V
+    by_keys = L * K + n_k * L * (2 * V + 1 + weights) + K * V  # likewise
     read = by_keys + L * K + K * V  # q for the gradient of λ, and that of the last state
     keys = by_keys + L * K + spans * K * V + n_k * L + n_k
     chunks = -(-L // CHUNK)
@@ -189,7 +190,9 @@ def chunked(shape: tuple[int, int, int, int]) -> dict[str, Traffic]:
         "forward": Traffic(by_columns, L * V + K * V, n_v * powers, n_v * chunks * half),
         "backward": Traffic(
             read + keys + by_columns,
-            (L * K + n_k * L + spans * K * V + n_k) + (L * K + n_k * L + K * V) + L * V,
+            (L * K + n_k * L + spans * K * V + n_k)
+            + (L * K + n_k * L * (1 + weights) + K * V)
+            + L * V,
             (2 * n_k + n_v) * powers,
             chunks * ((2 * n_k + n_v) * half + n_k * pairs),
         ),
@@ -209,9 +212,10 @@ def launched(
     keyed = (B, L, K) if name == "ssd" else (B, L, HEADS, K)
     q, k, v = torch.randn(keyed), torch.randn(keyed), torch.randn(B, L, HEADS, V)
     g, S = -torch.rand(B, L, HEADS), torch.randn(B, HEADS, K, V)
-    module._launch_forward(q, k, v, g, S)
+    leaves = (q, k, v, *([torch.randn(g.shape)] if name == "ssd" else []), g, S)
+    module._launch_forward(*leaves, None)
     forward = replace(traffic)
-    module._launch_backward(q, k, v, g, S, torch.randn_like(v), torch.randn_like(S))
+    module._launch_backward(*leaves, None, torch.randn_like(v), torch.randn_like(S))
     return {"forward": forward, "backward": traffic.since(forward)}
 
 
@@ -227,7 +231,7 @@ def test_chunks_move_what_their_parts_need(
     module = build(name)
     monkeypatch.setattr(module, "_tile", lambda *_: (CHUNK, WIDTH, 1, 2))
     monkeypatch.setattr(module, "SPAN", SPAN)
-    assert launched(module, name, shape, traffic) == chunked(shape)
+    assert launched(module, name, shape, traffic) == chunked(shape, int(name == "ssd"))
 
 
 def test_products_are_those_of_the_cost_model(

@@ -1,0 +1,109 @@
+"""What a matrix scan computes where it loads and stores, and what stays in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dsfc.pipeline import Compilation
+from dsfc.plan.features import FEATURE_BAR, Features, Taken, take_features
+from dsfc.plan.ir import Plan, Pointwise, Scan
+from dsfc.plan.verify import verify
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Ref
+from dsfc.primitives.text import text
+
+
+def everything(_: object) -> bool:
+    return True
+
+
+def made(taken: Taken) -> dict[str, str]:
+    return {k.output: text(k.value) for k in taken.plan.kernels if isinstance(k, Pointwise)}
+
+
+def said(features: Features) -> tuple[str | None, ...]:
+    parts = features.read, features.key, features.weight, features.normaliser
+    return (*(f and text(f.value) for f in parts), text(features.factor))
+
+
+@pytest.mark.parametrize(
+    ("name", "want"),
+    [
+        ("linear_attn", ("relu(q) + exp(min(q, 0))", "relu(k) + exp(min(k, 0))", None, None, "1")),
+        ("lln", ("exp(q)", "exp(k)", None, None, "1")),
+        ("normalized_attn", ("q", "k", None, "exp(eta_part)", "1")),
+        ("normalized_attn_multihead", ("q", "k", None, "exp(eta_part)", "1")),
+        ("generalized_attn", ("q", "k", None, "eta", "1")),
+        ("retnet", ("q", "k", None, None, "n^(-1/2)")),
+        ("mlstm", ("q", "k", "exp(g_part)", None, "n^(-1/2)")),
+        ("ssd", ("c", "b", "softplus(Delta_part)", None, "1")),
+    ],
+)
+def test_shipped_scans(
+    name: str, want: tuple[str | None, ...], plan_of: Callable[[str], Plan]
+) -> None:
+    taken = take_features(plan_of(name), everything)
+    verify(taken.plan)
+    (features,) = taken.features
+    assert said(features) == want
+    outputs = {b.name for b in taken.plan.arrays}
+    for f in (features.read, features.key, features.weight, features.normaliser):
+        if f is not None:
+            assert set(f.leaves) <= outputs and len(f.gradients) == len(f.leaves)
+            for e in f.gradients:
+                read = {r.name for r in walk(e) if isinstance(r, Ref)}
+                assert read <= {*f.leaves, FEATURE_BAR}
+
+
+def test_what_holds_a_feature_is_gone_and_its_leaf_is_there(
+    plan_of: Callable[[str], Plan],
+) -> None:
+    plan = plan_of("normalized_attn")
+    taken = take_features(plan, everything)
+    assert made(taken)["eta_part"] == "w_eta u + b_eta"
+    assert not {"eta", "y"} & set(made(taken))
+    (scan,) = (k for k in taken.plan.kernels if isinstance(k, Scan))
+    assert [c.output for c in scan.columns] == [plan.output]
+
+
+def test_what_no_kernel_computes_stays_in_front(plan_of: Callable[[str], Plan]) -> None:
+    plan = plan_of("lln")
+    taken = take_features(plan, lambda p: p.name != "exp")
+    assert taken.plan == plan and all(f.plain for f in taken.features)
+
+
+BODY = """
+dims heads h = 2, n, p
+input q, k : h × n; v : h × p; e : h
+state S : h × n × p
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "want"),
+    [
+        # Two buffers of the size of a key: loading both would move more.
+        ("S = S[i-1] + (k * sigmoid(q)) ⊗ v\ny = q · S", ("q", "S_key", None, None, "1")),
+        # Another token's query is read.
+        ("S = S[i-1] + k ⊗ v\ny = exp(q) · S[i-1]", ("S_query", "k", None, None, "1")),
+        # The output is read twice, once undivided.
+        (
+            "S = S[i-1] + exp(k) ⊗ v\no = q · S\ny = o / exp(e) + o",
+            ("q", "exp(k)", None, None, "1"),
+        ),
+        # A factor of all values, and a divisor that has the same leaf.
+        (
+            "S = S[i-1] + k ⊗ (exp(e) * v)\ny = (q · S) / (1 + exp(e))",
+            ("q", "k", "exp(e)", None, "1"),
+        ),
+    ],
+)
+def test_what_would_save_nothing_or_is_something_else_stays(
+    rest: str, want: tuple[str | None, ...], load: Callable[[str, str], Compilation]
+) -> None:
+    taken = take_features(load("other", BODY + rest).plan, everything)
+    verify(taken.plan)
+    (features,) = taken.features
+    assert said(features) == want
