@@ -47,7 +47,7 @@ from dsfc.check_proof.polynomial import (
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.side import Side
 from dsfc.check_proof.symbols import CALL, Symbols
-from dsfc.check_proof.witness import arrays, check_token, constants_of, place_of, stored_axes
+from dsfc.check_proof.witness import arrays, check_token, constants_of, place_of
 from dsfc.primitives.declarations import Constraint, MapTensor
 from dsfc.primitives.expr import Axis, Field
 from dsfc.system.known import promises
@@ -277,8 +277,6 @@ class Spelling(Side):
     def _entry(self, name: str, axes: tuple[Axis, ...], at: tuple[int, ...], when: str) -> Quotient:
         """An entry of an input, a number, or of a slot or parameter, unknown."""
         declared = self.inputs.get(name) or self.stored_as[name]
-        if axes != stored_axes(declared):
-            raise ValueError(f"`{name}` is used with other axes than it is declared with")
         where, after = ",".join(map(str, at)), ""
         if name in self.inputs:
             token = len(self.word) - 1 - int(when.removeprefix("@"))

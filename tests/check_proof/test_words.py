@@ -272,3 +272,11 @@ def test_what_is_other_than_0_by_its_bounds_alone_must_be() -> None:
     equations.bounds[name] = equations.bounds[name] - equations.bounds[name]
     with pytest.raises(Rejected, match="the sum may be 0"):
         equations.check_nonzero(symbol)
+
+
+def test_an_array_has_the_axes_that_it_is_declared_with() -> None:
+    c = made("cases", "own_token", "plain")
+    b = system("cases", "decayed")
+    declared = tuple(replace(t, axes=()) if t.name == "s" else t for t in b.params)
+    with pytest.raises(ValueError, match="used otherwise than declared"):
+        check_words(replace(c.claim, b=replace(b, params=declared)), c.proof)

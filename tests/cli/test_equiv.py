@@ -124,16 +124,21 @@ def test_each_statement_has_its_own_line(run: Callable, spec: Callable, folder: 
     assert run("check-proof", "bad.json").exit_code == 1
 
 
-def test_a_case_is_shown_by_conditions(run: Callable, spec: Callable) -> None:
+def test_a_case_is_shown_by_conditions(run: Callable, spec: Callable, folder: Path) -> None:
     path = spec(CASES)
     args = ("equiv", f"{path}:keeps", f"{path}:weighs", "--conditions")
     found = run(*args)
     assert found.exit_code == 6
     assert "\nSUB  keeps is a case of weighs: proved\n" in found.output
-    assert "\nSUB  weighs is a case of keeps: unknown\n" in found.output
+    assert "\nSUB  weighs is a case of keeps: refuted, for no parameters\n" in found.output
+    assert "  sequences  " in found.output and "    token a: u = " in found.output
     document = json.loads(run(*args, "--format", "json").output)
     assert document["SUB"]["verdict"] == "proved"
-    assert document["SUB exchanged"]["verdict"] == document["ISO"]["verdict"] == "unknown"
+    assert document["SUB exchanged"]["verdict"] == document["ISO"]["verdict"] == "refuted"
+    assert document["SUB exchanged"]["words"] and document["SUB exchanged"]["letters"]
+    other = f"{path}:weighs", f"{path}:keeps"
+    assert run("equiv", *other, "--case-certificate", "words.json").exit_code == 4
+    assert run("check-proof", "words.json", *other).output.startswith("accepted: weighs is no case")
     same = run("equiv", f"{path}:keeps", f"{path}:keeps")
     assert same.exit_code == 0 and "SUB" not in same.output
 

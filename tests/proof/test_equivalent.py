@@ -21,7 +21,7 @@ from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
 
 LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
-LATER = {"laws": 3, "modes": 0, "dense": 3, "delta": 3, "theorems": 3}
+LATER = {"laws": 3, "modes": 0, "dense": 3, "delta": 3, "theorems": 3, "couplings": 1, "members": 1}
 """Tables of which the fast tier decides few pairs of each kind: how many."""
 
 

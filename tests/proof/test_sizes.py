@@ -22,7 +22,7 @@ LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encodin
 
 
 LEFT_OUT = ("laws", "modes", "dense")
-LATER = ("delta", "theorems")
+LATER = ("delta", "theorems", "couplings", "members")
 
 
 def pairs(kind: str) -> list:
