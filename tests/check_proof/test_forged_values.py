@@ -296,6 +296,13 @@ def test_no_point_has_a_fixed_value_outside_its_range(range_: Constraint) -> Non
         assert f"the value of `c` is not {range_.value}" in refused(Certificate(stated, at(u=1)))
 
 
+def test_a_floor_is_below_one() -> None:
+    two = system("two")
+    unit = tuple(replace(t, constraint=Constraint.UNIT) for t in two.buffers)
+    stated = claim(replace(two, buffers=unit), "plain", equal=False)
+    assert "the value of `c` is not unit" in refused(Certificate(stated, at(u=1)))
+
+
 def test_a_floor_may_be_zero_at_a_point() -> None:
     check(write(Certificate(claim("floor", "zero", equal=False), at(u=1))))
     zero = replace(system("zero"), buffers=tuple(

@@ -352,6 +352,8 @@ def test_what_a_witness_does_not_show() -> None:
     assert "equality is claimed" in refusal(replace(stated, equal=True), point())
     assert "one size of each axis" in refusal(replace(stated, every=("n",)), point())
     assert "one size of each axis" in refusal(replace(stated, free=True), point())
+    assumed = Condition((((("u[0]@0", 1),), 1),), "u[0]@0")
+    assert "has no conditions" in refusal(replace(stated, conditions=(assumed,)), point())
 
 
 @pytest.mark.parametrize(
