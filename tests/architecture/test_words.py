@@ -18,8 +18,8 @@ FORBIDDEN = {
     "how the text came about": re.compile(r"\bsess" + r"ions?\b"),
     "a package registry": re.compile("|".join(["py" + "pi", "python" + "hosted"]), re.IGNORECASE),
 }
-EXCUSED = re.compile(r"scope=.session.")
-"""pytest's name of a fixture that lives through the run."""
+EXCUSED = re.compile(r"scope=.session.|session: pytest\.Session|session\.items")
+"""pytest's name of a run: of fixtures that live through it, and of what its hooks are given."""
 
 
 def tracked(root: Path) -> list[Path]:
