@@ -259,7 +259,7 @@ def test_a_law_of_an_exponential_has_a_small_integer() -> None:
     s = Symbols()
     value = s.leaf("e[]@0", real=True, positive=True)
     assert Law(number(2), NOTHING).value(s, "exp", value).text == value.power(2).text
-    for factor in (Fraction(1, 2), 0, 9, -9):
+    for factor in (Fraction(1, 2), Fraction(3, 2), 0, 9, -9):
         with pytest.raises(Rejected, match="small integer"):
             Law(number(factor), NOTHING).value(s, "exp", value)
 
