@@ -18,7 +18,7 @@ FORBIDDEN = {
     "how the text came about": re.compile(r"\bsess" + r"ions?\b"),
     "a package registry": re.compile("|".join(["py" + "pi", "python" + "hosted"]), re.IGNORECASE),
 }
-EXCUSED = re.compile(r"scope=.session.|session: pytest\.Session|session\.items")
+EXCUSED = re.compile(r"(?:scope=.)?[s]ession(?:: pytest\.Session|\.items|.\))")
 """pytest's name of a run: of fixtures that live through it, and of what its hooks are given."""
 
 
