@@ -99,7 +99,10 @@ class Comparison(Generic[R, S]):
             print(f"wrote {path}")
 
     def _train(self, todo: Sequence[R], workers: int) -> list[S]:
-        """Returns the results in the order of the runs; shows a bar for the steps of all."""
+        """Returns the results in the order of the runs.
+
+        A terminal shows a bar for the steps of all, a file or pipe gets a line for each run.
+        """
         spawn = multiprocessing.get_context("spawn")
         columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with (
@@ -117,7 +120,11 @@ class Comparison(Generic[R, S]):
                 time.sleep(0.1)
                 for future in {future for future in pending if future.done()}:
                     pending.remove(future)
-                    progress.update(steps, last=self.caption(future.result()))
+                    last = self.caption(future.result())
+                    progress.update(steps, last=last)
+                    if not progress.console.is_terminal:
+                        count = len(futures) - len(pending)
+                        print(f"{count} of {len(futures)} runs: {last}", flush=True)
                 while not queue.empty():
                     progress.advance(steps, queue.get())
             return [future.result() for future in futures]
