@@ -313,10 +313,10 @@ class MatrixKernels(MatrixSkeleton):
     @property
     def kind(self) -> str:
         """Which tiles its kernels have."""
+        f = self.features
         if self.decay:
-            return "decay"
-        computed = not (self.features.read.plain and self.features.key.plain)
-        return "features" if computed else ""
+            return "decay" if f.weight is None else "decay features"
+        return "" if f.read.plain and f.key.plain else "features"
 
     @property
     def code(self) -> list[str]:

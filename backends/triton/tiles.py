@@ -144,19 +144,21 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
 }
 """By form, direction, bytes of a number, platform and capability (94 is gfx942), from which on.
 
-A matrix scan's direction also says the most keys and channels, and whether states decay, or else
-whether queries or keys are computed inside.
+A matrix scan's direction also says the most keys and channels, whether states decay, and whether
+more is computed inside: queries or keys, or where states decay a weight of values.
 """
 
 _FEATURES = " features"
 _TILES_OF_FEATURES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "forward 128 features", _NARROW, "cuda", 90): Tile(32, 64, 8, 2),
     (Form.MATRIX, "backward 128 features", _NARROW, "cuda", 80): Tile(16, 32, 4, 2),
+    # Two tiles ahead of mLSTM's would be 16 bytes of stack.
+    (Form.MATRIX, "backward 128 decay features", _NARROW, "cuda", 100): Tile(32, 64, 8, 1),
 }
 TILES |= {
     (form, direction + _FEATURES, size, platform, version): tile
     for (form, direction, size, platform, version), tile in TILES.items()
-    if form is Form.MATRIX and "decay" not in direction
+    if form is Form.MATRIX
 } | _TILES_OF_FEATURES
 
 
