@@ -114,7 +114,7 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 128 decay", _WIDE, "hip", 94): Tile(16, 32, 4, 1),
     (Form.MATRIX, "backward 256", _NARROW, "cuda", 80): Tile(32, 32, 8, 1),
     (Form.MATRIX, "backward 256", _NARROW, "cuda", 90): Tile(32, 32, 8, 1),
-    (Form.MATRIX, "backward 256", _NARROW, "cuda", 100): Tile(32, 32, 8, 1),
+    (Form.MATRIX, "backward 256", _NARROW, "cuda", 100): Tile(16, 32, 8, 1),
     (Form.MATRIX, "backward 256", _NARROW, "hip", 94): Tile(32, 32, 4, 1),
     (Form.MATRIX, "backward 256", _WIDE, "cuda", 80): Tile(16, 16, 4, 1),
     (Form.MATRIX, "backward 256", _WIDE, "hip", 94): Tile(16, 16, 4, 1),
@@ -151,7 +151,15 @@ more is computed inside: queries or keys, or where states decay a weight of valu
 _FEATURES = " features"
 _TILES_OF_FEATURES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "forward 128 features", _NARROW, "cuda", 90): Tile(32, 64, 8, 2),
+    (Form.MATRIX, "forward 256 features", _NARROW, "cuda", 80): Tile(16, 32, 8, 1),
+    (Form.MATRIX, "forward 256 features", _NARROW, "cuda", 90): Tile(16, 32, 8, 1),
+    (Form.MATRIX, "forward 64 decay features", _NARROW, "cuda", 90): Tile(64, 64, 8, 2),
+    (Form.MATRIX, "backward 64 features", _NARROW, "cuda", 90): Tile(32, 64, 8, 2),
     (Form.MATRIX, "backward 128 features", _NARROW, "cuda", 80): Tile(16, 32, 4, 2),
+    (Form.MATRIX, "backward 128 features", _NARROW, "cuda", 90): Tile(16, 64, 8, 2),
+    (Form.MATRIX, "backward 256 features", _NARROW, "cuda", 80): Tile(16, 16, 8, 1),
+    (Form.MATRIX, "backward 256 features", _NARROW, "cuda", 90): Tile(16, 16, 8, 1),
+    (Form.MATRIX, "backward 256 features", _NARROW, "cuda", 100): Tile(16, 16, 8, 1),
     # Two tiles ahead of mLSTM's would be 16 bytes of stack.
     (Form.MATRIX, "backward 128 decay features", _NARROW, "cuda", 100): Tile(32, 64, 8, 1),
 }
