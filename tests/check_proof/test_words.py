@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Part, Words
 from dsfc.check_proof.entries import Obstacle
@@ -269,37 +270,48 @@ def zero(c: Certificate) -> Certificate:
     return changed(c, parts=(part, replace(part, cofactor=minus)))
 
 
-REASONS: dict[str, tuple[tuple[str, str, str], Callable[[Certificate], Certificate]]] = {
-    "something else is claimed": (TAPS, lambda c: claiming(c, equal=True, case=False)),
-    "one size of each axis": (TAPS, lambda c: claiming(c, every=("n",))),
-    "has no conditions": (TAPS, lambda c: claiming(c, conditions=(Condition(ONE, "x"),))),
-    "an axis of its own": (TAPS, lambda c: claiming(
+REASONS: list[tuple[str, tuple[str, str, str], Callable[[Certificate], Certificate]]] = [
+    ("something else is claimed", TAPS, lambda c: claiming(c, equal=True)),
+    ("something else is claimed", TAPS, lambda c: claiming(c, case=False)),
+    ("has no conditions", TAPS, lambda c: claiming(c, free=True)),
+    ("no such word", TAPS, with_part(word=WORD_LIMIT)),
+    ("the token is none of the word", TAPS, with_part(token=LENGTH_LIMIT)),
+    ("from 1 to 8 tokens", TAPS, lambda c: changed(c, words=((),))),
+    ("a token that is no letter", TAPS, lambda c: changed(c, words=((WORD_LIMIT, 0, 0),))),
+    ("one size of each axis", TAPS, lambda c: claiming(c, every=("n",))),
+    ("has no conditions", TAPS, lambda c: claiming(c, conditions=(Condition(ONE, "x"),))),
+    ("an axis of its own", TAPS, lambda c: claiming(
         c, a=system("dense", "four_taps"), b=system("dense", "any_taps"), sizes=(("t", 1),))),
-    "where there are slots": (SLOTS, lambda c: claiming(c, locality=None)),
-    "and nowhere else": (TAPS, lambda c: claiming(c, locality=0)),
-    "nor negative": (SLOTS, lambda c: claiming(c, locality=-1)),
-    "more than 64 words": (TAPS, lambda c: changed(c, words=((0,),) * (WORD_LIMIT + 1))),
-    "no such word": (TAPS, with_part(word=-1)),
-    "the token is none of the word": (TAPS, with_part(token=-1)),
-    "from 1 to 8 tokens": (TAPS, lambda c: changed(c, words=((0,) * 9,))),
-    "a token that is no letter": (TAPS, lambda c: changed(c, words=((-1, 0, 0),))),
-    "not one token of each input": (TAPS, lambda c: changed(c, letters=((),))),
-    "given of nothing": (TAPS, lambda c: changed(
+    ("where there are slots", SLOTS, lambda c: claiming(c, locality=None)),
+    ("and nowhere else", TAPS, lambda c: claiming(c, locality=0)),
+    ("nor negative", SLOTS, lambda c: claiming(c, locality=-1)),
+    ("more than 64 words", TAPS, lambda c: changed(c, words=((0,),) * (WORD_LIMIT + 1))),
+    ("no such word", TAPS, with_part(word=-1)),
+    ("the token is none of the word", TAPS, with_part(token=-1)),
+    ("from 1 to 8 tokens", TAPS, lambda c: changed(c, words=((0,) * 9,))),
+    ("a token that is no letter", TAPS, lambda c: changed(c, words=((-1, 0, 0),))),
+    ("not one token of each input", TAPS, lambda c: changed(c, letters=((),))),
+    ("given of nothing", TAPS, lambda c: changed(
         c, values=(*c.proof.values, ("w", ((1, 1, 0, 1),))))),
-    "has no value here": (TAPS, undefined),
-    "the sum is 0": (TAPS, zero),
-    "the sum may be 0 at some": (TAPS, lambda c: changed(c, parts=c.proof.parts[:1])),
-    "w[0] may be 0": (TAPS, lambda c: changed(c, parts=tuple(
+    ("has no value here", TAPS, undefined),
+    ("the sum is 0", TAPS, zero),
+    ("the sum may be 0 at some", TAPS, lambda c: changed(c, parts=c.proof.parts[:1])),
+    ("w[0] may be 0", TAPS, lambda c: changed(c, parts=tuple(
         replace(p, cofactor=tuple((tuple(sorted((*m, ("w[0]", 1)))), n) for m, n in p.cofactor))
         for p in c.proof.parts))),
-    "two values": (TAPS, once_more),
-}  # fmt: skip
+    ("two values", TAPS, once_more),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("reason", REASONS)
-def test_a_refusal_says_why(reason: str) -> None:
-    pair, change = REASONS[reason]
+@pytest.mark.parametrize("reason, pair, change", REASONS)
+def test_a_refusal_says_why(reason: str, pair, change: Callable) -> None:
     assert reason in rejected(change(made(*pair)))
+
+
+def test_an_output_of_no_real_number_has_no_equation() -> None:
+    c = made(*TAPS)
+    with pytest.raises(Obstacle, match="an output is complex"):
+        Equations(c.claim, c.proof)._known(Complex(real(1), real(1)), "value<0,0,0>[]")
 
 
 def test_what_is_other_than_0_by_its_bounds_alone_must_be() -> None:
