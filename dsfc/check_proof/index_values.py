@@ -301,8 +301,11 @@ class Values(ABC):
                 return self._common(map.name)
         return None
 
-    def _present(self, e: Expr) -> bool:
-        """Whether a value is other than 0 in F, at every token and size: a product of such."""
+    def _present(self, e: Expr | ReadOut) -> bool:
+        """Whether a value is other than 0 in F, at every token and size: a product of such.
+
+        Of what is read off states nothing is said.
+        """
         match e:
             case Num(value):
                 return bool(value)
@@ -312,7 +315,7 @@ class Values(ABC):
                 stream = self.streams.get(name)
                 if stream is None:
                     return name in self.inputs
-                return isinstance(stream.value, Expr) and self._present(stream.value)
+                return self._present(stream.value)
             case Mul(args):
                 return all(self._present(a) for a in args)
             case Pow(base, Num()):

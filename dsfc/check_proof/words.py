@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from math import prod
 
 from dsfc.check_proof.balls import Complex, NotDefined, real
 from dsfc.check_proof.claim import Claim, Number, Part, Words
@@ -46,7 +47,7 @@ from dsfc.check_proof.polynomial import (
 )
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.side import Side
-from dsfc.check_proof.symbols import CALL, Symbols
+from dsfc.check_proof.symbols import CALL, IMAGINARY_UNIT, Symbols
 from dsfc.check_proof.witness import arrays, check_token, constants_of, place_of
 from dsfc.primitives.declarations import Constraint, MapTensor
 from dsfc.primitives.expr import Axis, Field
@@ -123,7 +124,12 @@ class Equations:
             raise Rejected(f"there are more than {WORD_LIMIT} words")
         self.params = _once(proof.values)
         self.letters = [_once(letter) for letter in proof.letters]
+        sizes = dict(claim.sizes)
+        entries = {t.name: prod(sizes[axis.name] for axis in t.axes) for t in claim.a.inputs}
         for letter in self.letters:
+            # A word is its letters one after the other: those of other lengths would be others.
+            if {name: len(values) for name, values in letter.items()} != entries:
+                raise Rejected("a letter is not one token of each input")
             check_token(claim, letter)
         self.symbols = Unknowns()
         self.bounds: dict[str, Complex] = {}
@@ -176,12 +182,8 @@ class Equations:
     def _executed(self, word: Word) -> list[list[Complex]]:
         """The outputs of a's definition."""
         a = self.claim.a
-        names = {t.name for t in a.inputs}
         values = dict(self.params)
-        for letter in word:
-            if self.letters[letter].keys() != names:
-                raise Rejected("a letter has not the inputs of the first")
-        for name in names:
+        for name in (t.name for t in a.inputs):
             values[name] = tuple(v for letter in word for v in self.letters[letter][name])
         given = arrays(self.claim, a, {}, len(word), values, constants_of(self.claim, a, {}))
         if values.keys() - given.keys():
@@ -285,7 +287,8 @@ class Spelling(Side):
                 place = 0
                 for axis, k in zip(axes, at, strict=True):
                     place = place * self.sizes[axis.name] + k
-                return number(Fraction(given[place][0], given[place][1]))
+                re, im = Fraction(*given[place][:2]), Fraction(*given[place][2:])
+                return number(re) + IMAGINARY_UNIT * number(im)
             last = self.word[max(0, token - self.locality) : token + 1]
             after = f"<{'.'.join(map(str, last))}>"
         kind = declared.map.field if isinstance(declared, MapTensor) else declared.field

@@ -244,6 +244,15 @@ def a_function_of_reals_that_is_given_others() -> Certificate:
     return claim(changed(system("rooted"), other), changed(system("rooted"), other))
 
 
+def a_function_of_reals_that_makes_others_real() -> Certificate:
+    """relu(w) of a complex w, as if it were real."""
+
+    def other(part: object) -> object:
+        return Prim("relu", part.args, Field.REAL) if _is_root(part) else part
+
+    return claim(changed(system("rooted"), other), changed(system("rooted"), other))
+
+
 def _is_root(part: object) -> bool:
     return isinstance(part, Prim) and part.name == "sqrt"
 
@@ -296,6 +305,7 @@ FORGED = {
     a_primitive_that_is_none: "`relu` is used as what it is not",
     a_norm_of_one_entry: "`l2norm` is used as what it is not",
     a_function_of_reals_that_is_given_others: "`relu` has not the field that it gives",
+    a_function_of_reals_that_makes_others_real: "`relu` has not the field that it gives",
     a_norm_without_its_axis: "`l2norm` is used as what it is not",
     a_norm_of_no_name: "certain",
     a_complex_stream_that_is_real: "`z` is declared real and is not",

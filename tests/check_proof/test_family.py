@@ -12,11 +12,15 @@ import pytest
 
 import dsfc
 from dsfc.check_proof.check import check, write
-from dsfc.check_proof.claim import Certificate, Claim, Invariant, Row
+from dsfc.check_proof.claim import CellMonomial, Certificate, Claim, Invariant, Row
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.family import Names, Terms, _check_renamed
+from dsfc.check_proof.index_form import NoCount
 from dsfc.check_proof.invariant import unlifted
+from dsfc.check_proof.polynomial import ONE, Polynomial, constant
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
+from dsfc.check_proof.symbols import Spelled, Symbols
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
 from dsfc.proof.closure import Differs, close
@@ -278,6 +282,37 @@ def test_what_is_equal_at_one_alone(of: Callable, a: str, b: str) -> None:
 def test_what_is_no_sum_says_why(of: Callable, name: str, reason: str) -> None:
     found = left_at(claim_of(of(name), of(name), n=2, p=1))
     assert reason in found and (name == "mean_rule" or bool(found) == bool(reason))
+
+
+def test_a_row_renamed_is_one_up_to_a_factor() -> None:
+    def row(k: int, more: dict[str, Polynomial]) -> Terms:
+        return {(f"{name}[{k}]",): p for name, p in ({"x": ONE, "y": constant(3)} | more).items()}
+
+    def rows(**more: Polynomial) -> dict[CellMonomial, Terms]:
+        """Of the second, the entries."""
+        return {("x[0]",): row(0, {}), ("x[1]",): row(1, more)}
+
+    def swapped(name: str) -> str:
+        return name.translate(str.maketrans("01", "10"))
+
+    first = ("x[0]",)
+    _check_renamed(first, rows(), swapped)
+    _check_renamed(first, rows(x=constant(2), y=constant(6)), swapped)
+    for other in (rows(z=ONE), rows(y=constant(2)), {first: row(0, {})}):
+        with pytest.raises(NoCount, match="none for other indices"):
+            _check_renamed(first, other, swapped)
+    with pytest.raises(NoCount, match="none for other indices"):
+        _check_renamed(("x[1]",), rows(z=ONE), swapped)
+
+
+def test_a_name_with_an_index_spells_it() -> None:
+    symbols = Symbols()
+    symbols.leaf("x[0]", real=True, spelled=Spelled((("n", 0),)))
+    symbols.leaf("x", real=True, spelled=Spelled((("n", 0),)))
+    names = Names(symbols, frozenset({"n"}))
+    assert names.renamed("x[0]", {0: 1}) == "x[1]"
+    with pytest.raises(NoCount, match="does not spell its indices"):
+        names.renamed("x", {0: 1})
 
 
 # --- norms along the axis -------------------------------------------------------------------------

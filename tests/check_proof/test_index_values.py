@@ -12,14 +12,25 @@ from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.cutoff import cutoff
 from dsfc.check_proof.free import expressions
 from dsfc.check_proof.index_form import NoCount
+from dsfc.check_proof.index_values import OTHERWISE
 from dsfc.check_proof.indices import Indices
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Abstract, Num, Ref, Rename
+from dsfc.primitives.build import prim, walk
+from dsfc.primitives.expr import (
+    Abstract,
+    Expr,
+    Lag,
+    LinearMap,
+    Map,
+    Now,
+    Num,
+    Ref,
+    Rename,
+)
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
-from dsfc.system.ir import System
+from dsfc.system.ir import Direct, Ratio, System
 
 AXES = ("n", "p", "d", "t")
 
@@ -73,10 +84,14 @@ def test_an_axis_is_one_of_both() -> None:
     assert found["n"] == "it is a copy of another axis in one of the two"
 
 
+def along_n(system: System) -> Indices:
+    return Indices(claim(system), False, False, {"n": "n"}, "n")
+
+
 def why_not(system: System, value: object) -> str:
     """Why a value of a system, which no text gives, has no count along n."""
     with pytest.raises(NoCount) as caught:
-        Indices(claim(system), False, False, {"n": "n"}, "n").value(value)
+        along_n(system).value(value)
     return str(caught.value)
 
 
@@ -87,6 +102,60 @@ def test_values_that_no_text_gives_have_no_count() -> None:
     assert "`S` is read inside a definition" in why_not(base, replace_name(ref, "S"))
     assert "n is renamed to p" in why_not(base, Rename(n, p, ref))
     assert "beside another index" in why_not(base, Abstract("f", (n,), (p,), Num(Fraction(1))))
+    assert "`Lag` stands in a definition" in why_not(base, Lag((), 1))
+
+
+def test_a_map_of_an_axis_and_its_copy_has_no_count() -> None:
+    base = mixer("", "q ⊗ v")
+    both = next(e for e in _walked(base) if {a.name for a in e.axes} == {"n", "p"})
+    copies = Indices(claim(base), False, False, {"n": "n", "p": "n"}, "n")
+    with pytest.raises(NoCount, match="beside another index"):
+        copies.value(Abstract("f", tuple(both.axes), (), both))
+
+
+def delayed() -> tuple[System, Ref]:
+    """A mixer that reads a stream r with axes n and p, and r at the token."""
+    base = mixer("state S : n × p\n  S = S[i-1] + q ⊗ v\n  r = q * S", "sum[n](r[i-1]) * v")
+    (read,) = {e for e in _refs(base) if e.name == "r"}
+    return base, Ref("r", read.over, read.kind, read.when, Now(0))
+
+
+def with_value(system: System, value: object) -> System:
+    streams = tuple(
+        dataclasses.replace(s, value=value) if s.name == "r" else s for s in system.streams
+    )
+    return dataclasses.replace(system, streams=streams)
+
+
+def test_functions_of_values_of_states_have_no_count() -> None:
+    base, r = delayed()
+    (n,) = (d.axis for d in base.axes if d.axis.name == "n")
+    called = prim("exp", r)
+    assert "`exp` holds values of states" in why_not(base, called)
+    assert "a linear map inside" in why_not(base, Map(LinearMap("W", (), (n,), ()), r))
+    assert "`r` is made of itself" in why_not(with_value(base, r), r)
+    direct = Direct(next(e for e in _refs(base) if e.name == "q"))
+    assert "a function holds values" in why_not(with_value(base, direct), called)
+    quotient = with_value(base, Ratio(direct, direct))
+    assert "`exp` holds values of states" in why_not(quotient, called)
+
+
+def test_what_is_0_somewhere_is_no_array() -> None:
+    """exp(W q) is a generator of its own at every token; exp(W q[i-1]) is 1 at the first."""
+    base = mixer("param W : n -> p", "W q + v")
+    (map,) = [e for e in _walked(base) if isinstance(e, Map)]
+    at = {name: next(e for e in _refs(base) if e.name == name) for name in "qv"}
+    before = dataclasses.replace(
+        map.map, source=map.map.target, target=map.map.source, adjoint=True
+    )
+    for value, ways in (
+        (map, {"exp"}),
+        (Map(map.map, Ref("q", at["q"].over, at["q"].kind, at["q"].when, Now(1))), {OTHERWISE}),
+        (Map(before, at["v"]), {OTHERWISE}),
+    ):
+        found = Indices(claim(base), False, False, {"d": "d"}, "d")
+        found.value(prim("exp", value))
+        assert found.ways["W"] == ways
 
 
 def replace_name(ref: Ref, name: str) -> Ref:
@@ -94,5 +163,9 @@ def replace_name(ref: Ref, name: str) -> Ref:
 
 
 def _refs(system: System) -> list[Ref]:
+    return [e for e in _walked(system) if isinstance(e, Ref)]
+
+
+def _walked(system: System) -> list[Expr]:
     found = expressions((system.streams, system.stages, system.outputs))
-    return list({e: None for x in found for e in walk(x) if isinstance(e, Ref)})
+    return list({e: None for x in found for e in walk(x)})

@@ -142,3 +142,7 @@ def test_substitution_keeps_other_names() -> None:
     x, y = Quotient(generator("x[]")), Quotient(generator("y[]"))
     q = (x + y) / (x - y)
     assert not (q.substituted({"x[]": number(3) * y}) - number(2))
+
+
+def test_a_polynomial_is_no_number() -> None:
+    assert constant(1) == ONE and ONE != 1

@@ -21,11 +21,14 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import LENGTH_LIMIT
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText, read
+from dsfc.primitives.build import prim
 from dsfc.primitives.declarations import Constraint
+from dsfc.primitives.expr import Field, Now, Ref, Time
 from dsfc.proof.constant_word import _least_recurrence, no_case
 from dsfc.proof.sizes import chosen
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
+from dsfc.system.ir import Definition
 
 TEXT = read(Path(__file__).parent.parent / "proof" / "pairs" / "dense.dsf")
 
@@ -214,6 +217,12 @@ def test_states_that_are_not_those_of_the_definition() -> None:
     other = compiled("param a\n state s\n s = exp(a) * s[i-1] + u\n y = s")
     forged = replace(c.claim.a, definition=other.definition)
     assert "no rational values" in rejected(with_value(on_claim(c, a=forged), "a", 1))
+    u = Ref("u", frozenset(), Field.REAL, Time.TOKEN, Now(0))
+    output = c.claim.a.outputs[0]
+    turned = Definition(output.name, prim("cplx", u, u), output.axes, Field.COMPLEX)
+    kept = tuple(d for d in c.claim.a.definition if d.name != output.name)
+    forged = replace(c.claim.a, definition=(*kept, turned))
+    assert "no rational values" in rejected(on_claim(c, a=forged))
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,16 @@ def test_parameters_are_those_that_the_claim_identifies(of: Callable) -> None:
     rejected(claim_of(a, a, names=(("q", "k"), ("k", "q"))))
 
 
+def test_what_one_defines_is_no_array_of_the_other() -> None:
+    """One has an input of the name that the other gives 2 u."""
+    made = []
+    for head in ("input u\n r = 2 * u", "input u, r"):
+        source = Source("m.dsf", f"mixer m {{\n {head}\n y = r * r\n}}")
+        made.append(SpecText(Place(Path("m.dsf")), parse(source)).compilation("m").system)
+    for a, b in (made, made[::-1]):
+        assert "different arrays" in rejected(claim_of(a, b))
+
+
 def test_a_fixed_buffer_of_another_value_is_another_array() -> None:
     text = "mixer m {{ dims n\n input u : n\n buffer c = {c}\n y = c * u\n }}"
     made = []

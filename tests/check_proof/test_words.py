@@ -6,7 +6,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Part, Words
 from dsfc.check_proof.entries import Obstacle
@@ -22,7 +23,9 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.words import LENGTH_LIMIT, WORD_LIMIT, Equations, check_words
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText, read
+from dsfc.primitives.build import rewrite
 from dsfc.primitives.declarations import MapTensor
+from dsfc.primitives.expr import Expr, Now, Param, Ref, Time
 from dsfc.proof.sizes import chosen
 from dsfc.proof.words import _point, no_case_by_words
 from dsfc.source import Source
@@ -195,8 +198,48 @@ def _mixer(body: str) -> System:
     return SpecText(Place(Path("m.dsf")), parse(text)).compilation("m").system
 
 
+def test_letters_are_as_long_as_tokens() -> None:
+    """Three values in letters of two, one and none are three tokens; the letters are others."""
+    it = _mixer("input u\n y = u[i-1]")
+    letters = tuple((("u", tuple((k, 1, 0, 1) for k in v)),) for v in ((5, 7), (9,), ()))
+    proof = Words((), letters, ((0, 1, 2),), False, (Part(0, 2, (), ONE),))
+    assert "one token of each input" in rejected(
+        Certificate(Claim(it, it, (), (), False, case=True), proof)
+    )
+
+
+def test_a_value_of_an_input_has_its_imaginary_part() -> None:
+    """No text has complex inputs; a certificate may."""
+    it = complex_input(_mixer("input u\n param c complex\n y = Im(c) * u"), "c")
+    letter = (("u", ((1, 1, 0, 1),)), ("c", ((0, 1, 1, 1),)))
+    proof = Words((), (letter,), ((0,),), False, (Part(0, 0, (), ONE),))
+    assert rejected(Certificate(Claim(it, it, (), (), False, case=True), proof)) == "the sum is 0"
+
+
+def complex_input(system: System, name: str) -> System:
+    """A parameter made an input: wherever it is read, it is read at the token."""
+    taken = tuple(t for t in system.params if t.name == name)
+    others = tuple(t for t in system.params if t.name != name)
+
+    def at_the_token(e: Expr) -> Expr | None:
+        if isinstance(e, Param) and e.name == name:
+            return Ref(name, e.over, e.kind, Time.TOKEN, Now(0))
+        return None
+
+    def new(part: object) -> object:
+        if isinstance(part, tuple):
+            return tuple(new(p) for p in part)
+        if isinstance(part, Expr):
+            return rewrite(part, at_the_token)
+        if is_dataclass(part):
+            parts = {f.name: new(getattr(part, f.name)) for f in fields(part) if f.init}
+            return replace(part, **parts)
+        return part
+
+    return new(replace(system, params=others, inputs=(*system.inputs, *taken)))
+
+
 ONE = (((), 1),)
-UNKNOWN = ((((("w[0]", 1),)), 1),)
 
 
 def with_part(**parts) -> Callable[[Certificate], Certificate]:
@@ -227,37 +270,48 @@ def zero(c: Certificate) -> Certificate:
     return changed(c, parts=(part, replace(part, cofactor=minus)))
 
 
-REASONS: dict[str, tuple[tuple[str, str, str], Callable[[Certificate], Certificate]]] = {
-    "something else is claimed": (TAPS, lambda c: claiming(c, equal=True, case=False)),
-    "one size of each axis": (TAPS, lambda c: claiming(c, every=("n",))),
-    "has no conditions": (TAPS, lambda c: claiming(c, conditions=(Condition(ONE, "x"),))),
-    "an axis of its own": (TAPS, lambda c: claiming(
+REASONS: list[tuple[str, tuple[str, str, str], Callable[[Certificate], Certificate]]] = [
+    ("something else is claimed", TAPS, lambda c: claiming(c, equal=True)),
+    ("something else is claimed", TAPS, lambda c: claiming(c, case=False)),
+    ("has no conditions", TAPS, lambda c: claiming(c, free=True)),
+    ("no such word", TAPS, with_part(word=WORD_LIMIT)),
+    ("the token is none of the word", TAPS, with_part(token=LENGTH_LIMIT)),
+    ("from 1 to 8 tokens", TAPS, lambda c: changed(c, words=((),))),
+    ("a token that is no letter", TAPS, lambda c: changed(c, words=((WORD_LIMIT, 0, 0),))),
+    ("one size of each axis", TAPS, lambda c: claiming(c, every=("n",))),
+    ("has no conditions", TAPS, lambda c: claiming(c, conditions=(Condition(ONE, "x"),))),
+    ("an axis of its own", TAPS, lambda c: claiming(
         c, a=system("dense", "four_taps"), b=system("dense", "any_taps"), sizes=(("t", 1),))),
-    "where there are slots": (SLOTS, lambda c: claiming(c, locality=None)),
-    "and nowhere else": (TAPS, lambda c: claiming(c, locality=0)),
-    "nor negative": (SLOTS, lambda c: claiming(c, locality=-1)),
-    "more than 64 words": (TAPS, lambda c: changed(c, words=((0,),) * (WORD_LIMIT + 1))),
-    "no such word": (TAPS, with_part(word=-1)),
-    "the token is none of the word": (TAPS, with_part(token=-1)),
-    "from 1 to 8 tokens": (TAPS, lambda c: changed(c, words=((0,) * 9,))),
-    "a token that is no letter": (TAPS, lambda c: changed(c, words=((-1, 0, 0),))),
-    "has not the inputs": (TAPS, lambda c: changed(c, letters=((),))),
-    "given of nothing": (TAPS, lambda c: changed(
+    ("where there are slots", SLOTS, lambda c: claiming(c, locality=None)),
+    ("and nowhere else", TAPS, lambda c: claiming(c, locality=0)),
+    ("nor negative", SLOTS, lambda c: claiming(c, locality=-1)),
+    ("more than 64 words", TAPS, lambda c: changed(c, words=((0,),) * (WORD_LIMIT + 1))),
+    ("no such word", TAPS, with_part(word=-1)),
+    ("the token is none of the word", TAPS, with_part(token=-1)),
+    ("from 1 to 8 tokens", TAPS, lambda c: changed(c, words=((0,) * 9,))),
+    ("a token that is no letter", TAPS, lambda c: changed(c, words=((-1, 0, 0),))),
+    ("not one token of each input", TAPS, lambda c: changed(c, letters=((),))),
+    ("given of nothing", TAPS, lambda c: changed(
         c, values=(*c.proof.values, ("w", ((1, 1, 0, 1),))))),
-    "has no value here": (TAPS, undefined),
-    "the sum is 0": (TAPS, zero),
-    "the sum may be 0 at some": (TAPS, lambda c: changed(c, parts=c.proof.parts[:1])),
-    "w[0] may be 0": (TAPS, lambda c: changed(c, parts=tuple(
+    ("has no value here", TAPS, undefined),
+    ("the sum is 0", TAPS, zero),
+    ("the sum may be 0 at some", TAPS, lambda c: changed(c, parts=c.proof.parts[:1])),
+    ("w[0] may be 0", TAPS, lambda c: changed(c, parts=tuple(
         replace(p, cofactor=tuple((tuple(sorted((*m, ("w[0]", 1)))), n) for m, n in p.cofactor))
         for p in c.proof.parts))),
-    "two values": (TAPS, once_more),
-}  # fmt: skip
+    ("two values", TAPS, once_more),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("reason", REASONS)
-def test_a_refusal_says_why(reason: str) -> None:
-    pair, change = REASONS[reason]
+@pytest.mark.parametrize("reason, pair, change", REASONS)
+def test_a_refusal_says_why(reason: str, pair, change: Callable) -> None:
     assert reason in rejected(change(made(*pair)))
+
+
+def test_an_output_of_no_real_number_has_no_equation() -> None:
+    c = made(*TAPS)
+    with pytest.raises(Obstacle, match="an output is complex"):
+        Equations(c.claim, c.proof)._known(Complex(real(1), real(1)), "value<0,0,0>[]")
 
 
 def test_what_is_other_than_0_by_its_bounds_alone_must_be() -> None:
