@@ -24,7 +24,6 @@ PLANNED = {
     "linear_attn": "ratio over scalar",
     "lln": "ratio over scalar",
     "lnssm": "ratio over per_key",
-    "longhorn": "selective",
     "lru": "lti",
     "mamba2_pseudo_lti": "scalar",
     "mamba3": "per_key",

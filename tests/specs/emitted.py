@@ -55,7 +55,6 @@ LATE = (
     "hgrn",
     "kda",
     "linear_rnn",
-    "longhorn",
     "mamba3",
     "rwkv7",
     "taylor_softmax",

@@ -53,7 +53,6 @@ TABLE = {
     "dss_exp": ("LTI-C", ND, True, FREE, STRICT, POST, "lti"),
     "lru": ("LTI-C", "· / · / n", True, FREE, STRICT, POST, "lti"),
     "s6": ("TV-CK", ND, True, EULER, STRICT, POST, "selective"),
-    "longhorn": ("TV-CK", ND, False, FREE, WEAK, POST, "selective"),
     "ssd": ("TV-H", HNP, True, EULER, STRICT, POST, "scalar"),
     "mamba2_pseudo_lti": ("LTI-S", HNP, True, FREE, STRICT, POST, "scalar"),
     "qlstm": ("TV-1", "· / · / d", True, FREE, STRICT, POST, "elementwise"),
