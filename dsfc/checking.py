@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dsfc.claims.verdict import Decided, Refuted, Unknown
+from dsfc.decision import claims as decided
 from dsfc.diagnostics.catalogue import (
     CacheNote,
     ClaimNote,
@@ -89,8 +90,6 @@ def _mixer(
     text: SpecText, name: str, strict: bool
 ) -> tuple[CheckedMixer | None, tuple[Diagnostic, ...]]:
     """What is to be said of one mixer of a text."""
-    from dsfc.decision import claims as decided  # brings the prover in
-
     it = text.compilation(name)
     try:
         title, claims = it.structure.title, decided(it)

@@ -140,14 +140,16 @@ class Judge:
 
     def __call__(self, other: Compilation) -> str:
         worst = 0.0
-        theirs = own(other, self.size)
+        # A change may leave an axis that only it has.
+        size = {d.axis.name: 2 for d in other.mixer.axes} | self.size
+        theirs = own(other, size)
         for seed in range(3):
             with np.errstate(all="ignore"):
                 inputs, params, left = self.point(seed)
                 # What only the other uses, this does not have; its numbers must be its own.
-                drawn = sample(other.mixer, self.size, 2 * seed, length=7)
+                drawn = sample(other.mixer, size, 2 * seed, length=7)
                 given = drawn.inputs | inputs, drawn.params | params | theirs
-                right = evaluate(other.mixer, *given, self.size)["y"]
+                right = evaluate(other.mixer, *given, size)["y"]
             if left.shape != right.shape:
                 return "of other axes"
             if not (np.isfinite(left).all() and np.isfinite(right).all()):
