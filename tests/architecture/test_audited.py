@@ -155,8 +155,9 @@ def folder(tmp_path: Path, root: Path) -> Path:
 def watched(folder: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Watched:
     """Runs commands under the hook, in the folder; gives their exit codes and what was seen."""
     # Files that are kept between runs have their place outside; this is not about them.
-    for variable in ("TMPDIR", "XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR"):
+    for variable in ("TMPDIR", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, str(folder))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(folder / "inductor"))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     program = root / "tests" / "architecture" / "canaries" / "audited.py"
 
