@@ -64,6 +64,7 @@ def test_a_formatter_changes_nothing(files: list[Path]) -> None:
     assert done.returncode == 0, done.stdout[:2000] + done.stderr[-500:]
 
 
+@pytest.mark.ci
 def test_every_line_fits_and_no_name_is_given_twice(files: list[Path]) -> None:
     for path in files:
         source = path.read_text(encoding="utf-8")
