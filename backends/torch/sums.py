@@ -165,7 +165,7 @@ class Sums:
         def fir(f: Fir) -> Code:
             (var,) = _read(f) or {NOW}
             # Read at another token, a filter is a filter still.
-            code = around.filtered(_at(f, var, NOW))  # type: ignore[arg-type]
+            code = around.filtered(_at(f, var, NOW))  # type: ignore[arg-type]  # a filter
             return _placed(code, times, var)
 
         return Printer(ref, around.names, around.like, lambda e: self._value(e, times, mask), fir)

@@ -66,7 +66,7 @@ class Generated(SphinxDirective):
 
     def markdown(self) -> str:
         """Writes the body."""
-        raise NotImplementedError
+        raise NotImplementedError  # each directive has its own
 
 
 class ErrorIndex(Generated):
