@@ -102,7 +102,7 @@ def equiv(
 
         click.echo(json.dumps(as_json(verdict) | kinds_json(found), ensure_ascii=False, indent=2))
     else:
-        click.echo(report(verdict, first.name, second.name, explain), nl=False)
+        click.echo(report(verdict, first.name, second.name, explain, conditions), nl=False)
         click.echo(kinds_report(found, first.name, second.name), nl=False)
     if certificate is not None:
         text = None if isinstance(verdict, Unknown) else write(verdict.certificate)

@@ -15,6 +15,7 @@ output, with as many entries. One of them may keep a constant factor κ.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -120,6 +121,13 @@ class _Search:
         """Every generator of b's outputs, at the present token."""
         every = {g for token in self.outputs for _, b in token for g in b.names}
         return frozenset(shifted(g, -_least(g)) for g in every)
+
+    @cached_property
+    def _counts(self) -> Mapping[str, int]:
+        """Array inside a mixer → how many of its entries stand in the outputs."""
+        names = {g for token in self.outputs for a, b in token for q in (a, b) for g in q.names}
+        found = {(array, index) for g in names for array, index, _ in LEAF.findall(g)}
+        return Counter(array for array, _ in found if array.startswith(LABELS))
 
     # --- what is set equal ------------------------------------------------------------------------
 
@@ -336,7 +344,10 @@ class _Search:
             sure = len(factor) == 1 and all(self._is_nonzero(g) for g, _ in factor[0])
             kind = self._kind(name, p)
             array = name.partition("[")[0]
-            ranked.append((not sure, kind, self.kept is not None and array in self.kept, name))
+            kept = self.kept is not None and array in self.kept
+            # Of two values inside, the one with more entries gets its from the other, or b.s.
+            order = (-self._counts.get(array, 0), name.startswith(LABELS[0]), name)
+            ranked.append((not sure, kind, kept, *order))
         return min(ranked)[-1] if ranked else None
 
     def _kind(self, name: str, p: Polynomial) -> int:

@@ -18,7 +18,9 @@ from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
 STATEMENT = "equal outputs for equal inputs and equal parameters, for every length"
 
 
-def report(verdict: Verdict, a: str, b: str, explain: bool = False) -> str:
+def report(
+    verdict: Verdict, a: str, b: str, explain: bool = False, conditions: bool = False
+) -> str:
     """Returns a verdict as text.
 
     Args:
@@ -26,6 +28,7 @@ def report(verdict: Verdict, a: str, b: str, explain: bool = False) -> str:
         a: what to call the first mixer.
         b: what to call the second.
         explain: whether the rows of the invariant are printed too.
+        conditions: whether conditions were looked for.
     """
     match verdict:
         case Proved(certificate):
@@ -52,7 +55,8 @@ def report(verdict: Verdict, a: str, b: str, explain: bool = False) -> str:
                 f"  output     token {witness.token}, entry {list(witness.index)}",
                 f"    {a}: {number_text(gap.a)}",
                 f"    {b}: {number_text(gap.b)}",
-                "  open       under what conditions they are equal (--conditions)",
+                "  open       under what conditions they are equal"
+                + (", none of which were found" if conditions else " (--conditions)"),
             ]
         case Conditionally():
             lines = _conditional(verdict, a, b, explain)

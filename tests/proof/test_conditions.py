@@ -36,11 +36,10 @@ def conditions_of(verdict: Conditionally) -> list[str]:
     return [c["text"] for c in document["conditions"]]
 
 
-def test_attention_with_a_free_normaliser_and_s6() -> None:
+@pytest.mark.parametrize("attention", ["generalized_attn", "normalized_attn"])
+def test_attention_with_a_normaliser_and_s6(attention: str) -> None:
     """T8c: shared queries and keys, Δ = κ/η, and a normaliser that is a fixed sequence."""
-    verdict = equivalent(
-        *(dsfc.load(n).system for n in ("generalized_attn", "s6")), conditions=True
-    )
+    verdict = equivalent(*(dsfc.load(n).system for n in (attention, "s6")), conditions=True)
     assert isinstance(verdict, Conditionally) and verdict.certificate.claim.free
     assert conditions_of(verdict) == [
         "q[i; h,n] = c[i; n]",
@@ -60,6 +59,16 @@ def test_attention_with_a_free_normaliser_and_s6() -> None:
     # Every condition is needed, the one over time among them.
     assert all(c["needed"] for c in document["conditions"])
     assert document["otherwise"]["verdict"] == "refuted"
+
+
+def test_s6_and_attention_have_the_same_conditions_as_attention_and_s6() -> None:
+    """The value with more entries, Δ, gets its from η, whichever mixer is first."""
+    verdict = equivalent(*(dsfc.load(n).system for n in ("s6", "normalized_attn")), conditions=True)
+    assert isinstance(verdict, Conditionally)
+    assert conditions_of(verdict)[-2:] == [
+        "Delta[i; d] = κ[d] / eta[i; h]",
+        "exp(Delta[i; d]*exp(a[d,n])) = eta[i; h] / eta[i-1; h]",
+    ]
 
 
 def test_attention_with_a_free_normaliser_and_ssd() -> None:

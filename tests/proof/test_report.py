@@ -31,6 +31,9 @@ def test_a_refutation_shows_the_point_and_both_values(system: Callable) -> None:
     verdict = equivalent(system("attention", "post"), system("attention", "double"))
     text = report(verdict, "post", "double")
     assert "    post: 1\n    double: 2\n" in text
+    assert "under what conditions they are equal (--conditions)" in text
+    looked = report(verdict, "post", "double", conditions=True)
+    assert "under what conditions they are equal, none of which were found" in looked
     document = as_json(verdict)
     assert document["a"]["re"] == ["1", "1"] and document["length"] == 1
     json.dumps(document)
