@@ -17,6 +17,9 @@ from dsfc.proof.points import families
 
 _LEAF = re.compile(r"((?:[AB]:)?[A-Za-z_]\w*|κ)\[([\d,]*)\](?:@(\d))?")
 
+_ROOT = re.compile(r"exp\((\d+/\d+)\*log\(size\[(\w+)\]\)\)")
+"""A root of a size, as generators have it."""
+
 
 class ConditionText:
     """The conditions of a claim, for people.
@@ -126,6 +129,27 @@ class ConditionText:
             out += [line] if line is not None else [self.plain(" = ".join(p)) for p in found]
         return out
 
+    def inside(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """Returns b's values inside and the other conditions, where these give all of them values.
+
+        Then a is b with functions of a's values for those inside b; None where they do not say so.
+        """
+        ours, theirs = ({n for n in common_names(self.claim, k).values() if n.startswith(LABELS)}
+                        for k in (False, True))  # fmt: skip
+        given: set[str] = set()
+        others = []
+        for (first, *_), text in self.lines():
+            solved = self.claim.conditions[first].solved
+            if solved.startswith(LABELS[1]):
+                given.add(solved.partition("[")[0])
+            else:
+                others.append(self.plain(text))
+        read = {g for name in self.values if name.startswith(LABELS[1])
+                for g in self.values[name].names}  # fmt: skip
+        if not ours or given != theirs or any(LABELS[1] in g for g in read):
+            return None
+        return tuple(sorted(n.removeprefix(LABELS[1]) for n in given)), tuple(others)
+
     def plain(self, text: str) -> str:
         """Returns text with names as specs spell them, and times in words."""
 
@@ -225,6 +249,9 @@ def _term(m: Monomial, c: Fraction) -> str:
 
 
 def _power(g: str, e: int) -> str:
+    root = _ROOT.fullmatch(g)
+    if root is not None:
+        return f"{root[2]}^({Fraction(root[1]) * e})"
     return g if e == 1 else f"{g}^{e}"
 
 

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import permutations, product
+from itertools import islice, permutations, product
 
 from dsfc.check_proof.claim import Claim, Coefficient, Condition
 from dsfc.check_proof.comparable import own_parameters, positive, slots
@@ -62,6 +62,12 @@ class _Branch:
     def values(self, window: int) -> Mapping[str, Quotient]:
         return Conditions(self.conditions).values(window)
 
+    def stops(self) -> bool:
+        """Whether a value inside a mixer must be the same at all tokens, other than 0."""
+        known = self.values(0)
+        given = [known[c.solved] for c in self.conditions if c.solved.startswith(LABELS)]
+        return any(q and not lags(q.names) for q in given)
+
 
 def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
     """Yields sets of conditions that make the first outputs equal, at most `BRANCHES`.
@@ -73,13 +79,15 @@ def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
         Obstacle, TooLarge, ValueError: the claim cannot be written out.
     """
     search = _Search(claim)
-    left = BRANCHES
-    for start in search.starts():
-        for found in search.branches(start, 0):
+    # A value that is the same at all tokens is little: those that need none come first.
+    constant = []
+    every = (found for start in search.starts() for found in search.branches(start, 0))
+    for found in islice(every, BRANCHES):
+        if found.stops():
+            constant.append(found.conditions)
+        else:
             yield found.conditions
-            left -= 1
-            if not left:
-                return
+    yield from constant
 
 
 def tokens(claim: Claim) -> int:
@@ -145,13 +153,20 @@ class _Search:
             # What stands once, and not at the earlier token alone, is a gate: to be solved for.
             if a and b and (role[1] > 1 or role[0] == (1,)):
                 options.append(list(_matchings(a, b)))
-        for chosen in product(*options):
-            found = self._equalities([pair for part in chosen for pair in part], frozenset(both))
+        matched = [[pair for part in chosen for pair in part] for chosen in product(*options)]
+        # What one value of the first is may be several factors in the other: it is solved for then.
+        order = sorted(ours, key=lambda name: (-max(ours[name][0]), ours[name][1], name))
+        fewer = [[p for p in pairs if p[0] != left] for left in order for pairs in matched]
+        for pairs in (*matched, *(f for f in fewer if f not in matched)):
+            found = self._equalities(pairs, frozenset(both))
             if found is not None:
                 yield found
 
-    def _roles(self, second: bool) -> dict[str, tuple[tuple[int, ...], int]]:
-        """Array → (the lags at which it stands, entries) in what one token gives the next output.
+    def _roles(self, second: bool) -> dict[str, tuple[tuple[int, ...], int, bool]]:
+        """Array → its part in what one token gives the next output.
+
+        These are the lags at which it stands, how many entries, and whether it stands in the first
+        token's output too.
 
         What stands at one lag alone, with as many entries everywhere, can be set equal to another.
         """
@@ -168,7 +183,11 @@ class _Search:
                     entries.setdefault(array, set()).add(index)
             for array, indices in entries.items():
                 count[array] = max(count.get(array, 0), len(indices))
-        return {array: (tuple(sorted(found)), count[array]) for array, found in lags_of.items()}
+        # A gate has no part in the output of the first token.
+        first = {array for pair in self.outputs[0] for g in pair[second].names
+                 for array, _, _ in LEAF.findall(g)}  # fmt: skip
+        return {array: (tuple(sorted(found)), count[array], array in first)
+                for array, found in lags_of.items()}  # fmt: skip
 
     def _entries(self, second: bool, array: str) -> list[tuple[tuple[int, ...], ...]]:
         """For each output, the entries of an array that stand in it, in order."""
@@ -194,8 +213,12 @@ class _Search:
                 return None
             left = {k for x in ours for k in x}
             right = {k for y in theirs for k in y}
+            # One factor may move between two values; κ stands for it at the one without a sum.
+            scale = not scaled and len(ours[0]) == 1
+            scaled |= scale
             # The one with more entries gets its values from the other; inputs stay as they are.
-            swap = (len(left), a.startswith(LABELS), 0) < (len(right), b.startswith(LABELS), 0)
+            weights = ((len(left), a.startswith(LABELS)), (len(right), b.startswith(LABELS)))
+            swap = weights[0] < weights[1] or (weights[0] == weights[1] and not scale)
             lost, other = (b, a) if swap else (a, b)
             if not lost.startswith(LABELS):
                 return None
@@ -204,9 +227,6 @@ class _Search:
                 for k, at in zip(*((y, x) if swap else (x, y)), strict=True):
                     if value.setdefault(k, at) != at:
                         return None
-            # One factor may move between two values; κ stands for it at the one without a sum.
-            scale = not scaled and len(ours[0]) == 1
-            scaled |= scale
             for n, (k, at) in enumerate(sorted(value.items())):
                 name = _entry(lost, k)
                 to = generator(_entry(other, at))
@@ -222,7 +242,8 @@ class _Search:
     def branches(self, branch: _Branch, token: int) -> Iterator[_Branch]:
         """Conditions that make the outputs equal up to the last token written out."""
         if token == len(self.outputs):
-            yield branch
+            if not self._vanishes(branch):
+                yield branch
             return
         try:
             known = branch.values(token)
@@ -233,6 +254,16 @@ class _Search:
             return
         todo = sorted(set(todo), key=lambda p: (len(p.terms), p.text))
         yield from self._solved(branch, token, todo)
+
+    def _vanishes(self, branch: _Branch) -> bool:
+        """Whether conditions make all outputs 0, of which there is nothing to say."""
+        with suppress(Rejected, ZeroDivisionError):
+            return not any(
+                a.substituted(branch.values(token))
+                for token, outputs in enumerate(self.outputs)
+                for a, _ in outputs
+            )
+        return True
 
     def _solved(self, branch: _Branch, token: int, todo: list[Polynomial]) -> Iterator[_Branch]:
         while todo and not todo[0]:
@@ -304,8 +335,8 @@ class _Search:
                 q = Polynomial(terms)
                 if not self._is_positive(q) and not self._is_positive(-q):
                     out.append(q)
-        # That one value is 0 comes last: it is what makes outputs vanish.
-        return sorted(out, key=lambda q: (len(q.terms) == 1, len(q.terms), q.text))
+        # That one value is 0 comes last, one inside more so: it is what makes outputs vanish.
+        return sorted(out, key=lambda q: (len(q.terms) == 1, len(q.terms), _inside(q), q.text))
 
     def _is_positive(self, p: Polynomial) -> bool:
         """Whether a polynomial is positive term by term."""
@@ -359,6 +390,8 @@ class _Search:
         if set(ENTRY.findall(name)) & inside:
             return 7
         array = name.partition("[")[0]
+        if name.startswith(LABELS) and len(lags(p.names)) == 1:
+            return 0
         kind = 1 if name.startswith(LABELS) or array in self.own else 3
         return kind + (array in self.nonzero)
 
@@ -401,6 +434,10 @@ def _nonzero(claim: Claim) -> frozenset[str]:
 
 def _simplest(todo: list[Polynomial]) -> list[Polynomial]:
     return sorted({p for p in todo if p}, key=lambda p: (len(p.terms), p.text))
+
+
+def _inside(p: Polynomial) -> bool:
+    return any(name.startswith(LABELS) for name in p.names)
 
 
 def _least(name: str, absent: int = 0) -> int:

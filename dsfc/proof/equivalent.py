@@ -21,7 +21,7 @@ from dsfc.proof.conditions import candidates
 from dsfc.proof.points import with_points
 from dsfc.proof.refute import QUICK, THOROUGH, Effort, refute
 from dsfc.proof.relations import laws, relation
-from dsfc.proof.sizes import chosen, enough, lifted
+from dsfc.proof.sizes import chosen, enough, lifted, with_whole_roots
 from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
 
@@ -51,7 +51,8 @@ def equivalent(
     verdict = _in_general(a, b, names)
     if conditions and not isinstance(verdict, Proved):
         assert isinstance(verdict, Refuted | Unknown)
-        return _under_conditions(Claim(a, b, names, chosen(a, b, 2)), verdict)
+        sizes = with_whole_roots(a, b, chosen(a, b, 2))
+        return _under_conditions(Claim(a, b, names, sizes), verdict)
     return verdict
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
+from functools import cached_property
 from math import lcm
 
 from dsfc.check_proof.balls import Complex, real
@@ -220,15 +221,24 @@ class _Draw:
 
     def _leaves(self, names: list[str]) -> None:
         """Gives entries the values that conditions give them."""
+        it, changed = self._evaluated(), set[str]()
         for name in names:
             if name not in self.symbols.defined:
                 for token in self._tokens(name):
                     value = self._known_at(token)[name]
-                    self._set(name, token, self._evaluated().value_of(value, token))
+                    if changed & {a for g in value.names for a in _ARRAY.findall(g)}:
+                        it, changed = self._evaluated(), set()
+                    self._set(name, token, it.value_of(value, token))
+                    changed.add(name.partition("[")[0])
 
     def _point(self) -> Point:
         values = tuple(sorted((name, tuple(entries)) for name, entries in self.values.items()))
         return Point(self.length, values, 0, (0,) * len(self.claim.a.outputs[0].axes))
+
+    @cached_property
+    def _layout(self) -> Evaluated:
+        """Where entries are, whatever their values."""
+        return self._evaluated()
 
     def _evaluated(self) -> Evaluated:
         return Evaluated(self.claim, self.symbols, self._point())
@@ -290,7 +300,7 @@ class _Draw:
         if CONSTANT.fullmatch(name):
             self.values[name] = [_stored(value)]
             return
-        array, place = self._evaluated().place(name, token)
+        array, place = self._layout.place(name, token)
         if array not in self.values:
             raise Obstacle(f"`{array}` has a value of its own")
         self.values[array][place] = _stored(value)

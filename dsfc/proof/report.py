@@ -118,6 +118,10 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
         lines += [f"  {title:<10} {text}" for text in found]
     if claim.case:
         lines.append(f"  case       {a} is {b} with these values of {b}'s own parameters")
+    inside = words.inside()
+    if inside is not None:
+        where = f", where {' and '.join(inside[1])}" if inside[1] else ""
+        lines.append(f"  inside     {a} is {b} with {', '.join(inside[0])} as said{where}")
     lines.append(
         f"  holds      at a point of {proof.holds.length} tokens whose output is not 0"
         f"; {len(proof.needed)} points show what is needed"
@@ -154,6 +158,8 @@ def _conditional_json(verdict: Conditionally) -> dict[str, Any]:
     claim, proof = verdict.certificate.claim, verdict.proof
     words = ConditionText(claim, state(claim, False))
     needed = {k for n in proof.needed for k in n.without}
+    found = words.inside()
+    inside = {"values": list(found[0]), "where": list(found[1])} if found else None
     return {
         "verdict": "proved under conditions", "statement": "COND", "free": claim.free,
         "case": claim.case,
@@ -161,7 +167,8 @@ def _conditional_json(verdict: Conditionally) -> dict[str, Any]:
         "conditions": [{"text": text, "needed": family[0] in needed}
                        for family, text in map(words.spelled, words.lines())],
         "over_time": words.over_time(), "hence": words.consequences(),
-        "degenerate": words.degenerate(), "otherwise": as_json(verdict.otherwise),
+        "degenerate": words.degenerate(), "inside": inside,
+        "otherwise": as_json(verdict.otherwise),
     }  # fmt: skip
 
 

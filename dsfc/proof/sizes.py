@@ -10,14 +10,18 @@ from itertools import combinations, product
 from dsfc.check_proof.claim import Claim, Invariant
 from dsfc.check_proof.cutoff import cutoff, unproved
 from dsfc.check_proof.family import one_token
+from dsfc.check_proof.free import expressions
 from dsfc.check_proof.invariant import unlifted
 from dsfc.check_proof.statement import Statement
+from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Dimension
 from dsfc.primitives.expr import Add, Div, Expr, Mul, Num, Pow, Size
 from dsfc.system.ir import System
 
 LARGEST = 8
 """Bound on the sizes tried."""
+SQUARE = 4
+"""The least size above 1 that has a whole root."""
 
 
 def chosen(a: System, b: System, least: int) -> tuple[tuple[str, int], ...]:
@@ -36,6 +40,25 @@ def chosen(a: System, b: System, least: int) -> tuple[tuple[str, int], ...]:
             best = rank
     assert best is not None
     return tuple(sorted(best[2].items()))
+
+
+def with_whole_roots(
+    a: System, b: System, sizes: tuple[tuple[str, int], ...]
+) -> tuple[tuple[str, int], ...]:
+    """Returns sizes of which those under a root in either system are squares.
+
+    Numbers at a point are rational, or logarithms.
+    """
+    read = [(s.streams, s.stages, s.outputs) for s in (a, b)]
+    powers = (p for e in expressions(read) for p in walk(e) if isinstance(p, Pow))
+    rooted = {
+        p.base.axis.name
+        for p in powers
+        if isinstance(p.base, Size)
+        and isinstance(p.exponent, Num)
+        and p.exponent.value.denominator != 1
+    }
+    return tuple((name, SQUARE if name in rooted else size) for name, size in sizes)
 
 
 def around(a: System, b: System) -> Iterator[tuple[tuple[str, int], ...]]:

@@ -83,6 +83,34 @@ def test_attention_with_a_free_normaliser_and_ssd() -> None:
     assert "which positive values exclude" in text and "\n  otherwise  " in text
 
 
+def test_ssd_is_gated_linear_attention_but_for_its_skip() -> None:
+    """T20: with functions of SSD's own values for those inside GLA, at sizes with whole roots."""
+    verdict = equivalent(*(dsfc.load(n).system for n in ("ssd", "gla")), conditions=True)
+    assert isinstance(verdict, Conditionally)
+    assert dict(verdict.certificate.claim.sizes)["n"] == 4
+    assert conditions_of(verdict) == [
+        "q[i; h,n] = c[i; n]",
+        "k[i; h,n] = b[i; n]",
+        "D[h] = 0",
+        "v[i; h,p] = Delta[i; h] * x[i; h,p] * n^(1/2)",
+        "alpha[i; h,n] = 1 / exp(Delta[i; h]*a[h])",
+    ]
+    text = report(verdict, "ssd", "gla")
+    assert "  inside     ssd is gla with alpha, k, q, v as said, where D[h] = 0\n" in text
+    assert as_json(verdict)["inside"] == {
+        "values": ["alpha", "k", "q", "v"], "where": ["D[h] = 0"]
+    }  # fmt: skip
+
+
+def test_what_leaves_values_inside_open_is_no_case_inside() -> None:
+    """RetNet is GLA; attention and S6 have conditions on values of both."""
+    verdict = equivalent(*(dsfc.load(n).system for n in ("retnet", "gla")), conditions=True)
+    text = report(verdict, "retnet", "gla")
+    assert "  inside     retnet is gla with alpha, k, q, v as said\n" in text
+    verdict = equivalent(*(dsfc.load(n).system for n in ("normalized_attn", "s6")), conditions=True)
+    assert "  inside" not in report(verdict, "a", "b") and as_json(verdict)["inside"] is None
+
+
 @pytest.mark.parametrize(
     "file, a, b, found",
     [
