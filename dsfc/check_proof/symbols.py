@@ -292,17 +292,12 @@ class Symbols:
         return self._logarithm(Quotient(generator(name))) if known is None else known
 
     def _logarithm(self, q: Quotient) -> Quotient:
+        """The logarithm of a polynomial that is positive term by term, as a generator."""
         name = f"log({q.text})"
-        self._add(name, True, self._above_one(q))
+        self._add(name, True, _above_one(q.num))
         self._logarithms[name] = q
         self.defined[name], self.spelled[name] = ("log", (q,)), NO_INDEX
         return Quotient(generator(name))
-
-    def _above_one(self, q: Quotient) -> bool:
-        """Whether a value is more than 1: a positive polynomial with a constant, as in softplus."""
-        least = q.num.terms.get((), Fraction(0))
-        more = least > 1 or (least == 1 and len(q.num.terms) > 1)
-        return more and not q.den and self.is_positive(q.num)
 
     def power(self, base: Quotient, exponent: Quotient) -> Quotient:
         """Returns base^exponent."""
@@ -346,6 +341,12 @@ class Symbols:
         head = name if self._is_call(vector, real=True) else f"{name}.{axis}"
         spelled = Spelled(((axis, at),), frozenset({axis}))
         return self.opaque(f"{head}[{at}]", vector, True, False, spelled)
+
+
+def _above_one(p: Polynomial) -> bool:
+    """Whether a sum of positive terms is more than 1: it has a constant, as in softplus."""
+    least = p.terms.get((), Fraction(0))
+    return least > 1 or (least == 1 and len(p.terms) > 1)
 
 
 def _sigmoid(s: Symbols, x: Quotient) -> Quotient:

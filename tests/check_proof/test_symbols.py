@@ -81,6 +81,14 @@ FALSE = {
         f("log", x) * number(2),
     ),
     "the size of a number is not the number": lambda s, f, x, z, a, one: (f("abs", x), x),
+    "a quotient has the sign of its denominator": lambda s, f, x, z, a, one: (
+        f("abs", a / x),
+        a / x,
+    ),
+    "nor is a sum positive of which one term is": lambda s, f, x, z, a, one: (
+        f("relu", a + x),
+        a + x,
+    ),
 }
 
 
@@ -96,6 +104,12 @@ def test_is_not_taken_for_equal(name: str) -> None:
     s = Symbols()
     left, right = FALSE[name](s, *of(s))
     assert left - right
+
+
+def test_what_is_0_is_not_positive() -> None:
+    s = Symbols()
+    assert not s.positive(number(0)) and s.positive(number(1))
+    assert s.log(number(0)).names == {"log(0)"}
 
 
 UNARY = ("exp", "sigmoid", "softplus", "silu", "tanh", "cos", "sin", "expm1", "relu", "abs", "elu")
