@@ -377,16 +377,26 @@ REASONS = {
     "`κ[7]` is not one number other than 0": with_point(
         by=lambda p: {"values": (*p.values, ("κ[7]", ((0, 1, 2, 1, 0),)))}
     ),
+    "`κ[7]` is not one number other than 0 ": with_point(
+        by=lambda p: {"values": (*p.values, ("κ[7]", ((1, 1, 2, 1, 0),) * 2))}
+    ),
     "`more` is nothing of the claim": with_point(
         by=lambda p: {"values": (*p.values, ("more", ((1, 1, 2, 1, 0),)))}
     ),
     "entries": with_point(by=lambda p: {"values": p.values[1:]}),
+    "entries ": with_point(
+        by=lambda p: {"values": tuple((n, v + v[:1]) for n, v in p.values if "κ" not in n)}
+    ),
     "the token or index is none of the output": with_point(by=lambda p: {"token": p.length}),
     "the token or index is none of the output ": with_point(by=lambda p: {"index": (*p.index, 0)}),
+    "the token or index is none of the output  ": with_point(by=lambda p: {"token": -1}),
     "the index does not fit the output": with_point(by=lambda p: {"index": (9,) * len(p.index)}),
+    "the index does not fit the output ": with_point(by=lambda p: {"index": (-1,) * len(p.index)}),
     "has an entry that is no number": first_entry((1, 0, 2, 1, 0)),
     "has an entry that is no number ": first_entry((1, 1, 1, 1, 0)),
     "has an entry that is no number  ": first_entry((1, 1, 2, 1, 5)),
+    "has an entry that is no number   ": first_entry((1, 1, 0, 1, 0)),
+    "has an entry that is no number    ": first_entry((1, 1, 2, 0, 0)),
     "the output may be 0": with_point(**ZERO_POINT),
     "the conditions left out are none of the claim": lambda c: with_proof(
         c, needed=(Needed((99,), c.proof.needed[0].point),)
