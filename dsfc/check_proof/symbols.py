@@ -292,9 +292,10 @@ class Symbols:
         return self._logarithm(Quotient(generator(name))) if known is None else known
 
     def _logarithm(self, q: Quotient) -> Quotient:
-        """The logarithm of a polynomial that is positive term by term, as a generator."""
+        """The logarithm of a polynomial other than 1 that is positive term by term."""
         name = f"log({q.text})"
-        self._add(name, True, _above_one(q.num))
+        # What has a constant is more than 1, as in softplus.
+        self._add(name, True, q.num.terms.get((), Fraction(0)) >= 1)
         self._logarithms[name] = q
         self.defined[name], self.spelled[name] = ("log", (q,)), NO_INDEX
         return Quotient(generator(name))
@@ -341,12 +342,6 @@ class Symbols:
         head = name if self._is_call(vector, real=True) else f"{name}.{axis}"
         spelled = Spelled(((axis, at),), frozenset({axis}))
         return self.opaque(f"{head}[{at}]", vector, True, False, spelled)
-
-
-def _above_one(p: Polynomial) -> bool:
-    """Whether a sum of positive terms is more than 1: it has a constant, as in softplus."""
-    least = p.terms.get((), Fraction(0))
-    return least > 1 or (least == 1 and len(p.terms) > 1)
 
 
 def _sigmoid(s: Symbols, x: Quotient) -> Quotient:

@@ -82,8 +82,8 @@ FALSE = {
     ),
     "the size of a number is not the number": lambda s, f, x, z, a, one: (f("abs", x), x),
     "a quotient has the sign of its denominator": lambda s, f, x, z, a, one: (
-        f("abs", a / x),
-        a / x,
+        f("abs", a / (x + one)),
+        a / (x + one),
     ),
     "nor is a sum positive of which one term is": lambda s, f, x, z, a, one: (
         f("relu", a + x),
