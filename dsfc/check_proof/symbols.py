@@ -28,6 +28,7 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import (
     IMAGINARY,
     NOTHING,
+    ONE,
     UNIT,
     Monomial,
     Polynomial,
@@ -292,10 +293,9 @@ class Symbols:
         return self._logarithm(Quotient(generator(name))) if known is None else known
 
     def _logarithm(self, q: Quotient) -> Quotient:
-        """The logarithm of a polynomial other than 1 that is positive term by term."""
+        """The logarithm of a positive polynomial; it is positive where that is more than 1."""
         name = f"log({q.text})"
-        # What has a constant is more than 1, as in softplus.
-        self._add(name, True, q.num.terms.get((), Fraction(0)) >= 1)
+        self._add(name, True, self.is_positive(q.num + -ONE))
         self._logarithms[name] = q
         self.defined[name], self.spelled[name] = ("log", (q,)), NO_INDEX
         return Quotient(generator(name))

@@ -15,16 +15,18 @@ from typing import Any
 
 import pytest
 
+from dsfc.check_proof.balls import Complex, Real, real
 from dsfc.check_proof.check import check, write
-from dsfc.check_proof.claim import Certificate, Claim, Invariant, Point, Row, Witness
-from dsfc.check_proof.definition import ZERO, Execution
+from dsfc.check_proof.claim import Certificate, Claim, Condition, Invariant, Point, Row, Witness
+from dsfc.check_proof.definition import ZERO, Execution, exact
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import columns
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.polynomial import number
 from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import state
 from dsfc.check_proof.steady import steady
-from dsfc.check_proof.symbols import Symbols
+from dsfc.check_proof.symbols import CALL, Symbols
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
 from dsfc.primitives.expr import (
@@ -33,6 +35,7 @@ from dsfc.primitives.expr import (
     Field,
     Fir,
     Lag,
+    LinearMap,
     Mul,
     Now,
     Num,
@@ -302,6 +305,7 @@ def test_they_have_bases_as_they_were() -> None:
 
 (TERM,) = DECAYED.stages[0].blocks[0].chain[0].terms
 WIDE = Param("r", OVER | {P})
+MAP = LinearMap("W", (N,), (N,), ())
 
 
 def with_own(**changed) -> System:
@@ -316,6 +320,9 @@ BASELESS: dict[str, System] = {
     "entries of the state `S` are coupled": with_own(left=Mul((W, WIDE))),
     "entries of the state `S` are coupled ": with_own(right=WIDE),
     "entries of the state `S` are coupled  ": with_own(over=OVER),
+    "entries of the state `S` are coupled   ": with_own(matrix=MAP),
+    "entries of the state `S` are coupled    ": with_own(after=MAP),
+    "entries of the state `S` are coupled     ": with_own(source="R"),
     "`z` reads states": replace(KEPT, streams=(Stream("z", STATE, (N,), Field.REAL),)),
     "`Lag` stands in a definition": put(GATED, {U: Mul((U, Lag((("i", 1),), 0)))}),
     "a later token is read": put(FILTERED, {FIR: REVERSED}),
@@ -405,6 +412,14 @@ def test_definitions_that_cannot_be_executed(reason: str) -> None:
     assert executed(made, **values).endswith(reason.strip())
 
 
+def test_powers_have_values_where_their_exponents_do() -> None:
+    four, made = exact(4), Execution(GATED, {"n": 1}, 1, {})
+    with pytest.raises(Obstacle, match="has a power that is not an integer"):
+        made.power(four, Complex(real(2), real(1)))
+    wide = made.power(four, Complex(Real(Fraction(2), Fraction(3)), real(0)))
+    assert wide.re.low <= 16 and wide.re.high >= 64
+
+
 def test_a_primitive_along_an_axis_without_bounds() -> None:
     made = Execution(GATED, {"n": 1}, 1, {})
     with pytest.raises(Obstacle, match="`median` has no proven bounds"):
@@ -415,12 +430,12 @@ def test_a_primitive_along_an_axis_without_bounds() -> None:
 
 
 def test_what_is_divided_by_a_state_is_no_combination_of_states() -> None:
-    state = Symbols().leaf("$A.S[0]", real=True)
+    cell = Symbols().leaf("$A.S[0]", real=True)
     one = number(1)
     with pytest.raises(Obstacle, match=r"the reciprocal of .* stands alone"):
-        columns(one / state)
+        columns(one / cell)
     with pytest.raises(Rejected, match="a state stands in a denominator"):
-        columns(one / (state + one))
+        columns(one / (cell + one))
 
 
 def test_values_of_states_go_through_the_same_functions() -> None:
@@ -430,6 +445,15 @@ def test_values_of_states_go_through_the_same_functions() -> None:
     rejected = "values of states go through different functions: exp against relu"
     with pytest.raises(Rejected, match=rejected):
         check(write(Certificate(claim, Invariant((), False))))
+
+
+def test_no_condition_is_one_on_a_function_of_states() -> None:
+    bent = system("bent")
+    claim = Claim(bent, bent, (), (("n", 1),))
+    (call,) = (name for name in state(claim, False).symbols.defined if name.startswith(CALL))
+    assumed = Condition((((), 1), (((call, 1),), 1)), call)
+    with pytest.raises(Rejected, match="a condition speaks of call"):
+        state(replace(claim, conditions=(assumed,)), False)
 
 
 # --- points of conditions -------------------------------------------------------------------------

@@ -166,6 +166,9 @@ CLAIMS = {
     "two names are identified with one  ": lambda: claim(b="more", names=(("z", "z"), ("z", "z"))),
     "does not have the same axes": lambda: claim("more", "more", names=(("r", "w"), ("w", "r"))),
     "`u` is an input of one and none of the other": lambda: claim(b="param_u"),
+    "`u` is an input of one and none of the other ": lambda: claim(
+        "param_u", "plain", equal=False, case=True
+    ),
     "`q` is no input or parameter of the first mixer": lambda: claim(b="more", names=(("z", "q"),)),
     "the outputs have axes": lambda: claim("wide", "wide_q", sizes=(*SIZES, ("q", 2))),
     "the outputs have shapes": lambda: claim(b="summed"),

@@ -112,6 +112,17 @@ def test_what_is_0_is_not_positive() -> None:
     assert s.log(number(0)).names == {"log(0)"}
 
 
+def test_a_logarithm_is_positive_of_what_is_more_than_1() -> None:
+    s = Symbols()
+    f, x, _, a, one = of(s)
+    assert s.positive(f("softplus", x)) and s.positive(f("log", a + number(2)))
+    # 3 / 4 near a = 0.
+    e = f("exp", a)
+    less = one - e * number(Fraction(1, 2)) + e * e * number(Fraction(1, 4))
+    for q in (a, a + number(Fraction(1, 2)), less):
+        assert not s.positive(f("log", q))
+
+
 UNARY = ("exp", "sigmoid", "softplus", "silu", "tanh", "cos", "sin", "expm1", "relu", "abs", "elu")
 _MP = {
     "exp": mpmath.exp,
