@@ -253,6 +253,7 @@ class Changed(ast.NodeTransformer):
         self.numbers, self.site, self.noted = numbers, site, noted
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
+        guards = isinstance(node, ast.If) and not _refuses(node.body[0])
         out = super().generic_visit(node)
         number = self.numbers.get(node, -1)
         if self.site is not None:
@@ -263,7 +264,7 @@ class Changed(ast.NodeTransformer):
         if isinstance(node, ast.Return):
             node.value = ast.Call(note, [ast.Constant(number), node.value], [])
             return node
-        if isinstance(node, ast.If) and not _refuses(node.body[0]):
+        if isinstance(node, ast.If) and guards:
             node.test = ast.Call(note, [ast.Constant(number), node.test], [])
             return node
         call = ast.copy_location(ast.Expr(ast.Call(note, [ast.Constant(number)], [])), node)
