@@ -95,6 +95,10 @@ FALSE = {
         s.power(x, a),
         f("exp", a * f("log", x)),
     ),
+    "a maximum is not the first because that is positive": lambda s, f, x, z, a, one: (
+        f("max", a, x),
+        a,
+    ),
     "a quotient has the sign of its denominator": lambda s, f, x, z, a, one: (
         f("abs", a / (x + one)),
         a / (x + one),
