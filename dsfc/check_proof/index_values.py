@@ -271,7 +271,7 @@ class Values(ABC):
         if len(args) == 2 and calls and rest:
             form = self.value(calls[0].args[0])
             array = self._atom(calls[0].args[0])
-            if array is not None and not (form.stateful or form.divided or form.summed):
+            if array is not None:  # an entry: no sum, and nothing of states
                 way = f"elu+{rest[0].value}"
                 self._note(array, way)
                 return self._function(way, array, form)

@@ -10,8 +10,10 @@ import pytest
 
 from dsfc.check_proof.check import check, read, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Conditional, Invariant, Needed
+from dsfc.check_proof.conditional import localities
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import state
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
 from dsfc.primitives.declarations import Constraint
@@ -321,6 +323,18 @@ def test_an_input_of_both_is_no_slot(filled: Callable, system: Callable) -> None
     a = dataclasses.replace(made.claim.a, inputs=(*made.claim.a.inputs, more))
     claim = dataclasses.replace(made.claim, a=a)
     assert "not b's alone" in rejected(dataclasses.replace(made, claim=claim))
+
+
+def test_how_far_back_slots_read(conditional: Callable, filled: Callable) -> None:
+    for a, b, far in (
+        ("linear", "template_positive", {"alpha": None, "kappa": 0}),
+        ("normalised", "template_by_head", {"alpha": 1, "kappa": 0}),
+    ):
+        claim = filled(a, b).claim
+        assert localities(claim, state(claim, False)) == far
+    # Values inside both are no slots.
+    claim = conditional(*PAIRS[0]).claim
+    assert claim.free and localities(claim, state(claim, False)) == {}
 
 
 # --- by reason ------------------------------------------------------------------------------------
