@@ -111,7 +111,7 @@ class Conditions:
                 least = min(lags(frozenset({name})), default=0)
                 now = shifted(name, -least)
                 entry = LEAF.fullmatch(name.removeprefix("~"))
-                leaf = entry is not None and entry[1] in given and now not in symbols.defined
+                leaf = entry is not None and entry[1] in given
                 # A function of an earlier token alone has no generator at the present one.
                 made = now in symbols.defined or name in symbols.defined
                 known = made and not name.startswith("call<")

@@ -101,6 +101,10 @@ class Entries(ABC, Generic[EntryT]):
     def conjugate(self, value: EntryT) -> EntryT:
         """Returns the complex conjugate."""
 
+    @abstractmethod
+    def largest(self, values: list[EntryT]) -> EntryT:
+        """Returns the maximum of real entries."""
+
     def node(self, e: Expr, at: Index) -> EntryT:
         """Returns an entry of a node that only some domains give a meaning."""
         raise Obstacle(f"`{type(e).__name__}` stands in a definition")
@@ -193,10 +197,6 @@ class Entries(ABC, Generic[EntryT]):
             return self.largest(parts)
         total = self.total(parts)
         return total / self.size(e.axis) if e.how is Reduction.MEAN else total
-
-    def largest(self, values: list[EntryT]) -> EntryT:
-        """Returns the maximum of real entries."""
-        raise Obstacle("a maximum over an axis stands in a definition")
 
     def mapped(self, map: LinearMap, arg: Expr, at: Index) -> EntryT:
         """Returns one entry of a linear map applied to a value."""

@@ -251,12 +251,12 @@ class Values(ABC):
             return self._opaque(entries_of(e.name), (e.axis,), (e.axis,), e.args[0])
         if e.axis is not None and self._along((e.axis,)):
             raise NoCount(f"`{e.name}` runs over it")
-        if e.axis is None and e.name in LINEAR:
+        if e.name in LINEAR:
             return self._linear(e.name, forms)
         for form in forms:
             self._local(form, f"`{e.name}`")
         array = self._atom(e.args[0]) if e.name in ("exp", "silu") else None
-        if array is not None and e.kind is Field.REAL:
+        if array is not None:
             self._note(array, e.name)
             # silu x = x / (1 + e^-x) has x as a factor.
             return forms[0] if e.name == "silu" else self._function(e.name, array, forms[0])
@@ -268,10 +268,10 @@ class Values(ABC):
         """A sum; elu x + c, which is one value, is put to 0 by a number for elu x."""
         calls = [a for a in args if isinstance(a, Prim) and a.name == "elu"]
         rest = [a for a in args if isinstance(a, Num)]
-        if len(args) == 2 and calls and rest and calls[0].kind is Field.REAL:
+        if len(args) == 2 and calls and rest:
             form = self.value(calls[0].args[0])
             array = self._atom(calls[0].args[0])
-            if array is not None and not (form.stateful or form.divided or form.summed):
+            if array is not None:  # an entry: no sum, and nothing of states
                 way = f"elu+{rest[0].value}"
                 self._note(array, way)
                 return self._function(way, array, form)

@@ -59,7 +59,7 @@ class Indices(Values):
             b.state: Form(carriers=dict.fromkeys(b.axes, NO_TERMS), stateful=True)
             for b in stage.blocks
         }
-        while True:
+        while all(f.summed <= GROWTH for f in forms.values()):
             # What earlier rounds need is met by more than there is: no less is true.
             after = self._updated(stage, forms)
             joined = {
@@ -75,11 +75,11 @@ class Indices(Values):
             }
             if any(f.divided for f in after.values()):
                 raise NoCount("an update divides by a value of the state")
-            if any(f.summed > GROWTH for f in joined.values()):
-                raise NoCount("the update of a state couples its entries")
             if joined == forms:
                 break
             forms = joined
+        else:
+            raise NoCount("the update of a state couples its entries")
         self._states.update(forms)
 
     def _updated(self, stage: Stage, forms: Mapping[str, Form]) -> dict[str, Form]:

@@ -26,7 +26,7 @@ from dsfc.check_proof.laws import (
 from dsfc.check_proof.polynomial import Quotient
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.side import Side
-from dsfc.check_proof.symbols import Call, Related, Symbols, shifted
+from dsfc.check_proof.symbols import Call, Related, Symbols
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,28 +107,6 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
         steady.heads,
     )
     return Statement(first, steady, symbols, conditions)
-
-
-def agree(claim: Claim, tokens: int) -> bool:
-    """Returns whether the outputs at the first tokens are equal as quotients.
-
-    Raises:
-        Obstacle, ValueError, ZeroDivisionError: the claim cannot be written out.
-    """
-    comparable(claim)
-    symbols = Symbols()
-    values: dict[str, Quotient] = {}
-    for token in range(tokens):
-        moment = written(claim, symbols, False, token)
-        earlier = {name: q.renamed(_older) for name, q in values.items()}
-        if any((a - b).substituted(earlier) for a, b in moment.outputs):
-            return False
-        values = {name: q.substituted(earlier) for name, q in moment.step.items()}
-    return True
-
-
-def _older(name: str) -> str:
-    return shifted(name, 1)
 
 
 def written(

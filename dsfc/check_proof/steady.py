@@ -114,9 +114,9 @@ def steady(system: System, sizes: Mapping[str, int]) -> Steady:
     Raises:
         Obstacle: it is not token-local, not diagonal, or not affine in its states.
     """
+    _affine(system.outputs[0].value)
     walk = _Walk(system, sizes)
     window = max((walk.reach(e) for e in expressions((system.stages, system.outputs))), default=0)
-    _affine(system.outputs[0].value)
     ranges = ranges_of(system)
     bases = []
     for stage in system.stages:

@@ -28,6 +28,7 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import (
     IMAGINARY,
     NOTHING,
+    ONE,
     UNIT,
     Monomial,
     Polynomial,
@@ -292,17 +293,12 @@ class Symbols:
         return self._logarithm(Quotient(generator(name))) if known is None else known
 
     def _logarithm(self, q: Quotient) -> Quotient:
+        """The logarithm of a positive polynomial; it is positive where that is more than 1."""
         name = f"log({q.text})"
-        self._add(name, True, self._above_one(q))
+        self._add(name, True, self.is_positive(q.num + -ONE))
         self._logarithms[name] = q
         self.defined[name], self.spelled[name] = ("log", (q,)), NO_INDEX
         return Quotient(generator(name))
-
-    def _above_one(self, q: Quotient) -> bool:
-        """Whether a value is more than 1: a positive polynomial with a constant, as in softplus."""
-        least = q.num.terms.get((), Fraction(0))
-        more = least > 1 or (least == 1 and len(q.num.terms) > 1)
-        return more and not q.den and self.is_positive(q.num)
 
     def power(self, base: Quotient, exponent: Quotient) -> Quotient:
         """Returns base^exponent."""

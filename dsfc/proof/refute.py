@@ -17,9 +17,10 @@ from itertools import product
 from dsfc.check_proof.claim import Certificate, Claim, Number, Witness
 from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.polynomial import TooLarge
+from dsfc.check_proof.polynomial import Quotient, TooLarge
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.statement import agree
+from dsfc.check_proof.statement import written
+from dsfc.check_proof.symbols import Symbols, shifted
 from dsfc.check_proof.witness import check_witness, execute, in_range, place_of
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Field
@@ -226,7 +227,29 @@ def _apart(claim: Claim, point: Witness) -> bool:
 def _reported(claim: Claim, point: Witness) -> Refuted:
     gap = check_witness(claim, point)
     try:
-        shortest = point.length == 1 or agree(claim, point.length - 1)
+        shortest = point.length == 1 or _agree(claim, point.length - 1)
     except (Obstacle, TooLarge, ValueError, ZeroDivisionError):
         shortest = False
     return Refuted(Certificate(claim, point), gap, shortest)
+
+
+def _agree(claim: Claim, tokens: int) -> bool:
+    """Whether the outputs at the first tokens are equal as quotients.
+
+    Raises:
+        Obstacle, ValueError, ZeroDivisionError: the claim cannot be written out.
+    """
+    comparable(claim)
+    symbols = Symbols()
+    values: dict[str, Quotient] = {}
+    for token in range(tokens):
+        moment = written(claim, symbols, False, token)
+        earlier = {name: q.renamed(_older) for name, q in values.items()}
+        if any((a - b).substituted(earlier) for a, b in moment.outputs):
+            return False
+        values = {name: q.substituted(earlier) for name, q in moment.step.items()}
+    return True
+
+
+def _older(name: str) -> str:
+    return shifted(name, 1)

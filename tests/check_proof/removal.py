@@ -1,8 +1,10 @@
 """Takes the checker's checks out, one at a time, and says which of them no test misses.
 
-    python -P tests/check_proof/removal.py [--tier TIER] [--of FILE ...] [PART OF A SITE ...]
+    python -P tests/check_proof/removal.py [--tier TIER] [--jobs N] [--of FILE ...] [SITE ...]
 
-`--of` says which tests run: all of the checker's, if none is named.
+A site is looked at if its text holds one of `SITE`; all are, if none is given. `--of` says which
+tests run: all of the checker's, if none is named. `--jobs` is how many processes run tests at a
+time.
 
 A *site* is one check in `dsfc/check_proof`, or in the command that runs it:
 
@@ -10,14 +12,18 @@ A *site* is one check in `dsfc/check_proof`, or in the command that runs it:
 - in what guards a `raise` or a `return False`, one of several conditions, each of which alone
   refuses, which is made one that never does; the bounds of a chain `a <= x < b` are two;
 - a `return False` under a condition, which is taken out;
-- in what a predicate returns, one of several conditions that must all hold, which is made true.
+- in what a predicate returns, one of several conditions that must all hold, which is made true;
+- the same in what guards anything else: a law that is used, a step that is left out; but of what
+  type a value is, as what follows fails for another one;
+- the same in what is named before it stands in one of these.
 
-The tests run once, with every site noting which of them reaches it. Then, site by site, a process
-forked off there and then has the function without the check and runs the tests that reached it,
-those that take least first, until one fails: nothing is imported, collected or proved again. A
-check that keeps work bounded is missed by tests that do not end: a test has a bound on its time,
-beyond which the next one is asked, and a process one on its time and memory. Only a test that fails
-misses a check; a run that ends otherwise says nothing.
+The tests run once, with every site noting which of them reaches it: those that it refuses in, as
+only there anything changes without it. Then, site by site, a process forked off there and then has
+the function without the check and runs these tests, those that take least first, until one fails:
+nothing is imported, collected or proved again. A check that keeps work bounded is missed by tests
+that do not end: a test has a bound on its time, beyond which the next one is asked, and a process
+one on its time and memory. Only a test that fails misses a check; a run that ends otherwise says
+nothing.
 
 What is printed, as JSON: how many sites there are, and which of them no test reaches ("unreached")
 or misses ("survivors"), or whose tests do not end ("endless") or not with a verdict ("broken").
@@ -43,6 +49,8 @@ import types
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -72,6 +80,12 @@ def modules() -> dict[str, types.ModuleType]:
         n.rpartition(".")[2] if n != COMMAND else "cli": importlib.import_module(n)
         for n in (*names, COMMAND)
     }
+
+
+@cache
+def source(module: types.ModuleType) -> str:
+    """The text of a module as it is at the start, whoever edits it meanwhile."""
+    return inspect.getsource(module)
 
 
 # --- sites ----------------------------------------------------------------------------------------
@@ -115,9 +129,37 @@ def sites(name: str, tree: ast.Module) -> Iterator[Site]:
                 yield site(number, None, f"{where}: {refusal} if {ast.unparse(node.test)}")
             for part, text in conditions(node.test, must_hold=False):
                 yield site(number, part, f"{where}: {refusal} if {text}")
+        if isinstance(node, ast.If) and not _refuses(node.body[0]):
+            for part, text in conditions(node.test, must_hold=True):
+                if not text.removeprefix("not ").startswith("isinstance("):
+                    yield site(number, part, f"{where}: {_head(node.body[0])} if … and {text}")
         if isinstance(node, ast.Return) and function is not None and _is_predicate(function):
             for part, text in conditions(node.value, must_hold=True):
                 yield site(number, part, f"{where}: return … and {text}")
+        match node:
+            case ast.Assign([ast.Name(named)], ast.BoolOp() as value) if function is not None:
+                for must_hold in sorted(_used(function, named)):
+                    for part, text in conditions(value, must_hold):
+                        yield site(number, part, f"{where}: {named} = … {text}")
+
+
+def _head(node: ast.AST) -> str:
+    return ast.unparse(node).partition("\n")[0]
+
+
+def _used(function: ast.AST, name: str) -> set[bool]:
+    """Whether what has a name must hold, or must not, in what guards and what is returned."""
+    tests = [
+        (node.test, not _refuses(node.body[0])) if isinstance(node, ast.If) else (node.value, True)
+        for node in ast.walk(function)
+        if isinstance(node, ast.If | ast.Return)
+    ]
+    return {
+        must
+        for test, must_hold in tests
+        for part, must in operands(test, must_hold)
+        if isinstance(part, ast.Name) and part.id == name
+    }
 
 
 def _functions_of(tree: ast.Module) -> dict[ast.AST, ast.FunctionDef]:
@@ -149,22 +191,29 @@ def conditions(test: ast.expr | None, must_hold: bool) -> Iterator[tuple[tuple[i
         Position of a node in the test and of one of its operands.
     """
     numbers = {id(node): k for k, node in enumerate(ast.walk(test))} if test is not None else {}
-    stack = [(test, must_hold)]
-    while stack:
-        node, must = stack.pop()
+    for node, must in operands(test, must_hold):
         match node:
-            case ast.BoolOp(op, values):
-                if isinstance(op, ast.And) is must:
-                    for k, value in enumerate(values):
-                        yield (numbers[id(node)], k), ast.unparse(value)
-                stack += [(v, must) for v in reversed(values)]
-            case ast.UnaryOp(ast.Not(), operand):
-                stack.append((operand, not must))
+            case ast.BoolOp(op, values) if isinstance(op, ast.And) is must:
+                for k, value in enumerate(values):
+                    yield (numbers[id(node)], k), ast.unparse(value)
             case ast.Compare(left, _, comparators) if must and len(comparators) > 1:
                 ends = [left, *comparators]
                 for k, op in enumerate(node.ops):
                     pair = ast.Compare(ends[k], [op], [ends[k + 1]])
                     yield (numbers[id(node)], k), ast.unparse(pair)
+
+
+def operands(test: ast.expr | None, must_hold: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """A test and what it is made of, and whether it refuses where that is false."""
+    stack = [(test, must_hold)] if test is not None else []
+    while stack:
+        node, must = stack.pop()
+        yield node, must
+        match node:
+            case ast.BoolOp(_, values):
+                stack += [(v, must) for v in reversed(values)]
+            case ast.UnaryOp(ast.Not(), operand):
+                stack.append((operand, not must))
             case ast.Call(ast.Name("any" | "all" | "bool"), [ast.GeneratorExp(elt)]):
                 stack.append((elt, must))
             case ast.Call(ast.Name("bool"), [arg]):
@@ -204,17 +253,25 @@ class Changed(ast.NodeTransformer):
         self.numbers, self.site, self.noted = numbers, site, noted
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
+        guards = isinstance(node, ast.If) and not _refuses(node.body[0])
         out = super().generic_visit(node)
         number = self.numbers.get(node, -1)
         if self.site is not None:
             return _taken_out(node, self.site.part) if number == self.site.statement else out
         if number not in self.noted:
             return out
-        call = ast.Expr(ast.Call(ast.Name(NOTE, ast.Load()), [ast.Constant(number)], []))
-        if isinstance(node, ast.If):
-            node.body.insert(0, ast.copy_location(call, node))
+        note = ast.copy_location(ast.Name(NOTE, ast.Load()), node)
+        if isinstance(node, ast.Return):
+            node.value = ast.Call(note, [ast.Constant(number), node.value], [])
             return node
-        return [ast.copy_location(call, node), node]  # type: ignore[return-value]  # two for one
+        if isinstance(node, ast.If) and guards:
+            node.test = ast.Call(note, [ast.Constant(number), node.test], [])
+            return node
+        call = ast.copy_location(ast.Expr(ast.Call(note, [ast.Constant(number)], [])), node)
+        if isinstance(node, ast.If):
+            node.body.insert(0, call)
+            return node
+        return [call, node]  # type: ignore[return-value]  # two for one
 
 
 def _taken_out(node: ast.AST, part: tuple[int, int] | None) -> ast.AST:
@@ -224,7 +281,7 @@ def _taken_out(node: ast.AST, part: tuple[int, int] | None) -> ast.AST:
         else:
             node.test = without(node.test, part)
         return node
-    if isinstance(node, ast.Return) and part is not None and node.value is not None:
+    if isinstance(node, ast.Return | ast.Assign) and part is not None and node.value is not None:
         node.value = without(node.value, part)
         return node
     return ast.copy_location(ast.Pass(), node)
@@ -252,7 +309,7 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 def change(module: types.ModuleType, site: Site | None, noted: set[int]) -> None:
     """Gives the functions of a module the code of the changed text: all who hold them see it."""
-    tree = ast.parse(inspect.getsource(module))
+    tree = ast.parse(source(module))
     numbers = {node: k for k, node in enumerate(ast.walk(tree))}
     tree = Changed(numbers, site, noted).visit(tree)
     whole = compile(ast.fix_missing_locations(tree), str(module.__file__), "exec")
@@ -271,10 +328,12 @@ class Removal:
 
     Attributes:
         parts: a site is looked at if its text holds one of them, or there are none.
+        jobs: how many processes run tests at a time.
         found: what is said of the sites.
     """
 
     parts: list[str]
+    jobs: int
     found: dict[str, object] = field(default_factory=dict)
     failed: bool = False
     late: bool = False
@@ -286,30 +345,32 @@ class Removal:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         every = modules()
-        trees = {name: ast.parse(inspect.getsource(module)) for name, module in every.items()}
+        trees = {name: ast.parse(source(module)) for name, module in every.items()}
         wanted = [s for name, tree in trees.items() for s in sites(name, tree)
                   if not self.parts or any(p in s.text for p in self.parts)]  # fmt: skip
         reached = self._noted(session.items, every, wanted)
         assert not self.failed, "the tests do not pass as they are"
-        self.found = {"sites": len(wanted), "unreached": [],
-                      "survivors": [], "endless": [], "broken": []}  # fmt: skip
-        missing: set[str] = set()
-        for number, site in enumerate(wanted):
-            tests = sorted(
-                reached[site.module, site.statement], key=lambda i: (self.took[i.nodeid], i.nodeid)
-            )
-            status, test = self._without(site, tests) if tests else (None, "")
-            missing.add(test)
-            if status != FAILED:
-                kind = "unreached" if status is None else NO_VERDICT.get(status, "broken")
-                said = self.found[kind]
-                assert isinstance(said, list)
-                said.append(site.text)
-                print(number + 1, len(wanted), kind, site.text, file=sys.stderr, flush=True)
+        asked = [(s, sorted(reached[s.module, s.statement], key=self._cost)) for s in wanted]
+        ends: dict[Site, tuple[str, str]] = {
+            s: ("unreached", "") for s, tests in asked if not tests
+        }
+        reachable = [(s, tests) for s, tests in asked if tests]
+        for number, (site, status, test) in enumerate(self._ended(reachable), 1):
+            ends[site] = NO_VERDICT.get(status, "broken") if status != FAILED else "", test
+            if ends[site][0] or number % 50 == 0:
+                print(number, len(reachable), *ends[site], site.text, file=sys.stderr, flush=True)
+        self.found = {"sites": len(wanted)} | {
+            kind: [s.text for s in wanted if ends[s][0] == kind]
+            for kind in ("unreached", *sorted({*NO_VERDICT.values(), "broken"}))
+        }
         # What fails without a check does not fail with it, in a process of its own.
-        control = self._without(None, [i for i in session.items if i.nodeid in missing])
-        assert control == (0, ""), f"a test fails in another process: {control}"
+        missing = {test for _, test in ends.values()}
+        (control,) = self._ended([(None, [i for i in session.items if i.nodeid in missing])])
+        assert control == (None, 0, ""), f"a test fails in another process: {control}"
         return True
+
+    def _cost(self, item: pytest.Item) -> tuple[float, str]:
+        return self.took[item.nodeid], item.nodeid
 
     def _noted(
         self, items: list[pytest.Item], every: dict[str, types.ModuleType], wanted: list[Site]
@@ -318,8 +379,14 @@ class Removal:
         reached: dict[tuple[str, int], dict[pytest.Item, None]] = defaultdict(dict)
         at: list[pytest.Item] = []
 
-        def note(name: str) -> Callable[[int], None]:
-            return lambda number: reached[name, number].setdefault(at[-1])
+        def note(name: str) -> Callable[..., object]:
+            def reach(number: int, value: object = False) -> object:
+                # What holds as it is holds without one of its conditions.
+                if not value:
+                    reached[name, number].setdefault(at[-1])
+                return value
+
+            return reach
 
         before = {f: f.__code__ for module in every.values() for f in functions(module)}
         for name, module in every.items():
@@ -337,8 +404,26 @@ class Removal:
         self.late = True
         raise TimeoutError
 
-    def _without(self, site: Site | None, tests: list[pytest.Item]) -> tuple[int, str]:
-        """How a child ends that runs tests without a check, and the test that failed."""
+    def _ended(
+        self, asked: list[tuple[Site | None, list[pytest.Item]]]
+    ) -> Iterator[tuple[Site | None, int, str]]:
+        """How processes end, each of which runs tests without a check, and the test that failed."""
+        running: dict[int, tuple[Site | None, int]] = {}
+        left = iter(asked)
+        while True:
+            for site, tests in islice(left, self.jobs - len(running)):
+                pid, read = self._without(site, tests)
+                running[pid] = site, read
+            if not running:
+                return
+            pid, status = os.wait()
+            if pid in running:  # else what a test has left
+                site, read = running.pop(pid)
+                with os.fdopen(read, encoding="utf-8") as said:
+                    yield site, os.waitstatus_to_exitcode(status), said.read()
+
+    def _without(self, site: Site | None, tests: list[pytest.Item]) -> tuple[int, int]:
+        """Starts a process that runs tests without a check; where it says which of them failed."""
         gc.freeze()  # else the child copies all that its collector visits
         read, write = os.pipe()
         child = os.fork()
@@ -366,15 +451,13 @@ class Removal:
                 os._exit(status)
             os._exit(70)
         os.close(write)
-        with os.fdopen(read, encoding="utf-8") as said:
-            test = said.read()
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), test
+        return child, read
 
 
-def run(files: list[str], tier: str, parts: list[str]) -> dict[str, object]:
+def run(files: list[str], tier: str, parts: list[str], jobs: int) -> dict[str, object]:
     """What is said of the sites, by the tests of some files."""
     os.chdir(ROOT)  # tests are named from here
-    removal = Removal(parts)
+    removal = Removal(parts, jobs)
     files = files or [
         *sorted(str(p) for p in HERE.glob("test_*.py") if p.name not in LEFT_OUT), OF_THE_COMMAND
     ]  # fmt: skip
@@ -386,12 +469,13 @@ def run(files: list[str], tier: str, parts: list[str]) -> dict[str, object]:
 def main() -> None:
     asked = argparse.ArgumentParser(usage=__doc__)
     asked.add_argument("--tier", default="fast")
+    asked.add_argument("--jobs", type=int, default=1)
     asked.add_argument("--of", nargs="*", default=[])
     asked.add_argument("sites", nargs="*")
     given = asked.parse_args()
     started = time.monotonic()
     with contextlib.redirect_stdout(sys.stderr):
-        found = run(given.of, given.tier, given.sites)
+        found = run(given.of, given.tier, given.sites, given.jobs)
     print(f"{time.monotonic() - started:.0f} s", file=sys.stderr)
     print(json.dumps(found, ensure_ascii=False, indent=1))
 

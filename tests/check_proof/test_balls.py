@@ -73,6 +73,9 @@ def test_intervals_hold_what_their_members_give(x: Fraction, y: Fraction, w: Fra
             assert whole.low <= point.high and point.low <= whole.high
         product = wide * real(y)
         assert product.low <= inside * y <= product.high
+        if y:
+            quotient = wide / real(y)
+            assert quotient.low <= inside / y <= quotient.high
 
 
 def test_exact_values_stay_exact() -> None:

@@ -10,8 +10,10 @@ import pytest
 
 from dsfc.check_proof.check import check, read, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Conditional, Invariant, Needed
+from dsfc.check_proof.conditional import localities
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import state
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
 from dsfc.primitives.declarations import Constraint
@@ -323,6 +325,18 @@ def test_an_input_of_both_is_no_slot(filled: Callable, system: Callable) -> None
     assert "not b's alone" in rejected(dataclasses.replace(made, claim=claim))
 
 
+def test_how_far_back_slots_read(conditional: Callable, filled: Callable) -> None:
+    for a, b, far in (
+        ("linear", "template_positive", {"alpha": None, "kappa": 0}),
+        ("normalised", "template_by_head", {"alpha": 1, "kappa": 0}),
+    ):
+        claim = filled(a, b).claim
+        assert localities(claim, state(claim, False)) == far
+    # Values inside both are no slots.
+    claim = conditional(*PAIRS[0]).claim
+    assert claim.free and localities(claim, state(claim, False)) == {}
+
+
 # --- by reason ------------------------------------------------------------------------------------
 
 
@@ -377,16 +391,26 @@ REASONS = {
     "`κ[7]` is not one number other than 0": with_point(
         by=lambda p: {"values": (*p.values, ("κ[7]", ((0, 1, 2, 1, 0),)))}
     ),
+    "`κ[7]` is not one number other than 0 ": with_point(
+        by=lambda p: {"values": (*p.values, ("κ[7]", ((1, 1, 2, 1, 0),) * 2))}
+    ),
     "`more` is nothing of the claim": with_point(
         by=lambda p: {"values": (*p.values, ("more", ((1, 1, 2, 1, 0),)))}
     ),
     "entries": with_point(by=lambda p: {"values": p.values[1:]}),
+    "entries ": with_point(
+        by=lambda p: {"values": tuple((n, v + v[:1]) for n, v in p.values if "κ" not in n)}
+    ),
     "the token or index is none of the output": with_point(by=lambda p: {"token": p.length}),
     "the token or index is none of the output ": with_point(by=lambda p: {"index": (*p.index, 0)}),
+    "the token or index is none of the output  ": with_point(by=lambda p: {"token": -1}),
     "the index does not fit the output": with_point(by=lambda p: {"index": (9,) * len(p.index)}),
+    "the index does not fit the output ": with_point(by=lambda p: {"index": (-1,) * len(p.index)}),
     "has an entry that is no number": first_entry((1, 0, 2, 1, 0)),
     "has an entry that is no number ": first_entry((1, 1, 1, 1, 0)),
     "has an entry that is no number  ": first_entry((1, 1, 2, 1, 5)),
+    "has an entry that is no number   ": first_entry((1, 1, 0, 1, 0)),
+    "has an entry that is no number    ": first_entry((1, 1, 2, 0, 0)),
     "the output may be 0": with_point(**ZERO_POINT),
     "the conditions left out are none of the claim": lambda c: with_proof(
         c, needed=(Needed((99,), c.proof.needed[0].point),)

@@ -13,10 +13,12 @@ import pytest
 import dsfc
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import CellMonomial, Certificate, Claim, Invariant, Row
+from dsfc.check_proof.cutoff import kinds_of
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.family import Names, Terms, _check_renamed
 from dsfc.check_proof.index_form import NoCount
 from dsfc.check_proof.invariant import unlifted
+from dsfc.check_proof.one_step import OneStep, entries
 from dsfc.check_proof.polynomial import ONE, Polynomial, constant
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
@@ -83,6 +85,12 @@ mixer as_ratio extends raw {
   S = S[i-1] - k ⊗ (k · S[i-1]) + k ⊗ v
   t = t[i-1] - k * (k · t[i-1]) + k
   y = (q · S) / (q · t)
+}
+mixer divided extends raw {
+  state S, R : n × p
+  S = S[i-1] + k ⊗ v
+  R = R[i-1] + v / (q · S) ⊗ k
+  y = q · R
 }
 mixer normed_n extends raw {
   y = sum[n](q * l2norm[n](c * ones[n])) * v
@@ -282,6 +290,19 @@ def test_what_is_equal_at_one_alone(of: Callable, a: str, b: str) -> None:
 def test_what_is_no_sum_says_why(of: Callable, name: str, reason: str) -> None:
     found = left_at(claim_of(of(name), of(name), n=2, p=1))
     assert reason in found and (name == "mean_rule" or bool(found) == bool(reason))
+
+
+def test_one_token_divides_by_no_state_and_has_no_state_beside(of: Callable) -> None:
+    for name, state_, reason in (
+        ("divided", "R", "an update divides by a value of the state"),
+        ("divided", "T", "`T` is kept beside the states"),
+    ):
+        claim = claim_of(of(name), of(name), n=2, p=1)
+        kinds = kinds_of(claim)
+        side = OneStep(claim, 0, False, kinds, kinds["n"], entries(claim.a))
+        assert not side.after("S").divided
+        with pytest.raises(NoCount, match=reason):
+            side.after(state_)
 
 
 def test_a_row_renamed_is_one_up_to_a_factor() -> None:

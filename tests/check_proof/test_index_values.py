@@ -11,7 +11,7 @@ import pytest
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.cutoff import cutoff
 from dsfc.check_proof.free import expressions
-from dsfc.check_proof.index_form import NoCount
+from dsfc.check_proof.index_form import Form, NoCount, single
 from dsfc.check_proof.index_values import OTHERWISE
 from dsfc.check_proof.indices import Indices
 from dsfc.locate import Place
@@ -19,18 +19,21 @@ from dsfc.pipeline import SpecText
 from dsfc.primitives.build import prim, walk
 from dsfc.primitives.expr import (
     Abstract,
+    Add,
     Expr,
     Lag,
     LinearMap,
     Map,
     Now,
     Num,
+    Reduce,
+    Reduction,
     Ref,
     Rename,
 )
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
-from dsfc.system.ir import Direct, Ratio, System
+from dsfc.system.ir import Direct, Guard, GuardKind, Ratio, System
 
 AXES = ("n", "p", "d", "t")
 
@@ -60,6 +63,7 @@ REASONS = [
      "`max` is applied to values of states"),
     ("n", "state S, R : n\n  S = S[i-1] + exp(k)\n  R = (R[i-1] + q) / S", "sum[n](R) * v",
      "an update divides by a value of the state"),
+    ("n", "", "sum[n](q * q)^(1/2) * v", "a power holds a sum over it"),
     ("t", "param w : t", "v * sum[n](fir[t](w, q))", "it counts the taps of a filter"),
     ("n", "", "sum[j ≤ i](exp(q · k[j]) * v[j])", "a sum over the past has no finite state"),
 ]  # fmt: skip
@@ -156,6 +160,30 @@ def test_what_is_0_somewhere_is_no_array() -> None:
         found = Indices(claim(base), False, False, {"d": "d"}, "d")
         found.value(prim("exp", value))
         assert found.ways["W"] == ways
+
+
+def test_elu_and_a_number_are_one_value_and_no_more() -> None:
+    base = mixer("", "(elu(q) + 1) * sum[p](v)")
+    (one,) = [e for e in _walked(base) if isinstance(e, Add)]
+    (n,) = one.axes
+    (other,) = [e for e in _refs(base) if e.name == "q"]
+    carried = along_n(base).value(one)
+    assert carried.hits(n) == single("elu+1 q")
+    for args in ((*one.args, other), (one.args[0], one.args[0]), (*one.args, one.args[1])):
+        assert along_n(base).value(Add(args)).hits(n) != carried.hits(n)
+
+
+def test_a_guard_that_adds_nothing_is_none() -> None:
+    base, _ = delayed()
+    (read,) = [s.value for s in base.streams if s.name == "r"]
+    (n,) = (d.axis for d in base.axes if d.axis.name == "n")
+    constant = Reduce(Reduction.SUM, n, next(e for e in _refs(base) if e.name == "q"))
+
+    def guarded(*guard: object) -> Form:
+        return along_n(base)._read(Ratio(read, read, Guard(*guard)))
+
+    assert guarded(GuardKind.NONE, constant) == guarded(GuardKind.ADD, None) == guarded()
+    assert guarded(GuardKind.ADD, constant) != guarded()
 
 
 def replace_name(ref: Ref, name: str) -> Ref:

@@ -70,6 +70,13 @@ def test_a_product_divides_by_its_factors(p: Polynomial, q: Polynomial) -> None:
     assert divided(p * base, base) == p
 
 
+def test_what_holds_i_is_divided_too() -> None:
+    """A number for i would not have the square -1."""
+    a, i = generator("a"), generator(IMAGINARY)
+    twice = a + i * constant(2)
+    assert divided((a + i) * twice, a + i) == twice
+
+
 @given(polynomials(), polynomials(), POINT)
 def test_what_divides_multiplies_back(p: Polynomial, q: Polynomial, point) -> None:
     assume(q)

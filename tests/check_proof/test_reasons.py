@@ -166,6 +166,9 @@ CLAIMS = {
     "two names are identified with one  ": lambda: claim(b="more", names=(("z", "z"), ("z", "z"))),
     "does not have the same axes": lambda: claim("more", "more", names=(("r", "w"), ("w", "r"))),
     "`u` is an input of one and none of the other": lambda: claim(b="param_u"),
+    "`u` is an input of one and none of the other ": lambda: claim(
+        "param_u", "plain", equal=False, case=True
+    ),
     "`q` is no input or parameter of the first mixer": lambda: claim(b="more", names=(("z", "q"),)),
     "the outputs have axes": lambda: claim("wide", "wide_q", sizes=(*SIZES, ("q", 2))),
     "the outputs have shapes": lambda: claim(b="summed"),
@@ -179,6 +182,11 @@ CLAIMS = {
     "is not a name": lambda: with_b(
         lambda s: replace(s, params=(*s.params, replace(s.params[0], name="w[0]")))
     ),
+    "how far back slots read is said": lambda: claim(locality=0),
+    "how far back slots read is said ": lambda: claim(case=True, locality=0),
+    "how far back slots read is said  ": lambda: claim(equal=False, locality=0),
+    "how far back slots read is said   ": lambda: claim(equal=False, case=True, locality=64),
+    "how far back slots read is said    ": lambda: claim(equal=False, case=True, locality=-1),
     "no size is given for `p`": lambda: claim(sizes=(("n", 2),)),
     "`p` has another size than what it is a copy of": lambda: copied(claim()),
     "two axes have one name": lambda: with_b(lambda s: replace(s, axes=(*s.axes, s.axes[0]))),
@@ -197,6 +205,7 @@ def test_claims_that_put_nothing_side_by_side(reason: str) -> None:
 
 def test_what_they_change_is_fine_as_it_was() -> None:
     comparable(claim())
+    comparable(claim(equal=False, case=True, locality=63))
     for name in ("wide", "summed", "param_u", "bounded", "more"):
         comparable(claim(name, name))
 

@@ -45,4 +45,5 @@ def test_moduli_of_complex_numbers() -> None:
     assert disc.excludes(Complex(real(Fraction(3, 5)), real(Fraction(4, 5))))
     assert not disc.excludes(Complex(real(Fraction(3, 5)), real(Fraction(3, 5))))
     assert disc.apart(Region(True, Interval(-2.0, -1.0)))
-    assert not disc.apart(Region(True, Interval(-0.5, -0.5)))
+    inside = Region(True, Interval(-0.5, -0.5))
+    assert not disc.apart(inside) and not inside.apart(disc)

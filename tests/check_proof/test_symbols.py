@@ -81,6 +81,32 @@ FALSE = {
         f("log", x) * number(2),
     ),
     "the size of a number is not the number": lambda s, f, x, z, a, one: (f("abs", x), x),
+    "e to a part of a logarithm is no power": lambda s, f, x, z, a, one: (
+        f("exp", f("log", a) / (x + one)),
+        a,
+    ),
+    "nor to a product with one": lambda s, f, x, z, a, one: (f("exp", f("log", a) * x), a),
+    "nor to its square": lambda s, f, x, z, a, one: (f("exp", f("log", a) * f("log", a)), a),
+    "nor is the exponent of one rounded": lambda s, f, x, z, a, one: (
+        f("exp", f("log", a) / number(2)),
+        one,
+    ),
+    "a power of what may be negative is no exponential": lambda s, f, x, z, a, one: (
+        s.power(x, a),
+        f("exp", a * f("log", x)),
+    ),
+    "a maximum is not the first because that is positive": lambda s, f, x, z, a, one: (
+        f("max", a, x),
+        a,
+    ),
+    "a quotient has the sign of its denominator": lambda s, f, x, z, a, one: (
+        f("abs", a / (x + one)),
+        a / (x + one),
+    ),
+    "nor is a sum positive of which one term is": lambda s, f, x, z, a, one: (
+        f("relu", a + x),
+        a + x,
+    ),
 }
 
 
@@ -96,6 +122,22 @@ def test_is_not_taken_for_equal(name: str) -> None:
     s = Symbols()
     left, right = FALSE[name](s, *of(s))
     assert left - right
+
+
+def test_what_is_0_is_not_positive() -> None:
+    s = Symbols()
+    assert not s.positive(number(0)) and s.positive(number(1))
+    assert s.log(number(0)).names == {"log(0)"}
+
+
+def test_a_logarithm_is_positive_of_what_is_more_than_1() -> None:
+    s = Symbols()
+    f, x, _, a, one = of(s)
+    assert s.positive(f("softplus", x)) and s.positive(f("log", a + number(2)))
+    # Its square is as near to 0 as a is.
+    above = f("exp", a) - one
+    for q in (a, a + number(Fraction(1, 2)), above * above):
+        assert not s.positive(f("log", q))
 
 
 UNARY = ("exp", "sigmoid", "softplus", "silu", "tanh", "cos", "sin", "expm1", "relu", "abs", "elu")
@@ -191,6 +233,19 @@ def test_a_complex_function_of_a_call_is_one_of_its_value() -> None:
         size = s.primitive("abs", (state,), Field.REAL)
         turned = s.opaque("sqrt", (size * IMAGINARY_UNIT,), real=False, positive=False)
     assert len(calls) == 1 and turned.names.isdisjoint(size.names)
+
+
+def test_powers_that_are_not_multiplied_out_are_functions() -> None:
+    s = Symbols()
+    x, a, c = s.leaf("x[]", True), s.leaf("a[]", True, True), s.leaf("c[]", False)
+    assert not (s.power(x, number(64)) - x.power(64))
+    for base, exponent in ((x, number(65)), (a, c)):
+        (name,) = s.power(base, exponent).names
+        assert s.defined[name] == ("pow", (base, exponent))
+    state = s.leaf("$A.S[0]", real=True)
+    with s.recorded() as calls:
+        s.power(a, state)
+    assert [c.head for c in calls] == ["pow"]
 
 
 def test_conjugation_is_an_automorphism() -> None:

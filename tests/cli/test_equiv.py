@@ -172,6 +172,18 @@ def test_wrong_usage(run: Callable, args: list[str]) -> None:
     assert run(*args).exit_code == 2
 
 
+def test_a_certificate_is_text_of_two_specs_or_none(
+    run: Callable, spec: Callable, folder: Path
+) -> None:
+    path = spec(TWO.replace("{drive}", "1 * u"))
+    assert run("equiv", f"{path}:a", f"{path}:b", "--certificate", "proof.json").exit_code == 0
+    one = run("check-proof", "proof.json", f"{path}:a")
+    assert one.exit_code == 2 and "give both specs, or none" in one.output
+    Path("image.json").write_bytes(b"\xff\xfe")
+    image = run("check-proof", "image.json")
+    assert image.exit_code == 2 and "image.json is not text" in image.output
+
+
 def test_mistakes_in_a_spec_are_diagnostics(run: Callable) -> None:
     result = run("equiv", "lstm", "s6")
     assert (result.exit_code, result.stdout) == (1, "")
