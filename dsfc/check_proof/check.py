@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from dsfc.check_proof.apart import apart
 from dsfc.check_proof.claim import (
     Certificate,
     Claim,
@@ -75,7 +76,7 @@ def check(text: str) -> Accepted:
 
 def _checked(certificate: Certificate) -> Gap | None:
     """Checks a certificate by the rule of its proof; returns the gap that a witness shows."""
-    claim, proof = certificate.claim, certificate.proof
+    claim, proof = apart(certificate.claim), certificate.proof
     match proof:
         case Invariant():
             check_invariant(claim, proof)

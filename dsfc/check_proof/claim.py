@@ -28,10 +28,13 @@ class Condition:
         polynomial: its terms; exponents are positive.
         solved: the generator that it gives the value of: it stands in some terms, with exponent 1,
             and what multiplies it is other than 0 wherever the condition is said to hold.
+        padded: whether it holds at every token, inputs from before the first being 0: said of
+            slots alone, where a is claimed to be a case of b.
     """
 
     polynomial: Coefficient
     solved: str
+    padded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Claim:
         locality: where it is claimed that a is no case of b and b has slots: the slots are
             functions of the token and of as many tokens before it. None: of the last tokens,
             however many.
+        apart: whether b's parameters, and its axes that no input or output has, are its own where
+            a has some of the same names: see `dsfc.check_proof.apart`.
     """
 
     a: System
@@ -79,6 +84,7 @@ class Claim:
     case: bool = False
     every: tuple[str, ...] = ()
     locality: int | None = None
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

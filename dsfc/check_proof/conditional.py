@@ -17,11 +17,12 @@ from dsfc.check_proof.claim import Claim, Conditional, Point
 from dsfc.check_proof.comparable import narrower, nonzero, own_parameters, real_arrays, slots
 from dsfc.check_proof.conditions import CONSTANT, reach
 from dsfc.check_proof.invariant import check_rows
+from dsfc.check_proof.padded import check_padded
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.polynomial import Quotient, generator
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
-from dsfc.check_proof.symbols import LAG, LEAF, lags
+from dsfc.check_proof.symbols import LAG, LEAF, Symbols, lags
 from dsfc.primitives.declarations import Constraint
 
 NEEDED_LIMIT = 64
@@ -41,6 +42,9 @@ def check_conditional(claim: Claim, proof: Conditional) -> None:
         raise Rejected("equality under conditions is shown at one size of each axis")
     if proof.invariant.relations:
         raise Rejected("laws of functions are not used under conditions")
+    check_padded(claim)
+    if any(c.padded for c in claim.conditions) and (proof.holds or proof.needed):
+        raise Rejected("points say nothing of conditions at the first tokens")
     statement = state(claim, proof.invariant.entries)
     check_rows(statement, proof.invariant)
     conditions = statement.conditions
@@ -86,16 +90,19 @@ def check_case(claim: Claim, statement: Statement) -> None:
     """
     own, symbols = {**own_parameters(claim), **slots(claim)}, statement.symbols
     smaller, sure, reals = narrower(claim), nonzero(claim), real_arrays(claim)
+    values = statement.conditions.values(statement.conditions.window)
     given = frozenset(_present(c.solved) for c in claim.conditions)
     if smaller is not None:
         raise Rejected(f"`{smaller}` has a smaller range in b than in a")
     for c in claim.conditions:
         # A slot is a function of this token and earlier ones, a parameter of none.
-        array = c.solved.partition("[")[0]
+        array = c.solved.removeprefix("~").partition("[")[0]
         constraint = own.get(array)
         if constraint is None:
             raise Rejected(f"a condition is one on {c.solved}, which is not b's alone")
-        value = statement.conditions.values(statement.conditions.window)[c.solved]
+        value = values[c.solved]
+        if c.solved.startswith("~") and not _is_conjugate(value, values.get(c.solved[1:]), symbols):
+            raise Rejected(f"the value of {c.solved} is no conjugate")
         if any(CONSTANT.fullmatch(g) for g in value.names):
             raise Rejected("a value is made of a number of the claim's own")
         # A function of what has a value would make the value one of itself. At another token it
@@ -106,7 +113,7 @@ def check_case(claim: Claim, statement: Statement) -> None:
             raise Rejected(f"the value of {c.solved} may not be real")
         below = [Quotient(base) for base in value.den]
         below += [Quotient(generator(g)) for m in value.num.terms for g, e in m
-                  if e < 0 and not _is_one_of(g, sure)]  # fmt: skip
+                  if e < 0 and not _is_never_zero(g, sure, symbols)]  # fmt: skip
         if not all(symbols.positive(q) for q in below):
             raise Rejected(f"the value of {c.solved} may not exist")
         if constraint is Constraint.NONE:
@@ -120,8 +127,14 @@ def _present(name: str) -> str:
     return LAG.sub("@0", name)
 
 
-def _is_one_of(name: str, arrays: frozenset[str]) -> bool:
-    """Whether a generator is an entry of one of some arrays, and no function of it."""
+def _is_conjugate(value: Quotient, of: Quotient | None, symbols: Symbols) -> bool:
+    return of is not None and not value - symbols.conjugate(of)
+
+
+def _is_never_zero(name: str, arrays: frozenset[str], symbols: Symbols) -> bool:
+    """Whether a generator is an exponential, or an entry of what is not 0 and no function of it."""
+    if name in symbols.defined:
+        return symbols.defined[name][0] == "exp"
     found = LEAF.fullmatch(name)
     return found is not None and found[1] in arrays
 

@@ -21,6 +21,7 @@ from fractions import Fraction
 from functools import partial
 
 from dsfc.check_proof.claim import Coefficient, Condition
+from dsfc.check_proof.padded import padded
 from dsfc.check_proof.polynomial import IMAGINARY, Monomial, Polynomial, Quotient
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.symbols import LAG, LEAF, LONGEST_LAG, STATE, Symbols, lags, shifted
@@ -69,6 +70,7 @@ class Conditions:
             _solved(p, c.solved) for p, c in zip(self.polynomials, stored, strict=True)
         )
         self._names = tuple(c.solved for c in stored)
+        self._padded = tuple(c.solved for c in stored if c.padded)
         self._known: dict[int, Mapping[str, Quotient]] = {}
         self._given = frozenset(self._names)
         self._laws = frozenset(
@@ -123,6 +125,15 @@ class Conditions:
         if window not in self._known:
             self._known[window] = self._instances(min(window, LONGEST_LAG))
         return self._known[window]
+
+    def at(self, token: int) -> Mapping[str, Quotient]:
+        """Returns generator → value at a token, counted from 0: see `padded`."""
+        out = dict(self.values(token))
+        for name in self._padded:
+            value = self.values(self.window)[name]
+            for lag in range(token + 1):
+                out.setdefault(shifted(name, lag), padded(value, lag, token))
+        return out
 
     def _instances(self, window: int) -> Mapping[str, Quotient]:
         out: dict[str, Quotient] = {}

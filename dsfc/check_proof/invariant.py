@@ -170,7 +170,7 @@ def _check_rows(statement: Statement, rows: list[ReadRow]) -> None:
 
 def _check_start(statement: Statement, rows: list[ReadRow]) -> None:
     values = rolled_out(statement)
-    known = statement.conditions.values(statement.window - 1)
+    known = statement.conditions.at(statement.window - 1)
     for row in rows:
         if _joined(row).substituted(values).substituted(known):
             raise Rejected("a row does not vanish at the start")
@@ -184,7 +184,7 @@ def rolled_out(statement: Statement) -> Mapping[str, Quotient]:
     """
     values = dict.fromkeys(statement.steady.step, NOTHING)
     for token, moment in enumerate(statement.first):
-        known = statement.conditions.values(token)
+        known = statement.conditions.at(token)
         earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}
         for left, right in moment.outputs:
             if difference(left, right).substituted(earlier).substituted(known):

@@ -18,6 +18,7 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.free import common_names, side
 from dsfc.check_proof.polynomial import NOTHING, Polynomial, Quotient, number
 from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.roots import without_powers
 from dsfc.check_proof.symbols import LEAF, Symbols, lags, shifted
 from dsfc.check_proof.witness import LENGTH_LIMIT, constants_of, in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
@@ -99,7 +100,8 @@ class Evaluated:
 
     def value_of(self, q: Quotient, token: int) -> Quotient:
         """Returns a quotient at a token as one of numbers and logarithms of numbers."""
-        return q.substituted({name: self.generator(name, token) for name in q.names})
+        found = q.substituted({name: self.generator(name, token) for name in q.names})
+        return without_powers(found, self.constants)
 
     def generator(self, name: str, token: int) -> Quotient:
         """Returns a generator at a token."""

@@ -92,11 +92,14 @@ def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
 
 def tokens(claim: Claim) -> int:
     """Returns how many tokens of a claim without conditions are written out."""
+    least = TOKENS
     with suppress(Rejected, ValueError):
-        first = None if claim.free else Markov(state(claim, False)).differs_at()
-        if first is not None:
-            return min(max(TOKENS, first + 1), LONGEST_LAG + 1)
-    return TOKENS
+        if not claim.free:
+            statement = state(claim, False)
+            least = max(least, statement.window + 1)
+            first = Markov(statement).differs_at()
+            least = max(least, 0 if first is None else first + 1)
+    return min(least, LONGEST_LAG + 1)
 
 
 class _Search:
@@ -232,7 +235,7 @@ class _Search:
                 to = generator(_entry(other, at))
                 if scale:
                     to = to * generator(f"κ[{n}]")
-                conditions.append(_condition(generator(name) + -to, name))
+                conditions.append(condition(generator(name) + -to, name))
             kept.add(other)
         self.kept = frozenset(kept) | both
         return _Branch(tuple(conditions))
@@ -285,7 +288,7 @@ class _Search:
                 continue
             now = _moved(factor, -min(lags(factor.names), default=0))
             try:
-                more = _with(branch, _condition(now, shifted(solved, -_least(solved))))
+                more = _with(branch, condition(now, shifted(solved, -_least(solved))))
                 known = more.values(token)
                 rest = [Quotient(p).substituted(known).num for p in todo[1:]]
             except (Rejected, ZeroDivisionError):
@@ -320,19 +323,7 @@ class _Search:
         clearing, _ = unit(tuple(sorted((g, e) for g, e in lowest.items() if e)), -1)
         rest = p * Polynomial({clearing: Fraction(1)})
         if len(rest.terms) > 1:
-            names = tuple(sorted(rest.names))
-            r = ring(names)
-            _, whole = rest.split()
-            element = r.element({
-                tuple(dict(m).get(g, 0) for g in names): c.numerator
-                for m, c in whole.terms.items()
-            })  # fmt: skip
-            for f in r.factors(element):
-                terms = {
-                    tuple((g, e) for g, e in zip(names, m, strict=True) if e): Fraction(int(c))
-                    for m, c in r.terms(f).items()
-                }
-                q = Polynomial(terms)
+            for q in factors(rest):
                 if not self._is_positive(q) and not self._is_positive(-q):
                     out.append(q)
         # That one value is 0 comes last, one inside more so: it is what makes outputs vanish.
@@ -411,6 +402,23 @@ class _Search:
         return _Branch(conditions), gone
 
 
+def factors(p: Polynomial) -> list[Polynomial]:
+    """Returns the different irreducible factors of a polynomial, numbers left out."""
+    _, whole = p.split()
+    names = tuple(sorted(whole.names))
+    r = ring(names)
+    element = r.element({
+        tuple(dict(m).get(g, 0) for g in names): c.numerator for m, c in whole.terms.items()
+    })  # fmt: skip
+    return [
+        Polynomial({
+            tuple((g, e) for g, e in zip(names, m, strict=True) if e): Fraction(int(c))
+            for m, c in r.terms(f).items()
+        })
+        for f in r.factors(element)
+    ]  # fmt: skip
+
+
 def _matchings(a: list[str], b: list[str]) -> Iterator[list[tuple[str, str]]]:
     """The ways to pair some of both, as many as there can be."""
     if len(a) <= len(b):
@@ -464,12 +472,13 @@ def _with(branch: _Branch, new: Condition) -> _Branch:
         p = polynomial(c.polynomial)
         known = Conditions((new,)).values(reach(p))
         if p.names & known.keys():
-            c = _condition(Quotient(p).substituted(known).num, c.solved)
+            c = condition(Quotient(p).substituted(known).num, c.solved)
         out.append(c)
     return _Branch((*out, new))
 
 
-def _condition(p: Polynomial, solved: str) -> Condition:
+def condition(p: Polynomial, solved: str) -> Condition:
+    """Returns the condition that a polynomial is 0, which gives a generator its value."""
     return Condition(stored(p), solved)
 
 

@@ -36,6 +36,9 @@ DRAWS = 24
 NUMBERS = (Fraction(1), Fraction(2), Fraction(4), Fraction(-1), Fraction(1, 2))
 """What entries are drawn from: quotients of most are powers of 2, with a simple logarithm."""
 
+LEGS = (Fraction(4, 3), Fraction(5, 3))
+"""Numbers whose squares differ by 1, for roots of what squares leave."""
+
 _ARRAY = re.compile(r"((?:[AB]:)?[A-Za-z_]\w*)\[")
 
 _ZERO = Complex(real(0), real(0))
@@ -176,7 +179,10 @@ class _Draw:
                     entries = entries[:1] * count
                 if timed and same in growing:
                     each = count // self.length
-                    entries = [_exact(growth ** (k // each)) for k in range(count)]
+                    steps = [growth**k for k in range(self.length)]
+                    if any(self.symbols.defined.get(n, ("",))[0] == "sqrt" for n in self.names):
+                        steps[: len(LEGS)] = LEGS[: self.length]
+                    entries = [_exact(steps[k // each]) for k in range(count)]
                 self.values[same] = entries
 
     def _number(self, constraint: Constraint, inner: bool) -> Exact:
@@ -266,12 +272,31 @@ class _Draw:
         for name in self.names:
             if name not in self.symbols.defined:
                 continue
-            head, (exponent,) = self.symbols.defined[name]
-            if head != "exp":
+            head, arguments = self.symbols.defined[name]
+            if head not in ("exp", "sqrt"):
                 raise Obstacle(f"a condition gives {head} of something a value")
             for token in self._tokens(name):
                 known = self._known_at(token)
-                self._logarithm(exponent.substituted(known), known[name], token, used)
+                if head == "exp":
+                    self._logarithm(arguments[0].substituted(known), known[name], token, used)
+                else:
+                    self._under_root(arguments[0], known[name], token, used)
+
+    def _under_root(
+        self, argument: Quotient, value: Quotient, token: int, used: set[tuple[str, int]]
+    ) -> None:
+        """An entry that makes c + d e^m the square of a value, unless e^m is given."""
+        (name,) = argument.names if len(argument.names) == 1 else ("",)
+        head, exponents = self.symbols.defined.get(name, ("", ()))
+        powers = {dict(m).get(name, 0): c for m, c in argument.num.terms.items()}
+        if head != "exp" or argument.den or len(powers) != 2 or 0 not in powers:
+            raise Obstacle("under a root stands more than an exponential and a number")
+        if name in self._known_at(token):
+            return
+        ((power, factor),) = ((k, c) for k, c in powers.items() if k)
+        square = self._evaluated().value_of(value * value, token)
+        inner = (square - number(powers[0])) / number(factor)
+        self._logarithm(exponents[0] * number(power), inner, token, used)
 
     def _logarithm(
         self, exponent: Quotient, value: Quotient, token: int, used: set[tuple[str, int]]

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from dsfc.check_proof.apart import apart
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Conditional, Invariant
 from dsfc.check_proof.comparable import slots
+from dsfc.check_proof.constant_word import own_axes
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
@@ -17,6 +19,8 @@ from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
 from dsfc.proof.constant_word import no_case
 from dsfc.proof.equivalent import equivalent
+from dsfc.proof.filters import filters
+from dsfc.proof.modal import modal
 from dsfc.proof.sizes import chosen
 from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Unknown, Verdict
 from dsfc.proof.words import no_case_by_words
@@ -122,16 +126,37 @@ def _terms(system: System) -> Iterator[Term]:
 
 def _case(claim: Claim) -> Certificate | str:
     """A certificate that a is a case of b, which the checker accepted, or why there is none."""
-    try:
-        for conditions in candidates(replace(claim, case=True)):
-            at = replace(claim, conditions=conditions, case=True)
-            with suppress(Rejected):
-                rows = close(state(at, False))
-                if isinstance(rows, Differs):
-                    continue
-                certificate = Certificate(at, Conditional(Invariant(rows, False), None, ()))
-                check(write(certificate))
-                return certificate
-    except (Obstacle, TooLarge, ValueError, ZeroDivisionError) as e:
-        return str(e)
-    return "none were found"
+    found: Certificate | str = "none were found"
+    for search in (modal, filters, _by_equations):
+        try:
+            for at in search(replace(claim, case=True)):
+                with suppress(Rejected):
+                    rows = close(state(apart(at), False))
+                    if isinstance(rows, Differs):
+                        continue
+                    certificate = Certificate(at, Conditional(Invariant(rows, False), None, ()))
+                    check(write(certificate))
+                    return certificate
+        except Rejected:
+            continue
+        except (Obstacle, TooLarge, ValueError, ZeroDivisionError) as e:
+            found = str(e)
+    return found
+
+
+def _by_equations(claim: Claim) -> Iterator[Claim]:
+    """Claims with values that solve the equations of the first tokens."""
+    for sized in _sized(claim):
+        for conditions in candidates(sized):
+            yield replace(sized, conditions=conditions)
+
+
+def _sized(claim: Claim) -> Iterator[Claim]:
+    """The claim, and where b has axes of its own, one in which these hold all tokens read."""
+    yield claim
+    theirs = {d.axis.name for d in claim.a.axes}
+    own = [name for name in own_axes(claim) if name not in theirs]
+    count = state(claim, False).window + 1
+    larger = dict(claim.sizes) | dict.fromkeys(own, count)
+    if own and count > max(dict(claim.sizes)[name] for name in own):
+        yield replace(claim, sizes=tuple(sorted(larger.items())))

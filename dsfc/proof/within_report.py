@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from dsfc.check_proof.apart import apart
 from dsfc.check_proof.claim import Certificate, Claim, ConstantWord, Words
 from dsfc.check_proof.conditional import localities
 from dsfc.check_proof.constant_word import Word
@@ -19,6 +20,8 @@ from dsfc.proof.verdict import Case, NoCase, Unknown
 from dsfc.proof.within import Kinds, Within
 
 STATEMENT = "whatever the first's parameters are, some values of the second's give its output"
+
+APART = "parameters and axes of the second that the first has others of end in _"
 
 _SLOTS = (
     "whatever the first's parameters are, some functions of {} for the second's own"
@@ -81,7 +84,7 @@ def kind(found: Within, slots: tuple[str, ...]) -> str:
     if not slots:
         return "SUB"
     if isinstance(found, Case):
-        claim = found.certificate.claim
+        claim = apart(found.certificate.claim)
         furthest = localities(claim, state(claim, False)).values()
         read = [k for k in furthest if k is not None]
         if not read:
@@ -100,14 +103,16 @@ def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
     head = f"{kind(found, slots)}  {a} is a case of {b}{filled}: "
     match found:
         case Case(certificate):
-            claim = certificate.claim
+            claim = apart(certificate.claim)
             words = ConditionText(claim, state(claim, False))
-            values = (words.plain(text) for _, text in words.lines())
+            # What a conjugate is follows from what it is the conjugate of.
+            values = (words.plain(text) for _, text in words.lines() if not text.startswith("~"))
+            told = APART if certificate.claim.apart else "parameters of one name are equal"
             return [
                 f"{head}proved",
                 f"  statement  {SLOTS if slots else STATEMENT}",
                 f"  sizes      {reach(claim)}",
-                f"  values     {'; '.join(values)}; parameters of one name are equal",
+                f"  values     {'; '.join(values)}; {told}",
             ]
         case NoCase(certificate):
             none = f"no functions of {_read(found)} and no parameters" if slots else "no parameters"

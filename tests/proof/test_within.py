@@ -41,12 +41,45 @@ def test_what_is_no_sum_of_powers_is_refuted(system: Callable, a: str, b: str, _
 
 
 @pytest.mark.parametrize("a, b, _", [pytest.param(*row, id="-".join(row[:2]))
-                                     for row in DENSE["open"]])  # fmt: skip
-def test_what_is_a_sum_of_powers_is_not(system: Callable, a: str, b: str, _) -> None:
-    found = within(system("dense", a), system("dense", b))
-    # A function of the last four tokens is none of the token alone.
-    local = isinstance(found, NoCase) and found.reads == 0 and b == "any_input"
-    assert local or isinstance(found, Unknown)
+                                     for row in DENSE["case"][1:]])  # fmt: skip
+def test_what_is_a_sum_of_powers_is_a_case(system: Callable, a: str, b: str, _) -> None:
+    """T14 and T18: of one output and input, where the eigenvalues are quotients of parameters."""
+    found = within(system("dense", a), system("dense", b), conditions=True)
+    assert isinstance(found, Case), found
+    assert check(write(found.certificate)).claim == found.certificate.claim
+
+
+def test_parameters_of_one_name_are_told_apart(system: Callable) -> None:
+    """The modes of a sum are as many as those of both summands, whatever the axes are called."""
+    one, many = system("dense", "sum_of_outputs"), system("dense", "modes")
+    found = within(one, many, conditions=True)
+    assert isinstance(found, Case) and found.certificate.claim.apart
+    assert dict(found.certificate.claim.sizes) == {"m": 2, "n": 2, "n_": 4}
+    text = kinds_report(Kinds(found, found, found), "a", "b")
+    assert "w_[2] = v[0]" in text and "end in _" in text and "~" not in text
+
+
+@pytest.mark.parametrize(
+    "a, b", [("rotation_block", "real_modes"), ("jordan_series", "modes"), ("series", "modes")]
+)
+def test_what_no_modes_were_found_for(system: Callable, a: str, b: str) -> None:
+    """Eigenvalues that are not real, one eigenvector, and two that may have one eigenvalue."""
+    found = within(system("dense", a), system("dense", b), conditions=True)
+    assert not isinstance(found, Case)
+
+
+@pytest.mark.parametrize("row", DENSE["slots"], ids=lambda row: "-".join(row[:2]))
+def test_a_filter_fills_a_slot(system: Callable, row: list[str]) -> None:
+    found = within(system("dense", row[0]), system("dense", row[1]), conditions=True)
+    assert isinstance(found, Case) and kind(found, ("z",)) == "SLOT(window 3)"
+    assert check(write(found.certificate)).claim == found.certificate.claim
+
+
+def test_a_complex_decay_fills_two_real_slots(system: Callable) -> None:
+    """T20: GateLoop."""
+    left, right = system("members", "looped"), system("members", "template_complex")
+    found = within(left, right, conditions=True)
+    assert isinstance(found, Case) and kind(found, ("alpha1", "alpha2")) == "SLOT(token)"
 
 
 @pytest.mark.parametrize("a, b, _", [pytest.param(*row, id="-".join(row[:2]))

@@ -47,10 +47,7 @@ EXPECTED: dict[str, tuple[Decide, type]] = {
     "no_case": (as_case, NoCase),
     "no_slots": (as_case, NoCase),
     "no_case_here": (as_case, NoCase),
-    "open": (as_case, Case),
     "no_token_slots": (as_case, NoCase),
-    "open_slots": (as_case, Case),
-    "open_conditional": (under_conditions, Conditionally),
 }
 """Kind of label → what decides it, and the verdict that it asks for."""
 

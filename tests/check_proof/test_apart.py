@@ -1,0 +1,134 @@
+"""Parameters of the second mixer that are its own, their conjugates, and what is not accepted."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dsfc.check_proof.apart import apart, own_names
+from dsfc.check_proof.check import check, write
+from dsfc.check_proof.claim import Certificate, Claim, Condition, Conditional, Invariant
+from dsfc.check_proof.polynomial import constant, generator
+from dsfc.check_proof.rejected import Rejected
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.proof.conditions import condition
+from dsfc.proof.verdict import Case
+from dsfc.proof.within import within
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+from dsfc.system.ir import System
+
+
+@pytest.fixture(scope="module")
+def block(system: Callable) -> Certificate:
+    """A rotation as a complex mode."""
+    found = within(system("dense", "rotation_block"), system("dense", "modes"), conditions=True)
+    assert isinstance(found, Case)
+    return found.certificate
+
+
+@pytest.fixture(scope="module")
+def real(system: Callable) -> Certificate:
+    """Real modes as complex ones; both are called λ and w."""
+    found = within(system("dense", "converse_state"), system("dense", "modes"), conditions=True)
+    assert isinstance(found, Case)
+    return found.certificate
+
+
+def rejected(certificate: Certificate) -> str:
+    with pytest.raises(Rejected) as caught:
+        check(write(certificate))
+    return str(caught.value)
+
+
+def claiming(c: Certificate, **changed) -> Certificate:
+    return dataclasses.replace(c, claim=dataclasses.replace(c.claim, **changed))
+
+
+def mixer(body: str) -> System:
+    text = Source("m.dsf", f"mixer m {body}\n")
+    return SpecText(Place(Path("m.dsf")), parse(text)).compilation("m").system
+
+
+def test_a_conjugate_has_the_conjugate_value(block: Certificate) -> None:
+    check(write(block))
+    other = {"lambda[0]": "~lambda[0]", "~lambda[0]": "lambda[0]"}
+    turned = tuple(
+        Condition(
+            tuple(sorted((tuple(sorted((other.get(g, g), e) for g, e in m)), k)
+                         for m, k in c.polynomial)),
+            other[c.solved],
+        )
+        if c.solved in other else c
+        for c in block.claim.conditions
+    )  # fmt: skip
+    rejected(claiming(block, conditions=turned))
+    for k, c in enumerate(block.claim.conditions):
+        rest = (*block.claim.conditions[:k], *block.claim.conditions[k + 1 :])
+        assert rejected(claiming(block, conditions=rest)), c.solved
+
+
+@pytest.mark.parametrize("solved, wrong", [
+    (("z[]", "~z[]"), "the value of ~z[] is no conjugate"),
+    (("~z[]",), "the outputs differ at one of the first tokens"),
+])  # fmt: skip
+def test_no_number_is_i_times_a_real_one_and_its_conjugate_too(
+    solved: tuple[str, ...], wrong: str
+) -> None:
+    """|z|² would be - x²."""
+    a = mixer("{\n input v\n param x\n y = -1 * x * x * v\n}")
+    b = mixer("{\n input v\n param z complex\n y = Re(z * conj(z)) * v\n}")
+    given = tuple(
+        Condition(tuple(sorted([(((name, 1),), 1), ((("i", 1), ("x[]", 1)), -1)])), name)
+        for name in solved
+    )
+    claim = Claim(a, b, (), (), case=True, conditions=given)
+    proof = Conditional(Invariant((), False), None, ())
+    assert rejected(Certificate(claim, proof)) == wrong
+
+
+def test_a_conjugate_has_no_value_without_what_it_is_the_conjugate_of() -> None:
+    """(z + conj(z)) / 2 + i (z - conj(z)) / 2 would be x for z = 0 and for z = x."""
+    a = mixer("{\n input v\n param x\n y = x * v\n}")
+    b = mixer("{\n input v\n param z complex\n y = Re(cplx(1, -1) * z) * v\n}")
+    made = condition(
+        generator("~z[]") * (constant(1) + generator("i")) + constant(-2) * generator("x[]")
+        + generator("z[]") * (constant(1) + -generator("i")), "~z[]",
+    )  # fmt: skip
+    claim = Claim(a, b, (), (), case=True, conditions=(made,))
+    proof = Conditional(Invariant((), False), None, ())
+    assert rejected(Certificate(claim, proof)) == "the value of ~z[] is no conjugate"
+
+
+def test_what_is_told_apart_is_said(real: Certificate) -> None:
+    check(write(real))
+    assert real.claim.apart
+    assert rejected(claiming(real, apart=False))
+    assert "no case of b is claimed" in rejected(claiming(real, case=False))
+    assert "no case of b is claimed" in rejected(claiming(real, equal=False))
+
+
+def test_all_of_b_goes_by_the_new_names(real: Certificate) -> None:
+    b = apart(real.claim).b
+    assert [t.name for t in b.params] == ["lambda_", "w_"]
+    assert [d.axis.name for d in b.axes] == ["n_"]
+    assert "Param(name='w'" not in repr(b) and "n})" not in repr(b)
+    assert apart(dataclasses.replace(real.claim, apart=False)).b is real.claim.b
+
+
+def test_an_axis_where_both_meet_keeps_its_name() -> None:
+    """And so does what is identified; a name that is taken is not taken again."""
+    a = mixer("{ dims n, m\n input v : n\n param w : n;  x, w_ : m\n y = w * v * sum[m](x * w_)\n}")
+    b = mixer("{ dims n, m\n input v : n\n param w : n;  x : m\n y = w * v * sum[m](x)\n}")
+    claim = Claim(a, b, (), (("m", 1), ("n", 1)), case=True, apart=True)
+    assert own_names(claim) == {"w": "w__", "x": "x_", "m": "m_"}
+    assert own_names(dataclasses.replace(claim, names=(("x", "x"),))) == {"w": "w__", "m": "m_"}
+
+
+def test_the_sizes_of_what_is_told_apart_are_its_own(real: Certificate) -> None:
+    sizes = tuple((name, k + (name == "n_")) for name, k in real.claim.sizes)
+    assert rejected(claiming(real, sizes=sizes))
