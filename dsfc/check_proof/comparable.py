@@ -203,7 +203,7 @@ def real_arrays(claim: Claim) -> frozenset[str]:
     return frozenset(
         names.get(t.name, t.name)
         for t in (*system.inputs, *system.params)
-        if isinstance(t, Tensor) and t.field is Field.REAL
+        if (t.field if isinstance(t, Tensor) else t.map.field) is Field.REAL
     )
 
 
@@ -232,8 +232,8 @@ def _own(claim: Claim, tensors: tuple[Tensor | MapTensor, ...]) -> Mapping[str, 
     out = {}
     for t in tensors:
         same = names.get(t.name, t.name)
-        if same not in theirs and isinstance(t, Tensor):
-            out[same] = t.constraint
+        if same not in theirs:
+            out[same] = t.constraint if isinstance(t, Tensor) else Constraint.NONE
     return out
 
 

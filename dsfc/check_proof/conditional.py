@@ -7,7 +7,9 @@
 3. At the point of each `needed` all conditions but those left out hold exactly, and the outputs are
    apart: what is left does not give equality.
 4. Where a is claimed to be a case of b: every condition gives a parameter or an input that b alone
-   has a value that exists for all values of everything else, and lies in the declared range.
+   has a value that exists for all values of everything else, and lies in the declared range. There
+   may be none: then equal parameters do. Values inside functions of b are put in before it is
+   written out, see `dsfc.check_proof.inside`.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from dsfc.check_proof.comparable import narrower, nonzero, own_parameters, real_
 from dsfc.check_proof.conditions import CONSTANT, reach
 from dsfc.check_proof.invariant import check_rows
 from dsfc.check_proof.point import Evaluated
-from dsfc.check_proof.polynomial import Quotient, generator
+from dsfc.check_proof.polynomial import UNIT, Quotient, generator
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
-from dsfc.check_proof.symbols import LAG, LEAF, lags
+from dsfc.check_proof.symbols import LAG, LEAF, Symbols, lags
 from dsfc.primitives.declarations import Constraint
 
 NEEDED_LIMIT = 64
@@ -35,7 +37,7 @@ def check_conditional(claim: Claim, proof: Conditional) -> None:
         Rejected: a check failed.
         Obstacle, ValueError: the claim has no meaning here.
     """
-    if not claim.equal or not claim.conditions:
+    if not claim.equal or not (claim.conditions or claim.case):
         raise Rejected("equality under conditions is shown, and something else is claimed")
     if claim.every:
         raise Rejected("equality under conditions is shown at one size of each axis")
@@ -109,10 +111,25 @@ def check_case(claim: Claim, statement: Statement) -> None:
                   if e < 0 and not _is_one_of(g, sure)]  # fmt: skip
         if not all(symbols.positive(q) for q in below):
             raise Rejected(f"the value of {c.solved} may not exist")
-        if constraint is Constraint.NONE:
-            continue
-        if constraint is not Constraint.POSITIVE or not symbols.positive(value):
+        if not _keeps(constraint, value, symbols):
             raise Rejected(f"the value of {c.solved} may not be {constraint.value}")
+
+
+def _keeps(constraint: Constraint, value: Quotient, symbols: Symbols) -> bool:
+    """Whether a value lies in a range, term by term."""
+    positive = symbols.positive(value)
+    match constraint:
+        case Constraint.NONE:
+            return True
+        case Constraint.POSITIVE:
+            return positive
+        case Constraint.NONNEG:
+            return positive or value.number == 0
+        case Constraint.NONZERO:
+            return positive or symbols.positive(-value)
+        case Constraint.UNIT:
+            return positive and symbols.positive(UNIT - value)
+    return False
 
 
 def _present(name: str) -> str:

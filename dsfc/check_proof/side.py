@@ -13,16 +13,24 @@ from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.comparable import array_names, positive
 from dsfc.check_proof.entries import Entries, Index, Obstacle
 from dsfc.check_proof.free import side
+from dsfc.check_proof.inside import OF_POSITIVE, TOTAL
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, number, total
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Spelled, Symbols
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import (
     Abstract,
     Axis,
+    Div,
     Expr,
     Field,
     LinearMap,
+    Map,
+    Mul,
     Now,
+    Num,
+    Ones,
+    Param,
+    Pow,
     Prim,
     Ref,
     children,
@@ -49,6 +57,10 @@ from dsfc.system.ir import (
     SumOver,
     Term,
 )
+from dsfc.system.known import fixed
+
+NO_VALUES: Mapping[str, Quotient] = {}
+"""Nothing is put in the place of a parameter."""
 
 CELL_LIMIT = 64
 """Entries of states that are written out."""
@@ -65,11 +77,13 @@ class Side(Entries[Quotient]):
         entries: bool,
         token: int | None,
         held: bool = False,
+        given: Mapping[str, Quotient] = NO_VALUES,
     ) -> None:
         """Starts with nothing written out; see `dsfc.check_proof.statement.written`.
 
         Entries of states are generators before the first token too if they are to be `held`: then
-        a function of them is one there as well.
+        a function of them is one there as well. Entries of parameters that are `given` a value have
+        it in their place: see `dsfc.check_proof.inside`.
         """
         super().__init__(dict(claim.sizes))
         self.system = side(claim, second)
@@ -79,6 +93,9 @@ class Side(Entries[Quotient]):
         self.written_out = entries
         self.token = token
         self.held = held
+        self.given = given
+        self._given_arrays = frozenset(name.partition("[")[0] for name in given)
+        self.literals = _literals(claim, second)
         self.lag = 0
         self.inputs = {t.name: t for t in self.system.inputs}
         self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
@@ -92,6 +109,7 @@ class Side(Entries[Quotient]):
             raise Obstacle(f"there are more than {CELL_LIMIT} entries of states")
         self._new: dict[str, Mapping[tuple[int, ...], Quotient]] = {}
         self._state_readers: dict[str, bool] = {}
+        self._given_readers: dict[Expr, bool] = {}
         self._registers: dict[str, Callable[[], Quotient]] = {}
 
     def moment(self) -> object:
@@ -112,7 +130,10 @@ class Side(Entries[Quotient]):
         """Returns the generator of an entry of a parameter or buffer."""
         if name not in self.stored_as:
             raise ValueError(f"`{name}` is no parameter or buffer")
-        return self._entry(name, axes, at, "")
+        entry = self._entry(name, axes, at, "")
+        if name in self.literals:
+            return number(self.literals[name])
+        return self.given.get(entry.text, entry) if self.given else entry
 
     def _entry(self, name: str, axes: tuple[Axis, ...], at: tuple[int, ...], when: str) -> Quotient:
         same = self.names.get(name, name)
@@ -206,6 +227,47 @@ class Side(Entries[Quotient]):
         self._registers.setdefault(name, lambda: self._delayed(stream, at, lag - 1))
         return self._before(name, stream.field, _spelled(at, stream.axes))
 
+    # --- values put in ----------------------------------------------------------------------------
+
+    def _is_given(self, name: str) -> bool:
+        return self.names.get(name, name) in self._given_arrays
+
+    def value(self, e: Expr, at: Index) -> Quotient:
+        """Returns an entry; what holds a value that was put in must be defined there."""
+        if self.given and isinstance(e, Div | Pow | Prim) and self._holds_given(e):
+            self._check_defined(e, at)
+        return super().value(e, at)
+
+    def _check_defined(self, e: Div | Pow | Prim, at: Index) -> None:
+        match e:
+            case Div(_, below):
+                q = self.value(below, at)
+                sure = self.symbols.positive(q) or self.symbols.positive(-q)
+            case Pow(base, exponent):
+                power = exponent.value if isinstance(exponent, Num) else Fraction(-1)
+                natural = power >= 0 and power.denominator == 1
+                sure = natural or self.symbols.positive(self.value(base, at))
+            case _:
+                sure = e.name in TOTAL or (
+                    e.name in OF_POSITIVE
+                    and all(self.symbols.positive(self.value(a, at)) for a in e.args)
+                )
+        if not sure:
+            raise Obstacle("a value that is put in may leave a function without one")
+
+    def _holds_given(self, e: Expr) -> bool:
+        """Whether an expression holds a parameter of which entries have a value put in."""
+        known = self._given_readers.get(e)
+        if known is None:
+            stream = self.streams.get(e.name) if isinstance(e, Ref) else None
+            known = isinstance(e, Param | Map) and self._is_given(_array(e))
+            known = known or any(map(self._holds_given, children(e)))
+            if stream is not None and isinstance(stream.value, Expr):
+                known = known or self._holds_given(stream.value)
+            known = known or (stream is not None and not isinstance(stream.value, Expr))
+            self._given_readers[e] = known
+        return known
+
     # --- operations -------------------------------------------------------------------------------
 
     def primitive(self, e: Prim, args: tuple[Quotient, ...]) -> Quotient:
@@ -241,7 +303,7 @@ class Side(Entries[Quotient]):
 
     def mapped(self, map: LinearMap, arg: Expr, at: Index) -> Quotient:
         """Returns an entry of a linear map applied to a value: a generator unless written out."""
-        if self.written_out or map.adjoint:
+        if self.written_out or map.adjoint or self._is_given(map.name):
             return super().mapped(map, arg, at)
         rest = {a: k for a, k in at.items() if a not in map.target}
         args = tuple(self.value(arg, {**rest, **s}) for s in self.places(map.source))
@@ -385,6 +447,8 @@ class Side(Entries[Quotient]):
             case Sum(args):
                 return total(self.read(a, at) for a in args)
             case Ratio(num, den):
+                if self.given:
+                    raise Obstacle("values are put into a mixer that is a ratio of states")
                 return self.read(num, at) / self._guarded(r, self.read(den, at), at)
             case Cast(part, arg):
                 name = "re" if part is Part.RE else "im"
@@ -393,6 +457,8 @@ class Side(Entries[Quotient]):
                 return self.applied(by, lambda there: self.read(arg, there), at)
             case SumOver(axis, arg):
                 return total(self.read(arg, {**at, axis: k}) for k in range(self.sizes[axis.name]))
+            case Post(name=name) if self.given and name not in TOTAL:
+                raise Obstacle(f"values are put into a mixer that applies `{name}` to states")
             case Post(name, args, None):
                 values = tuple(self.read(a, at) for a in args)
                 real = all(self.symbols.is_real(v) for v in values)
@@ -411,6 +477,37 @@ class Side(Entries[Quotient]):
             return den + constant
         size = self.symbols.primitive("abs", (den,), Field.REAL)
         return self.symbols.primitive("max", (size, constant), Field.REAL)
+
+
+def _array(e: Param | Map) -> str:
+    return e.name if isinstance(e, Param) else e.map.name
+
+
+def _literals(claim: Claim, second: bool) -> Mapping[str, Fraction]:
+    """Buffers whose value is one number, where what they are identified with has it too."""
+    if not claim.case:
+        return {}
+    names, system = array_names(claim, second), side(claim, second)
+    other = side(claim, not second)
+    theirs, same = array_names(claim, not second), fixed(other)
+    free = {
+        theirs.get(t.name, t.name)
+        for t in (*other.inputs, *other.params, *other.buffers)
+        if t.name not in same
+    }
+    found = {name: _literal(value) for name, value in fixed(system).items()}
+    return {n: q for n, q in found.items() if q is not None and names.get(n, n) not in free}
+
+
+def _literal(e: Expr) -> Fraction | None:
+    match e:
+        case Num(value):
+            return value
+        case Div(Num(above), Num(below)) if below:
+            return above / below
+        case Mul((Num(factor), Ones())):
+            return factor
+    return None
 
 
 def _spelled(at: Index, axes: tuple[Axis, ...], over: tuple[Axis, ...] = ()) -> Spelled:

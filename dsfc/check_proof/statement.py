@@ -14,6 +14,7 @@ from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.comparable import comparable, side_names
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.inside import mention, values_inside
 from dsfc.check_proof.laws import (
     EQUAL,
     Law,
@@ -25,7 +26,7 @@ from dsfc.check_proof.laws import (
 )
 from dsfc.check_proof.polynomial import Quotient
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.side import Side
+from dsfc.check_proof.side import NO_VALUES, Side
 from dsfc.check_proof.symbols import Call, Related, Symbols, shifted
 
 
@@ -90,8 +91,11 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
         check_names(symbols, laws, frozenset(steady.step))
         steady = written(claim, symbols, entries, None, laws)
     conditions = Conditions(claim.conditions)
+    given = put_in(claim, symbols, conditions, steady)
+    if given:
+        steady = written(claim, symbols, entries, None, laws, given)
     window = max(1, conditions.window, symbols.reach)
-    first = tuple(written(claim, symbols, entries, token, laws) for token in range(window))
+    first = tuple(written(claim, symbols, entries, token, laws, given) for token in range(window))
     check_divisors(symbols, [m.step for m in (*first, steady)], bool(claim.conditions))
     if laws:
         kept = never_negative(symbols, (moment.step for moment in (*first, steady)))
@@ -107,6 +111,25 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
         steady.heads,
     )
     return Statement(first, steady, symbols, conditions)
+
+
+def put_in(
+    claim: Claim, symbols: Symbols, conditions: Conditions, plain: Moment
+) -> Mapping[str, Quotient]:
+    """Returns the values that are put in the place of parameters of b: see `inside`.
+
+    Args:
+        claim: which systems.
+        symbols: after the claim was written out.
+        conditions: what is assumed.
+        plain: one token without values put in.
+    """
+    if not (claim.case and claim.equal):
+        return {}
+    mention(conditions, symbols)
+    quotients = (*plain.step.values(), *(q for pair in plain.outputs for q in pair))
+    names = frozenset(g for q in quotients for g in q.names)
+    return values_inside(claim, conditions, symbols, names)
 
 
 def agree(claim: Claim, tokens: int) -> bool:
@@ -137,6 +160,7 @@ def written(
     entries: bool,
     token: int | None,
     laws: tuple[Law, ...] = (),
+    given: Mapping[str, Quotient] = NO_VALUES,
 ) -> Moment:
     """Returns one token written out, of generators of `symbols`.
 
@@ -146,8 +170,9 @@ def written(
         entries: whether linear maps of tokens are written out in the entries of their matrices.
         token: which of the first tokens; None for all that follow.
         laws: how calls are related, see `state`.
+        given: entry of a parameter of b → the value that is put in its place, see `put_in`.
     """
-    a, b = sides(claim, symbols, entries, token, laws, held=bool(laws))
+    a, b = sides(claim, symbols, entries, token, laws, held=bool(laws), given=given)
     pairs = list(zip(a.outputs, b.outputs, strict=True))
     for k, (left, right) in enumerate(zip(a.calls, b.calls, strict=True)):
         pairs += related(laws[k] if k < len(laws) else EQUAL, (left, right))
@@ -176,6 +201,7 @@ def sides(
     token: int | None,
     laws: tuple[Law, ...] = (),
     held: bool = False,
+    given: Mapping[str, Quotient] = NO_VALUES,
 ) -> tuple[Written, Written]:
     """Returns both systems at one token; see `written`.
 
@@ -187,7 +213,8 @@ def sides(
     found = []
     for second in (False, True):
         with symbols.recorded(_values(symbols, laws) if second else None) as called:
-            side = Side(claim, second, symbols, entries, token, held)
+            values = given if second else NO_VALUES
+            side = Side(claim, second, symbols, entries, token, held, values)
             outputs = tuple(side.outputs())
             step = side.step()
         found.append(Written(step, outputs, tuple(called)))

@@ -102,12 +102,13 @@ def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
         case Case(certificate):
             claim = certificate.claim
             words = ConditionText(claim, state(claim, False))
-            values = (words.plain(text) for _, text in words.lines())
+            values = [words.plain(text) for _, text in words.lines()]
+            values.append("parameters of one name are equal")
             return [
                 f"{head}proved",
                 f"  statement  {SLOTS if slots else STATEMENT}",
                 f"  sizes      {reach(claim)}",
-                f"  values     {'; '.join(values)}; parameters of one name are equal",
+                f"  values     {'; '.join(values)}",
             ]
         case NoCase(certificate):
             none = f"no functions of {_read(found)} and no parameters" if slots else "no parameters"

@@ -83,7 +83,23 @@ def test_no_label_is_contradicted(system: Callable, kind: str) -> None:
         assert isinstance(found, {"case": (Case, Unknown), "no_case": NoCase}[kind]), (a, b)
         shown += [(a, b)] * isinstance(found, Case)
     if kind == "case":
-        assert ("plain", "decayed_freely") in shown and ("own_token", "own_weighted") in shown
+        # An area tangent, and a value of a parameter of the first's name, are not looked for.
+        assert {tuple(row[:2]) for row in LABELS[kind]} - set(shown) == {
+            ("decayed", "decayed_by_tanh"), ("decayed_by_tanh", "decayed_freely"),
+        }  # fmt: skip
+
+
+def test_values_inside_functions_are_found_and_named(system: Callable) -> None:
+    """T20: a decay that is 1 where r is 0, and one that is 1/2 where it is made so."""
+    for a, b, values in (
+        ("plain", "selective_any", "r[h] = 0;"),
+        ("fixed_half", "decayed", "s[h] = log(2);"),
+        ("plain", "fixed_one", "parameters of one name are equal"),
+    ):
+        found = within(system("cases", a), system("cases", b), conditions=True)
+        assert isinstance(found, Case), found
+        text = kinds_report(Kinds(found, found, found), a, b)
+        assert f"  values     {values}" in text
 
 
 def test_the_statements_are_not_mixed(system: Callable) -> None:
