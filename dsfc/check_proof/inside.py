@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 
 from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.comparable import own_parameters, real_arrays
+from dsfc.check_proof.comparable import array_names, own_parameters, real_arrays
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.free import common_names, side
 from dsfc.check_proof.polynomial import Quotient, generator, number
 from dsfc.check_proof.symbols import LEAF, Symbols
 from dsfc.primitives.declarations import MapTensor
+from dsfc.primitives.expr import Div, Expr, Mul, Num, Ones
+from dsfc.system.known import fixed
 
 TOTAL = frozenset(
     "exp expm1 sigmoid softplus logsigmoid silu gelu tanh erf sin cos cis cplx conj re im abs sign "
@@ -79,3 +82,33 @@ def values_inside(
         ):
             out[name] = value
     return out
+
+
+def literals(claim: Claim, second: bool) -> Mapping[str, Fraction]:
+    """Returns the buffers of one system whose value is one number, in claims of cases.
+
+    What they are identified with has that value too.
+    """
+    if not claim.case:
+        return {}
+    names, system = array_names(claim, second), side(claim, second)
+    other = side(claim, not second)
+    theirs, same = array_names(claim, not second), fixed(other)
+    free = {
+        theirs.get(t.name, t.name)
+        for t in (*other.inputs, *other.params, *other.buffers)
+        if t.name not in same
+    }
+    found = {name: _literal(value) for name, value in fixed(system).items()}
+    return {n: q for n, q in found.items() if q is not None and names.get(n, n) not in free}
+
+
+def _literal(e: Expr) -> Fraction | None:
+    match e:
+        case Num(value):
+            return value
+        case Div(Num(above), Num(below)) if below:
+            return above / below
+        case Mul((Num(factor), Ones())):
+            return factor
+    return None

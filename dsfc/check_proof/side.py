@@ -13,7 +13,7 @@ from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.comparable import array_names, positive
 from dsfc.check_proof.entries import Entries, Index, Obstacle
 from dsfc.check_proof.free import side
-from dsfc.check_proof.inside import OF_POSITIVE, TOTAL
+from dsfc.check_proof.inside import OF_POSITIVE, TOTAL, literals
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, number, total
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Spelled, Symbols
 from dsfc.primitives.declarations import MapTensor
@@ -25,10 +25,8 @@ from dsfc.primitives.expr import (
     Field,
     LinearMap,
     Map,
-    Mul,
     Now,
     Num,
-    Ones,
     Param,
     Pow,
     Prim,
@@ -57,7 +55,6 @@ from dsfc.system.ir import (
     SumOver,
     Term,
 )
-from dsfc.system.known import fixed
 
 NO_VALUES: Mapping[str, Quotient] = {}
 """Nothing is put in the place of a parameter."""
@@ -95,7 +92,7 @@ class Side(Entries[Quotient]):
         self.held = held
         self.given = given
         self._given_arrays = frozenset(name.partition("[")[0] for name in given)
-        self.literals = _literals(claim, second)
+        self.literals = literals(claim, second)
         self.lag = 0
         self.inputs = {t.name: t for t in self.system.inputs}
         self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
@@ -481,33 +478,6 @@ class Side(Entries[Quotient]):
 
 def _array(e: Param | Map) -> str:
     return e.name if isinstance(e, Param) else e.map.name
-
-
-def _literals(claim: Claim, second: bool) -> Mapping[str, Fraction]:
-    """Buffers whose value is one number, where what they are identified with has it too."""
-    if not claim.case:
-        return {}
-    names, system = array_names(claim, second), side(claim, second)
-    other = side(claim, not second)
-    theirs, same = array_names(claim, not second), fixed(other)
-    free = {
-        theirs.get(t.name, t.name)
-        for t in (*other.inputs, *other.params, *other.buffers)
-        if t.name not in same
-    }
-    found = {name: _literal(value) for name, value in fixed(system).items()}
-    return {n: q for n, q in found.items() if q is not None and names.get(n, n) not in free}
-
-
-def _literal(e: Expr) -> Fraction | None:
-    match e:
-        case Num(value):
-            return value
-        case Div(Num(above), Num(below)) if below:
-            return above / below
-        case Mul((Num(factor), Ones())):
-            return factor
-    return None
 
 
 def _spelled(at: Index, axes: tuple[Axis, ...], over: tuple[Axis, ...] = ()) -> Spelled:
