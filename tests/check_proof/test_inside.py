@@ -78,6 +78,8 @@ REFUSED = {
                               "may not be positive"),
     "1 outside of (0, 1)": (PLAIN, "input u\n param r unit\n y = exp(log(r) * u) * u", ONE,
                             "may not be unit"),
+    "-1 outside of (0, 1)": (PLAIN, "input u\n param r unit\n y = exp(r + 1) * u",
+                             value("r[]", (1, {})), "may not be unit"),
     "0 where it is other than 0": (PLAIN, "input u\n param r nonzero\n y = exp(r * u) * u", ZERO,
                                    "may not be nonzero"),
     "-1 where it is not negative": (PLAIN, "input u\n param r nonneg\n y = exp(r + 1) * u",

@@ -83,7 +83,7 @@ def test_no_label_is_contradicted(system: Callable, kind: str) -> None:
         assert isinstance(found, {"case": (Case, Unknown), "no_case": NoCase}[kind]), (a, b)
         shown += [(a, b)] * isinstance(found, Case)
     if kind == "case":
-        # An area tangent, and a value of a parameter of the first's name, are not looked for.
+        # An inverse of tanh, and a value of a parameter of the first's name, are not looked for.
         assert {tuple(row[:2]) for row in LABELS[kind]} - set(shown) == {
             ("decayed", "decayed_by_tanh"), ("decayed_by_tanh", "decayed_freely"),
         }  # fmt: skip
