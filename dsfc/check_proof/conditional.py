@@ -18,6 +18,7 @@ from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.claim import Claim, Conditional, Point
 from dsfc.check_proof.comparable import narrower, nonzero, own_parameters, real_arrays, slots
 from dsfc.check_proof.conditions import CONSTANT, reach
+from dsfc.check_proof.defined import never_zero
 from dsfc.check_proof.invariant import check_rows
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.polynomial import UNIT, Quotient, generator
@@ -86,16 +87,20 @@ def check_case(claim: Claim, statement: Statement) -> None:
     Raises:
         Rejected: a condition asks something of anything else.
     """
-    own, symbols = {**own_parameters(claim), **slots(claim)}, statement.symbols
+    timed, symbols = slots(claim), statement.symbols
+    own = {**own_parameters(claim), **timed}
     smaller, sure, reals = narrower(claim), nonzero(claim), real_arrays(claim)
     given = frozenset(_present(c.solved) for c in claim.conditions)
+    if claim.free:
+        raise Rejected("values inside b hide where it has an output")
     if smaller is not None:
         raise Rejected(f"`{smaller}` has a smaller range in b than in a")
     for c in claim.conditions:
         # A slot is a function of this token and earlier ones, a parameter of none.
-        array = c.solved.partition("[")[0]
+        entry = LEAF.fullmatch(c.solved)
+        array = entry[1] if entry is not None else ""
         constraint = own.get(array)
-        if constraint is None:
+        if entry is None or constraint is None or (entry[3] is not None) != (array in timed):
             raise Rejected(f"a condition is one on {c.solved}, which is not b's alone")
         value = statement.conditions.values(statement.conditions.window)[c.solved]
         if any(CONSTANT.fullmatch(g) for g in value.names):
@@ -111,12 +116,12 @@ def check_case(claim: Claim, statement: Statement) -> None:
                   if e < 0 and not _is_one_of(g, sure)]  # fmt: skip
         if not all(symbols.positive(q) for q in below):
             raise Rejected(f"the value of {c.solved} may not exist")
-        if not _keeps(constraint, value, symbols):
+        if not _keeps(constraint, value, symbols, sure):
             raise Rejected(f"the value of {c.solved} may not be {constraint.value}")
 
 
-def _keeps(constraint: Constraint, value: Quotient, symbols: Symbols) -> bool:
-    """Whether a value lies in a range, term by term."""
+def _keeps(constraint: Constraint, value: Quotient, symbols: Symbols, sure: frozenset[str]) -> bool:
+    """Whether a value lies in a range, term by term; some arrays are sure to be other than 0."""
     positive = symbols.positive(value)
     match constraint:
         case Constraint.NONE:
@@ -126,7 +131,7 @@ def _keeps(constraint: Constraint, value: Quotient, symbols: Symbols) -> bool:
         case Constraint.NONNEG:
             return positive or value.number == 0
         case Constraint.NONZERO:
-            return positive or symbols.positive(-value)
+            return never_zero(symbols, value, sure)
         case Constraint.UNIT:
             return positive and symbols.positive(UNIT - value)
     return False

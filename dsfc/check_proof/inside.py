@@ -4,9 +4,6 @@ That r = 0 makes exp(-Δ r) 1 is no law of generators: a value is put in place o
 and exp(-Δ r) is another one. So b is written out with the value in place of the parameter, and the
 laws of functions see it. The same is done for maps, whose values are generators of their own, and
 for complex parameters, whose conjugates are.
-
-What holds a value that is put in must be defined there. So a divisor is positive or negative term
-by term, and a function is one of `TOTAL`, or one of `OF_POSITIVE` of what is positive so.
 """
 
 from __future__ import annotations
@@ -18,42 +15,34 @@ from fractions import Fraction
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.comparable import array_names, own_parameters, real_arrays
 from dsfc.check_proof.conditions import Conditions
-from dsfc.check_proof.free import common_names, side
-from dsfc.check_proof.polynomial import Quotient, generator, number
+from dsfc.check_proof.free import side
+from dsfc.check_proof.polynomial import UNIT, Quotient, generator, number
 from dsfc.check_proof.symbols import LEAF, Symbols
+from dsfc.check_proof.witness import stored_axes
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import Div, Expr, Mul, Num, Ones
 from dsfc.system.known import fixed
 
-TOTAL = frozenset(
-    "exp expm1 sigmoid softplus logsigmoid silu gelu tanh erf sin cos cis cplx conj re im abs sign "
-    "step relu elu max min softmax".split()
-)
-"""Functions that every number has a value of."""
-
-OF_POSITIVE = frozenset({"log", "log1p", "sqrt", "exprel"})
-"""Functions that every positive number has a value of."""
-
-_LOGARITHM = re.compile(r"log\((.+)\)")
-_LARGEST = 1000
-"""The largest prime whose logarithm is split off: see `Symbols.log`."""
+_LOGARITHM_OF_NUMBER = re.compile(r"log\(([1-9]\d{0,2})\)")
+"""The logarithm of a number below the largest prime that is split off: see `Symbols.log`."""
 
 
 def mention(conditions: Conditions, symbols: Symbols) -> None:
     """Makes generators of the logarithms that conditions speak of, of what is positive.
 
-    They are log p for a prime p and log x for a positive generator x; others stay unknown.
+    They are log p for a prime p, and log x, log(x + 1) and log(x - 1) for a generator x; others
+    stay unknown.
     """
-    for p in conditions.polynomials:
-        for name in sorted(p.names):
-            found = _LOGARITHM.fullmatch(name)
-            if found is None or symbols.knows(name):
-                continue
-            inner = found[1]
-            if re.fullmatch(r"[1-9]\d{0,2}", inner) and int(inner) < _LARGEST:
-                symbols.log(number(int(inner)))
-            elif symbols.knows(inner) and symbols.is_positive(generator(inner)):
-                symbols.log(Quotient(generator(inner)))
+    unknown = {g for p in conditions.polynomials for g in p.names if not symbols.knows(g)}
+    for name in sorted(unknown):
+        found = _LOGARITHM_OF_NUMBER.fullmatch(name)
+        if found is not None:
+            symbols.log(number(int(found[1])))
+    if any(name.startswith("log(") and not symbols.knows(name) for name in unknown):
+        for x in (Quotient(generator(g)) for g in symbols.positive_names):
+            for q in (x, x + UNIT, x - UNIT):
+                if f"log({q.text})" in unknown and symbols.positive(q):
+                    symbols.log(q)
 
 
 def values_inside(
@@ -68,7 +57,7 @@ def values_inside(
         names: the generators that it was written out in.
     """
     own, reals = own_parameters(claim), real_arrays(claim)
-    names_of_maps = common_names(claim, True)
+    names_of_maps = array_names(claim, True)
     maps = {names_of_maps.get(t.name, t.name) for t in side(claim, True).params
             if isinstance(t, MapTensor)}  # fmt: skip
     out = {}
@@ -85,22 +74,17 @@ def values_inside(
 
 
 def literals(claim: Claim, second: bool) -> Mapping[str, Fraction]:
-    """Returns the buffers of one system whose value is one number, in claims of cases.
+    """Returns the buffers of one system whose value is one number, which stands in their place.
 
-    What they are identified with has that value too.
+    Sizes are counted on entries of arrays, so where no case or condition is claimed only those
+    without axes are numbers, and none that is 0; others are symbols of their own.
     """
-    if not claim.case:
-        return {}
-    names, system = array_names(claim, second), side(claim, second)
-    other = side(claim, not second)
-    theirs, same = array_names(claim, not second), fixed(other)
-    free = {
-        theirs.get(t.name, t.name)
-        for t in (*other.inputs, *other.params, *other.buffers)
-        if t.name not in same
-    }
+    system = side(claim, second)
+    axes = {t.name: stored_axes(t) for t in system.buffers}
     found = {name: _literal(value) for name, value in fixed(system).items()}
-    return {n: q for n, q in found.items() if q is not None and names.get(n, n) not in free}
+    one_size = claim.case or bool(claim.conditions)
+    return {n: q for n, q in found.items()
+            if q is not None and (one_size or (q and not axes[n]))}  # fmt: skip
 
 
 def _literal(e: Expr) -> Fraction | None:

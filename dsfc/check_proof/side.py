@@ -6,14 +6,15 @@ into them. What is read before the first token is 0, as the language says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.comparable import array_names, positive
+from dsfc.check_proof.defined import TOTAL, Defined
 from dsfc.check_proof.entries import Entries, Index, Obstacle
 from dsfc.check_proof.free import side
-from dsfc.check_proof.inside import OF_POSITIVE, TOTAL, literals
+from dsfc.check_proof.inside import literals
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, number, total
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Spelled, Symbols
 from dsfc.primitives.declarations import MapTensor
@@ -24,10 +25,8 @@ from dsfc.primitives.expr import (
     Expr,
     Field,
     LinearMap,
-    Map,
     Now,
     Num,
-    Param,
     Pow,
     Prim,
     Ref,
@@ -75,6 +74,7 @@ class Side(Entries[Quotient]):
         token: int | None,
         held: bool = False,
         given: Mapping[str, Quotient] = NO_VALUES,
+        defined: Defined | None = None,
     ) -> None:
         """Starts with nothing written out; see `dsfc.check_proof.statement.written`.
 
@@ -92,6 +92,7 @@ class Side(Entries[Quotient]):
         self.held = held
         self.given = given
         self._given_arrays = frozenset(name.partition("[")[0] for name in given)
+        self.second, self.defined = second, defined
         self.literals = literals(claim, second)
         self.lag = 0
         self.inputs = {t.name: t for t in self.system.inputs}
@@ -106,7 +107,6 @@ class Side(Entries[Quotient]):
             raise Obstacle(f"there are more than {CELL_LIMIT} entries of states")
         self._new: dict[str, Mapping[tuple[int, ...], Quotient]] = {}
         self._state_readers: dict[str, bool] = {}
-        self._given_readers: dict[Expr, bool] = {}
         self._registers: dict[str, Callable[[], Quotient]] = {}
 
     def moment(self) -> object:
@@ -224,46 +224,30 @@ class Side(Entries[Quotient]):
         self._registers.setdefault(name, lambda: self._delayed(stream, at, lag - 1))
         return self._before(name, stream.field, _spelled(at, stream.axes))
 
-    # --- values put in ----------------------------------------------------------------------------
+    # --- where there are values -------------------------------------------------------------------
 
-    def _is_given(self, name: str) -> bool:
-        return self.names.get(name, name) in self._given_arrays
+    def _value(self, e: Expr, at: Index) -> Quotient:
+        if self.defined is not None:
+            for head, argument in self._applied_to(e, at):
+                if self.second:
+                    self.defined.check(head, argument)
+                else:
+                    self.defined.note(head, argument)
+        return super()._value(e, at)
 
-    def value(self, e: Expr, at: Index) -> Quotient:
-        """Returns an entry; what holds a value that was put in must be defined there."""
-        if self.given and isinstance(e, Div | Pow | Prim) and self._holds_given(e):
-            self._check_defined(e, at)
-        return super().value(e, at)
-
-    def _check_defined(self, e: Div | Pow | Prim, at: Index) -> None:
+    def _applied_to(self, e: Expr, at: Index) -> Iterator[tuple[str, Quotient]]:
+        """What may leave an expression without a value: see `Defined.check`."""
         match e:
             case Div(_, below):
-                q = self.value(below, at)
-                sure = self.symbols.positive(q) or self.symbols.positive(-q)
+                yield "/", self.value(below, at)
+            case Pow(base, Num(power)) if power.denominator == 1:
+                if power < 0:
+                    yield "/", self.value(base, at)
             case Pow(base, exponent):
-                power = exponent.value if isinstance(exponent, Num) else Fraction(-1)
-                natural = power >= 0 and power.denominator == 1
-                sure = natural or self.symbols.positive(self.value(base, at))
-            case _:
-                sure = e.name in TOTAL or (
-                    e.name in OF_POSITIVE
-                    and all(self.symbols.positive(self.value(a, at)) for a in e.args)
-                )
-        if not sure:
-            raise Obstacle("a value that is put in may leave a function without one")
-
-    def _holds_given(self, e: Expr) -> bool:
-        """Whether an expression holds a parameter of which entries have a value put in."""
-        known = self._given_readers.get(e)
-        if known is None:
-            stream = self.streams.get(e.name) if isinstance(e, Ref) else None
-            known = isinstance(e, Param | Map) and self._is_given(_array(e))
-            known = known or any(map(self._holds_given, children(e)))
-            if stream is not None and isinstance(stream.value, Expr):
-                known = known or self._holds_given(stream.value)
-            known = known or (stream is not None and not isinstance(stream.value, Expr))
-            self._given_readers[e] = known
-        return known
+                yield f"power {self.value(exponent, at).text}", self.value(base, at)
+            case Prim(name=name, args=args) if name not in TOTAL:
+                for a in args:
+                    yield name, self.value(a, at)
 
     # --- operations -------------------------------------------------------------------------------
 
@@ -300,7 +284,8 @@ class Side(Entries[Quotient]):
 
     def mapped(self, map: LinearMap, arg: Expr, at: Index) -> Quotient:
         """Returns an entry of a linear map applied to a value: a generator unless written out."""
-        if self.written_out or map.adjoint or self._is_given(map.name):
+        given = self.names.get(map.name, map.name) in self._given_arrays
+        if self.written_out or map.adjoint or given:
             return super().mapped(map, arg, at)
         rest = {a: k for a, k in at.items() if a not in map.target}
         args = tuple(self.value(arg, {**rest, **s}) for s in self.places(map.source))
@@ -444,8 +429,8 @@ class Side(Entries[Quotient]):
             case Sum(args):
                 return total(self.read(a, at) for a in args)
             case Ratio(num, den):
-                if self.given:
-                    raise Obstacle("values are put into a mixer that is a ratio of states")
+                if self.defined is not None and self.second:
+                    raise Obstacle("a denominator of states may leave b without a value")
                 return self.read(num, at) / self._guarded(r, self.read(den, at), at)
             case Cast(part, arg):
                 name = "re" if part is Part.RE else "im"
@@ -454,8 +439,8 @@ class Side(Entries[Quotient]):
                 return self.applied(by, lambda there: self.read(arg, there), at)
             case SumOver(axis, arg):
                 return total(self.read(arg, {**at, axis: k}) for k in range(self.sizes[axis.name]))
-            case Post(name=name) if self.given and name not in TOTAL:
-                raise Obstacle(f"values are put into a mixer that applies `{name}` to states")
+            case Post(name=name) if self.defined is not None and name not in TOTAL:
+                raise Obstacle(f"`{name}` of states may leave b without a value")
             case Post(name, args, None):
                 values = tuple(self.read(a, at) for a in args)
                 real = all(self.symbols.is_real(v) for v in values)
@@ -474,10 +459,6 @@ class Side(Entries[Quotient]):
             return den + constant
         size = self.symbols.primitive("abs", (den,), Field.REAL)
         return self.symbols.primitive("max", (size, constant), Field.REAL)
-
-
-def _array(e: Param | Map) -> str:
-    return e.name if isinstance(e, Param) else e.map.name
 
 
 def _spelled(at: Index, axes: tuple[Axis, ...], over: tuple[Axis, ...] = ()) -> Spelled:

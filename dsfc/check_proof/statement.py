@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.comparable import comparable, side_names
+from dsfc.check_proof.comparable import comparable, never_zero_arrays, side_names
 from dsfc.check_proof.conditions import Conditions
+from dsfc.check_proof.defined import Defined
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.inside import mention, values_inside
 from dsfc.check_proof.laws import (
@@ -92,10 +93,13 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
         steady = written(claim, symbols, entries, None, laws)
     conditions = Conditions(claim.conditions)
     given = put_in(claim, symbols, conditions, steady)
-    if given:
-        steady = written(claim, symbols, entries, None, laws, given)
+    assumed = conditions if claim.case and claim.equal else None
+    if assumed is not None:
+        steady = written(claim, symbols, entries, None, laws, given, assumed)
     window = max(1, conditions.window, symbols.reach)
-    first = tuple(written(claim, symbols, entries, token, laws, given) for token in range(window))
+    first = tuple(
+        written(claim, symbols, entries, token, laws, given, assumed) for token in range(window)
+    )
     check_divisors(symbols, [m.step for m in (*first, steady)], bool(claim.conditions))
     if laws:
         kept = never_negative(symbols, (moment.step for moment in (*first, steady)))
@@ -161,6 +165,7 @@ def written(
     token: int | None,
     laws: tuple[Law, ...] = (),
     given: Mapping[str, Quotient] = NO_VALUES,
+    assumed: Conditions | None = None,
 ) -> Moment:
     """Returns one token written out, of generators of `symbols`.
 
@@ -171,8 +176,16 @@ def written(
         token: which of the first tokens; None for all that follow.
         laws: how calls are related, see `state`.
         given: entry of a parameter of b → the value that is put in its place, see `put_in`.
+        assumed: conditions under which b must have a value wherever a has, if it must at all.
+
+    Raises:
+        Obstacle: b may have none.
     """
-    a, b = sides(claim, symbols, entries, token, laws, held=bool(laws), given=given)
+    defined = None
+    if assumed is not None:
+        values = assumed.values(max(assumed.window, symbols.reach) if token is None else token)
+        defined = Defined(symbols, never_zero_arrays(claim), values)
+    a, b = sides(claim, symbols, entries, token, laws, bool(laws), given, defined)
     pairs = list(zip(a.outputs, b.outputs, strict=True))
     for k, (left, right) in enumerate(zip(a.calls, b.calls, strict=True)):
         pairs += related(laws[k] if k < len(laws) else EQUAL, (left, right))
@@ -202,6 +215,7 @@ def sides(
     laws: tuple[Law, ...] = (),
     held: bool = False,
     given: Mapping[str, Quotient] = NO_VALUES,
+    defined: Defined | None = None,
 ) -> tuple[Written, Written]:
     """Returns both systems at one token; see `written`.
 
@@ -214,7 +228,7 @@ def sides(
     for second in (False, True):
         with symbols.recorded(_values(symbols, laws) if second else None) as called:
             values = given if second else NO_VALUES
-            side = Side(claim, second, symbols, entries, token, held, values)
+            side = Side(claim, second, symbols, entries, token, held, values, defined)
             outputs = tuple(side.outputs())
             step = side.step()
         found.append(Written(step, outputs, tuple(called)))

@@ -24,11 +24,11 @@ from functools import cached_property
 from itertools import combinations, permutations, product
 
 from dsfc.check_proof.claim import Claim, Coefficient, Condition
-from dsfc.check_proof.comparable import own_parameters, positive, slots
+from dsfc.check_proof.comparable import array_names, own_parameters, positive, slots
 from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
-from dsfc.check_proof.free import LABELS, common_names, side
+from dsfc.check_proof.free import LABELS, side
 from dsfc.check_proof.markov import Markov
-from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generator, unit
+from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generator, number, unit
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import put_in, state, written
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Symbols, lags, shifted
@@ -163,7 +163,7 @@ class _Search:
         arrays = {array for g in names for array in ARRAY.findall(g)}
         out = []
         for t in side(self.claim, True).params:
-            same = common_names(self.claim, True).get(t.name, t.name)
+            same = array_names(self.claim, True).get(t.name, t.name)
             if same not in arrays or self.own.get(same) not in (Constraint.NONE, Constraint.NONNEG):
                 continue
             axes = t.axes if isinstance(t, Tensor) else (*t.map.each, *t.map.target, *t.map.source)
@@ -316,10 +316,14 @@ class _Search:
         if not self.claim.case or head != "exp" or lags(p.names):
             return None
         (root,) = args
-        values = Conditions((_condition(p, solved),)).values(0)
-        if not self.symbols.positive(values[solved]):
+        power = max(dict(m).get(solved, 0) for m in p.terms)
+        whole = Polynomial({
+            tuple((g, 1 if g == solved else e) for g, e in m): c for m, c in p.terms.items()
+        })  # fmt: skip
+        value = Conditions((_condition(whole, solved),)).values(0)[solved]
+        if not self.symbols.positive(value):
             return None
-        logarithm = self.symbols.log(values[solved])
+        logarithm = self.symbols.log(value) / number(power)
         for name in sorted(root.num.names):
             if name.partition("[")[0] not in self.own or name in self.symbols.defined:
                 continue
@@ -401,9 +405,9 @@ class _Search:
         least = min(lags(p.names), default=0)
         ranked = []
         for name in p.names - {IMAGINARY}:
-            if self.slots and name.partition("[")[0] not in self.own:
+            if self.claim.case and not self._is_own(name):
                 continue
-            if CONSTANT.fullmatch(name) or any(dict(m).get(name, 0) > 1 for m in p.terms):
+            if CONSTANT.fullmatch(name) or not self._is_linear(p, name):
                 continue
             if timed and _least(name, absent=-1) != least:
                 continue
@@ -416,6 +420,18 @@ class _Search:
             order = (-self._counts.get(array, 0), name.startswith(LABELS[0]), name)
             ranked.append((not sure, kind, kept, *order))
         return min(ranked)[-1] if ranked else None
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a generator is b's alone, or an exponential of what is."""
+        if self.slots or name not in self.symbols.defined:
+            return name.partition("[")[0] in self.own
+        return any(array in self.own for array in ARRAY.findall(name))
+
+    def _is_linear(self, p: Polynomial, name: str) -> bool:
+        """Whether a polynomial is linear in a generator, or in a power of an exponential."""
+        powers = {dict(m).get(name, 0) for m in p.terms}
+        head = self.symbols.defined.get(name, ("",))[0]
+        return powers <= {0, 1} or (self.claim.case and head == "exp" and len(powers - {0}) == 1)
 
     def _kind(self, name: str, p: Polynomial) -> int:
         """How natural it is to give a generator of p a value, 0 being the most."""
@@ -459,7 +475,7 @@ def _nonzero(claim: Claim) -> frozenset[str]:
     """Common names of what is declared other than 0."""
     sure = (Constraint.NONZERO, Constraint.POSITIVE, Constraint.UNIT)
     return frozenset(
-        common_names(claim, k).get(name, name)
+        array_names(claim, k).get(name, name)
         for k in (False, True)
         for name, promise in promises(side(claim, k)).items()
         if promise in sure

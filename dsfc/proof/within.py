@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Conditional, Invariant
-from dsfc.check_proof.comparable import slots
+from dsfc.check_proof.comparable import OTHER, slots
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
+from dsfc.primitives.declarations import Tensor
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
 from dsfc.proof.constant_word import no_case
@@ -93,7 +94,12 @@ def within(
         return NoCase(found)
     tried = [f"constant sequences: {found}"]
     if conditions:
-        shown = _case(Claim(a, b, names, chosen(a, b, 2)))
+        claim = Claim(a, b, names, chosen(a, b, 2))
+        shown = _case(claim)
+        other = replace(claim, names=_apart(claim))
+        if isinstance(shown, str) and other.names != names:
+            again = _case(other)
+            shown = again if isinstance(again, Certificate) else shown
         if isinstance(shown, Certificate):
             return Case(shown)
         tried.append(f"values of the second's own parameters: {shown}")
@@ -120,12 +126,22 @@ def _terms(system: System) -> Iterator[Term]:
             yield from factor.terms
 
 
+def _apart(claim: Claim) -> tuple[tuple[str, str], ...]:
+    """Names with which b has arrays of numbers for parameters that are its own, not a's.
+
+    Linear maps stay those of a.
+    """
+    taken, theirs = dict(claim.names), {t.name for t in claim.a.params}
+    shared = (t.name for t in claim.b.params if isinstance(t, Tensor) and t.name in theirs)
+    return (*claim.names, *((n, OTHER + n) for n in shared if n not in taken))
+
+
 def _case(claim: Claim) -> Certificate | str:
     """A certificate that a is a case of b, which the checker accepted, or why there is none."""
     try:
         for conditions in candidates(replace(claim, case=True)):
             at = replace(claim, conditions=conditions, case=True)
-            with suppress(Rejected):
+            with suppress(Rejected, Obstacle, ZeroDivisionError):
                 rows = close(state(at, False))
                 if isinstance(rows, Differs):
                     continue

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dsfc.check_proof.claim import Certificate, Claim, ConstantWord, Words
+from dsfc.check_proof.comparable import OTHER
 from dsfc.check_proof.conditional import localities
 from dsfc.check_proof.constant_word import Word
 from dsfc.check_proof.regions import Region
@@ -103,7 +104,8 @@ def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
             claim = certificate.claim
             words = ConditionText(claim, state(claim, False))
             values = [words.plain(text) for _, text in words.lines()]
-            values.append("parameters of one name are equal")
+            apart = any(same.startswith(OTHER) for _, same in claim.names)
+            values.append(f"{'other ' * apart}parameters of one name are equal")
             return [
                 f"{head}proved",
                 f"  statement  {SLOTS if slots else STATEMENT}",
