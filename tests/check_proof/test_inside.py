@@ -43,6 +43,7 @@ def verdict(a: str, b: str, *conditions: Condition, case: bool = True) -> str:
 
 PLAIN = "input u\n y = u"
 HALF = "input u\n buffer g = 1 / 2\n y = g * u"
+WU = "input u\n param w\n y = w * u"
 ZERO, ONE = value("r[]"), value("r[]", (-1, {}))
 LOG_2 = value("r[]", (-1, {"log(2)": 1}))
 
@@ -70,7 +71,35 @@ def test_what_values_inside_functions_show(name: str) -> None:
     assert verdict(*ACCEPTED[name]) == ""
 
 
-UNDEFINED = "leave a function without one"
+ACCEPTED |= {
+    "what the first divides by": ("input u\n param w\n y = u / w",
+                                  "input u\n param r, w\n y = u * exp(r * u) / w", ZERO),
+    "a logarithm that the first has": ("input u\n y = log(u)",
+                                       "input u\n param r\n y = log(u) * exp(r * u)", ZERO),
+    "a divisor that need not be 0": (PLAIN, "input u\n param r, s\n y = u + r / s", ZERO),
+    "a divisor declared other than 0": (
+        "input u\n param w nonzero\n y = w * u",
+        "input u\n param r, w nonzero\n y = u * w^2 / r", value("r[]", (-1, {"w[]": 1}))),
+    "a divisor on the unit circle": (PLAIN, "input u\n param r\n y = Re(u / cis(r * u))", ZERO),
+    "a natural power": (PLAIN, "input u\n param r\n y = u + r^2 * exp(r)", ZERO),
+    "a root of what is positive": (
+        "input u\n param w positive\n y = w * u",
+        "input u\n param r, w positive\n y = sqrt(r) * u",
+        value("r[]", (-1, {"w[]": 2}))),
+    "a real tangent": (PLAIN, "input u\n param r\n y = u + tanh(r * u)", ZERO),
+    "tanh between 0 and 1": (
+        "input u\n param s positive\n y = exp(-s) * u", "input u\n param r\n y = tanh(r) * u",
+        Condition((((("log(-1+exp(s[]))", 1),), 1), ((("log(1+exp(s[]))", 1),), -1),
+                   ((("r[]", 1),), 2)), "r[]")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_where_the_second_has_values(name: str) -> None:
+    assert verdict(*ACCEPTED[name]) == ""
+
+
+UNDEFINED = "b may have no value where a has one"
 REFUSED = {
     "another value": (PLAIN, "input u\n param r\n y = exp(-r * u) * u", ONE, "outputs differ"),
     "none": (PLAIN, "input u\n param r\n y = exp(-r * u) * u", "outputs differ"),
@@ -86,12 +115,10 @@ REFUSED = {
                                     value("r[]", (1, {})), "may not be nonneg"),
     "the logarithm of 0": (PLAIN, "input u\n param r\n y = u + r * log(r)", ZERO, UNDEFINED),
     "an unknown divisor": (
-        "input u\n param w\n y = u", "input u\n param r, w\n y = u * exp((r - w) * u) / (r / w)",
+        WU, "input u\n param r, w\n y = u * exp((r - w) * u) * w^2 / r",
         value("r[]", (-1, {"w[]": 1})), UNDEFINED),
     "a power of 0": (PLAIN, "input u\n param r\n y = u * exp(r * u) + r * r^(-1 / 2)", ZERO,
                      UNDEFINED),
-    "a norm of 0": (PLAIN, "input u\n param r : h\n y = u + sum[h](r * l2norm[h](r))",
-                    value("r[0]"), value("r[1]"), UNDEFINED),
     "a logarithm of no prime": (
         "input u\n buffer g = 1 / 4\n y = g * u", "input u\n param r positive\n y = exp(-r) * u",
         value("r[]", (-1, {"log(4)": 1})), "which the claim does not have"),
@@ -107,7 +134,49 @@ REFUSED = {
                               "outputs differ"),
     "a buffer of another number": (HALF, PLAIN, "outputs differ"),
     "a buffer that is a parameter of the first": (
-        "input u\n param g\n y = g * u", "input u\n buffer g = 1\n y = g * u", "smaller range"),
+        "input u\n param g\n y = g * u", "input u\n buffer g = 1\n y = g * u", "outputs differ"),
+}  # fmt: skip
+
+
+W_OF_U = "W[;0](u[0]@0,u[1]@0)", "W[;1](u[0]@0,u[1]@0)"
+REFUSED |= {
+    "a divisor that cancels": (
+        PLAIN, "input u\n param r\n y = u * (r / r) + r * u", ZERO, UNDEFINED),
+    "a logarithm that cancels": (
+        PLAIN, "input u\n param r\n y = u + log(r) - log(r) + r * u", ZERO, UNDEFINED),
+    "a logarithm that is multiplied by 0": (
+        PLAIN, "input u\n param r\n y = u + r * (log(r) - log(r + 1))", ZERO, UNDEFINED),
+    "a logarithm of an input": (PLAIN, "input u\n param r\n y = u + r * log(u)", ZERO, UNDEFINED),
+    "a divisor that is a slot": (PLAIN, "input u, z\n y = u * (z / z) + z", value("z[]@0"),
+                                 UNDEFINED),
+    "a logarithm of a slot": (PLAIN, "input u, z\n y = z + log(z) - log(z)",
+                              value("z[]@0", (-1, {"u[]@0": 1})), UNDEFINED),
+    "a divisor that is the first's parameter": (WU, "input u\n param w\n y = u * w * w / w",
+                                                UNDEFINED),
+    "a logarithm of the first's parameter": (
+        WU, "input u\n param r, w\n y = u * w + r * log(w)", ZERO, UNDEFINED),
+    "log1p below -1": (WU, "input u\n param r, w\n y = u * w + r * log1p(w)", ZERO, UNDEFINED),
+    "a root of what may be negative": (
+        WU, "input u\n param r, w\n y = u * w + r * sqrt(w)", ZERO, UNDEFINED),
+    "a negative power": (WU, "input u\n param r, w\n y = u * w + r * w^(-1)", ZERO, UNDEFINED),
+    "another power than the first's": (
+        "input u\n param w\n y = w^(1 / 2) * u",
+        "input u\n param r, w\n y = w^(1 / 2) * u + r * w^(-1 / 2)", ZERO, UNDEFINED),
+    "a pole of a complex tangent": (
+        PLAIN, "input u\n param r complex\n y = Re(u + (r - cplx(0, 1)) * tanh(r))",
+        value("r[]", (-1, {"i": 1})), UNDEFINED),
+    "values of a map": (
+        "input u : h\n y = u * u", "input u : h\n param W : h -> h\n y = W u",
+        value(W_OF_U[0], (-1, {"u[0]@0": 2})), value(W_OF_U[1], (-1, {"u[1]@0": 2})),
+        "not b's alone"),
+    "a parameter at a token": (PLAIN, "input u\n param r\n y = u * exp(r) * exp(-r)",
+                               value("r[]@0", (-1, {"u[]@0": 1})), "not b's alone"),
+    "a slot at no token": (PLAIN, "input u, z\n y = u * exp(z) * exp(-z)", value("z[]"),
+                           "not b's alone"),
+    "a function of states": (
+        "input u\n state s\n s = s[i-1] + u\n y = exp(abs(s[i-1])) * u + abs(s[i-1])",
+        "input u, z\n state s\n s = s[i-1] + u\n y = z * u + abs(s[i-1])",
+        value("z[]@0", (-1, {"exp(call<0,abs>[]@0)": 1})), "which the claim does not have"),
 }  # fmt: skip
 
 
@@ -121,7 +190,10 @@ def test_what_they_do_not_show(name: str) -> None:
 def test_a_ratio_of_states_takes_no_values() -> None:
     """Its denominator might vanish."""
     b = "input u\n param r\n state s\n s = s[i-1] + exp(r * u)\n y = u * s / s"
-    assert "ratio of states" in verdict(PLAIN, b, ZERO)
+    assert "a denominator of states" in verdict(PLAIN, b, ZERO)
+    a = "input u\n state s\n s = s[i-1] + u\n y = log(s) + u"
+    b = "input u\n param r\n state s\n s = s[i-1] + u\n y = log(s) + u * exp(r * u)"
+    assert "`log` of states" in verdict(a, b, ZERO)
 
 
 def test_without_a_case_there_is_nothing_to_show() -> None:
