@@ -98,10 +98,9 @@ def check_case(claim: Claim, statement: Statement) -> None:
     for c in claim.conditions:
         # A slot is a function of this token and earlier ones, a parameter of none.
         entry = LEAF.fullmatch(c.solved)
-        array = entry[1] if entry is not None else ""
-        constraint = own.get(array)
-        if entry is None or constraint is None or (entry[3] is not None) != (array in timed):
+        if entry is None or entry[1] not in own or (entry[3] is not None) != (entry[1] in timed):
             raise Rejected(f"a condition is one on {c.solved}, which is not b's alone")
+        array, constraint = entry[1], own[entry[1]]
         value = statement.conditions.values(statement.conditions.window)[c.solved]
         if any(CONSTANT.fullmatch(g) for g in value.names):
             raise Rejected("a value is made of a number of the claim's own")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import IMAGINARY, UNIT, Quotient, generator
-from dsfc.check_proof.symbols import LEAF, Symbols
+from dsfc.check_proof.symbols import LEAF, Symbols, lags
 
 TOTAL = frozenset(
     "exp expm1 exprel exprel_slope sin cos cis cplx conj re im abs sign pi sigmoid softplus"
@@ -37,20 +37,32 @@ class Defined:
     ) -> None:
         """Starts with nothing known of a."""
         self.symbols, self.never, self.values = symbols, never, values
-        self._of_a: set[tuple[str, str]] = set()
+        self._now: set[tuple[str, str]] = set()
+        self._from_now_on: set[tuple[str, str]] = set()
 
-    def note(self, head: str, value: Quotient) -> None:
-        """Takes what stands in a function of a, "/" for what it divides by."""
-        self._of_a.add((head, value.text))
+    def note(self, head: str, value: Quotient, update: bool) -> None:
+        """Takes what stands in a function that the output of a needs, "/" for a divisor.
 
-    def check(self, head: str, value: Quotient) -> None:
-        """Checks what stands in a function of b, "/" for what it divides by.
+        Where it has no value, nor has the output at this token; nor at later ones, if it stands in
+        the update of a state that the output reads, or is the same at all tokens.
+        """
+        self._now.add((head, value.text))
+        if update or not lags(value.names):
+            self._from_now_on.add((head, value.text))
+
+    def check(self, head: str, value: Quotient, update: bool) -> None:
+        """Checks what stands in a function of b, "/" for a divisor.
+
+        Args:
+            head: the function.
+            value: what stands in it.
+            update: whether a state of b is made of it, which is read at later tokens too.
 
         Raises:
             Obstacle: the function may have no value there, and a may have one.
         """
         q = value.substituted(self.values)
-        if (head, q.text) in self._of_a:
+        if (head, q.text) in (self._from_now_on if update else self._now):
             return
         match head:
             case "/":

@@ -7,6 +7,7 @@ into them. What is read before the first token is 0, as the language says.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 
 from dsfc.check_proof.claim import Claim
@@ -92,7 +93,7 @@ class Side(Entries[Quotient]):
         self.held = held
         self.given = given
         self._given_arrays = frozenset(name.partition("[")[0] for name in given)
-        self.second, self.defined = second, defined
+        self.second, self.defined, self._updating = second, defined, False
         self.literals = literals(claim, second)
         self.lag = 0
         self.inputs = {t.name: t for t in self.system.inputs}
@@ -110,8 +111,8 @@ class Side(Entries[Quotient]):
         self._registers: dict[str, Callable[[], Quotient]] = {}
 
     def moment(self) -> object:
-        """Returns the lag at which a definition is written out."""
-        return self.lag
+        """Returns the lag at which a definition is written out, and whether for an update."""
+        return self.lag, self._updating
 
     # --- leaves -----------------------------------------------------------------------------------
 
@@ -230,9 +231,9 @@ class Side(Entries[Quotient]):
         if self.defined is not None:
             for head, argument in self._applied_to(e, at):
                 if self.second:
-                    self.defined.check(head, argument)
+                    self.defined.check(head, argument, self._updating)
                 else:
-                    self.defined.note(head, argument)
+                    self.defined.note(head, argument, self._updating)
         return super()._value(e, at)
 
     def _applied_to(self, e: Expr, at: Index) -> Iterator[tuple[str, Quotient]]:
@@ -325,6 +326,10 @@ class Side(Entries[Quotient]):
 
     def _stage(self, name: str) -> None:
         """Writes out the update of a stage."""
+        with self._update():
+            self._new.update(self._updated(name))
+
+    def _updated(self, name: str) -> dict[str, dict[tuple[int, ...], Quotient]]:
         stage = next(s for s in self.system.stages if any(b.state == name for b in s.blocks))
         current = {b.state: self._old(b) for b in stage.blocks}
         for position in range(max(len(b.chain) for b in stage.blocks)):
@@ -334,7 +339,15 @@ class Side(Entries[Quotient]):
                 else current[b.state]
                 for b in stage.blocks
             }
-        self._new.update(current)
+        return current
+
+    @contextmanager
+    def _update(self) -> Iterator[None]:
+        before, self._updating = self._updating, True
+        try:
+            yield
+        finally:
+            self._updating = before
 
     def _factor(
         self, block: Block, factor: Factor, current: Mapping[str, dict[tuple[int, ...], Quotient]]
@@ -378,7 +391,12 @@ class Side(Entries[Quotient]):
         return self._reader(name, self._new[name])
 
     def step(self) -> dict[str, Quotient]:
-        """State entry → its value after the token; conjugates of complex ones are entries too."""
+        """State entry → its value after the token; conjugates of complex ones are entries too.
+
+        What of a is not read by its output, of which the entries were asked before, it may lack.
+        """
+        if not self.second:
+            self.defined = None
         out: dict[str, Quotient] = {}
         for block in self.system.blocks:
             if block.state not in self._new:
@@ -390,7 +408,8 @@ class Side(Entries[Quotient]):
         while left := [name for name in self._registers if name not in out]:
             for name in left:
                 stream = name.split(".")[1]
-                self._keep(out, name, self._registers[name](), kinds[stream])
+                with self._update():
+                    self._keep(out, name, self._registers[name](), kinds[stream])
         return out
 
     def _keep(self, out: dict[str, Quotient], name: str, value: Quotient, kind: Field) -> None:

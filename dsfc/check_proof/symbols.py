@@ -57,6 +57,9 @@ LONGEST_LAG = 9
 
 IMAGINARY_UNIT = Quotient(generator(IMAGINARY))
 """The number i, as a quotient."""
+HIGHEST = 8
+"""Powers of an exponential x that are written in x - 1."""
+
 TWO, HALF = number(2), number(Fraction(1, 2))
 
 
@@ -242,6 +245,8 @@ class Symbols:
         """A polynomial that is positive where p is, x - 1 going by the name of x."""
         large = {g for g in p.names if g in self._exponents and self.positive(self._exponents[g])}
         lowest = {g: min(dict(m).get(g, 0) for m in p.terms) for g in large}
+        if any(dict(m).get(g, 0) - lowest[g] > HIGHEST for m in p.terms for g in large):
+            return p
         out = Polynomial({})
         for m, c in p.terms.items():
             part = Polynomial({tuple(f for f in m if f[0] not in large): c})
@@ -327,10 +332,8 @@ class Symbols:
         return Quotient(generator(name))
 
     def _above_one(self, q: Quotient) -> bool:
-        """Whether a value is more than 1: a positive polynomial with a constant, as in softplus."""
-        least = q.num.terms.get((), Fraction(0))
-        more = least > 1 or (least == 1 and len(q.num.terms) > 1)
-        return more and not q.den and self.is_positive(q.num)
+        """Whether a value is more than 1: a polynomial that still is positive with 1 less."""
+        return not q.den and self.is_positive(q.num + -ONE)
 
     def power(self, base: Quotient, exponent: Quotient) -> Quotient:
         """Returns base^exponent."""

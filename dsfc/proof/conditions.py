@@ -49,6 +49,9 @@ BRANCHES = 6
 MOST = 96
 """Conditions of one set."""
 
+LONGEST = 32
+"""Terms of a condition on a parameter of b alone; what is longer is put in nowhere in time."""
+
 ARRAY = re.compile(r"([A-Za-z_:][\w:]*)\[")
 """An array, inside the name of a generator."""
 
@@ -303,7 +306,10 @@ class _Search:
                     yield from _found(replace(self.claim, conditions=given))
                 continue
             try:
-                more = _with(branch, _condition(now, shifted(solved, -_least(solved))))
+                new = _condition(now, shifted(solved, -_least(solved)))
+                if self.claim.case and len(new.polynomial) > LONGEST:
+                    continue
+                more = _with(branch, new)
                 known = more.values(token)
                 rest = [Quotient(p).substituted(known).num for p in todo[1:]]
             except (Rejected, ZeroDivisionError):

@@ -14,6 +14,7 @@ from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
 from dsfc.primitives.declarations import Tensor
+from dsfc.primitives.expr import Field
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
 from dsfc.proof.constant_word import no_case
@@ -127,12 +128,13 @@ def _terms(system: System) -> Iterator[Term]:
 
 
 def _apart(claim: Claim) -> tuple[tuple[str, str], ...]:
-    """Names with which b has arrays of numbers for parameters that are its own, not a's.
-
-    Linear maps stay those of a.
-    """
+    """Names with which real parameters that are no maps are b's own, though a has them too."""
     taken, theirs = dict(claim.names), {t.name for t in claim.a.params}
-    shared = (t.name for t in claim.b.params if isinstance(t, Tensor) and t.name in theirs)
+    shared = (
+        t.name
+        for t in claim.b.params
+        if isinstance(t, Tensor) and t.field is Field.REAL and t.name in theirs
+    )
     return (*claim.names, *((n, OTHER + n) for n in shared if n not in taken))
 
 

@@ -162,6 +162,17 @@ REFUSED |= {
     "another power than the first's": (
         "input u\n param w\n y = w^(1 / 2) * u",
         "input u\n param r, w\n y = w^(1 / 2) * u + r * w^(-1 / 2)", ZERO, UNDEFINED),
+    "a square that is below 1": (
+        "input u\n param w positive\n y = exp(log((exp(w) - 1)^2)) * u",
+        "input u\n param r positive\n y = exp(r) * u",
+        value("r[]", (-1, {"log(1+-2*exp(w[])+exp(w[])^2)": 1})), "may not be positive"),
+    "a logarithm that the first reads later": (
+        "input u\n state s\n s = s[i-1] + log(u)\n y = s[i-1]",
+        "input u\n param r\n state s\n s = s[i-1] + log(u)\n y = s[i-1] + r * log(u)", ZERO,
+        UNDEFINED),
+    "a logarithm that the first reads once": (
+        "input u\n y = log(u)",
+        "input u\n param r\n state s\n s = s[i-1] + r * log(u)\n y = log(u) + s", ZERO, UNDEFINED),
     "a pole of a complex tangent": (
         PLAIN, "input u\n param r complex\n y = Re(u + (r - cplx(0, 1)) * tanh(r))",
         value("r[]", (-1, {"i": 1})), UNDEFINED),
