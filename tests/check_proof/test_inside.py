@@ -29,11 +29,17 @@ def value(solved: str, *terms: tuple[int, dict[str, int]]) -> Condition:
     return Condition(tuple(sorted((tuple(sorted(m.items())), c) for c, m in every)), solved)
 
 
-def verdict(a: str, b: str, *conditions: Condition, case: bool = True) -> str:
+def verdict(
+    a: str,
+    b: str,
+    *conditions: Condition,
+    case: bool = True,
+    names: tuple[tuple[str, str], ...] = (),
+) -> str:
     """Why the checker refuses that a is a case of b without states; empty if it accepts."""
     left, right = mixer(a), mixer(b)
     sizes = SIZES if left.axes or right.axes else ()
-    claim = Claim(left, right, (), sizes, case=case, conditions=conditions)
+    claim = Claim(left, right, names, sizes, case=case, conditions=conditions)
     try:
         check(write(Certificate(claim, Conditional(Invariant((), False), None, ()))))
     except Rejected as e:
@@ -210,3 +216,16 @@ def test_a_ratio_of_states_takes_no_values() -> None:
 def test_without_a_case_there_is_nothing_to_show() -> None:
     assert "something else is claimed" in verdict(PLAIN, PLAIN, case=False)
     assert verdict(PLAIN, PLAIN) == ""
+
+
+def test_a_parameter_of_one_name_may_be_the_seconds_own() -> None:
+    """r of the second is tanh r of the first, if it is said to be another; an input is the same."""
+    a, b = "input u\n param r\n y = exp(r) * u", "input u\n param r\n y = r * u"
+    own = value("b:r[]", (-1, {"exp(r[])": 1}))
+    assert verdict(a, b, own, names=(("r", "b:r"),)) == ""
+    assert "which the claim does not have" in verdict(a, b, own)
+    assert "only where a is claimed to be a case" in verdict(
+        a, b, own, names=(("r", "b:r"),), case=False
+    )
+    for names in ((("u", "b:u"),), (("r", "b:u"),), (("r", "c:r"),)):
+        assert "no input or parameter of the first" in verdict(a, b, own, names=names)
