@@ -111,8 +111,8 @@ class Side(Entries[Quotient]):
         self._registers: dict[str, Callable[[], Quotient]] = {}
 
     def moment(self) -> object:
-        """Returns the lag at which a definition is written out, and whether for an update."""
-        return self.lag, self._updating
+        """Returns the lag at which a definition is written out, and what it is written out for."""
+        return self.lag, self._updating, self.defined is None
 
     # --- leaves -----------------------------------------------------------------------------------
 
@@ -333,13 +333,24 @@ class Side(Entries[Quotient]):
         stage = next(s for s in self.system.stages if any(b.state == name for b in s.blocks))
         current = {b.state: self._old(b) for b in stage.blocks}
         for position in range(max(len(b.chain) for b in stage.blocks)):
-            current = {
-                b.state: self._factor(b, b.chain[position], current)
-                if position < len(b.chain)
-                else current[b.state]
-                for b in stage.blocks
-            }
+            later = dict(current)
+            for b in stage.blocks:
+                if position < len(b.chain):
+                    with self._noted(b.state == name):
+                        later[b.state] = self._factor(b, b.chain[position], current)
+            current = later
         return current
+
+    @contextmanager
+    def _noted(self, read: bool) -> Iterator[None]:
+        """What is not read now leaves an output of a its value."""
+        before = self.defined
+        if not (self.second or read):
+            self.defined = None
+        try:
+            yield
+        finally:
+            self.defined = before
 
     @contextmanager
     def _update(self) -> Iterator[None]:

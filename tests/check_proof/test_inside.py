@@ -176,6 +176,10 @@ REFUSED |= {
         "input u\n state s\n s = s[i-1] + log(u)\n y = s[i-1]",
         "input u\n param r\n state s\n s = s[i-1] + log(u)\n y = s[i-1] + r * log(u)", ZERO,
         UNDEFINED),
+    "a logarithm that the first reads later, by another state": (
+        "input u\n state s, t\n s = 1 / 2 * s[i-1] + t[i-1]\n t = s[i-1] + log(u)\n y = s",
+        "input u\n param r\n state s, t\n s = 1 / 2 * s[i-1] + t[i-1]\n t = s[i-1] + log(u)\n"
+        " y = s + r * log(u)", ZERO, UNDEFINED),
     "a logarithm that the first reads once": (
         "input u\n y = log(u)",
         "input u\n param r\n state s\n s = s[i-1] + r * log(u)\n y = log(u) + s", ZERO, UNDEFINED),
