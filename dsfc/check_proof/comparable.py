@@ -10,7 +10,6 @@ from dsfc.check_proof.closed import closed
 from dsfc.check_proof.free import common_names, side
 from dsfc.primitives.declarations import AbstractMap, Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Expr, Field, argument_names
-from dsfc.primitives.ranges import PROMISED, Ranges
 from dsfc.primitives.words import FIRST
 from dsfc.system.ir import System
 from dsfc.system.known import fixed, promises
@@ -37,7 +36,6 @@ def comparable(claim: Claim) -> None:
     theirs = _declared(claim.a)
     # That a is no case of b is said of all values of b's parameters, whatever they are called.
     alone = not claim.equal and claim.case
-    values_a, values_b = fixed(claim.a), fixed(claim.b)
     if claim.locality is not None and not (alone and 0 <= claim.locality < 64):
         raise ValueError(
             "how far back slots read is said where a is no case of b; it is not far, nor negative"
@@ -52,13 +50,6 @@ def comparable(claim: Claim) -> None:
             )
         if same in theirs and _role(claim.a, same) != _role(claim.b, name):
             raise ValueError(f"`{same}` is an input of one and none of the other")
-        # Of two that have a value, one that is the same is one array: see `unlike`.
-        alone_in_a = same in values_a and name not in values_b
-        alone_in_b = name in values_b and same in theirs and same not in values_a
-        if (alone_in_a and _disallowed(values_a[same], shape)) or (
-            alone_in_b and _disallowed(values_b[name], theirs[same])
-        ):
-            raise ValueError(f"the value of `{same}` may be outside its range in the other")
         if same not in theirs and same != name:
             raise ValueError(f"`{same}` is no input or parameter of the first mixer")
     maps = {m.name: m for m in claim.a.abstracts}
@@ -74,16 +65,6 @@ def comparable(claim: Claim) -> None:
         raise ValueError(f"the outputs have shapes {shapes[0]} and {shapes[1]}")
     if outputs[0].field is not outputs[1].field:
         raise ValueError("one output is complex")
-
-
-def _disallowed(value: Expr, other: Tensor | MapTensor) -> bool:
-    """Whether a declaration may not allow a value."""
-    if not isinstance(other, Tensor):
-        return False
-    found = Ranges().of(value)
-    if other.constraint is Constraint.NONZERO:
-        return 0.0 in found
-    return not found.within(PROMISED[other.constraint])
 
 
 def _ends(m: AbstractMap) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -126,13 +107,20 @@ def _declared(system: System) -> dict[str, Tensor | MapTensor]:
 
 
 def unlike(claim: Claim) -> frozenset[str]:
-    """Buffers of b whose fixed value is not that of the buffer of that name in a: two arrays."""
+    """Returns what b has another array of than a has by that name.
+
+    A buffer with a fixed value is an array of its own: none that may have other values, and none
+    that has another. Two with one value are one array.
+    """
     names, a, b = dict(claim.names), fixed(claim.a), fixed(claim.b)
-    return frozenset(
-        name
-        for name, value in b.items()
-        if names.get(name, name) in a and not _alike(a[names.get(name, name)], value)
-    )
+    theirs = _declared(claim.a)
+    out = set()
+    for name in _declared(claim.b):
+        same = names.get(name, name)
+        if same in theirs and (same in a or name in b):
+            one = same in a and name in b and _alike(a[same], b[name])
+            out |= set() if one else {name}
+    return frozenset(out)
 
 
 OTHER = "b:"
@@ -197,20 +185,30 @@ def nonzero(claim: Claim) -> frozenset[str]:
     )
 
 
+def never_zero_arrays(claim: Claim) -> frozenset[str]:
+    """Returns common names of what is other than 0 in a, or b alone has and a claim leaves free.
+
+    Of what is free some values do, and those that are not 0 are enough.
+    """
+    own = {**own_parameters(claim), **slots(claim)}
+    given = {c.solved.partition("[")[0] for c in claim.conditions}
+    return nonzero(claim) | (own.keys() - given)
+
+
 def real_arrays(claim: Claim) -> frozenset[str]:
     """Returns common names of b's inputs and parameters that are real."""
-    names, system = common_names(claim, True), side(claim, True)
+    names, system = array_names(claim, True), side(claim, True)
     return frozenset(
         names.get(t.name, t.name)
         for t in (*system.inputs, *system.params)
-        if isinstance(t, Tensor) and t.field is Field.REAL
+        if (t.field if isinstance(t, Tensor) else t.map.field) is Field.REAL
     )
 
 
 def side_names(claim: Claim) -> frozenset[str]:
     """Returns the common names of inputs, parameters and buffers of both."""
     return frozenset(
-        common_names(claim, k).get(name, name)
+        array_names(claim, k).get(name, name)
         for k in (False, True)
         for name in _declared(side(claim, k))
     )
@@ -227,13 +225,13 @@ def slots(claim: Claim) -> Mapping[str, Constraint]:
 
 
 def _own(claim: Claim, tensors: tuple[Tensor | MapTensor, ...]) -> Mapping[str, Constraint]:
-    names = common_names(claim, True)
+    names = array_names(claim, True)
     theirs = {common_names(claim, False).get(t, t) for t in _declared(side(claim, False))}
     out = {}
     for t in tensors:
         same = names.get(t.name, t.name)
-        if same not in theirs and isinstance(t, Tensor):
-            out[same] = t.constraint
+        if same not in theirs:
+            out[same] = t.constraint if isinstance(t, Tensor) else Constraint.NONE
     return out
 
 
@@ -245,17 +243,12 @@ _WITHIN = {
 
 
 def narrower(claim: Claim) -> str | None:
-    """Returns what both have and b has in a smaller range than a, or with a value of its own."""
-    names = common_names(claim, True)
+    """Returns what both have and b has in a smaller range than a."""
+    names = array_names(claim, True)
     theirs = {common_names(claim, False).get(n, n): c for n, c in promises(claim.a).items()}
-    own = fixed(claim.b)
     for name, large in promises(claim.b).items():
         same = names.get(name, name)
-        if same not in theirs or name in unlike(claim):
-            continue
-        if name in own and same not in fixed(claim.a):
-            return same
-        small = theirs[same]
+        small = theirs.get(same, large)
         if large not in (Constraint.NONE, small, *_WITHIN.get(small, ())):
             return same
     return None

@@ -7,7 +7,9 @@
 3. At the point of each `needed` all conditions but those left out hold exactly, and the outputs are
    apart: what is left does not give equality.
 4. Where a is claimed to be a case of b: every condition gives a parameter or an input that b alone
-   has a value that exists for all values of everything else, and lies in the declared range.
+   has a value that exists for all values of everything else, and lies in the declared range. There
+   may be none: then equal parameters do. Values inside functions of b are put in before it is
+   written out, see `dsfc.check_proof.inside`.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.claim import Claim, Conditional, Point
 from dsfc.check_proof.comparable import narrower, nonzero, own_parameters, real_arrays, slots
 from dsfc.check_proof.conditions import CONSTANT, reach
+from dsfc.check_proof.defined import never_zero
 from dsfc.check_proof.invariant import check_rows
 from dsfc.check_proof.padded import check_padded
 from dsfc.check_proof.point import Evaluated
-from dsfc.check_proof.polynomial import Quotient, generator
+from dsfc.check_proof.polynomial import UNIT, Quotient, generator
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
 from dsfc.check_proof.symbols import LAG, LEAF, Symbols, lags
@@ -36,7 +39,7 @@ def check_conditional(claim: Claim, proof: Conditional) -> None:
         Rejected: a check failed.
         Obstacle, ValueError: the claim has no meaning here.
     """
-    if not claim.equal or not claim.conditions:
+    if not claim.equal or not (claim.conditions or claim.case):
         raise Rejected("equality under conditions is shown, and something else is claimed")
     if claim.every:
         raise Rejected("equality under conditions is shown at one size of each axis")
@@ -88,20 +91,25 @@ def check_case(claim: Claim, statement: Statement) -> None:
     Raises:
         Rejected: a condition asks something of anything else.
     """
-    own, symbols = {**own_parameters(claim), **slots(claim)}, statement.symbols
+    timed, symbols = slots(claim), statement.symbols
+    own = {**own_parameters(claim), **timed}
     smaller, sure, reals = narrower(claim), nonzero(claim), real_arrays(claim)
     values = statement.conditions.values(statement.conditions.window)
     given = frozenset(_present(c.solved) for c in claim.conditions)
+    if claim.free:
+        raise Rejected("values inside b hide where it has an output")
     if smaller is not None:
         raise Rejected(f"`{smaller}` has a smaller range in b than in a")
     for c in claim.conditions:
         # A slot is a function of this token and earlier ones, a parameter of none.
-        array = c.solved.removeprefix("~").partition("[")[0]
-        constraint = own.get(array)
-        if constraint is None:
+        # Of a complex parameter its conjugate has a value too.
+        conjugate = c.solved.startswith("~")
+        entry = LEAF.fullmatch(c.solved.removeprefix("~"))
+        if entry is None or entry[1] not in own or (entry[3] is not None) != (entry[1] in timed):
             raise Rejected(f"a condition is one on {c.solved}, which is not b's alone")
+        array, constraint = entry[1], own[entry[1]]
         value = values[c.solved]
-        if c.solved.startswith("~") and not _is_conjugate(value, values.get(c.solved[1:]), symbols):
+        if conjugate and not _is_conjugate(value, values.get(c.solved[1:]), symbols):
             raise Rejected(f"the value of {c.solved} is no conjugate")
         if any(CONSTANT.fullmatch(g) for g in value.names):
             raise Rejected("a value is made of a number of the claim's own")
@@ -113,13 +121,28 @@ def check_case(claim: Claim, statement: Statement) -> None:
             raise Rejected(f"the value of {c.solved} may not be real")
         below = [Quotient(base) for base in value.den]
         below += [Quotient(generator(g)) for m in value.num.terms for g, e in m
-                  if e < 0 and not _is_never_zero(g, sure, symbols)]  # fmt: skip
+                  if e < 0 and not never_zero(symbols, Quotient(generator(g)), sure)]  # fmt: skip
         if not all(symbols.positive(q) for q in below):
             raise Rejected(f"the value of {c.solved} may not exist")
-        if constraint is Constraint.NONE:
-            continue
-        if constraint is not Constraint.POSITIVE or not symbols.positive(value):
+        if not _keeps(constraint, value, symbols, sure):
             raise Rejected(f"the value of {c.solved} may not be {constraint.value}")
+
+
+def _keeps(constraint: Constraint, value: Quotient, symbols: Symbols, sure: frozenset[str]) -> bool:
+    """Whether a value lies in a range, term by term; some arrays are sure to be other than 0."""
+    positive = symbols.positive(value)
+    match constraint:
+        case Constraint.NONE:
+            return True
+        case Constraint.POSITIVE:
+            return positive
+        case Constraint.NONNEG:
+            return positive or value.number == 0
+        case Constraint.NONZERO:
+            return never_zero(symbols, value, sure)
+        case Constraint.UNIT:
+            return positive and symbols.positive(UNIT - value)
+    return False
 
 
 def _present(name: str) -> str:
@@ -129,14 +152,6 @@ def _present(name: str) -> str:
 
 def _is_conjugate(value: Quotient, of: Quotient | None, symbols: Symbols) -> bool:
     return of is not None and not value - symbols.conjugate(of)
-
-
-def _is_never_zero(name: str, arrays: frozenset[str], symbols: Symbols) -> bool:
-    """Whether a generator is an exponential, or an entry of what is not 0 and no function of it."""
-    if name in symbols.defined:
-        return symbols.defined[name][0] == "exp"
-    found = LEAF.fullmatch(name)
-    return found is not None and found[1] in arrays
 
 
 def localities(claim: Claim, statement: Statement) -> dict[str, int | None]:

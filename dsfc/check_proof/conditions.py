@@ -24,7 +24,7 @@ from dsfc.check_proof.claim import Coefficient, Condition
 from dsfc.check_proof.padded import padded
 from dsfc.check_proof.polynomial import IMAGINARY, Monomial, Polynomial, Quotient
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.symbols import LAG, LEAF, LONGEST_LAG, STATE, Symbols, lags, shifted
+from dsfc.check_proof.symbols import CALL, LAG, LEAF, LONGEST_LAG, STATE, Symbols, lags, shifted
 
 CONSTANT = re.compile(r"κ\[\d{1,4}\]")
 """Names of the numbers that are a claim's own; no spec can spell them."""
@@ -116,7 +116,7 @@ class Conditions:
                 leaf = entry is not None and entry[1] in given
                 # A function of an earlier token alone has no generator at the present one.
                 made = now in symbols.defined or name in symbols.defined
-                known = made and not name.startswith("call<")
+                known = made and CALL not in name
                 if not (CONSTANT.fullmatch(name) or leaf or known):
                     raise Rejected(f"a condition speaks of {name}, which the claim does not have")
 

@@ -12,10 +12,11 @@ from fractions import Fraction
 from dsfc.check_proof import balls
 from dsfc.check_proof.balls import Complex, NotDefined, Real, real
 from dsfc.check_proof.claim import Claim, Exact, Point
+from dsfc.check_proof.comparable import array_names
 from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.free import common_names, side
+from dsfc.check_proof.free import side
 from dsfc.check_proof.polynomial import NOTHING, Polynomial, Quotient, number
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.roots import without_powers
@@ -61,11 +62,10 @@ class Evaluated:
 
     def _take(self, second: bool) -> None:
         """Takes the arrays of one side."""
-        system, names = side(self.claim, second), common_names(self.claim, second)
+        system, names = side(self.claim, second), array_names(self.claim, second)
         own = constants_of(self.claim, system, names)
         for same, values in own.items():
             exact = tuple(_fraction(v) for v in values)
-            # Two buffers of one name and different values are two arrays, which points do not have.
             if same in dict(self.point.values) or self.stored.setdefault(same, exact) != exact:
                 raise Rejected(f"`{same}` has a value of its own")
         inputs = {t.name for t in system.inputs}
@@ -193,7 +193,7 @@ class Evaluated:
         Raises:
             Rejected: they do not exist.
         """
-        system, names = side(self.claim, second), common_names(self.claim, second)
+        system, names = side(self.claim, second), array_names(self.claim, second)
         given = {
             t.name: tuple(_ball(v) for v in self.stored[names.get(t.name, t.name)])
             for t in (*system.inputs, *system.params, *system.buffers)

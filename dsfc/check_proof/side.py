@@ -6,23 +6,29 @@ into them. What is read before the first token is 0, as the language says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.comparable import array_names, positive
+from dsfc.check_proof.defined import TOTAL, Defined
 from dsfc.check_proof.entries import Entries, Index, Obstacle
 from dsfc.check_proof.free import side
+from dsfc.check_proof.inside import literals
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, number, total
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Spelled, Symbols
 from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import (
     Abstract,
     Axis,
+    Div,
     Expr,
     Field,
     LinearMap,
     Now,
+    Num,
+    Pow,
     Prim,
     Ref,
     children,
@@ -50,6 +56,9 @@ from dsfc.system.ir import (
     Term,
 )
 
+NO_VALUES: Mapping[str, Quotient] = {}
+"""Nothing is put in the place of a parameter."""
+
 CELL_LIMIT = 64
 """Entries of states that are written out."""
 
@@ -65,11 +74,14 @@ class Side(Entries[Quotient]):
         entries: bool,
         token: int | None,
         held: bool = False,
+        given: Mapping[str, Quotient] = NO_VALUES,
+        defined: Defined | None = None,
     ) -> None:
         """Starts with nothing written out; see `dsfc.check_proof.statement.written`.
 
         Entries of states are generators before the first token too if they are to be `held`: then
-        a function of them is one there as well.
+        a function of them is one there as well. Entries of parameters that are `given` a value have
+        it in their place: see `dsfc.check_proof.inside`.
         """
         super().__init__(dict(claim.sizes))
         self.system = side(claim, second)
@@ -79,6 +91,10 @@ class Side(Entries[Quotient]):
         self.written_out = entries
         self.token = token
         self.held = held
+        self.given = given
+        self._given_arrays = frozenset(name.partition("[")[0] for name in given)
+        self.second, self.defined, self._updating = second, defined, False
+        self.literals = literals(claim, second)
         self.lag = 0
         self.inputs = {t.name: t for t in self.system.inputs}
         self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
@@ -95,8 +111,8 @@ class Side(Entries[Quotient]):
         self._registers: dict[str, Callable[[], Quotient]] = {}
 
     def moment(self) -> object:
-        """Returns the lag at which a definition is written out."""
-        return self.lag
+        """Returns the lag at which a definition is written out, and what it is written out for."""
+        return self.lag, self._updating, self.defined is None
 
     # --- leaves -----------------------------------------------------------------------------------
 
@@ -112,7 +128,10 @@ class Side(Entries[Quotient]):
         """Returns the generator of an entry of a parameter or buffer."""
         if name not in self.stored_as:
             raise ValueError(f"`{name}` is no parameter or buffer")
-        return self._entry(name, axes, at, "")
+        entry = self._entry(name, axes, at, "")
+        if name in self.literals:
+            return number(self.literals[name])
+        return self.given.get(entry.text, entry) if self.given else entry
 
     def _entry(self, name: str, axes: tuple[Axis, ...], at: tuple[int, ...], when: str) -> Quotient:
         same = self.names.get(name, name)
@@ -206,6 +225,31 @@ class Side(Entries[Quotient]):
         self._registers.setdefault(name, lambda: self._delayed(stream, at, lag - 1))
         return self._before(name, stream.field, _spelled(at, stream.axes))
 
+    # --- where there are values -------------------------------------------------------------------
+
+    def _value(self, e: Expr, at: Index) -> Quotient:
+        if self.defined is not None:
+            for head, argument in self._applied_to(e, at):
+                if self.second:
+                    self.defined.check(head, argument, self._updating)
+                else:
+                    self.defined.note(head, argument, self._updating)
+        return super()._value(e, at)
+
+    def _applied_to(self, e: Expr, at: Index) -> Iterator[tuple[str, Quotient]]:
+        """What may leave an expression without a value: see `Defined.check`."""
+        match e:
+            case Div(_, below):
+                yield "/", self.value(below, at)
+            case Pow(base, Num(power)) if power.denominator == 1:
+                if power < 0:
+                    yield "/", self.value(base, at)
+            case Pow(base, exponent):
+                yield f"power {self.value(exponent, at).text}", self.value(base, at)
+            case Prim(name=name, args=args) if name not in TOTAL:
+                for a in args:
+                    yield name, self.value(a, at)
+
     # --- operations -------------------------------------------------------------------------------
 
     def primitive(self, e: Prim, args: tuple[Quotient, ...]) -> Quotient:
@@ -241,7 +285,8 @@ class Side(Entries[Quotient]):
 
     def mapped(self, map: LinearMap, arg: Expr, at: Index) -> Quotient:
         """Returns an entry of a linear map applied to a value: a generator unless written out."""
-        if self.written_out or map.adjoint:
+        given = self.names.get(map.name, map.name) in self._given_arrays
+        if self.written_out or map.adjoint or given:
             return super().mapped(map, arg, at)
         rest = {a: k for a, k in at.items() if a not in map.target}
         args = tuple(self.value(arg, {**rest, **s}) for s in self.places(map.source))
@@ -281,16 +326,39 @@ class Side(Entries[Quotient]):
 
     def _stage(self, name: str) -> None:
         """Writes out the update of a stage."""
+        with self._update():
+            self._new.update(self._updated(name))
+
+    def _updated(self, name: str) -> dict[str, dict[tuple[int, ...], Quotient]]:
         stage = next(s for s in self.system.stages if any(b.state == name for b in s.blocks))
         current = {b.state: self._old(b) for b in stage.blocks}
         for position in range(max(len(b.chain) for b in stage.blocks)):
-            current = {
-                b.state: self._factor(b, b.chain[position], current)
-                if position < len(b.chain)
-                else current[b.state]
-                for b in stage.blocks
-            }
-        self._new.update(current)
+            later = dict(current)
+            for b in stage.blocks:
+                if position < len(b.chain):
+                    with self._noted(b.state == name):
+                        later[b.state] = self._factor(b, b.chain[position], current)
+            current = later
+        return current
+
+    @contextmanager
+    def _noted(self, read: bool) -> Iterator[None]:
+        """What is not read now leaves an output of a its value."""
+        before = self.defined
+        if not (self.second or read):
+            self.defined = None
+        try:
+            yield
+        finally:
+            self.defined = before
+
+    @contextmanager
+    def _update(self) -> Iterator[None]:
+        before, self._updating = self._updating, True
+        try:
+            yield
+        finally:
+            self._updating = before
 
     def _factor(
         self, block: Block, factor: Factor, current: Mapping[str, dict[tuple[int, ...], Quotient]]
@@ -334,7 +402,12 @@ class Side(Entries[Quotient]):
         return self._reader(name, self._new[name])
 
     def step(self) -> dict[str, Quotient]:
-        """State entry → its value after the token; conjugates of complex ones are entries too."""
+        """State entry → its value after the token; conjugates of complex ones are entries too.
+
+        What of a is not read by its output, of which the entries were asked before, it may lack.
+        """
+        if not self.second:
+            self.defined = None
         out: dict[str, Quotient] = {}
         for block in self.system.blocks:
             if block.state not in self._new:
@@ -346,7 +419,8 @@ class Side(Entries[Quotient]):
         while left := [name for name in self._registers if name not in out]:
             for name in left:
                 stream = name.split(".")[1]
-                self._keep(out, name, self._registers[name](), kinds[stream])
+                with self._update():
+                    self._keep(out, name, self._registers[name](), kinds[stream])
         return out
 
     def _keep(self, out: dict[str, Quotient], name: str, value: Quotient, kind: Field) -> None:
@@ -385,6 +459,8 @@ class Side(Entries[Quotient]):
             case Sum(args):
                 return total(self.read(a, at) for a in args)
             case Ratio(num, den):
+                if self.defined is not None and self.second:
+                    raise Obstacle("a denominator of states may leave b without a value")
                 return self.read(num, at) / self._guarded(r, self.read(den, at), at)
             case Cast(part, arg):
                 name = "re" if part is Part.RE else "im"
@@ -393,6 +469,8 @@ class Side(Entries[Quotient]):
                 return self.applied(by, lambda there: self.read(arg, there), at)
             case SumOver(axis, arg):
                 return total(self.read(arg, {**at, axis: k}) for k in range(self.sizes[axis.name]))
+            case Post(name=name) if self.defined is not None and name not in TOTAL:
+                raise Obstacle(f"`{name}` of states may leave b without a value")
             case Post(name, args, None):
                 values = tuple(self.read(a, at) for a in args)
                 real = all(self.symbols.is_real(v) for v in values)

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.comparable import comparable, side_names
+from dsfc.check_proof.comparable import comparable, never_zero_arrays, side_names
 from dsfc.check_proof.conditions import Conditions
+from dsfc.check_proof.defined import Defined
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.inside import mention, values_inside
 from dsfc.check_proof.laws import (
     EQUAL,
     Law,
@@ -25,7 +27,7 @@ from dsfc.check_proof.laws import (
 )
 from dsfc.check_proof.polynomial import Quotient
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.side import Side
+from dsfc.check_proof.side import NO_VALUES, Side
 from dsfc.check_proof.symbols import Call, Related, Symbols
 
 
@@ -90,8 +92,14 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
         check_names(symbols, laws, frozenset(steady.step))
         steady = written(claim, symbols, entries, None, laws)
     conditions = Conditions(claim.conditions)
+    given = put_in(claim, symbols, conditions, steady)
+    assumed = conditions if claim.case and claim.equal else None
+    if assumed is not None:
+        steady = written(claim, symbols, entries, None, laws, given, assumed)
     window = max(1, conditions.window, symbols.reach)
-    first = tuple(written(claim, symbols, entries, token, laws) for token in range(window))
+    first = tuple(
+        written(claim, symbols, entries, token, laws, given, assumed) for token in range(window)
+    )
     check_divisors(symbols, [m.step for m in (*first, steady)], bool(claim.conditions))
     if laws:
         kept = never_negative(symbols, (moment.step for moment in (*first, steady)))
@@ -109,12 +117,33 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
     return Statement(first, steady, symbols, conditions)
 
 
+def put_in(
+    claim: Claim, symbols: Symbols, conditions: Conditions, plain: Moment
+) -> Mapping[str, Quotient]:
+    """Returns the values that are put in the place of parameters of b: see `inside`.
+
+    Args:
+        claim: which systems.
+        symbols: after the claim was written out.
+        conditions: what is assumed.
+        plain: one token without values put in.
+    """
+    if not (claim.case and claim.equal):
+        return {}
+    mention(conditions, symbols)
+    quotients = (*plain.step.values(), *(q for pair in plain.outputs for q in pair))
+    names = frozenset(g for q in quotients for g in q.names)
+    return values_inside(claim, conditions, symbols, names)
+
+
 def written(
     claim: Claim,
     symbols: Symbols,
     entries: bool,
     token: int | None,
     laws: tuple[Law, ...] = (),
+    given: Mapping[str, Quotient] = NO_VALUES,
+    assumed: Conditions | None = None,
 ) -> Moment:
     """Returns one token written out, of generators of `symbols`.
 
@@ -124,8 +153,17 @@ def written(
         entries: whether linear maps of tokens are written out in the entries of their matrices.
         token: which of the first tokens; None for all that follow.
         laws: how calls are related, see `state`.
+        given: entry of a parameter of b → the value that is put in its place, see `put_in`.
+        assumed: conditions under which b must have a value wherever a has, if it must at all.
+
+    Raises:
+        Obstacle: b may have none.
     """
-    a, b = sides(claim, symbols, entries, token, laws, held=bool(laws))
+    defined = None
+    if assumed is not None:
+        values = assumed.values(max(assumed.window, symbols.reach) if token is None else token)
+        defined = Defined(symbols, never_zero_arrays(claim), values)
+    a, b = sides(claim, symbols, entries, token, laws, bool(laws), given, defined)
     pairs = list(zip(a.outputs, b.outputs, strict=True))
     for k, (left, right) in enumerate(zip(a.calls, b.calls, strict=True)):
         pairs += related(laws[k] if k < len(laws) else EQUAL, (left, right))
@@ -154,6 +192,8 @@ def sides(
     token: int | None,
     laws: tuple[Law, ...] = (),
     held: bool = False,
+    given: Mapping[str, Quotient] = NO_VALUES,
+    defined: Defined | None = None,
 ) -> tuple[Written, Written]:
     """Returns both systems at one token; see `written`.
 
@@ -165,7 +205,8 @@ def sides(
     found = []
     for second in (False, True):
         with symbols.recorded(_values(symbols, laws) if second else None) as called:
-            side = Side(claim, second, symbols, entries, token, held)
+            values = given if second else NO_VALUES
+            side = Side(claim, second, symbols, entries, token, held, values, defined)
             outputs = tuple(side.outputs())
             step = side.step()
         found.append(Written(step, outputs, tuple(called)))

@@ -57,6 +57,9 @@ LONGEST_LAG = 9
 
 IMAGINARY_UNIT = Quotient(generator(IMAGINARY))
 """The number i, as a quotient."""
+HIGHEST = 8
+"""Powers of an exponential x that are written in x - 1."""
+
 TWO, HALF = number(2), number(Fraction(1, 2))
 
 
@@ -215,15 +218,42 @@ class Symbols:
         """Returns whether a generator of this name has come up."""
         return name in self._real
 
+    @property
+    def positive_names(self) -> tuple[str, ...]:
+        """The generators that are positive, sorted."""
+        return tuple(sorted(name for name, positive in self._positive.items() if positive))
+
     def is_real(self, q: Quotient) -> bool:
         """Returns whether a value is real because all its generators are."""
         return all(self._real[name] for name in q.names)
 
     def is_positive(self, p: Polynomial) -> bool:
-        """Returns whether a polynomial is positive because every term is."""
+        """Returns whether a polynomial is positive because every term is.
+
+        Where not all are, it is written in x - 1 for each exponential x of what is positive.
+        """
+        return self._has_positive_terms(p) or (
+            any(c < 0 for c in p.terms.values()) and self._has_positive_terms(self._from_one(p))
+        )
+
+    def _has_positive_terms(self, p: Polynomial) -> bool:
         return bool(p) and all(
             c > 0 and all(self._positive[g] for g, _ in m) for m, c in p.terms.items()
         )
+
+    def _from_one(self, p: Polynomial) -> Polynomial:
+        """A polynomial that is positive where p is, x - 1 going by the name of x."""
+        large = {g for g in p.names if g in self._exponents and self.positive(self._exponents[g])}
+        lowest = {g: min(dict(m).get(g, 0) for m in p.terms) for g in large}
+        if any(dict(m).get(g, 0) - lowest[g] > HIGHEST for m in p.terms for g in large):
+            return p
+        out = Polynomial({})
+        for m, c in p.terms.items():
+            part = Polynomial({tuple(f for f in m if f[0] not in large): c})
+            for g in sorted(large):
+                part = part * (ONE + generator(g)).power(dict(m).get(g, 0) - lowest[g])
+            out = out + part
+        return out
 
     def positive(self, q: Quotient) -> bool:
         """Returns whether a value is positive term by term, above and below."""
@@ -267,6 +297,8 @@ class Symbols:
             return self.opaque("log", (q,), self.is_real(q), False)
         simple, rest = q.num.split()
         ((m, c),) = simple.terms.items()
+        if c < 0:
+            c, rest = -c, -rest
         out = self._log_of_number(c.numerator) - self._log_of_number(c.denominator)
         for name, exponent in m:
             out = out + self._log_of_generator(name) * number(exponent)

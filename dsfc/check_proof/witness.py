@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from dsfc.check_proof.balls import Complex, NotDefined, Real
 from dsfc.check_proof.claim import Claim, Number, Witness
-from dsfc.check_proof.comparable import comparable
+from dsfc.check_proof.comparable import array_names, comparable
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.rejected import Rejected
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
@@ -73,11 +73,10 @@ def execute(claim: Claim, proof: Witness) -> tuple[list[list[Complex]], list[lis
     values = dict(proof.values)
     if len(values) != len(proof.values):
         raise Rejected("a name has two values")
-    renamed = dict(claim.names)
-    fixed_a, fixed_b = constants_of(claim, claim.a, {}), constants_of(claim, claim.b, renamed)
+    renamed = array_names(claim, True)
     try:
-        a = _run(claim, claim.a, {}, proof, values, {**fixed_b, **fixed_a})
-        b = _run(claim, claim.b, renamed, proof, values, {**fixed_a, **fixed_b})
+        a = _run(claim, claim.a, {}, proof, values)
+        b = _run(claim, claim.b, renamed, proof, values)
     except NotDefined as e:
         raise Rejected(f"the outputs have no value here: {e}") from None
     return a, b
@@ -114,8 +113,8 @@ def _run(
     renamed: dict[str, str],
     proof: Witness,
     values: dict[str, tuple[Number, ...]],
-    constants: dict[str, tuple[Complex, ...]],
 ) -> list[list[Complex]]:
+    constants = constants_of(claim, system, renamed)
     given = arrays(claim, system, renamed, proof.length, values, constants)
     return Execution(system, dict(claim.sizes), proof.length, given).output()
 

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.comparable import OTHER, array_names
 from dsfc.check_proof.conditions import Conditions, reach
-from dsfc.check_proof.free import LABELS, common_names, side
+from dsfc.check_proof.free import LABELS, side
 from dsfc.check_proof.polynomial import Monomial, Polynomial, Quotient, generator
 from dsfc.check_proof.statement import Statement
 from dsfc.check_proof.symbols import lags, shifted
 from dsfc.check_proof.witness import stored_axes
 from dsfc.proof.points import families
 
-_LEAF = re.compile(r"((?:[AB]:)?[A-Za-z_]\w*|κ)\[([\d,]*)\](?:@(\d))?")
+_LEAF = re.compile(r"((?:[ABb]:)?[A-Za-z_]\w*|κ)\[([\d,]*)\](?:@(\d))?")
 
 _ROOT = re.compile(r"exp\((\d+/\d+)\*log\(size\[(\w+)\]\)\)")
 """A root of a size, as generators have it."""
@@ -36,7 +37,7 @@ class ConditionText:
         self.values = self.conditions.values(self.conditions.window)
         self.axes: dict[str, tuple[str, ...]] = {}
         for second in (False, True):
-            names = common_names(claim, second)
+            names = array_names(claim, second)
             system = side(claim, second)
             for t in (*system.inputs, *system.params, *system.buffers):
                 same = names.get(t.name, t.name)
@@ -134,7 +135,7 @@ class ConditionText:
 
         Then a is b with functions of a's values for those inside b; None where they do not say so.
         """
-        ours, theirs = ({n for n in common_names(self.claim, k).values() if n.startswith(LABELS)}
+        ours, theirs = ({n for n in array_names(self.claim, k).values() if n.startswith(LABELS)}
                         for k in (False, True))  # fmt: skip
         given: set[str] = set()
         others = []
@@ -155,13 +156,14 @@ class ConditionText:
 
         def spelled(found: re.Match[str]) -> str:
             name, index, lag = found.groups()
-            bare = name[2:] if name[:2] in LABELS else name
-            shown = name if bare in self.twice else bare
+            bare = name[2:] if name[:2] in (*LABELS, OTHER) else name
+            shown = name if bare in self.twice and name[:2] in LABELS else bare
+            shown = f"the second's {bare}" if name.startswith(OTHER) else shown
             time = "" if lag is None else "i" if lag == "0" else f"i-{lag}"
             inner = "; ".join(x for x in (time, index) if x)
             return f"{shown}[{inner}]" if inner else shown
 
-        return re.sub(r"((?:[AB]:)?[A-Za-z_]\w*|κ)\[([\w,]*)\](?:@(\d))?", spelled, text)
+        return re.sub(r"((?:[ABb]:)?[A-Za-z_]\w*|κ)\[([\w,]*)\](?:@(\d))?", spelled, text)
 
     def spelled(self, line: tuple[tuple[int, ...], str]) -> tuple[tuple[int, ...], str]:
         """Returns a line with names as specs spell them."""

@@ -21,18 +21,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice, permutations, product
+from itertools import combinations, islice, permutations, product
 
 from dsfc.check_proof.claim import Claim, Coefficient, Condition
-from dsfc.check_proof.comparable import own_parameters, positive, slots
+from dsfc.check_proof.comparable import array_names, own_parameters, positive, slots
 from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
-from dsfc.check_proof.free import LABELS, common_names, side
+from dsfc.check_proof.free import LABELS, side
 from dsfc.check_proof.markov import Markov
-from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generator, unit
+from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generator, number, unit
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.statement import state, written
+from dsfc.check_proof.statement import put_in, state, written
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Symbols, lags, shifted
-from dsfc.primitives.declarations import Constraint
+from dsfc.primitives.declarations import Constraint, Tensor
 from dsfc.proof.field import ring
 from dsfc.system.known import promises
 
@@ -48,6 +48,12 @@ BRANCHES = 6
 """Sets of conditions that are tried."""
 MOST = 96
 """Conditions of one set."""
+
+LONGEST = 32
+"""Terms of a condition on a parameter of b alone; what is longer is put in nowhere in time."""
+
+ARRAY = re.compile(r"([A-Za-z_:][\w:]*)\[")
+"""An array, inside the name of a generator."""
 
 Place = tuple[str, tuple[int, ...]]
 """An array and a position in it."""
@@ -78,16 +84,39 @@ def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
     Raises:
         Obstacle, TooLarge, ValueError: the claim cannot be written out.
     """
-    search = _Search(claim)
     # A value that is the same at all tokens is little: those that need none come first.
     constant = []
-    every = (found for start in search.starts() for found in search.branches(start, 0))
+    every = (f for given in _given(claim) for f in _found(replace(claim, conditions=given)))
     for found in islice(every, BRANCHES):
-        if found.stops():
+        if claim.free and found.stops():
             constant.append(found.conditions)
         else:
             yield found.conditions
     yield from constant
+
+
+def _found(claim: Claim) -> Iterator[_Branch]:
+    """Sets of conditions that hold what a claim assumes already."""
+    search = _Search(claim)
+    for start in search.starts():
+        yield from search.branches(start, 0)
+
+
+def _given(claim: Claim) -> Iterator[tuple[Condition, ...]]:
+    """What is assumed at the start: nothing, or, of a case, that parameters of b alone are 0.
+
+    These stand inside functions of tokens, as r does in exp(-Δ r): no value but 0 makes such a
+    function one of fewer tokens, or of none.
+    """
+    yield ()
+    if not claim.case:
+        return
+    arrays = _Search(claim).inside()
+    for count in (1, 2):
+        for chosen in combinations(arrays, count):
+            entries = [name for array in chosen for name in array]
+            if len(entries) <= MOST:
+                yield tuple(condition(generator(name), name) for name in entries)
 
 
 def tokens(claim: Claim) -> int:
@@ -112,14 +141,16 @@ class _Search:
         self.nonzero = positive(claim) | _nonzero(claim)
         self.inputs = frozenset(t.name for k in (False, True) for t in side(claim, k).inputs)
         self.slots = slots(claim).keys() if claim.case else frozenset()
-        self.own = own_parameters(claim).keys() | self.slots
+        self.own = {**own_parameters(claim), **slots(claim)}
         self.kept: frozenset[str] | None = None
 
     def _unrolled(self) -> list[tuple[tuple[Quotient, Quotient], ...]]:
         out = []
         values: dict[str, Quotient] = {}
-        for token in range(tokens(self.claim)):
-            moment = written(self.claim, self.symbols, False, token)
+        plain = written(self.claim, self.symbols, False, None)
+        given = put_in(self.claim, self.symbols, Conditions(self.claim.conditions), plain)
+        for token in range(tokens(replace(self.claim, conditions=()))):
+            moment = written(self.claim, self.symbols, False, token, (), given)
             earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}
             out.append(
                 tuple((a.substituted(earlier), b.substituted(earlier)) for a, b in moment.outputs)
@@ -140,12 +171,26 @@ class _Search:
         found = {(array, index) for g in names for array, index, _ in LEAF.findall(g)}
         return Counter(array for array, _ in found if array.startswith(LABELS))
 
+    def inside(self) -> list[tuple[str, ...]]:
+        """The entries of each parameter of b alone inside functions of tokens, the fewest first."""
+        names = {g for g in self._theirs if lags(frozenset({g})) and g in self.symbols.defined}
+        arrays = {array for g in names for array in ARRAY.findall(g)}
+        out = []
+        for t in side(self.claim, True).params:
+            same = array_names(self.claim, True).get(t.name, t.name)
+            if same not in arrays or self.own.get(same) not in (Constraint.NONE, Constraint.NONNEG):
+                continue
+            axes = t.axes if isinstance(t, Tensor) else (*t.map.each, *t.map.target, *t.map.source)
+            ranges = [range(dict(self.claim.sizes)[a.name]) for a in axes]
+            out.append(tuple(f"{same}[{','.join(map(str, at))}]" for at in product(*ranges)))
+        return sorted(out, key=len)
+
     # --- what is set equal ------------------------------------------------------------------------
 
     def starts(self) -> Iterator[_Branch]:
         """Ways to set values of both equal; without free values there is one, which sets none."""
         if not self.claim.free:
-            yield _Branch(())
+            yield _Branch(self.claim.conditions)
             return
         ours, theirs = (self._roles(second) for second in (False, True))
         both = {name for name, role in ours.items() if theirs.get(name) == role}
@@ -287,13 +332,45 @@ class _Search:
             if solved is None:
                 continue
             now = _moved(factor, -min(lags(factor.names), default=0))
+            argument = self._argument(now, solved)
+            if argument is not None:
+                with suppress(Rejected, ZeroDivisionError):
+                    # Functions of the argument are others then: all is written out anew.
+                    given = _with(branch, argument).conditions
+                    yield from _found(replace(self.claim, conditions=given))
+                continue
             try:
-                more = _with(branch, condition(now, shifted(solved, -_least(solved))))
+                new = condition(now, shifted(solved, -_least(solved)))
+                if self.claim.case and len(new.polynomial) > LONGEST:
+                    continue
+                more = _with(branch, new)
                 known = more.values(token)
                 rest = [Quotient(p).substituted(known).num for p in todo[1:]]
             except (Rejected, ZeroDivisionError):
                 continue
             yield from self._solved(more, token, _simplest(rest))
+
+    def _argument(self, p: Polynomial, solved: str) -> Condition | None:
+        """The value of a parameter of b alone that gives an exponential what p = 0 gives it."""
+        head, args = self.symbols.defined.get(solved, ("", ()))
+        if not self.claim.case or head != "exp" or lags(p.names):
+            return None
+        (root,) = args
+        power = max(dict(m).get(solved, 0) for m in p.terms)
+        whole = Polynomial({
+            tuple((g, 1 if g == solved else e) for g, e in m): c for m, c in p.terms.items()
+        })  # fmt: skip
+        value = Conditions((condition(whole, solved),)).values(0)[solved]
+        if not self.symbols.positive(value):
+            return None
+        logarithm = self.symbols.log(value) / number(power)
+        for name in sorted(root.num.names):
+            if name.partition("[")[0] not in self.own or name in self.symbols.defined:
+                continue
+            rest = root / Quotient(generator(name))
+            if name not in rest.names:
+                return condition((Quotient(generator(name)) - logarithm / rest).num, name)
+        return None
 
     def _coefficients(self, p: Polynomial) -> list[Polynomial]:
         """The coefficients of the monomials in what is free."""
@@ -356,9 +433,9 @@ class _Search:
         least = min(lags(p.names), default=0)
         ranked = []
         for name in p.names - {IMAGINARY}:
-            if self.slots and name.partition("[")[0] not in self.own:
+            if self.claim.case and not self._is_own(name):
                 continue
-            if CONSTANT.fullmatch(name) or any(dict(m).get(name, 0) > 1 for m in p.terms):
+            if CONSTANT.fullmatch(name) or not self._is_linear(p, name):
                 continue
             if timed and _least(name, absent=-1) != least:
                 continue
@@ -371,6 +448,18 @@ class _Search:
             order = (-self._counts.get(array, 0), name.startswith(LABELS[0]), name)
             ranked.append((not sure, kind, kept, *order))
         return min(ranked)[-1] if ranked else None
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a generator is b's alone, or an exponential of what is."""
+        if self.slots or name not in self.symbols.defined:
+            return name.partition("[")[0] in self.own
+        return any(array in self.own for array in ARRAY.findall(name))
+
+    def _is_linear(self, p: Polynomial, name: str) -> bool:
+        """Whether a polynomial is linear in a generator, or in a power of an exponential."""
+        powers = {dict(m).get(name, 0) for m in p.terms}
+        head = self.symbols.defined.get(name, ("",))[0]
+        return powers <= {0, 1} or (self.claim.case and head == "exp" and len(powers - {0}) == 1)
 
     def _kind(self, name: str, p: Polynomial) -> int:
         """How natural it is to give a generator of p a value, 0 being the most."""
@@ -433,7 +522,7 @@ def _nonzero(claim: Claim) -> frozenset[str]:
     """Common names of what is declared other than 0."""
     sure = (Constraint.NONZERO, Constraint.POSITIVE, Constraint.UNIT)
     return frozenset(
-        common_names(claim, k).get(name, name)
+        array_names(claim, k).get(name, name)
         for k in (False, True)
         for name, promise in promises(side(claim, k)).items()
         if promise in sure

@@ -17,9 +17,10 @@ from math import lcm
 
 from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.claim import Claim, Conditional, Exact, Invariant, Needed, Point
+from dsfc.check_proof.comparable import array_names
 from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.free import common_names, side
+from dsfc.check_proof.free import side
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.polynomial import Quotient, generator, number
 from dsfc.check_proof.rejected import Rejected
@@ -161,7 +162,7 @@ class _Draw:
         for name in sorted(constants):
             self.values[name] = [_exact(self.rng.choice(self.numbers[:3]))]
         for second in (False, True):
-            system, names = side(self.claim, second), common_names(self.claim, second)
+            system, names = side(self.claim, second), array_names(self.claim, second)
             inputs = {t.name for t in system.inputs}
             for t in (*system.inputs, *system.params, *system.buffers):
                 if t.name in fixed(system):

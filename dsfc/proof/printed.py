@@ -78,14 +78,6 @@ class Printed:
         stored = (*self.system.inputs, *self.system.params, *self.system.buffers)
         return [(self.names.get(t.name, t.name), t, t.name in self.inputs) for t in stored]
 
-    def identify(self, other: Printed) -> None:
-        """Takes the fixed values of the other's buffers for arrays of its own of that name."""
-        back = {self.names.get(t.name, t.name): t.name for _, t, _ in self.given()}
-        for name, value in other.fixed.items():
-            own = back.get(other.names.get(name, name))
-            if own is not None:
-                self.fixed.setdefault(own, value)
-
     def is_complex(self) -> bool:
         """Whether anything is complex, or asks for a part of what could be."""
         fields = [d.value.field for d in self.system.definition]

@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import product
 
 from dsfc.check_proof.claim import Certificate, Claim, Number, Witness
-from dsfc.check_proof.comparable import comparable
+from dsfc.check_proof.comparable import array_names, comparable
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import Quotient, TooLarge
 from dsfc.check_proof.rejected import Rejected
@@ -107,7 +107,7 @@ class _Names:
 
 def _arrays(claim: Claim) -> tuple[_Array, ...]:
     """Every input, parameter and drawn buffer of both, once."""
-    renamed = dict(claim.names)
+    renamed = array_names(claim, True)
     out: dict[str, list[_Array]] = {}
     for system, names in ((claim.a, {}), (claim.b, renamed)):
         inputs = {t.name for t in system.inputs}

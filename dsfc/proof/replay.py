@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
+from dsfc.check_proof.comparable import array_names
 from dsfc.check_proof.witness import stored_axes
 from dsfc.proof.prelude import BALLS, COMPLEX, FRACTIONS, NEEDED, TOOLS
 from dsfc.proof.printed import BALL_NAMES, Printed
@@ -37,11 +38,8 @@ def script(refuted: Refuted, a: str, b: str) -> str:
     sizes = dict(claim.sizes)
     sides = [
         Printed("a", claim.a, {}, sizes),
-        Printed("b", claim.b, dict(claim.names), sizes),
+        Printed("b", claim.b, array_names(claim, True), sizes),
     ]
-    first, second = sides
-    first.identify(second)
-    second.identify(first)
     bodies = [side.definitions() for side in sides]
     functions = set().union(*(side.functions for side in sides))
     imaginary = any(side.is_complex() for side in sides)

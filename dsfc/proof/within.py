@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from dsfc.check_proof.apart import apart
+from dsfc.check_proof.apart import apart, own_names
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Conditional, Invariant
 from dsfc.check_proof.comparable import slots
@@ -130,7 +130,7 @@ def _case(claim: Claim) -> Certificate | str:
     for search in (modal, filters, _by_equations):
         try:
             for at in search(replace(claim, case=True)):
-                with suppress(Rejected):
+                with suppress(Rejected, Obstacle, ZeroDivisionError):
                     rows = close(state(apart(at), False))
                     if isinstance(rows, Differs):
                         continue
@@ -147,8 +147,18 @@ def _case(claim: Claim) -> Certificate | str:
 def _by_equations(claim: Claim) -> Iterator[Claim]:
     """Claims with values that solve the equations of the first tokens."""
     for sized in _sized(claim):
-        for conditions in candidates(sized):
-            yield replace(sized, conditions=conditions)
+        for told in (sized, *_told_apart(sized)):
+            for conditions in candidates(apart(told)):
+                yield replace(told, conditions=conditions)
+
+
+def _told_apart(claim: Claim) -> Iterator[Claim]:
+    """The claim with parameters of b as its own, where a has some of the same names."""
+    own = own_names(claim)
+    if any(t.name in own for t in claim.b.params):
+        sizes = dict(claim.sizes)
+        sizes |= {new: sizes[name] for name, new in own.items() if name in sizes}
+        yield replace(claim, apart=True, sizes=tuple(sorted(sizes.items())))
 
 
 def _sized(claim: Claim) -> Iterator[Claim]:

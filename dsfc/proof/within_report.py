@@ -106,13 +106,13 @@ def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
             claim = apart(certificate.claim)
             words = ConditionText(claim, state(claim, False))
             # What a conjugate is follows from what it is the conjugate of.
-            values = (words.plain(text) for _, text in words.lines() if not text.startswith("~"))
+            values = [words.plain(text) for _, text in words.lines() if not text.startswith("~")]
             told = APART if certificate.claim.apart else "parameters of one name are equal"
             return [
                 f"{head}proved",
                 f"  statement  {SLOTS if slots else STATEMENT}",
                 f"  sizes      {reach(claim)}",
-                f"  values     {'; '.join(values)}; {told}",
+                f"  values     {'; '.join([*values, told])}",
             ]
         case NoCase(certificate):
             none = f"no functions of {_read(found)} and no parameters" if slots else "no parameters"

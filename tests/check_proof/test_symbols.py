@@ -265,3 +265,20 @@ def test_lags_move_together() -> None:
         shifted("u[]@0", -1)
     with pytest.raises(Obstacle):
         shifted("u[]@9", 1)
+
+
+def test_exponentials_of_what_is_positive_are_more_than_one() -> None:
+    """Signs by x - 1: exact ones, and none that holds at some points alone."""
+    s = Symbols()
+    f, _, z, a, one = of(s)
+    large, any_ = f("exp", a), f("exp", z)
+    for positive in (large - one, large.power(2) - large, one - f("exp", -a), large + any_ - one,
+                     (large - one).power(2)):  # fmt: skip
+        assert s.positive(positive), positive.text
+    for other in (any_ - one, large - number(2), one - large, large - any_, large - one - any_,
+                  large.power(12) - large.power(2), large - one + z):  # fmt: skip
+        assert not s.positive(other), other.text
+    assert not f("log", one - f("exp", -a)) - f("log", large - one) + a
+    # (x - 1)^2 is positive and may be below 1, so its logarithm has any sign.
+    assert not s.positive(f("log", (large - one).power(2)))
+    assert s.positive(f("log", large + one))

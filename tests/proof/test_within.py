@@ -10,9 +10,14 @@ import pytest
 
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Words
-from dsfc.proof.verdict import Case, NoCase, Proved, Refuted, Unknown
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Refuted, Unknown
 from dsfc.proof.within import Kinds, kinds, within
 from dsfc.proof.within_report import kind, kinds_json, kinds_report
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
 
 EVERY = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
 LABELS, LATTICE, DENSE = EVERY["cases"], EVERY["lattice"], EVERY["dense"]
@@ -116,7 +121,87 @@ def test_no_label_is_contradicted(system: Callable, kind: str) -> None:
         assert isinstance(found, {"case": (Case, Unknown), "no_case": NoCase}[kind]), (a, b)
         shown += [(a, b)] * isinstance(found, Case)
     if kind == "case":
-        assert ("plain", "decayed_freely") in shown and ("own_token", "own_weighted") in shown
+        assert {tuple(row[:2]) for row in LABELS[kind]} == set(shown)
+
+
+def test_values_inside_functions_are_found_and_named(system: Callable) -> None:
+    """T20: a decay that is 1 where r is 0, and one that is 1/2 where it is made so."""
+    for a, b, values in (
+        ("plain", "selective_any", "r[h] = 0;"),
+        ("fixed_half", "decayed", "s[h] = log(2);"),
+        ("plain", "fixed_one", "parameters of one name are equal"),
+        ("decayed", "decayed_by_tanh", "g[h] = -1/2 * log(-1+exp(s[h])) + 1/2 * log(1+exp(s[h]));"),
+        ("decayed_by_tanh", "decayed_freely", "g_[h] = "),
+    ):
+        found = within(system("cases", a), system("cases", b), conditions=True)
+        assert isinstance(found, Case), found
+        text = kinds_report(Kinds(found, found, found), a, b)
+        assert f"  values     {values}" in text
+
+
+def test_a_parameter_is_given_the_value_of_a_buffer_of_its_name() -> None:
+    """They are two arrays: the buffer's mixer is a case of the parameter's, and not the reverse."""
+    text = """
+mixer fixed { dims n
+  input u : n
+  buffer c : n = 2
+  y = c * u
+}
+mixer free { dims n
+  input u : n
+  param c : n
+  y = c * u
+}
+"""
+    read = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text)))
+    fixed, free = (read.compilation(name).system for name in ("fixed", "free"))
+    found = kinds(fixed, free, conditions=True)
+    assert isinstance(found.equal, Refuted | Conditionally) and isinstance(found.forth, Case)
+    assert not isinstance(found.back, Case)
+    assert "the second's c[n] = 2" in kinds_report(found, "fixed", "free")
+    assert isinstance(equivalent(fixed, free), Refuted)
+    assert isinstance(equivalent(free, fixed), Refuted)
+
+
+def test_an_update_may_lack_a_value_where_the_first_does() -> None:
+    """log(u) in the same update of both, and r = 0 beside it."""
+    text = """
+mixer first { dims n
+  input u : n
+  state s : n
+  s = s[i-1] + log(u)
+  y = s
+}
+mixer second { dims n
+  input u : n
+  param r
+  state s : n
+  s = exp(r * u) * s[i-1] + log(u)
+  y = s
+}
+mixer later { dims n
+  input u : n
+  param r
+  state s, t : n
+  s = s[i-1] + log(u)
+  t = t[i-1] + r * log(u)
+  y = s + t
+}
+mixer read_before { dims n
+  input u : n
+  param r
+  state s, t : n
+  s = s[i-1] + log(u)
+  t = t[i-1] + r * log(u - 1)
+  y = s + t[i-1]
+}
+"""
+    read = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text)))
+    first, *others = (
+        read.compilation(n).system for n in ("first", "second", "later", "read_before")
+    )
+    found = [within(first, b, conditions=True) for b in others]
+    assert [isinstance(f, Case) for f in found] == [True, True, False]
 
 
 def test_the_statements_are_not_mixed(system: Callable) -> None:
