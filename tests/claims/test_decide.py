@@ -430,3 +430,9 @@ def test_a_root_that_may_be_0_is_not_proved_positive(claims: Callable) -> None:
     update = "a = relu(u)^(1/2) / (1 + relu(u)^(1/2))\n s = a * s[i-1] + u\n y = s\n claim 0 < a"
     (found,) = claims(f"mixer m {{ dims d\n input u : d\n state s : d\n {update} }}\n")
     assert not isinstance(found.verdict, Proved)
+
+
+@pytest.mark.parametrize("claim", ["stable", "decay(S) < 1"])
+def test_what_no_double_holds_is_refuted(verdict: Decide, claim: str) -> None:
+    mixer = "mixer m { input u; state S; S = exp(exp(7 + u^2)) * S[i-1] + u; y = S }"
+    assert "e+" in said(verdict(mixer, claim))
