@@ -241,9 +241,12 @@ def _summed(
     verdict = equivalent(_filled(system, values), _one(system))
     if not isinstance(verdict, Equal):
         return "that y = 1 for values 1 is not proved"
+    claim = verdict.certificate.claim
+    if not {name for name, _ in claim.sizes} <= set(claim.every):
+        return f"that y = 1 for values 1 is proved {reach(claim)} alone"
     return Proved(
         f"no weight is negative by its range, and y = 1 for values 1 by {verdict.how} that the "
-        f"checker accepts, {reach(verdict.certificate.claim)}",
+        f"checker accepts, {reach(claim)}",
         verdict.certificate,
     )
 

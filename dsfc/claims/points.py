@@ -19,6 +19,7 @@ from dsfc.check_proof.witness import in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Expr, Field
 from dsfc.proof.refute import HEIGHTS, SIMPLER
+from dsfc.proof.report import decimal_text, is_short
 from dsfc.proof.sizes import chosen
 from dsfc.system.ir import Definition, System
 from dsfc.system.known import fixed
@@ -245,9 +246,9 @@ def shown(value: Complex) -> str:
 
 
 def _real(x: Real) -> str:
-    if x.exact and len(str(x.low)) <= 24:
+    if x.exact and is_short(x.low, 24):
         return str(x.low)
-    return f"{float(x.low):.9g}…"
+    return f"{decimal_text(x.low, 9)}…"
 
 
 def place(token: int, at: Index) -> str:

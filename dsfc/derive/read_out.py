@@ -123,7 +123,8 @@ class ReadOuts:
         parts = [t.left for t in terms] + ([] if direct is None else [direct])
         out: tuple[Expr, ...] = ()
         for f in factors_of(parts[0]):
-            if f.time is Time.CONST or not all(f in factors_of(p) for p in parts):
+            # A factor of one part may stand twice in another.
+            if f.time is Time.CONST or any(factors_of(p).count(f) <= out.count(f) for p in parts):
                 continue
             kept = (self._term_axes(t, (*out, f)) for t in terms)
             if all(k == axes for k in kept):

@@ -21,6 +21,7 @@ def shown(x):
 """
 
 BALLS = """
+from decimal import Decimal
 
 def num(p, q=1):
     return real(Fraction(p, q))
@@ -34,11 +35,16 @@ def whole(x):
     return int(x.low) if x.exact and x.low.denominator == 1 else None
 
 
+def near(x):
+    return f"{Decimal(x.numerator) / x.denominator:.15g}"
+
+
 def shown(x):
-    return str(x.low) if x.exact else f"{float(x.low)} (error below {float(x.high - x.low)})"
+    return str(x.low) if x.exact else f"{near(x.low)} (error below {near(x.high - x.low)})"
 """
 
 COMPLEX = """
+from decimal import Decimal
 
 def num(p, q=1, r=0, s=1):
     return Complex(real(Fraction(p, q)), real(Fraction(r, s)))
@@ -48,10 +54,14 @@ def apart(a, b):
     return not a.meets(b)
 
 
+def near(x):
+    return f"{Decimal(x.numerator) / x.denominator:.15g}"
+
+
 def shown(x):
     parts = (x.re,) if x.is_real else (x.re, x.im)
     return " + i ".join(
-        str(p.low) if p.exact else f"{float(p.low)} (error below {float(p.high - p.low)})"
+        str(p.low) if p.exact else f"{near(p.low)} (error below {near(p.high - p.low)})"
         for p in parts
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -257,11 +258,36 @@ def number_text(value: Complex) -> str:
 
 
 def _real(x: Real) -> str:
-    if x.exact and len(str(x.low)) <= 40:
+    if x.exact and is_short(x.low, 40):
         return str(x.low)
-    return f"{float(x.low):.15g} (error below {float(x.high - x.low) or 5e-324:.1g})"
+    error = decimal_text(x.high - x.low, 1) if x.high > x.low else "5e-324"
+    return f"{decimal_text(x.low, 15)} (error below {error})"
+
+
+def is_short(value: Fraction, most: int) -> bool:
+    """Returns whether a fraction has at most so many characters; long ones are not written out."""
+    bits = value.numerator.bit_length() + value.denominator.bit_length()
+    return bits <= 4 * most and len(str(value)) <= most
+
+
+def decimal_text(value: Fraction, digits: int) -> str:
+    """Returns a number as a decimal of some digits, one that no double holds too."""
+    try:
+        near = float(value)
+    except OverflowError:
+        near = 0.0
+    if near or not value:
+        return f"{near:.{digits}g}"
+    with localcontext(prec=digits + 3, Emax=MAX_EMAX, Emin=MIN_EMIN):
+        return f"{Decimal(value.numerator) / value.denominator:.{digits}g}"
 
 
 def _ends(value: Complex) -> dict[str, list[str]]:
-    return {"re": [str(value.re.low), str(value.re.high)],
-            "im": [str(value.im.low), str(value.im.high)]}  # fmt: skip
+    parts = {"re": value.re, "im": value.im}
+    return {name: [_whole(x.low), _whole(x.high)] for name, x in parts.items()}
+
+
+def _whole(value: Fraction) -> str:
+    """A fraction with all its digits, of which Python's integers write no more than 4,300."""
+    above, below = Decimal(value.numerator), Decimal(value.denominator)
+    return str(above) if below == 1 else f"{above}/{below}"

@@ -190,6 +190,28 @@ def test_a_ratio_with_another_decay_is_refuted(verdict: Decide) -> None:
     assert isinstance(verdict(RATIO % "g^2", "row_stochastic"), Refuted)
 
 
+SUM_OF_PRODUCTS = """
+mixer leaky { dims n
+  input u : n
+  param w : n
+  v = sum[n](w * u)
+  k = exp(u) + 1 / 3
+  s = sum[n](k)
+  e = s^3 - 3 * s * sum[n](k^2) + 2 * sum[n](k^3)
+  state S, z
+  S = S[i-1] + exp(s) * v
+  z = z[i-1] + exp(s) * exp(e)
+  y = S / z
+}
+"""
+
+
+def test_weights_that_sum_to_1_at_one_size_only_are_no_proof(verdict: Decide) -> None:
+    """e sums products of three different entries: of two there are none, of three e is above 0."""
+    found = verdict(SUM_OF_PRODUCTS, "row_stochastic")
+    assert isinstance(found, Unknown) and "at n = 2 alone" in said(found), found
+
+
 def test_values_are_named(verdict: Decide) -> None:
     mixer = """mixer m extends qkv {
       x = tanh(v)
@@ -430,3 +452,9 @@ def test_a_root_that_may_be_0_is_not_proved_positive(claims: Callable) -> None:
     update = "a = relu(u)^(1/2) / (1 + relu(u)^(1/2))\n s = a * s[i-1] + u\n y = s\n claim 0 < a"
     (found,) = claims(f"mixer m {{ dims d\n input u : d\n state s : d\n {update} }}\n")
     assert not isinstance(found.verdict, Proved)
+
+
+@pytest.mark.parametrize("claim", ["stable", "decay(S) < 1"])
+def test_what_no_double_holds_is_refuted(verdict: Decide, claim: str) -> None:
+    mixer = "mixer m { input u; state S; S = exp(exp(7 + u^2)) * S[i-1] + u; y = S }"
+    assert "e+" in said(verdict(mixer, claim))

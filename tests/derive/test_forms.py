@@ -161,6 +161,10 @@ STATES = {
         "S = 1/3 * S[i-1] + k ⊗ v + 1/7 * z[i-1] ⊗ v\n"
         "y = q · S",
     ),
+    "a factor that stands twice in one part": (
+        "state x : d",
+        "x = 1/2 * x[i-1] + u\n y = u * u * x + 3 * u",
+    ),
     "a dense map after a gate": (
         "state x : d",
         "param A : d -> d\n F = sigmoid(u) * x[i-1]\n x = 1/3 * A F + u\n y = x",

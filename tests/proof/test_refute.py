@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -17,6 +18,7 @@ from dsfc.pipeline import SpecText
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.refute import refute
 from dsfc.proof.replay import script
+from dsfc.proof.report import as_json, report
 from dsfc.proof.sizes import chosen
 from dsfc.proof.verdict import Refuted
 from dsfc.source import Source
@@ -159,4 +161,20 @@ def test_a_power_of_a_negative_number_is_replayed(tmp_path: Path, kind: str) -> 
     text = SpecText(Place(Path("bases.dsf")), parse(Source("bases.dsf", NEGATIVE_BASES)))
     a, b = (text.compilation(name + kind).system for name in ("one", "other"))
     run = replay(script(refuted(a, b), "one", "other"), tmp_path / "replay.py")
+    assert run.returncode == 0, run.stderr
+
+
+FAR = "mixer near { input u; y = u }\nmixer far { input u; y = u + %s }\n"
+
+
+@pytest.mark.parametrize(
+    "number", ["exp(exp(7))", " * ".join(["exp(exp(8))"] * 4), " * ".join(["7^60"] * 7)]
+)
+def test_numbers_that_no_double_holds_are_shown(tmp_path: Path, number: str) -> None:
+    """e^e^7 has 477 digits, and Python's integers write no more than 4,300."""
+    text = SpecText(Place(Path("far.dsf")), parse(Source("far.dsf", FAR % number)))
+    found = refuted(*(text.compilation(name).system for name in ("near", "far")))
+    assert re.search(r"far: \d\.\d+e\+\d{3,4} \(error below", report(found, "near", "far"))
+    assert len(as_json(found)["b"]["re"][0]) > 350
+    run = replay(script(found, "near", "far"), tmp_path / "replay.py")
     assert run.returncode == 0, run.stderr
