@@ -22,23 +22,27 @@ from dsfc.system.ir import System
 
 
 def apart(claim: Claim) -> Claim:
-    """Returns what a claim says as one where b's parameters and axes have names of their own.
+    """Returns what a claim says as one where what it tells apart has a name of its own.
 
     Axes go by their new names in `sizes`.
 
     Raises:
-        Rejected: it is no claim that a is a case of b.
+        Rejected: it is no claim that a is a case of b, or tells apart what b and a have as one.
     """
     if not claim.apart:
         return claim
     if not (claim.case and claim.equal):
         raise Rejected("parameters are told apart, and no case of b is claimed")
-    renamed = _Renaming(own_names(claim)).of(claim.b)
-    return dataclasses.replace(claim, b=renamed, apart=False)
+    own = own_names(claim)
+    for name in claim.apart:
+        if name not in own:
+            raise Rejected(f"`{name}` is told apart, and is no parameter or axis of b's own")
+    renamed = _Renaming({name: own[name] for name in claim.apart}).of(claim.b)
+    return dataclasses.replace(claim, b=renamed, apart=())
 
 
 def own_names(claim: Claim) -> Mapping[str, str]:
-    """Returns b's parameters and axes of names that a has too → new names.
+    """Returns b's parameters and axes of names that a has too → names that they may have instead.
 
     What is identified with something of a keeps its name, and so does an axis of an input, of a
     buffer or of the output, where the two are put side by side.

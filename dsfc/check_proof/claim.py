@@ -70,7 +70,7 @@ class Claim:
         locality: where it is claimed that a is no case of b and b has slots: the slots are
             functions of the token and of as many tokens before it. None: of the last tokens,
             however many.
-        apart: whether b's parameters, and its axes that no input or output has, are its own where
+        apart: parameters of b, and axes of it that no input or output has, that are its own though
             a has some of the same names: see `dsfc.check_proof.apart`.
     """
 
@@ -84,7 +84,7 @@ class Claim:
     case: bool = False
     every: tuple[str, ...] = ()
     locality: int | None = None
-    apart: bool = False
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -464,7 +464,9 @@ class _Search:
     def _kind(self, name: str, p: Polynomial) -> int:
         """How natural it is to give a generator of p a value, 0 being the most."""
         if shifted(name, -_least(name)) in self.symbols.defined:
-            others = {g for q in p.names - {name} for g in ENTRY.findall(q)}
+            # What stands inside a function itself, as e^m in a root of e^2m - 1, is no other.
+            rest = {q for q in p.names - {name} if q not in name}
+            others = {g for q in rest for g in ENTRY.findall(q)}
             return 0 if set(ENTRY.findall(name)) - others else 6
         inside = {g for q in p.names - {name} for g in ENTRY.findall(q)}
         if set(ENTRY.findall(name)) & inside:

@@ -75,7 +75,7 @@ def modal(claim: Claim) -> Iterator[Claim]:
         Rejected, Obstacle, ValueError, ZeroDivisionError: no such systems.
     """
     own = own_names(claim)
-    claim = replace(claim, apart=bool(own))
+    claim = replace(claim, apart=tuple(own))
     free = [own.get(name, name) for name in own_axes(claim)]
     for size in range(1, MODES + 1):
         sizes = dict(claim.sizes) | dict.fromkeys(free, size)

@@ -181,7 +181,7 @@ class _Draw:
                 if timed and same in growing:
                     each = count // self.length
                     steps = [growth**k for k in range(self.length)]
-                    if any(self.symbols.defined.get(n, ("",))[0] == "sqrt" for n in self.names):
+                    if any(map(self._root, self.names)):
                         steps[: len(LEGS)] = LEGS[: self.length]
                     entries = [_exact(steps[k // each]) for k in range(count)]
                 self.values[same] = entries
@@ -274,14 +274,26 @@ class _Draw:
             if name not in self.symbols.defined:
                 continue
             head, arguments = self.symbols.defined[name]
-            if head not in ("exp", "sqrt"):
+            root = self._root(name)
+            if head != "exp" and root is None:
                 raise Obstacle(f"a condition gives {head} of something a value")
             for token in self._tokens(name):
                 known = self._known_at(token)
-                if head == "exp":
-                    self._logarithm(arguments[0].substituted(known), known[name], token, used)
+                if root is not None:
+                    self._under_root(root, known[name], token, used)
                 else:
-                    self._under_root(arguments[0], known[name], token, used)
+                    self._logarithm(arguments[0].substituted(known), known[name], token, used)
+
+    def _root(self, name: str) -> Quotient | None:
+        """What a generator is the square root of: it is e^{(log x) / 2} where x is positive."""
+        head, arguments = self.symbols.defined.get(name, ("", ()))
+        if head != "exp":
+            return arguments[0] if head == "sqrt" else None
+        for inner in arguments[0].names:
+            head, found = self.symbols.defined.get(inner, ("", ()))
+            if head == "log" and not arguments[0] * number(2) - Quotient(generator(inner)):
+                return found[0]
+        return None
 
     def _under_root(
         self, argument: Quotient, value: Quotient, token: int, used: set[tuple[str, int]]
@@ -295,8 +307,17 @@ class _Draw:
         if name in self._known_at(token):
             return
         ((power, factor),) = ((k, c) for k, c in powers.items() if k)
-        square = self._evaluated().value_of(value * value, token)
-        inner = (square - number(powers[0])) / number(factor)
+        # The value may have a power of e^m as a factor: c + d e^km = r^2 or r^2 e^km.
+        times = min((dict(m).get(name, 0) for m in value.num.terms), default=0)
+        square = value * value / Quotient(generator(name)).power(2 * times)
+        known = self._evaluated().value_of(square, token)
+        constant, linear = number(powers[0]), number(factor)
+        if not times:
+            inner = (known - constant) / linear
+        elif 2 * times == power:
+            inner = constant / (known - linear)
+        else:
+            raise Obstacle("a root has the value of another power")
         self._logarithm(exponents[0] * number(power), inner, token, used)
 
     def _logarithm(

@@ -15,6 +15,8 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
+from dsfc.primitives.declarations import Tensor
+from dsfc.primitives.expr import Field
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
 from dsfc.proof.constant_word import no_case
@@ -153,12 +155,15 @@ def _by_equations(claim: Claim) -> Iterator[Claim]:
 
 
 def _told_apart(claim: Claim) -> Iterator[Claim]:
-    """The claim with parameters of b as its own, where a has some of the same names."""
+    """The claim with parameters of b as its own: real numbers, of which there are equations."""
     own = own_names(claim)
-    if any(t.name in own for t in claim.b.params):
-        sizes = dict(claim.sizes)
-        sizes |= {new: sizes[name] for name, new in own.items() if name in sizes}
-        yield replace(claim, apart=True, sizes=tuple(sorted(sizes.items())))
+    told = tuple(
+        t.name
+        for t in claim.b.params
+        if isinstance(t, Tensor) and t.field is Field.REAL and t.name in own
+    )
+    if told:
+        yield replace(claim, apart=told)
 
 
 def _sized(claim: Claim) -> Iterator[Claim]:

@@ -21,7 +21,8 @@ from dsfc.proof.within import Kinds, Within
 
 STATEMENT = "whatever the first's parameters are, some values of the second's give its output"
 
-APART = "parameters and axes of the second that the first has others of end in _"
+SHARED = "parameters of one name are equal"
+APART = f"what the second has another of has a name with _ at the end; {SHARED}"
 
 _SLOTS = (
     "whatever the first's parameters are, some functions of {} for the second's own"
@@ -107,7 +108,7 @@ def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
             words = ConditionText(claim, state(claim, False))
             # What a conjugate is follows from what it is the conjugate of.
             values = [words.plain(text) for _, text in words.lines() if not text.startswith("~")]
-            told = APART if certificate.claim.apart else "parameters of one name are equal"
+            told = APART if certificate.claim.apart else SHARED
             return [
                 f"{head}proved",
                 f"  statement  {SLOTS if slots else STATEMENT}",

@@ -107,7 +107,7 @@ def test_a_conjugate_has_no_value_without_what_it_is_the_conjugate_of() -> None:
 def test_what_is_told_apart_is_said(real: Certificate) -> None:
     check(write(real))
     assert real.claim.apart
-    assert rejected(claiming(real, apart=False))
+    assert rejected(claiming(real, apart=()))
     assert "no case of b is claimed" in rejected(claiming(real, case=False))
     assert "no case of b is claimed" in rejected(claiming(real, equal=False))
 
@@ -117,14 +117,14 @@ def test_all_of_b_goes_by_the_new_names(real: Certificate) -> None:
     assert [t.name for t in b.params] == ["lambda_", "w_"]
     assert [d.axis.name for d in b.axes] == ["n_"]
     assert "Param(name='w'" not in repr(b) and "n})" not in repr(b)
-    assert apart(dataclasses.replace(real.claim, apart=False)).b is real.claim.b
+    assert apart(dataclasses.replace(real.claim, apart=())).b is real.claim.b
 
 
 def test_an_axis_where_both_meet_keeps_its_name() -> None:
     """And so does what is identified; a name that is taken is not taken again."""
     a = mixer("{ dims n, m\n input v : n\n param w : n;  x, w_ : m\n y = w * v * sum[m](x * w_)\n}")
     b = mixer("{ dims n, m\n input v : n\n param w : n;  x : m\n y = w * v * sum[m](x)\n}")
-    claim = Claim(a, b, (), (("m", 1), ("n", 1)), case=True, apart=True)
+    claim = Claim(a, b, (), (("m", 1), ("n", 1)), case=True)
     assert own_names(claim) == {"w": "w__", "x": "x_", "m": "m_"}
     assert own_names(dataclasses.replace(claim, names=(("x", "x"),))) == {"w": "w__", "m": "m_"}
 

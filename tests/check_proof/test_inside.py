@@ -34,7 +34,7 @@ def verdict(
     b: str,
     *conditions: Condition,
     case: bool = True,
-    apart: bool = False,
+    apart: tuple[str, ...] = (),
 ) -> str:
     """Why the checker refuses that a is a case of b without states; empty if it accepts."""
     left, right = mixer(a), mixer(b)
@@ -226,6 +226,8 @@ def test_a_parameter_of_one_name_may_be_the_seconds_own() -> None:
     """r of the second is tanh r of the first, if it is said to be another; an input is the same."""
     a, b = "input u\n param r\n y = exp(r) * u", "input u\n param r\n y = r * u"
     own = value("r_[]", (-1, {"exp(r[])": 1}))
-    assert verdict(a, b, own, apart=True) == ""
+    assert verdict(a, b, own, apart=("r",)) == ""
     assert "which the claim does not have" in verdict(a, b, own)
-    assert "no case of b is claimed" in verdict(a, b, own, apart=True, case=False)
+    assert "no case of b is claimed" in verdict(a, b, own, apart=("r",), case=False)
+    for name in ("u", "r_", "y"):
+        assert f"`{name}` is told apart" in verdict(a, b, own, apart=(name,))

@@ -61,7 +61,7 @@ def test_parameters_of_one_name_are_told_apart(system: Callable) -> None:
     assert isinstance(found, Case) and found.certificate.claim.apart
     assert dict(found.certificate.claim.sizes) == {"m": 2, "n": 2, "n_": 4}
     text = kinds_report(Kinds(found, found, found), "a", "b")
-    assert "w_[2] = v[0]" in text and "end in _" in text and "~" not in text
+    assert "w_[2] = v[0]" in text and "a name with _ at the end" in text and "~" not in text
 
 
 @pytest.mark.parametrize(
