@@ -16,18 +16,19 @@ from dsfc.primitives.expr import Expr, Ref, Time
 from ..torch.code import Code
 from ..torch.layout import WIDTH, wrapped
 from ..torch.skeletons import ElementwiseSkeleton, Skeleton
+from .gated import GatedKernels
 from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements
 
 _OWN = frozenset("S lengths o do dS mode chunk v g pull dtype counts leaves grads out last".split())
 _OWN |= frozenset("B L D grid tokens options parts given more k x self ctx".split())
 _OWN |= frozenset(f"{name}{suffix}" for name in ("o", "do", "out") for suffix in SUFFIXES)
-_OWN |= frozenset("math triton torch F tl".split())
+_OWN |= frozenset("math triton torch F tl gated dv dg".split())
 """Words that the operators' functions use themselves."""
 
 
 @dataclass(frozen=True)
-class ElementwiseKernels(ElementwiseSkeleton):
+class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     """An elementwise scan whose operators take what its gates read.
 
     Arguments are one `[B, L, *axes]` for each token-wise leaf, one `[B, *axes]` for each constant,
@@ -121,11 +122,6 @@ class ElementwiseKernels(ElementwiseSkeleton):
         v, g = self.torch_gates.results
         narrow = "" if self.complex else ".to(dtype)"  # there are no narrow complex numbers
         return [f"_kept({v}, counts){narrow}", f"_kept({g}, counts)"]
-
-    def return_gated(self) -> str:
-        """The `return` statement of the gates' torch form."""
-        line = f"    return {', '.join(self.gated_results)}"
-        return line if len(line) <= WIDTH else wrapped("return ", self.gated_results, "", "    ")
 
     @property
     def plain(self) -> Skeleton:
@@ -240,11 +236,6 @@ class ElementwiseKernels(ElementwiseSkeleton):
 
     # --- the torch form of the gates -------------------------------------------------------------
 
-    def define_gates(self) -> str:
-        """The `def` line of the gates' torch form."""
-        params = [*(f"{x}: Tensor" for x in self.inputs), "lengths: Tensor | None"]
-        return wrapped(f"def _gates{self.suffix}", params, " -> tuple[Tensor, Tensor]:", "")
-
     def broadcast(self) -> str:
         """Gives the constants an axis of time."""
         if not self.constants:
@@ -254,9 +245,9 @@ class ElementwiseKernels(ElementwiseSkeleton):
             return f"    {names} = {names}.unsqueeze(1)"
         return f"    {names} = (x.unsqueeze(1) for x in ({names}))"
 
-    @property
-    def torch_gates(self) -> Statements:
-        """Value and log λ, in torch."""
+    @cached_property
+    def _torch(self) -> tuple[Statements, Statements]:
+        """Value and log λ, in torch, and the gradients of what they are computed of."""
         used = set(self._arguments.values()) | self._reserved
 
         def variable(name: str) -> str:
@@ -265,14 +256,62 @@ class ElementwiseKernels(ElementwiseSkeleton):
             return name
 
         axes = tuple(sorted((*self.scan.heads, *self.scan.channels)))
-        printer = NamingPrinter(lambda r: Code(self._arguments[r.name], axes, True), {}, self.like)
+        bars = self._bars
+        names = {n: bars.get(n) or x for n, x in (self._arguments | bars).items()}
+        printer = NamingPrinter(lambda r: Code(names[r.name], axes, True), {}, self.like)
         wanted = self._torch_wanted
-        found = statements(wanted, self.gates.named, printer, variable, "    ")
+        named, later = self.gates.named, self.gates.gradients
+        found = statements(wanted, named, printer, variable, "    ", later)
         results = [
             f"{text}.expand_as({self.like})" if e.time is Time.CONST else text
             for text, (_, e) in zip(found.results, wanted, strict=True)
         ]
-        return Statements(found.lines, tuple(results))
+        leaves = (*self.gates.tokens, *self.gates.constants)
+        asked = [variable(f"d_{self._arguments[n]}") for n in leaves]
+        back = statements(list(zip(asked, later, strict=True)), named, printer, variable, " " * 8)
+        return Statements(found.lines, tuple(results)), back
+
+    @property
+    def torch_gates(self) -> Statements:
+        """Value and log λ, in torch."""
+        return self._torch[0]
+
+    @property
+    def _bars(self) -> dict[str, str]:
+        """What holds the gradients that those of the leaves read, in torch."""
+        if not self.complex:
+            return {VALUE_BAR: "dv", DECAY_BAR: "dg"}
+        parts = list(zip(SUFFIXES, ("real", "imag"), strict=True))
+        bars = ((VALUE_BAR, "dv"), (DECAY_BAR, "dg"))
+        return {f"{bar}{suffix}": f"{x}.{part}" for bar, x in bars for suffix, part in parts}
+
+    @property
+    def pulled(self) -> list[str]:
+        """What the gates' gradient takes."""
+        return ["dv", "dg"]
+
+    @property
+    def pull_lines(self) -> list[str]:
+        """Statements of the gates' gradient."""
+        return [*self.taken(self.pulled, self.pulled), *self._torch[1].lines]
+
+    @property
+    def pulled_gates(self) -> dict[str, str]:
+        """Argument of the gates → text of its gradient in torch."""
+        out = {}
+        leaves = (*self.gates.tokens, *self.gates.constants)
+        for leaf, text in zip(leaves, self._torch[1].results, strict=True):
+            x = self._arguments[leaf]
+            text = f"torch.zeros_like({x})" if text == "0" else text
+            narrow = leaf in self.gates.tokens and leaf not in self.wide
+            out[x] = f"{text}.to(dtype)" if narrow else text
+            out[x] += ".sum(1)" if leaf in self.gates.constants else ""
+        return out
+
+    @property
+    def pulled_results(self) -> list[str]:
+        """Gradients of all arguments but the state."""
+        return [self.pulled_gates[x] for x in self.inputs]
 
     @property
     def _torch_wanted(self) -> list[tuple[str, Expr]]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dsfc.plan.features import FEATURE_BAR, Feature, Features
 from dsfc.plan.ir import Buffer, Scan
-from dsfc.primitives.build import is_one, mul, walk
-from dsfc.primitives.expr import Expr, Ref, Size
+from dsfc.primitives.build import is_one, mul, rewrite, walk
+from dsfc.primitives.expr import Expr, Field, Now, Ref, Size, Time
 
 from ..torch.code import Code
-from ..torch.layout import WIDTH, wrapped
+from ..torch.layout import wrapped
 from ..torch.matrix import MatrixSkeleton
 from ..torch.skeletons import Skeleton
+from .gated import GatedKernels
 from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements
 
@@ -40,11 +41,12 @@ _WORDS |= frozenset(
     "grid tokens options parts given more x self ctx math triton torch F tl".split()
 )
 _WORDS |= frozenset("dq dk dv dg grads out last sizes programs pull gated weight eta".split())
+_WORDS |= frozenset("read key n d_weight d_eta do_o".split())
 """Words that the operators' functions and the kernels use themselves."""
 
 
 @dataclass(frozen=True)
-class MatrixKernels(MatrixSkeleton):
+class MatrixKernels(GatedKernels, MatrixSkeleton):
     """A matrix scan whose operators take what its features are computed of.
 
     Arguments are query and key `[B, L, h, n]`, value `[B, L, h, p]`, the leaves of weight and
@@ -202,48 +204,100 @@ class MatrixKernels(MatrixSkeleton):
         read = [] if f.read.plain and (self.scaled or is_one(f.factor)) else ["q"]
         return [*read, *([] if f.key.plain else ["k"]), *self.numbers]
 
-    def define_gates(self) -> str:
-        """The `def` line of the features' torch form."""
-        params = [*(f"{x}: Tensor" for x in self.inputs), "lengths: Tensor | None"]
-        results = ", ".join(["Tensor"] * (3 + self.decay + self.scaled))
-        return wrapped(f"def _gates{self.suffix}", params, f" -> tuple[{results}]:", "")
-
     @cached_property
-    def torch_gates(self) -> Statements:
-        """The features, in torch."""
-        f, lines = self.features, []
-        read = f.read.value if self.scaled else mul(f.factor, f.read.value)
-        sized = [f.read.value, f.key.value, f.factor]
-        if any(isinstance(e, Size) for each in sized for e in walk(each)):
-            lines.append("    n = q.shape[-1]")
-        for x, feature, value in (("q", f.read, read), ("k", f.key, f.key.value)):
-            if not isinstance(value, Ref):
-                lines += self._in_torch(x, value, dict.fromkeys(feature.leaves, x))
-        v = "v"
-        if f.weight is not None:
-            lines += self._in_torch("weight", f.weight.value, self._arguments)
-            v = "(v * weight[..., None]).to(dtype)"
-        q, k = ("q.to(dtype)" if "q" in self.widened else "q"), "_kept(k, counts)"
-        k += ".to(dtype)" if "k" in self.widened else ""
-        results = [q, k, v, *(["_kept(g, counts)"] if self.decay else [])]
-        if f.normaliser is not None:
-            lines += self._in_torch("eta", f.normaliser.value, self._arguments)
-            results.append(f"({self._text(f.factor, {'n': 'n'})} / eta)[..., None]")
-        return Statements(tuple(lines), tuple(results))
+    def _in_torch(self) -> dict[str, tuple[Statements, Statements]]:
+        """In torch, by variable: each value that is computed, and the gradients of its leaves."""
+        f, out = self.features, {}
+        read = f.read
+        if not self.scaled and not is_one(f.factor):
+            # What is read of a query has the factor of the output, which no normaliser has.
+            bar = Ref(FEATURE_BAR, read.value.axes, Field.REAL, Time.TOKEN, Now(0))
+            times: dict[Expr, Expr] = {bar: mul(f.factor, bar)}
+            back = tuple(rewrite(e, times.get) for e in read.gradients)
+            read = replace(read, value=mul(f.factor, read.value), gradients=back)
+        for name, x, feature in (("read", "q", read), ("key", "k", f.key)):
+            if not feature.plain:
+                of = dict.fromkeys(feature.leaves, x)
+                out[name] = self._printed(name, feature, of | {FEATURE_BAR: f"d{x}"})
+        for name, number in (("weight", f.weight), ("eta", f.normaliser)):
+            if number is not None:
+                of = self._arguments | {FEATURE_BAR: f"d_{name}"}
+                out[name] = self._printed(name, number, of)
+        return out
 
-    def _in_torch(self, name: str, value: Expr, of: Mapping[str, str]) -> list[str]:
-        axes = tuple(sorted(value.axes))
+    def _printed(
+        self, name: str, feature: Feature, of: Mapping[str, str]
+    ) -> tuple[Statements, Statements]:
+        """Statements that compute a value in torch, and the gradients of its leaves."""
+        axes = tuple(sorted(feature.value.axes))
         sizes = {a.name: "n" for a in self.scan.keys}
         printer = NamingPrinter(lambda r: Code(of[r.name], axes, True), sizes, "v")
-        made = statements([(name, value)], [], printer, self._variable, "    ")
-        (result,) = made.results
-        return list(made.lines) if result == name else [f"    {name} = {result}"]
+        used = {*self.leaves, *_WORDS}
 
-    def return_gated(self) -> str:
-        """The `return` statement of the features' torch form."""
-        results = self.torch_gates.results
-        line = f"    return {', '.join(results)}"
-        return line if len(line) <= WIDTH else wrapped("return ", list(results), "", "    ")
+        def variable(asked: str) -> str:
+            made = f"{name}_{asked}"
+            return f"{made}_" if made in used else made
+
+        wanted, later = [(name, feature.value)], feature.gradients
+        made = statements(wanted, [], printer, variable, "    ", later)
+        (result,) = made.results
+        if result != name:
+            made = Statements((*made.lines, f"    {name} = {result}"), (name,))
+        d = "d" if name in ("read", "key") else "d_"
+        targets = [f"{d}{of[n]}" for n in feature.leaves]
+        pairs = list(zip(targets, later, strict=True))
+        return made, statements(pairs, [], printer, variable, " " * 8)
+
+    @property
+    def torch_gates(self) -> Statements:
+        """The features, in torch."""
+        f = self.features
+        sized = [f.read.value, f.key.value, f.factor]
+        lines = []
+        if any(isinstance(e, Size) for each in sized for e in walk(each)):
+            lines.append("    n = q.shape[-1]")
+        lines += [line for made, _ in self._in_torch.values() for line in made.lines]
+        return Statements(tuple(lines), tuple(self.gated_results))
+
+    @property
+    def gated_results(self) -> list[str]:
+        """What the features' torch form gives."""
+        names = self._in_torch
+        q = "read.to(dtype)" if "read" in names else "q.to(dtype)" if "q" in self.widened else "q"
+        k = "_kept(key, counts).to(dtype)" if "key" in names else "_kept(k, counts)"
+        v = "(v * weight[..., None]).to(dtype)" if self.weighted else "v"
+        results = [q, k, v, *(["_kept(g, counts)"] if self.decay else [])]
+        scale = f"({self._text(self.features.factor, {'n': 'n'})} / eta)[..., None]"
+        return [*results, *([scale] if self.scaled else [])]
+
+    @property
+    def pulled(self) -> list[str]:
+        """What the features' gradient takes; of the normaliser, that of the output times it."""
+        decay, scale = ["dg"] if self.decay else [], ["do_o"] if self.scaled else []
+        return ["dq", "dk", "dv", *decay, *scale]
+
+    @property
+    def pull_lines(self) -> list[str]:
+        """Statements of the features' gradient."""
+        indent, names = " " * 8, self._in_torch
+        wide = [d for d, name in (("dq", "read"), ("dk", "key"), ("dv", "weight")) if name in names]
+        lines = self.taken(wide, ["dk", *(["dg"] if self.decay else [])])
+        if self.weighted:
+            lines.append(f"{indent}d_weight = (dv * v).sum(-1)")
+        if self.scaled:
+            lines.append(f"{indent}d_eta = -do_o / eta  # the output has the factor 1 / eta")
+        return [*lines, *(line for _, back in names.values() for line in back.lines)]
+
+    @property
+    def pulled_results(self) -> list[str]:
+        """Gradients of all arguments but the state."""
+        names = self._in_torch
+        back = {name: made.results for name, (_, made) in names.items()}
+        q = f"{back['read'][0]}.to(dtype)" if "read" in names else "dq"
+        k = f"{back['key'][0]}.to(dtype)" if "key" in names else "dk"
+        v = "(dv * weight[..., None]).to(dtype)" if self.weighted else "dv"
+        numbers = [*back.get("weight", ()), *back.get("eta", ())]
+        return [q, k, v, *numbers, *(["dg"] if self.decay else [])]
 
     def broadcast(self) -> str:
         """Nothing: no argument lacks the axis of time."""

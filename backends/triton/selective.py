@@ -56,11 +56,6 @@ class SelectiveKernels(SelectiveArguments):
         more = ", and what is added to its output" if self.adds else ""
         return f'"""What the scan takes, of what its gates read{more}."""'
 
-    def define_gates(self) -> str:
-        """The `def` line of the gates' torch form."""
-        params = [*(f"{x}: Tensor" for x in self.inputs), "lengths: Tensor | None"]
-        return wrapped(f"def _gates{self.suffix}", params, " -> tuple[Tensor, ...]:", "")
-
     def broadcast(self) -> str:
         """Gives the constants of the gates an axis of time."""
         names = self.gate_constants
@@ -93,6 +88,37 @@ class SelectiveKernels(SelectiveArguments):
         if self.adds:
             results.append(f"{found['added']}.to(dtype)")
         return results
+
+    @property
+    def _bars(self) -> dict[str, str]:
+        """What holds the gradients that those of the leaves read, in torch."""
+        plain = dict(zip(self.plain_scan.leaf_buffers, self.plain_scan.decays, strict=True))
+        rates = {rate_bar(n): f"d{plain[n]}" for n, _ in self.gates.rates}
+        return {VALUE_BAR: "dv", **rates, OUT_BAR: "d_added"}
+
+    @property
+    def pulled(self) -> list[str]:
+        """What the gates' gradient takes."""
+        decays = [f"d{x}" for x in self.plain_scan.decays]
+        return ["dq", "dk", "dv", *decays, *(["d_added"] if self.adds else [])]
+
+    @property
+    def pull_lines(self) -> list[str]:
+        """Statements of the gates' gradient."""
+        computed = [x for x in self.pulled if x in self._bars.values()]
+        fixed = [f"d{x.plain}" for x in self.others if x.constant]
+        kept = [x for x in self.pulled if x not in ("dq", "dv", "d_added", *fixed)]
+        return [*self.taken(computed, kept), *self._torch[1].lines]
+
+    @property
+    def pulled_results(self) -> list[str]:
+        """Gradients of all arguments but the state."""
+        given = {"q": "dq", "k": "dk"} | {x.argument: f"d{x.plain}" for x in self.others}
+        results = [(self.pulled_gates | given)[x] for x in self.inputs]
+        # No output of an operator is an input.
+        copied = "d_added.to(dtype, copy=True)"
+        own = {"d_added": "d_added.clone()", "d_added.to(dtype)": copied}
+        return [own.get(text, text) for text in results]
 
     # --- kernels ---------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from ..torch.layout import wrapped
 from ..torch.selective import SelectiveSkeleton
 from .elementwise import ElementwiseKernels
 
-_WORDS = frozenset("q k added room states H P N gated".split())
+_WORDS = frozenset("q k added room states H P N dq dk d_added".split())
 """Words of the operators' functions besides those of other forms."""
 
 

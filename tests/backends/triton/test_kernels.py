@@ -18,9 +18,11 @@ from test_torture import CHUNK, GATES, LENGTH, draw, narrowed, off, operators
 from test_torture import run as run_operators
 from test_torture import widened as in_double
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from dsfc.validate.compare import EXACT, Error, agree, bar_share, errors
-from dsfc.validate.surface import Sample, Surface, surface
+from dsfc.validate.surface import Sample, Surface, ends, loss, surface
 from dsfc.validate.values import outcome
 
 pytest.importorskip("triton")
@@ -83,6 +85,39 @@ def test_kernels_are_the_definition(
     want = outcome(plain, widened(sample, plain), "recurrent", 1)
     agree(outcome(found, sample, "auto", 1), want, ROUNDED, "L = 13")
     assert {"forward", "backward"} <= set(seen)
+
+
+class Watching(TorchDispatchMode):
+    """A mode of a user, that lets everything pass."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(("name", "body"), SOME)
+def test_a_user_may_watch_what_is_dispatched(name: str, body: str | None, build: Build) -> None:
+    """PyTorch shuts torch.func out of what a mode runs: no operator may differentiate inside."""
+    found = surface(build(name, body))
+    sample = found.sample(5)
+    given = {n: x.requires_grad_() for n, x in sample.inputs.items()}
+    want = outcome(found, sample, "auto", 2)
+    flops = FlopCounterMode(display=False)
+    for mode in (flops, Watching()):
+        with mode:
+            got = outcome(found, sample, "auto", 2)
+            y, _ = ends(sample.layer(**given, state=sample.state, **found.carried))
+            first = torch.autograd.grad(loss(y), list(given.values()), create_graph=True)
+            torch.autograd.grad(loss(*first), list(given.values()))
+        for n, x in want.items():
+            assert torch.equal(got[n], x), n
+    namespaces = {str(op).split(".")[0] for op in flops.get_flop_counts()["Global"]}
+    assert found.namespace in namespaces
 
 
 @pytest.mark.ci
