@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import keyword
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,7 +14,7 @@ from dsfc.primitives.expr import Expr, Ref, Time
 from ..torch.code import Code
 from ..torch.layout import WIDTH, wrapped
 from ..torch.skeletons import ElementwiseSkeleton, Skeleton
-from .gated import GatedKernels
+from .gated import RESERVED, GatedKernels, arguments
 from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements
 
@@ -38,18 +36,11 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
 
     Attributes:
         gates: what the kernels compute.
-        plain_scan: the scan as its modes see it.
     """
 
     gates: Gates = field(kw_only=True)
-    plain_scan: Skeleton = field(kw_only=True)
 
     # --- what op templates ask for ---------------------------------------------------------------
-
-    @property
-    def operator(self) -> str:
-        """Name of the template of its operators."""
-        return "gated_op.py.j2"
 
     @property
     def kernels(self) -> str:
@@ -57,18 +48,9 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         return "elementwise_kernels.py.j2"
 
     @property
-    def options_of_launch(self) -> list[str]:
-        """What the forward operator and its launch take behind the leaves."""
-        return ["lengths"]
-
-    @property
     def planes(self) -> tuple[str, ...]:
         """What the names of a state's planes end with: of a real state one name, which is whole."""
         return SUFFIXES if self.complex else ("",)
-
-    def in_planes(self, name: str) -> list[str]:
-        """Names of the planes of something."""
-        return [f"{name}{p}" for p in self.planes]
 
     @property
     def direction(self) -> str:
@@ -91,26 +73,6 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         return self.inputs
 
     @property
-    def scaled(self) -> bool:
-        """Whether the output is divided by something."""
-        return False
-
-    @property
-    def nothing_kept(self) -> str:
-        """An output besides, of nothing, where the torch form ran."""
-        return ""
-
-    @property
-    def can_go_back(self) -> str:
-        """A condition of the backward launch."""
-        return ""
-
-    @property
-    def adds(self) -> bool:
-        """Whether something is added to the output."""
-        return False
-
-    @property
     def gates_meaning(self) -> str:
         """Docstring of the gates' torch form."""
         what = "Value and log λ of every token, of what the gates read"
@@ -123,26 +85,15 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         narrow = "" if self.complex else ".to(dtype)"  # there are no narrow complex numbers
         return [f"_kept({v}, counts){narrow}", f"_kept({g}, counts)"]
 
-    @property
-    def plain(self) -> Skeleton:
-        """The scan as its modes see it, whose functions take value and log λ."""
-        return self.plain_scan
-
     @cached_property
     def _arguments(self) -> dict[str, str]:
         """Leaf → argument."""
-        out: dict[str, str] = {}
-        for leaf in (*self.gates.tokens, *self.gates.constants):
-            name = leaf
-            while name in self._reserved or name in out.values():
-                name += "_"
-            out[leaf] = name
-        return out
+        return arguments((*self.gates.tokens, *self.gates.constants), self._words)
 
     @property
-    def _reserved(self) -> frozenset[str]:
-        """What no argument is called."""
-        return _OWN | {*dir(builtins), *keyword.kwlist, *keyword.softkwlist}
+    def _words(self) -> frozenset[str]:
+        """What no argument is called, besides words of Python."""
+        return _OWN
 
     @property
     def timed_names(self) -> list[str]:
@@ -176,50 +127,10 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         """Reads the sizes off the shapes."""
         return f"size = math.prod({self.like})"
 
-    def define_op(self, backward: bool) -> str:
-        """The `def` line of an operator."""
-        name = "_backward" if backward else "_forward"
-        params = [*self._parameters(backward), "mode: str", "chunk: int"]
-        result = _tensors(len(self.leaves) if backward else self.outputs)
-        return wrapped(f"def {name}{self.suffix}", params, f" -> {result}:", "")
-
-    def method(self, backward: bool) -> str:
-        """The `def` line of an autograd function's forward."""
-        params = [*self._parameters(backward), "mode: str", "chunk: int"]
-        result = _tensors(len(self.leaves) if backward else self.outputs)
-        return wrapped("def forward", params, f" -> {result}:", "    ")
-
-    def define_launch(self, backward: bool) -> str:
-        """The `def` line of a launch."""
-        name = "_launch_backward" if backward else "_launch_forward"
-        result = "tuple[Tensor, ...]" if backward else _tensors(self.outputs)
-        return wrapped(f"def {name}{self.suffix}", self._parameters(backward), f" -> {result}:", "")
-
-    def _parameters(self, backward: bool) -> list[str]:
-        out = [*(f"{x}: Tensor" for x in self.leaves), "lengths: Tensor | None"]
-        back = [*self.kept, *self.in_planes("do"), "dS"]
-        names = back if backward else self.options_of_launch[1:]
-        return [*out, *(f"{name}: Tensor" for name in names)]
-
-    @property
-    def outputs(self) -> int:
-        """How many tensors the forward operator gives."""
-        return len(self.planes) + 1 + bool(self.nothing_kept)
-
-    @property
-    def results_of_plain(self) -> str:
-        """What the plain loop over time gives: outputs and state."""
-        return _tensors(len(self.planes) + 1)
-
     @property
     def like_of_inputs(self) -> str:
         """The dtype of outputs, of what the plain loop takes."""
         return f"inputs[{self.inputs.index(self.like)}].dtype"
-
-    def call_backward(self) -> str:
-        """Calls the backward operator."""
-        args = [*self.leaves, "lengths", *self.kept, *self.in_planes("do"), "dS", "mode", "chunk"]
-        return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     def register_forward(self) -> str:
         """Registers the forward operator."""
@@ -227,12 +138,9 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         outputs = ", ".join(map(str, [*at, len(self.leaves) - 1]))
         return self._register("forward", f"({outputs})")
 
-    def launch(self, backward: bool) -> str:
-        """Returns what a launch gives."""
-        args = [*self.leaves, "lengths", *self.kept, *self.in_planes("do"), "dS"]
-        args = args if backward else [*self.leaves, *self.options_of_launch]
-        head = f"return _launch_{'backward' if backward else 'forward'}{self.suffix}"
-        return wrapped(head, args, "", " " * 12)
+    def launched(self, backward: bool) -> str:
+        """What a launch gives."""
+        return "tuple[Tensor, ...]" if backward else super().launched(backward)
 
     # --- the torch form of the gates -------------------------------------------------------------
 
@@ -248,7 +156,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     @cached_property
     def _torch(self) -> tuple[Statements, Statements]:
         """Value and log λ, in torch, and the gradients of what they are computed of."""
-        used = set(self._arguments.values()) | self._reserved
+        used = {*self._arguments.values(), *self._words, *RESERVED}
 
         def variable(name: str) -> str:
             while name in used:
@@ -472,7 +380,3 @@ def kernels(s: Skeleton, scan: Scan, gates: Gates, arrays: dict[str, Buffer]) ->
     return ElementwiseKernels(
         scan, s.adjoint, s.suffix, s.family, arrays, gates=gates, plain_scan=s
     )
-
-
-def _tensors(count: int) -> str:
-    return f"tuple[{', '.join(['Tensor'] * count)}]"

@@ -6,24 +6,178 @@ Gates run in torch where no kernel runs. Their gradient is printed as well: PyTo
 
 from __future__ import annotations
 
+import builtins
+import keyword
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..torch.layout import WIDTH, wrapped
 from ..torch.skeletons import Skeleton
 
 _PULLED = " -> tuple[tuple[Tensor, ...], Callable[..., tuple[Tensor, ...]]]:"
+RESERVED = frozenset((*dir(builtins), *keyword.kwlist, *keyword.softkwlist))
+"""Words of Python that no argument is called."""
 
 
 @dataclass(frozen=True)
 class GatedKernels(Skeleton):
-    """A scan whose operators take what its gates or features read, as `gated_op.py.j2` asks."""
+    """A scan whose operators take what its gates or features read, as `gated_op.py.j2` asks.
+
+    Attributes:
+        plain_scan: the scan as its modes see it.
+    """
+
+    plain_scan: Skeleton = field(kw_only=True)
+
+    @property
+    @abstractmethod
+    def kernels(self) -> str:
+        """Name of the template of its kernels."""
 
     @property
     @abstractmethod
     def inputs(self) -> list[str]:
         """All arguments but the state."""
+
+    @property
+    @abstractmethod
+    def like(self) -> str:
+        """The argument that outputs are like."""
+
+    @property
+    @abstractmethod
+    def declined(self) -> str:
+        """Why no kernel runs, in an operator."""
+
+    @property
+    @abstractmethod
+    def widened(self) -> list[str]:
+        """Arguments that the torch form of the gates computes with, and does not pass on."""
+
+    @property
+    @abstractmethod
+    def gates_meaning(self) -> str:
+        """Docstring of the gates' torch form."""
+
+    # --- what forms differ in, where they do -----------------------------------------------------
+
+    @property
+    def planes(self) -> tuple[str, ...]:
+        """What the names of a state's planes end with: of a real state one name, which is whole."""
+        return ("",)
+
+    @property
+    def kept(self) -> list[str]:
+        """What of the forward operator's outputs its gradient takes."""
+        return []
+
+    @property
+    def kept_by_kernels(self) -> list[str]:
+        """What of that a launch takes."""
+        return self.kept
+
+    @property
+    def options_of_launch(self) -> list[str]:
+        """What the forward operator and its launch take behind the leaves."""
+        return ["lengths"]
+
+    @property
+    def nothing_kept(self) -> str:
+        """An output besides, of nothing, where the torch form ran."""
+        return ""
+
+    @property
+    def can_go_back(self) -> str:
+        """A condition of the backward launch."""
+        return ""
+
+    @property
+    def adds(self) -> bool:
+        """Whether something is added to the output."""
+        return False
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the output is divided by something."""
+        return False
+
+    def broadcast(self) -> str:
+        """Gives arguments an axis of time that lack it."""
+        return ""
+
+    # --- operators and launches ------------------------------------------------------------------
+
+    @property
+    def operator(self) -> str:
+        """Name of the template of its operators."""
+        return "gated_op.py.j2"
+
+    @property
+    def plain(self) -> Skeleton:
+        """The scan as its modes see it, whose functions take what the gates give."""
+        return self.plain_scan
+
+    def in_planes(self, name: str) -> list[str]:
+        """Names of the planes of something."""
+        return [f"{name}{p}" for p in self.planes]
+
+    @property
+    def outputs(self) -> int:
+        """How many tensors the forward operator gives."""
+        return len(self.planes) + 1 + bool(self.nothing_kept)
+
+    @property
+    def results_of_plain(self) -> str:
+        """What the plain loop over time gives: outputs and state."""
+        return tensors(len(self.planes) + 1)
+
+    @property
+    def _cotangents(self) -> list[str]:
+        return [*self.in_planes("do"), "dS"]
+
+    def _result(self, backward: bool) -> str:
+        return tensors(len(self.leaves) if backward else self.outputs)
+
+    def _parameters(self, backward: bool, kept: list[str]) -> list[str]:
+        behind = [*kept, *self._cotangents] if backward else self.options_of_launch[1:]
+        leaves, more = ([f"{x}: Tensor" for x in names] for names in (self.leaves, behind))
+        return [*leaves, "lengths: Tensor | None", *more]
+
+    def define_op(self, backward: bool) -> str:
+        """The `def` line of an operator."""
+        name = f"def {'_backward' if backward else '_forward'}{self.suffix}"
+        return self._define(name, backward, "")
+
+    def method(self, backward: bool) -> str:
+        """The `def` line of an autograd function's forward."""
+        return self._define("def forward", backward, "    ")
+
+    def _define(self, head: str, backward: bool, indent: str) -> str:
+        params = [*self._parameters(backward, self.kept), "mode: str", "chunk: int"]
+        return wrapped(head, params, f" -> {self._result(backward)}:", indent)
+
+    def define_launch(self, backward: bool) -> str:
+        """The `def` line of a launch."""
+        head = f"def _launch_{'backward' if backward else 'forward'}{self.suffix}"
+        params = self._parameters(backward, self.kept_by_kernels)
+        return wrapped(head, params, f" -> {self.launched(backward)}:", "")
+
+    def launched(self, backward: bool) -> str:
+        """What a launch gives."""
+        return self._result(backward)
+
+    def launch(self, backward: bool) -> str:
+        """Returns what a launch gives."""
+        more = ["lengths", *self.kept_by_kernels, *self._cotangents]
+        head = f"return _launch_{'backward' if backward else 'forward'}{self.suffix}"
+        args = [*self.leaves, *(more if backward else self.options_of_launch)]
+        return wrapped(head, args, "", " " * 12)
+
+    def call_backward(self) -> str:
+        """Calls the backward operator."""
+        args = [*self.leaves, "lengths", *self.kept, *self._cotangents, "mode", "chunk"]
+        return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     # --- the torch form of the gates -------------------------------------------------------------
 
@@ -78,6 +232,22 @@ class GatedKernels(Skeleton):
         else:
             zero = f"{indent}{joined} = (_kept(x, counts) for x in ({joined}))"
         return [*([wide] if computed and kept != computed else []), *([zero] if kept else [])]
+
+
+def tensors(count: int) -> str:
+    """The annotation of so many tensors."""
+    return f"tuple[{', '.join(['Tensor'] * count)}]"
+
+
+def arguments(leaves: Iterable[str], words: frozenset[str]) -> dict[str, str]:
+    """Returns leaf → argument: its own name, where that is no word of Python or of those."""
+    out: dict[str, str] = {}
+    for leaf in dict.fromkeys(leaves):
+        name = leaf
+        while name in words or name in RESERVED or name in out.values():
+            name += "_"
+        out[leaf] = name
+    return out
 
 
 def _tuple(head: str, items: list[str], indent: str) -> str:

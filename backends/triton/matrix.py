@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +15,7 @@ from ..torch.code import Code
 from ..torch.layout import wrapped
 from ..torch.matrix import MatrixSkeleton
 from ..torch.skeletons import Skeleton
-from .gated import GatedKernels
+from .gated import GatedKernels, arguments
 from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements
 
@@ -33,7 +31,6 @@ _SIZES = {
 }
 
 
-_RESERVED = frozenset((*dir(builtins), *keyword.kwlist, *keyword.softkwlist))
 _WORDS = frozenset(
     "q k v g S lengths o do dS mode chunk dtype counts scale B L H C K V T W".split()
 )
@@ -55,28 +52,16 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
 
     Attributes:
         features: what the kernels compute besides the recurrence.
-        plain_scan: the scan as its modes see it.
     """
 
     features: Features = field(kw_only=True)
-    plain_scan: Skeleton = field(kw_only=True)
 
     # --- what op templates ask for ---------------------------------------------------------------
-
-    @property
-    def operator(self) -> str:
-        """Name of the template of its operators."""
-        return "gated_op.py.j2"
 
     @property
     def kernels(self) -> str:
         """Name of the template of its kernels."""
         return "matrix_kernels.py.j2"
-
-    @property
-    def plain(self) -> Skeleton:
-        """The scan as its modes see it, whose functions take query, key, value and log λ."""
-        return self.plain_scan
 
     @property
     def like(self) -> str:
@@ -89,11 +74,6 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         return f"_unfit(v, S, mode, {int(self.narrow)})"
 
     @property
-    def options_of_launch(self) -> list[str]:
-        """What the forward operator and its launch take behind the leaves."""
-        return ["lengths"]
-
-    @property
     def kept(self) -> list[str]:
         """What of the forward operator's outputs its gradient takes: torch's of a normaliser.
 
@@ -101,35 +81,10 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         """
         return ["o"] if self.scaled else []
 
-    def in_planes(self, name: str) -> list[str]:
-        """Names of the planes of something: a real value is whole."""
-        return [name]
-
     @property
-    def results_of_plain(self) -> str:
-        """What the plain loop over time gives: output and state."""
-        return "tuple[Tensor, Tensor]"
-
-    def launch(self, backward: bool) -> str:
-        """Returns what a launch gives."""
-        more = ["lengths", "do", "dS"] if backward else self.options_of_launch
-        head = f"return _launch_{'backward' if backward else 'forward'}{self.suffix}"
-        return wrapped(head, [*self.leaves, *more], "", " " * 12)
-
-    @property
-    def nothing_kept(self) -> str:
-        """An output besides: none."""
-        return ""
-
-    @property
-    def can_go_back(self) -> str:
-        """A condition of the backward launch."""
-        return ""
-
-    @property
-    def adds(self) -> bool:
-        """Whether something is added to the output."""
-        return False
+    def kept_by_kernels(self) -> list[str]:
+        """What of that a launch takes."""
+        return []
 
     @property
     def scaled(self) -> bool:
@@ -139,13 +94,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     @cached_property
     def _arguments(self) -> dict[str, str]:
         """Leaf of weight or normaliser → argument."""
-        out: dict[str, str] = {}
-        for leaf in self.features.numbers:
-            name = leaf
-            while name in _WORDS or name in out.values() or name in _RESERVED:
-                name += "_"
-            out[leaf] = name
-        return out
+        return arguments(self.features.numbers, _WORDS)
 
     @property
     def numbers(self) -> list[str]:
@@ -156,37 +105,6 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     def inputs(self) -> list[str]:
         """All arguments but the state."""
         return [*self.tokens, *self.numbers, *self.decays]
-
-    def define_op(self, backward: bool) -> str:
-        """The `def` line of an operator."""
-        name = "_backward" if backward else "_forward"
-        params = [*self._parameters(backward), "mode: str", "chunk: int"]
-        return wrapped(f"def {name}{self.suffix}", params, f" -> {self._result(backward)}:", "")
-
-    def method(self, backward: bool) -> str:
-        """The `def` line of an autograd function's forward."""
-        params = [*self._parameters(backward), "mode: str", "chunk: int"]
-        return wrapped("def forward", params, f" -> {self._result(backward)}:", "    ")
-
-    def define_launch(self, backward: bool) -> str:
-        """The `def` line of a launch."""
-        name = "_launch_backward" if backward else "_launch_forward"
-        params = [*(f"{x}: Tensor" for x in self.leaves), "lengths: Tensor | None"]
-        params += [f"{x}: Tensor" for x in (("do", "dS") if backward else ())]
-        return wrapped(f"def {name}{self.suffix}", params, f" -> {self._result(backward)}:", "")
-
-    def _parameters(self, backward: bool) -> list[str]:
-        out = [*(f"{x}: Tensor" for x in self.leaves), "lengths: Tensor | None"]
-        return [*out, *(f"{x}: Tensor" for x in ((*self.kept, "do", "dS") if backward else ()))]
-
-    def _result(self, backward: bool) -> str:
-        count = len(self.leaves) if backward else 2
-        return f"tuple[{', '.join(['Tensor'] * count)}]"
-
-    def call_backward(self) -> str:
-        """Calls the backward operator."""
-        args = [*self.leaves, "lengths", *self.kept, "do", "dS", "mode", "chunk"]
-        return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     # --- the torch form of the features ----------------------------------------------------------
 
@@ -298,10 +216,6 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         v = "(dv * weight[..., None]).to(dtype)" if self.weighted else "dv"
         numbers = [*back.get("weight", ()), *back.get("eta", ())]
         return [q, k, v, *numbers, *(["dg"] if self.decay else [])]
-
-    def broadcast(self) -> str:
-        """Nothing: no argument lacks the axis of time."""
-        return ""
 
     # --- the features in kernels -----------------------------------------------------------------
 

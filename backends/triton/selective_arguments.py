@@ -12,6 +12,7 @@ from dsfc.primitives.expr import Axis
 from ..torch.layout import wrapped
 from ..torch.selective import SelectiveSkeleton
 from .elementwise import ElementwiseKernels
+from .gated import arguments
 
 _WORDS = frozenset("q k added room states H P N dq dk d_added".split())
 """Words of the operators' functions besides those of other forms."""
@@ -58,19 +59,13 @@ class SelectiveArguments(ElementwiseKernels):
 
     @cached_property
     def _arguments(self) -> dict[str, str]:
-        out: dict[str, str] = {}
-        gates = (*self.gates.tokens, *self.gates.constants)
         rates = dict(self.gates.rates)
-        for leaf in (*gates, *(n for n in self.plain_scan.leaf_buffers if n not in rates)):
-            name = leaf
-            while name in self._reserved or name in out.values():
-                name += "_"
-            out.setdefault(leaf, name)
-        return out
+        leaves = (n for n in self.plain_scan.leaf_buffers if n not in rates)
+        return arguments((*self.gates.tokens, *self.gates.constants, *leaves), self._words)
 
     @property
-    def _reserved(self) -> frozenset[str]:
-        return super()._reserved | _WORDS
+    def _words(self) -> frozenset[str]:
+        return super()._words | _WORDS
 
     @cached_property
     def others(self) -> tuple[Leaf, ...]:
