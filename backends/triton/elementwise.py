@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dsfc.plan import kernel_cost
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
 from dsfc.plan.ir import Buffer, LogDecay, Scan
 from dsfc.plan.planes import SUFFIXES, planes
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Ref, Time
+from dsfc.primitives.build import ONE, walk
+from dsfc.primitives.expr import Expr, Param, Ref, Time
 
 from ..torch.code import Code
-from ..torch.layout import WIDTH, wrapped
+from ..torch.layout import WIDTH, Call, wrapped
 from ..torch.skeletons import ElementwiseSkeleton, Skeleton
 from .gated import RESERVED, GatedKernels, arguments
 from .nodes import KernelPrinter
@@ -71,6 +72,26 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     def widened(self) -> list[str]:
         """Arguments that the torch form of the gates computes with."""
         return self.inputs
+
+    @property
+    def costs(self) -> tuple[kernel_cost.KernelCost, ...]:
+        """What the kernels cost."""
+        sizes = ONE, ONE, Param("D", frozenset())
+        return kernel_cost.kernel_costs(self.scan, self.gates, sizes=sizes)
+
+    @property
+    def sizes_of_work(self) -> dict[Expr, str]:
+        """Parameters of the costs: bytes of a number, channels."""
+        return {kernel_cost.WIDTH: "W", Param("D", frozenset()): "D"}
+
+    def cuts(self, width: str) -> dict[str, Call]:
+        """Calls that tell into which segments a launch cuts time, of a number of channels."""
+        x = "x.expand(batch, length, 0)"
+        return {
+            f"{d}s": Call("_grid", (f'"{self.form}"', f'"{d}{self.direction}"', x, width,
+                                    self.work_name(d)))
+            for d in ("forward", "backward")
+        }  # fmt: skip
 
     @property
     def gates_meaning(self) -> str:

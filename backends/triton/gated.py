@@ -12,6 +12,11 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from dsfc.plan.kernel_cost import SEGMENT, KernelCost
+from dsfc.primitives.build import rewrite
+from dsfc.primitives.expr import Expr, Param
+from dsfc.primitives.text import text
+
 from ..torch.layout import WIDTH, wrapped
 from ..torch.skeletons import Skeleton
 
@@ -179,6 +184,48 @@ class GatedKernels(Skeleton):
         args = [*self.leaves, "lengths", *self.kept, *self._cotangents, "mode", "chunk"]
         return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
+    # --- time ------------------------------------------------------------------------------------
+
+    @property
+    def costs(self) -> tuple[KernelCost, ...]:
+        """What the kernels cost, fused and cut into segments of time, over `sizes_of_work`."""
+        return ()
+
+    @property
+    def sizes_of_work(self) -> dict[Expr, str]:
+        """Parameters of the costs, as a module calls them."""
+        return {}
+
+    def work_name(self, direction: str) -> str:
+        """The function that counts what a direction does."""
+        return f"_{direction}_work{self.suffix}"
+
+    def work(self, direction: str) -> list[str]:
+        """A function that counts what a direction does."""
+        names = {**self.sizes_of_work, SEGMENT: "TS"}
+        at = ("forward", "backward").index(direction)
+
+        renamed: dict[Expr, Expr] = {e: Param(n, frozenset()) for e, n in names.items()}
+
+        def counted(way: KernelCost, indent: str) -> str:
+            p = way.passes[at]
+            counts = (p.bytes, p.operations, p.exponentials, p.instructions)
+            texts = [text(rewrite(e, renamed.get)) for e in counts]
+            return _tuple("return ", [*texts, str(p.launches)], indent)
+
+        fused, split = self.costs
+        params = ", ".join(f"{name}: int" for name in names.values())
+        return [
+            f"def {self.work_name(direction)}({params}) -> tuple[float, ...]:",
+            '    """Bytes, products, exponentials, instructions of a token; launches.',
+            "",
+            "    TS: tokens of a segment of time, 0 where there is one.",
+            '    """',
+            "    if TS == 0:",
+            counted(fused, " " * 8),
+            counted(split, " " * 4),
+        ]
+
     # --- the torch form of the gates -------------------------------------------------------------
 
     @property
@@ -260,7 +307,7 @@ def _apart(texts: Iterable[str]) -> list[str]:
     """Texts of which none is another's array."""
     seen: set[str] = set()
     out = []
-    for text in texts:
-        out.append(f"{text}.clone()" if text in seen else text)
-        seen.add(text)
+    for x in texts:
+        out.append(f"{x}.clone()" if x in seen else x)
+        seen.add(x)
     return out

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from dsfc.plan.cost import CHUNK
 from dsfc.plan.features import FEATURE_BAR, Feature, Features
 from dsfc.plan.ir import Buffer, Scan
+from dsfc.plan.kernel_cost import TILE, WIDTH, KernelCost, kernel_costs
 from dsfc.primitives.build import is_one, mul, rewrite, walk
-from dsfc.primitives.expr import Expr, Field, Now, Ref, Size, Time
+from dsfc.primitives.expr import Expr, Field, Now, Param, Ref, Size, Time
 
 from ..torch.code import Code
-from ..torch.layout import wrapped
+from ..torch.layout import Call, wrapped
 from ..torch.matrix import MatrixSkeleton
 from ..torch.skeletons import Skeleton
 from .gated import GatedKernels, arguments
@@ -85,6 +87,25 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     def kept_by_kernels(self) -> list[str]:
         """What of that a launch takes."""
         return []
+
+    @property
+    def costs(self) -> tuple[KernelCost, ...]:
+        """What the kernels cost."""
+        H, K, V = (Param(n, frozenset()) for n in "HKV")
+        return kernel_costs(self.scan, None, self.features, (H, K, V))
+
+    @property
+    def sizes_of_work(self) -> dict[Expr, str]:
+        """Parameters of the costs: bytes of a number, heads, keys, channels, of a tile, chunks."""
+        sizes: dict[Expr, str] = {Param(n, frozenset()): n for n in "HKV"}
+        return {WIDTH: "W", **sizes, TILE: "BV", CHUNK: "C"}
+
+    def cuts(self, heads: str, keys: str, channels: str) -> dict[str, Call]:
+        """Calls that tell into which segments a launch cuts time, of sizes; forwards only."""
+        columns = f"{channels} + 1" if self.narrow else channels
+        x = [f"x.expand(batch, length, {heads}, {n})" for n in (keys, columns)]
+        more = str(int(self.narrow)), f'"{self.kind}"'
+        return {"forwards": Call("_chunk_grid", (self.work_name("forward"), *x, *more))}
 
     @property
     def scaled(self) -> bool:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dsfc.plan.ir import Role
+from dsfc.plan.kernel_cost import KernelCost
 from dsfc.primitives.build import ZERO
 from dsfc.primitives.expr import Axis
 
-from ..torch.layout import wrapped
+from ..torch.layout import Call, wrapped
 from ..torch.selective import SelectiveSkeleton
 from .elementwise import ElementwiseKernels
 from .gated import arguments
@@ -185,6 +186,15 @@ class SelectiveArguments(ElementwiseKernels):
         """Registers the forward operator."""
         at, state = self.leaves.index(self.like), len(self.leaves) - 1
         return self._register("forward", f"({at}, {state}, {state + 2})")
+
+    @property
+    def costs(self) -> tuple[KernelCost, ...]:
+        """None: time is not cut."""
+        return ()
+
+    def cuts(self, width: str) -> dict[str, Call]:
+        """None."""
+        return {}
 
     # --- layouts ---------------------------------------------------------------------------------
 
