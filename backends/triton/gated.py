@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import re
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -210,7 +211,7 @@ class GatedKernels(Skeleton):
         def counted(way: KernelCost, indent: str) -> str:
             p = way.passes[at]
             counts = (p.bytes, p.operations, p.exponentials, p.instructions)
-            texts = [text(rewrite(e, renamed.get)) for e in counts]
+            texts = [_decimal(text(rewrite(e, renamed.get))) for e in counts]
             return _tuple("return ", [*texts, str(p.launches)], indent)
 
         fused, split = self.costs
@@ -295,6 +296,11 @@ def arguments(leaves: Iterable[str], words: frozenset[str]) -> dict[str, str]:
             name += "_"
         out[leaf] = name
     return out
+
+
+def _decimal(count: str) -> str:
+    """A count as Python: fractions of numbers as decimal ones."""
+    return re.sub(r"(\d+)/(\d+)", lambda m: repr(int(m[1]) / int(m[2])), count)
 
 
 def _tuple(head: str, items: list[str], indent: str) -> str:

@@ -78,6 +78,8 @@ def _cuts(s: Skeleton, names: Signature) -> list[str]:
     match s:
         case MatrixKernels():
             calls = s.cuts(size(s.scan.heads), *_sizes(s, names))
+        case SelectiveKernels():
+            calls = s.cuts_of(size(s.scan.heads), size(s.scan.keys), size(s.scan.channels))
         case ElementwiseKernels():
             calls = s.cuts(size((*s.scan.heads, *s.scan.channels)))
         case _:

@@ -48,6 +48,11 @@ class SelectiveKernels(SelectiveArguments):
         """Name of the template of its kernels."""
         return "selective_kernels.py.j2"
 
+    @property
+    def most(self) -> int:
+        """Most states of a channel for which time is cut: registers of a segment's are as many."""
+        return STATES
+
     # --- the torch form of the gates -------------------------------------------------------------
 
     @property
@@ -135,13 +140,20 @@ class SelectiveKernels(SelectiveArguments):
     def define_kernel(self, name: str) -> str:
         """The `def` line of a kernel; it takes pointers, then lengths, then sizes and tiles."""
         inputs = [f"p_{x}" for x in self.inputs]
-        if name == "forward":
-            params = [*inputs, "state", "lengths", "out", "last", "states", "T: tl.int32"]
-            sizes = ["H", "P", "N", "NG", "BT", "BD", "STEP", "KEEP", "STAGES"]
-        else:
-            rest = [f"d{p}" for p in inputs if p[2:] not in self.keyed]
-            params = [*inputs, "lengths", "states", "d_out", "d_last", "d_keyed", *rest, "d_state"]
-            params.append("T: tl.int32")
+        rest = [f"d{p}" for p in inputs if p[2:] not in self.keyed]
+        parts = ["decays", "ends"]
+        params = {
+            "forward": ["state", "lengths", *parts, "out", "last", "states"],
+            "forward_summary": ["lengths", *parts],
+            "backward_summary": ["lengths", "d_out", *parts],
+            "backward": [
+                *("lengths", "states", *parts, "d_out", "d_last", "d_keyed"),
+                *(*rest, "d_state"),
+            ],
+        }[name]
+        params = [*inputs, *params, "T: tl.int32", "TS: tl.int32"]
+        sizes = ["H", "P", "N", "NG", "BT", "BD", "STEP", "KEEP", "STAGES"]
+        if name == "backward":
             sizes = ["H", "P", "N", "NP", "BD", "STEP", "STAGES", "PRECISION"]
         params += [f"{n}: tl.constexpr" for n in sizes]
         return wrapped(f"def _{name}_kernel{self.suffix}", params, ":", "")

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dsfc.plan.ir import Role
-from dsfc.plan.kernel_cost import KernelCost
+from dsfc.plan.kernel_cost import WIDTH, KernelCost, kernel_costs
 from dsfc.primitives.build import ZERO
-from dsfc.primitives.expr import Axis
+from dsfc.primitives.expr import Axis, Expr, Param
 
 from ..torch.layout import Call, wrapped
 from ..torch.selective import SelectiveSkeleton
@@ -189,12 +189,23 @@ class SelectiveArguments(ElementwiseKernels):
 
     @property
     def costs(self) -> tuple[KernelCost, ...]:
-        """None: time is not cut."""
-        return ()
+        """What the kernels cost."""
+        H, N, P = (Param(n, frozenset()) for n in "HNP")
+        return kernel_costs(self.scan, self.gates, sizes=(H, N, P))
 
-    def cuts(self, width: str) -> dict[str, Call]:
-        """None."""
-        return {}
+    @property
+    def sizes_of_work(self) -> dict[Expr, str]:
+        """Parameters of the costs: bytes of a number, heads, states, channels."""
+        sizes: dict[Expr, str] = {Param(n, frozenset()): n for n in "HNP"}
+        return {WIDTH: "W", **sizes}
+
+    def cuts_of(self, heads: str, states: str, channels: str) -> dict[str, Call]:
+        """Calls that tell into which segments a launch cuts time, of sizes."""
+        more = "x.expand(batch, length, 0)", heads, channels, states
+        return {
+            f"{d}s": Call("_selective_grid", (f'"{d}"', *more, self.work_name(d)))
+            for d in ("forward", "backward")
+        }
 
     # --- layouts ---------------------------------------------------------------------------------
 
@@ -295,9 +306,12 @@ class SelectiveArguments(ElementwiseKernels):
         return [self.inputs.index(x) for x in self.keyed]
 
     @property
-    def sliced_places(self) -> list[int]:
-        """Places of the arguments without keys."""
-        return [self.inputs.index(x) for x in (*self.channelled, *self.gate_constants)]
+    def sliced(self) -> list[tuple[int, str]]:
+        """Places of arguments whose gradients come out in slices, and how many of these."""
+        slices = dict.fromkeys(self.channelled, "groups")
+        slices |= dict.fromkeys(self.gate_constants, "grid[1]")
+        slices |= dict.fromkeys(self.fixed, "segments")
+        return [(self.inputs.index(x), count) for x, count in slices.items()]
 
 
 def _moved(text: str, axes: tuple[Axis, ...], order: tuple[Axis, ...], lead: int) -> str:

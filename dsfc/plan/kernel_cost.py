@@ -248,24 +248,31 @@ def _selective(sizes: Sizes) -> Iterator[_Way]:
     """States N of each channel in the registers of a thread; those of every block are kept."""
     heads, keys, channels = sizes
     tile = mul(keys, channels)
-    inputs = add(_numbers(2, channels), _numbers(2, keys))
     kept = div(_times(_FLOAT, tile), num(_BLOCK))
     sums = _times(4 * _FLOAT, keys, div(channels, num(_SELECTIVE_TILE)))
-    forward = add(inputs, _numbers(1, channels), kept)
-    backward = add(inputs, _numbers(1, channels), kept, sums, _numbers(2, channels),
-                   _numbers(2, keys))  # fmt: skip
-    floor = (
-        add(inputs, _numbers(1, channels)),
-        add(inputs, _numbers(3, channels), _numbers(2, keys)),
-    )
     rows = mul(BATCH, heads, div(channels, num(_SELECTIVE_TILE)))
-    work = {d: _times(_INSTRUCTIONS[Form.SELECTIVE, d], tile) for d in ("forward", "backward")}
-    passes = (
-        Pass("forward", forward, ZERO, ZERO, add(tile, channels), work["forward"], 1, rows, LENGTH),
-        Pass("backward", backward, ZERO, ZERO, add(tile, _times(2, channels)), work["backward"], 2,
-             rows, LENGTH),
-    )  # fmt: skip
-    yield _over_heads(passes, floor, heads)
+    first, second = (_INSTRUCTIONS[Form.SELECTIVE, d] for d in ("forward", "backward"))
+
+    def moved(of_channels: int, of_keys: int, *floats: Expr) -> Expr:
+        numbers = add(_times(of_channels, channels), _times(of_keys, keys))
+        return add(mul(WIDTH, numbers), *floats)
+
+    floor = moved(3, 2), moved(5, 4)
+    for split in (False, True):
+        # Inputs again, and of each segment a decay and a state, in float32, out and in.
+        parts = div(_times(4 * _FLOAT, tile), SEGMENT) if split else ZERO
+        more = 2 * split
+        programs = mul(rows, div(LENGTH, SEGMENT)) if split else rows
+        steps = SEGMENT if split else LENGTH
+        passes = (
+            Pass("forward", moved(3 + more, 2 + more, kept, parts), ZERO, ZERO,
+                 _times(1 + split, add(tile, channels)), _times((1 + split) * first, tile),
+                 1 + split, programs, steps),
+            Pass("backward", moved(5 + more, 4 + more, kept, sums, parts), ZERO, ZERO,
+                 add(_times(1 + split, tile), _times(2 + split, channels)),
+                 _times(second + split * first, tile), 2 + split, programs, steps),
+        )  # fmt: skip
+        yield _over_heads(passes, floor, heads)
 
 
 def _elementwise(gates: Gates, sizes: Sizes) -> Iterator[_Way]:

@@ -82,7 +82,7 @@ def test_products_of_one_head_by_hand(plan_of) -> None:
 
 
 def test_a_selective_scan_by_hand(plan_of) -> None:
-    (fused,) = plan_costs(plan_of("s6"))
+    fused, split = plan_costs(plan_of("s6"))
     forward, backward = fused.passes
     sizes = {"batch": 8, "length": 2048, "d": 2048, "n": 16, "width": 2}
     unit = 2 * 2048
@@ -91,6 +91,13 @@ def test_a_selective_scan_by_hand(plan_of) -> None:
     assert value(backward.bytes, sizes) == (3 + 8 + 4 + 2) * unit + 2 * vectors
     assert value(forward.exponentials, sizes) == 17 / 16 * 16 * 2048
     assert value(backward.exponentials, sizes) == 18 / 16 * 16 * 2048
+    # Inputs again, and a decay and a state of each segment, written and read in float32.
+    sizes["segment"] = 256
+    for one, other in zip(fused.passes, split.passes, strict=True):
+        more = value(other.bytes, sizes) - value(one.bytes, sizes)
+        assert more == 2 * unit + vectors + 16 * 16 * 2048 / 256
+        assert other.launches == one.launches + 1
+        assert value(other.programs, sizes) == 8 * value(one.programs, sizes)
     # One instruction of four units in every clock: a quarter of what one of them would take.
     elements = 8 * 2048 * 2048 * 16
     time = seconds(forward, H200, sizes) - H200.launch
@@ -156,4 +163,3 @@ def test_the_text_names_every_way_pass_and_what_it_assumes(plan_of) -> None:
         assert f"{device.name} ({platform} {version})" in said
     sources = " ".join(said.split())
     assert all(d.source in sources and "assumed" in d.source for d in DEVICES.values())
-    assert "least time" not in render(plan_costs(plan_of("s6")))  # there is no choice

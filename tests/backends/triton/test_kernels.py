@@ -210,20 +210,20 @@ def test_segments_are_as_many_as_take_least_time(
     assert module._segment(*given[:2], (1, 2048), 16, 1, torch.device("cpu")) == 2048
 
 
-@pytest.mark.parametrize("name", ["rg_lru", "ssd", "normalized_attn"])
+@pytest.mark.parametrize("name", ["rg_lru", "s6", "ssd", "normalized_attn"])
 def test_a_module_predicts_what_the_plan_does(name: str, build: Build, h200: torch.device) -> None:
     module, costs = build(name), plan_costs(dsfc.load(name).plan)
     module._chip.cache_clear()
-    B, L, H, K, V, D, tile, chunk = 2, 4096, 4, 128, 128, 1024, 64, 64
+    B, L, H, K, V, D, tile, chunk = 2, 4096, 4, 16, 128, 1024, 64, 64
     sizes = {"batch": B, "length": L, "width": 2, "tile": tile, "chunk": chunk, "segment": 512}
     sizes |= {"h": H, "n": K, "p": V, "d": D}
-    wide = name == "rg_lru"
-    taken = (2, D) if wide else (2, H, K, V, tile, chunk)
-    programs = B * D // tile if wide else B * H * V // tile
+    taken, programs, each, passes = {
+        "rg_lru": ((2, D), B * D // tile, 1, 2),
+        "s6": ((2, 1, K, D), B * D // 32, 1, 2),
+    }.get(name, ((2, H, K, V, tile, chunk), B * H * V // tile, chunk, 1))
     for cost, tokens in zip(costs, (L, 512), strict=True):
-        for p in cost.passes[: 2 if wide else 1]:
+        for p in cost.passes[:passes]:
             work = getattr(module, f"_{p.name}_work")
-            each = 1 if wide else chunk
             given = work, taken, (B, L), programs, each, module._chip(h200), tokens
             assert module._predicted(*given) == pytest.approx(seconds(p, H200, sizes))
 
@@ -233,6 +233,10 @@ def test_explain_says_into_what_time_is_cut(build: Build, monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "_segment", lambda work, *_: 128 if "for" in work.__name__ else 512)
     said = module.RgLru(d=8, dtype=torch.float32).explain(512)
     assert "h forwards in 4 segments of 128 tokens, h backwards in one segment" in said
+    module = build("s6")
+    monkeypatch.setattr(module, "_segment", lambda *_: 256)
+    said = module.S6(d=16, n=16, dtype=torch.float32).explain(512)
+    assert "S backwards in 2 segments of 256 tokens" in said
     module = build("mlstm")
     monkeypatch.setattr(module, "_segment", lambda *_: 256)
     said = module.Mlstm(d=8, dtype=torch.float32).explain(512)
