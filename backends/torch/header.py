@@ -68,7 +68,7 @@ class HeaderText:
     def imports(self) -> Iterable[str]:
         """Import statements, a blank line between the standard library and torch."""
         scans = self.modes.scans
-        for module in ("math", "threading", "warnings"):
+        for module in ("functools", "math", "threading", "warnings"):
             if f"{module}." in self.code:
                 yield f"import {module}"
         yield f"from collections.abc import Callable{', Iterable' if scans else ''}, Mapping"

@@ -6,6 +6,7 @@ import math
 import re
 import string
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import singledispatchmethod
 
 from dsfc.primitives.build import walk
@@ -279,7 +280,9 @@ class Printer:
                 where["size"] = self._names[expr.axis.name]
             made = called_as("torch", expr.name, [code], **where)
             return Code(made.text, axes, lead, made.binding)
-        if len(expr.args) == 1 and isinstance(expr.args[0], Num) and _is_finite(expr):
+        if not expr.args:
+            return replace(called_as("torch", expr.name, []), number=True)
+        if len(expr.args) == 1 and _is_finite(expr):
             return Code(f"math.{expr.name}({parts[0].text})", (), False, number=True)
         if expr.name in _BOUNDS and all(c.number for c in parts):
             # Of sizes, for Python: it takes the larger as it is.
@@ -367,12 +370,19 @@ _MATH = frozenset(("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh")
 
 
 def _is_finite(expr: Prim) -> bool:
-    """Whether `math` gives a number for a primitive of one number."""
+    """Whether `math` gives a number for a primitive of one number, π too."""
     (arg,) = expr.args
-    if expr.name not in _MATH or not isinstance(arg, Num):
+    if expr.name not in _MATH:
         return False
+    match arg:
+        case Num(value=exact):
+            value = float(exact)
+        case Prim(name="pi"):
+            value = math.pi
+        case _:
+            return False
     try:
-        return math.isfinite(getattr(math, expr.name)(float(arg.value)))
+        return math.isfinite(getattr(math, expr.name)(value))
     except (ValueError, OverflowError):
         return False
 

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import builtins
-import keyword
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dsfc.plan import kernel_cost
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
 from dsfc.plan.ir import Buffer, LogDecay, Scan
 from dsfc.plan.planes import SUFFIXES, planes
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Ref, Time
+from dsfc.primitives.build import ONE, walk
+from dsfc.primitives.expr import Expr, Param, Ref, Time
 
 from ..torch.code import Code
-from ..torch.layout import WIDTH, wrapped
+from ..torch.layout import WIDTH, Call, wrapped
 from ..torch.skeletons import ElementwiseSkeleton, Skeleton
+from .gated import RESERVED, GatedKernels, arguments
 from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements
 
 _OWN = frozenset("S lengths o do dS mode chunk v g pull dtype counts leaves grads out last".split())
 _OWN |= frozenset("B L D grid tokens options parts given more k x self ctx".split())
 _OWN |= frozenset(f"{name}{suffix}" for name in ("o", "do", "out") for suffix in SUFFIXES)
-_OWN |= frozenset("math triton torch F tl".split())
+_OWN |= frozenset("math triton torch F tl gated dv dg".split())
 """Words that the operators' functions use themselves."""
 
 
 @dataclass(frozen=True)
-class ElementwiseKernels(ElementwiseSkeleton):
+class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     """An elementwise scan whose operators take what its gates read.
 
     Arguments are one `[B, L, *axes]` for each token-wise leaf, one `[B, *axes]` for each constant,
@@ -37,18 +37,11 @@ class ElementwiseKernels(ElementwiseSkeleton):
 
     Attributes:
         gates: what the kernels compute.
-        plain_scan: the scan as its modes see it.
     """
 
     gates: Gates = field(kw_only=True)
-    plain_scan: Skeleton = field(kw_only=True)
 
     # --- what op templates ask for ---------------------------------------------------------------
-
-    @property
-    def operator(self) -> str:
-        """Name of the template of its operators."""
-        return "gated_op.py.j2"
 
     @property
     def kernels(self) -> str:
@@ -56,18 +49,9 @@ class ElementwiseKernels(ElementwiseSkeleton):
         return "elementwise_kernels.py.j2"
 
     @property
-    def options_of_launch(self) -> list[str]:
-        """What the forward operator and its launch take behind the leaves."""
-        return ["lengths"]
-
-    @property
     def planes(self) -> tuple[str, ...]:
         """What the names of a state's planes end with: of a real state one name, which is whole."""
         return SUFFIXES if self.complex else ("",)
-
-    def in_planes(self, name: str) -> list[str]:
-        """Names of the planes of something."""
-        return [f"{name}{p}" for p in self.planes]
 
     @property
     def direction(self) -> str:
@@ -90,24 +74,24 @@ class ElementwiseKernels(ElementwiseSkeleton):
         return self.inputs
 
     @property
-    def scaled(self) -> bool:
-        """Whether the output is divided by something."""
-        return False
+    def costs(self) -> tuple[kernel_cost.KernelCost, ...]:
+        """What the kernels cost."""
+        sizes = ONE, ONE, Param("D", frozenset())
+        return kernel_cost.kernel_costs(self.scan, self.gates, sizes=sizes)
 
     @property
-    def nothing_kept(self) -> str:
-        """An output besides, of nothing, where the torch form ran."""
-        return ""
+    def sizes_of_work(self) -> dict[Expr, str]:
+        """Parameters of the costs: bytes of a number, channels."""
+        return {kernel_cost.WIDTH: "W", Param("D", frozenset()): "D"}
 
-    @property
-    def can_go_back(self) -> str:
-        """A condition of the backward launch."""
-        return ""
-
-    @property
-    def adds(self) -> bool:
-        """Whether something is added to the output."""
-        return False
+    def cuts(self, width: str) -> dict[str, Call]:
+        """Calls that tell into which segments a launch cuts time, of a number of channels."""
+        x = "x.expand(batch, length, 0)"
+        return {
+            f"{d}s": Call("_grid", (f'"{self.form}"', f'"{d}{self.direction}"', x, width,
+                                    self.work_name(d)))
+            for d in ("forward", "backward")
+        }  # fmt: skip
 
     @property
     def gates_meaning(self) -> str:
@@ -122,31 +106,15 @@ class ElementwiseKernels(ElementwiseSkeleton):
         narrow = "" if self.complex else ".to(dtype)"  # there are no narrow complex numbers
         return [f"_kept({v}, counts){narrow}", f"_kept({g}, counts)"]
 
-    def return_gated(self) -> str:
-        """The `return` statement of the gates' torch form."""
-        line = f"    return {', '.join(self.gated_results)}"
-        return line if len(line) <= WIDTH else wrapped("return ", self.gated_results, "", "    ")
-
-    @property
-    def plain(self) -> Skeleton:
-        """The scan as its modes see it, whose functions take value and log λ."""
-        return self.plain_scan
-
     @cached_property
     def _arguments(self) -> dict[str, str]:
         """Leaf → argument."""
-        out: dict[str, str] = {}
-        for leaf in (*self.gates.tokens, *self.gates.constants):
-            name = leaf
-            while name in self._reserved or name in out.values():
-                name += "_"
-            out[leaf] = name
-        return out
+        return arguments((*self.gates.tokens, *self.gates.constants), self._words)
 
     @property
-    def _reserved(self) -> frozenset[str]:
-        """What no argument is called."""
-        return _OWN | {*dir(builtins), *keyword.kwlist, *keyword.softkwlist}
+    def _words(self) -> frozenset[str]:
+        """What no argument is called, besides words of Python."""
+        return _OWN
 
     @property
     def timed_names(self) -> list[str]:
@@ -180,50 +148,10 @@ class ElementwiseKernels(ElementwiseSkeleton):
         """Reads the sizes off the shapes."""
         return f"size = math.prod({self.like})"
 
-    def define_op(self, backward: bool) -> str:
-        """The `def` line of an operator."""
-        name = "_backward" if backward else "_forward"
-        params = [*self._parameters(backward), "mode: str", "chunk: int"]
-        result = _tensors(len(self.leaves) if backward else self.outputs)
-        return wrapped(f"def {name}{self.suffix}", params, f" -> {result}:", "")
-
-    def method(self, backward: bool) -> str:
-        """The `def` line of an autograd function's forward."""
-        params = [*self._parameters(backward), "mode: str", "chunk: int"]
-        result = _tensors(len(self.leaves) if backward else self.outputs)
-        return wrapped("def forward", params, f" -> {result}:", "    ")
-
-    def define_launch(self, backward: bool) -> str:
-        """The `def` line of a launch."""
-        name = "_launch_backward" if backward else "_launch_forward"
-        result = "tuple[Tensor, ...]" if backward else _tensors(self.outputs)
-        return wrapped(f"def {name}{self.suffix}", self._parameters(backward), f" -> {result}:", "")
-
-    def _parameters(self, backward: bool) -> list[str]:
-        out = [*(f"{x}: Tensor" for x in self.leaves), "lengths: Tensor | None"]
-        back = [*self.kept, *self.in_planes("do"), "dS"]
-        names = back if backward else self.options_of_launch[1:]
-        return [*out, *(f"{name}: Tensor" for name in names)]
-
-    @property
-    def outputs(self) -> int:
-        """How many tensors the forward operator gives."""
-        return len(self.planes) + 1 + bool(self.nothing_kept)
-
-    @property
-    def results_of_plain(self) -> str:
-        """What the plain loop over time gives: outputs and state."""
-        return _tensors(len(self.planes) + 1)
-
     @property
     def like_of_inputs(self) -> str:
         """The dtype of outputs, of what the plain loop takes."""
         return f"inputs[{self.inputs.index(self.like)}].dtype"
-
-    def call_backward(self) -> str:
-        """Calls the backward operator."""
-        args = [*self.leaves, "lengths", *self.kept, *self.in_planes("do"), "dS", "mode", "chunk"]
-        return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     def register_forward(self) -> str:
         """Registers the forward operator."""
@@ -231,19 +159,11 @@ class ElementwiseKernels(ElementwiseSkeleton):
         outputs = ", ".join(map(str, [*at, len(self.leaves) - 1]))
         return self._register("forward", f"({outputs})")
 
-    def launch(self, backward: bool) -> str:
-        """Returns what a launch gives."""
-        args = [*self.leaves, "lengths", *self.kept, *self.in_planes("do"), "dS"]
-        args = args if backward else [*self.leaves, *self.options_of_launch]
-        head = f"return _launch_{'backward' if backward else 'forward'}{self.suffix}"
-        return wrapped(head, args, "", " " * 12)
+    def launched(self, backward: bool) -> str:
+        """What a launch gives."""
+        return "tuple[Tensor, ...]" if backward else super().launched(backward)
 
     # --- the torch form of the gates -------------------------------------------------------------
-
-    def define_gates(self) -> str:
-        """The `def` line of the gates' torch form."""
-        params = [*(f"{x}: Tensor" for x in self.inputs), "lengths: Tensor | None"]
-        return wrapped(f"def _gates{self.suffix}", params, " -> tuple[Tensor, Tensor]:", "")
 
     def broadcast(self) -> str:
         """Gives the constants an axis of time."""
@@ -254,10 +174,10 @@ class ElementwiseKernels(ElementwiseSkeleton):
             return f"    {names} = {names}.unsqueeze(1)"
         return f"    {names} = (x.unsqueeze(1) for x in ({names}))"
 
-    @property
-    def torch_gates(self) -> Statements:
-        """Value and log λ, in torch."""
-        used = set(self._arguments.values()) | self._reserved
+    @cached_property
+    def _torch(self) -> tuple[Statements, Statements]:
+        """Value and log λ, in torch, and the gradients of what they are computed of."""
+        used = {*self._arguments.values(), *self._words, *RESERVED}
 
         def variable(name: str) -> str:
             while name in used:
@@ -265,14 +185,62 @@ class ElementwiseKernels(ElementwiseSkeleton):
             return name
 
         axes = tuple(sorted((*self.scan.heads, *self.scan.channels)))
-        printer = NamingPrinter(lambda r: Code(self._arguments[r.name], axes, True), {}, self.like)
+        bars = self._bars
+        names = {n: bars.get(n) or x for n, x in (self._arguments | bars).items()}
+        printer = NamingPrinter(lambda r: Code(names[r.name], axes, True), {}, self.like)
         wanted = self._torch_wanted
-        found = statements(wanted, self.gates.named, printer, variable, "    ")
+        named, later = self.gates.named, self.gates.gradients
+        found = statements(wanted, named, printer, variable, "    ", later)
         results = [
             f"{text}.expand_as({self.like})" if e.time is Time.CONST else text
             for text, (_, e) in zip(found.results, wanted, strict=True)
         ]
-        return Statements(found.lines, tuple(results))
+        leaves = (*self.gates.tokens, *self.gates.constants)
+        asked = [variable(f"d_{self._arguments[n]}") for n in leaves]
+        back = statements(list(zip(asked, later, strict=True)), named, printer, variable, " " * 8)
+        return Statements(found.lines, tuple(results)), back
+
+    @property
+    def torch_gates(self) -> Statements:
+        """Value and log λ, in torch."""
+        return self._torch[0]
+
+    @property
+    def _bars(self) -> dict[str, str]:
+        """What holds the gradients that those of the leaves read, in torch."""
+        if not self.complex:
+            return {VALUE_BAR: "dv", DECAY_BAR: "dg"}
+        parts = list(zip(SUFFIXES, ("real", "imag"), strict=True))
+        bars = ((VALUE_BAR, "dv"), (DECAY_BAR, "dg"))
+        return {f"{bar}{suffix}": f"{x}.{part}" for bar, x in bars for suffix, part in parts}
+
+    @property
+    def pulled(self) -> list[str]:
+        """What the gates' gradient takes."""
+        return ["dv", "dg"]
+
+    @property
+    def pull_lines(self) -> list[str]:
+        """Statements of the gates' gradient."""
+        return [*self.taken(self.pulled, self.pulled), *self._torch[1].lines]
+
+    @property
+    def pulled_gates(self) -> dict[str, str]:
+        """Argument of the gates → text of its gradient in torch."""
+        out = {}
+        leaves = (*self.gates.tokens, *self.gates.constants)
+        for leaf, text in zip(leaves, self._torch[1].results, strict=True):
+            x = self._arguments[leaf]
+            text = f"torch.zeros_like({x})" if text == "0" else text
+            narrow = leaf in self.gates.tokens and leaf not in self.wide
+            out[x] = f"{text}.to(dtype)" if narrow else text
+            out[x] += ".sum(1)" if leaf in self.gates.constants else ""
+        return out
+
+    @property
+    def pulled_results(self) -> list[str]:
+        """Gradients of all arguments but the state."""
+        return [self.pulled_gates[x] for x in self.inputs]
 
     @property
     def _torch_wanted(self) -> list[tuple[str, Expr]]:
@@ -433,7 +401,3 @@ def kernels(s: Skeleton, scan: Scan, gates: Gates, arrays: dict[str, Buffer]) ->
     return ElementwiseKernels(
         scan, s.adjoint, s.suffix, s.family, arrays, gates=gates, plain_scan=s
     )
-
-
-def _tensors(count: int) -> str:
-    return f"tuple[{', '.join(['Tensor'] * count)}]"

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import builtins
-import keyword
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from dsfc.plan.cost import CHUNK
 from dsfc.plan.features import FEATURE_BAR, Feature, Features
 from dsfc.plan.ir import Buffer, Scan
-from dsfc.primitives.build import is_one, mul, walk
-from dsfc.primitives.expr import Expr, Ref, Size
+from dsfc.plan.kernel_cost import TILE, WIDTH, KernelCost, kernel_costs
+from dsfc.primitives.build import is_one, mul, rewrite, walk
+from dsfc.primitives.expr import Expr, Field, Now, Param, Ref, Size, Time
 
 from ..torch.code import Code
-from ..torch.layout import WIDTH, wrapped
+from ..torch.layout import Call, wrapped
 from ..torch.matrix import MatrixSkeleton
 from ..torch.skeletons import Skeleton
+from .gated import GatedKernels, arguments
 from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements
 
@@ -32,7 +33,6 @@ _SIZES = {
 }
 
 
-_RESERVED = frozenset((*dir(builtins), *keyword.kwlist, *keyword.softkwlist))
 _WORDS = frozenset(
     "q k v g S lengths o do dS mode chunk dtype counts scale B L H C K V T W".split()
 )
@@ -40,11 +40,12 @@ _WORDS |= frozenset(
     "grid tokens options parts given more x self ctx math triton torch F tl".split()
 )
 _WORDS |= frozenset("dq dk dv dg grads out last sizes programs pull gated weight eta".split())
+_WORDS |= frozenset("read key n d_weight d_eta do_o".split())
 """Words that the operators' functions and the kernels use themselves."""
 
 
 @dataclass(frozen=True)
-class MatrixKernels(MatrixSkeleton):
+class MatrixKernels(GatedKernels, MatrixSkeleton):
     """A matrix scan whose operators take what its features are computed of.
 
     Arguments are query and key `[B, L, h, n]`, value `[B, L, h, p]`, the leaves of weight and
@@ -53,28 +54,16 @@ class MatrixKernels(MatrixSkeleton):
 
     Attributes:
         features: what the kernels compute besides the recurrence.
-        plain_scan: the scan as its modes see it.
     """
 
     features: Features = field(kw_only=True)
-    plain_scan: Skeleton = field(kw_only=True)
 
     # --- what op templates ask for ---------------------------------------------------------------
-
-    @property
-    def operator(self) -> str:
-        """Name of the template of its operators."""
-        return "gated_op.py.j2"
 
     @property
     def kernels(self) -> str:
         """Name of the template of its kernels."""
         return "matrix_kernels.py.j2"
-
-    @property
-    def plain(self) -> Skeleton:
-        """The scan as its modes see it, whose functions take query, key, value and log λ."""
-        return self.plain_scan
 
     @property
     def like(self) -> str:
@@ -87,11 +76,6 @@ class MatrixKernels(MatrixSkeleton):
         return f"_unfit(v, S, mode, {int(self.narrow)})"
 
     @property
-    def options_of_launch(self) -> list[str]:
-        """What the forward operator and its launch take behind the leaves."""
-        return ["lengths"]
-
-    @property
     def kept(self) -> list[str]:
         """What of the forward operator's outputs its gradient takes: torch's of a normaliser.
 
@@ -99,35 +83,29 @@ class MatrixKernels(MatrixSkeleton):
         """
         return ["o"] if self.scaled else []
 
-    def in_planes(self, name: str) -> list[str]:
-        """Names of the planes of something: a real value is whole."""
-        return [name]
+    @property
+    def kept_by_kernels(self) -> list[str]:
+        """What of that a launch takes."""
+        return []
 
     @property
-    def results_of_plain(self) -> str:
-        """What the plain loop over time gives: output and state."""
-        return "tuple[Tensor, Tensor]"
-
-    def launch(self, backward: bool) -> str:
-        """Returns what a launch gives."""
-        more = ["lengths", "do", "dS"] if backward else self.options_of_launch
-        head = f"return _launch_{'backward' if backward else 'forward'}{self.suffix}"
-        return wrapped(head, [*self.leaves, *more], "", " " * 12)
+    def costs(self) -> tuple[KernelCost, ...]:
+        """What the kernels cost."""
+        H, K, V = (Param(n, frozenset()) for n in "HKV")
+        return kernel_costs(self.scan, None, self.features, (H, K, V))
 
     @property
-    def nothing_kept(self) -> str:
-        """An output besides: none."""
-        return ""
+    def sizes_of_work(self) -> dict[Expr, str]:
+        """Parameters of the costs: bytes of a number, heads, keys, channels, of a tile, chunks."""
+        sizes: dict[Expr, str] = {Param(n, frozenset()): n for n in "HKV"}
+        return {WIDTH: "W", **sizes, TILE: "BV", CHUNK: "C"}
 
-    @property
-    def can_go_back(self) -> str:
-        """A condition of the backward launch."""
-        return ""
-
-    @property
-    def adds(self) -> bool:
-        """Whether something is added to the output."""
-        return False
+    def cuts(self, heads: str, keys: str, channels: str) -> dict[str, Call]:
+        """Calls that tell into which segments a launch cuts time, of sizes; forwards only."""
+        columns = f"{channels} + 1" if self.narrow else channels
+        x = [f"x.expand(batch, length, {heads}, {n})" for n in (keys, columns)]
+        more = str(int(self.narrow)), f'"{self.kind}"'
+        return {"forwards": Call("_chunk_grid", (self.work_name("forward"), *x, *more))}
 
     @property
     def scaled(self) -> bool:
@@ -137,13 +115,7 @@ class MatrixKernels(MatrixSkeleton):
     @cached_property
     def _arguments(self) -> dict[str, str]:
         """Leaf of weight or normaliser → argument."""
-        out: dict[str, str] = {}
-        for leaf in self.features.numbers:
-            name = leaf
-            while name in _WORDS or name in out.values() or name in _RESERVED:
-                name += "_"
-            out[leaf] = name
-        return out
+        return arguments(self.features.numbers, _WORDS)
 
     @property
     def numbers(self) -> list[str]:
@@ -154,37 +126,6 @@ class MatrixKernels(MatrixSkeleton):
     def inputs(self) -> list[str]:
         """All arguments but the state."""
         return [*self.tokens, *self.numbers, *self.decays]
-
-    def define_op(self, backward: bool) -> str:
-        """The `def` line of an operator."""
-        name = "_backward" if backward else "_forward"
-        params = [*self._parameters(backward), "mode: str", "chunk: int"]
-        return wrapped(f"def {name}{self.suffix}", params, f" -> {self._result(backward)}:", "")
-
-    def method(self, backward: bool) -> str:
-        """The `def` line of an autograd function's forward."""
-        params = [*self._parameters(backward), "mode: str", "chunk: int"]
-        return wrapped("def forward", params, f" -> {self._result(backward)}:", "    ")
-
-    def define_launch(self, backward: bool) -> str:
-        """The `def` line of a launch."""
-        name = "_launch_backward" if backward else "_launch_forward"
-        params = [*(f"{x}: Tensor" for x in self.leaves), "lengths: Tensor | None"]
-        params += [f"{x}: Tensor" for x in (("do", "dS") if backward else ())]
-        return wrapped(f"def {name}{self.suffix}", params, f" -> {self._result(backward)}:", "")
-
-    def _parameters(self, backward: bool) -> list[str]:
-        out = [*(f"{x}: Tensor" for x in self.leaves), "lengths: Tensor | None"]
-        return [*out, *(f"{x}: Tensor" for x in ((*self.kept, "do", "dS") if backward else ()))]
-
-    def _result(self, backward: bool) -> str:
-        count = len(self.leaves) if backward else 2
-        return f"tuple[{', '.join(['Tensor'] * count)}]"
-
-    def call_backward(self) -> str:
-        """Calls the backward operator."""
-        args = [*self.leaves, "lengths", *self.kept, "do", "dS", "mode", "chunk"]
-        return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     # --- the torch form of the features ----------------------------------------------------------
 
@@ -202,52 +143,100 @@ class MatrixKernels(MatrixSkeleton):
         read = [] if f.read.plain and (self.scaled or is_one(f.factor)) else ["q"]
         return [*read, *([] if f.key.plain else ["k"]), *self.numbers]
 
-    def define_gates(self) -> str:
-        """The `def` line of the features' torch form."""
-        params = [*(f"{x}: Tensor" for x in self.inputs), "lengths: Tensor | None"]
-        results = ", ".join(["Tensor"] * (3 + self.decay + self.scaled))
-        return wrapped(f"def _gates{self.suffix}", params, f" -> tuple[{results}]:", "")
-
     @cached_property
-    def torch_gates(self) -> Statements:
-        """The features, in torch."""
-        f, lines = self.features, []
-        read = f.read.value if self.scaled else mul(f.factor, f.read.value)
-        sized = [f.read.value, f.key.value, f.factor]
-        if any(isinstance(e, Size) for each in sized for e in walk(each)):
-            lines.append("    n = q.shape[-1]")
-        for x, feature, value in (("q", f.read, read), ("k", f.key, f.key.value)):
-            if not isinstance(value, Ref):
-                lines += self._in_torch(x, value, dict.fromkeys(feature.leaves, x))
-        v = "v"
-        if f.weight is not None:
-            lines += self._in_torch("weight", f.weight.value, self._arguments)
-            v = "(v * weight[..., None]).to(dtype)"
-        q, k = ("q.to(dtype)" if "q" in self.widened else "q"), "_kept(k, counts)"
-        k += ".to(dtype)" if "k" in self.widened else ""
-        results = [q, k, v, *(["_kept(g, counts)"] if self.decay else [])]
-        if f.normaliser is not None:
-            lines += self._in_torch("eta", f.normaliser.value, self._arguments)
-            results.append(f"({self._text(f.factor, {'n': 'n'})} / eta)[..., None]")
-        return Statements(tuple(lines), tuple(results))
+    def _in_torch(self) -> dict[str, tuple[Statements, Statements]]:
+        """In torch, by variable: each value that is computed, and the gradients of its leaves."""
+        f, out = self.features, {}
+        read = f.read
+        if not self.scaled and not is_one(f.factor):
+            # What is read of a query has the factor of the output, which no normaliser has.
+            bar = Ref(FEATURE_BAR, read.value.axes, Field.REAL, Time.TOKEN, Now(0))
+            times: dict[Expr, Expr] = {bar: mul(f.factor, bar)}
+            back = tuple(rewrite(e, times.get) for e in read.gradients)
+            read = replace(read, value=mul(f.factor, read.value), gradients=back)
+        for name, x, feature in (("read", "q", read), ("key", "k", f.key)):
+            if not feature.plain:
+                of = dict.fromkeys(feature.leaves, x)
+                out[name] = self._printed(name, feature, of | {FEATURE_BAR: f"d{x}"})
+        for name, number in (("weight", f.weight), ("eta", f.normaliser)):
+            if number is not None:
+                of = self._arguments | {FEATURE_BAR: f"d_{name}"}
+                out[name] = self._printed(name, number, of)
+        return out
 
-    def _in_torch(self, name: str, value: Expr, of: Mapping[str, str]) -> list[str]:
-        axes = tuple(sorted(value.axes))
+    def _printed(
+        self, name: str, feature: Feature, of: Mapping[str, str]
+    ) -> tuple[Statements, Statements]:
+        """Statements that compute a value in torch, and the gradients of its leaves."""
+        axes = tuple(sorted(feature.value.axes))
         sizes = {a.name: "n" for a in self.scan.keys}
         printer = NamingPrinter(lambda r: Code(of[r.name], axes, True), sizes, "v")
-        made = statements([(name, value)], [], printer, self._variable, "    ")
+        used = {*self.leaves, *_WORDS}
+
+        def variable(asked: str) -> str:
+            made = f"{name}_{asked}"
+            return f"{made}_" if made in used else made
+
+        wanted, later = [(name, feature.value)], feature.gradients
+        made = statements(wanted, [], printer, variable, "    ", later)
         (result,) = made.results
-        return list(made.lines) if result == name else [f"    {name} = {result}"]
+        if result != name:
+            made = Statements((*made.lines, f"    {name} = {result}"), (name,))
+        d = "d" if name in ("read", "key") else "d_"
+        targets = [f"{d}{of[n]}" for n in feature.leaves]
+        pairs = list(zip(targets, later, strict=True))
+        return made, statements(pairs, [], printer, variable, " " * 8)
 
-    def return_gated(self) -> str:
-        """The `return` statement of the features' torch form."""
-        results = self.torch_gates.results
-        line = f"    return {', '.join(results)}"
-        return line if len(line) <= WIDTH else wrapped("return ", list(results), "", "    ")
+    @property
+    def torch_gates(self) -> Statements:
+        """The features, in torch."""
+        f = self.features
+        sized = [f.read.value, f.key.value, f.factor]
+        lines = []
+        if any(isinstance(e, Size) for each in sized for e in walk(each)):
+            lines.append("    n = q.shape[-1]")
+        lines += [line for made, _ in self._in_torch.values() for line in made.lines]
+        return Statements(tuple(lines), tuple(self.gated_results))
 
-    def broadcast(self) -> str:
-        """Nothing: no argument lacks the axis of time."""
-        return ""
+    @property
+    def gated_results(self) -> list[str]:
+        """What the features' torch form gives."""
+        names = self._in_torch
+        q = "read.to(dtype)" if "read" in names else "q.to(dtype)" if "q" in self.widened else "q"
+        k = "_kept(key, counts).to(dtype)" if "key" in names else "_kept(k, counts)"
+        v = "(v * weight[..., None]).to(dtype)" if self.weighted else "v"
+        results = [q, k, v, *(["_kept(g, counts)"] if self.decay else [])]
+        scale = f"({self._text(self.features.factor, {'n': 'n'})} / eta)[..., None]"
+        return [*results, *([scale] if self.scaled else [])]
+
+    @property
+    def pulled(self) -> list[str]:
+        """What the features' gradient takes; of the normaliser, that of the output times it."""
+        decay, scale = ["dg"] if self.decay else [], ["do_o"] if self.scaled else []
+        return ["dq", "dk", "dv", *decay, *scale]
+
+    @property
+    def pull_lines(self) -> list[str]:
+        """Statements of the features' gradient."""
+        indent, names = " " * 8, self._in_torch
+        wide = [d for d, name in (("dq", "read"), ("dk", "key"), ("dv", "weight")) if name in names]
+        lines = self.taken(wide, ["dk", *(["dg"] if self.decay else [])])
+        if self.weighted:
+            lines.append(f"{indent}d_weight = (dv * v).sum(-1)")
+        if self.scaled:
+            lines.append(f"{indent}d_eta = -do_o / eta  # the output has the factor 1 / eta")
+        return [*lines, *(line for _, back in names.values() for line in back.lines)]
+
+    @property
+    def pulled_results(self) -> list[str]:
+        """Gradients of all arguments but the state."""
+        names = self._in_torch
+        back = {name: made.results for name, (_, made) in names.items()}
+        q = f"{back['read'][0]}.to(dtype)" if "read" in names else "dq"
+        k = f"{back['key'][0]}.to(dtype)" if "key" in names else "dk"
+        v = "(dv * weight[..., None]).to(dtype)" if self.weighted else "dv"
+        numbers = [*back.get("weight", ()), *back.get("eta", ())]
+        return [q, k, v, *numbers, *(["dg"] if self.decay else [])]
 
     # --- the features in kernels -----------------------------------------------------------------
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.primitives.expr import Axis
 
 from ..torch import render as torch
+from ..torch.layout import wrapped
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
 from .calls import KernelCall
@@ -15,7 +17,7 @@ from .functions import functions_of
 from .matrix import MatrixKernels
 from .selective import STATES, STEP, TOGETHER, SelectiveKernels
 from .skeletons import printed, scans_with_kernels, skeletons
-from .tiles import rows
+from .tiles import chips, rows
 from .toolchains import HANDLES, faults
 
 _IMPORTS = """\
@@ -43,6 +45,7 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
         filled(
             "kernels_shared.py.j2",
             tiles=tiles,
+            chips=chips(),
             handles=handles,
             complex=any(s.complex for s in found),
         )
@@ -64,6 +67,28 @@ def _sizes(s: MatrixKernels, names: Signature) -> tuple[str, str]:
     behind = len(s.scan.columns) - wide - s.narrow
     channels = f"{wide} * {channels}" if wide > 1 else channels
     return keys, f"{channels} + {behind}" if behind and wide else channels
+
+
+def _cuts(s: Skeleton, names: Signature) -> list[str]:
+    """Statements of `explain` that say into how many segments a launch cuts time."""
+
+    def size(axes: tuple[Axis, ...]) -> str:
+        return " * ".join(f"self.{names.size(a)}" for a in axes) or "1"
+
+    match s:
+        case MatrixKernels():
+            calls = s.cuts(size(s.scan.heads), *_sizes(s, names))
+        case SelectiveKernels():
+            calls = s.cuts_of(size(s.scan.heads), size(s.scan.keys), size(s.scan.channels))
+        case ElementwiseKernels():
+            calls = s.cuts(size((*s.scan.heads, *s.scan.channels)))
+        case _:
+            calls = {}
+    out = []
+    for direction, call in calls.items():
+        out.append(wrapped(f"_, tokens, *_ = {call.head}", call.items, "", " " * 16))
+        out.append(f'{" " * 16}what += _said("{s.scan.name} {direction}", length, tokens)')
+    return out
 
 
 def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
@@ -112,6 +137,13 @@ def target(plan: Plan) -> torch.Target:
             elif isinstance(s, ElementwiseKernels):
                 why |= {f"{declined})": None}
         first, *others = why
+        cuts = [line for s in skeletons(plan) for line in _cuts(s, names)]
+        if cuts:
+            cuts = [
+                '            if torch.device(device).type == "cpu" or torch.cuda.is_available():',
+                f"                x = torch.empty((), dtype={dtype}, device=device)",
+                *cuts,
+            ]
         return (
             f"        why = {first}",
             *(f"        why = why or {text}" for text in others),
@@ -119,6 +151,7 @@ def target(plan: Plan) -> torch.Target:
             f'            what = f"{what}"',
             f'            tried = "" if (_indexed(device), {dtype}) in _TRIED else "not "',
             '            what = f"{what}, {tried}tried beside torch"',
+            *cuts,
             '            return f"{what}; gauge: {State.gauge}; spec: {SPEC}"',
             '        where = f"torch on {device} ({why})"',
         )

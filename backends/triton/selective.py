@@ -48,6 +48,11 @@ class SelectiveKernels(SelectiveArguments):
         """Name of the template of its kernels."""
         return "selective_kernels.py.j2"
 
+    @property
+    def most(self) -> int:
+        """Most states of a channel for which time is cut: registers of a segment's are as many."""
+        return STATES
+
     # --- the torch form of the gates -------------------------------------------------------------
 
     @property
@@ -55,11 +60,6 @@ class SelectiveKernels(SelectiveArguments):
         """Docstring of the gates' torch form."""
         more = ", and what is added to its output" if self.adds else ""
         return f'"""What the scan takes, of what its gates read{more}."""'
-
-    def define_gates(self) -> str:
-        """The `def` line of the gates' torch form."""
-        params = [*(f"{x}: Tensor" for x in self.inputs), "lengths: Tensor | None"]
-        return wrapped(f"def _gates{self.suffix}", params, " -> tuple[Tensor, ...]:", "")
 
     def broadcast(self) -> str:
         """Gives the constants of the gates an axis of time."""
@@ -94,6 +94,37 @@ class SelectiveKernels(SelectiveArguments):
             results.append(f"{found['added']}.to(dtype)")
         return results
 
+    @property
+    def _bars(self) -> dict[str, str]:
+        """What holds the gradients that those of the leaves read, in torch."""
+        plain = dict(zip(self.plain_scan.leaf_buffers, self.plain_scan.decays, strict=True))
+        rates = {rate_bar(n): f"d{plain[n]}" for n, _ in self.gates.rates}
+        return {VALUE_BAR: "dv", **rates, OUT_BAR: "d_added"}
+
+    @property
+    def pulled(self) -> list[str]:
+        """What the gates' gradient takes."""
+        decays = [f"d{x}" for x in self.plain_scan.decays]
+        return ["dq", "dk", "dv", *decays, *(["d_added"] if self.adds else [])]
+
+    @property
+    def pull_lines(self) -> list[str]:
+        """Statements of the gates' gradient."""
+        computed = [x for x in self.pulled if x in self._bars.values()]
+        fixed = [f"d{x.plain}" for x in self.others if x.constant]
+        kept = [x for x in self.pulled if x not in ("dq", "dv", "d_added", *fixed)]
+        return [*self.taken(computed, kept), *self._torch[1].lines]
+
+    @property
+    def pulled_results(self) -> list[str]:
+        """Gradients of all arguments but the state."""
+        given = {"q": "dq", "k": "dk"} | {x.argument: f"d{x.plain}" for x in self.others}
+        results = [(self.pulled_gates | given)[x] for x in self.inputs]
+        # No output of an operator is an input.
+        copied = "d_added.to(dtype, copy=True)"
+        own = {"d_added": "d_added.clone()", "d_added.to(dtype)": copied}
+        return [own.get(text, text) for text in results]
+
     # --- kernels ---------------------------------------------------------------------------------
 
     @property
@@ -109,13 +140,20 @@ class SelectiveKernels(SelectiveArguments):
     def define_kernel(self, name: str) -> str:
         """The `def` line of a kernel; it takes pointers, then lengths, then sizes and tiles."""
         inputs = [f"p_{x}" for x in self.inputs]
-        if name == "forward":
-            params = [*inputs, "state", "lengths", "out", "last", "states", "T: tl.int32"]
-            sizes = ["H", "P", "N", "NG", "BT", "BD", "STEP", "KEEP", "STAGES"]
-        else:
-            rest = [f"d{p}" for p in inputs if p[2:] not in self.keyed]
-            params = [*inputs, "lengths", "states", "d_out", "d_last", "d_keyed", *rest, "d_state"]
-            params.append("T: tl.int32")
+        rest = [f"d{p}" for p in inputs if p[2:] not in self.keyed]
+        parts = ["decays", "ends"]
+        params = {
+            "forward": ["state", "lengths", *parts, "out", "last", "states"],
+            "forward_summary": ["lengths", *parts],
+            "backward_summary": ["lengths", "d_out", *parts],
+            "backward": [
+                *("lengths", "states", *parts, "d_out", "d_last", "d_keyed"),
+                *(*rest, "d_state"),
+            ],
+        }[name]
+        params = [*inputs, *params, "T: tl.int32", "TS: tl.int32"]
+        sizes = ["H", "P", "N", "NG", "BT", "BD", "STEP", "KEEP", "STAGES"]
+        if name == "backward":
             sizes = ["H", "P", "N", "NP", "BD", "STEP", "STAGES", "PRECISION"]
         params += [f"{n}: tl.constexpr" for n in sizes]
         return wrapped(f"def _{name}_kernel{self.suffix}", params, ":", "")

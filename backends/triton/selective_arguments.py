@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dsfc.plan.ir import Role
+from dsfc.plan.kernel_cost import WIDTH, KernelCost, kernel_costs
 from dsfc.primitives.build import ZERO
-from dsfc.primitives.expr import Axis
+from dsfc.primitives.expr import Axis, Expr, Param
 
-from ..torch.layout import wrapped
+from ..torch.layout import Call, wrapped
 from ..torch.selective import SelectiveSkeleton
 from .elementwise import ElementwiseKernels
+from .gated import arguments
 
-_WORDS = frozenset("q k added room states H P N gated".split())
+_WORDS = frozenset("q k added room states H P N dq dk d_added".split())
 """Words of the operators' functions besides those of other forms."""
 
 
@@ -58,19 +60,13 @@ class SelectiveArguments(ElementwiseKernels):
 
     @cached_property
     def _arguments(self) -> dict[str, str]:
-        out: dict[str, str] = {}
-        gates = (*self.gates.tokens, *self.gates.constants)
         rates = dict(self.gates.rates)
-        for leaf in (*gates, *(n for n in self.plain_scan.leaf_buffers if n not in rates)):
-            name = leaf
-            while name in self._reserved or name in out.values():
-                name += "_"
-            out.setdefault(leaf, name)
-        return out
+        leaves = (n for n in self.plain_scan.leaf_buffers if n not in rates)
+        return arguments((*self.gates.tokens, *self.gates.constants, *leaves), self._words)
 
     @property
-    def _reserved(self) -> frozenset[str]:
-        return super()._reserved | _WORDS
+    def _words(self) -> frozenset[str]:
+        return super()._words | _WORDS
 
     @cached_property
     def others(self) -> tuple[Leaf, ...]:
@@ -191,6 +187,26 @@ class SelectiveArguments(ElementwiseKernels):
         at, state = self.leaves.index(self.like), len(self.leaves) - 1
         return self._register("forward", f"({at}, {state}, {state + 2})")
 
+    @property
+    def costs(self) -> tuple[KernelCost, ...]:
+        """What the kernels cost."""
+        H, N, P = (Param(n, frozenset()) for n in "HNP")
+        return kernel_costs(self.scan, self.gates, sizes=(H, N, P))
+
+    @property
+    def sizes_of_work(self) -> dict[Expr, str]:
+        """Parameters of the costs: bytes of a number, heads, states, channels."""
+        sizes: dict[Expr, str] = {Param(n, frozenset()): n for n in "HNP"}
+        return {WIDTH: "W", **sizes}
+
+    def cuts_of(self, heads: str, states: str, channels: str) -> dict[str, Call]:
+        """Calls that tell into which segments a launch cuts time, of sizes."""
+        more = "x.expand(batch, length, 0)", heads, channels, states
+        return {
+            f"{d}s": Call("_selective_grid", (f'"{d}"', *more, self.work_name(d)))
+            for d in ("forward", "backward")
+        }
+
     # --- layouts ---------------------------------------------------------------------------------
 
     def _axes_of(self, argument: str) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
@@ -290,9 +306,12 @@ class SelectiveArguments(ElementwiseKernels):
         return [self.inputs.index(x) for x in self.keyed]
 
     @property
-    def sliced_places(self) -> list[int]:
-        """Places of the arguments without keys."""
-        return [self.inputs.index(x) for x in (*self.channelled, *self.gate_constants)]
+    def sliced(self) -> list[tuple[int, str]]:
+        """Places of arguments whose gradients come out in slices, and how many of these."""
+        slices = dict.fromkeys(self.channelled, "groups")
+        slices |= dict.fromkeys(self.gate_constants, "grid[1]")
+        slices |= dict.fromkeys(self.fixed, "segments")
+        return [(self.inputs.index(x), count) for x, count in slices.items()]
 
 
 def _moved(text: str, axes: tuple[Axis, ...], order: tuple[Axis, ...], lead: int) -> str:

@@ -48,6 +48,7 @@ def statements(
     printer: NamingPrinter,
     variable: Callable[[str], str],
     indent: str,
+    later: Iterable[Expr] = (),
 ) -> Statements:
     """Returns the statements that compute expressions.
 
@@ -57,10 +58,11 @@ def statements(
         printer: prints them, and learns the variables.
         variable: the variable of a name.
         indent: of every line.
+        later: what statements behind these will compute: what they share with these has a name.
     """
     names = {e: name for name, e in reversed(wanted)}
     names |= {e: variable(name) for name, e in known}
-    uses = _uses([e for _, e in wanted])
+    uses = _uses([*(e for _, e in wanted), *later])
     taken = {*names.values(), *(name for name, _ in wanted)}
     taken |= {code.text for code in printer.named.values()}  # of statements before these
     lines: list[str] = []

@@ -6,10 +6,12 @@ spill, as compiled ahead of time (`tests/backends/triton/resources.json`). No le
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from dsfc.plan.ir import Form
+from dsfc.plan.kernel_cost import DEVICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,16 @@ TILES |= {
     for (form, direction, size, platform, version), tile in TILES.items()
     if form is Form.MATRIX
 } | _TILES_OF_FEATURES
+
+
+def chips() -> tuple[str, ...]:
+    """Returns the rows of a module's table of GPUs."""
+    out = []
+    for (platform, version), d in DEVICES.items():
+        rates = d.bytes, d.operations, d.clock, d.special, d.lanes, d.launch, d.step, d.token
+        texts = (re.sub(r"e([+-])0?", r"e\1", f"{x:.4g}").replace("e+", "e") for x in rates)
+        out.append(f'("{platform}", {version}): ({", ".join(texts)}),  # {d.name}')
+    return tuple(out)
 
 
 def rows(forms: Collection[Form], features: bool) -> tuple[str, ...]:

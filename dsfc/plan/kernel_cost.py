@@ -12,13 +12,14 @@ all heads, of one pass:
 asked once if the second-level cache holds them for that long. That is an assumption until it is
 measured; without it they are added to `bytes`.
 
-Which of the two a scan should take is what `seconds` says of them on a machine. Its rates are
-those of an H200 where its sheet or a measurement of copying gives them, and the time of a step is
-an estimate.
+Which of the two a scan takes, and in how many segments, is what `seconds` says of them on a
+machine: emitted modules ask the same at every launch. Rates are those of `DEVICES`, of which each
+says where it is from.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -123,8 +124,15 @@ def _printed(prim: Prim) -> bool:
     return real and "triton" in row(prim.name).printers
 
 
+Sizes = tuple[Expr, Expr, Expr]
+"""Heads, keys and channels of a scan; channels of its columns together."""
+
+
 def kernel_costs(
-    scan: Scan, gates: Gates | None = None, features: Features | None = None
+    scan: Scan,
+    gates: Gates | None = None,
+    features: Features | None = None,
+    sizes: Sizes | None = None,
 ) -> tuple[KernelCost, ...]:
     """Returns what a scan costs, fused and split.
 
@@ -132,14 +140,16 @@ def kernel_costs(
         scan: the scan; forms without kernels cost nothing that is known.
         gates: of an elementwise scan, what its kernels compute.
         features: of a matrix scan, what its kernels compute besides.
+        sizes: what the counts are over; those of its axes, if not given.
     """
+    sizes = sizes or _sizes(scan)
     match scan.form:
         case Form.MATRIX:
-            ways = _matrix(scan, features)
+            ways = _matrix(scan, features, sizes)
         case Form.SELECTIVE:
-            ways = _selective(scan)
+            ways = _selective(sizes)
         case Form.ELEMENTWISE if gates is not None:
-            ways = _elementwise(scan, gates)
+            ways = _elementwise(gates, sizes)
         case _:
             return ()
     return tuple(
@@ -151,15 +161,16 @@ def kernel_costs(
 _Way = tuple[tuple[Pass, Pass], tuple[Expr, Expr]]
 
 
-def _matrix(scan: Scan, features: Features | None) -> Iterator[_Way]:
+def _matrix(scan: Scan, features: Features | None, sizes: Sizes) -> Iterator[_Way]:
     """Products inside a chunk of C tokens, the state K × V in registers, V in tiles.
 
     Backward: one kernel forward in time for the read's gradient, one backward in time whose
     programs compute half of the keys' or of the values' gradient, one that adds up the decay's.
+    Backwards time is not cut.
     For that one the first also multiplies reads and keys. Weights and normalisers are one number a
     token and head each; every program computes the features of what it loads.
     """
-    heads, keys, channels = _sizes(scan)
+    heads, keys, channels = sizes
     narrow = sum(not c.channels for c in scan.columns)
     decays = int(scan.decay is not None)
     numbers = 0 if features is None else len(features.numbers)
@@ -209,9 +220,9 @@ def _matrix(scan: Scan, features: Features | None) -> Iterator[_Way]:
             Pass("forward", add(forward, extra), reread, add(products, again, state),
                  add(exps, inside[0]),
                  ZERO, 1 + split, programs, steps),
-            Pass("backward", add(backward, _times(2, extra)), back_reread,
+            Pass("backward", backward, back_reread,
                  add(_times(3, add(products, again)), over), add(_times(2, exps), inside[1]), ZERO,
-                 (2 + decays) + 2 * split, programs, steps),
+                 2 + decays, rows, div(LENGTH, CHUNK)),
         )  # fmt: skip
         return _over_heads(passes, floor, heads)
 
@@ -233,33 +244,40 @@ def _exponentials(features: Features | None) -> tuple[int, int]:
     return values, 2 * values + sum(count(*f.gradients) for f in both)
 
 
-def _selective(scan: Scan) -> Iterator[_Way]:
+def _selective(sizes: Sizes) -> Iterator[_Way]:
     """States N of each channel in the registers of a thread; those of every block are kept."""
-    heads, keys, channels = _sizes(scan)
+    heads, keys, channels = sizes
     tile = mul(keys, channels)
-    inputs = add(_numbers(2, channels), _numbers(2, keys))
     kept = div(_times(_FLOAT, tile), num(_BLOCK))
     sums = _times(4 * _FLOAT, keys, div(channels, num(_SELECTIVE_TILE)))
-    forward = add(inputs, _numbers(1, channels), kept)
-    backward = add(inputs, _numbers(1, channels), kept, sums, _numbers(2, channels),
-                   _numbers(2, keys))  # fmt: skip
-    floor = (
-        add(inputs, _numbers(1, channels)),
-        add(inputs, _numbers(3, channels), _numbers(2, keys)),
-    )
     rows = mul(BATCH, heads, div(channels, num(_SELECTIVE_TILE)))
-    work = {d: _times(_INSTRUCTIONS[Form.SELECTIVE, d], tile) for d in ("forward", "backward")}
-    passes = (
-        Pass("forward", forward, ZERO, ZERO, add(tile, channels), work["forward"], 1, rows, LENGTH),
-        Pass("backward", backward, ZERO, ZERO, add(tile, _times(2, channels)), work["backward"], 2,
-             rows, LENGTH),
-    )  # fmt: skip
-    yield _over_heads(passes, floor, heads)
+    first, second = (_INSTRUCTIONS[Form.SELECTIVE, d] for d in ("forward", "backward"))
+
+    def moved(of_channels: int, of_keys: int, *floats: Expr) -> Expr:
+        numbers = add(_times(of_channels, channels), _times(of_keys, keys))
+        return add(mul(WIDTH, numbers), *floats)
+
+    floor = moved(3, 2), moved(5, 4)
+    for split in (False, True):
+        # Inputs again, and of each segment a decay and a state, in float32, out and in.
+        parts = div(_times(4 * _FLOAT, tile), SEGMENT) if split else ZERO
+        more = 2 * split
+        programs = mul(rows, div(LENGTH, SEGMENT)) if split else rows
+        steps = SEGMENT if split else LENGTH
+        passes = (
+            Pass("forward", moved(3 + more, 2 + more, kept, parts), ZERO, ZERO,
+                 _times(1 + split, add(tile, channels)), _times((1 + split) * first, tile),
+                 1 + split, programs, steps),
+            Pass("backward", moved(5 + more, 4 + more, kept, sums, parts), ZERO, ZERO,
+                 add(_times(1 + split, tile), _times(2 + split, channels)),
+                 _times(second + split * first, tile), 2 + split, programs, steps),
+        )  # fmt: skip
+        yield _over_heads(passes, floor, heads)
 
 
-def _elementwise(scan: Scan, gates: Gates) -> Iterator[_Way]:
+def _elementwise(gates: Gates, sizes: Sizes) -> Iterator[_Way]:
     """Each leaf of the gates once, each gradient of one once; the states are the output."""
-    heads, _, channels = _sizes(scan)
+    heads, _, channels = sizes
     count, width = len(gates.tokens), mul(heads, channels)
     parts_of = len(planes(gates.value))  # two where the state is complex
     read = {r.name for r in walk(gates.decay) if hasattr(r, "name")}
@@ -308,40 +326,78 @@ def _over_heads(
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What a GPU does in a second.
+    """What a GPU does.
 
     Attributes:
-        bytes: copied.
-        operations: in products of matrices of two-byte numbers.
-        exponentials: of all its units.
-        instructions: of all its threads.
-        programs: that run at once.
+        name: of the GPU.
+        bytes: copied in a second.
+        operations: in products of matrices of two-byte numbers, in a second.
+        processors: that run programs side by side, two each.
+        clock: of a processor, in a second.
+        special: exponentials of a processor in a clock.
+        lanes: of its threads' instructions in a clock.
         launch: seconds of a launch.
         step: seconds of a chunk of the matrix form, from one state to the next.
         token: seconds of a token of the other forms.
+        source: where each figure is from.
     """
 
+    name: str
     bytes: float
     operations: float
-    exponentials: float
-    instructions: float
-    programs: int
+    processors: int
+    clock: float
+    special: int
+    lanes: int
     launch: float
     step: float
     token: float
+    source: str
+
+    @property
+    def exponentials(self) -> float:
+        """Of all its units in a second."""
+        return self.processors * self.special * self.clock
+
+    @property
+    def instructions(self) -> float:
+        """Of all its threads in a second."""
+        return self.processors * self.lanes * self.clock
+
+    @property
+    def programs(self) -> int:
+        """That run at once."""
+        return 2 * self.processors
 
 
+_GUIDE = "special units: CUDA programming guide, arithmetic throughput"
+_ASSUMED = "launch, step and token are assumed, none is measured"
 H200 = Device(
-    bytes=4.3e12,
-    operations=790e12,
-    exponentials=132 * 16 * 1.98e9,
-    instructions=132 * 4 * 32 * 1.98e9,
-    programs=2 * 132,
-    launch=3e-6,
-    step=1.2e-6,
-    token=2.5e-8,
-)
-"""What kernels are designed for: rates of an H200 as assumed, none of them measured here."""
+    "H200", 4.3e12, 790e12, 132, 1.98e9, 16, 128, 3e-6, 1.2e-6, 2.5e-8,
+    f"copying and products: measured on one such card; processors and clock: its sheet; {_GUIDE}; "
+    f"{_ASSUMED}",
+)  # fmt: skip
+"""What kernels are designed for."""
+
+DEVICES: dict[tuple[str, int], Device] = {
+    ("cuda", 80): Device(
+        "A100", 0.9 * 2.04e12, 0.8 * 312e12, 108, 1.41e9, 16, 128, 3e-6, 1.6e-6, 3.5e-8,
+        "memory, products, processors and clock: its sheet (80 GB, SXM), of which shares of 0.9 "
+        f"and 0.8 are assumed, as measured on an H200; {_GUIDE}; {_ASSUMED}",
+    ),
+    ("cuda", 90): H200,
+    ("cuda", 100): Device(
+        "B200", 0.9 * 8e12, 0.8 * 2250e12, 148, 1.96e9, 16, 128, 3e-6, 1.2e-6, 2.5e-8,
+        "memory and products: its sheet, shares as of the A100; processors and clock are assumed; "
+        f"{_GUIDE}; {_ASSUMED}",
+    ),
+    ("hip", 94): Device(
+        "MI300X", 0.8 * 5.3e12, 0.5 * 1307e12, 304, 2.1e9, 16, 64, 5e-6, 1.5e-6, 3e-8,
+        "memory, products, processors and clock: its sheet, of which shares of 0.8 and 0.5 are "
+        f"assumed; special units: a quarter of the lanes, assumed; {_ASSUMED}",
+    ),
+}  # fmt: skip
+"""By platform and capability (94 is gfx942), from which on."""
 
 
 class _At:
@@ -403,7 +459,7 @@ def fastest(
 
 
 def render(costs: tuple[KernelCost, ...]) -> str:
-    """Returns the counts as text, a section of a plan's."""
+    """Returns the counts as text, a section of a plan's, and what chooses between the ways."""
     lines = ["kernels on a GPU (per token and batch entry; over reads that neighbours share)"]
     for cost in costs:
         for p in cost.passes:
@@ -418,10 +474,26 @@ def render(costs: tuple[KernelCost, ...]) -> str:
                 "steps of each": p.steps,
             }
             lines += [f"    {name}: {text(e)}" for name, e in counts.items() if e != ZERO]
+    if any(cost.way == "split" for cost in costs):
+        lines += [
+            "  a launch takes the way, and as many segments, as are predicted to take least time:",
+            "    launches, and the longest of bytes, operations, exponentials, instructions, steps",
+        ]
+        for (platform, version), d in DEVICES.items():
+            lines.append(f"    {d.name} ({platform} {version}): {_rates(d)}")
+            lines += textwrap.wrap(d.source, 94, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join(lines) + "\n"
 
 
-def _sizes(scan: Scan) -> tuple[Expr, Expr, Expr]:
+def _rates(d: Device) -> str:
+    """The rates of a device, in words."""
+    return (
+        f"{d.bytes / 1e12:.3g} TB/s, {d.operations / 1e12:.3g} TFLOP/s, "
+        f"{d.processors} processors of {d.clock / 1e9:.3g} GHz"
+    )
+
+
+def _sizes(scan: Scan) -> Sizes:
     """Heads, keys, channels: of columns with channels together."""
     wide = [c for c in scan.columns if c.channels] or list(scan.columns)
     channels = add(*(mul(*(Size(a) for a in c.channels)) for c in wide))

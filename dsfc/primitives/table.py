@@ -407,7 +407,7 @@ _ROWS = (
               meaning="cos x + i sin x"),
     Primitive("pi", 0, _R, lambda: np.float64(_PI), adjoints.nothing,
               _within(Interval(_PI, above(_PI))), _NOT, "pi",
-              {"torch": "torch.pi", "triton": "3.141592653589793"},
+              {"torch": "math.pi", "triton": "3.141592653589793"},
               meaning="the number π"),
     Primitive("softmax", 1, _R, _softmax, adjoints.softmax_, _within(Interval(0.0, 1.0, True)),
               _NOT, "", {"torch": "torch.softmax({0}, dim={dim})"}, along_axis=True,

@@ -27,14 +27,6 @@ class Call:
     outs: tuple[Tensor, ...]
 
 
-_FUNC = (
-    torch._C.DispatchKey.FuncTorchDynamicLayerFrontMode,
-    torch._C.DispatchKey.FuncTorchDynamicLayerBackMode,
-    torch._C.DispatchKey.FuncTorchGradWrapper,
-)
-"""What the derivatives of torch.func are dispatched by."""
-
-
 class OperatorSpy(TorchDispatchMode):
     """Notes the calls of one namespace's operators.
 
@@ -55,12 +47,7 @@ class OperatorSpy(TorchDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401 - whatever the operator returns
         """Runs a call and notes it."""
-        # PyTorch shuts torch.func out of what a mode runs; an operator may differentiate inside.
-        shut = torch._C._dispatch_tls_local_exclude_set()
-        for key in _FUNC:
-            shut = shut.remove(key)
-        with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), shut):
-            out = func(*args, **(kwargs or {}))
+        out = func(*args, **(kwargs or {}))
         if func.namespace == self._namespace:
             outs = tuple(x for x in tree_leaves(out) if isinstance(x, Tensor))
             self.calls.append(Call(func, tuple(args), outs))

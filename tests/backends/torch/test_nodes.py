@@ -284,6 +284,8 @@ A = Param("a", frozenset({H}))
         (power(X, num(-1)), "x**-1"),
         (power(add(X, num(1)), num(2)), "(x + 1) ** 2"),
         (prim("max", X, num(1)), "torch.clamp(x, min=1)"),
+        (prim("max", X, prim("pi")), "torch.clamp(x, min=math.pi)"),
+        (mul(prim("sqrt", prim("pi")), X), "math.sqrt(math.pi) * x"),
         (Map(MAPS[0], X), "F.linear(x, W)"),
         (prim("softmax", Q, axis=H), "torch.softmax(q, dim=-2)"),
         (mul(X, ones({N, P})), "x[..., None] * S.new_ones(4)"),

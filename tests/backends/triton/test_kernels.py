@@ -18,9 +18,13 @@ from test_torture import CHUNK, GATES, LENGTH, draw, narrowed, off, operators
 from test_torture import run as run_operators
 from test_torture import widened as in_double
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
+import dsfc
+from dsfc.plan.kernel_cost import H200, plan_costs, seconds
 from dsfc.validate.compare import EXACT, Error, agree, bar_share, errors
-from dsfc.validate.surface import Sample, Surface, surface
+from dsfc.validate.surface import Sample, Surface, ends, loss, surface
 from dsfc.validate.values import outcome
 
 pytest.importorskip("triton")
@@ -85,6 +89,39 @@ def test_kernels_are_the_definition(
     assert {"forward", "backward"} <= set(seen)
 
 
+class Watching(TorchDispatchMode):
+    """A mode of a user, that lets everything pass."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(("name", "body"), SOME)
+def test_a_user_may_watch_what_is_dispatched(name: str, body: str | None, build: Build) -> None:
+    """PyTorch shuts torch.func out of what a mode runs: no operator may differentiate inside."""
+    found = surface(build(name, body))
+    sample = found.sample(5)
+    given = {n: x.requires_grad_() for n, x in sample.inputs.items()}
+    want = outcome(found, sample, "auto", 2)
+    flops = FlopCounterMode(display=False)
+    for mode in (flops, Watching()):
+        with mode:
+            got = outcome(found, sample, "auto", 2)
+            y, _ = ends(sample.layer(**given, state=sample.state, **found.carried))
+            first = torch.autograd.grad(loss(y), list(given.values()), create_graph=True)
+            torch.autograd.grad(loss(*first), list(given.values()))
+        for n, x in want.items():
+            assert torch.equal(got[n], x), n
+    namespaces = {str(op).split(".")[0] for op in flops.get_flop_counts()["Global"]}
+    assert found.namespace in namespaces
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", SPECS)
@@ -137,20 +174,73 @@ def test_segments_of_time_make_no_difference(
         agree(outcome(found, sample, "auto", 1), want, ROUNDED, f"segments of {tokens}")
 
 
-def test_segments_fill_a_gpu_and_no_more(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = build("rg_lru")
+@pytest.fixture
+def h200(monkeypatch: pytest.MonkeyPatch) -> torch.device:
+    """As if there were one."""
     properties = SimpleNamespace(multi_processor_count=132)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
-    gpu = torch.device("cuda")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
+    return torch.device("cuda")
+
+
+@pytest.mark.parametrize(("name", "width"), [("rg_lru", 2), ("rwkv4", 4), ("turned", 2)])
+def test_segments_are_as_many_as_take_least_time(
+    name: str, width: int, build: Build, h200: torch.device
+) -> None:
+    module = build(name, UNUSUAL.get(name))
+    module._chip.cache_clear()
+    work = getattr(module, "_forward_work", None) or module._forward_work_S
     for length in (0, 1, 100, 255, 256, 2048, 131072):
-        for warps in (1, 8, 32, 511, 512, 600, 1 << 20):
-            tokens = module._segment(length, warps, gpu)
+        for programs in (1, 8, 16, 132, 256, 600, 1 << 20):
+            given = work, (width, 64), (1, length), programs, 1
+            tokens = module._segment(*given, h200)
             count = max(-(-length // tokens), 1)
             assert tokens % 32 == 0 and tokens > 0
-            assert count == 1 or (tokens >= 128 and count * warps <= 4 * 132 and count <= 32)
-            assert count == 1 or warps <= 4 * 132 // 2
-    assert module._segment(2048, 32, gpu) == 128  # a row of 1,024 channels: all 16 of them
-    assert module._segment(2048, 512, gpu) == 2048  # 16,384 channels: one launch
+            assert count == 1 or (tokens >= 128 and count <= 32)
+            if length >= 256:
+                times = {
+                    n: module._predicted(*given, module._chip(h200), n)
+                    for n in (tokens, length, max(length // 4, 128), max(length // 32, 128))
+                }
+                assert times[tokens] <= 1.0001 * min(times.values())
+            assert count == 1 or programs < 2 * 132  # more programs have no room
+    assert module._segment(*given[:2], (1, 2048), 16, 1, h200) == 128  # 1,024 channels
+    assert module._segment(*given[:2], (8, 2048), 264, 1, h200) == 2048  # all processors have two
+    assert module._segment(*given[:2], (1, 256), 16, 1, h200) == 256  # a launch would take longer
+    assert module._segment(*given[:2], (1, 2048), 16, 1, torch.device("cpu")) == 2048
+
+
+@pytest.mark.parametrize("name", ["rg_lru", "s6", "ssd", "normalized_attn"])
+def test_a_module_predicts_what_the_plan_does(name: str, build: Build, h200: torch.device) -> None:
+    module, costs = build(name), plan_costs(dsfc.load(name).plan)
+    module._chip.cache_clear()
+    B, L, H, K, V, D, tile, chunk = 2, 4096, 4, 16, 128, 1024, 64, 64
+    sizes = {"batch": B, "length": L, "width": 2, "tile": tile, "chunk": chunk, "segment": 512}
+    sizes |= {"h": H, "n": K, "p": V, "d": D}
+    taken, programs, each, passes = {
+        "rg_lru": ((2, D), B * D // tile, 1, 2),
+        "s6": ((2, 1, K, D), B * D // 32, 1, 2),
+    }.get(name, ((2, H, K, V, tile, chunk), B * H * V // tile, chunk, 1))
+    for cost, tokens in zip(costs, (L, 512), strict=True):
+        for p in cost.passes[:passes]:
+            work = getattr(module, f"_{p.name}_work")
+            given = work, taken, (B, L), programs, each, module._chip(h200), tokens
+            assert module._predicted(*given) == pytest.approx(seconds(p, H200, sizes))
+
+
+def test_explain_says_into_what_time_is_cut(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = build("rg_lru")
+    monkeypatch.setattr(module, "_segment", lambda work, *_: 128 if "for" in work.__name__ else 512)
+    said = module.RgLru(d=8, dtype=torch.float32).explain(512)
+    assert "h forwards in 4 segments of 128 tokens, h backwards in one segment" in said
+    module = build("s6")
+    monkeypatch.setattr(module, "_segment", lambda *_: 256)
+    said = module.S6(d=16, n=16, dtype=torch.float32).explain(512)
+    assert "S backwards in 2 segments of 256 tokens" in said
+    module = build("mlstm")
+    monkeypatch.setattr(module, "_segment", lambda *_: 256)
+    said = module.Mlstm(d=8, dtype=torch.float32).explain(512)
+    assert "forwards in 2 segments of 256 tokens" in said and "backwards" not in said
 
 
 @pytest.mark.parametrize(

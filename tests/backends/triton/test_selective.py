@@ -128,6 +128,39 @@ def test_every_entry_is_moved_once_and_every_decay_computed_once(
     assert counts == backward
 
 
+def test_segments_move_inputs_again_and_a_decay_and_a_state_each(
+    build: Build, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = build("s6")
+    B, L, P, N = shape = 2, 16, 8, 4
+    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
+    monkeypatch.setattr(module, "_segment", lambda *_: L // 4)
+    leaves = arguments(shape)
+    forward, backward = expected(shape, module.STEP, kept=True)
+    state, keys, tokens, constants = B * P * N, -(-P // TILE[1]) * B * L * N, B * L * P, 2 * B * P
+    # Of a segment: its decay and state; before it reads what it starts from, those ahead of it.
+    summary = Counts(4 * (constants + state) + 2 * tokens + keys, 8 * state, forward.powers, 1)
+    again = 3 * (constants + state) + 2 * (0 + 1 + 2 + 3) * state
+    room = module._room(leaves[-1], L, torch.float32, "auto")
+    out, last, states = module._launch_forward(*leaves, None, room)
+    assert counts == Counts(
+        forward.read + again + 3 * state + summary.read,
+        forward.written + summary.written,
+        2 * forward.powers,
+        2,
+    )
+    for name in vars(counts):
+        setattr(counts, name, 0)
+    module._launch_backward(*leaves, None, states, torch.randn_like(out), torch.randn_like(last))
+    assert counts == Counts(
+        backward.read + again + summary.read + tokens,
+        # Gradients of constants come out in slices.
+        backward.written + 3 * (constants + state) + summary.written,
+        backward.powers + forward.powers,
+        2,
+    )
+
+
 def test_without_a_gradient_no_states_are_kept(
     build: Build, counts: Counts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
