@@ -238,7 +238,7 @@ class Symbols:
 
     def _has_positive_terms(self, p: Polynomial) -> bool:
         return bool(p) and all(
-            c > 0 and all(self._positive[g] for g, _ in m) for m, c in p.terms.items()
+            c > 0 and all(self._positive.get(g, False) for g, _ in m) for m, c in p.terms.items()
         )
 
     def _from_one(self, p: Polynomial) -> Polynomial:

@@ -282,3 +282,8 @@ def test_exponentials_of_what_is_positive_are_more_than_one() -> None:
     # (x - 1)^2 is positive and may be below 1, so its logarithm has any sign.
     assert not s.positive(f("log", (large - one).power(2)))
     assert s.positive(f("log", large + one))
+
+
+def test_of_a_name_that_was_never_written_nothing_is_known() -> None:
+    """Values of one branch of a search may name a logarithm that another never writes."""
+    assert not Symbols().is_positive(constant(1) + generator("log(1+exp(s[])*v[])"))
