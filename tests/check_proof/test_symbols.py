@@ -10,7 +10,7 @@ import mpmath
 import pytest
 
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.polynomial import Quotient, number
+from dsfc.check_proof.polynomial import Quotient, constant, generator, number
 from dsfc.check_proof.symbols import IMAGINARY_UNIT, Symbols, lags, shifted
 from dsfc.primitives.expr import Field
 
