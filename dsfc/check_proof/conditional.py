@@ -102,15 +102,11 @@ def check_case(claim: Claim, statement: Statement) -> None:
         raise Rejected(f"`{smaller}` has a smaller range in b than in a")
     for c in claim.conditions:
         # A slot is a function of this token and earlier ones, a parameter of none.
-        # Of a complex parameter its conjugate has a value too.
-        conjugate = c.solved.startswith("~")
-        entry = LEAF.fullmatch(c.solved.removeprefix("~"))
+        entry = LEAF.fullmatch(c.solved)
         if entry is None or entry[1] not in own or (entry[3] is not None) != (entry[1] in timed):
             raise Rejected(f"a condition is one on {c.solved}, which is not b's alone")
         array, constraint = entry[1], own[entry[1]]
         value = values[c.solved]
-        if conjugate and not _is_conjugate(value, values.get(c.solved[1:]), symbols):
-            raise Rejected(f"the value of {c.solved} is no conjugate")
         if any(CONSTANT.fullmatch(g) for g in value.names):
             raise Rejected("a value is made of a number of the claim's own")
         # A function of what has a value would make the value one of itself. At another token it
@@ -148,10 +144,6 @@ def _keeps(constraint: Constraint, value: Quotient, symbols: Symbols, sure: froz
 def _present(name: str) -> str:
     """A name with all that it reads at one token."""
     return LAG.sub("@0", name)
-
-
-def _is_conjugate(value: Quotient, of: Quotient | None, symbols: Symbols) -> bool:
-    return of is not None and not value - symbols.conjugate(of)
 
 
 def localities(claim: Claim, statement: Statement) -> dict[str, int | None]:

@@ -122,7 +122,8 @@ class _Both:
             residue = residues[eigenvalue.text][1]
             values[cells[cell].weight] = self._over(residue, factor * number(sharing))
         return tuple(condition((Quotient(generator(name)) - value).num, name)
-                     for name, value in sorted(values.items()))  # fmt: skip
+                     for name, value in sorted(values.items())
+                     if not name.startswith("~"))  # fmt: skip
 
     def _conjugate(self, q: Quotient) -> Quotient:
         return self.symbols.conjugate(q)

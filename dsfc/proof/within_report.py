@@ -106,8 +106,7 @@ def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
         case Case(certificate):
             claim = apart(certificate.claim)
             words = ConditionText(claim, state(claim, False))
-            # What a conjugate is follows from what it is the conjugate of.
-            values = [words.plain(text) for _, text in words.lines() if not text.startswith("~")]
+            values = [words.plain(text) for _, text in words.lines()]
             told = APART if certificate.claim.apart else SHARED
             return [
                 f"{head}proved",
