@@ -114,13 +114,10 @@ def unlike(claim: Claim) -> frozenset[str]:
     """
     names, a, b = dict(claim.names), fixed(claim.a), fixed(claim.b)
     theirs = _declared(claim.a)
-    out = set()
-    for name in _declared(claim.b):
-        same = names.get(name, name)
-        if same in theirs and (same in a or name in b):
-            one = same in a and name in b and _alike(a[same], b[name])
-            out |= set() if one else {name}
-    return frozenset(out)
+    shared = {
+        name: same for name in _declared(claim.b) if (same := names.get(name, name)) in theirs
+    }
+    return frozenset(n for n, same in shared.items() if not _alike(a.get(same), b.get(n)))
 
 
 OTHER = "b:"

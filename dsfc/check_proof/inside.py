@@ -1,9 +1,8 @@
-"""Values of b's own parameters that stand inside functions, where a is claimed to be a case of b.
+"""Values of b's own parameters, where a is claimed to be a case of b.
 
 That r = 0 makes exp(-Δ r) 1 is no law of generators: a value is put in place of the generator r,
 and exp(-Δ r) is another one. So b is written out with the value in place of the parameter, and the
-laws of functions see it. The same is done for maps, whose values are generators of their own, and
-for complex parameters, whose conjugates are.
+laws of functions see it; so do conjugates of complex parameters, and values of maps.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.comparable import array_names, own_parameters, real_arrays
+from dsfc.check_proof.comparable import own_parameters
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.free import side
 from dsfc.check_proof.polynomial import UNIT, Quotient, generator, number
 from dsfc.check_proof.symbols import LEAF, Symbols
 from dsfc.check_proof.witness import stored_axes
-from dsfc.primitives.declarations import MapTensor
 from dsfc.primitives.expr import Div, Expr, Mul, Num, Ones
 from dsfc.system.known import fixed
 
@@ -38,37 +36,30 @@ def mention(conditions: Conditions, symbols: Symbols) -> None:
         found = _LOGARITHM_OF_NUMBER.fullmatch(name)
         if found is not None:
             symbols.log(number(int(found[1])))
-    if any(name.startswith("log(") and not symbols.knows(name) for name in unknown):
         for x in (Quotient(generator(g)) for g in symbols.positive_names):
             for q in (x, x + UNIT, x - UNIT):
-                if f"log({q.text})" in unknown and symbols.positive(q):
+                if name == f"log({q.text})":
                     symbols.log(q)
 
 
-def values_inside(
-    claim: Claim, conditions: Conditions, symbols: Symbols, names: frozenset[str]
-) -> Mapping[str, Quotient]:
+def put_in(claim: Claim, conditions: Conditions, symbols: Symbols) -> Mapping[str, Quotient]:
     """Returns entry of a parameter of b → the value that is put in its place.
 
     Args:
-        claim: that a is a case of b.
+        claim: whether a is a case of b, or nothing is put in.
         conditions: what it assumes.
         symbols: after the claim was written out.
-        names: the generators that it was written out in.
     """
-    own, reals = own_parameters(claim), real_arrays(claim)
-    names_of_maps = array_names(claim, True)
-    maps = {names_of_maps.get(t.name, t.name) for t in side(claim, True).params
-            if isinstance(t, MapTensor)}  # fmt: skip
+    if not (claim.case and claim.equal):
+        return {}
+    mention(conditions, symbols)
+    own = own_parameters(claim)
     out = {}
     for name, value in conditions.values(conditions.window).items():
         entry = LEAF.fullmatch(name)
         if entry is None or entry[1] not in own or entry[3] is not None:
             continue
-        inside = any(name in g and g != name for g in names)
-        if (inside or entry[1] in maps or entry[1] not in reals) and all(
-            map(symbols.knows, value.names)
-        ):
+        if all(map(symbols.knows, value.names)):
             out[name] = value
     return out
 

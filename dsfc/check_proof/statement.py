@@ -15,7 +15,7 @@ from dsfc.check_proof.comparable import comparable, never_zero_arrays, side_name
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.defined import Defined
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.inside import mention, values_inside
+from dsfc.check_proof.inside import put_in
 from dsfc.check_proof.laws import (
     EQUAL,
     Law,
@@ -92,7 +92,7 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
         check_names(symbols, laws, frozenset(steady.step))
         steady = written(claim, symbols, entries, None, laws)
     conditions = Conditions(claim.conditions)
-    given = put_in(claim, symbols, conditions, steady)
+    given = put_in(claim, conditions, symbols)
     assumed = conditions if claim.case and claim.equal else None
     if assumed is not None:
         steady = written(claim, symbols, entries, None, laws, given, assumed)
@@ -115,25 +115,6 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
         steady.heads,
     )
     return Statement(first, steady, symbols, conditions)
-
-
-def put_in(
-    claim: Claim, symbols: Symbols, conditions: Conditions, plain: Moment
-) -> Mapping[str, Quotient]:
-    """Returns the values that are put in the place of parameters of b: see `inside`.
-
-    Args:
-        claim: which systems.
-        symbols: after the claim was written out.
-        conditions: what is assumed.
-        plain: one token without values put in.
-    """
-    if not (claim.case and claim.equal):
-        return {}
-    mention(conditions, symbols)
-    quotients = (*plain.step.values(), *(q for pair in plain.outputs for q in pair))
-    names = frozenset(g for q in quotients for g in q.names)
-    return values_inside(claim, conditions, symbols, names)
 
 
 def written(

@@ -225,16 +225,14 @@ class Symbols:
 
     def is_real(self, q: Quotient) -> bool:
         """Returns whether a value is real because all its generators are."""
-        return all(self._real[name] for name in q.names)
+        return all(self._real.get(name, False) for name in q.names)
 
     def is_positive(self, p: Polynomial) -> bool:
         """Returns whether a polynomial is positive because every term is.
 
         Where not all are, it is written in x - 1 for each exponential x of what is positive.
         """
-        return self._has_positive_terms(p) or (
-            any(c < 0 for c in p.terms.values()) and self._has_positive_terms(self._from_one(p))
-        )
+        return self._has_positive_terms(p) or self._has_positive_terms(self._from_one(p))
 
     def _has_positive_terms(self, p: Polynomial) -> bool:
         return bool(p) and all(

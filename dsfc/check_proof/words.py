@@ -222,7 +222,7 @@ class Equations:
         for g, exponent in common:
             if exponent < 0 or g in self._sure or g in self.bounds:
                 continue
-            if not self.symbols.knows(g) or not self.symbols.is_positive(generator(g)):
+            if not self.symbols.is_positive(generator(g)):
                 raise Rejected(f"{g} may be 0")
         for base in sorted(self._bases, key=lambda b: b.text):
             while (smaller := divided(rest, base)) is not None:

@@ -27,10 +27,11 @@ from dsfc.check_proof.claim import Claim, Coefficient, Condition
 from dsfc.check_proof.comparable import array_names, own_parameters, positive, slots
 from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.free import LABELS, side
+from dsfc.check_proof.inside import put_in
 from dsfc.check_proof.markov import Markov
 from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generator, number, unit
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.statement import put_in, state, written
+from dsfc.check_proof.statement import state, written
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Symbols, lags, shifted
 from dsfc.primitives.declarations import Constraint, Tensor
 from dsfc.proof.field import ring
@@ -147,8 +148,8 @@ class _Search:
     def _unrolled(self) -> list[tuple[tuple[Quotient, Quotient], ...]]:
         out = []
         values: dict[str, Quotient] = {}
-        plain = written(self.claim, self.symbols, False, None)
-        given = put_in(self.claim, self.symbols, Conditions(self.claim.conditions), plain)
+        written(self.claim, self.symbols, False, None)  # values are made of what stands there
+        given = put_in(self.claim, Conditions(self.claim.conditions), self.symbols)
         for token in range(tokens(replace(self.claim, conditions=()))):
             moment = written(self.claim, self.symbols, False, token, (), given)
             earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}

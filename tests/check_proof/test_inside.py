@@ -8,9 +8,13 @@ import pytest
 
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Conditional, Invariant
+from dsfc.check_proof.defined import never_zero
 from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.symbols import IMAGINARY_UNIT, Symbols
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
+from dsfc.proof.verdict import Case
+from dsfc.proof.within import within
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
@@ -180,6 +184,10 @@ REFUSED |= {
         "input u\n state s, t\n s = 1 / 2 * s[i-1] + t[i-1]\n t = s[i-1] + log(u)\n y = s",
         "input u\n param r\n state s, t\n s = 1 / 2 * s[i-1] + t[i-1]\n t = s[i-1] + log(u)\n"
         " y = s + r * log(u)", ZERO, UNDEFINED),
+    "a logarithm that the second reads later, by another state": (
+        "input u\n state s, t\n s = 1 / 2 * s[i-1] + t[i-1]\n t = s[i-1] + u\n y = s",
+        "input u\n param r\n state s, t\n s = 1 / 2 * s[i-1] + t[i-1]\n"
+        " t = s[i-1] + u + r * log(u)\n y = s", ZERO, UNDEFINED),
     "a logarithm that the first reads once": (
         "input u\n y = log(u)",
         "input u\n param r\n state s\n s = s[i-1] + r * log(u)\n y = log(u) + s", ZERO, UNDEFINED),
@@ -206,6 +214,17 @@ def test_what_they_do_not_show(name: str) -> None:
     *row, why = REFUSED[name]
     found = verdict(*row)
     assert found and why in found
+
+
+def test_what_the_first_reads_now_excuses_the_second() -> None:
+    """log u stands in an update of both that the output reads at the same token."""
+    a = mixer("input u\n state s\n s = s[i-1] + log(u)\n y = s")
+    b = mixer("input u\n param r\n state s\n s = exp(r * u) * s[i-1] + log(u)\n y = s + r * log(u)")
+    assert isinstance(within(a, b, conditions=True), Case)
+
+
+def test_the_number_i_is_never_0() -> None:
+    assert never_zero(Symbols(), IMAGINARY_UNIT, frozenset())
 
 
 def test_a_ratio_of_states_takes_no_values() -> None:
