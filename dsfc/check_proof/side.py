@@ -234,6 +234,10 @@ class Side(Entries[Quotient]):
                     self.defined.check(head, argument, self._updating)
                 else:
                     self.defined.note(head, argument, self._updating)
+        match e:
+            case Pow(base, exponent) if not _whole(exponent):
+                found = self.value(base, at), self.value(exponent, at)
+                self.symbols.check_branch("pow", found, e.field)
         return super()._value(e, at)
 
     def _applied_to(self, e: Expr, at: Index) -> Iterator[tuple[str, Quotient]]:
@@ -245,10 +249,11 @@ class Side(Entries[Quotient]):
                 if power < 0:
                     yield "/", self.value(base, at)
             case Pow(base, exponent):
-                yield f"power {self.value(exponent, at).text}", self.value(base, at)
+                head = f"power {self.value(exponent, at).text}"
+                yield _of_field(head, e.field), self.value(base, at)
             case Prim(name=name, args=args) if name not in TOTAL:
                 for a in args:
-                    yield name, self.value(a, at)
+                    yield _of_field(name, a.field), self.value(a, at)
 
     # --- operations -------------------------------------------------------------------------------
 
@@ -473,13 +478,37 @@ class Side(Entries[Quotient]):
                 raise Obstacle(f"`{name}` of states may leave b without a value")
             case Post(name, args, None):
                 values = tuple(self.read(a, at) for a in args)
-                real = all(self.symbols.is_real(v) for v in values)
-                kind = row(name).fields.result(real)
-                return self.symbols.primitive(name, values, kind)
+                return self.symbols.primitive(name, values, self._field(r))
             case Post(name, (arg,), axis) if axis is not None:
                 vector = (self.read(arg, {**at, axis: k}) for k in range(self.sizes[axis.name]))
                 return self.symbols.along(name, tuple(vector), at[axis], axis.name)
         raise ValueError("a read-out is malformed")
+
+    def _field(self, r: ReadOut) -> Field:
+        """Whether a read-out is declared real: a complex one may be so by a law alone."""
+        match r:
+            case Read(terms, direct):
+                found = [Field.REAL if direct is None else direct.field]
+                for t in terms:
+                    found += [self.blocks[t.source].field, t.left.field, t.right.field]
+                    found += [m.field for m in (t.matrix, t.after) if m is not None]
+                return max(found)
+            case Direct(value):
+                return value.field
+            case Gate(factor, arg):
+                return max(factor.field, self._field(arg))
+            case MapOut(by, arg):
+                return max(by.field, self._field(arg))
+            case Ratio(num, den):
+                return max(self._field(num), self._field(den))
+            case Product(args) | Sum(args):
+                return max(self._field(a) for a in args)
+            case Post(name, args):
+                of_reals = all(self._field(a) is Field.REAL for a in args)
+                return row(name).fields.result(of_reals)
+            case SumOver(_, arg):
+                return self._field(arg)
+        return Field.REAL
 
     def _guarded(self, r: Ratio, den: Quotient, at: Index) -> Quotient:
         if r.guard.kind is GuardKind.NONE or r.guard.constant is None:
@@ -489,6 +518,15 @@ class Side(Entries[Quotient]):
             return den + constant
         size = self.symbols.primitive("abs", (den,), Field.REAL)
         return self.symbols.primitive("max", (size, constant), Field.REAL)
+
+
+def _of_field(head: str, kind: Field) -> str:
+    """A function of real or of complex numbers: the one may lack values that the other has."""
+    return head if kind is Field.REAL else f"complex {head}"
+
+
+def _whole(exponent: Expr) -> bool:
+    return isinstance(exponent, Num) and exponent.value.denominator == 1
 
 
 def _spelled(at: Index, axes: tuple[Axis, ...], over: tuple[Axis, ...] = ()) -> Spelled:

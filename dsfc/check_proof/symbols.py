@@ -60,6 +60,9 @@ IMAGINARY_UNIT = Quotient(generator(IMAGINARY))
 HIGHEST = 8
 """Powers of an exponential x that are written in x - 1."""
 
+BRANCHED = frozenset({"log", "log1p", "sqrt", "pow"})
+"""Functions that complex numbers on the negative axis have another value of than real ones."""
+
 TWO, HALF = number(2), number(Fraction(1, 2))
 
 
@@ -155,7 +158,8 @@ class Symbols:
         return Quotient(generator(name))
 
     def _add(self, name: str, real: bool, positive: bool) -> None:
-        self._real[name] = real
+        if self._real.setdefault(name, real) is not real:
+            raise Obstacle(f"{name} is real in one place and complex in another")
         self._positive[name] = self._positive.get(name, False) or positive
 
     def opaque(
@@ -341,8 +345,22 @@ class Symbols:
         real = self.is_real(base) and self.is_real(exponent)
         return self.opaque("pow", (base, exponent), real, False)
 
+    def check_branch(self, name: str, args: tuple[Quotient, ...], kind: Field) -> None:
+        """Checks that a function has the value that real numbers have of it, if they stand in it.
+
+        A complex -1 has the logarithm iπ and a root, a real one has none.
+
+        Raises:
+            Obstacle: its arguments are complex, and real by a law, and may be negative.
+        """
+        if name not in BRANCHED or kind is Field.REAL or not all(map(self.is_real, args)):
+            return
+        if not self.positive(args[0] + UNIT if name == "log1p" else args[0]):
+            raise Obstacle(f"`{name}` of a complex value that is real may have another branch")
+
     def primitive(self, name: str, args: tuple[Quotient, ...], kind: Field) -> Quotient:
         """Returns an elementwise primitive: by its law, else as an opaque generator."""
+        self.check_branch(name, args, kind)
         law = _LAWS.get(name)
         if law is not None:
             return law(self, *args)

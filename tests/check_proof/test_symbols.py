@@ -287,3 +287,22 @@ def test_exponentials_of_what_is_positive_are_more_than_one() -> None:
 def test_of_a_name_that_was_never_written_nothing_is_known() -> None:
     """Values of one branch of a search may name a logarithm that another never writes."""
     assert not Symbols().is_positive(constant(1) + generator("log(1+exp(s[])*v[])"))
+
+
+@pytest.mark.parametrize("name", ["log", "log1p", "sqrt"])
+def test_a_complex_function_of_what_is_real_has_another_branch(name: str) -> None:
+    """Log(-1) is iπ where -1 is complex."""
+    s = Symbols()
+    _, x, _, a, _ = of(s)
+    assert not s.primitive(name, (a,), Field.COMPLEX) - s.primitive(name, (a,), Field.REAL)
+    with pytest.raises(Obstacle, match="another branch"):
+        s.primitive(name, (x,), Field.COMPLEX)
+
+
+def test_a_function_is_not_real_in_one_place_and_complex_in_another() -> None:
+    s = Symbols()
+    z = s.leaf("z[]", real=False)
+    part = s.primitive("re", (z,), Field.REAL)
+    s.primitive("sqrt", (part,), Field.COMPLEX)
+    with pytest.raises(Obstacle, match="real in one place"):
+        s.primitive("sqrt", (part,), Field.REAL)
