@@ -121,7 +121,12 @@ class _AtAnyToken(Ranges):
         return found if e.at in (None, Now(0)) else found.hull(Interval(0.0, 0.0))
 
 
-def _constraint(system: System, stream: Stream) -> Constraint:
+def range_of(system: System, stream: Stream) -> Interval:
+    """Returns where a real token-wise value lies, at whatever token."""
     assert isinstance(stream.value, Expr)
-    positive = _AtAnyToken(system).of(stream.value).within(POSITIVE)
+    return _AtAnyToken(system).of(stream.value)
+
+
+def _constraint(system: System, stream: Stream) -> Constraint:
+    positive = range_of(system, stream).within(POSITIVE)
     return Constraint.POSITIVE if positive and stream.field is Field.REAL else Constraint.NONE

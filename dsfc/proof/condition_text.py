@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -9,12 +10,15 @@ from fractions import Fraction
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.comparable import OTHER, array_names
 from dsfc.check_proof.conditions import Conditions, reach
-from dsfc.check_proof.free import LABELS, side
-from dsfc.check_proof.polynomial import Monomial, Polynomial, Quotient, generator
+from dsfc.check_proof.free import LABELS, range_of, side
+from dsfc.check_proof.polynomial import Monomial, Polynomial, Quotient, generator, number
 from dsfc.check_proof.statement import Statement
 from dsfc.check_proof.symbols import lags, shifted
 from dsfc.check_proof.witness import stored_axes
+from dsfc.primitives.expr import Field
+from dsfc.primitives.interval import REALS, Interval
 from dsfc.proof.points import families
+from dsfc.system.known import bounds
 
 _LEAF = re.compile(r"((?:[ABb]:)?[A-Za-z_]\w*|κ)\[([\d,]*)\](?:@(\d))?")
 
@@ -134,6 +138,7 @@ class ConditionText:
         """Returns b's values inside and the other conditions, where these give all of them values.
 
         Then a is b with functions of a's values for those inside b; None where they do not say so.
+        That they lie where b's values do is a condition more, but where their terms show it.
         """
         ours, theirs = ({n for n in array_names(self.claim, k).values() if n.startswith(LABELS)}
                         for k in (False, True))  # fmt: skip
@@ -149,7 +154,44 @@ class ConditionText:
                 for g in self.values[name].names}  # fmt: skip
         if not ours or given != theirs or any(LABELS[1] in g for g in read):
             return None
-        return tuple(sorted(n.removeprefix(LABELS[1]) for n in given)), tuple(others)
+        names = tuple(sorted(n.removeprefix(LABELS[1]) for n in given))
+        return names, (*others, *self._ranges(names))
+
+    def _ranges(self, names: tuple[str, ...]) -> list[str]:
+        """Where values inside b lie, of those whose given values may lie elsewhere."""
+        out = []
+        for s in self.claim.b.streams:
+            if s.name not in names or s.field is not Field.REAL:
+                continue
+            array, place = f"{LABELS[1]}{s.name}[", range_of(self.claim.b, s)
+            values = [q for name, q in self.values.items() if name.startswith(array)]
+            if not all(self._lies(q, place) for q in values):
+                out.append(f"{s.name} is in {interval_text(place)}")
+        return out
+
+    def _lies(self, q: Quotient, place: Interval) -> bool:
+        """Whether a value lies in an interval: its terms show it, or it is one that a has there."""
+        if not self.symbols.is_real(q):
+            return False
+        entry = _LEAF.fullmatch(q.text)
+        if entry is not None and self._place(entry[1]).within(place):
+            return True
+        ends = (place.low, place.open_low, 1), (place.high, place.open_high, -1)
+        for x, is_open, sign in ends:
+            if math.isinf(x):
+                continue
+            rest = (q - number(Fraction(x))) * number(sign)
+            if not (self.symbols.positive(rest) or (not is_open and not rest)):
+                return False
+        return True
+
+    def _place(self, name: str) -> Interval:
+        """Where the entries of an array of a lie."""
+        a, names = self.claim.a, array_names(self.claim, False)
+        found = {names.get(n, n): x for n, x in bounds(a)[0].items()}
+        found |= {names[s.name]: range_of(a, s) for s in a.streams
+                  if s.name in names and s.field is Field.REAL}  # fmt: skip
+        return found.get(name, REALS)
 
     def plain(self, text: str) -> str:
         """Returns text with names as specs spell them, and times in words."""
@@ -255,6 +297,14 @@ def _power(g: str, e: int) -> str:
     if root is not None:
         return f"{root[2]}^({Fraction(root[1]) * e})"
     return g if e == 1 else f"{g}^{e}"
+
+
+def interval_text(x: Interval) -> str:
+    """Returns an interval as text: "(0, 1]"."""
+    left = "(" if x.open_low or math.isinf(x.low) else "["
+    right = ")" if x.open_high or math.isinf(x.high) else "]"
+    low, high = (f"{v:g}".replace("inf", "∞") for v in (x.low, x.high))
+    return f"{left}{low}, {high}{right}"
 
 
 def values_text(entries: Sequence[tuple[int, int, int, int, int]]) -> str:

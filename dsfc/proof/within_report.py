@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +12,7 @@ from dsfc.check_proof.constant_word import Word
 from dsfc.check_proof.regions import Region
 from dsfc.check_proof.statement import state
 from dsfc.check_proof.steady import Base, steady
-from dsfc.primitives.interval import Interval
-from dsfc.proof.condition_text import ConditionText
+from dsfc.proof.condition_text import ConditionText, interval_text
 from dsfc.proof.report import entries_text, number_text, reach
 from dsfc.proof.verdict import Case, NoCase, Unknown
 from dsfc.proof.within import Kinds, Within
@@ -213,14 +211,7 @@ def region_text(region: Region) -> str:
     low, high = region.interval.low, region.interval.high
     if low == high:
         return f"are {'' if region.real else 'of modulus '}{low:g}"
-    return f"{'lie' if region.real else 'have moduli'} in {_interval(region.interval)}"
-
-
-def _interval(x: Interval) -> str:
-    left = "(" if x.open_low or math.isinf(x.low) else "["
-    right = ")" if x.open_high or math.isinf(x.high) else "]"
-    low, high = (f"{v:g}".replace("inf", "∞") for v in (x.low, x.high))
-    return f"{left}{low}, {high}{right}"
+    return f"{'lie' if region.real else 'have moduli'} in {interval_text(region.interval)}"
 
 
 def _words_json(claim: Claim, proof: Words) -> dict[str, Any]:

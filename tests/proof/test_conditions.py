@@ -11,9 +11,16 @@ import pytest
 
 import dsfc
 from dsfc.check_proof.check import check, write
+from dsfc.check_proof.statement import state
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.proof.condition_text import ConditionText
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import as_json, report
 from dsfc.proof.verdict import Conditionally, Refuted
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+from dsfc.system.ir import System
 
 LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
 LABELLED = [(f, a, b) for f, t in LABELS.items() for a, b, _ in t.get("conditional", ())]
@@ -109,6 +116,28 @@ def test_what_leaves_values_inside_open_is_no_case_inside() -> None:
     assert "  inside     retnet is gla with alpha, k, q, v as said\n" in text
     verdict = equivalent(*(dsfc.load(n).system for n in ("normalized_attn", "s6")), conditions=True)
     assert "  inside" not in report(verdict, "a", "b") and as_json(verdict)["inside"] is None
+
+
+@pytest.mark.parametrize("gate, where", [
+    ("sigmoid(v * x)", ("al is in (0, 1)",)),
+    ("softplus(v * x)", ("al is in (0, ∞)",)),
+    ("tanh(v * x)", ("al is in (-1, 1)",)),
+])  # fmt: skip
+def test_a_value_inside_is_said_where_the_second_can_have_it(
+    gate: str, where: tuple[str, ...]
+) -> None:
+    """The first's gate is any number."""
+
+    def gated(value: str) -> System:
+        body = f"input x\n param v\n state S\n al = {value}\n S = al * S[i-1] + x\n y = S"
+        text = Source("m.dsf", f"mixer m {{\n {body}\n}}\n")
+        return SpecText(Place(Path("m.dsf")), parse(text)).compilation("m").system
+
+    a, b = gated("v * x"), gated(gate)
+    verdict = equivalent(a, b, conditions=True)
+    assert isinstance(verdict, Conditionally)
+    claim = verdict.certificate.claim
+    assert ConditionText(claim, state(claim, False)).inside() == (("al",), where)
 
 
 @pytest.mark.parametrize(
