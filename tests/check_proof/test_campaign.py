@@ -190,8 +190,9 @@ def test_corrupted(certificate: Callable, pair, tier: str) -> None:
     document = json.loads(write(certificate(*pair)))
     rng = random.Random("-".join(pair))
     count = EACH if tier == "full" else 40
-    # A mixer without states has no rows; then all corruptions are of its claim.
-    rows = list(corrupted_rows(document, count // 2, rng))
+    # Without states, or with one definition up to names, there are no rows: all is of the claim.
+    stored = "rows" in document["value"]["proof"]
+    rows = list(corrupted_rows(document, count // 2, rng)) if stored else []
     assert not any(accepted(bad) for bad in rows)
     counts: Counter[str] = Counter()
     for bad in corrupted_claims(document, count - len(rows), rng):
