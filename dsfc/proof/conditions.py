@@ -71,7 +71,7 @@ class _Branch:
 
     def stops(self) -> bool:
         """Whether a value inside a mixer must be the same at all tokens, other than 0."""
-        known = self.values(0)
+        known = self.values(Conditions(self.conditions).window)
         given = [known[c.solved] for c in self.conditions if c.solved.startswith(LABELS)]
         return any(q and not lags(q.names) for q in given)
 

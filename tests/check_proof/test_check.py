@@ -551,6 +551,7 @@ REDUNDANT = (
     "a witness has from 1 to",
     # Asked for other rules, whose tests miss them; see `test_removal.py`.
     "is not {t.constraint.value}",
+    "says nothing of cases",
     "is not {constraint.value}",
     "a state stands in a denominator",
     # Caught later, in words that say less.
