@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
-from dsfc.plan.ir import Buffer, LogDecay, Scan
+from dsfc.plan.ir import Buffer, Form, LogDecay, Scan
 from dsfc.plan.planes import SUFFIXES, planes
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Ref, Time
@@ -80,9 +80,24 @@ class ElementwiseKernels(ElementwiseSkeleton):
         return self.in_planes("o")
 
     @property
+    def tiles(self) -> Form:
+        """The form whose tiles its kernels have."""
+        return self.scan.form
+
+    @property
+    def named_mode(self) -> str:
+        """The mode that a kernel may be declined for."""
+        return "mode"
+
+    @property
     def declined(self) -> str:
         """Why no kernel runs, in an operator."""
-        return f"_declined(S.device, {self.like}.dtype, mode)"
+        return f"_declined(S.device, {self.like}.dtype, {self.named_mode})"
+
+    @property
+    def narrows(self) -> bool:
+        """Whether the torch form of the gates gives numbers as narrow as it takes."""
+        return not self.complex  # there are no narrow complex numbers
 
     @property
     def widened(self) -> list[str]:
@@ -119,7 +134,7 @@ class ElementwiseKernels(ElementwiseSkeleton):
     def gated_results(self) -> list[str]:
         """What the gates' torch form returns."""
         v, g = self.torch_gates.results
-        narrow = "" if self.complex else ".to(dtype)"  # there are no narrow complex numbers
+        narrow = ".to(dtype)" if self.narrows else ""
         return [f"_kept({v}, counts){narrow}", f"_kept({g}, counts)"]
 
     def return_gated(self) -> str:
@@ -183,13 +198,13 @@ class ElementwiseKernels(ElementwiseSkeleton):
     def define_op(self, backward: bool) -> str:
         """The `def` line of an operator."""
         name = "_backward" if backward else "_forward"
-        params = [*self._parameters(backward), "mode: str", "chunk: int"]
+        params = [*self._parameters(backward), *self.options]
         result = _tensors(len(self.leaves) if backward else self.outputs)
         return wrapped(f"def {name}{self.suffix}", params, f" -> {result}:", "")
 
     def method(self, backward: bool) -> str:
         """The `def` line of an autograd function's forward."""
-        params = [*self._parameters(backward), "mode: str", "chunk: int"]
+        params = [*self._parameters(backward), *self.options]
         result = _tensors(len(self.leaves) if backward else self.outputs)
         return wrapped("def forward", params, f" -> {result}:", "    ")
 
@@ -222,7 +237,8 @@ class ElementwiseKernels(ElementwiseSkeleton):
 
     def call_backward(self) -> str:
         """Calls the backward operator."""
-        args = [*self.leaves, "lengths", *self.kept, *self.in_planes("do"), "dS", "mode", "chunk"]
+        args = [*self.leaves, "lengths", *self.kept, *self.in_planes("do"), "dS"]
+        args += self.option_names
         return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     def register_forward(self) -> str:
@@ -257,6 +273,16 @@ class ElementwiseKernels(ElementwiseSkeleton):
     @property
     def torch_gates(self) -> Statements:
         """Value and log λ, in torch."""
+        wanted = self._torch_wanted
+        found = self._printed(wanted)
+        results = [
+            f"{text}.expand_as({self.like})" if e.time is Time.CONST else text
+            for text, (_, e) in zip(found.results, wanted, strict=True)
+        ]
+        return Statements(found.lines, tuple(results))
+
+    def _printed(self, wanted: list[tuple[str, Expr]]) -> Statements:
+        """Values in torch."""
         used = set(self._arguments.values()) | self._reserved
 
         def variable(name: str) -> str:
@@ -266,13 +292,7 @@ class ElementwiseKernels(ElementwiseSkeleton):
 
         axes = tuple(sorted((*self.scan.heads, *self.scan.channels)))
         printer = NamingPrinter(lambda r: Code(self._arguments[r.name], axes, True), {}, self.like)
-        wanted = self._torch_wanted
-        found = statements(wanted, self.gates.named, printer, variable, "    ")
-        results = [
-            f"{text}.expand_as({self.like})" if e.time is Time.CONST else text
-            for text, (_, e) in zip(found.results, wanted, strict=True)
-        ]
-        return Statements(found.lines, tuple(results))
+        return statements(wanted, self.gates.named, printer, variable, "    ")
 
     @property
     def _torch_wanted(self) -> list[tuple[str, Expr]]:
@@ -308,6 +328,10 @@ class ElementwiseKernels(ElementwiseSkeleton):
             return line
         names = wrapped("    given = ", self.inputs, "", "    ", started=True)
         return f"{names}\n    given = [x.contiguous() for x in given]"
+
+    def summed(self, slices: str) -> str:
+        """Text of a constant's gradient, of slices of each row and segment."""
+        return f"{slices}.squeeze(1) if grid[1] == 1 else {slices}.sum(1)"
 
     @property
     def decay_names(self) -> list[str]:

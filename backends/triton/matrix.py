@@ -125,6 +125,11 @@ class MatrixKernels(MatrixSkeleton):
         return ""
 
     @property
+    def narrows(self) -> bool:
+        """Whether the torch form of the gates gives numbers as narrow as it takes."""
+        return True
+
+    @property
     def adds(self) -> bool:
         """Whether something is added to the output."""
         return False

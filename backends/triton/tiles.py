@@ -48,6 +48,7 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.ELEMENTWISE, "forward of pairs", _WIDE, "cuda", 80): Tile(16, 64, 2, 3),
     (Form.ELEMENTWISE, "forward of pairs", _WIDE, "hip", 94): Tile(16, 64, 2, 2),
     (Form.ELEMENTWISE, "backward of pairs", _NARROW, "cuda", 80): Tile(16, 64, 2, 2),
+    (Form.ELEMENTWISE, "backward of pairs", _NARROW, "cuda", 90): Tile(16, 64, 2, 3),
     (Form.ELEMENTWISE, "backward of pairs", _NARROW, "cuda", 100): Tile(8, 64, 2, 3),
     (Form.ELEMENTWISE, "backward of pairs", _NARROW, "hip", 94): Tile(16, 64, 2, 2),
     (Form.ELEMENTWISE, "backward of pairs", _WIDE, "cuda", 80): Tile(16, 64, 2, 2),
