@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dsfc.plan.gates import Gates
-from dsfc.plan.ir import Buffer, Form, Scan
+from dsfc.plan.ir import Buffer, Scan
 from dsfc.plan.planes import planes
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Ref
@@ -24,11 +24,6 @@ class ConvolutionKernels(ElementwiseKernels):
     are `[B, L, C]` for each token-wise leaf, `[G, C, 1]` for each constant and the state `[B, C,
     1]`, as a convolution's: G divides B, 1 but under vmap. λ is one number a channel, read once.
     """
-
-    @property
-    def tiles(self) -> Form:
-        """The form whose tiles its kernels have."""
-        return Form.ELEMENTWISE
 
     @property
     def flags(self) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
-from dsfc.plan.ir import Buffer, Form, LogDecay, Scan
+from dsfc.plan.ir import Buffer, LogDecay, Scan
 from dsfc.plan.planes import SUFFIXES, planes
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Ref, Time
@@ -78,11 +78,6 @@ class ElementwiseKernels(ElementwiseSkeleton):
     def kept(self) -> list[str]:
         """What of the forward operator's outputs its gradient takes."""
         return self.in_planes("o")
-
-    @property
-    def tiles(self) -> Form:
-        """The form whose tiles its kernels have."""
-        return self.scan.form
 
     @property
     def named_mode(self) -> str:

@@ -37,7 +37,7 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     code = "\n".join(line for s in found for line in s.code)
     code += "\n".join(line for s in matrix for line in s.code)
     features = any(s.kind.endswith("features") for s in matrix)
-    tiles = rows({s.tiles for s in found} | {s.scan.form for s in matrix}, features)
+    tiles = rows({s.scan.form for s in (*found, *matrix)}, features)
     handles = ", ".join(f'"{version}."' for version in HANDLES)
     parts = [
         filled(

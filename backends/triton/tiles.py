@@ -164,6 +164,12 @@ _TILES_OF_FEATURES: dict[tuple[Form, str, int, str, int], Tile] = {
     # Two tiles ahead of mLSTM's would be 16 bytes of stack.
     (Form.MATRIX, "backward 128 decay features", _NARROW, "cuda", 100): Tile(32, 64, 8, 1),
 }
+# A convolution without keys has the kernels of an elementwise scan.
+TILES |= {
+    (Form.CONVOLUTION, direction, size, platform, version): tile
+    for (form, direction, size, platform, version), tile in TILES.items()
+    if form is Form.ELEMENTWISE
+}
 TILES |= {
     (form, direction + _FEATURES, size, platform, version): tile
     for (form, direction, size, platform, version), tile in TILES.items()
