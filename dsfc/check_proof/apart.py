@@ -72,7 +72,7 @@ def _names(system: System) -> set[str]:
 
 
 class _Renaming:
-    """Systems with other names of parameters and axes."""
+    """Systems with other names of parameters and axes, by code that is the checker's own."""
 
     def __init__(self, new: Mapping[str, str]) -> None:
         self.new = new

@@ -34,7 +34,7 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state, written
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Symbols, lags, shifted
 from dsfc.primitives.declarations import Constraint, Tensor
-from dsfc.proof.field import ring
+from dsfc.proof.factors import factors
 from dsfc.system.known import promises
 
 LEAF = re.compile(r"([A-Za-z_:][\w:]*)\[([\d,]*)\]@(\d)")
@@ -492,23 +492,6 @@ class _Search:
             for c in branch.conditions
         )
         return _Branch(conditions), gone
-
-
-def factors(p: Polynomial) -> list[Polynomial]:
-    """Returns the different irreducible factors of a polynomial, numbers left out."""
-    _, whole = p.split()
-    names = tuple(sorted(whole.names))
-    r = ring(names)
-    element = r.element({
-        tuple(dict(m).get(g, 0) for g in names): c.numerator for m, c in whole.terms.items()
-    })  # fmt: skip
-    return [
-        Polynomial({
-            tuple((g, e) for g, e in zip(names, m, strict=True) if e): Fraction(int(c))
-            for m, c in r.terms(f).items()
-        })
-        for f in r.factors(element)
-    ]  # fmt: skip
 
 
 def _matchings(a: list[str], b: list[str]) -> Iterator[list[tuple[str, str]]]:

@@ -39,7 +39,8 @@ from dsfc.check_proof.polynomial import (
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
 from dsfc.check_proof.symbols import HALF, IMAGINARY_UNIT, STATE, Symbols
-from dsfc.proof.conditions import condition, factors
+from dsfc.proof.conditions import condition
+from dsfc.proof.factors import factors
 
 MOST = 4
 """State entries of one part."""

@@ -25,7 +25,7 @@ from dsfc.check_proof.polynomial import (
 )
 from dsfc.check_proof.statement import sides, state
 from dsfc.check_proof.symbols import STATE, Call, Symbols, lags
-from dsfc.proof.field import ring
+from dsfc.proof.factors import factors
 
 CALL_LIMIT = 32
 """Calls of functions of states whose arguments are looked at."""
@@ -169,17 +169,8 @@ def _root(
 
 def _factors(p: Polynomial) -> list[tuple[Polynomial, int]]:
     """The irreducible factors of a primitive polynomial that are positive, with multiplicities."""
-    names = tuple(sorted(p.names))
-    over = ring(names)
-    terms = {tuple(dict(m).get(g, 0) for g in names): c.numerator for m, c in p.terms.items()}
     out, left = [], p
-    for found in over.factors(over.element(terms)):
-        factor = Polynomial(
-            {
-                tuple((g, e) for g, e in zip(names, m, strict=True) if e): Fraction(c)
-                for m, c in over.terms(found).items()
-            }
-        )
+    for factor in factors(p):
         times = 0
         while len(factor.terms) > 1 and (smaller := divided(left, factor)) is not None:
             left, times = smaller, times + 1
