@@ -288,21 +288,22 @@ class ScanCall:
     def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
         """Outputs read before the update: those of the token before, the first from the state."""
         first = self._fresh(f"{self._scan.name}_first")
+        return [
+            f"    {first} = {self._first(state, read)}",
+            f"    {out} = torch.cat(({first}.to({out}.dtype), {out}), 1)[:, :-1]",
+        ]
+
+    def _first(self, state: str, read: str | None) -> str:
+        """Text of what a read before the update reads at the first token."""
         if self._scan.form in (Form.CONVOLUTION, Form.DENSE_CONVOLUTION):
             part = ".real" if self._scan.real else ""
             text = f"({read} * {state}).sum(-1){part}.unsqueeze(1)"
-            text += ".unsqueeze(-1)" if self._scan.transition is not None else ""
-        elif read is None:
-            text = f"{state}.unsqueeze(1)"
-        else:
-            assert isinstance(self._s, MatrixSkeleton | SelectiveSkeleton)
-            equation = self._s.before_equation
-            wide = self._wide
-            text = f'torch.einsum("{equation}", {read}[:, :1].to({wide}), {state}.to({wide}))'
-        return [
-            f"    {first} = {text}",
-            f"    {out} = torch.cat(({first}.to({out}.dtype), {out}), 1)[:, :-1]",
-        ]
+            return text + (".unsqueeze(-1)" if self._scan.transition is not None else "")
+        if read is None:
+            return f"{state}.unsqueeze(1)"
+        assert isinstance(self._s, MatrixSkeleton | SelectiveSkeleton)
+        equation, wide = self._s.before_equation, self._wide
+        return f'torch.einsum("{equation}", {read}[:, :1].to({wide}), {state}.to({wide}))'
 
     def _outputs(self, out: str) -> list[str]:
         scan = self._scan

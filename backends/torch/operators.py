@@ -102,4 +102,5 @@ def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[s
             heads=any(s.shared for s in members),
             complex=any(s.complex for s in members),
             responds=any(s.scan.key is not None for s in members),
+            stopped=any(not s.stops for s in members),
         )

@@ -145,6 +145,11 @@ class Skeleton:
         return ["mode", "chunk", *self.flags]
 
     @property
+    def stops(self) -> bool:
+        """Whether, though Λ is fixed, its operators are told how many tokens count."""
+        return False
+
+    @property
     def contextual(self) -> list[str]:
         """What is no tensor, as the autograd function keeps it."""
         return [f"ctx.{name}" for name in self.option_names]

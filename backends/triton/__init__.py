@@ -27,7 +27,8 @@ How a plan becomes kernels:
 | `functions.py`         | primitives that are functions of the module                         |
 | `tiles.py`             | tiles and warps by form, width of numbers and architecture          |
 
-What the kernels of several scans of one form share is `<form>_kernels_shared.py.j2`.
+What the kernels of several scans of one form share is `<form>_kernels_shared.py.j2`. A convolution
+without keys has the kernels of elementwise scans, and the torch form of convolutions.
 
 To add a form is to add its two files, and its rows in `skeletons.py` and `tiles.py`. Templates take
 no decisions; what differs from spec to spec is printed from expressions. They hold a recurrence in

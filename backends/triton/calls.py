@@ -6,6 +6,8 @@ from dsfc.plan.ir import Role
 from dsfc.primitives.expr import Axis
 
 from ..torch.calls import ScanCall
+from ..torch.layout import wrapped
+from .convolution import ConvolutionKernels
 from .elementwise import ElementwiseKernels
 from .matrix import MatrixKernels
 from .selective import SelectiveKernels
@@ -30,6 +32,23 @@ class KernelCall(ScanCall):
             arguments.append(f"{self._expanded(name, tile)}.to({dtype})")
         arguments += [self._by_batch(name, tile) for name in s.gates.constants]
         state = self._states(before)
+        return [*arguments, f"{state}.to({self._wide})", "lengths"], state, None
+
+    def _fixed_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
+        s = self._s
+        if not isinstance(s, ConvolutionKernels):
+            return super()._fixed_arguments(before)
+        column, *_ = s.scan.columns
+        tile, groups = self._tile(column), (s.scan.heads, ())
+        arguments = []
+        for name in s.gates.tokens:
+            dtype = "wide" if name in s.wide else "dtype"
+            text = self._regrouped(self._expanded(name, tile), tile, groups[:1], lead=2)
+            arguments.append(f"{text}.to({dtype})")
+        for name in s.gates.constants:
+            text = self._regrouped(self._over(name, tile), tile, groups, lead=0)
+            arguments.append(f"{text}.unsqueeze(0)")
+        state = self._regrouped(self._ident(column.state), tile, groups, lead=1)
         return [*arguments, f"{state}.to({self._wide})", "lengths"], state, None
 
     def _matrix_arguments(
@@ -63,20 +82,33 @@ class KernelCall(ScanCall):
         kept = f"{last}, _" if isinstance(self._s, SelectiveKernels) else last
         if self._paired:
             out = ", ".join(self._ident(c.output) for c in self._scan.columns)
-        return super()._call(arguments, out, kept)
+        if not self._s.stops:
+            return super()._call(arguments, out, kept)
+        head = f"{out}, {kept} = _recurrence{self._s.suffix}().apply"
+        return [wrapped(head, [*arguments, *self._s.option_names], "", "    ")]
 
     @property
     def _paired(self) -> bool:
         return isinstance(self._s, ElementwiseKernels) and self._s.complex
 
     def _outputs(self, out: str) -> list[str]:
-        return [] if self._paired else super()._outputs(out)  # each plane is bound by the call
+        if not self._paired:
+            return super()._outputs(out)
+        # Each plane is bound by the call.
+        names = [self._ident(c.output) for c in self._scan.columns]
+        heads = self._scan.heads
+        laid = [(x, self._ungrouped(x, heads, (heads,), lead=2)) for x in names]
+        flat = isinstance(self._s, ConvolutionKernels)
+        return [f"    {x} = {text}" for x, text in laid if flat and text != x]
 
     def _next(self, last: str, next_states: dict[str, str]) -> list[str]:
         column, *_ = self._scan.columns
         if not self._paired:
             return super()._next(last, next_states)
         next_states[column.state] = self._fresh(f"{self._ident(column.state)}_next")
+        if isinstance(self._s, ConvolutionKernels):
+            groups = (self._scan.heads, ())
+            last = self._ungrouped(last, self._tile(column), groups, lead=1)
         return [f"    {next_states[column.state]} = {last}"]
 
     def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
@@ -93,11 +125,28 @@ class KernelCall(ScanCall):
             return plain._shifted(out, state, read)
         return super()._shifted(out, state, read)
 
+    def _first(self, state: str, read: str | None) -> str:
+        if isinstance(self._s, ConvolutionKernels):
+            return f"{state}.mT"
+        return super()._first(state, read)
+
     def _by_batch(self, name: str, tile: tuple[Axis, ...]) -> str:
         """A constant as `[B, *tile]`."""
+        sizes = ", ".join([f"{self._like}.shape[0]", *map(self._size, tile)])
+        return f"{self._along(name, tile)}.expand({sizes})"
+
+    def _over(self, name: str, tile: tuple[Axis, ...]) -> str:
+        """A constant as `[*tile]`."""
+        text = self._along(name, tile)
+        if self._arrays(name).axes == tile:
+            return text
+        return f"{text}.expand({', '.join(map(self._size, tile))})"
+
+    def _along(self, name: str, tile: tuple[Axis, ...]) -> str:
+        """A constant with places for the axes that it lacks."""
         axes = self._arrays(name).axes
         assert self._arrays(name).role is Role.CONSTANT
         text = f"{self._ident(name)}.to(wide)"
         if axes and axes != tile:
             text += f"[{', '.join(':' if a in axes else 'None' for a in tile)}]"
-        return f"{text}.expand({', '.join([f'{self._like}.shape[0]', *map(self._size, tile)])})"
+        return text

@@ -64,9 +64,19 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         return self.in_planes("o")
 
     @property
+    def named_mode(self) -> str:
+        """The mode that a kernel may be declined for."""
+        return "mode"
+
+    @property
     def declined(self) -> str:
         """Why no kernel runs, in an operator."""
-        return f"_declined(S.device, {self.like}.dtype, mode)"
+        return f"_declined(S.device, {self.like}.dtype, {self.named_mode})"
+
+    @property
+    def narrows(self) -> bool:
+        """Whether the torch form of the gates gives numbers as narrow as it takes."""
+        return not self.complex  # there are no narrow complex numbers
 
     @property
     def widened(self) -> list[str]:
@@ -103,7 +113,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     def gated_results(self) -> list[str]:
         """What the gates' torch form returns."""
         v, g = self.torch_gates.results
-        narrow = "" if self.complex else ".to(dtype)"  # there are no narrow complex numbers
+        narrow = ".to(dtype)" if self.narrows else ""
         return [f"_kept({v}, counts){narrow}", f"_kept({g}, counts)"]
 
     @cached_property
@@ -177,28 +187,37 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     @cached_property
     def _torch(self) -> tuple[Statements, Statements]:
         """Value and log λ, in torch, and the gradients of what they are computed of."""
-        used = {*self._arguments.values(), *self._words, *RESERVED}
-
-        def variable(name: str) -> str:
-            while name in used:
-                name += "_"
-            return name
-
-        axes = tuple(sorted((*self.scan.heads, *self.scan.channels)))
-        bars = self._bars
-        names = {n: bars.get(n) or x for n, x in (self._arguments | bars).items()}
-        printer = NamingPrinter(lambda r: Code(names[r.name], axes, True), {}, self.like)
-        wanted = self._torch_wanted
-        named, later = self.gates.named, self.gates.gradients
-        found = statements(wanted, named, printer, variable, "    ", later)
+        printer, wanted = self._torch_printer(), self._torch_wanted
+        named, later = self.gates.named, [e for _, e in self._torch_gradients]
+        found = statements(wanted, named, printer, self._free, "    ", later)
         results = [
             f"{text}.expand_as({self.like})" if e.time is Time.CONST else text
             for text, (_, e) in zip(found.results, wanted, strict=True)
         ]
-        leaves = (*self.gates.tokens, *self.gates.constants)
-        asked = [variable(f"d_{self._arguments[n]}") for n in leaves]
-        back = statements(list(zip(asked, later, strict=True)), named, printer, variable, " " * 8)
+        asked = [(self._free(f"d_{x}"), e) for x, e in self._torch_gradients]
+        back = statements(asked, named, printer, self._free, " " * 8)
         return Statements(found.lines, tuple(results)), back
+
+    @property
+    def _torch_gradients(self) -> list[tuple[str, Expr]]:
+        """Arguments, and the gradients that are printed for them in torch."""
+        return list(zip(self.inputs, self.gates.gradients, strict=True))
+
+    def _free(self, name: str) -> str:
+        """A variable of the gates' torch form."""
+        while name in {*self._arguments.values(), *self._words, *RESERVED}:
+            name += "_"
+        return name
+
+    def _torch_printer(self) -> NamingPrinter:
+        axes = tuple(sorted((*self.scan.heads, *self.scan.channels)))
+        names = self._torch_refs()
+        return NamingPrinter(lambda r: Code(names[r.name], axes, True), {}, self.like)
+
+    def _torch_refs(self) -> dict[str, str]:
+        """What holds a leaf, or a gradient that the leaves' read, in the gates' torch form."""
+        bars = self._bars
+        return {n: bars.get(n) or x for n, x in (self._arguments | bars).items()}
 
     @property
     def torch_gates(self) -> Statements:
@@ -227,15 +246,19 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     @property
     def pulled_gates(self) -> dict[str, str]:
         """Argument of the gates → text of its gradient in torch."""
-        out = {}
         leaves = (*self.gates.tokens, *self.gates.constants)
+        out = {}
         for leaf, text in zip(leaves, self._torch[1].results, strict=True):
             x = self._arguments[leaf]
-            text = f"torch.zeros_like({x})" if text == "0" else text
-            narrow = leaf in self.gates.tokens and leaf not in self.wide
-            out[x] = f"{text}.to(dtype)" if narrow else text
+            out[x] = self._narrowed(leaf, text)
             out[x] += ".sum(1)" if leaf in self.gates.constants else ""
         return out
+
+    def _narrowed(self, leaf: str, text: str) -> str:
+        """Text of a leaf's gradient at all tokens, as narrow as the leaf."""
+        text = f"torch.zeros_like({self._arguments[leaf]})" if text == "0" else text
+        narrow = leaf in self.gates.tokens and leaf not in self.wide
+        return f"{text}.to(dtype)" if narrow else text
 
     @property
     def pulled_results(self) -> list[str]:
@@ -276,6 +299,10 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
             return line
         names = wrapped("    given = ", self.inputs, "", "    ", started=True)
         return f"{names}\n    given = [x.contiguous() for x in given]"
+
+    def summed(self, slices: str) -> str:
+        """Text of a constant's gradient, of slices of each row and segment."""
+        return f"{slices}.squeeze(1) if grid[1] == 1 else {slices}.sum(1)"
 
     @property
     def decay_names(self) -> list[str]:

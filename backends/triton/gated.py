@@ -160,7 +160,7 @@ class GatedKernels(Skeleton):
         return self._define("def forward", backward, "    ")
 
     def _define(self, head: str, backward: bool, indent: str) -> str:
-        params = [*self._parameters(backward, self.kept), "mode: str", "chunk: int"]
+        params = [*self._parameters(backward, self.kept), *self.options]
         return wrapped(head, params, f" -> {self._result(backward)}:", indent)
 
     def define_launch(self, backward: bool) -> str:
@@ -182,7 +182,7 @@ class GatedKernels(Skeleton):
 
     def call_backward(self) -> str:
         """Calls the backward operator."""
-        args = [*self.leaves, "lengths", *self.kept, *self._cotangents, "mode", "chunk"]
+        args = [*self.leaves, "lengths", *self.kept, *self._cotangents, *self.option_names]
         return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     # --- time ------------------------------------------------------------------------------------

@@ -53,6 +53,8 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     if matrix:
         decay = any(s.decay for s in matrix)
         parts.append(filled("matrix_kernels_shared.py.j2", decay=decay))
+    if any(s.stops for s in found):
+        parts.append(filled("convolution_kernels_shared.py.j2"))
     if any(isinstance(s, SelectiveKernels) for s in found):
         sizes = {"step": STEP, "states": STATES, "together": TOGETHER}
         parts.append(filled("selective_kernels_shared.py.j2", **sizes))
@@ -94,7 +96,7 @@ def _cuts(s: Skeleton, names: Signature) -> list[str]:
 def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
     """Whether to trust the kernels: what is known of them, and a trial."""
     scans = [k for k in plan.kernels if isinstance(k, Scan)]
-    small = {names.size(a): 2 for s in scans for a in s.heads}
+    small = {names.size(a): 2 for s in scans if s.keys or s.channels for a in s.heads}
     small |= {names.size(a): 16 for s in scans if s.form is Form.SELECTIVE for a in s.keys}
     sizes = {z.name: small.get(z.name, 64) for z in names.sizes}
     inputs = [
@@ -130,7 +132,8 @@ def target(plan: Plan) -> torch.Target:
         what = f"Triton on {{device}}: a kernel each way for {', '.join(scans)}"
         why: dict[str, None] = {}  # in order, each once
         for s in skeletons(plan):
-            declined = f"_declined(device, {dtype}, mode"
+            mode = s.named_mode if isinstance(s, ElementwiseKernels) else "mode"
+            declined = f"_declined(device, {dtype}, {mode}"
             if isinstance(s, MatrixKernels):
                 why |= {f"{declined}, CHUNKED)": None}
                 why |= {f"_too_large({', '.join(_sizes(s, names))})": None}

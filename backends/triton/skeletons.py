@@ -14,11 +14,12 @@ from dsfc.plan.ir import Buffer, Form, Plan, Scan
 
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton
-from . import elementwise, matrix, selective
+from . import convolution, elementwise, matrix, selective
 from .nodes import knows
 
 _FORMS: dict[Form, Callable[[Skeleton, Scan, Gates, dict[str, Buffer]], Skeleton]] = {
     Form.ELEMENTWISE: elementwise.kernels,
+    Form.CONVOLUTION: convolution.kernels,
     Form.SELECTIVE: selective.kernels,
 }
 

@@ -50,6 +50,7 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.ELEMENTWISE, "forward of pairs", _WIDE, "cuda", 80): Tile(16, 64, 2, 3),
     (Form.ELEMENTWISE, "forward of pairs", _WIDE, "hip", 94): Tile(16, 64, 2, 2),
     (Form.ELEMENTWISE, "backward of pairs", _NARROW, "cuda", 80): Tile(16, 64, 2, 2),
+    (Form.ELEMENTWISE, "backward of pairs", _NARROW, "cuda", 90): Tile(16, 64, 2, 3),
     (Form.ELEMENTWISE, "backward of pairs", _NARROW, "cuda", 100): Tile(8, 64, 2, 3),
     (Form.ELEMENTWISE, "backward of pairs", _NARROW, "hip", 94): Tile(16, 64, 2, 2),
     (Form.ELEMENTWISE, "backward of pairs", _WIDE, "cuda", 80): Tile(16, 64, 2, 2),
@@ -164,6 +165,12 @@ _TILES_OF_FEATURES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 256 features", _NARROW, "cuda", 100): Tile(16, 16, 8, 1),
     # Two tiles ahead of mLSTM's would be 16 bytes of stack.
     (Form.MATRIX, "backward 128 decay features", _NARROW, "cuda", 100): Tile(32, 64, 8, 1),
+}
+# A convolution without keys has the kernels of an elementwise scan.
+TILES |= {
+    (Form.CONVOLUTION, direction, size, platform, version): tile
+    for (form, direction, size, platform, version), tile in TILES.items()
+    if form is Form.ELEMENTWISE
 }
 TILES |= {
     (form, direction + _FEATURES, size, platform, version): tile

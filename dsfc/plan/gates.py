@@ -1,11 +1,12 @@
 """Which token-wise kernels a scan can compute itself, from less than they read and write.
 
 A scan that is bound by memory computes what drives it where it reads it, so that only leaves come
-from memory, and only their gradients go there. An elementwise scan takes in its value and log λ; a
-complex one is one of pairs (`dsfc.plan.planes`) and takes in both planes of each. A selective one,
-whose log λ is a product of a few leaves, takes in its value and those leaves that have the axes of
-its output, and what is added to that. Backends that have such kernels ask for it; the plan itself,
-by which a mixer is known, stays as it is.
+from memory, and only their gradients go there. A scan without keys, elementwise or a convolution,
+takes in its value and log λ; a complex one is one of pairs (`dsfc.plan.planes`) and takes in both
+planes of each; a λ that is the same at all tokens is a leaf, one number a channel. A selective
+scan, whose log λ is a product of a few leaves, takes in its value and those leaves that have the
+axes of its output, and what is added to that. Backends that have such kernels ask for it; the plan
+itself, by which a mixer is known, stays as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 
 from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
-from dsfc.plan.planes import SUFFIXES, in_planes, is_paired, joined, planes
+from dsfc.plan.planes import SUFFIXES, in_planes, is_entrywise, is_paired, joined, planes
 from dsfc.plan.verify import reads, written_by
 from dsfc.primitives.build import ZERO, add, mul, neg, prim, remake, rewrite, walk
 from dsfc.primitives.derivative import pull
@@ -115,7 +116,7 @@ def absorb(plan: Plan, knows: Callable[[Prim], bool]) -> Absorbed:
 
 
 def has_gates(scan: Scan) -> bool:
-    """Whether a scan's gates can be taken in: it is elementwise or selective, and decays.
+    """Whether a scan's gates can be taken in: it has no keys, or is selective, and decays.
 
     It is real, or a scan of pairs.
 
@@ -125,7 +126,7 @@ def has_gates(scan: Scan) -> bool:
     if not (scan.field is Field.REAL or is_paired(scan)) or scan.decay is None:
         return False
     own = set(scan.keys) <= scan.decay.expr.axes
-    return scan.form is Form.ELEMENTWISE or (scan.form is Form.SELECTIVE and own)
+    return is_entrywise(scan) or (scan.form is Form.SELECTIVE and own)
 
 
 def _output(kernel: Kernel) -> str:
@@ -195,11 +196,19 @@ class _Taken:
         return list(zip(parts, names, strict=True))
 
     def _decayed(self) -> tuple[Expr, Expr]:
-        """λ and |λ|. Of a phase that is the same at all tokens, sine and cosine are leaves."""
+        """λ and |λ|. Of one that is the same at all tokens each plane is a leaf.
+
+        So are sine and cosine of such a phase.
+        """
         log, *phase = planes(self._decay)
         size = _exponential(log)
-        turned = [self._inside(prim(name, *phase)) for name in ("cos", "sin") if phase]
-        return joined(mul(size, x) for x in turned) if phase else size, size
+        turns = [prim(name, *phase) for name in ("cos", "sin") if phase]
+        if self._decay.time is Time.CONST:
+            parts = [mul(size, x) for x in turns] or [size]
+            names = [f"{self._scan.name}_decay{s}" for s in (SUFFIXES if phase else [""])]
+            pairs = zip(parts, names, strict=True)
+            return joined(e if isinstance(e, Num) else self._leaf(e, n) for e, n in pairs), size
+        return joined(mul(size, self._inside(x)) for x in turns) if phase else size, size
 
     def is_known(self) -> bool:
         """Whether a kernel can compute log λ of its leaves."""
@@ -217,6 +226,8 @@ class _Taken:
                 order |= made
                 decays = [*self._rates.values(), self._decayed()[0]]
                 computed = [e for e in decays for e in self._leaves_of(e)]
+                # So are constants: one number a channel costs nothing.
+                computed += [r for r in self._leaves.values() if r.time is Time.CONST]
                 wide = dict.fromkeys(r.name for r in computed if self._computed(r.name))
                 columns = self._scan.columns
                 if self._sum is not None:
@@ -347,7 +358,7 @@ class _Taken:
 
     # --- leaves ----------------------------------------------------------------------------------
 
-    def _leaf(self, e: Expr) -> Ref:
+    def _leaf(self, e: Expr, name: str = "") -> Ref:
         if e in self._leaves:
             return self._leaves[e]
         if isinstance(e, Ref) and e.at in (Now(0), None):
@@ -356,7 +367,7 @@ class _Taken:
             name = e.name
             self._arrays[name] = Buffer(name, tuple(sorted(e.axes)), e.field, Role.CONSTANT)
         else:
-            name = fresh(called(e), self._names)
+            name = fresh(name or called(e), self._names)
             self._names.add(name)
             role = Role.CONSTANT if e.time is Time.CONST else Role.STREAM
             self._arrays[name] = Buffer(name, tuple(sorted(e.axes)), e.field, role)

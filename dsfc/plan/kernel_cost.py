@@ -138,7 +138,7 @@ def kernel_costs(
 
     Args:
         scan: the scan; forms without kernels cost nothing that is known.
-        gates: of an elementwise scan, what its kernels compute.
+        gates: of a scan without keys, what its kernels compute.
         features: of a matrix scan, what its kernels compute besides.
         sizes: what the counts are over; those of its axes, if not given.
     """
@@ -148,7 +148,7 @@ def kernel_costs(
             ways = _matrix(scan, features, sizes)
         case Form.SELECTIVE:
             ways = _selective(sizes)
-        case Form.ELEMENTWISE if gates is not None:
+        case Form.ELEMENTWISE | Form.CONVOLUTION if gates is not None:
             ways = _elementwise(gates, sizes)
         case _:
             return ()

@@ -1,10 +1,11 @@
 """Complex scans as scans of pairs: a complex value is two real ones, its planes.
 
-Kernels compute with real numbers, and no GPU has narrow complex ones. A complex elementwise scan
-becomes one with two columns of one state, the real and the imaginary plane of its value and output,
-whose log λ is `cplx` of two leaves, log |λ| and the phase. What drives it is split as far as
-its arithmetic goes, through the buffers that it reads; what has no planes of its own, a linear map
-or a function of a complex value, stays one complex buffer whose parts are read.
+Kernels compute with real numbers, and no GPU has narrow complex ones. A complex scan without keys,
+elementwise or a convolution, becomes one with two columns of one state, the real and the imaginary
+plane of its value and output, whose log λ is `cplx` of two leaves, log |λ| and the phase. What
+drives it is split as far as its arithmetic goes, through the buffers that it reads; what has no
+planes of its own, a linear map or a function of a complex value, stays one complex buffer whose
+parts are read.
 """
 
 from __future__ import annotations
@@ -53,15 +54,20 @@ def is_paired(scan: Scan) -> bool:
     return scan.field is Field.COMPLEX and len({c.output for c in scan.columns}) == 2
 
 
+def is_entrywise(scan: Scan) -> bool:
+    """Whether out_i = h_i: an elementwise scan, or a convolution without keys, of a constant λ."""
+    return scan.form is Form.ELEMENTWISE or (scan.form is Form.CONVOLUTION and not scan.keys)
+
+
 def in_planes(plan: Plan, name: str) -> Plan:
-    """Returns the plan with a complex elementwise scan as one of pairs; else the plan itself.
+    """Returns the plan with a complex scan without keys as one of pairs; else the plan itself.
 
     Args:
         plan: the plan.
         name: of the scan.
     """
     scan = next(k for k in plan.kernels if isinstance(k, Scan) and k.name == name)
-    complex_one = scan.field is Field.COMPLEX and scan.form is Form.ELEMENTWISE
+    complex_one = scan.field is Field.COMPLEX and is_entrywise(scan)
     if not complex_one or scan.decay is None or len(scan.columns) != 1:
         return plan
     return _Paired(plan, scan).plan()
@@ -99,10 +105,11 @@ class _Paired:
                 kernels.append(k)
                 continue
             kernels += self._made
-            kernels.append(replace(scan, decay=LogDecay(log, logs), columns=columns))
+            pair = replace(scan, decay=LogDecay(log, logs), columns=columns, real=False)
+            kernels.append(pair)
             # Who reads a part reads its plane; the value itself is made where that is not enough.
-            whole = prim("cplx", *(self._read(n) for n in outs))
-            kernels.append(Pointwise(column.output, whole))
+            re, im = (self._read(n) for n in outs)
+            kernels.append(Pointwise(column.output, re if scan.real else prim("cplx", re, im)))
         found = dict(zip(("re", "im"), map(self._read, outs), strict=True))
         kernels = [self._read_by_planes(k, column.output, found) for k in kernels]
         return self._without_the_dead(kernels)
@@ -141,8 +148,7 @@ class _Paired:
         """Plans the planes of a complex buffer."""
         b = self._arrays[name]
         out = []
-        whole = Ref(name, frozenset(b.axes), b.field, Time.TOKEN, Now(0))
-        for e, suffix in zip(self._split(whole), SUFFIXES, strict=True):
+        for e, suffix in zip(self._split(self._read(name)), SUFFIXES, strict=True):
             role = Role.CONSTANT if e.time is Time.CONST else Role.STREAM
             made = self._fresh(f"{name}{suffix}")
             # A plane may lack axes that the other has, or vary over time where it does not.

@@ -34,6 +34,19 @@ def test_all_gates_of_rg_lru_are_taken_in(plan_of: Callable[[str], Plan]) -> Non
     assert text(gates.log_decay) == "-8 * softplus_zeta * sigmoid(W_r_u + b_r)"
 
 
+def test_a_constant_decay_is_a_leaf(plan_of: Callable[[str], Plan]) -> None:
+    absorbed = absorb(plan_of("lru"), lambda p: p.name not in ("re", "im"))
+    (gates,) = absorbed.gates
+    assert gates.tokens == ("re_x_part", "im_x_part")
+    assert text(gates.decay) == "cplx(x_decay_re, x_decay_im)"
+    # Gradients are those of log λ; what is made of it besides has none.
+    bars = dict(zip((*gates.tokens, *gates.constants), map(text, gates.gradients), strict=True))
+    assert (
+        bars["x_log_decay_re"] == f"{DECAY_BAR}_re" and bars["x_log_decay_im"] == f"{DECAY_BAR}_im"
+    )
+    assert bars["x_decay_re"] == bars["x_decay_im"] == "0"
+
+
 def test_the_sigmoid_of_a_logarithm_is_taken_at_once(plan_of: Callable[[str], Plan]) -> None:
     (gates,) = absorb(plan_of("qlstm"), everything).gates
     assert text(gates.decay) == "sigmoid(W_f_u)"
@@ -162,7 +175,7 @@ def test_what_a_kernel_does_not_know_stays_in_front(plan_of: Callable[[str], Pla
 
 
 def test_other_forms_are_left_alone(plan_of: Callable[[str], Plan]) -> None:
-    for name in ("normalized_attn", "gla", "lru"):
+    for name in ("normalized_attn", "gla", "s4d"):
         plan = plan_of(name)
         assert absorb(plan, everything) == Absorbed(plan, ())
 

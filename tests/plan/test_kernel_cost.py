@@ -118,6 +118,19 @@ def test_elementwise_scans_move_each_leaf_once(plan_of, name, leaves) -> None:
     assert [p.launches for p in (*fused.passes, *split.passes)] == [1, 1, 2, 2]
 
 
+def test_a_constant_decay_is_not_read_at_every_token(plan_of) -> None:
+    fused, split = plan_costs(plan_of("lru"))
+    sizes = {"batch": 8, "length": 2048, "n": 2048, "width": 2, "tile": 64, "segment": 256}
+    plane = 2 * 2048
+    # Two planes of the drive in, two of the state out; backwards those, their gradients in and out.
+    assert [value(p.bytes, sizes) for p in fused.passes] == [4 * plane, 8 * plane]
+    assert moved(fused, sizes) == (1, 1)
+    # What a segment makes of a state: of the drive once more, of the gradient without it.
+    ends = 2 * 16 * 2048 / 256
+    assert [value(p.bytes, sizes) for p in split.passes] == [6 * plane + ends, 10 * plane + ends]
+    assert value(fused.passes[0].exponentials, sizes) == 0
+
+
 def test_few_heads_are_split_and_many_are_not(plan_of) -> None:
     costs = plan_costs(plan_of("retnet"))
     chosen = {

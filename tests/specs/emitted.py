@@ -235,6 +235,12 @@ class Beside:
         return with_gradients(y, {}, leaves)
 
 
+def narrow(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """In a dtype; complex numbers have no narrower one than that of float32."""
+    wide = torch.promote_types(dtype, torch.float32)
+    return x.to(wide.to_complex()) if x.is_complex() else x.to(dtype)
+
+
 def with_gradients(
     y: Tensor, last: Mapping[str, Tensor], leaves: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from emitted import PROMISED, Beside, compiled
+from emitted import PROMISED, Beside, compiled, narrow
 
 from dsfc.validate.cases import BATCHES, CHUNK, lengths
 from dsfc.validate.compare import EXACT, Error, agree, bar_share, errors
@@ -85,12 +85,6 @@ def test_the_reference_is_the_oracle(beside: Beside) -> None:
     for length in (0, 1, 2, 13):
         given = beside.draw(length, 2)
         agree(beside.defined(given), beside.judged(given), EXACT, f"L = {length}")
-
-
-def narrow(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """In a dtype; complex numbers have no narrower one than that of float32."""
-    wide = torch.promote_types(dtype, torch.float32)
-    return x.to(wide.to_complex()) if x.is_complex() else x.to(dtype)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ELEMENTWISE = ("hgrn", "qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
+ELEMENTWISE = ("hgrn", "lru", "qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
 MATRIX = (
     *("generalized_attn", "linear_attn", "lln", "mamba2_pseudo_lti", "mlstm", "normalized_attn"),
     *("normalized_attn_multihead", "normalized_attn_sigmoid", "normalized_attn_softplus"),
@@ -10,7 +10,7 @@ MATRIX = (
 )
 SELECTIVE = ("s6",)
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
-SIZES = {"s6": {"n": 16}}
+SIZES = {"lru": {"n": 2048}, "s6": {"n": 16}}
 """Sizes that a layer must be given besides its width."""
 KINDS = ("normalized_attn", "linear_attn", "retnet", "ssd", "mlstm")
 """Matrix scans without and with a column by itself; the same with decays, with and without keys of
@@ -23,12 +23,12 @@ EVERY += tuple((f"{s}:{n}", "bf16", t) for s in _PLAIN for n in (64, 256) for t 
 EVERY += tuple((s, "fp16", t) for s in _PLAIN for t in ("sm_80", "sm_90"))
 EVERY += tuple((s, "fp32", t) for s in _PLAIN for t in ("sm_80", "sm_90", "sm_100"))
 EVERY += tuple((s, "bf16", "sm_90") for s in ("retnet:64", "retnet:256", "mlstm:64"))
-EVERY += tuple((s, "fp32", "sm_90") for s in ("retnet", "mlstm", "rg_lru"))
+EVERY += tuple((s, "fp32", "sm_90") for s in ("retnet", "mlstm", "rg_lru", "lru"))
 EVERY += (("rg_lru", "fp32", "gfx942"),)
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
-Not there, for they break a limit: 256 keys in float32 store to the stack on sm_90, and so does
-normalised attention in float16 and the forward pass of S6 of 64 states on sm_100.
+Not there, for they break a limit: 256 keys in float32 store to the stack, and so does
+normalised attention in float16 on sm_100; the forward pass of S6 of 64 states has a stack there.
 """
 
 UNUSUAL = {
@@ -87,6 +87,26 @@ UNUSUAL = {
       state h : d complex
       h = sigmoid(f) * cis(w) * h[i-1] + u
       y = Re(h[i-1]) * Im(h[i-1]) + u
+    """,
+    # A constant λ: of a complex state whose real part is read before its update, of two axes in
+    # another order than those of the value, and of a real one.
+    "steady": """
+      dims d, e
+      input u : d; w : e
+      param a, b : d × e; c : e; f : d
+      state h : d × e complex; g : d
+      h = exp(cplx(-exp(a), b)) * h[i-1] + (exp(c) * w) ⊗ u
+      g = exp(-exp(f)) * g[i-1] + tanh(u)
+      y = Re(h[i-1]) + g ⊗ w
+    """,
+    # The same with values of two planes, and a complex constant.
+    "steady_pairs": """
+      dims d
+      input u, v : d
+      param a : d; c : d complex = cplx(1/2, 1/4)
+      state h : d complex
+      h = exp(cplx(-exp(a), 1)) * h[i-1] + c * cplx(u, sigmoid(v))
+      y = Re(h) * Im(h) + u
     """,
     # Complex parameters and maps, quotients and powers of complex values; a read of an earlier one.
     "complex_values": """

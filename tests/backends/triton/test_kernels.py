@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from emitted import Beside
+from emitted import Beside, narrow
 from kernel_specs import SPECS, UNUSUAL
 from test_torture import CHUNK, GATES, LENGTH, draw, narrowed, off, operators
 from test_torture import run as run_operators
@@ -135,8 +135,8 @@ def test_kernels_are_the_oracle(
     beside = Beside(build(name), oracle(name))
     seen = launched(beside.module)
     for batch in (1, 3):
-        given = {n: x.float() for n, x in beside.draw(length, batch).items()}
-        want = beside.judged({n: x.double() for n, x in given.items()})
+        given = {n: narrow(x, torch.float32) for n, x in beside.draw(length, batch).items()}
+        want = beside.judged({n: narrow(x, torch.float64) for n, x in given.items()})
         where = f"L = {length}, B = {batch}"
         # Where a gradient vanishes (a ratio of one term), the plain loop in float32 is off as well.
         plain = agree(beside.judged(given), want, math.inf, where)
@@ -247,7 +247,7 @@ def test_explain_says_into_what_time_is_cut(build: Build, monkeypatch: pytest.Mo
     "name",
     [
         "rg_lru",
-        *(pytest.param(n, marks=pytest.mark.ci) for n in ("rwkv4", "s6", "retnet", "mlstm")),
+        *(pytest.param(n, marks=pytest.mark.ci) for n in ("lru", "rwkv4", "s6", "retnet", "mlstm")),
     ],
 )
 @pytest.mark.parametrize("segment", [1 << 20, 4])
@@ -288,11 +288,12 @@ def test_masked_tokens_and_packs(
 
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
+COMPLEX = ("hgrn", "lru")
 
 
 def late(name: str, dtype: torch.dtype) -> bool:
     """Whether a case is of the last tier."""
-    return dtype is torch.float32 or name == "hgrn"
+    return dtype is torch.float32 or name in COMPLEX
 
 
 @pytest.mark.parametrize(
@@ -300,7 +301,8 @@ def late(name: str, dtype: torch.dtype) -> bool:
     [
         pytest.param(*case, marks=pytest.mark.full if late(*case) else pytest.mark.ci)
         for case in product(SPECS, DTYPES)
-        if case != ("hgrn", torch.float16)  # the plain loop has no such complex numbers
+        if case
+        not in product(COMPLEX, (torch.float16,))  # the plain loop has no such complex numbers
     ],
 )
 def test_low_precision_errs_no_more_than_the_plain_loop(
@@ -310,8 +312,8 @@ def test_low_precision_errs_no_more_than_the_plain_loop(
     plain: list[dict[str, Error]] = []
     got: list[dict[str, Error]] = []
     for seed in range(8):
-        low = {n: x.to(dtype) for n, x in beside.draw(23, 2, seed=seed).items()}
-        truth = beside.judged({n: x.double() for n, x in low.items()})
+        low = {n: narrow(x, dtype) for n, x in beside.draw(23, 2, seed=seed).items()}
+        truth = beside.judged({n: narrow(x, torch.float64) for n, x in low.items()})
         plain.append(errors(beside.judged(low), truth))
         got.append(errors(beside.ran(low, "auto", 1), truth))
     bar_share(got, plain, dtype, f"auto, {dtype}")
@@ -415,6 +417,54 @@ def test_a_decay_of_zero_ends_its_gradients(
     want = module._backward(*wide, None, do, dS, "recurrent", 4)[3]
     for part in (slice(0, reset), slice(reset, length)):
         assert off(got[:, part], want[:, part]) <= ROUNDED
+
+
+@pytest.mark.parametrize("inputs", [1.0, pytest.param(1e6, marks=pytest.mark.ci)])
+def test_a_constant_decay_may_be_of_any_size(
+    inputs: float, build: Build, launched: Callable[[ModuleType], list[str]]
+) -> None:
+    module, batch = build("lru"), 2
+    launched(module)
+    log = torch.tensor(GATES["mixed"]).reshape(1, -1, 1)
+    generator = torch.Generator().manual_seed(0)
+    phase = torch.randn(log.shape, generator=generator)
+    decay = log.exp() * phase.cos(), log.exp() * phase.sin()
+    shape = (batch, 13, log.shape[1])
+    parts = [inputs * torch.randn(shape, generator=generator) for _ in range(4)]
+    states = torch.randn(2, batch, *log.shape[1:], generator=generator, dtype=torch.complex64)
+    S, dS = states
+    leaves = (*parts[:2], torch.ones_like(log), log, phase, *decay, S, None)
+    outs = module._launch_forward(*leaves)
+    grads = module._launch_backward(*leaves, *outs[:2], *parts[2:], dS)
+
+    in_double = [None if x is None else narrow(x, torch.float64) for x in leaves]
+    options = "recurrent", 4, True
+    want = module._forward(*in_double, *options)
+    cotangents = (narrow(x, torch.float64) for x in (*parts[2:], dS))
+    want += module._backward(*in_double, *want[:2], *cotangents, *options)
+    for at, (x, y) in enumerate(zip((*outs, *grads), want, strict=True)):
+        assert torch.isfinite(x).all(), at
+        assert torch.equal(x, y.to(x.dtype)) or off(x, y) <= ROUNDED, at
+
+
+@pytest.mark.ci
+def test_each_sample_may_have_constants_of_its_own(build: Build) -> None:
+    module, plain = build("lru"), build("lru", None, "torch")
+    layer = module.Lru(d=3, n=5)
+    reference = plain.Lru(d=3, n=5, dtype=torch.float64)
+    given = dict(layer.named_parameters())
+    params = {n: torch.stack([x.detach(), 1.1 * x.detach()]) for n, x in given.items()}
+    u = torch.randn(2, 3, 7, 3, generator=torch.Generator().manual_seed(0))
+
+    def gradients(layer: torch.nn.Module, dtype: torch.dtype) -> dict[str, Tensor]:
+        def loss(params: dict[str, Tensor], u: Tensor) -> Tensor:
+            return torch.func.functional_call(layer, params, (u,)).sin().sum()
+
+        return torch.vmap(torch.func.grad(loss))(
+            {n: x.to(dtype) for n, x in params.items()}, u.to(dtype)
+        )
+
+    agree(gradients(layer, torch.float32), gradients(reference, torch.float64), ROUNDED, "vmap")
 
 
 def test_the_interpreter_rounds_as_a_gpu_does() -> None:

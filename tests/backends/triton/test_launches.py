@@ -35,7 +35,9 @@ def ran(what: str) -> Any:
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("spec", "short"), [("qlstm", 2), ("rg_lru", 2), ("retnet", 3)])
+@pytest.mark.parametrize(
+    ("spec", "short"), [("qlstm", 2), ("lru", 2), ("rg_lru", 2), ("retnet", 3)]
+)
 def test_few_kernels_serve_a_hundred_lengths_and_all_batches(spec: str, short: int) -> None:
     found = ran(f"lengths/{spec}")
     # Two for the passes, two for summaries where there are several segments; of a matrix scan two

@@ -15,7 +15,7 @@ from types import ModuleType
 
 import pytest
 from emitted import compiled
-from kernel_specs import SPECS, UNUSUAL
+from kernel_specs import SIZES, SPECS, UNUSUAL
 
 import dsfc
 
@@ -29,7 +29,7 @@ import torch
 spec = importlib.util.spec_from_file_location("emitted", sys.argv[1])
 module = sys.modules["emitted"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-layer = getattr(module, module.__all__[0])(d=4)
+layer = getattr(module, module.__all__[0])(d=4, **{n: 8 for n in sys.argv[2:]})
 layer(torch.rand(2, 5, 4)).sum().backward()
 print(layer.explain(5))
 """
@@ -76,18 +76,21 @@ def test_every_line_fits_and_no_name_is_given_twice(files: list[Path]) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("name", ["rg_lru", "rwkv4", "retnet"])
+@pytest.mark.parametrize("name", ["rg_lru", "rwkv4", "retnet", "lru"])
 def test_a_module_runs_without_triton_and_says_so(name: str, files: list[Path]) -> None:
     path = next(p for p in files if p.stem == f"{name}_")
     done = subprocess.run(
-        [sys.executable, "-P", "-c", ALONE, str(path)], capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-c", ALONE, str(path), *SIZES.get(name, {})],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "torch on cpu (Triton is not installed)" in done.stdout
 
 
 def test_what_has_no_kernel_is_the_torch_module(root: Path) -> None:
-    for name in ("gla", "short_convolution", "lru", "gateloop"):
+    for name in ("gla", "short_convolution", "s4d", "gateloop"):
         spec = dsfc.load(name)
         bodies = [spec.module(b).text.split("\n", 1)[1] for b in ("torch", "triton")]
         assert bodies[0] == bodies[1]
@@ -130,6 +133,18 @@ def test_explain_says_what_runs_and_why(
     layer = build("rg_lru").RgLru(d=4, dtype=getattr(torch, dtype))
     said = layer.explain(64, device=device, mode=mode)
     assert (f"torch on {device} ({why})" in said) if why else said.startswith(f"Triton on {device}")
+
+
+def test_a_convolution_keeps_its_modes_where_no_kernel_runs(build: Build) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    modules = [build("lru", None, backend) for backend in ("torch", "triton")]
+    assert modules[0].MODES == modules[1].MODES
+    layer = modules[1].Lru(d=4, n=8, dtype=torch.bfloat16)
+    assert layer.explain(64, device="cuda").startswith("Triton on cuda: a kernel each way for x")
+    assert layer.explain(64, device="cuda", masked=True).startswith("Triton on cuda")
+    said = layer.explain(64, device="cuda", mode="fft")
+    assert said.startswith("mode fft") and "torch on cuda (mode fft was named)" in said
 
 
 def test_explain_says_which_states_are_too_large(build: Build) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 import dsfc
 from dsfc.plan.gates import Gates, absorb
+from dsfc.plan.ir import Form, Scan
 from dsfc.plan.kernel_cost import plan_costs, value
 from dsfc.plan.planes import planes
 
@@ -113,10 +114,12 @@ class Case:
 def case(build: Callable[..., ModuleType], name: str, shape: tuple[int, int, int]) -> Case:
     batch, length, channels = shape
     (gates,) = absorb(dsfc.load(name).plan, knows).gates
+    (scan,) = (k for k in dsfc.load(name).plan.kernels if isinstance(k, Scan))
+    row = (batch, channels, *(1,) * (scan.form is Form.CONVOLUTION))
     timed = [torch.randn(batch, length, channels) for _ in gates.tokens]
-    fixed = [torch.rand(batch, channels) for _ in gates.constants]
+    fixed = [torch.rand(row) for _ in gates.constants]
     kind = torch.complex64 if len(planes(gates.value)) > 1 else torch.float32
-    state = torch.randn(batch, channels, dtype=kind)
+    state = torch.randn(row, dtype=kind)
     return Case(build(name), gates, (*timed, *fixed, state), shape)
 
 
@@ -127,7 +130,7 @@ def case(build: Callable[..., ModuleType], name: str, shape: tuple[int, int, int
         *(
             pytest.param(name, shape, marks=pytest.mark.ci)
             for name, shape in (
-                *(("rg_lru", SHAPES[2]), ("hgrn", SHAPES[2])),
+                *(("rg_lru", SHAPES[2]), ("hgrn", SHAPES[2]), ("lru", SHAPES[2])),
                 *(("qlstm", s) for s in SHAPES),
             )
         ),
