@@ -230,7 +230,7 @@ class ScanCall:
             return self._expanded(column.value, axes)
         parts = []
         known: str | None = None
-        for c in scan.columns:
+        for c in self._columns:
             if c.value is not None:
                 part = self._grouped(c.value, (scan.heads, c.channels))
                 known = known or part
@@ -238,9 +238,7 @@ class ScanCall:
             else:
                 parts.append("")
         if known is None:
-            heads = ", ".join([self._size(a) for a in scan.heads] or ["1"])
-            known = f"{self._like}.new_ones(*{self._like}.shape[:2], {heads}, 1)"
-            return self._flat_heads(known) if len(scan.heads) > 1 else known
+            return self._ones()
         one = f"torch.ones_like({known}[..., :1])"
         if len(parts) == 1:
             return parts[0]
@@ -248,8 +246,17 @@ class ScanCall:
         before.append(_concatenated(name, [p or one for p in parts]))
         return name
 
-    def _flat_heads(self, text: str) -> str:
-        return f"{text}.flatten(2, {1 + len(self._scan.heads)})"
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        """Columns that are laid side by side."""
+        return self._scan.columns
+
+    def _ones(self) -> str:
+        """A value of 1 and of no channels: `[B, L, h, 1]`."""
+        heads = self._scan.heads
+        sizes = ", ".join([self._size(a) for a in heads] or ["1"])
+        text = f"{self._like}.new_ones(*{self._like}.shape[:2], {sizes}, 1)"
+        return f"{text}.flatten(2, {1 + len(heads)})" if len(heads) > 1 else text
 
     def _leaf(self, name: str) -> str:
         """A leaf of the decay, with a batch axis and, where it varies, a time axis."""
@@ -321,7 +328,7 @@ class ScanCall:
         if scan.form not in GROUPED:
             return [f"    {self._ident(scan.columns[0].output)} = {out}"]
         lines = []
-        for c, part in zip(scan.columns, self._slices(out), strict=True):
+        for c, part in zip(self._columns, self._slices(out, self._columns), strict=True):
             axes = tuple(sorted((*scan.heads, *c.channels)))
             text = self._ungrouped(part, axes, (scan.heads, c.channels), lead=2)
             lines.append(f"    {self._ident(c.output)} = {text}")
@@ -330,7 +337,7 @@ class ScanCall:
     def _next(self, last: str, next_states: dict[str, str]) -> list[str]:
         scan = self._scan
         lines = []
-        parts = self._slices(last) if scan.form in GROUPED else [last]
+        parts = self._slices(last, scan.columns) if scan.form in GROUPED else [last]
         for c, part in zip(scan.columns, parts, strict=True):
             if c.state in next_states:
                 continue
@@ -347,9 +354,8 @@ class ScanCall:
             lines.append(f"    {name} = {text}")
         return lines
 
-    def _slices(self, name: str) -> list[str]:
-        """The columns of an array along its last axis."""
-        columns = self._scan.columns
+    def _slices(self, name: str, columns: tuple[Column, ...]) -> list[str]:
+        """Columns of an array along its last axis."""
         if len(columns) == 1:
             return [name]
         bounds = ["0"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dsfc.plan.ir import Role
+from functools import cached_property
+
+from dsfc.plan.ir import Column, Role
 from dsfc.primitives.expr import Axis
 
 from ..torch.calls import ScanCall
@@ -51,12 +53,34 @@ class KernelCall(ScanCall):
         state = self._regrouped(self._ident(column.state), tile, groups, lead=1)
         return [*arguments, f"{state}.to({self._wide})", "lengths"], state, None
 
+    @cached_property
+    def _other(self) -> str:
+        """Variable of the output of the column of one channel."""
+        return self._fresh(f"{self._scan.name}_other")
+
     def _matrix_arguments(
         self, s: MatrixKernels, before: list[str]
     ) -> tuple[list[str], str, str | None]:
         (q, k, v, *rest), state, looked = super()._token_arguments(before)
         numbers = [f"{self._grouped(n, (s.scan.heads,))}.to(wide)" for n in s.features.numbers]
-        return [q, k, v, *numbers, *rest, "lengths"], state, looked
+        w = [f"{self._alone()}.to(dtype)"] if s.narrow else []
+        return [q, k, v, *w, *numbers, *rest, "lengths"], state, looked
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        return self._scan.columns[:-1] if self._parted else self._scan.columns
+
+    @property
+    def _parted(self) -> bool:
+        """Whether the value and output of a column of one channel stand apart."""
+        return isinstance(self._s, MatrixKernels) and self._s.narrow
+
+    def _alone(self) -> str:
+        """The value of the column of one channel, `[B, L, h, 1]`."""
+        last = self._scan.columns[-1]
+        if last.value is None:
+            return self._ones()
+        return self._grouped(last.value, (self._scan.heads, last.channels))
 
     def _kept(self, text: str) -> str:
         return text if isinstance(self._s, MatrixKernels) else super()._kept(text)
@@ -82,6 +106,8 @@ class KernelCall(ScanCall):
         kept = f"{last}, _" if isinstance(self._s, SelectiveKernels) else last
         if self._paired:
             out = ", ".join(self._ident(c.output) for c in self._scan.columns)
+        elif self._parted:
+            out = f"{out}, {self._other}"
         if not self._s.stops:
             return super()._call(arguments, out, kept)
         head = f"{out}, {kept} = _recurrence{self._s.suffix}().apply"
@@ -92,6 +118,10 @@ class KernelCall(ScanCall):
         return isinstance(self._s, ElementwiseKernels) and self._s.complex
 
     def _outputs(self, out: str) -> list[str]:
+        if self._parted:
+            last, heads = self._scan.columns[-1], self._scan.heads
+            text = self._ungrouped(self._other, tuple(sorted(heads)), (heads, ()), lead=2)
+            return [*super()._outputs(out), f"    {self._ident(last.output)} = {text}"]
         if not self._paired:
             return super()._outputs(out)
         # Each plane is bound by the call.
@@ -119,6 +149,13 @@ class KernelCall(ScanCall):
             both = zip(outs, parts, strict=True)
             return [
                 line for o, part in both for line in super(type(self), self)._shifted(o, part, read)
+            ]
+        if self._parted:
+            first = self._fresh(f"{s.scan.name}_first")
+            parts = (out, f"{first}[..., :-1]"), (self._other, f"{first}[..., -1:]")
+            return [
+                f"    {first} = {self._first(state, read)}",
+                *(f"    {o} = torch.cat(({x}.to({o}.dtype), {o}), 1)[:, :-1]" for o, x in parts),
             ]
         if isinstance(s, SelectiveKernels):
             plain = KernelCall(s.plain, self._ident, self._size, self._like, self._fresh)

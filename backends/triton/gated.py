@@ -128,6 +128,14 @@ class GatedKernels(Skeleton):
         """Names of the planes of something."""
         return [f"{name}{p}" for p in self.planes]
 
+    def in_parts(self, o: str, like: str) -> str:
+        """The planes of an output, of what the torch form gives."""
+        return f"*_planes({o}, {like}.dtype)"
+
+    def whole(self, parts: list[str]) -> str:
+        """What the torch form takes for the gradients of planes."""
+        return f"torch.complex(*_accumulate({', '.join(parts)}))"
+
     @property
     def outputs(self) -> int:
         """How many tensors the forward operator gives."""

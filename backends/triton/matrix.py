@@ -22,19 +22,18 @@ from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements
 
 _SIZES = {
-    "forward_columns": "H K V STEP C BK",
     "forward": "H K V C BK BV",
-    "forward_summary_columns": "H K V STEP C BK",
     "forward_summary": "H K V C BK BV",
     "backward_read": "H K V C BK BV K_ALL V_ALL SPAN",
     "backward_keys": "H K V C BK V_ALL SPAN",
-    "backward_columns": "H K V STEP C K_ALL",
+    "backward_columns": "H K V C BV K_ALL",
     "backward": "H K V C BK BV K_ALL V_ALL SPAN",
 }
-
+_PLACES = {"backward_keys": ["i_p", "i_k"], "backward_columns": ["i_p", "i_v"]}
+"""Parts of kernels, and where in a row and head they are."""
 
 _WORDS = frozenset(
-    "q k v g S lengths o do dS mode chunk dtype counts scale B L H C K V T W".split()
+    "q k v w g S lengths o do dS mode chunk dtype counts scale B L H C K V T W".split()
 )
 _WORDS |= frozenset(
     "grid tokens options parts given more x self ctx math triton torch F tl".split()
@@ -50,7 +49,8 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
 
     Arguments are query and key `[B, L, h, n]`, value `[B, L, h, p]`, the leaves of weight and
     normaliser and log λ, each `[B, L, h]`, and the state. A column of one channel (a denominator's)
-    behind the others would spoil the alignment of their rows: kernels have it apart.
+    behind the others would spoil the alignment of their rows: its value and output `[B, L, h, 1]`
+    stand apart, and every program has it besides its own columns.
 
     Attributes:
         features: what the kernels compute besides the recurrence.
@@ -73,7 +73,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     @property
     def declined(self) -> str:
         """Why no kernel runs, in an operator."""
-        return f"_unfit(v, S, mode, {int(self.narrow)})"
+        return "_unfit(v, S, mode)"
 
     @property
     def kept(self) -> list[str]:
@@ -102,10 +102,31 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
 
     def cuts(self, heads: str, keys: str, channels: str) -> dict[str, Call]:
         """Calls that tell into which segments a launch cuts time, of sizes; forwards only."""
-        columns = f"{channels} + 1" if self.narrow else channels
-        x = [f"x.expand(batch, length, {heads}, {n})" for n in (keys, columns)]
-        more = str(int(self.narrow)), f'"{self.kind}"'
-        return {"forwards": Call("_chunk_grid", (self.work_name("forward"), *x, *more))}
+        x = [f"x.expand(batch, length, {heads}, {n})" for n in (keys, channels)]
+        return {"forwards": Call("_chunk_grid", (self.work_name("forward"), *x, f'"{self.kind}"'))}
+
+    @property
+    def tokens(self) -> list[str]:
+        """Arguments `[B, L, ...]` besides the numbers."""
+        return ["q", "k", "v", "w"] if self.narrow else ["q", "k", "v"]
+
+    @property
+    def planes(self) -> tuple[str, ...]:
+        """What the names of outputs end with: of those of all channels, and of one by itself."""
+        return ("", "_w") if self.narrow else ("",)
+
+    def in_parts(self, o: str, like: str) -> str:
+        """The outputs, of what the torch form gives."""
+        return f"*_parts({o})"
+
+    def whole(self, parts: list[str]) -> str:
+        """What the torch form takes for the outputs' gradients."""
+        return f"torch.cat(({', '.join(parts)}), -1)"
+
+    def register_forward(self) -> str:
+        """Registers the forward operator."""
+        outputs = [self.leaves.index(x) for x in ("v", "w", "S") if x in self.leaves]
+        return self._register("forward", f"({', '.join(map(str, outputs))})")
 
     @property
     def scaled(self) -> bool:
@@ -204,7 +225,8 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         names = self._in_torch
         q = "read.to(dtype)" if "read" in names else "q.to(dtype)" if "q" in self.widened else "q"
         k = "_kept(key, counts).to(dtype)" if "key" in names else "_kept(k, counts)"
-        v = "(v * weight[..., None]).to(dtype)" if self.weighted else "v"
+        v = "torch.cat((v, w), -1)" if self.narrow else "v"
+        v = f"({v} * weight[..., None]).to(dtype)" if self.weighted else v
         results = [q, k, v, *(["_kept(g, counts)"] if self.decay else [])]
         scale = f"({self._text(self.features.factor, {'n': 'n'})} / eta)[..., None]"
         return [*results, *([scale] if self.scaled else [])]
@@ -222,7 +244,8 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         wide = [d for d, name in (("dq", "read"), ("dk", "key"), ("dv", "weight")) if name in names]
         lines = self.taken(wide, ["dk", *(["dg"] if self.decay else [])])
         if self.weighted:
-            lines.append(f"{indent}d_weight = (dv * v).sum(-1)")
+            of = self.whole(["v", "w"]) if self.narrow else "v"
+            lines.append(f"{indent}d_weight = (dv * {of}).sum(-1)")
         if self.scaled:
             lines.append(f"{indent}d_eta = -do_o / eta  # the output has the factor 1 / eta")
         return [*lines, *(line for _, back in names.values() for line in back.lines)]
@@ -235,6 +258,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         q = f"{back['read'][0]}.to(dtype)" if "read" in names else "dq"
         k = f"{back['key'][0]}.to(dtype)" if "key" in names else "dk"
         v = "(dv * weight[..., None]).to(dtype)" if self.weighted else "dv"
+        v = self.in_parts(v, "") if self.narrow else v
         numbers = [*back.get("weight", ()), *back.get("eta", ())]
         return [q, k, v, *numbers, *(["dg"] if self.decay else [])]
 
@@ -349,19 +373,13 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     # --- launches --------------------------------------------------------------------------------
 
     def given(self) -> str:
-        """Statements that lay out what all kernels read."""
-        others = [x for x in self.inputs if x != "v"]
-        if not self.narrow:
-            return f"    given = [x.contiguous() for x in ({', '.join(self.inputs)})]"
-        behind = [x for x in others if x not in ("q", "k")]
-        given = ", ".join(["q", "k", "*v.tensor_split((-1,), -1)", *behind])
-        return f"    given = [x.contiguous() for x in ({given})]"
+        """A statement that lays out what all kernels read."""
+        return f"    given = [x.contiguous() for x in ({', '.join(self.inputs)})]"
 
     def given_back(self) -> str:
         """A statement that lays out the gradients of what the forward kernel writes."""
-        if not self.narrow:
-            return "    grads = [do.contiguous()]"
-        return "    grads = [x.contiguous() for x in do.tensor_split((-1,), -1)]"
+        dos = self.in_planes("do")
+        return f"    grads = [x.contiguous() for x in ({', '.join(dos)}{',' * (len(dos) == 1)})]"
 
     def outs(self) -> str:
         """A statement that makes room for what the forward kernel writes."""
@@ -372,14 +390,15 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         return self._like_values("dv")
 
     def _like_values(self, name: str) -> str:
+        form = "memory_format=torch.contiguous_format"
         if not self.narrow:
-            return f"    {name} = torch.empty_like(v, memory_format=torch.contiguous_format)"
-        return f"    {name}, {name}_w = (torch.empty_like(x) for x in given[2:4])"
+            return f"    {name} = torch.empty_like(v, {form})"
+        return f"    {name}, {name}_w = (torch.empty_like(x, {form}) for x in (v, w))"
 
     @property
     def out_names(self) -> str:
         """What the forward kernel writes."""
-        return "out, out_w" if self.narrow else "out"
+        return ", ".join(self.in_planes("out"))
 
     def after_grads(self, read: bool) -> str:
         """What a backward kernel takes behind the outputs' gradients, up to its own gradient."""
@@ -395,48 +414,37 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     def returned_gradients(self) -> str:
         """Gradients of all arguments; those of numbers come in slices, one for some keys each."""
         slices = [f"d_{x}.sum(-1)" for x in self.numbers] + ["dg.sum(-1)"] * self.decay
-        return ", ".join(["dq", "dk", self.joined("dv"), *slices, "d_state"])
+        return ", ".join(["dq", "dk", *self.in_planes("dv"), *slices, "d_state"])
 
     @property
     def value_gradients(self) -> str:
         """Gradients of values."""
-        return "dv, dv_w" if self.narrow else "dv"
-
-    def joined(self, name: str) -> str:
-        """Columns side by side again."""
-        return f"torch.cat(({name}, {name}_w), -1)" if self.narrow else name
+        return ", ".join(self.in_planes("dv"))
 
     # --- kernels ---------------------------------------------------------------------------------
 
-    def _pointers(self, name: str, narrow: bool) -> list[str]:
+    def _pointers(self, name: str) -> list[str]:
         """What a kernel takes besides places, lengths and sizes."""
-        if narrow and name.endswith("columns"):
-            of = {"p_v": "p_w", "out": "out_w", "d_out": "d_out_w", "dp_v": "dp_w"}
-            of |= {x: f"{x} + V" for x in ("state", "ends", "last", "d_last")}
-            return [of.get(x, x) for x in self._pointers(name, False)]
-        w = ["p_w"] if self.narrow and not name.endswith("columns") else []
         g = ["p_g"] if self.decay else []
         weight = [f"p_{x}" for x in self.leaves_of("weight")]
         eta = [f"p_{x}" for x in self.leaves_of("eta")]
-        values = ["p_q", "p_k", "p_v", *w, *weight, *eta, *g, "lengths"]
+        values, numbers = self.in_planes("p_v"), [*weight, *eta, *g, "lengths"]
+        given = ["p_q", "p_k", *values, *numbers]
         parts = [*(["decays"] if self.decay else []), "ends"]
-        out = ["out", *(["out_w"] if w else [])]
-        d_out = ["d_out", *(["d_out_w"] if w else [])]
+        d_out = self.in_planes("d_out")
         spans = ["reads", "spans", "ends"] if self.decay else []
         d_last = ["d_last"] if self.decay else []
         d_decay = ["d_decay"] if self.decay else []
-        dp_v = ["dp_v", *(["dp_w"] if w else [])]
+        dp_v = self.in_planes("dp_v")
         d_eta = [f"dp_{x}" for x in self.leaves_of("eta")]
         d_weight = [f"dp_{x}" for x in self.leaves_of("weight")]
-        back = [*values, *d_out, "d_last", *spans, *d_decay, *d_weight]
+        back = [*given, *d_out, "d_last", *spans, *d_decay, *d_weight]
         return {
-            "forward_columns": [*values, "state", *parts, *out, "last"],
-            "forward": [*values, "state", *parts, *out, "last"],
-            "forward_summary_columns": [*values[1:], *parts],
-            "forward_summary": [*values[1:], *parts],
-            "backward_read": [*values, "state", *d_out, *d_last, *spans, *d_eta, "dp_q"],
+            "forward": [*given, "state", *parts, *self.in_planes("out"), "last"],
+            "forward_summary": [*given[1:], *parts],
+            "backward_read": [*given, "state", *d_out, *d_last, *spans, *d_eta, "dp_q"],
             "backward_keys": [*back, "dp_k", "d_state"],
-            "backward_columns": ["p_q", "p_k", *values[3 + len(w) :], "d_out", "d_last", "dp_v"],
+            "backward_columns": ["p_q", "p_k", *numbers, *d_out, "d_last", *dp_v],
             "backward": [*back, "dp_k", *dp_v, "d_state"],
         }[name]
 
@@ -448,32 +456,17 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
 
     def define_kernel(self, name: str) -> str:
         """The `def` line of a kernel, or of a part of one, which takes its place first."""
-        places = {"columns": ["i_p", "o_v"], "keys": ["i_p", "i_k"]}.get(name.split("_")[-1], [])
+        places = _PLACES.get(name, [])
         kernel = "" if places else "_kernel"
         lengths, sizes = self._numbers(name)
-        params = [*places, *self._pointers(name, False), *(f"{n}: tl.int32" for n in lengths)]
+        params = [*places, *self._pointers(name), *(f"{n}: tl.int32" for n in lengths)]
         params += [f"{n}: tl.constexpr" for n in (*sizes, "STAGES")]
         return wrapped(f"def _{name}{kernel}{self.suffix}", params, ":", "")
 
-    def call_columns(self, name: str, indent: str) -> str:
-        """Calls the part of a kernel that has some columns."""
-        return self._call(name, "o_v", False, indent)
-
-    def call_narrow(self, name: str, indent: str) -> str:
-        """Calls it with the columns of one channel."""
-        return self._call(name, "o_w", True, indent)
-
-    def call_keys(self, indent: str) -> str:
-        """Calls the part that has some keys."""
-        return self._call("backward_keys", "i_r", False, indent)
-
-    def _call(self, name: str, place: str, narrow: bool, indent: str) -> str:
+    def call(self, name: str, place: str, indent: str) -> str:
+        """Calls a part of a kernel at a place of a head."""
         lengths, sizes = self._numbers(name)
-        of = {"STEP": "V + 1" if self.narrow else "V"}
-        if narrow:
-            of["V"] = "1"
-        numbers = [*lengths, *(of.get(n, n) for n in sizes), "STAGES"]
-        args = ["i_p", place, *self._pointers(name, narrow), *numbers]
+        args = ["i_p", place, *self._pointers(name), *lengths, *sizes, "STAGES"]
         return wrapped(f"_{name}{self.suffix}", args, "", indent)
 
 

@@ -360,7 +360,8 @@ def test_chunks_keep_what_the_loop_keeps(
     truth = run_operators(ops, [in_double(x) for x in tensors], "recurrent", CHUNK)
     plain = run_operators(ops, tensors, "recurrent", CHUNK)
     assert not seen
-    names = ["o", "last", *(f"d{x}" for x in ops.names)]
+    outputs = [f"output {at}" for at in range(len(truth) - len(ops.names))]
+    names = [*outputs, *(f"d{x}" for x in ops.names)]
     for name, got, want, loop in zip(
         names, run_operators(ops, tensors, "auto", CHUNK), truth, plain, strict=True
     ):
