@@ -63,7 +63,7 @@ class KernelCall(ScanCall):
     ) -> tuple[list[str], str, str | None]:
         (q, k, v, *rest), state, looked = super()._token_arguments(before)
         numbers = [f"{self._grouped(n, (s.scan.heads,))}.to(wide)" for n in s.features.numbers]
-        w = [f"{self._alone()}.to(dtype)"] if s.narrow else []
+        w = [f"{self._alone()}.to(wide)"] if s.narrow else []
         return [q, k, v, *w, *numbers, *rest, "lengths"], state, looked
 
     @property
@@ -107,7 +107,7 @@ class KernelCall(ScanCall):
         if self._paired:
             out = ", ".join(self._ident(c.output) for c in self._scan.columns)
         elif self._parted:
-            out = f"{out}, {self._other}"
+            out = f"{out}, {'_' if self._s.running else self._other}"
         if not self._s.stops:
             return super()._call(arguments, out, kept)
         head = f"{out}, {kept} = _recurrence{self._s.suffix}().apply"
@@ -120,7 +120,10 @@ class KernelCall(ScanCall):
     def _outputs(self, out: str) -> list[str]:
         if self._parted:
             last, heads = self._scan.columns[-1], self._scan.heads
-            text = self._ungrouped(self._other, tuple(sorted(heads)), (heads, ()), lead=2)
+            if self._s.running:
+                return super()._outputs(out)
+            other = f"{self._other}.to(dtype)"
+            text = self._ungrouped(other, tuple(sorted(heads)), (heads, ()), lead=2)
             return [*super()._outputs(out), f"    {self._ident(last.output)} = {text}"]
         if not self._paired:
             return super()._outputs(out)

@@ -108,6 +108,11 @@ class GatedKernels(Skeleton):
         """Whether the output is divided by something."""
         return False
 
+    @property
+    def running(self) -> bool:
+        """Whether that is computed of what is read of the state."""
+        return False
+
     def broadcast(self) -> str:
         """Gives arguments an axis of time that lack it."""
         return ""

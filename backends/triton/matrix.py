@@ -39,7 +39,7 @@ _WORDS |= frozenset(
     "grid tokens options parts given more x self ctx math triton torch F tl".split()
 )
 _WORDS |= frozenset("dq dk dv dg grads out last sizes programs pull gated weight eta".split())
-_WORDS |= frozenset("read key n d_weight d_eta do_o".split())
+_WORDS |= frozenset("read key n d_weight d_eta do_o o_w do_w dv_w".split())
 """Words that the operators' functions and the kernels use themselves."""
 
 
@@ -81,12 +81,14 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
 
         Kernels need none: q · dq has the sum that dη takes.
         """
+        if self.running:
+            return ["o", "o_w"]
         return ["o"] if self.scaled else []
 
     @property
     def kept_by_kernels(self) -> list[str]:
         """What of that a launch takes."""
-        return []
+        return self.kept if self.running else []
 
     @property
     def costs(self) -> tuple[KernelCost, ...]:
@@ -112,8 +114,20 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
 
     @property
     def planes(self) -> tuple[str, ...]:
-        """What the names of outputs end with: of those of all channels, and of one by itself."""
-        return ("", "_w") if self.narrow else ("",)
+        """What the names of outputs end with: of those of all channels, and of one by itself.
+
+        A running normaliser is no output, but kept for the gradient.
+        """
+        return ("", "_w") if self.narrow and not self.running else ("",)
+
+    @property
+    def outputs(self) -> int:
+        """How many tensors the forward operator gives."""
+        return 2 + self.narrow
+
+    def in_columns(self, name: str) -> list[str]:
+        """Names of what stands apart for a column of one channel."""
+        return [name, f"{name}_w"] if self.narrow else [name]
 
     def in_parts(self, o: str, like: str) -> str:
         """The outputs, of what the torch form gives."""
@@ -121,7 +135,8 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
 
     def whole(self, parts: list[str]) -> str:
         """What the torch form takes for the outputs' gradients."""
-        return f"torch.cat(({', '.join(parts)}), -1)"
+        do, do_w = parts
+        return f"torch.cat(({do}, {do_w}.to({do}.dtype)), -1)"
 
     def register_forward(self) -> str:
         """Registers the forward operator."""
@@ -133,15 +148,22 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         """Whether a normaliser divides the output."""
         return self.features.normaliser is not None
 
+    @property
+    def running(self) -> bool:
+        """Whether that is computed of what is read of the column of one channel."""
+        return self.features.running
+
     @cached_property
     def _arguments(self) -> dict[str, str]:
         """Leaf of weight or normaliser → argument."""
-        return arguments(self.features.numbers, _WORDS)
+        f = self.features
+        of_column = dict.fromkeys(f.normaliser.leaves, "o_w") if f.running and f.normaliser else {}
+        return arguments(f.numbers, _WORDS) | of_column
 
     @property
     def numbers(self) -> list[str]:
         """Arguments of one number a token and head, besides log λ."""
-        return list(self._arguments.values())
+        return [self._arguments[n] for n in self.features.numbers]
 
     @property
     def inputs(self) -> list[str]:
@@ -161,7 +183,8 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     def widened(self) -> list[str]:
         """Arguments that are computed with, not passed on."""
         f = self.features
-        read = [] if f.read.plain and (self.scaled or is_one(f.factor)) else ["q"]
+        scaled = self.scaled and not self.running
+        read = [] if f.read.plain and (scaled or is_one(f.factor)) else ["q"]
         return [*read, *([] if f.key.plain else ["k"]), *self.numbers]
 
     @cached_property
@@ -169,8 +192,9 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         """In torch, by variable: each value that is computed, and the gradients of its leaves."""
         f, out = self.features, {}
         read = f.read
-        if not self.scaled and not is_one(f.factor):
-            # What is read of a query has the factor of the output, which no normaliser has.
+        if (self.running or not self.scaled) and not is_one(f.factor):
+            # What is read of a query has the factor of the output, which no normaliser has but
+            # one that is read as well.
             bar = Ref(FEATURE_BAR, read.value.axes, Field.REAL, Time.TOKEN, Now(0))
             times: dict[Expr, Expr] = {bar: mul(f.factor, bar)}
             back = tuple(rewrite(e, times.get) for e in read.gradients)
@@ -182,6 +206,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         for name, number in (("weight", f.weight), ("eta", f.normaliser)):
             if number is not None:
                 of = self._arguments | {FEATURE_BAR: f"d_{name}"}
+                # A running one has an operator's functions of its own: see `normaliser_lines`.
                 out[name] = self._printed(name, number, of)
         return out
 
@@ -216,8 +241,20 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         lines = []
         if any(isinstance(e, Size) for each in sized for e in walk(each)):
             lines.append("    n = q.shape[-1]")
-        lines += [line for made, _ in self._in_torch.values() for line in made.lines]
+        lines += [line for made, _ in self._before.values() for line in made.lines]
         return Statements(tuple(lines), tuple(self.gated_results))
+
+    @property
+    def _before(self) -> dict[str, tuple[Statements, Statements]]:
+        """What of that is computed ahead of the scan."""
+        return {n: x for n, x in self._in_torch.items() if n != "eta" or not self.running}
+
+    @property
+    def normaliser_lines(self) -> tuple[list[str], list[str], str]:
+        """Statements of a running normaliser; those of the gradient of its column, and that."""
+        made, back = self._in_torch["eta"]
+        (result,) = back.results
+        return list(made.lines), [line[4:] for line in back.lines], result
 
     @property
     def gated_results(self) -> list[str]:
@@ -225,35 +262,36 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         names = self._in_torch
         q = "read.to(dtype)" if "read" in names else "q.to(dtype)" if "q" in self.widened else "q"
         k = "_kept(key, counts).to(dtype)" if "key" in names else "_kept(k, counts)"
-        v = "torch.cat((v, w), -1)" if self.narrow else "v"
+        v = "torch.cat((v, w.to(v.dtype)), -1)" if self.narrow else "v"
         v = f"({v} * weight[..., None]).to(dtype)" if self.weighted else v
         results = [q, k, v, *(["_kept(g, counts)"] if self.decay else [])]
         scale = f"({self._text(self.features.factor, {'n': 'n'})} / eta)[..., None]"
-        return [*results, *([scale] if self.scaled else [])]
+        return [*results, *([scale] if self.scaled and not self.running else [])]
 
     @property
     def pulled(self) -> list[str]:
         """What the features' gradient takes; of the normaliser, that of the output times it."""
-        decay, scale = ["dg"] if self.decay else [], ["do_o"] if self.scaled else []
+        decay = ["dg"] if self.decay else []
+        scale = ["do_o"] if self.scaled and not self.running else []
         return ["dq", "dk", "dv", *decay, *scale]
 
     @property
     def pull_lines(self) -> list[str]:
         """Statements of the features' gradient."""
-        indent, names = " " * 8, self._in_torch
+        indent, names = " " * 8, self._before
         wide = [d for d, name in (("dq", "read"), ("dk", "key"), ("dv", "weight")) if name in names]
         lines = self.taken(wide, ["dk", *(["dg"] if self.decay else [])])
         if self.weighted:
-            of = self.whole(["v", "w"]) if self.narrow else "v"
+            of = "torch.cat((v, w.to(v.dtype)), -1)" if self.narrow else "v"
             lines.append(f"{indent}d_weight = (dv * {of}).sum(-1)")
-        if self.scaled:
+        if self.scaled and not self.running:
             lines.append(f"{indent}d_eta = -do_o / eta  # the output has the factor 1 / eta")
         return [*lines, *(line for _, back in names.values() for line in back.lines)]
 
     @property
     def pulled_results(self) -> list[str]:
         """Gradients of all arguments but the state."""
-        names = self._in_torch
+        names = self._before
         back = {name: made.results for name, (_, made) in names.items()}
         q = f"{back['read'][0]}.to(dtype)" if "read" in names else "dq"
         k = f"{back['key'][0]}.to(dtype)" if "key" in names else "dk"
@@ -311,6 +349,13 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
             return [f"        b_{what} = {of[f.leaves[0]]}"]
         return self._lines(f"b_{what}", f.value, of)
 
+    def column_back(self) -> list[str]:
+        """Statements that compute the gradient of what a running normaliser is computed of."""
+        f = self.features.normaliser
+        assert f is not None
+        of = {n: f"b_{self._arguments[n]}" for n in f.leaves} | {FEATURE_BAR: "b_deta"}
+        return self._lines("b_dw", f.gradients[0], of) or ["        b_dw = b_deta"]
+
     def number_back(self, what: str) -> list[tuple[str, list[str]]]:
         """Arguments it is computed of, and statements that compute their gradients."""
         f = self._number(what)
@@ -340,6 +385,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         for what in ("weight", "eta"):
             if self._number(what) is not None:
                 out += [*self.number(what), *(t for _, ts in self.number_back(what) for t in ts)]
+        out += self.column_back() if self.running else []
         return out
 
     @property
@@ -379,6 +425,9 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     def given_back(self) -> str:
         """A statement that lays out the gradients of what the forward kernel writes."""
         dos = self.in_planes("do")
+        if self.running:
+            room = "torch.empty_like(o_w, memory_format=torch.contiguous_format)"
+            return f"    grads = [do.contiguous(), {room}, o_w.contiguous()]"
         return f"    grads = [x.contiguous() for x in ({', '.join(dos)}{',' * (len(dos) == 1)})]"
 
     def outs(self) -> str:
@@ -398,13 +447,15 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     @property
     def out_names(self) -> str:
         """What the forward kernel writes."""
-        return ", ".join(self.in_planes("out"))
+        return ", ".join(self.in_columns("out"))
 
     def after_grads(self, read: bool) -> str:
         """What a backward kernel takes behind the outputs' gradients, up to its own gradient."""
         spans = ["reads", "spans", "ends"] if self.decay else []
         if read:
             last = ["last"] if self.decay else []
+            if self.running:
+                return ", ".join(["o.contiguous()", *last, *spans, "dq"])
             return ", ".join([*last, *spans, *(f"d_{x}" for x in self.leaves_of("eta")), "dq"])
         decay = ["dg"] if self.decay else []
         weight = [f"d_{x}" for x in self.leaves_of("weight")]
@@ -414,12 +465,12 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     def returned_gradients(self) -> str:
         """Gradients of all arguments; those of numbers come in slices, one for some keys each."""
         slices = [f"d_{x}.sum(-1)" for x in self.numbers] + ["dg.sum(-1)"] * self.decay
-        return ", ".join(["dq", "dk", *self.in_planes("dv"), *slices, "d_state"])
+        return ", ".join(["dq", "dk", *self.in_columns("dv"), *slices, "d_state"])
 
     @property
     def value_gradients(self) -> str:
         """Gradients of values."""
-        return ", ".join(self.in_planes("dv"))
+        return ", ".join(self.in_columns("dv"))
 
     # --- kernels ---------------------------------------------------------------------------------
 
@@ -427,22 +478,24 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         """What a kernel takes besides places, lengths and sizes."""
         g = ["p_g"] if self.decay else []
         weight = [f"p_{x}" for x in self.leaves_of("weight")]
-        eta = [f"p_{x}" for x in self.leaves_of("eta")]
-        values, numbers = self.in_planes("p_v"), [*weight, *eta, *g, "lengths"]
+        eta = [] if self.running else [f"p_{x}" for x in self.leaves_of("eta")]
+        values, numbers = self.in_columns("p_v"), [*weight, *eta, *g, "lengths"]
         given = ["p_q", "p_k", *values, *numbers]
         parts = [*(["decays"] if self.decay else []), "ends"]
-        d_out = self.in_planes("d_out")
+        # The kernel of dq makes the gradient of what a running normaliser is computed of.
+        d_out = [*self.in_columns("d_out"), *(["p_o_w"] if self.running else [])]
+        o = ["p_o"] if self.running else []
         spans = ["reads", "spans", "ends"] if self.decay else []
         d_last = ["d_last"] if self.decay else []
         d_decay = ["d_decay"] if self.decay else []
-        dp_v = self.in_planes("dp_v")
-        d_eta = [f"dp_{x}" for x in self.leaves_of("eta")]
+        dp_v = self.in_columns("dp_v")
+        d_eta = [f"dp_{x[2:]}" for x in eta]
         d_weight = [f"dp_{x}" for x in self.leaves_of("weight")]
         back = [*given, *d_out, "d_last", *spans, *d_decay, *d_weight]
         return {
-            "forward": [*given, "state", *parts, *self.in_planes("out"), "last"],
+            "forward": [*given, "state", *parts, *self.in_columns("out"), "last"],
             "forward_summary": [*given[1:], *parts],
-            "backward_read": [*given, "state", *d_out, *d_last, *spans, *d_eta, "dp_q"],
+            "backward_read": [*given, "state", *d_out, *o, *d_last, *spans, *d_eta, "dp_q"],
             "backward_keys": [*back, "dp_k", "d_state"],
             "backward_columns": ["p_q", "p_k", *numbers, *d_out, "d_last", *dp_v],
             "backward": [*back, "dp_k", *dp_v, "d_state"],

@@ -73,6 +73,8 @@ class Features:
         key: ψ, of one leaf.
         weight: w, a number a token and head that all values have as a factor; None for 1.
         normaliser: η, a number a token and head that divides the output; None for 1.
+        running: whether η is computed of what is read of a column of the state by itself: of
+            Σ φ(q) · ψ(k) w in the denominator of linear attention.
         factor: of the output and of φ, a number over sizes of keys.
     """
 
@@ -82,16 +84,19 @@ class Features:
     weight: Feature | None
     normaliser: Feature | None
     factor: Expr
+    running: bool = False
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """Leaves of one number a token and head: those of the weight, then of the normaliser."""
-        return tuple(n for f in (self.weight, self.normaliser) if f is not None for n in f.leaves)
+        read = None if self.running else self.normaliser
+        return tuple(n for f in (self.weight, read) if f is not None for n in f.leaves)
 
     @property
     def plain(self) -> bool:
         """Whether the scan computes nothing but its recurrence."""
-        return self.read.plain and self.key.plain and not self.numbers and is_one(self.factor)
+        alone = self.weight is None and self.normaliser is None and is_one(self.factor)
+        return self.read.plain and self.key.plain and alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +160,8 @@ class _Taking:
         _, key = self._of_buffer(scan.key, numbers=False)
         weight, columns = self._weighted(scan.columns)
         factor, normaliser, columns = self._divided(columns, weight)
-        features = Features(scan.name, read, key, weight, normaliser, mul(factor, number))
+        running = normaliser is not None and normaliser.leaves == (columns[-1].output,)
+        features = Features(scan.name, read, key, weight, normaliser, mul(factor, number), running)
         if features.plain:
             return self._plan, features
         now = replace(scan, read=read.leaves[0], key=key.leaves[0], columns=columns)
@@ -235,10 +241,11 @@ class _Taking:
     ) -> tuple[Expr, Feature | None, tuple[Column, ...]]:
         """Factor and normaliser of the one output wherever it is read, and its column."""
         nothing = ONE, None, columns
-        readers = self._readers.get(columns[0].output, [])
-        if len(columns) != 1 or len(readers) != 1 or columns[0].output in self._outside:
+        column, *others = columns
+        readers = self._readers.get(column.output, [])
+        if len(others) > 1 or len(readers) != 1 or column.output in self._outside:
             return nothing
-        ((column,), (reader,)) = columns, readers
+        (reader,) = readers
         if not isinstance(reader, Pointwise):
             return nothing
         out = self._ref(column.output)
@@ -257,7 +264,7 @@ class _Taking:
 
         value = go(reader.value)
         left = {e.name for e in walk(value) if isinstance(e, Ref)}
-        if len(seen) != 1 or out.name in left:
+        if len(seen) != 1 or {out.name, *(c.output for c in others)} & left:
             return nothing
         ((factor, eta),) = seen
         normaliser = None
@@ -268,14 +275,27 @@ class _Taking:
             normaliser = self._feature(self._cut(eta, eta.axes)[0], name)
             if weight is not None and set(weight.leaves) & set(normaliser.leaves):
                 return nothing
+        if others and not self._is_running(others[0], reader, normaliser, factor):
+            return nothing
         at = self._kernels.index(reader)
         if value is done:
             del self._kernels[at]
-            return factor, normaliser, (replace(column, output=reader.output),)
+            return factor, normaliser, (replace(column, output=reader.output), *others)
         self._kernels[at] = Pointwise(
             reader.output, rewrite(value, lambda e: out if e is done else None)
         )
         return factor, normaliser, columns
+
+    def _is_running(
+        self, other: Column, reader: Kernel, normaliser: Feature | None, factor: Expr
+    ) -> bool:
+        """Whether a normaliser is computed of one column's output, which nothing else needs.
+
+        A factor of the quotient is none of what the normaliser is computed of.
+        """
+        alone = self._readers.get(other.output, []) == [reader] and not other.channels
+        of_it = normaliser is not None and normaliser.leaves == (other.output,)
+        return alone and of_it and other.output not in self._outside and is_one(factor)
 
     # --- leaves ----------------------------------------------------------------------------------
 

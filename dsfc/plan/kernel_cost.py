@@ -8,9 +8,9 @@ all heads, of one pass:
     split  time is cut into segments; what a segment makes of a state is computed first, then all
            segments run side by side: more bytes, and a chain of `segment` tokens instead of all
 
-`reread` stands apart: bytes that programs side by side read at the same time, so that memory is
-asked once if the second-level cache holds them for that long. That is an assumption until it is
-measured; without it they are added to `bytes`.
+`reread` stands apart: bytes that programs side by side read at the same time, or that one reads
+again a few tokens later, so that memory is asked once if a cache holds them for that long. That is
+an assumption until it is measured; without it they are added to `bytes`.
 
 Which of the two a scan takes, and in how many segments, is what `seconds` says of them on a
 machine: emitted modules ask the same at every launch. Rates are those of `DEVICES`, of which each
@@ -52,8 +52,8 @@ _ANCHOR = 384
 _BLOCK = 4
 """Tokens from one state that a selective scan keeps to the next: what its registers hold."""
 
-_SELECTIVE_TILE = 32
-"""Channels of a program of a selective scan backwards, each with a sum of its own over them."""
+_SELECTIVE_TILES = 64, 32
+"""Channels of a program of a selective scan, forwards and backwards: there with sums over them."""
 
 _INSTRUCTIONS = {
     (Form.ELEMENTWISE, "forward"): 24.0,
@@ -74,7 +74,7 @@ class Pass:
     Attributes:
         name: `forward` or `backward`.
         bytes: read and written, each place once.
-        reread: read once more by programs side by side; see the module.
+        reread: read again, by programs side by side or soon after; see the module.
         operations: in products, a multiply-add as 2.
         exponentials: powers of two and their like.
         instructions: of threads, where they bind; 0 where products do.
@@ -165,63 +165,92 @@ def _matrix(scan: Scan, features: Features | None, sizes: Sizes) -> Iterator[_Wa
     """Products inside a chunk of C tokens, the state K × V in registers, V in tiles.
 
     Backward: one kernel forward in time for the read's gradient, one backward in time whose
-    programs compute half of the keys' or of the values' gradient, one that adds up the decay's.
-    Backwards time is not cut.
-    For that one the first also multiplies reads and keys. Weights and normalisers are one number a
-    token and head each; every program computes the features of what it loads.
+    programs compute parts of the keys' or of the values' gradient, one that adds up the decay's.
+    Backwards time is not cut. Weights, normalisers and a column by itself are one number a token
+    and head each; every program computes the features of what it loads.
     """
     heads, keys, channels = sizes
-    narrow = sum(not c.channels for c in scan.columns)
+    column = sum(not c.channels for c in scan.columns)
     decays = int(scan.decay is not None)
-    numbers = 0 if features is None else len(features.numbers)
-    vectors = _FLOAT * (decays + narrow + numbers)
-    both = add(keys, channels)
-    tiles = div(channels, TILE)
-    more = add(tiles, num(-1))
-    forward = add(_numbers(2, both), num(vectors))
-    products = add(_times(2, CHUNK, both), _times(4, keys, channels))
-    again = mul(more, _times(2, CHUNK, keys))
-    over = _times(2 * decays, CHUNK, keys)
-    reread = mul(more, add(_numbers(2, keys), num(vectors)))
-    decays_bytes = _times(2 * decays, div(_numbers(1, keys, channels), num(_ANCHOR)))
-    backward = add(
-        # Keys, values, cotangent and read in, the read's gradient out, and its halves of sums.
-        _numbers(2, keys),
-        _numbers(2, channels),
-        _numbers(1, keys),
-        num(vectors + 2 * _FLOAT * decays),
-        # The same in, the gradients of keys and values out.
-        _numbers(3, both),
-        num(vectors + 4 * _FLOAT * decays),
-        # Halves of the decay's gradient, added.
-        num(4 * _FLOAT * decays),
-        # Halves of the numbers' gradients, out, in and added.
-        num(5 * _FLOAT * numbers),
-        decays_bytes,
+    inside = _Inside.of(features)
+    key_parts, parts = div(keys, TILE), div(channels, TILE)
+    chunks = add(CHUNK, num(2), div(num(1), CHUNK))  # of each: decays to, from and over it
+
+    def products(read: int, rest: Expr) -> Expr:
+        """Of a program's part of one side with all of the other, in chunks and with the state."""
+        return add(rest, _times(4, keys, channels), _times(2 * read, CHUNK, keys))
+
+    def beside(count: Expr, *once: Expr) -> Expr:
+        """What `count` programs read of which one would have to."""
+        return mul(add(count, num(-1)), add(*once))
+
+    # Forward: queries, keys, decays, weights and normalisers for each part of the values.
+    vectors = num(_FLOAT * (decays + column + inside.numbers))
+    forward = add(_numbers(2, keys), _numbers(2, channels), vectors, num(_FLOAT * column))
+    by_columns = products(0, add(_times(2, CHUNK, channels), _times(2, CHUNK, keys, parts)))
+    exps = _times(decays, chunks) if decays else ZERO
+    exps = add(exps, num(inside.of_numbers))
+
+    # Backward, one kernel forward in time for the read's gradient, by parts of the keys. It reads
+    # what was read of a column by itself, or its gradient; of a running normaliser, also the
+    # quotient.
+    sides = num(_FLOAT * (decays + (2 + inside.running) * column + inside.numbers))
+    all_columns = _numbers(2 + inside.running, channels)
+    by_keys = products(1, _times(2, CHUNK, channels, key_parts))
+    columns = add(channels, num(1)) if column else channels
+    spans = _times(2 * decays, div(_numbers(1, keys, columns), num(_ANCHOR)))
+    read = add(
+        _numbers(2 + (decays or inside.reads), keys),
+        all_columns,
+        sides,
+        _times(_FLOAT * (decays + inside.normalisers), key_parts),
     )
-    back_reread = mul(more, add(_numbers(3, keys), _numbers(3, channels), num(2 * vectors)))
-    floor = forward, add(_numbers(2, both), _numbers(2, keys), _numbers(1, channels),
-                         num(vectors + _FLOAT * (decays + numbers)))  # fmt: skip
-    rows = mul(BATCH, heads, tiles)
-    exps = add(CHUNK, num(2)) if decays else ZERO
-    values, gradients = _exponentials(features)
-    inside = _times(values, keys, tiles), mul(keys, add(_times(values, tiles), num(gradients)))
+    # One backward in time, whose programs compute parts of the keys' or of the values' gradient.
+    roles = add(
+        _numbers(3, keys),
+        _numbers(3, channels),
+        sides,
+        num(_FLOAT * column),
+        _times(_FLOAT * (2 * decays + inside.weights), key_parts),
+    )
+    both_roles = add(
+        _times(1, parts, _numbers(2, keys)),
+        _numbers((decays or inside.keys) - 1, keys),
+        beside(key_parts, _numbers(1, channels)),
+        _times(1, key_parts, _numbers(1, channels)),
+        beside(key_parts, sides),
+        _times(1, parts, add(sides, num(-_FLOAT * column))),
+    )
+    # And parts of the gradients of decays and numbers, added.
+    summed = _times(_FLOAT * (decays + inside.numbers), add(key_parts, num(1)))
+    backward = add(read, roles, summed, spans)
+    back_reread = add(beside(key_parts, all_columns, sides), both_roles)
+    back_products = add(by_keys, _times(2 * decays, CHUNK, keys), by_keys, by_columns)
+    back_exps = add(
+        mul(add(_times(2, key_parts), parts), exps), _times(inside.of_gradients, key_parts)
+    )
+    floor = forward, add(_numbers(4, keys), _numbers(3 + inside.running, channels),
+                         num(_FLOAT * (2 * decays + 2 * inside.numbers + 3 * column)))  # fmt: skip
+    rows = mul(BATCH, heads, parts)
+    values, gradients = inside.values, inside.gradients
 
     def made(split: bool) -> _Way:
-        extra: Expr = ZERO
+        extra, again = ZERO, ZERO
         if split:
-            extra = add(_numbers(1, both), num(_FLOAT * decays))
+            lone = num(_FLOAT * (decays + column + inside.weights))
+            extra = add(_numbers(1, keys), _numbers(1, channels), lone)
             extra = add(extra, div(_times(2 * _FLOAT, keys, channels), SEGMENT))
+            again = beside(parts, _numbers(1, keys), lone)
         tokens = SEGMENT if split else LENGTH
         segments = div(LENGTH, SEGMENT) if split else num(1)
         state = _times(2, keys, channels) if split else ZERO
         steps, programs = div(tokens, CHUNK), mul(rows, segments)
         passes = (
-            Pass("forward", add(forward, extra), reread, add(products, again, state),
-                 add(exps, inside[0]),
-                 ZERO, 1 + split, programs, steps),
-            Pass("backward", backward, back_reread,
-                 add(_times(3, add(products, again)), over), add(_times(2, exps), inside[1]), ZERO,
+            Pass("forward", add(forward, extra),
+                 add(beside(parts, _numbers(2, keys), vectors), again), add(by_columns, state),
+                 mul(parts, add(exps, _times(values, keys))), ZERO, 1 + split, programs, steps),
+            Pass("backward", backward, back_reread, back_products,
+                 add(back_exps, mul(keys, add(_times(values, parts), num(gradients)))), ZERO,
                  2 + decays, rows, div(LENGTH, CHUNK)),
         )  # fmt: skip
         return _over_heads(passes, floor, heads)
@@ -230,18 +259,67 @@ def _matrix(scan: Scan, features: Features | None, sizes: Sizes) -> Iterator[_Wa
     yield made(True)
 
 
-def _exponentials(features: Features | None) -> tuple[int, int]:
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """What the kernels of a matrix scan compute besides it, counted.
+
+    Attributes:
+        weights, normalisers: leaves of one number a token and head.
+        running: 1 where the normaliser is what is read of a column by itself.
+        reads, keys: 1 where the kernel of their gradients reads reads, or keys.
+        of_numbers: exponentials of one token and program for weights and normalisers.
+        of_gradients: those of their gradients.
+        values, gradients: of each key, forward and backward.
+    """
+
+    weights: int = 0
+    normalisers: int = 0
+    running: int = 0
+    reads: int = 0
+    keys: int = 0
+    of_numbers: int = 0
+    of_gradients: int = 0
+    values: int = 0
+    gradients: int = 0
+
+    @property
+    def numbers(self) -> int:
+        """Leaves of one number a token and head."""
+        return self.weights + self.normalisers
+
+    @classmethod
+    def of(cls, features: Features | None) -> _Inside:
+        """Returns the counts of some features."""
+        if features is None:
+            return cls()
+        weights = 0 if features.weight is None else len(features.weight.leaves)
+        others = len(features.numbers) - weights
+        values, gradients = _exponentials(features)
+        numbers = [f for f in (features.weight, features.normaliser) if f is not None]
+        return cls(
+            weights,
+            others,
+            int(features.running),
+            int(others > 0 or not features.read.plain),
+            int(weights > 0 or not features.key.plain),
+            _counted(*(f.value for f in numbers)),
+            _counted(*(e for f in numbers for e in f.gradients)),
+            values,
+            gradients,
+        )
+
+
+def _exponentials(features: Features) -> tuple[int, int]:
     """For each key, of φ and ψ as they are loaded; backwards, but for the values' gradients."""
-
-    def count(*roots: Expr) -> int:
-        prims = (e for root in roots for e in walk(root) if isinstance(e, Prim))
-        return sum(_EXPONENTIALS.get(e.name, 0) for e in prims)
-
-    if features is None:
-        return 0, 0
     both = features.read, features.key
-    values = sum(count(f.value) for f in both)
-    return values, 2 * values + sum(count(*f.gradients) for f in both)
+    values = sum(_counted(f.value) for f in both)
+    return values, 2 * values + sum(_counted(*f.gradients) for f in both)
+
+
+def _counted(*roots: Expr) -> int:
+    """Exponentials and their like."""
+    prims = (e for root in roots for e in walk(root) if isinstance(e, Prim))
+    return sum(_EXPONENTIALS.get(e.name, 0) for e in prims)
 
 
 def _selective(sizes: Sizes) -> Iterator[_Way]:
@@ -249,8 +327,12 @@ def _selective(sizes: Sizes) -> Iterator[_Way]:
     heads, keys, channels = sizes
     tile = mul(keys, channels)
     kept = div(_times(_FLOAT, tile), num(_BLOCK))
-    sums = _times(4 * _FLOAT, keys, div(channels, num(_SELECTIVE_TILE)))
-    rows = mul(BATCH, heads, div(channels, num(_SELECTIVE_TILE)))
+    tiles = [div(channels, num(n)) for n in _SELECTIVE_TILES]
+    sums = _times(4 * _FLOAT, keys, tiles[1])
+    rows = mul(BATCH, heads, tiles[1])
+    # Queries and keys for each tile of channels; backwards rates for each block of tokens, too.
+    shared = [mul(add(n, num(-1)), _numbers(2, keys)) for n in tiles]
+    shared[1] = add(shared[1], kept)
     first, second = (_INSTRUCTIONS[Form.SELECTIVE, d] for d in ("forward", "backward"))
 
     def moved(of_channels: int, of_keys: int, *floats: Expr) -> Expr:
@@ -265,10 +347,10 @@ def _selective(sizes: Sizes) -> Iterator[_Way]:
         programs = mul(rows, div(LENGTH, SEGMENT)) if split else rows
         steps = SEGMENT if split else LENGTH
         passes = (
-            Pass("forward", moved(3 + more, 2 + more, kept, parts), ZERO, ZERO,
+            Pass("forward", moved(3 + more, 2 + more, kept, parts), shared[0], ZERO,
                  _times(1 + split, add(tile, channels)), _times((1 + split) * first, tile),
                  1 + split, programs, steps),
-            Pass("backward", moved(5 + more, 4 + more, kept, sums, parts), ZERO, ZERO,
+            Pass("backward", moved(5 + more, 4 + more, kept, sums, parts), shared[1], ZERO,
                  add(_times(1 + split, tile), _times(2 + split, channels)),
                  _times(second + split * first, tile), 2 + split, programs, steps),
         )  # fmt: skip

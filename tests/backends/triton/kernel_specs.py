@@ -131,6 +131,27 @@ UNUSUAL = {
       z = a * z[i-1] + k
       y = (q · S[i-1] + q · R[i-1]) / (1 + (q · z[i-1])^2)
     """,
+    # A normaliser of a column that is driven by something of its own, inside of a function.
+    "running": """
+      dims heads h = 2, n = 3, p = 5
+      input q, k : h × n; v : h × p; f, w : h
+      state S : h × n × p; z : h × n
+      a = sigmoid(f)
+      S = a * S[i-1] + k ⊗ v
+      z = a * z[i-1] + w * k
+      y = tanh(n^(-1/2) * (q · S) / (1/2 + (n^(-1/2) * (q · z))^2)) * v
+    """,
+    # Without a decay, with a weight; a state of one head.
+    "running_weight": """
+      dims n = 4, p = 3
+      input q, k : n; v : p
+      input f
+      state S : n × p; z : n
+      w = exp(f)
+      S = S[i-1] + softplus(k) ⊗ (w * v)
+      z = z[i-1] + w * softplus(k)
+      y = (softplus(q) · S) / (softplus(q) · z)
+    """,
     # Two scans of which one feeds the other, with decay and without.
     "layers": """
       dims heads h = 2, n = 3, p = 2

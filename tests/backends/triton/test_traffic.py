@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,10 +15,14 @@ from dsfc.backends.triton.nodes import knows
 from torch import Tensor
 
 import dsfc
+from dsfc.plan import kernel_cost
 from dsfc.plan.gates import Gates, absorb
+from dsfc.plan.ir import Plan
 from dsfc.plan.ir import Form, Scan
-from dsfc.plan.kernel_cost import plan_costs, value
+from dsfc.plan.kernel_cost import Pass, plan_costs, value
 from dsfc.plan.planes import planes
+
+from kernel_specs import KINDS, MATRIX, SPECS
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -29,7 +34,7 @@ SHAPES = [(1, 1, 3), (2, 5, 8), (3, 13, 11)]
 
 @dataclass
 class Traffic:
-    """Entries that were read and written, powers of two, and operations in products of matrices."""
+    """Entries that were read and written, powers and logarithms, operations in products."""
 
     read: int = 0
     written: int = 0
@@ -59,13 +64,14 @@ def traffic(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traffic]:
 
     monkeypatch.setattr(InterpreterBuilder, "create_masked_load", counted_load)
     monkeypatch.setattr(InterpreterBuilder, "create_masked_store", counted_store)
-    exp2 = InterpreterBuilder.create_exp2
+    for name in ("create_exp2", "create_exp", "create_log", "create_log2"):
+        function = getattr(InterpreterBuilder, name)
 
-    def counted_exp2(self: Any, x: Any) -> Any:
-        seen.powers += x.data.size
-        return exp2(self, x)
+        def counted(self: Any, x: Any, function: Callable[..., Any] = function) -> Any:
+            seen.powers += x.data.size
+            return function(self, x)
 
-    monkeypatch.setattr(InterpreterBuilder, "create_exp2", counted_exp2)
+        monkeypatch.setattr(InterpreterBuilder, name, counted)
     dot = InterpreterBuilder.create_dot
 
     def counted_dot(self: Any, a: Any, b: Any, *rest: Any) -> Any:
@@ -169,7 +175,7 @@ def test_one_more_read_is_seen(
 
 
 HEADS, CHUNK, WIDTH, SPAN, LEAST = 2, 4, 4, 8, 16
-MATRIX = [(1, 3, 4, 4), (2, 9, 5, 8), (1, 17, 8, 7)]
+CUT = [(1, 3, 4, 4), (2, 9, 5, 8), (1, 17, 8, 7)]
 """Batch, length, keys, channels: one part of a state, several of one side or of both."""
 
 
@@ -187,6 +193,9 @@ def chunked(shape: tuple[int, int, int, int], weights: int) -> dict[str, Traffic
     keys = by_keys + L * K + spans * K * V + n_k * L + n_k
     chunks = -(-L // CHUNK)
     powers = chunks * (CHUNK * CHUNK + 2 * CHUNK + 1)
+    # A weight is a softplus, an exponential and a logarithm; its derivative has one exponential.
+    slopes = weights * chunks * CHUNK
+    powers += 2 * slopes
     half = 2 * CHUNK * CHUNK * (LEAST + WIDTH) + 4 * CHUNK * LEAST * WIDTH
     pairs = 2 * CHUNK * CHUNK * WIDTH  # of q and k, for the gradient of λ
     every = {
@@ -196,7 +205,7 @@ def chunked(shape: tuple[int, int, int, int], weights: int) -> dict[str, Traffic
             (L * K + n_k * L + spans * K * V + n_k)
             + (L * K + n_k * L * (1 + weights) + K * V)
             + L * V,
-            (2 * n_k + n_v) * powers,
+            (2 * n_k + n_v) * powers + n_k * slopes,
             chunks * ((2 * n_k + n_v) * half + n_k * pairs),
         ),
     }
@@ -222,7 +231,7 @@ def launched(
     return {"forward": forward, "backward": traffic.since(forward)}
 
 
-@pytest.mark.parametrize("shape", MATRIX)
+@pytest.mark.parametrize("shape", CUT)
 @pytest.mark.parametrize("name", ["retnet", "ssd"])
 def test_chunks_move_what_their_parts_need(
     name: str,
@@ -237,16 +246,91 @@ def test_chunks_move_what_their_parts_need(
     assert launched(module, name, shape, traffic) == chunked(shape, int(name == "ssd"))
 
 
-def test_products_are_those_of_the_cost_model(
-    build: Callable[..., ModuleType], traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+WHOLE = [
+    {"h": 2, "n": 32, "p": 32, "r": 32, "d": 64},
+    {"h": 1, "n": 16, "p": 64, "d": 16},
+    {"h": 1, "n": 32, "p": 16, "d": 32},
+]
+"""Axes that whole tiles fill without a rest, of as many columns as a product has at least."""
+
+SPREAD = 16
+"""Columns of a tile of a matrix scan, and channels of one of another."""
+
+SUMMED = {"retnet": 1, "mamba2_pseudo_lti": 2, "ssd": 2, "mlstm": 2, "generalized_attn": 1}
+SUMMED |= {n: 1 for n in MATRIX if n.startswith("normalized_attn")}
+"""Numbers of a token and head whose gradients come in parts, which torch adds up."""
+
+
+def per_span(
+    module: ModuleType, plan: Plan, sizes: dict[str, int], traffic: Traffic
+) -> list[Traffic]:
+    """What a layer's kernels do for a span of tokens more, forwards and backwards."""
+    cls = getattr(module, module.__all__[0])
+    known = inspect.signature(cls).parameters
+    layer = cls(**{n: size for n, size in sizes.items() if n in known})
+
+    def passes(tokens: int) -> list[Traffic]:
+        inputs = [
+            torch.rand(1, tokens, *(sizes[a.name] for a in i.axes), requires_grad=True)
+            for i in plan.inputs
+        ]
+        before = replace(traffic)
+        y = layer(*inputs)
+        forward = traffic.since(before)
+        y.sum().backward()
+        return [forward, traffic.since(before).since(forward)]
+
+    few, more = passes(SPAN), passes(2 * SPAN)
+    return [later.since(early) for early, later in zip(few, more, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        pytest.param(
+            name, sizes, marks=[] if (name, sizes) == ("mlstm", WHOLE[1]) else pytest.mark.ci
+        )
+        for name in SPECS
+        for sizes in (WHOLE if name in (*KINDS, "lln", "s6", "hgrn") else WHOLE[:1])
+    ],
+)
+def test_the_cost_model_is_what_the_interpreter_counts(
+    name: str,
+    sizes: dict[str, int],
+    build: Callable[..., ModuleType],
+    traffic: Traffic,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module, size, tile, tokens = build("retnet"), 32, 16, 3 * CHUNK
-    monkeypatch.setattr(module, "_tile", lambda *_: (CHUNK, tile, 1, 2))
-    counted = launched(module, "retnet", (1, tokens, size, size), traffic)
-    cost, _ = plan_costs(dsfc.load("retnet").plan)
-    sizes = {"h": HEADS, "n": size, "p": size, "chunk": CHUNK, "tile": tile}
-    for way in cost.passes:
-        assert counted[way.name].operations == tokens * value(way.operations, sizes), way.name
+    """In float32, bytes are four times the numbers moved, each once and again where it says so."""
+    sizes = sizes | {"n": 16, "d": 4 * SPREAD} if name == "s6" else sizes
+    module, plan = build(name), dsfc.load(name).plan
+    tokens = CHUNK if name in MATRIX else TILE[0]
+    monkeypatch.setattr(module, "_tile", lambda *_: (tokens, SPREAD, 1, 2))
+    monkeypatch.setattr(module, "SPAN", SPAN, raising=False)
+    monkeypatch.setattr(kernel_cost, "_ANCHOR", SPAN)
+    monkeypatch.setattr(kernel_cost, "_SELECTIVE_TILES", (SPREAD, SPREAD))
+    known = sizes | {"width": 4, "chunk": tokens, "tile": SPREAD, "batch": 1, "length": SPAN}
+    costs = [c for c in plan_costs(plan) if c.way == "fused"]
+    for at, counted in enumerate(per_span(module, plan, sizes, traffic)):
+        passes = [c.passes[at] for c in costs]
+
+        def each(*names: str, passes: list[Pass] = passes) -> float:
+            return SPAN * sum(value(getattr(p, n), known) for p in passes for n in names)
+
+        bytes_ = each("bytes", "reread") - (SPAN * in_torch(name, sizes) if at else 0)
+        assert 4 * (counted.read + counted.written) == bytes_, at
+        if name in MATRIX:
+            assert counted.operations == each("operations"), at
+        if name in KINDS and name != "ssd":  # a reciprocal of a sigmoid is no power of two
+            assert counted.powers == each("exponentials"), at
+
+
+def in_torch(name: str, sizes: dict[str, int]) -> int:
+    """Bytes of one token that torch moves to add up parts of gradients."""
+    if name == "s6":  # of keys and queries
+        tiles = sizes["d"] // SPREAD
+        return 4 * (2 * sizes["n"] * tiles + 2 * sizes["n"])
+    return 4 * sizes["h"] * SUMMED.get(name, 0) * (sizes["n"] // SPREAD + 1)
 
 
 def test_a_span_is_that_of_the_cost_model(build: Callable[..., ModuleType]) -> None:
@@ -255,5 +339,5 @@ def test_a_span_is_that_of_the_cost_model(build: Callable[..., ModuleType]) -> N
     sizes = {"h": 1, "n": size, "p": size, "width": 2, "tile": size}
     passed = cost.passes[1].bytes
     rows, states = 11 * size * 2, 2 * 2 * size * size / module.SPAN
-    # And λ twice, and what its gradient is added up from.
-    assert value(passed, sizes) - rows - states == pytest.approx(4 * 12)
+    # λ twice, what its gradient is added up from, out and in twice, and the gradient.
+    assert value(passed, sizes) - rows - states == pytest.approx(4 * 7)
