@@ -256,7 +256,7 @@ WHOLE = [
 SPREAD = 16
 """Columns of a tile of a matrix scan, and channels of one of another."""
 
-SUMMED = {"retnet": 1, "mamba2_pseudo_lti": 2, "ssd": 2, "mlstm": 2, "generalized_attn": 1}
+SUMMED = {"retnet": 1, "mamba2_pseudo_lti": 2, "ssd": 2, "mlstm": 2, "generalized_attn": 1, "performer": 1}
 SUMMED |= {n: 1 for n in MATRIX if n.startswith("normalized_attn")}
 """Numbers of a token and head whose gradients come in parts, which torch adds up."""
 
