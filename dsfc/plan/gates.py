@@ -46,6 +46,13 @@ def rate_bar(leaf: str) -> str:
     return f"{leaf}_bar"
 
 
+def barred(e: Expr, bar: str) -> list[tuple[Expr, str]]:
+    """Returns the planes of a value, and the names under which gradients read theirs."""
+    parts = planes(e)
+    names = [f"{bar}{suffix}" for suffix in SUFFIXES] if len(parts) > 1 else [bar]
+    return list(zip(parts, names, strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class Gates:
     """What a scan is driven by, as expressions over leaves with the axes of its output.
@@ -162,12 +169,12 @@ class _Taken:
 
     def gates(self) -> Gates:
         """Returns the gates."""
-        pairs = self._barred(self._value, VALUE_BAR)
+        pairs = barred(self._value, VALUE_BAR)
         if self._selective:
             pairs += [(e, rate_bar(n)) for n, e in self._rates.items()]
             pairs += [] if self._sum is None else [(self._added, OUT_BAR)]
         else:
-            pairs += self._barred(self._decay, DECAY_BAR)
+            pairs += barred(self._decay, DECAY_BAR)
         bars = [(e, Ref(n, self._tile, Field.REAL, Time.TOKEN, Now(0))) for e, n in pairs]
         pulled = pull(bars).refs
         decay, size = self._decayed()
@@ -187,12 +194,6 @@ class _Taken:
             tuple(self._rates.items()) if self._selective else (),
             self._added,
         )
-
-    def _barred(self, e: Expr, bar: str) -> list[tuple[Expr, str]]:
-        """The planes of a value, and the names of their gradients."""
-        parts = planes(e)
-        names = [f"{bar}{suffix}" for suffix in SUFFIXES] if len(parts) > 1 else [bar]
-        return list(zip(parts, names, strict=True))
 
     def _decayed(self) -> tuple[Expr, Expr]:
         """λ and |λ|. Of a phase that is the same at all tokens, sine and cosine are leaves."""
