@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
+from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates, barred
 from dsfc.plan.ir import Buffer, Scan
-from dsfc.plan.planes import SUFFIXES
-from dsfc.primitives.build import ZERO, rewrite, walk
-from dsfc.primitives.expr import Expr, Mul, Ref
+from dsfc.primitives.build import ZERO, walk
+from dsfc.primitives.derivative import pull
+from dsfc.primitives.expr import Expr, Field, Now, Ref, Time
 
 from ..torch.convolution import ConvolutionSkeleton
 from ..torch.layout import WIDTH, wrapped
@@ -39,11 +39,6 @@ class ConvolutionKernels(ElementwiseKernels):
     def stops(self) -> bool:
         """Whether, though Λ is fixed, its operators are told how many tokens count."""
         return True
-
-    @property
-    def narrows(self) -> bool:
-        """Whether the torch form of the gates gives numbers as narrow as it takes."""
-        return False
 
     def narrowed(self, o: str, like: str) -> str:
         """Text of the torch form's outputs in the dtype of an argument."""
@@ -93,7 +88,8 @@ class ConvolutionKernels(ElementwiseKernels):
     @cached_property
     def _torch_log(self) -> tuple[Statements, Statements]:
         """Log λ, `[G, C, 1]`, in torch, and the gradients by it of the constants."""
-        printer, named, later = self._torch_printer(), self.gates.named, self._by_log.values()
+        printer = self._torch_printer(super()._torch_refs())
+        named, later = self.gates.named, self._by_log.values()
 
         def variable(name: str) -> str:
             return self._free(f"g_{name}")
@@ -105,9 +101,14 @@ class ConvolutionKernels(ElementwiseKernels):
     @cached_property
     def _by_log(self) -> dict[str, Expr]:
         """Constant → its gradient by log λ."""
-        grads = self.gates.gradients[len(self.gates.tokens) :]
-        pairs = zip(self.gates.constants, grads, strict=True)
-        return {n: _without(e, VALUE_BAR) for n, e in pairs}
+        found = self._pulled(self.gates.log_decay, DECAY_BAR)
+        return {n: found.get(n, ZERO) for n in self.gates.constants}
+
+    def _pulled(self, e: Expr, bar: str) -> dict[str, Expr]:
+        """Leaf → its gradient by those of a value's planes."""
+        tile = frozenset((*self.scan.heads, *self.scan.channels))
+        pairs = [(x, Ref(name, tile, Field.REAL, Time.TOKEN, Now(0))) for x, name in barred(e, bar)]
+        return {r.name: g for r, g in pull(pairs).refs.items()}
 
     def _torch_refs(self) -> dict[str, str]:
         return super()._torch_refs() | self._rows
@@ -118,7 +119,9 @@ class ConvolutionKernels(ElementwiseKernels):
 
     @property
     def _torch_gradients(self) -> list[tuple[str, Expr]]:
-        return [(x, _without(e, DECAY_BAR)) for x, e in super()._torch_gradients]
+        found = self._pulled(self.gates.value, VALUE_BAR)
+        leaves = (*self.gates.tokens, *self.gates.constants)
+        return [(self._arguments[n], found.get(n, ZERO)) for n in leaves]
 
     @property
     def gated_results(self) -> list[str]:
@@ -147,7 +150,7 @@ class ConvolutionKernels(ElementwiseKernels):
         for x in self.constants:
             rows = f"_gathered({of_value[x]}.unsqueeze(-1), g)"
             parts = [rows] if of_value[x] != "0" else []
-            parts += [of_log[x]] if of_log[x] != "0" else []
+            parts += [self._alone(of_log[x])] if of_log[x] != "0" else []
             out[x] = " + ".join(parts) or f"torch.zeros_like({x})"
         return out
 
@@ -171,16 +174,6 @@ class ConvolutionKernels(ElementwiseKernels):
 def _read(e: Expr) -> set[str]:
     """Names that an expression reads."""
     return {r.name for r in walk(e) if isinstance(r, Ref)}
-
-
-def _without(e: Expr, bar: str) -> Expr:
-    """A gradient without what comes of one of those that it reads."""
-    names = {bar, *(f"{bar}{suffix}" for suffix in SUFFIXES)}
-
-    def vanishes(x: Expr) -> bool:
-        return (isinstance(x, Ref) and x.name in names) or (isinstance(x, Mul) and ZERO in x.args)
-
-    return rewrite(e, lambda x: ZERO if vanishes(x) else None)
 
 
 def kernels(s: Skeleton, scan: Scan, gates: Gates, arrays: dict[str, Buffer]) -> ConvolutionKernels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -74,11 +75,6 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         return f"_declined(S.device, {self.like}.dtype, {self.named_mode})"
 
     @property
-    def narrows(self) -> bool:
-        """Whether the torch form of the gates gives numbers as narrow as it takes."""
-        return not self.complex  # there are no narrow complex numbers
-
-    @property
     def widened(self) -> list[str]:
         """Arguments that the torch form of the gates computes with."""
         return self.inputs
@@ -113,7 +109,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     def gated_results(self) -> list[str]:
         """What the gates' torch form returns."""
         v, g = self.torch_gates.results
-        narrow = ".to(dtype)" if self.narrows else ""
+        narrow = "" if self.complex else ".to(dtype)"  # there are no narrow complex numbers
         return [f"_kept({v}, counts){narrow}", f"_kept({g}, counts)"]
 
     @cached_property
@@ -187,7 +183,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     @cached_property
     def _torch(self) -> tuple[Statements, Statements]:
         """Value and log λ, in torch, and the gradients of what they are computed of."""
-        printer, wanted = self._torch_printer(), self._torch_wanted
+        printer, wanted = self._torch_printer(self._torch_refs()), self._torch_wanted
         named, later = self.gates.named, [e for _, e in self._torch_gradients]
         found = statements(wanted, named, printer, self._free, "    ", later)
         results = [
@@ -211,9 +207,8 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
             name += "_"
         return name
 
-    def _torch_printer(self) -> NamingPrinter:
+    def _torch_printer(self, names: Mapping[str, str]) -> NamingPrinter:
         axes = tuple(sorted((*self.scan.heads, *self.scan.channels)))
-        names = self._torch_refs()
         return NamingPrinter(lambda r: Code(names[r.name], axes, True), {}, self.like)
 
     def _torch_refs(self) -> dict[str, str]:
@@ -258,9 +253,20 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
 
     def _narrowed(self, leaf: str, text: str) -> str:
         """Text of a leaf's gradient at all tokens, as narrow as the leaf."""
-        text = f"torch.zeros_like({self._arguments[leaf]})" if text == "0" else text
-        narrow = leaf in self.gates.tokens and leaf not in self.wide
-        return f"{text}.to(dtype)" if narrow else text
+        if text == "0":
+            text = f"torch.zeros_like({self._arguments[leaf]})"
+        if leaf in self.gates.constants:
+            return text
+        if leaf in self.wide:
+            return self._alone(text)
+        return f"{text}.to(dtype, copy=True)" if self._is_part(text) else f"{text}.to(dtype)"
+
+    def _alone(self, text: str) -> str:
+        """Text of an array that no other one is in: parts of one number are contiguous in it."""
+        return f"{text}.clone()" if self._is_part(text) else text
+
+    def _is_part(self, text: str) -> bool:
+        return self.complex and text in self._bars.values()
 
     @property
     def pulled_results(self) -> list[str]:

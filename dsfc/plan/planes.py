@@ -136,10 +136,8 @@ class _Paired:
                 continue
             kept |= {n for n, _ in reads(k)}
             live.append(k)
-        written = {n for k in live for n in written_by(k)}
-        arrays = tuple(
-            b for b in self._arrays.values() if b.name in written or b.role is Role.INPUT
-        )
+        kept |= {n for k in live for n in written_by(k)}
+        arrays = tuple(b for b in self._arrays.values() if b.name in kept or b.role is Role.INPUT)
         return replace(self._plan, kernels=tuple(live[::-1]), arrays=arrays)
 
     # --- buffers ---------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ EVERY += tuple((s, "fp32", "sm_90") for s in ("retnet", "mlstm", "rg_lru", "lru"
 EVERY += (("rg_lru", "fp32", "gfx942"),)
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
-Not there, for they break a limit: 256 keys in float32 store to the stack, and so does
-normalised attention in float16 on sm_100; the forward pass of S6 of 64 states has a stack there.
+Not there, for they break a limit: 256 keys in float32 store to the stack on sm_90, and so does
+normalised attention in float16 and the forward pass of S6 of 64 states on sm_100.
 """
 
 UNUSUAL = {
@@ -107,6 +107,16 @@ UNUSUAL = {
       state h : d complex
       h = exp(cplx(-exp(a), 1)) * h[i-1] + c * cplx(u, sigmoid(v))
       y = Re(h) * Im(h) + u
+    """,
+    # Values and phases that are read as they are given, a phase by two scans and by a value.
+    "plain_parts": """
+      dims d
+      input u, v, w : d
+      param a, b : d
+      state h, g : d complex
+      h = exp(cplx(-exp(a), b)) * h[i-1] + b * cplx(u, v)
+      g = exp(cplx(-exp(w), b)) * g[i-1] + cplx(u, v)
+      y = Re(h) * Im(h) + Re(g) * Im(g)
     """,
     # Complex parameters and maps, quotients and powers of complex values; a read of an earlier one.
     "complex_values": """

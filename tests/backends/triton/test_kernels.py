@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import math
 from collections.abc import Callable
 from itertools import product
@@ -120,6 +121,44 @@ def test_a_user_may_watch_what_is_dispatched(name: str, body: str | None, build:
             assert torch.equal(got[n], x), n
     namespaces = {str(op).split(".")[0] for op in flops.get_flop_counts()["Global"]}
     assert found.namespace in namespaces
+
+
+class Apart(TorchDispatchMode):
+    """Checks that an operator's tensors, given and returned, are arrays of their own."""
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__()
+        self.namespace = namespace
+        self.seen: set[str] = set()
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        outs = func(*args, **(kwargs or {}))
+        if func.namespace == self.namespace:
+            self.seen.add(func.name())
+            given = {x.untyped_storage().data_ptr() for x in args if isinstance(x, Tensor)}
+            made = [x.untyped_storage().data_ptr() for x in outs]
+            assert len(set(made)) == len(made) and not given & set(made), func
+        return outs
+
+
+@pytest.mark.parametrize("name", ["hgrn", "lru", "rg_lru", "plain_parts"])
+def test_outputs_of_operators_are_arrays_of_their_own(name: str, build: Build) -> None:
+    """Of one number too: the parts of a complex one are contiguous where they lie."""
+    module = build(name, UNUSUAL.get(name))
+    mixer = getattr(module, module.__all__[0])
+    layer = mixer(**{n: 1 for n in ("d", "n") if n in inspect.signature(mixer).parameters})
+    scans, count = (2, 3) if name in UNUSUAL else (1, 1)
+    inputs = [torch.ones(1, 1, 1, requires_grad=True) for _ in range(count)]
+    for mode in ("auto", *module.MODES):
+        with Apart(module.NAMESPACE) as apart:
+            layer(*inputs, mode=mode).sum().backward()
+        assert len(apart.seen) == 2 * scans, mode
 
 
 @pytest.mark.ci
@@ -429,12 +468,12 @@ def test_a_constant_decay_may_be_of_any_size(
     log = torch.tensor(GATES["mixed"]).reshape(1, -1, 1)
     generator = torch.Generator().manual_seed(0)
     phase = torch.randn(log.shape, generator=generator)
-    decay = log.exp() * phase.cos(), log.exp() * phase.sin()
+    turned = phase.cos(), phase.sin()
     shape = (batch, 13, log.shape[1])
     parts = [inputs * torch.randn(shape, generator=generator) for _ in range(4)]
     states = torch.randn(2, batch, *log.shape[1:], generator=generator, dtype=torch.complex64)
     S, dS = states
-    leaves = (*parts[:2], torch.ones_like(log), log, phase, *decay, S, None)
+    leaves = (*parts[:2], torch.ones_like(log), log, phase, *turned, S, None)
     outs = module._launch_forward(*leaves)
     grads = module._launch_backward(*leaves, *outs[:2], *parts[2:], dS)
 
