@@ -112,7 +112,21 @@ class GatedKernels(Skeleton):
         """Gives arguments an axis of time that lack it."""
         return ""
 
+    @property
+    def joined_cotangent(self) -> str:
+        """Text of the gradient of a complex output, of its planes."""
+        return f"torch.complex(*_accumulate({', '.join(self.in_planes('do'))}))"
+
+    def narrowed(self, o: str, like: str) -> str:
+        """Text of the torch form's outputs, of a complex state, in a dtype."""
+        return f"*_planes({o}, {like})"
+
     # --- operators and launches ------------------------------------------------------------------
+
+    @property
+    def launcher(self) -> str:
+        """What the names of launches start with."""
+        return "_launch"
 
     @property
     def operator(self) -> str:
@@ -165,7 +179,7 @@ class GatedKernels(Skeleton):
 
     def define_launch(self, backward: bool) -> str:
         """The `def` line of a launch."""
-        head = f"def _launch_{'backward' if backward else 'forward'}{self.suffix}"
+        head = f"def {self.launcher}_{'backward' if backward else 'forward'}{self.suffix}"
         params = self._parameters(backward, self.kept_by_kernels)
         return wrapped(head, params, f" -> {self.launched(backward)}:", "")
 
@@ -176,7 +190,7 @@ class GatedKernels(Skeleton):
     def launch(self, backward: bool) -> str:
         """Returns what a launch gives."""
         more = ["lengths", *self.kept_by_kernels, *self._cotangents]
-        head = f"return _launch_{'backward' if backward else 'forward'}{self.suffix}"
+        head = f"return {self.launcher}_{'backward' if backward else 'forward'}{self.suffix}"
         args = [*self.leaves, *(more if backward else self.options_of_launch)]
         return wrapped(head, args, "", " " * 12)
 

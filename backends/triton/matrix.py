@@ -73,7 +73,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     @property
     def declined(self) -> str:
         """Why no kernel runs, in an operator."""
-        return f"_unfit(v, S, mode, {int(self.narrow)})"
+        return f"_unfit(v, S, mode, S.shape[3]{' - 1' * self.narrow})"
 
     @property
     def kept(self) -> list[str]:

@@ -15,6 +15,7 @@ from .calls import KernelCall
 from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .matrix import MatrixKernels
+from .phases import PhasedKernels
 from .selective import STATES, STEP, TOGETHER, SelectiveKernels
 from .skeletons import printed, scans_with_kernels, skeletons
 from .tiles import chips, rows
@@ -48,11 +49,14 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
             chips=chips(),
             handles=handles,
             complex=any(s.complex for s in found),
+            planes=any(s.complex for s in (*found, *matrix)),
         )
     ]
     if matrix:
         decay = any(s.decay for s in matrix)
         parts.append(filled("matrix_kernels_shared.py.j2", decay=decay))
+    if any(isinstance(s, PhasedKernels) for s in matrix):
+        parts.append(filled("phased_kernels_shared.py.j2"))
     if any(s.stops for s in found):
         parts.append(filled("convolution_kernels_shared.py.j2"))
     if any(isinstance(s, SelectiveKernels) for s in found):

@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dsfc.plan.cost import BATCH, CHUNK, LENGTH
-from dsfc.plan.features import Features, take_features
-from dsfc.plan.gates import Gates, absorb
+from dsfc.plan.features import Features, take_in
+from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.plan.planes import planes
 from dsfc.primitives.build import ZERO, add, div, mul, num, walk
@@ -112,11 +112,15 @@ class KernelCost:
 
 
 def plan_costs(plan: Plan) -> tuple[KernelCost, ...]:
-    """Returns what the scans of a plan cost, with the gates that kernels can compute inside."""
-    gates = {g.scan: g for g in absorb(plan, _printed).gates}
-    features = {f.scan: f for f in take_features(plan, _printed).features}
-    scans = [k for k in plan.kernels if isinstance(k, Scan)]
-    return tuple(c for s in scans for c in kernel_costs(s, gates.get(s.name), features.get(s.name)))
+    """Returns what the scans of a plan that have kernels cost, with what these compute inside."""
+    inside = take_in(plan, _printed)
+    gates, features = inside.gates, inside.features
+    return tuple(
+        cost
+        for name, scan in inside.scans.items()
+        if name in gates or name in features
+        for cost in kernel_costs(scan, gates.get(name), features.get(name))
+    )
 
 
 def _printed(prim: Prim) -> bool:

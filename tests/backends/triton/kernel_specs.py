@@ -4,7 +4,15 @@ from __future__ import annotations
 
 ELEMENTWISE = ("hgrn", "lru", "qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
 MATRIX = (
-    *("generalized_attn", "linear_attn", "lln", "mamba2_pseudo_lti", "mlstm", "normalized_attn"),
+    *(
+        "gateloop",
+        "generalized_attn",
+        "linear_attn",
+        "lln",
+        "mamba2_pseudo_lti",
+        "mlstm",
+        "normalized_attn",
+    ),
     *("normalized_attn_multihead", "normalized_attn_sigmoid", "normalized_attn_softplus"),
     *("performer", "retnet", "ssd"),
 )
@@ -130,6 +138,34 @@ UNUSUAL = {
       R = a * R[i-1] + k ⊗ w
       z = a * z[i-1] + k
       y = (q · S[i-1] + q · R[i-1]) / (1 + (q · z[i-1])^2)
+    """,
+    # Complex decays of heads: values of two planes, of one, and none, both parts of what is read.
+    "rotated_columns": """
+      dims heads h = 2, n = 3, p = 5
+      input q, k : h × n; v, w : h × p; f, g : h
+      state S, R : h × n × p complex; z : h × n complex
+      a = sigmoid(f) * cis(g)
+      S = a * S[i-1] + k ⊗ cplx(v, w * v)
+      R = a * R[i-1] + k ⊗ w
+      z = a * z[i-1] + k
+      y = (Re(q · S) + Im(q · R)) / (1 + abs(q · z)^2)
+    """,
+    # The same decay at all tokens, a state read before its update, by features of queries and keys.
+    "rotated_steady": """
+      dims heads h = 2, n = 3, p = 5
+      input q, k : h × n; v : h × p
+      param a, b : h
+      state S : h × n × p complex
+      S = exp(cplx(-exp(a), b)) * S[i-1] + (elu(k) + 1) ⊗ v
+      y = Re(tanh(q) · S[i-1]) + Im(tanh(q) · S[i-1])
+    """,
+    # Decays that round to 0 at some tokens, to 1 at others; no head, a value of two planes alone.
+    "rotated_stops": """
+      dims n = 3, p = 5
+      input q, k : n; v, w : p
+      state S : n × p complex
+      S = sigmoid(900 * (q · k)) * cis(9 * (v · w)) * S[i-1] + k ⊗ cplx(v, w)
+      y = Re(q · S)
     """,
     # Two scans of which one feeds the other, with decay and without.
     "layers": """
