@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dsfc.plan.features import take_in
 from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Buffer, Form, Plan, Scan
-from dsfc.plan.planes import is_paired
+from dsfc.plan.planes import has_real_sides, is_paired
+from dsfc.primitives.expr import Field
 
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton
@@ -44,6 +45,13 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
             s = _FORMS[s.scan.form](s, scans[name], inside.gates[name], arrays)
         out.append(s)
     return tuple(out)
+
+
+def lacks_real_sides(plan: Plan) -> bool:
+    """Whether a matrix scan has no kernels because its keys or reads are complex."""
+    arrays = {b.name: b for b in plan.arrays}
+    scans = (k for k in plan.kernels if isinstance(k, Scan) and k.form is Form.MATRIX)
+    return any(s.field is Field.COMPLEX and not has_real_sides(s, arrays) for s in scans)
 
 
 def scans_with_kernels(plan: Plan) -> tuple[str, ...]:
