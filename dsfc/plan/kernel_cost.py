@@ -281,22 +281,20 @@ def _planes_moved(count: int, sizes: Sizes, floats: int) -> Expr:
 def _around(values: int, outs: int, sizes: Sizes) -> tuple[Expr, Expr]:
     """Bytes that operations of torch move around the kernels of a complex scan, of one head.
 
-    A plane of a real value is read, and its product written. One of two planes is a sum of two
-    products, which are float32 in between.
+    A plane of a real value is read, and its product written; of a complex one the second product
+    is added in place.
     """
 
-    def rotated(given: int, made: int) -> tuple[int, int]:
-        return (2 * made, 0) if given == 1 else (3 * made, 4 * made)
+    def rotated(given: int, made: int) -> int:
+        return (2 if given == 1 else 5) * made
 
-    def moved(*pairs: tuple[int, int]) -> Expr:
-        narrow, wide = (sum(p[k] for p in pairs) for k in range(2))
-        numbers = add(_numbers(narrow, sizes[2]), _times(_FLOAT * wide, sizes[2]))
-        return add(numbers, num(_ROTATIONS))
+    def moved(planes: int) -> Expr:
+        return add(_numbers(planes, sizes[2]), num(_ROTATIONS))
 
-    forward = moved(rotated(values, 2), rotated(2, outs))
+    forward = rotated(values, 2) + rotated(2, outs)
     # The values rotated, and i times that: one plane negated, and both put side by side.
-    backward = moved(rotated(values, 2), rotated(outs, 2), (6, 0), rotated(2, values))
-    return forward, backward
+    backward = rotated(values, 2) + rotated(outs, 2) + 6 + rotated(2, values)
+    return moved(forward), moved(backward)
 
 
 def _exponentials(features: Features | None) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 import torch
 from dsfc.backends.triton.nodes import knows
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 import dsfc
 from dsfc.plan.gates import Gates, absorb
@@ -247,6 +250,59 @@ def test_products_are_those_of_the_cost_model(
     sizes = {"h": HEADS, "n": size, "p": size, "chunk": CHUNK, "tile": tile}
     for way in cost.passes:
         assert counted[way.name].operations == tokens * value(way.operations, sizes), way.name
+
+
+class Moved(TorchDispatchMode):
+    """Counts the bytes that operations of torch read and write; views do neither."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = 0
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if not func.is_view and "empty" not in func.name():
+            self.total += sum(map(held, (*tree_leaves(args), *tree_leaves(out))))
+        return out
+
+
+def held(x: Any) -> int:
+    """Bytes of the entries that a tensor has, of which one may stand at several places."""
+    if not isinstance(x, Tensor):
+        return 0
+    entries = (n for n, step in zip(x.shape, x.stride(), strict=True) if step)
+    return math.prod(entries) * x.element_size()
+
+
+def test_what_torch_moves_around_a_complex_scan_is_in_the_cost_model(
+    build: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, (B, L, H, K, V) = build("gateloop"), (2, 512, 2, 2, 128)
+    cost, _ = plan_costs(dsfc.load("gateloop").plan)
+    real, _ = plan_costs(dsfc.load("retnet").plan)
+    sizes = {"n": K, "p": V, "h": 1, "chunk": 64, "tile": 64, "width": 2}
+    both = sizes | {"p": 2 * V}
+    v = torch.zeros(B, L, H, V, dtype=torch.bfloat16)
+    q, k, g = v[..., :K], v[..., :K], torch.zeros(B, L, H)
+    S = torch.zeros(B, H, K, V, dtype=torch.complex64)
+    planes, R = torch.zeros(B, L, H, 2 * V, dtype=v.dtype), torch.zeros(B, H, K, 2 * V)
+    monkeypatch.setattr(module, "_launch_rotated_forward", lambda *_: (planes, R))
+    monkeypatch.setattr(module, "_launch_rotated_backward", lambda *_: (q, k, planes, g, R))
+    for at, times in ((0, 1), (1, 2)):
+        with Moved() as moved:
+            if at == 0:
+                module._launch_forward(q, k, v, g, g, S, None)
+            else:
+                module._launch_backward(q, k, v, g, g, S, None, v, S)
+        kernels = times * value(real.passes[at].bytes, both)
+        around = value(cost.passes[at].bytes, sizes) - kernels
+        assert moved.total / (B * L * H) == pytest.approx(around, rel=0.1), at
 
 
 def test_a_span_is_that_of_the_cost_model(build: Callable[..., ModuleType]) -> None:
