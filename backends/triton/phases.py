@@ -10,7 +10,7 @@ all matrix scans. Operators of torch rotate values in front of them and outputs 
 In the loss, φ_t stands wherever something passes over token t, as log |λ_t| does, but times i. So
 its gradient is that of log |λ_t| of the same scan driven by i times its values, from i times its
 state: the backward kernels run once more. The sum over time of what each rotation gives would be
-the same number less what cancels, which in narrow dtypes is more than what is left.
+the same number, with the rounding errors of all tokens behind, those behind a λ of 0 too.
 """
 
 from __future__ import annotations
