@@ -98,6 +98,16 @@ class ScanCall:
         """Variable that holds the dtype of the state."""
         return "field" if self._s.complex else "wide"
 
+    @property
+    def _narrow(self) -> str:
+        """Variable that holds the dtype of reads, keys and values."""
+        return self._wide if self._s.complex else "dtype"
+
+    @property
+    def _precise(self) -> str:
+        """Variable that holds the dtype of log λ."""
+        return self._wide
+
     def _token_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
         """The operator's tensors; text of the state, and of what is read before the update."""
         scan = self._scan
@@ -119,9 +129,8 @@ class ScanCall:
             left, right = scan.low_rank.left, scan.low_rank.right
             roles += [(left, self._kept(self._keyed(left))), (right, self._keyed(right))]
         tokens = _apart(roles)
-        narrow = self._wide if self._s.complex else "dtype"
-        arguments = [f"{t}.to({narrow})" for t in tokens]
-        arguments += [f"{self._leaf(n)}.to({self._wide})" for n in self._s.leaf_buffers]
+        arguments = [f"{t}.to({self._narrow})" for t in tokens]
+        arguments += [f"{self._leaf(n)}.to({self._precise})" for n in self._s.leaf_buffers]
         state = self._states(before)
         return [*arguments, f"{state}.to({self._wide})"], state, looked
 

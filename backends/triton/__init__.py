@@ -11,9 +11,11 @@ How a plan becomes kernels:
 | file                   | what it holds                                                       |
 |------------------------|---------------------------------------------------------------------|
 | `dsfc/plan/gates.py`   | which token-wise kernels a scan computes itself, their derivatives  |
+| `dsfc/plan/planes.py`  | complex scans as scans of two real planes                           |
 | `dsfc/plan/features.py` | what a matrix scan computes where it loads and stores              |
 | `skeletons.py`         | the table form → skeleton; a form without a row keeps its torch form |
 | `<form>.py`            | what the templates of a form are filled with                        |
+| `phases.py`            | complex matrix scans, as real ones of both planes of their state    |
 | `selective_arguments.py` | what a selective scan takes, and how it lies in memory          |
 | `<form>_kernels.py.j2` | the kernels and their launch, as they will read                     |
 | `gated_op.py.j2`       | operator and gradient of a scan that computes its gates             |

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 from dsfc.plan.ir import Column, Role
+from dsfc.plan.planes import halves
 from dsfc.primitives.expr import Axis
 
 from ..torch.calls import ScanCall
@@ -12,6 +14,7 @@ from ..torch.layout import wrapped
 from .convolution import ConvolutionKernels
 from .elementwise import ElementwiseKernels
 from .matrix import MatrixKernels
+from .phases import PhasedKernels
 from .selective import SelectiveKernels
 
 
@@ -22,6 +25,8 @@ class KernelCall(ScanCall):
         s = self._s
         if isinstance(s, SelectiveKernels):
             return self._selective_arguments(s, before)
+        if isinstance(s, PhasedKernels):
+            return self._phased_arguments(before)
         if isinstance(s, MatrixKernels):
             return self._matrix_arguments(s, before)
         if not isinstance(s, ElementwiseKernels):
@@ -82,6 +87,32 @@ class KernelCall(ScanCall):
             return self._ones()
         return self._grouped(last.value, (self._scan.heads, last.channels))
 
+    def _phased_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
+        """As of a matrix scan, of a complex state: the value's planes apart."""
+        first, second = self._halves
+        (q, k, v, *rest), state, looked = super(KernelCall, first)._token_arguments(before)
+        more = [f"{second._values(before)}.to(dtype)"] if self._s.values[1:] else []
+        return [q, k, v, *more, *rest, "lengths"], state, looked
+
+    @property
+    def _halves(self) -> tuple[KernelCall, KernelCall]:
+        """The same of the columns of one plane."""
+        first, second = (
+            KernelCall(
+                replace(self._s, scan=half), self._ident, self._size, self._like, self._fresh
+            )
+            for half in halves(self._s.scan)
+        )
+        return first, second
+
+    @property
+    def _narrow(self) -> str:
+        return "dtype" if isinstance(self._s, PhasedKernels) else super()._narrow
+
+    @property
+    def _precise(self) -> str:
+        return "wide" if isinstance(self._s, PhasedKernels) else super()._precise
+
     def _kept(self, text: str) -> str:
         return text if isinstance(self._s, MatrixKernels) else super()._kept(text)
 
@@ -108,6 +139,8 @@ class KernelCall(ScanCall):
             out = ", ".join(self._ident(c.output) for c in self._scan.columns)
         elif self._parted:
             out = f"{out}, {'_' if self._s.running else self._other}"
+        elif isinstance(self._s, PhasedKernels):
+            out = ", ".join(self._bound)
         if not self._s.stops:
             return super()._call(arguments, out, kept)
         head = f"{out}, {kept} = _recurrence{self._s.suffix}().apply"
@@ -117,6 +150,14 @@ class KernelCall(ScanCall):
     def _paired(self) -> bool:
         return isinstance(self._s, ElementwiseKernels) and self._s.complex
 
+    @cached_property
+    def _bound(self) -> list[str]:
+        """What the planes that are read are bound to."""
+        named = list(zip(self._s.planes, self._halves, strict=False))
+        if len(self._halves[0]._scan.columns) == 1:
+            return [self._ident(half._scan.columns[0].output) for _, half in named]
+        return [self._fresh(f"{self._scan.name}_out{suffix}") for suffix, _ in named]
+
     def _outputs(self, out: str) -> list[str]:
         if self._parted:
             last, heads = self._scan.columns[-1], self._scan.heads
@@ -125,6 +166,10 @@ class KernelCall(ScanCall):
             other = f"{self._other}.to(dtype)"
             text = self._ungrouped(other, tuple(sorted(heads)), (heads, ()), lead=2)
             return [*super()._outputs(out), f"    {self._ident(last.output)} = {text}"]
+        if isinstance(self._s, PhasedKernels):
+            pairs = zip(self._bound, self._halves, strict=False)
+            lines = [line for x, half in pairs for line in super(KernelCall, half)._outputs(x)]
+            return [line for line in lines if len(set(line.strip().split(" = "))) > 1]
         if not self._paired:
             return super()._outputs(out)
         # Each plane is bound by the call.
@@ -135,6 +180,8 @@ class KernelCall(ScanCall):
         return [f"    {x} = {text}" for x, text in laid if flat and text != x]
 
     def _next(self, last: str, next_states: dict[str, str]) -> list[str]:
+        if isinstance(self._s, PhasedKernels):
+            return super(KernelCall, self._halves[0])._next(last, next_states)
         column, *_ = self._scan.columns
         if not self._paired:
             return super()._next(last, next_states)
@@ -146,6 +193,13 @@ class KernelCall(ScanCall):
 
     def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
         s = self._s
+        if isinstance(s, PhasedKernels):
+            first = self._fresh(f"{self._scan.name}_first")
+            lines = [f"    {first} = {self._first(state, read)}"]
+            for x, part in zip(self._bound, ("real", "imag"), strict=False):
+                ahead = f"torch.{part}({first}).to({x}.dtype)"
+                lines.append(f"    {x} = torch.cat(({ahead}, {x}), 1)[:, :-1]")
+            return lines
         if self._paired:
             outs = [self._ident(c.output) for c in self._scan.columns]
             parts = (f"torch.{part}({state})" for part in ("real", "imag"))

@@ -41,8 +41,8 @@ class ConvolutionKernels(ElementwiseKernels):
         return True
 
     def narrowed(self, o: str, like: str) -> str:
-        """Text of the torch form's outputs in the dtype of an argument."""
-        return f"*_planes({o}, {like}.dtype)" if self.complex else f"{o}.to({like}.dtype)"
+        """Text of the torch form's outputs in a dtype."""
+        return super().narrowed(o, like) if self.complex else f"{o}.to({like})"
 
     @property
     def named_mode(self) -> str:

@@ -154,11 +154,6 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         """Reads the sizes off the shapes."""
         return f"size = math.prod({self.like})"
 
-    @property
-    def like_of_inputs(self) -> str:
-        """The dtype of outputs, of what the plain loop takes."""
-        return f"inputs[{self.inputs.index(self.like)}].dtype"
-
     def register_forward(self) -> str:
         """Registers the forward operator."""
         at = [self.leaves.index(self.like)] * len(self.planes)

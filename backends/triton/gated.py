@@ -117,7 +117,31 @@ class GatedKernels(Skeleton):
         """Gives arguments an axis of time that lack it."""
         return ""
 
+    @property
+    def parted(self) -> bool:
+        """Whether the outputs are parts of what the torch form gives: planes of complex numbers."""
+        return self.complex
+
+    @property
+    def like_of_inputs(self) -> str:
+        """The dtype of outputs, of what the plain loop takes."""
+        return f"inputs[{self.inputs.index(self.like)}].dtype"
+
+    @property
+    def joined_cotangent(self) -> str:
+        """Text of the gradient of what the torch form gives, of that of its parts."""
+        return f"torch.complex(*_accumulate({', '.join(self.in_planes('do'))}))"
+
+    def narrowed(self, o: str, like: str) -> str:
+        """Text of the torch form's outputs in a dtype."""
+        return f"*_planes({o}, {like})"
+
     # --- operators and launches ------------------------------------------------------------------
+
+    @property
+    def launcher(self) -> str:
+        """What the names of launches start with."""
+        return "_launch"
 
     @property
     def operator(self) -> str:
@@ -132,14 +156,6 @@ class GatedKernels(Skeleton):
     def in_planes(self, name: str) -> list[str]:
         """Names of the planes of something."""
         return [f"{name}{p}" for p in self.planes]
-
-    def in_parts(self, o: str, like: str) -> str:
-        """The planes of an output, of what the torch form gives."""
-        return f"*_planes({o}, {like}.dtype)"
-
-    def whole(self, parts: list[str]) -> str:
-        """What the torch form takes for the gradients of planes."""
-        return f"torch.complex(*_accumulate({', '.join(parts)}))"
 
     @property
     def outputs(self) -> int:
@@ -178,7 +194,7 @@ class GatedKernels(Skeleton):
 
     def define_launch(self, backward: bool) -> str:
         """The `def` line of a launch."""
-        head = f"def _launch_{'backward' if backward else 'forward'}{self.suffix}"
+        head = f"def {self.launcher}_{'backward' if backward else 'forward'}{self.suffix}"
         params = self._parameters(backward, self.kept_by_kernels)
         return wrapped(head, params, f" -> {self.launched(backward)}:", "")
 
@@ -189,7 +205,7 @@ class GatedKernels(Skeleton):
     def launch(self, backward: bool) -> str:
         """Returns what a launch gives."""
         more = ["lengths", *self.kept_by_kernels, *self._cotangents]
-        head = f"return _launch_{'backward' if backward else 'forward'}{self.suffix}"
+        head = f"return {self.launcher}_{'backward' if backward else 'forward'}{self.suffix}"
         args = [*self.leaves, *(more if backward else self.options_of_launch)]
         return wrapped(head, args, "", " " * 12)
 

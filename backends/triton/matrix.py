@@ -73,7 +73,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     @property
     def declined(self) -> str:
         """Why no kernel runs, in an operator."""
-        return "_unfit(v, S, mode)"
+        return "_unfit(v, S, mode, v.shape[3])"
 
     @property
     def kept(self) -> list[str]:
@@ -123,20 +123,27 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     @property
     def outputs(self) -> int:
         """How many tensors the forward operator gives."""
-        return 2 + self.narrow
+        return len(self.planes) + 1 + self.running
 
     def in_columns(self, name: str) -> list[str]:
         """Names of what stands apart for a column of one channel."""
         return [name, f"{name}_w"] if self.narrow else [name]
 
-    def in_parts(self, o: str, like: str) -> str:
-        """The outputs, of what the torch form gives."""
-        return f"*_parts({o})"
+    @property
+    def parted(self) -> bool:
+        """Whether the outputs are parts of what the torch form gives."""
+        return self.complex or (self.narrow and not self.running)
 
-    def whole(self, parts: list[str]) -> str:
-        """What the torch form takes for the outputs' gradients."""
-        do, do_w = parts
-        return f"torch.cat(({do}, {do_w}.to({do}.dtype)), -1)"
+    def narrowed(self, o: str, like: str) -> str:
+        """Text of the torch form's outputs in a dtype."""
+        return super().narrowed(o, like) if self.complex else f"*_parts({o})"
+
+    @property
+    def joined_cotangent(self) -> str:
+        """Text of the gradient of what the torch form gives, of its parts."""
+        if self.complex:
+            return super().joined_cotangent
+        return "torch.cat((do, do_w.to(do.dtype)), -1)"
 
     def register_forward(self) -> str:
         """Registers the forward operator."""
@@ -296,7 +303,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         q = f"{back['read'][0]}.to(dtype)" if "read" in names else "dq"
         k = f"{back['key'][0]}.to(dtype)" if "key" in names else "dk"
         v = "(dv * weight[..., None]).to(dtype)" if self.weighted else "dv"
-        v = self.in_parts(v, "") if self.narrow else v
+        v = f"*_parts({v})" if self.narrow else v
         numbers = [*back.get("weight", ()), *back.get("eta", ())]
         return [q, k, v, *numbers, *(["dg"] if self.decay else [])]
 

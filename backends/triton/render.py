@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.primitives.expr import Axis
@@ -15,8 +16,9 @@ from .calls import KernelCall
 from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .matrix import MatrixKernels
+from .phases import PhasedKernels
 from .selective import STATES, STEP, TOGETHER, SelectiveKernels
-from .skeletons import printed, scans_with_kernels, skeletons
+from .skeletons import lacks_real_sides, printed, scans_with_kernels, skeletons
 from .tiles import chips, rows
 from .toolchains import HANDLES, faults
 
@@ -27,6 +29,15 @@ try:
     import triton.language as tl
 except ImportError:  # then the torch form runs on every device
     triton = None"""
+
+_WITHOUT = replace(
+    torch.TORCH,
+    explained=lambda names: (
+        '        where = f"torch on {device} (no kernel has complex keys or reads)"',
+    ),
+    runs="{where}",
+)
+"""Torch alone, and why."""
 
 _TOKENS = 70
 """Of the trial: a chunk of 64 and a part of one."""
@@ -48,11 +59,14 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
             chips=chips(),
             handles=handles,
             complex=any(s.complex for s in found),
+            planes=any(s.complex for s in (*found, *matrix)),
         )
     ]
     if matrix:
         decay = any(s.decay for s in matrix)
         parts.append(filled("matrix_kernels_shared.py.j2", decay=decay))
+    if any(isinstance(s, PhasedKernels) for s in matrix):
+        parts.append(filled("phased_kernels_shared.py.j2"))
     if any(s.stops for s in found):
         parts.append(filled("convolution_kernels_shared.py.j2"))
     if any(isinstance(s, SelectiveKernels) for s in found):
@@ -119,7 +133,7 @@ def target(plan: Plan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
     scans = scans_with_kernels(plan)
     if not scans:
-        return torch.TORCH
+        return _WITHOUT if lacks_real_sides(plan) else torch.TORCH
 
     def shared(
         filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]

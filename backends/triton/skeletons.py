@@ -6,15 +6,16 @@ A form without a row here keeps the torch form of its operators, whatever the de
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from dsfc.plan.features import Features, take_features
-from dsfc.plan.gates import Gates, absorb
+from dsfc.plan.features import take_in
+from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Buffer, Form, Plan, Scan
+from dsfc.plan.planes import has_real_sides, is_paired
+from dsfc.primitives.expr import Field
 
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton
-from . import convolution, elementwise, matrix, selective
+from . import convolution, elementwise, matrix, phases, selective
 from .nodes import knows
 
 _FORMS: dict[Form, Callable[[Skeleton, Scan, Gates, dict[str, Buffer]], Skeleton]] = {
@@ -24,55 +25,36 @@ _FORMS: dict[Form, Callable[[Skeleton, Scan, Gates, dict[str, Buffer]], Skeleton
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Inside:
-    """A plan without what the kernels of its scans compute, and that, by scan."""
-
-    plan: Plan
-    gates: dict[str, Gates]
-    features: dict[str, Features]
-
-    @property
-    def scans(self) -> dict[str, Scan]:
-        """The scans, with the leaves of what their kernels compute."""
-        return {k.name: k for k in self.plan.kernels if isinstance(k, Scan)}
-
-
-def _inside(plan: Plan) -> _Inside:
-    """What the kernels of a plan's scans compute.
-
-    No kernel sums products of keys in double precision: where one scan does, none has any.
-    """
-    if any(isinstance(k, Scan) and k.powers for k in plan.kernels):
-        return _Inside(plan, {}, {})
-    absorbed = absorb(plan, knows)
-    taken = take_features(absorbed.plan, knows)
-    gates = {g.scan: g for g in absorbed.gates}
-    return _Inside(taken.plan, gates, {f.scan: f for f in taken.features})
-
-
 def printed(plan: Plan) -> Plan:
     """Returns the plan without what the kernels of its scans compute."""
-    return _inside(plan).plan
+    return take_in(plan, knows).plan
 
 
 def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
     """Returns what the templates of each scan are filled with, in the order of the plan."""
-    inside = _inside(plan)
+    inside = take_in(plan, knows)
     scans = inside.scans
     arrays = {b.name: b for b in inside.plan.arrays}
     out = []
     for s in torch_skeletons(plan):
         name = s.scan.name
         if name in inside.features:
-            s = matrix.kernels(s, scans[name], inside.features[name], arrays)
+            form = phases if is_paired(scans[name]) else matrix
+            s = form.kernels(s, scans[name], inside.features[name], arrays)
         elif name in inside.gates:
             s = _FORMS[s.scan.form](s, scans[name], inside.gates[name], arrays)
         out.append(s)
     return tuple(out)
 
 
+def lacks_real_sides(plan: Plan) -> bool:
+    """Whether a matrix scan has no kernels because its keys or reads are complex."""
+    arrays = {b.name: b for b in plan.arrays}
+    scans = (k for k in plan.kernels if isinstance(k, Scan) and k.form is Form.MATRIX)
+    return any(s.field is Field.COMPLEX and not has_real_sides(s, arrays) for s in scans)
+
+
 def scans_with_kernels(plan: Plan) -> tuple[str, ...]:
     """Returns the names of the scans that have kernels, in the order of the plan."""
-    inside = _inside(plan)
+    inside = take_in(plan, knows)
     return tuple(n for n in inside.scans if n in inside.gates or n in inside.features)

@@ -121,9 +121,9 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 256", _NARROW, "hip", 94): Tile(32, 32, 4, 1),
     (Form.MATRIX, "backward 256", _WIDE, "cuda", 80): Tile(16, 16, 4, 1),
     (Form.MATRIX, "backward 256", _WIDE, "hip", 94): Tile(16, 16, 4, 1),
-    (Form.MATRIX, "backward 256 decay", _NARROW, "cuda", 80): Tile(32, 32, 8, 1),
+    (Form.MATRIX, "backward 256 decay", _NARROW, "cuda", 80): Tile(16, 32, 8, 1),
     (Form.MATRIX, "backward 256 decay", _NARROW, "cuda", 90): Tile(16, 32, 8, 1),
-    (Form.MATRIX, "backward 256 decay", _NARROW, "cuda", 100): Tile(32, 32, 8, 1),
+    (Form.MATRIX, "backward 256 decay", _NARROW, "cuda", 100): Tile(16, 32, 8, 1),
     (Form.MATRIX, "backward 256 decay", _NARROW, "hip", 94): Tile(32, 32, 4, 1),
     (Form.MATRIX, "backward 256 decay", _WIDE, "cuda", 80): Tile(16, 16, 4, 1),
     (Form.MATRIX, "backward 256 decay", _WIDE, "hip", 94): Tile(16, 16, 4, 1),
@@ -147,8 +147,9 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
 }
 """By form, direction, bytes of a number, platform and capability (94 is gfx942), from which on.
 
-A matrix scan's direction also says the most keys and channels, whether states decay, and whether
-more is computed inside: queries or keys, or where states decay a weight of values.
+A matrix scan's direction also says the most keys, backwards keys or channels, whether states
+decay, and whether more is computed inside: queries or keys, or where states decay a weight of
+values.
 """
 
 _FEATURES = " features"

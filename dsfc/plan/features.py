@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dsfc.plan.gates import called, fresh
+from dsfc.plan.gates import Gates, absorb, called, fresh
 from dsfc.plan.ir import Buffer, Column, Form, Kernel, Plan, Pointwise, Role, Scan
+from dsfc.plan.planes import in_planes, is_paired
 from dsfc.plan.verify import reads, written_by
 from dsfc.primitives.build import ONE, ZERO, add, is_one, mul, prim, remake, rewrite, walk
 from dsfc.primitives.derivative import pull
@@ -105,7 +106,7 @@ class Taken:
 
     Attributes:
         plan: without the kernels that the features hold, and with one for each leaf that had none.
-        features: one per matrix scan of real numbers, in order.
+        features: one per matrix scan of real numbers or of pairs, in order.
     """
 
     plan: Plan
@@ -120,12 +121,47 @@ def take_features(plan: Plan, knows: Callable[[Prim], bool]) -> Taken:
         knows: whether a kernel can compute a primitive; others are left in front of the scan.
     """
     found: list[Features] = []
-    for scan in (k for k in plan.kernels if isinstance(k, Scan)):
-        if scan.form is Form.MATRIX and scan.field is Field.REAL:
-            taking = _Taking(plan, scan, knows)
-            plan, features = taking.result()
+    for name in [k.name for k in plan.kernels if isinstance(k, Scan) and k.form is Form.MATRIX]:
+        whole = in_planes(plan, name)
+        scan = next(k for k in whole.kernels if isinstance(k, Scan) and k.name == name)
+        if scan.field is Field.REAL or is_paired(scan):
+            plan, features = _Taking(whole, scan, knows).result()
             found.append(features)
     return Taken(plan, tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A plan without what the kernels of its scans compute, and that, by scan.
+
+    A scan without gates and features has no kernels.
+    """
+
+    plan: Plan
+    gates: dict[str, Gates]
+    features: dict[str, Features]
+
+    @property
+    def scans(self) -> dict[str, Scan]:
+        """The scans, with the leaves of what their kernels compute."""
+        return {k.name: k for k in self.plan.kernels if isinstance(k, Scan)}
+
+
+def take_in(plan: Plan, knows: Callable[[Prim], bool]) -> Inside:
+    """Returns what the kernels of a plan's scans compute.
+
+    No kernel sums products of keys in double precision: where one scan does, none has any.
+
+    Args:
+        plan: the plan.
+        knows: whether a kernel can compute a primitive; others are left in front of the scan.
+    """
+    if any(isinstance(k, Scan) and k.powers for k in plan.kernels):
+        return Inside(plan, {}, {})
+    absorbed = absorb(plan, knows)
+    taken = take_features(absorbed.plan, knows)
+    gates = {g.scan: g for g in absorbed.gates}
+    return Inside(taken.plan, gates, {f.scan: f for f in taken.features})
 
 
 class _Taking:
@@ -158,8 +194,11 @@ class _Taking:
             return self._plan, Features(scan.name, read, key, None, None, ONE)
         number, read = self._of_buffer(scan.read)
         _, key = self._of_buffer(scan.key, numbers=False)
-        weight, columns = self._weighted(scan.columns)
-        factor, normaliser, columns = self._divided(columns, weight)
+        weight, (factor, normaliser, columns) = None, (ONE, None, scan.columns)
+        if not is_paired(scan):
+            # Values of pairs are rotated in front of their kernels, and outputs behind them.
+            weight, columns = self._weighted(scan.columns)
+            factor, normaliser, columns = self._divided(columns, weight)
         running = normaliser is not None and normaliser.leaves == (columns[-1].output,)
         features = Features(scan.name, read, key, weight, normaliser, mul(factor, number), running)
         if features.plain:

@@ -26,10 +26,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dsfc.plan.cost import BATCH, CHUNK, LENGTH
-from dsfc.plan.features import Features, take_features
-from dsfc.plan.gates import Gates, absorb
+from dsfc.plan.features import Features, take_in
+from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Form, Plan, Scan
-from dsfc.plan.planes import planes
+from dsfc.plan.planes import halves, is_paired, planes
 from dsfc.primitives.build import ZERO, add, div, mul, num, walk
 from dsfc.primitives.evaluate import NamedArray, evaluate
 from dsfc.primitives.expr import Axis, Expr, Field, Param, Prim, Size, Time
@@ -51,6 +51,9 @@ _ANCHOR = 384
 
 _BLOCK = 4
 """Tokens from one state that a selective scan keeps to the next: what its registers hold."""
+
+_ROTATIONS = 4 + 8 + 2 * 8 + 8 + 16 + 16 + 8
+"""Bytes of a token and head: phases added up, in double precision, and their sine and cosine."""
 
 _SELECTIVE_TILES = 64, 32
 """Channels of a program of a selective scan, forwards and backwards: there with sums over them."""
@@ -112,11 +115,15 @@ class KernelCost:
 
 
 def plan_costs(plan: Plan) -> tuple[KernelCost, ...]:
-    """Returns what the scans of a plan cost, with the gates that kernels can compute inside."""
-    gates = {g.scan: g for g in absorb(plan, _printed).gates}
-    features = {f.scan: f for f in take_features(plan, _printed).features}
-    scans = [k for k in plan.kernels if isinstance(k, Scan)]
-    return tuple(c for s in scans for c in kernel_costs(s, gates.get(s.name), features.get(s.name)))
+    """Returns what the scans of a plan that have kernels cost, with what these compute inside."""
+    inside = take_in(plan, _printed)
+    gates, features = inside.gates, inside.features
+    return tuple(
+        cost
+        for name, scan in inside.scans.items()
+        if name in gates or name in features
+        for cost in kernel_costs(scan, gates.get(name), features.get(name))
+    )
 
 
 def _printed(prim: Prim) -> bool:
@@ -144,6 +151,8 @@ def kernel_costs(
     """
     sizes = sizes or _sizes(scan)
     match scan.form:
+        case Form.MATRIX if is_paired(scan):
+            ways = _phased(scan, features, sizes)
         case Form.MATRIX:
             ways = _matrix(scan, features, sizes)
         case Form.SELECTIVE:
@@ -257,6 +266,64 @@ def _matrix(scan: Scan, features: Features | None, sizes: Sizes) -> Iterator[_Wa
 
     yield made(False)
     yield made(True)
+
+
+def _phased(scan: Scan, features: Features | None, sizes: Sizes) -> Iterator[_Way]:
+    """A complex state of real keys and reads: both planes are channels of one real scan.
+
+    Backwards its kernels run twice, the second time for the gradient of the phases. Operations of
+    torch rotate what goes in and what comes out, in front of the kernels and behind them: their
+    bytes are counted too, of launches only those of kernels.
+    """
+    heads, keys, channels = sizes
+    first, second = halves(scan)
+    values = 1 + any(c.value is not None for c in second.columns)
+    outs = 2 - scan.real
+    (_, (floor, back_floor)) = next(_matrix(first, features, sizes))
+    more = values + outs - 2
+    floor = add(floor, mul(heads, _planes_moved(more, sizes, _FLOAT)))
+    more = 2 * (values - 1) + outs - 1
+    back_floor = add(back_floor, mul(heads, _planes_moved(more, sizes, 2 * _FLOAT)))
+    around = _around(values, outs, sizes)
+    for (forward, backward), _ in _matrix(scan, features, (heads, keys, _times(2, channels))):
+        yield (
+            (
+                replace(forward, bytes=add(forward.bytes, mul(heads, around[0]))),
+                replace(
+                    backward,
+                    bytes=add(_times(2, backward.bytes), mul(heads, around[1])),
+                    reread=_times(2, backward.reread),
+                    operations=_times(2, backward.operations),
+                    exponentials=_times(2, backward.exponentials),
+                    launches=2 * backward.launches,
+                ),
+            ),
+            (floor, back_floor),
+        )
+
+
+def _planes_moved(count: int, sizes: Sizes, floats: int) -> Expr:
+    """Bytes of planes as wide as the inputs, and of numbers a token and head."""
+    return add(_numbers(count, sizes[2]), num(floats))
+
+
+def _around(values: int, outs: int, sizes: Sizes) -> tuple[Expr, Expr]:
+    """Bytes that operations of torch move around the kernels of a complex scan, of one head.
+
+    A plane of a real value is read, and its product written; of a complex one the second product
+    is added in place.
+    """
+
+    def rotated(given: int, made: int) -> int:
+        return (2 if given == 1 else 5) * made
+
+    def moved(planes: int) -> Expr:
+        return add(_numbers(planes, sizes[2]), num(_ROTATIONS))
+
+    forward = rotated(values, 2) + rotated(2, outs)
+    # The values rotated, and i times that: one plane negated, and both put side by side.
+    backward = rotated(values, 2) + rotated(outs, 2) + 6 + rotated(2, values)
+    return moved(forward), moved(backward)
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,7 +645,8 @@ def _rates(d: Device) -> str:
 
 
 def _sizes(scan: Scan) -> Sizes:
-    """Heads, keys, channels: of columns with channels together."""
+    """Heads, keys, channels: of columns with channels together; of pairs, those of one plane."""
+    scan = halves(scan)[0] if is_paired(scan) else scan
     wide = [c for c in scan.columns if c.channels] or list(scan.columns)
     channels = add(*(mul(*(Size(a) for a in c.channels)) for c in wide))
     return mul(*(Size(a) for a in scan.heads)), mul(*(Size(a) for a in scan.keys)), channels

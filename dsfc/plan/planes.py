@@ -6,11 +6,19 @@ plane of its value and output, whose log λ is `cplx` of two leaves, log |λ| an
 drives it is split as far as its arithmetic goes, through the buffers that it reads; what has no
 planes of its own, a linear map or a function of a complex value, stays one complex buffer whose
 parts are read.
+
+So does a matrix scan whose keys and reads are real. Its decay is a number a token and head, so that
+its phases up to a token are a factor of the whole state,
+
+    S_i = exp(i Φ_i) R_i,   Φ_i = Σ_{l≤i} φ_l,   R_i = |λ_i| R_{i-1} + key_i ⊗ (exp(-i Φ_i) value_i)
+
+and both planes of R are columns of one real scan. All real planes stand in front of all imaginary
+ones; those of values that are all real have none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
@@ -50,8 +58,18 @@ def joined(parts: Iterable[Expr]) -> Expr:
 
 
 def is_paired(scan: Scan) -> bool:
-    """Whether a scan is complex, and its columns are the planes of one state."""
-    return scan.field is Field.COMPLEX and len({c.output for c in scan.columns}) == 2
+    """Whether a scan is complex, and its columns are the planes of its states."""
+    (*_, last) = scan.columns
+    return scan.field is Field.COMPLEX and any(
+        c.state == last.state and c is not last for c in scan.columns
+    )
+
+
+def halves(scan: Scan) -> tuple[Scan, Scan]:
+    """Returns a scan of pairs as two, one of the real planes and one of the imaginary ones."""
+    count = len(scan.columns) // 2
+    first, second = scan.columns[:count], scan.columns[count:]
+    return replace(scan, columns=first), replace(scan, columns=second)
 
 
 def is_entrywise(scan: Scan) -> bool:
@@ -59,16 +77,27 @@ def is_entrywise(scan: Scan) -> bool:
     return scan.form is Form.ELEMENTWISE or (scan.form is Form.CONVOLUTION and not scan.keys)
 
 
+def has_real_sides(scan: Scan, arrays: Mapping[str, Buffer]) -> bool:
+    """Whether keys and reads are real: then phases are a factor of all of a matrix scan's state."""
+    sides = (scan.key, scan.read)
+    return all(n is not None and arrays[n].field is Field.REAL for n in sides)
+
+
 def in_planes(plan: Plan, name: str) -> Plan:
-    """Returns the plan with a complex scan without keys as one of pairs; else the plan itself.
+    """Returns the plan with a complex scan as one of pairs; the plan itself, if it has none.
+
+    That is a scan without keys, or a matrix scan whose keys and reads are real.
 
     Args:
         plan: the plan.
         name: of the scan.
     """
     scan = next(k for k in plan.kernels if isinstance(k, Scan) and k.name == name)
-    complex_one = scan.field is Field.COMPLEX and is_entrywise(scan)
-    if not complex_one or scan.decay is None or len(scan.columns) != 1:
+    if scan.field is not Field.COMPLEX or scan.decay is None:
+        return plan
+    arrays = {b.name: b for b in plan.arrays}
+    keyed = scan.form is Form.MATRIX and has_real_sides(scan, arrays)
+    if not keyed and not (is_entrywise(scan) and len(scan.columns) == 1):
         return plan
     return _Paired(plan, scan).plan()
 
@@ -91,28 +120,52 @@ class _Paired:
     def plan(self) -> Plan:
         """Returns the plan."""
         scan = self._scan
-        (column,) = scan.columns
-        assert scan.decay is not None and column.value is not None
+        assert scan.decay is not None
         (leaf,) = scan.decay.leaves
-        values, logs = self._buffers(column.value), self._buffers(leaf)
-        outs = self._outputs(column.output)
-        pairs = zip(values, outs, strict=True)
-        columns = tuple(Column(v, o, column.state, column.channels) for v, o in pairs)
+        values, logs = self._driven(), self._buffers(leaf)
+        outs = [self._outputs(c.output) for c in scan.columns]
+        columns = tuple(
+            Column(value[k], out[k], c.state, c.channels)
+            for k in range(2)
+            for c, value, out in zip(scan.columns, values, outs, strict=True)
+        )
         log = prim("cplx", *(self._read(n) for n in logs))
+        pair = replace(scan, decay=LogDecay(log, logs), columns=columns, real=False)
         kernels: list[Kernel] = []
         for k in self._plan.kernels:
             if k is not scan:
                 kernels.append(k)
                 continue
             kernels += self._made
-            pair = replace(scan, decay=LogDecay(log, logs), columns=columns, real=False)
             kernels.append(pair)
             # Who reads a part reads its plane; the value itself is made where that is not enough.
-            re, im = (self._read(n) for n in outs)
-            kernels.append(Pointwise(column.output, re if scan.real else prim("cplx", re, im)))
-        found = dict(zip(("re", "im"), map(self._read, outs), strict=True))
-        kernels = [self._read_by_planes(k, column.output, found) for k in kernels]
-        return self._without_the_dead(kernels)
+            for c, out in zip(scan.columns, outs, strict=True):
+                re, im = (self._read(n) for n in out)
+                kernels.append(Pointwise(c.output, re if scan.real else prim("cplx", re, im)))
+        for c, out in zip(scan.columns, outs, strict=True):
+            found = dict(zip(("re", "im"), map(self._read, out), strict=True))
+            kernels = [self._read_by_planes(k, c.output, found) for k in kernels]
+        plan = self._without_the_dead(kernels)
+        return plan if is_entrywise(scan) else _read_in_part(plan, pair)
+
+    def _driven(self) -> list[tuple[str | None, str | None]]:
+        """The planes of each column's value."""
+        columns = self._scan.columns
+        if is_entrywise(self._scan):
+            return [self._buffers(c.value) for c in columns if c.value is not None]
+        real = [c.value is None or self._arrays[c.value].field is Field.REAL for c in columns]
+        if all(real):
+            return [(c.value, None) for c in columns]
+        zero = self._constant(ZERO) if any(real) else None
+        pairs = zip(columns, real, strict=True)
+        return [(c.value, zero) if r else self._buffers(c.value or "") for c, r in pairs]
+
+    def _constant(self, number: Expr) -> str:
+        """The buffer of a number."""
+        name = self._fresh(f"{self._scan.name}_none")
+        self._arrays[name] = Buffer(name, (), Field.REAL, Role.CONSTANT)
+        self._made.append(Pointwise(name, number))
+        return name
 
     def _read_by_planes(self, k: Kernel, name: str, found: dict[str, Ref]) -> Kernel:
         def rule(e: Expr) -> Expr | None:
@@ -142,7 +195,7 @@ class _Paired:
 
     # --- buffers ---------------------------------------------------------------------------------
 
-    def _buffers(self, name: str) -> tuple[str, ...]:
+    def _buffers(self, name: str) -> tuple[str, str]:
         """Plans the planes of a complex buffer."""
         b = self._arrays[name]
         out = []
@@ -153,16 +206,18 @@ class _Paired:
             self._arrays[made] = Buffer(made, tuple(sorted(e.axes)), Field.REAL, role, b.provenance)
             self._made.append(Pointwise(made, e))
             out.append(made)
-        return tuple(out)
+        re, im = out
+        return re, im
 
-    def _outputs(self, name: str) -> tuple[str, ...]:
+    def _outputs(self, name: str) -> tuple[str, str]:
         b = self._arrays[name]
         out = []
         for suffix in SUFFIXES:
             made = self._fresh(f"{name}{suffix}")
             self._arrays[made] = Buffer(made, b.axes, Field.REAL, b.role)
             out.append(made)
-        return tuple(out)
+        re, im = out
+        return re, im
 
     def _read(self, name: str) -> Ref:
         b = self._arrays[name]
@@ -245,6 +300,16 @@ class _Paired:
                 whole = self._read(made)
             self._opaque[e] = prim("re", whole), prim("im", whole)
         return self._opaque[e]
+
+
+def _read_in_part(plan: Plan, pair: Scan) -> Plan:
+    """Says of a matrix scan of pairs whether only its real part is read."""
+    imaginary = {c.output for c in halves(pair)[1].columns}
+    read = {n for k in plan.kernels for n, _ in reads(k)} | {plan.output}
+    if imaginary & read:
+        return plan
+    told = replace(pair, real=True)
+    return replace(plan, kernels=tuple(told if k is pair else k for k in plan.kernels))
 
 
 def _splits(e: Expr | None) -> bool:

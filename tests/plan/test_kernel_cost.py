@@ -160,7 +160,37 @@ def test_the_way_is_that_of_least_time_whatever_the_machine(plan_of) -> None:
     assert seconds(forward, H200, far, shared=False) > seconds(forward, H200, far)
 
 
-def test_forms_without_kernels_have_no_cost(plan_of) -> None:
+def test_a_complex_scan_is_a_real_one_of_both_planes(plan_of) -> None:
+    (complex_one, split), (real, _) = (plan_costs(plan_of(n)) for n in ("gateloop", "retnet"))
+    one, two = at(2048, 128, h=1), at(2048, 128, h=1, p=256)
+    forward, backward = complex_one.passes
+    # The kernels of twice the channels, and backwards those again, for phases.
+    for p, q, times in zip(complex_one.passes, real.passes, (1, 2), strict=True):
+        assert value(p.operations, one) == times * value(q.operations, two)
+        assert p.launches == times * q.launches
+        assert value(p.programs, one) == value(q.programs, two)
+    assert split.passes[0].launches == 2
+    # Around them, of 128 channels of 2 bytes: a value read twice for two planes, as the cotangent
+    # is; of two planes one is made, in place; planes turned by a right angle.
+    out = 5 * 256
+    turns = 4 + 8 + 16 + 8 + 16 + 16 + 8
+    assert value(forward.bytes, one) - value(real.passes[0].bytes, two) == 4 * 256 + out + turns
+    around = value(backward.bytes, one) - 2 * value(real.passes[1].bytes, two)
+    assert around == 2 * 4 * 256 + 6 * 256 + out + turns
+    # Nothing can spare q, k, v and y of one plane, log |λ| and the phase; gradients likewise.
+    assert value(complex_one.floor[0], one) == 4 * 256 + 8
+    assert value(complex_one.floor[1], one) == value(real.floor[1], one) + 8
+
+
+def test_forms_without_kernels_have_no_cost(plan_of, load) -> None:
+    complex_keys = """
+      dims heads h, n, p
+      input q, k : h × n; v : h × p; f : h
+      state S : h × n × p complex
+      S = sigmoid(f) * cis(f) * S[i-1] + cplx(k, q) ⊗ v
+      y = Re(q · S)
+    """
+    assert plan_costs(load("complex_keys", complex_keys).plan) == ()
     for name in ("gla", "s4d"):
         assert plan_costs(plan_of(name)) == ()
     assert {Form.MATRIX, Form.SELECTIVE} == {

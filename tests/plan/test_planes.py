@@ -10,7 +10,7 @@ import pytest
 from dsfc.pipeline import Compilation
 from dsfc.plan.gates import absorb, has_gates
 from dsfc.plan.ir import Plan, Pointwise, Scan
-from dsfc.plan.planes import in_planes, is_paired, joined, planes
+from dsfc.plan.planes import halves, in_planes, is_paired, joined, planes
 from dsfc.plan.verify import reads
 from dsfc.primitives.build import num, prim, walk
 from dsfc.primitives.evaluate import NamedArray, evaluate
@@ -122,6 +122,60 @@ def test_gates_of_pairs_have_two_of_each(load: Callable[[str, str], Compilation]
         assert len(planes(e)) == 2 and all(x.field is Field.REAL for x in planes(e))
     bars = {n.name for e in gates.gradients for n in walk(e) if isinstance(n, Ref)}
     assert {"value_bar_re", "value_bar_im", "log_decay_bar_re", "log_decay_bar_im"} <= bars
+
+
+HEADS = """
+      dims heads h = 2, n = 3, p = 5
+      input q, k : h × n; v, w : h × p; f, g : h
+      state S : h × n × p complex
+      a = sigmoid(f) * cis(g)
+"""
+
+
+def columns_of(load: Callable[[str, str], Compilation], name: str, lines: str) -> Scan:
+    plan = load(name, f"{HEADS}{lines}").plan
+    paired = in_planes(plan, scan_of(plan).name)
+    assert paired.output == plan.output and paired.states == plan.states
+    return scan_of(paired)
+
+
+def test_a_matrix_scan_of_real_keys_has_a_column_for_each_plane(
+    load: Callable[[str, str], Compilation],
+) -> None:
+    text = "S = a * S[i-1] + k ⊗ {}\ny = {}"
+    real = columns_of(load, "of_a_real_value", text.format("v", "Re(q · S)"))
+    assert [c.value for c in real.columns] == ["v", None] and real.real
+    assert is_paired(real) and not has_gates(real)
+    assert real.decay is not None
+    assert real.decay.leaves == ("S_log_decay_re", "S_log_decay_im")
+    both = columns_of(load, "both_read", text.format("v", "Re(q · S) + Im(q · S)"))
+    assert both.columns == real.columns and not both.real
+    pair = columns_of(load, "of_a_pair", text.format("cplx(v, w)", "Re(q · S)"))
+    assert None not in [c.value for c in pair.columns] and len(pair.columns) == 2
+
+
+def test_real_planes_stand_in_front_of_all_imaginary_ones(
+    load: Callable[[str, str], Compilation],
+) -> None:
+    lines = """
+      state z : h × n complex
+      S = a * S[i-1] + k ⊗ cplx(v, w)
+      z = a * z[i-1] + k
+      y = Re(q · S) + Re(q · z) * v
+    """
+    scan = columns_of(load, "several", lines)
+    assert [c.state for c in scan.columns] == ["S", "z", "S", "z"]
+    first, second = halves(scan)
+    assert (*first.columns, *second.columns) == scan.columns
+    # The imaginary plane of the constant 1 is a constant too, which the other's is not.
+    assert first.columns[1].value is None and second.columns[1].value is not None
+
+
+def test_complex_keys_keep_a_matrix_scan_as_it_is(
+    load: Callable[[str, str], Compilation],
+) -> None:
+    plan = load("keys", f"{HEADS}S = a * S[i-1] + (cplx(k, q)) ⊗ v\ny = Re(q · S)").plan
+    assert in_planes(plan, "S") is plan
 
 
 def test_the_plan_of_a_real_scan_is_itself(plan_of: Callable[[str], Plan]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 ELEMENTWISE = ("hgrn", "lru", "qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
 MATRIX = (
-    *("generalized_attn", "linear_attn", "lln", "mamba2_pseudo_lti", "mlstm", "normalized_attn"),
-    *("normalized_attn_multihead", "normalized_attn_sigmoid", "normalized_attn_softplus"),
-    *("performer", "retnet", "ssd"),
+    *("gateloop", "generalized_attn", "linear_attn", "lln", "mamba2_pseudo_lti", "mlstm"),
+    *("normalized_attn", "normalized_attn_multihead", "normalized_attn_sigmoid"),
+    *("normalized_attn_softplus", "performer", "retnet", "ssd"),
 )
 SELECTIVE = ("s6",)
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
@@ -27,8 +27,9 @@ EVERY += tuple((s, "fp32", "sm_90") for s in ("retnet", "mlstm", "rg_lru", "lru"
 EVERY += (("rg_lru", "fp32", "gfx942"),)
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
-Not there, for they break a limit: 256 keys in float32 store to the stack on sm_90, and so does
-normalised attention in float16 and the forward pass of S6 of 64 states on sm_100.
+Not there, for they break a limit: 256 keys in float32 store to the stack, backwards also 128
+complex channels (256 real ones), and so does normalised attention in float16 on sm_100; the forward
+pass of S6 of 64 states has a stack there.
 """
 
 UNUSUAL = {
@@ -161,6 +162,34 @@ UNUSUAL = {
       S = S[i-1] + softplus(k) ⊗ (w * v)
       z = z[i-1] + w * softplus(k)
       y = (softplus(q) · S) / (softplus(q) · z)
+    """,
+    # Complex decays of heads: values of two planes, of one, and none, both parts of what is read.
+    "rotated_columns": """
+      dims heads h = 2, n = 3, p = 5
+      input q, k : h × n; v, w : h × p; f, g : h
+      state S, R : h × n × p complex; z : h × n complex
+      a = sigmoid(f) * cis(g)
+      S = a * S[i-1] + k ⊗ cplx(v, w * v)
+      R = a * R[i-1] + k ⊗ w
+      z = a * z[i-1] + k
+      y = (Re(q · S) + Im(q · R)) / (1 + abs(q · z)^2)
+    """,
+    # The same decay at all tokens, a state read before its update, by features of queries and keys.
+    "rotated_steady": """
+      dims heads h = 2, n = 3, p = 5
+      input q, k : h × n; v : h × p
+      param a, b : h
+      state S : h × n × p complex
+      S = exp(cplx(-exp(a), b)) * S[i-1] + (elu(k) + 1) ⊗ v
+      y = Re(tanh(q) · S[i-1]) + Im(tanh(q) · S[i-1])
+    """,
+    # Decays that round to 0 at some tokens, to 1 at others; no head, a value of two planes alone.
+    "rotated_stops": """
+      dims n = 3, p = 5
+      input q, k : n; v, w : p
+      state S : n × p complex
+      S = sigmoid(900 * (q · k)) * cis(9 * (v · w)) * S[i-1] + k ⊗ cplx(v, w)
+      y = Re(q · S)
     """,
     # Two scans of which one feeds the other, with decay and without.
     "layers": """

@@ -33,7 +33,7 @@ pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 Build = Callable[..., ModuleType]
-SLOW = ("columns", "layers", "complex_values", "turned", "many_states")
+SLOW = ("columns", "layers", "complex_values", "turned", "many_states", "rotated_columns")
 QUICK = ("rg_lru", "two_axes", "retnet", "linear_attn")
 ALL = [*((name, None) for name in SPECS), *UNUSUAL.items()]
 SOME = [pytest.param(*case, marks=[] if case[0] in QUICK else pytest.mark.ci) for case in ALL]
@@ -287,6 +287,7 @@ def test_explain_says_into_what_time_is_cut(build: Build, monkeypatch: pytest.Mo
     [
         "rg_lru",
         *(pytest.param(n, marks=pytest.mark.ci) for n in ("lru", "rwkv4", "s6", "retnet", "mlstm")),
+        pytest.param("gateloop", marks=pytest.mark.ci),
     ],
 )
 @pytest.mark.parametrize("segment", [1 << 20, 4])
@@ -327,7 +328,7 @@ def test_masked_tokens_and_packs(
 
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
-COMPLEX = ("hgrn", "lru")
+COMPLEX = ("gateloop", "hgrn", "lru")
 
 
 def late(name: str, dtype: torch.dtype) -> bool:
@@ -457,6 +458,83 @@ def test_a_decay_of_zero_ends_its_gradients(
     want = module._backward(*wide, None, do, dS, "recurrent", 4)[3]
     for part in (slice(0, reset), slice(reset, length)):
         assert off(got[:, part], want[:, part]) <= ROUNDED
+
+
+@pytest.mark.parametrize(
+    ("length", "size"),
+    [
+        pytest.param(1024, 64, marks=pytest.mark.ci),
+        pytest.param(8192, 16, marks=pytest.mark.full),
+    ],
+)
+def test_gradients_of_phases_do_not_drift(
+    length: int, size: int, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are as those of decays, of values that bfloat16 has rounded once more: 1 % at most."""
+    module = build("gateloop")
+    monkeypatch.setattr(module, "_tile", lambda *_: (64, 64, 1, 2))
+    given, do, dS = phased((1, length, 1, size), (1, 1, size, size))
+    q, k, v, do = (x.bfloat16() for x in (*given[:3], do))
+    g, phase, S = 0.014 * given[3], *given[4:]
+    got = module._launch_backward(q, k, v, g, phase, S, None, do, dS)
+    wide = [narrow(x, torch.float64) for x in (q, k, v, g, phase, S)]
+    rest = [narrow(x, torch.float64) for x in (do, dS)]
+    want = module._backward(*wide, None, *rest, "chunked", 64)
+    for at in (3, 4):
+        error = (got[at].double() - want[at]).square().mean().sqrt()
+        assert error <= 1.5e-2 * want[at].square().mean().sqrt(), at
+
+
+def phased(keyed: tuple[int, ...], state: tuple[int, ...]) -> tuple[list[Tensor], Tensor, Tensor]:
+    """Query, key, value, log |λ| from 0 to -1, phase and state of a complex scan; cotangents."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v, do = (torch.randn(keyed, generator=generator) for _ in range(4))
+    g = -torch.rand(keyed[:3], generator=generator)
+    phase = 3 * torch.randn(keyed[:3], generator=generator)
+    S, dS = torch.randn(2, *state, generator=generator, dtype=torch.complex64)
+    return [q, k, v, g, phase, S], do, dS
+
+
+@pytest.mark.parametrize("reset", [3, pytest.param(9, marks=pytest.mark.ci)])
+def test_a_complex_decay_of_zero_ends_its_gradients(
+    reset: int, build: Build, launched: Callable[[ModuleType], list[str]]
+) -> None:
+    """What is before it enters nothing behind it, not even through its phase."""
+    module, length = build("gateloop"), 13
+    launched(module)
+    given, do, dS = phased((1, length, 2, 4), (1, 2, 4, 4))
+    S = given[5]
+    given[3][:, reset] = -math.inf
+    for x in (*given[:3], do):
+        x[:, reset:] *= 1e4
+    o, last = module._launch_forward(*given, None)
+    got = module._launch_backward(*given, None, do, dS)
+    behind = [x[:, reset:] for x in given[:5]]
+    for x, y in zip(
+        (o[:, reset:], last), module._launch_forward(*behind, 0 * S, None), strict=True
+    ):
+        assert off(x, y) <= ROUNDED
+    assert (got[3][:, reset] == 0).all() and (got[4][:, reset] == 0).all()
+    wide = [narrow(x, torch.float64) for x in given]
+    rest = [narrow(x, torch.float64) for x in (do, dS)]
+    want = module._backward(*wide, None, *rest, "recurrent", 4)
+    for x, y in zip(got[:5], want[:5], strict=True):
+        for part in (slice(0, reset), slice(reset, length)):
+            assert off(x[:, part], y[:, part]) <= ROUNDED
+    assert off(torch.view_as_real(got[5]), torch.view_as_real(want[5])) <= ROUNDED
+
+
+@pytest.mark.ci
+def test_phases_are_added_up_over_131072_tokens(build: Build) -> None:
+    """The next float32 number to their sum is 0.03 away."""
+    module, length = build("gateloop"), 131_072
+    generator = torch.Generator().manual_seed(0)
+    phase = 3 + torch.rand(1, length, 1, generator=generator)
+    by = module._rotations(phase, None)
+    turns = sum(int(x * 2**60) for x in phase.double().flatten().tolist()) / 2**60
+    want = complex(math.cos(turns), math.sin(turns))
+    assert abs(complex(by[0, -1, 0]) - want) <= 1e-6
+    assert (by.abs() - 1).abs().max() <= 1e-6
 
 
 @pytest.mark.parametrize("inputs", [1.0, pytest.param(1e6, marks=pytest.mark.ci)])

@@ -90,7 +90,7 @@ def test_a_module_runs_without_triton_and_says_so(name: str, files: list[Path]) 
 
 
 def test_what_has_no_kernel_is_the_torch_module(root: Path) -> None:
-    for name in ("gla", "short_convolution", "s4d", "gateloop"):
+    for name in ("gla", "short_convolution", "s4d"):
         spec = dsfc.load(name)
         bodies = [spec.module(b).text.split("\n", 1)[1] for b in ("torch", "triton")]
         assert bodies[0] == bodies[1]
@@ -152,6 +152,25 @@ def test_explain_says_which_states_are_too_large(build: Build) -> None:
     layer = build("mlstm").Mlstm(d=8, n=300)
     said = layer.explain(64, device="cuda")
     assert "torch on cuda (kernels have at most 256 keys and channels, not 300, 2)" in said
+
+
+def test_explain_says_that_complex_keys_have_no_kernel(build: Build) -> None:
+    pytest.importorskip("triton")
+    body = """
+      dims heads h = 2, n = 3, p = 5
+      input q, k, t : h × n; v : h × p; f, g : h
+      state S : h × n × p complex
+      S = sigmoid(f) * cis(g) * S[i-1] + (cis(t) * k) ⊗ v
+      y = Re(q · S)
+    """
+    layer = build("complex_keys", body).ComplexKeys()
+    said = layer.explain(64, device="cuda")
+    assert "torch on cuda (no kernel has complex keys or reads)" in said
+    layer = build("gateloop").Gateloop(d=512, h=2, p=129)
+    said = layer.explain(64, device="cuda")
+    assert "torch on cuda (kernels have at most 256 keys and channels, not 256, 258)" in said
+    layer = build("gateloop").Gateloop(d=256, h=2)
+    assert layer.explain(64, device="cuda").startswith("Triton on cuda: a kernel each way for S")
 
 
 def test_gates_stand_in_the_kernel_as_the_spec_has_them() -> None:
