@@ -172,12 +172,13 @@ class KernelCall(ScanCall):
             return [line for line in lines if len(set(line.strip().split(" = "))) > 1]
         if not self._paired:
             return super()._outputs(out)
-        # Each plane is bound by the call.
-        names = [self._ident(c.output) for c in self._scan.columns]
+        # Each plane is bound by the call; that of a convolution is flat.
+        if not isinstance(self._s, ConvolutionKernels):
+            return []
         heads = self._scan.heads
+        names = [self._ident(c.output) for c in self._scan.columns]
         laid = [(x, self._ungrouped(x, heads, (heads,), lead=2)) for x in names]
-        flat = isinstance(self._s, ConvolutionKernels)
-        return [f"    {x} = {text}" for x, text in laid if flat and text != x]
+        return [f"    {x} = {text}" for x, text in laid if text != x]
 
     def _next(self, last: str, next_states: dict[str, str]) -> list[str]:
         if isinstance(self._s, PhasedKernels):

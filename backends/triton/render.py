@@ -13,6 +13,7 @@ from ..torch.layout import wrapped
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
 from .calls import KernelCall
+from .convolution import ConvolutionKernels
 from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .matrix import MatrixKernels
@@ -67,7 +68,7 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
         parts.append(filled("matrix_kernels_shared.py.j2", decay=decay))
     if any(isinstance(s, PhasedKernels) for s in matrix):
         parts.append(filled("phased_kernels_shared.py.j2"))
-    if any(s.stops for s in found):
+    if any(isinstance(s, ConvolutionKernels) for s in found):
         parts.append(filled("convolution_kernels_shared.py.j2"))
     if any(isinstance(s, SelectiveKernels) for s in found):
         sizes = {"step": STEP, "states": STATES, "together": TOGETHER}
@@ -110,6 +111,7 @@ def _cuts(s: Skeleton, names: Signature) -> list[str]:
 def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
     """Whether to trust the kernels: what is known of them, and a trial."""
     scans = [k for k in plan.kernels if isinstance(k, Scan)]
+    # Without keys and channels each head is a channel, of which there are many.
     small = {names.size(a): 2 for s in scans if s.keys or s.channels for a in s.heads}
     small |= {names.size(a): 16 for s in scans if s.form is Form.SELECTIVE for a in s.keys}
     sizes = {z.name: small.get(z.name, 64) for z in names.sizes}

@@ -31,13 +31,13 @@ def said(features: Features) -> tuple[str | None, ...]:
 @pytest.mark.parametrize(
     ("name", "want"),
     [
-        ("linear_attn", ("relu(q) + exp(min(q, 0))", "relu(k) + exp(min(k, 0))", None, None, "1")),
-        ("lln", ("exp(q)", "exp(k)", None, None, "1")),
+        ("linear_attn", ("relu(q) + exp(min(q, 0))", "relu(k) + exp(min(k, 0))", None, "z_read", "1")),
+        ("lln", ("exp(q)", "exp(k)", None, "z_read", "1")),
         ("normalized_attn", ("q", "k", None, "exp(eta_part)", "1")),
         ("normalized_attn_multihead", ("q", "k", None, "exp(eta_part)", "1")),
         ("generalized_attn", ("q", "k", None, "eta", "1")),
         ("retnet", ("q", "k", None, None, "n^(-1/2)")),
-        ("mlstm", ("q", "k", "exp(g_part)", None, "n^(-1/2)")),
+        ("mlstm", ("q", "k", "exp(g_part)", "max(abs(z_read), 1)", "n^(-1/2)")),
         ("ssd", ("c", "b", "softplus(Delta_part)", None, "1")),
     ],
 )
@@ -69,9 +69,37 @@ def test_what_holds_a_feature_is_gone_and_its_leaf_is_there(
 
 
 def test_what_no_kernel_computes_stays_in_front(plan_of: Callable[[str], Plan]) -> None:
-    plan = plan_of("lln")
-    taken = take_features(plan, lambda p: p.name != "exp")
-    assert taken.plan == plan and all(f.plain for f in taken.features)
+    taken = take_features(plan_of("normalized_attn"), lambda p: p.name != "exp")
+    (features,) = taken.features
+    assert said(features) == ("q", "k", None, "eta", "1")
+    taken = take_features(plan_of("lln"), lambda p: p.name != "exp")
+    assert taken.features[0].read.plain and taken.features[0].key.plain
+
+
+DENOMINATOR = "state z : h × n\nS = S[i-1] + k ⊗ v\nz = z[i-1] + {value}\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "want"),
+    [
+        (DENOMINATOR.format(value="k") + "y = (q · S) / (1 + (q · z)^2)", "z_read^2 + 1"),
+        # Driven by something of its own; what is divided is inside of something else.
+        (DENOMINATOR.format(value="e * k") + "y = tanh((q · S) / (q · z)) * v", "z_read"),
+        # It is needed besides, or divides a multiple; something else divides as well.
+        (DENOMINATOR.format(value="k") + "y = (q · S) / (q · z) + (q · z) * v", None),
+        (DENOMINATOR.format(value="k") + "y = 2 * (q · S) / (q · z)", None),
+        (DENOMINATOR.format(value="k") + "y = (q · S) / (e + q · z)", None),
+    ],
+)
+def test_a_normaliser_may_be_what_is_read_of_a_column(
+    rest: str, want: str | None, load: Callable[[str, str], Compilation]
+) -> None:
+    plan = load("ratio", BODY + rest).plan
+    taken = take_features(plan, everything)
+    verify(taken.plan)
+    (features,) = taken.features
+    assert said(features)[3] == want and features.running == (want is not None)
+    assert not features.numbers
 
 
 BODY = """
