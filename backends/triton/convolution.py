@@ -40,11 +40,6 @@ class ConvolutionKernels(ElementwiseKernels):
         """Whether, though Λ is fixed, its operators are told how many tokens count."""
         return True
 
-    @property
-    def narrows(self) -> bool:
-        """Whether the torch form of the gates gives numbers as narrow as it takes."""
-        return False
-
     def narrowed(self, o: str, like: str) -> str:
         """Text of the torch form's outputs in the dtype of an argument."""
         return f"*_planes({o}, {like}.dtype)" if self.complex else f"{o}.to({like}.dtype)"

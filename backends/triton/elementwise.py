@@ -74,11 +74,6 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         return f"_declined(S.device, {self.like}.dtype, {self.named_mode})"
 
     @property
-    def narrows(self) -> bool:
-        """Whether the torch form of the gates gives numbers as narrow as it takes."""
-        return not self.complex  # there are no narrow complex numbers
-
-    @property
     def widened(self) -> list[str]:
         """Arguments that the torch form of the gates computes with."""
         return self.inputs
@@ -113,7 +108,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     def gated_results(self) -> list[str]:
         """What the gates' torch form returns."""
         v, g = self.torch_gates.results
-        narrow = ".to(dtype)" if self.narrows else ""
+        narrow = "" if self.complex else ".to(dtype)"  # there are no narrow complex numbers
         return [f"_kept({v}, counts){narrow}", f"_kept({g}, counts)"]
 
     @cached_property

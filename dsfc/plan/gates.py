@@ -3,10 +3,9 @@
 A scan that is bound by memory computes what drives it where it reads it, so that only leaves come
 from memory, and only their gradients go there. A scan without keys, elementwise or a convolution,
 takes in its value and log λ; a complex one is one of pairs (`dsfc.plan.planes`) and takes in both
-planes of each; a λ that is the same at all tokens is a leaf, one number a channel. A selective
-scan, whose log λ is a product of a few leaves, takes in its value and those leaves that have the
-axes of its output, and what is added to that. Backends that have such kernels ask for it; the plan
-itself, by which a mixer is known, stays as it is.
+planes of each. A selective one, whose log λ is a product of a few leaves, takes in its value and
+those leaves that have the axes of its output, and what is added to that. Backends that have such
+kernels ask for it; the plan itself, by which a mixer is known, stays as it is.
 """
 
 from __future__ import annotations
@@ -196,19 +195,11 @@ class _Taken:
         return list(zip(parts, names, strict=True))
 
     def _decayed(self) -> tuple[Expr, Expr]:
-        """λ and |λ|. Of one that is the same at all tokens each plane is a leaf.
-
-        So are sine and cosine of such a phase.
-        """
+        """λ and |λ|. Of a phase that is the same at all tokens, sine and cosine are leaves."""
         log, *phase = planes(self._decay)
         size = _exponential(log)
-        turns = [prim(name, *phase) for name in ("cos", "sin") if phase]
-        if self._decay.time is Time.CONST:
-            parts = [mul(size, x) for x in turns] or [size]
-            names = [f"{self._scan.name}_decay{s}" for s in (SUFFIXES if phase else [""])]
-            pairs = zip(parts, names, strict=True)
-            return joined(e if isinstance(e, Num) else self._leaf(e, n) for e, n in pairs), size
-        return joined(mul(size, self._inside(x)) for x in turns) if phase else size, size
+        turned = [self._inside(prim(name, *phase)) for name in ("cos", "sin") if phase]
+        return joined(mul(size, x) for x in turned) if phase else size, size
 
     def is_known(self) -> bool:
         """Whether a kernel can compute log λ of its leaves."""
@@ -358,7 +349,7 @@ class _Taken:
 
     # --- leaves ----------------------------------------------------------------------------------
 
-    def _leaf(self, e: Expr, name: str = "") -> Ref:
+    def _leaf(self, e: Expr) -> Ref:
         if e in self._leaves:
             return self._leaves[e]
         if isinstance(e, Ref) and e.at in (Now(0), None):
@@ -367,7 +358,7 @@ class _Taken:
             name = e.name
             self._arrays[name] = Buffer(name, tuple(sorted(e.axes)), e.field, Role.CONSTANT)
         else:
-            name = fresh(name or called(e), self._names)
+            name = fresh(called(e), self._names)
             self._names.add(name)
             role = Role.CONSTANT if e.time is Time.CONST else Role.STREAM
             self._arrays[name] = Buffer(name, tuple(sorted(e.axes)), e.field, role)

@@ -32,7 +32,7 @@ from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.plan.planes import planes
 from dsfc.primitives.build import ZERO, add, div, mul, num, walk
 from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import Axis, Expr, Field, Param, Prim, Size
+from dsfc.primitives.expr import Axis, Expr, Field, Param, Prim, Size, Time
 from dsfc.primitives.table import row
 from dsfc.primitives.text import text
 
@@ -284,7 +284,9 @@ def _elementwise(gates: Gates, sizes: Sizes) -> Iterator[_Way]:
     of_decay = len([n for n in gates.tokens if n in read])
     floor = _numbers(count + parts_of, width), _numbers(2 * (count + parts_of), width)
     computed = {e for g in (gates.decay, gates.value) for e in walk(g) if isinstance(e, Prim)}
-    each = sum(_EXPONENTIALS.get(e.name, 1) for e in computed if e.name != "cplx")
+    # What is the same at all tokens is computed once a channel.
+    timed = [e.name for e in computed if e.name != "cplx" and e.time is not Time.CONST]
+    each = sum(_EXPONENTIALS.get(name, 1) for name in timed)
     for split in (False, True):
         parts = div(_times(4 * _FLOAT * parts_of, width), SEGMENT) if split else ZERO
         rows = mul(BATCH, div(width, TILE), div(LENGTH, SEGMENT) if split else num(1))

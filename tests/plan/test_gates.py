@@ -9,6 +9,7 @@ import pytest
 from dsfc.pipeline import Compilation
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Absorbed, absorb
 from dsfc.plan.ir import Plan, Pointwise, Scan
+from dsfc.plan.planes import SUFFIXES
 from dsfc.primitives.build import prim, walk
 from dsfc.primitives.expr import Prim, Ref, Time
 from dsfc.primitives.text import text
@@ -34,17 +35,20 @@ def test_all_gates_of_rg_lru_are_taken_in(plan_of: Callable[[str], Plan]) -> Non
     assert text(gates.log_decay) == "-8 * softplus_zeta * sigmoid(W_r_u + b_r)"
 
 
-def test_a_constant_decay_is_a_leaf(plan_of: Callable[[str], Plan]) -> None:
+def test_a_constant_decay_is_computed_of_constants(plan_of: Callable[[str], Plan]) -> None:
     absorbed = absorb(plan_of("lru"), lambda p: p.name not in ("re", "im"))
     (gates,) = absorbed.gates
     assert gates.tokens == ("re_x_part", "im_x_part")
-    assert text(gates.decay) == "cplx(x_decay_re, x_decay_im)"
+    size, turned = "exp(x_log_decay_re)", "x_log_decay_im"
+    assert text(gates.decay) == f"cplx({size} * cos_{turned}, {size} * sin_{turned})"
     # Gradients are those of log λ; what is made of it besides has none.
     bars = dict(zip((*gates.tokens, *gates.constants), map(text, gates.gradients), strict=True))
-    assert (
-        bars["x_log_decay_re"] == f"{DECAY_BAR}_re" and bars["x_log_decay_im"] == f"{DECAY_BAR}_im"
-    )
-    assert bars["x_decay_re"] == bars["x_decay_im"] == "0"
+    assert [bars[f"x_log_decay{s}"] for s in SUFFIXES] == [f"{DECAY_BAR}{s}" for s in SUFFIXES]
+    assert bars[f"cos_{turned}"] == bars[f"sin_{turned}"] == "0"
+    # One number a channel costs nothing: all are as precise as a decay.
+    (scan,) = (k for k in absorbed.plan.kernels if isinstance(k, Scan))
+    assert scan.decay is not None
+    assert set(gates.constants) == set(scan.decay.leaves)
 
 
 def test_the_sigmoid_of_a_logarithm_is_taken_at_once(plan_of: Callable[[str], Plan]) -> None:

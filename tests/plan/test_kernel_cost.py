@@ -128,7 +128,10 @@ def test_a_constant_decay_is_not_read_at_every_token(plan_of) -> None:
     # What a segment makes of a state: of the drive once more, of the gradient without it.
     ends = 2 * 16 * 2048 / 256
     assert [value(p.bytes, sizes) for p in split.passes] == [6 * plane + ends, 10 * plane + ends]
+    # λ is computed once a channel: of RWKV-4 the key's weight alone is, at every token.
     assert value(fused.passes[0].exponentials, sizes) == 0
+    first, *_ = plan_costs(plan_of("rwkv4"))
+    assert value(first.passes[0].exponentials, sizes | {"d": 2048}) == 2048
 
 
 def test_few_heads_are_split_and_many_are_not(plan_of) -> None:

@@ -428,12 +428,12 @@ def test_a_constant_decay_may_be_of_any_size(
     log = torch.tensor(GATES["mixed"]).reshape(1, -1, 1)
     generator = torch.Generator().manual_seed(0)
     phase = torch.randn(log.shape, generator=generator)
-    decay = log.exp() * phase.cos(), log.exp() * phase.sin()
+    turned = phase.cos(), phase.sin()
     shape = (batch, 13, log.shape[1])
     parts = [inputs * torch.randn(shape, generator=generator) for _ in range(4)]
     states = torch.randn(2, batch, *log.shape[1:], generator=generator, dtype=torch.complex64)
     S, dS = states
-    leaves = (*parts[:2], torch.ones_like(log), log, phase, *decay, S, None)
+    leaves = (*parts[:2], torch.ones_like(log), log, phase, *turned, S, None)
     outs = module._launch_forward(*leaves)
     grads = module._launch_backward(*leaves, *outs[:2], *parts[2:], dS)
 
