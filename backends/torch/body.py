@@ -14,6 +14,7 @@ from dsfc.primitives.expr import (
     Fir,
     Map,
     Now,
+    Ones,
     Param,
     Ref,
     Size,
@@ -267,7 +268,7 @@ class _Printer(Printer):
         code = super().print(expr)
         if expr.field is Field.COMPLEX:
             return code  # complex numbers are always wide
-        if isinstance(expr, Param):
+        if isinstance(expr, Param | Ones):
             return self._cast(code, "wide") if self._is_wide else code
         if isinstance(expr, Ref) and expr.name not in self.local:
             if self._is_wide and not self._body.is_wide(expr.name):

@@ -32,7 +32,7 @@ from dsfc.plan.ir import (
     Scan,
     ScanDirection,
 )
-from dsfc.primitives.build import ONE, is_one, mul, prim, total
+from dsfc.primitives.build import ONE, is_one, mul, prim, rewrite, total
 from dsfc.primitives.derivative import pull
 from dsfc.primitives.expr import Axis, Expr, Field, Now, Ref, Time
 from dsfc.system.ir import Block, Decay, Direction, Drive, LogForm, Read, Stage, Term
@@ -202,6 +202,13 @@ def _pairing(scan: Scan, arrays: Mapping[str, Buffer]) -> Pairing:
 def _leaf_gradient(decay: LogDecay, leaf: Buffer, axes: frozenset[Axis]) -> Expr:
     """The gradient of a leaf, summed onto its axes, from that of log λ over `axes`."""
     bar = _ref(LOG_DECAY_BAR, axes)
-    gradients = pull([(decay.expr, bar)]).refs
+    gradients = pull([(rewrite(decay.expr, _as_real), bar)]).refs
     (value,) = (g for ref, g in gradients.items() if ref.name == leaf.name)
     return total(value.axes - frozenset(leaf.axes), value)
+
+
+def _as_real(e: Expr) -> Expr | None:
+    """A leaf as a real one: for dL = Re Σ x̄ dx a complex product's gradient is a real one's."""
+    if isinstance(e, Ref) and e.field is Field.COMPLEX:
+        return Ref(e.name, e.over, Field.REAL, e.when, e.at)
+    return None

@@ -12,8 +12,21 @@ from fractions import Fraction
 
 from dsfc.plan.graph import TURNED, Graph
 from dsfc.plan.ir import Column, Form, LogDecay, LowRank, Scan, Transition
-from dsfc.primitives.build import ONE, add, is_one, is_zero, mul, num, ones, prim, remake, rewrite
+from dsfc.primitives.build import (
+    ONE,
+    ZERO,
+    add,
+    is_one,
+    is_zero,
+    mul,
+    num,
+    ones,
+    prim,
+    remake,
+    rewrite,
+)
 from dsfc.primitives.declarations import AbstractMap, MapTensor, Tensor
+from dsfc.primitives.derivative import pull
 from dsfc.primitives.expr import (
     Add,
     Axis,
@@ -31,6 +44,7 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
+from dsfc.primitives.polynomial import IMAGINARY
 from dsfc.structure.ir import BlockStructure, ClassName
 from dsfc.system.ir import Block, Decay, LogForm, Stream, Term
 from dsfc.system.ir import Factor as ChainFactor
@@ -351,6 +365,9 @@ def _log_decay(
     leaves: list[str] = []
 
     def leaf_of(e: Expr) -> Expr:
+        factors = e.args if isinstance(e, Mul) else ()
+        if IMAGINARY in factors:
+            e = prim("cplx", ZERO, mul(*(a for a in factors if a != IMAGINARY)))
         made = define(f"{name}_rate", e)
         if made not in leaves:
             leaves.append(made)
@@ -359,33 +376,66 @@ def _log_decay(
     def go(e: Expr) -> Expr:
         if isinstance(e, Num):
             return e
-        if e.time is Time.CONST or not e.axes >= {*s.keys, *channels} or not _elementwise(e):
+        if e.time is Time.CONST or not e.axes >= {*s.keys, *channels} or not _splits(e, s.field):
             return leaf_of(e)
         if isinstance(e, Mul):
             return mul(*_grouped(e, go))
         return remake(e, tuple(map(go, children(e))))
 
+    log = _unit_outside(log)
     tile = go(log)
-    if not _stops(log, {*s.keys, *channels}):
+    if not _stops(log, {*s.keys, *channels}, s.field):
         leaves.append(graph.ones())
         tile = mul(_ref(graph, leaves[-1]), tile)
     return LogDecay(tile, tuple(leaves))
 
 
-def _stops(log: Expr, tile: set[Axis]) -> bool:
+def _unit_outside(log: Expr) -> Expr:
+    """Writes a + i b for cplx(a, b): the unit then is a factor, and goes into a leaf.
+
+    Gradients are computed at the conjugates of all leaves (`dsfc.plan.adjoint`), so that log λ must
+    be the conjugate there: it has complex leaves, and no other complex parts.
+    """
+    match log:
+        case Prim(name="cplx", args=(re, im)):
+            turns = im.args if isinstance(im, Add) else (im,)
+            return add(re, *(mul(IMAGINARY, e) for e in turns))
+        case Add() | Mul():
+            return remake(log, tuple(map(_unit_outside, log.args)))
+        case _:
+            return log
+
+
+def _stops(log: Expr, tile: set[Axis], field: Field) -> bool:
     """Whether log λ is 0 where its token-wise leaves are: so a token is told not to count."""
     if log.time is Time.CONST:
         return False
-    if not log.axes >= tile or not _elementwise(log):
+    if not log.axes >= tile or not _splits(log, field):
         return True  # a leaf
     if isinstance(log, Mul):
-        return any(_stops(a, tile) for a in log.args)
-    return isinstance(log, Add) and all(_stops(a, tile) for a in log.args)
+        return any(_stops(a, tile, field) for a in log.args)
+    return isinstance(log, Add) and all(_stops(a, tile, field) for a in log.args)
 
 
-def _elementwise(e: Expr) -> bool:
-    """Whether an entry of the value depends on the same entry of its parts alone."""
-    return isinstance(e, Add | Mul | Div | Pow | Series) or (isinstance(e, Prim) and e.axis is None)
+def _splits(e: Expr, field: Field) -> bool:
+    """Whether log λ computes an expression of its parts, entry by entry; else it is a leaf.
+
+    Leaves have the scan's field: of complex numbers there are products and sums, not functions. A
+    leaf has a gradient: what has none, as a sign, is one itself.
+    """
+    if isinstance(e, Add | Mul):
+        return True
+    entrywise = isinstance(e, Div | Pow | Series) or (isinstance(e, Prim) and e.axis is None)
+    return field is Field.REAL and entrywise and not _is_flat(e)
+
+
+def _is_flat(e: Expr) -> bool:
+    """Whether the derivatives of an expression are 0 wherever they exist."""
+    found = pull([(e, _BAR)])
+    return not (found.refs or found.params or found.maps or found.filters)
+
+
+_BAR = Ref("bar", frozenset(), Field.REAL, Time.TOKEN, Now(0))
 
 
 def _grouped(product: Mul, go: Callable[[Expr], Expr]) -> list[Expr]:

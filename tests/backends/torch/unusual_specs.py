@@ -327,6 +327,94 @@ AXES = {
     ),
 }
 
+COMPLEX_SELECTIVE = """
+      dims d, n
+      input u : d
+      param W_b, W_c : d -> n ~ normal(0, 1)
+            W_D : d -> d ~ normal(0, 1)
+            a, th : d × n
+      state S : d × n complex
+      D = softplus(W_D u);  b = W_b u;  c = W_c u
+"""
+REAL_PART = "* S[i-1] + (D * u) ⊗ b; y = Re(c · S)"
+COMPLEX_SCANS = {
+    "selective_complex": COMPLEX_SELECTIVE + f"S = exp(D * cplx(-exp(a), th)) {REAL_PART}",
+    "selective_complex_of_a_turn": COMPLEX_SELECTIVE
+    + f"S = exp(-D * exp(a)) * cis(D * th) {REAL_PART}",
+    "selective_complex_read_of_both_planes": COMPLEX_SELECTIVE
+    + """S = exp(D * cplx(-exp(a), th)) * S[i-1] + u ⊗ b
+      z = c · S; y = Re(z) * u - 2 * Im(z)""",
+    "selective_complex_key_and_read": COMPLEX_SELECTIVE
+    + """S = exp(D * cplx(-exp(a), th)) * S[i-1] + u ⊗ cplx(b, 2 * c)
+      y = 2 * Re(cplx(c, b) · S)""",
+    "selective_complex_value": COMPLEX_SELECTIVE
+    + """S = exp(D * cplx(-exp(a), th)) * S[i-1] + cplx(u, D) ⊗ b; y = Re(c · S)""",
+    "selective_complex_maps": COMPLEX_SELECTIVE.replace(
+        "a, th", "M : d -> n complex ~ normal(0, 1); a, th"
+    )
+    + """S = exp(D * cplx(-exp(a), th)) * S[i-1] + u ⊗ M u; y = Re(M u · S)""",
+    "selective_complex_rate": COMPLEX_SELECTIVE.replace("a, th", "r : d × n complex; a, th")
+    + f"S = exp(D * cplx(-exp(Re(r)), Im(r))) {REAL_PART}",
+    "selective_complex_token_rate": COMPLEX_SELECTIVE.replace(
+        "a, th", "R : d -> d × n complex ~ normal(0, 1); a, th"
+    )
+    + f"z = R u; S = exp(-softplus(Re(z))) * cis(Im(z)) {REAL_PART}",
+    "selective_complex_turn_of_tokens": COMPLEX_SELECTIVE
+    + f"S = exp(-D * exp(a)) * cis(ones[d] ⊗ (c * b)) {REAL_PART}",
+    "selective_complex_fixed_phase": COMPLEX_SELECTIVE
+    + f"S = exp(-D * exp(a)) * cis(th) {REAL_PART}",
+    "selective_complex_sum_of_phases": COMPLEX_SELECTIVE
+    + f"S = exp(-D * exp(a)) * cis(D * th + ones[d] ⊗ b) {REAL_PART}",
+    "selective_complex_unit": COMPLEX_SELECTIVE + f"S = cis(D * th) {REAL_PART}",
+    "selective_complex_state_only": COMPLEX_SELECTIVE + f"S = exp(-D * exp(a)) {REAL_PART}",
+    "selective_complex_read_before": COMPLEX_SELECTIVE
+    + """S = exp(D * cplx(-exp(a), th)) * S[i-1] + u ⊗ b; y = Re(c · S[i-1])""",
+    "selective_complex_constant": COMPLEX_SELECTIVE + f"S = exp(cplx(-exp(a), th)) {REAL_PART}",
+    "selective_of_a_sign": SELECTIVE.replace("a : d", "W_z : d -> d × n ~ normal(0, 1); a : d")
+    + """state S : d × n
+      S = exp(-D * exp(a) * sigmoid(sign(W_z u))) * S[i-1] + u ⊗ b; y = c · S""",
+    "selective_complex_flow": COMPLEX_SELECTIVE.replace("a, th", "e : n; a, th")
+    + """S' = cplx(-exp(a), th) * S + u ⊗ e by euler(D); y = Re(c · S)""",
+    "selective_complex_backward": COMPLEX_SELECTIVE
+    + """state T : d × n complex backward
+      S = exp(D * cplx(-exp(a), th)) * S[i-1] + u ⊗ b
+      T = exp(D * cplx(-exp(a), th)) * T[i+1] + u ⊗ c; y = Re(c · S) + Re(b · T)""",
+    "selective_complex_heads": """
+      dims d, heads h = 2, n, p = 2
+      input u : d
+      param W_b, W_c : d -> h × n ~ normal(0, 1); W_D : d -> h × p; a, th : h × p × n
+      state S : h × p × n complex
+      D = softplus(W_D u)
+      S = exp(D * cplx(-exp(a), th)) * S[i-1] + D ⊗ W_b u; y = Re(W_c u · S)""",
+    "keys_complex_per_key": """
+      dims d, n = 3, p = 2
+      input u : d
+      param W_b, W_c : d -> n ~ normal(0, 1); W_D : d -> n ~ normal(0, 1); W_v : d -> p; a, th : n
+      state S : n × p complex
+      D = softplus(W_D u)
+      S = exp(D * cplx(-exp(a), th)) * S[i-1] + W_b u ⊗ W_v u; y = Re(W_c u · S)""",
+    "elementwise_complex_rate": """
+      dims d
+      input u : d
+      param W_D : d -> d ~ normal(0, 1); a, th : d
+      state S : d complex
+      D = softplus(W_D u)
+      S = exp(D * cplx(-exp(a), th)) * S[i-1] + cplx(u, D); y = Re(S) * Im(S)""",
+    "fixed_complex_keys": """
+      dims d, n
+      input u : d
+      param b, c, a, th : d × n
+      state S : d × n complex
+      S = exp(cplx(-exp(a), th)) * S[i-1] + b * u; y = 2 * Re(sum[n](c * S)) + u""",
+    "scalar_complex": """
+      dims d, n = 3, p = 2
+      input u : d
+      param W_b, W_c : d -> n ~ normal(0, 1); W_v : d -> p; w, th : d
+      state S : n × p complex
+      t = softplus(w · u)
+      S = exp(t * cplx(-1, sum[d](th))) * S[i-1] + W_b u ⊗ W_v u; y = Re(W_c u · S)""",
+}
+
 UNIT = "c = l2norm[n](k); b = sigmoid(f);"
 REWRITES = {
     "rewrite_read_before": attention(
@@ -607,6 +695,7 @@ COMPILED = {
     **DENSE,
     **KEYED_REWRITES,
     **ATTENTION,
+    **COMPLEX_SCANS,
 }
 """Name of a mixer → its body; each compiles."""
 
