@@ -227,7 +227,9 @@ class _Planner:
         feeds = _feeds(self.system)
         for members in by_signature.values():
             alone = [m for m in members if any(_tied(m, o, feeds) for o in members if o is not m)]
-            together = tuple(m for m in members if m not in alone)
+            # A column of one channel behind the others leaves the rows of those aligned.
+            rest = (m for m in members if m not in alone)
+            together = tuple(sorted(rest, key=lambda m: not m.channels))
             for m in together:
                 out[m.signature, m.block.state] = together
             for m in alone:

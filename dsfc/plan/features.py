@@ -308,7 +308,7 @@ class _Taking:
         ((factor, eta),) = seen
         normaliser = None
         if not is_one(eta):
-            if eta.axes != frozenset(self._scan.heads) or eta.time is not Time.TOKEN:
+            if eta.axes != frozenset(self._scan.heads) or eta.time is Time.CONST:
                 return nothing
             name = eta.name if isinstance(eta, Ref) else ""
             normaliser = self._feature(self._cut(eta, eta.axes)[0], name)
@@ -332,9 +332,17 @@ class _Taking:
 
         A factor of the quotient is none of what the normaliser is computed of.
         """
-        alone = self._readers.get(other.output, []) == [reader] and not other.channels
         of_it = normaliser is not None and normaliser.leaves == (other.output,)
-        return alone and of_it and other.output not in self._outside and is_one(factor)
+        alone = not other.channels and self._is_for(other.output, reader)
+        return alone and of_it and is_one(factor)
+
+    def _is_for(self, name: str, reader: Kernel) -> bool:
+        """Whether one kernel alone needs a buffer, under this name or another."""
+        readers = [k for k in self._readers.get(name, []) if k is not reader]
+        return name not in self._outside and all(
+            isinstance(k, Pointwise) and isinstance(k.value, Ref) and self._is_for(k.output, reader)
+            for k in readers
+        )
 
     # --- leaves ----------------------------------------------------------------------------------
 
@@ -343,6 +351,8 @@ class _Taking:
         if self._is_number(e):
             return e, ()
         opened = self._opened(e)
+        if isinstance(opened, Ref):
+            return opened, (opened,)
         if not self._is_arithmetic(opened, axes):
             return e, (e,)
         parts = [self._cut(c, axes) for c in children(opened)]
@@ -367,7 +377,7 @@ class _Taking:
 
     def _is_arithmetic(self, e: Expr, axes: frozenset[Axis]) -> bool:
         """Whether a kernel can compute an entry of it from the same entry of its parts."""
-        if e.axes != axes or e.time is not Time.TOKEN or e.field is not Field.REAL:
+        if e.axes != axes or e.time is Time.CONST or e.field is not Field.REAL:
             return False
         if any(c.time is Time.CONST and not self._is_number(c) for c in children(e)):
             return False  # a sum with a parameter, say: a leaf as it is

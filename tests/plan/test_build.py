@@ -117,6 +117,19 @@ def test_numerator_and_denominator_are_two_columns_of_one_scan(plan_of) -> None:
     assert [c.channels == () for c in scan.columns] == [False, True]
 
 
+def test_a_column_of_one_channel_stands_behind_the_others(load) -> None:
+    body = """
+      dims n, p
+      input q, k : n; v : p
+      state z : n; S : n × p
+      z = z[i-1] + k
+      S = S[i-1] + k ⊗ v
+      y = (q · S) / (1 + (q · z)^2)
+    """
+    (scan,) = scans(load("turned", body).plan)
+    assert [c.state for c in scan.columns] == ["S", "z"]
+
+
 def test_a_read_before_and_one_after_the_update_are_two_scans_of_one_state(load) -> None:
     plan = load("before_and_after", COMPILED["before_and_after"]).plan
     assert sorted(s.before for s in scans(plan)) == [False, True]
