@@ -37,6 +37,13 @@ class RotatedKernels(MatrixKernels):
         """What the names of launches start with."""
         return "_launch_rotated"
 
+    def _like_values(self, name: str) -> str:
+        # They are rotated yet, and rounded after that, once.
+        wide = "torch.empty({}.shape, dtype=S.dtype, device=v.device)"
+        if not self.narrow:
+            return f"    {name} = {wide.format('v')}"
+        return f"    {name}, {name}_w = ({wide.format('x')} for x in given[2:4])"
+
 
 @dataclass(frozen=True)
 class PhasedKernels(MatrixKernels):

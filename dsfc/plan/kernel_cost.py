@@ -30,7 +30,7 @@ from dsfc.plan.features import Features, take_in
 from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.plan.planes import halves, is_paired, planes
-from dsfc.primitives.build import ZERO, add, div, mul, num, walk
+from dsfc.primitives.build import ZERO, add, div, mul, neg, num, walk
 from dsfc.primitives.evaluate import NamedArray, evaluate
 from dsfc.primitives.expr import Axis, Expr, Field, Param, Prim, Size, Time
 from dsfc.primitives.table import row
@@ -310,20 +310,31 @@ def _planes_moved(count: int, sizes: Sizes, floats: int) -> Expr:
 def _around(values: int, outs: int, sizes: Sizes) -> tuple[Expr, Expr]:
     """Bytes that operations of torch move around the kernels of a complex scan, of one head.
 
-    A plane of a real value is read, and its product written; of a complex one the second product
-    is added in place.
+    A plane of a real value is read, and its product written. Of a complex one the first product is
+    written and read in float32 before the second is added to it. What kernels make is float32 until
+    it has been rotated, which is twice the bytes that are counted of them.
     """
+    numbers, floats = _numbers(1, sizes[2]), _times(_FLOAT, sizes[2])
 
-    def rotated(given: int, made: int) -> int:
-        return (2 if given == 1 else 5) * made
+    def rotated(made: int, *given: Expr) -> Expr:
+        products = 2 * made if len(given) > 1 else 0
+        return add(
+            _times(made, numbers), _times(products, floats), *(_times(made, g) for g in given)
+        )
 
-    def moved(planes: int) -> Expr:
-        return add(_numbers(planes, sizes[2]), num(_ROTATIONS))
+    def planes_of(count: int, each: Expr) -> tuple[Expr, ...]:
+        return (each,) * count
 
-    forward = rotated(values, 2) + rotated(2, outs)
-    # The values rotated, and i times that: one plane negated, and both put side by side.
-    backward = rotated(values, 2) + rotated(outs, 2) + 6 + rotated(2, values)
-    return moved(forward), moved(backward)
+    into = rotated(2, *planes_of(values, numbers))
+    wider = add(_times(2, floats), neg(_times(2, numbers)))
+    forward = add(into, wider, rotated(outs, floats, floats))
+    # The values rotated, and i times that: one plane negated, and both put side by side; the
+    # gradients of values are written twice.
+    backward = add(
+        *(into, rotated(2, *planes_of(outs, numbers)), _times(6, numbers)),
+        *(_times(2, wider), rotated(values, floats, floats)),
+    )
+    return add(forward, num(_ROTATIONS)), add(backward, num(_ROTATIONS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ EVERY += (("rg_lru", "fp32", "gfx942"),)
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
 Not there, for they break a limit: 256 keys in float32 store to the stack, backwards also 128
-complex channels (256 real ones), and so does normalised attention in float16 on sm_100; the forward
-pass of S6 of 64 states has a stack there.
+complex channels (256 real ones), and so does normalised attention in float16 on sm_100; the
+forward pass of S6 of 64 states has a stack there.
 """
 
 UNUSUAL = {
