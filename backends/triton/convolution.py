@@ -94,9 +94,11 @@ class ConvolutionKernels(ElementwiseKernels):
         def variable(name: str) -> str:
             return self._free(f"g_{name}")
 
-        log = statements([("g", self.gates.log_decay)], named, printer, variable, "    ", later)
+        log = statements(
+            [("g", self.gates.log_decay)], named, printer, variable, "    ", later, self._reserved
+        )
         asked = [(variable(f"d_{self._arguments[n]}"), e) for n, e in self._by_log.items()]
-        return log, statements(asked, named, printer, variable, " " * 8)
+        return log, statements(asked, named, printer, variable, " " * 8, (), self._reserved)
 
     @cached_property
     def _by_log(self) -> dict[str, Expr]:

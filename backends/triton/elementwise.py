@@ -22,9 +22,9 @@ from .statements import NamingPrinter, Statements, statements
 
 _OWN = frozenset("S lengths o do dS mode chunk v g pull dtype counts leaves grads out last".split())
 _OWN |= frozenset("B L D grid tokens options parts given more k x self ctx".split())
-_OWN |= frozenset(f"{name}{suffix}" for name in ("o", "do", "out") for suffix in SUFFIXES)
+_OWN |= frozenset(f"{n}{suffix}" for n in ("o", "do", "out", "h") for suffix in ("", *SUFFIXES))
 _OWN |= frozenset("math triton torch F tl gated dv dg".split())
-"""Words that the operators' functions use themselves."""
+"""Words that the operators' functions use themselves, and kernels behind `b_`, `r_` or `p_`."""
 
 
 @dataclass(frozen=True)
@@ -180,13 +180,14 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         """Value and log λ, in torch, and the gradients of what they are computed of."""
         printer, wanted = self._torch_printer(self._torch_refs()), self._torch_wanted
         named, later = self.gates.named, [e for _, e in self._torch_gradients]
-        found = statements(wanted, named, printer, self._free, "    ", later)
+        own = self._reserved
+        found = statements(wanted, named, printer, self._free, "    ", later, own)
         results = [
             f"{text}.expand_as({self.like})" if e.time is Time.CONST else text
             for text, (_, e) in zip(found.results, wanted, strict=True)
         ]
         asked = [(self._free(f"d_{x}"), e) for x, e in self._torch_gradients]
-        back = statements(asked, named, printer, self._free, " " * 8)
+        back = statements(asked, named, printer, self._free, " " * 8, (), own)
         return Statements(found.lines, tuple(results)), back
 
     @property
@@ -198,9 +199,14 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
 
     def _free(self, name: str) -> str:
         """A variable of the gates' torch form."""
-        while name in {*self._arguments.values(), *self._words, *RESERVED}:
+        while name in self._reserved:
             name += "_"
         return name
+
+    @property
+    def _reserved(self) -> frozenset[str]:
+        """What no variable of the gates' torch form is called."""
+        return frozenset((*self._arguments.values(), *self._words, *RESERVED))
 
     def _torch_printer(self, names: Mapping[str, str]) -> NamingPrinter:
         axes = tuple(sorted((*self.scan.heads, *self.scan.channels)))
@@ -317,6 +323,12 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         """A value of one token."""
         return f"b_{name}"
 
+    def _at_token(self, wanted: list[tuple[str, Expr]], printer: KernelPrinter) -> Statements:
+        """Statements of a kernel at one token; what is read there has variables of its own."""
+        read = [self._variable(x) for x in self.inputs]
+        known = self._named()
+        return statements(wanted, known, printer, self._variable, " " * 12, (), read)
+
     def _printer(self) -> KernelPrinter:
         own = {f"{VALUE_BAR}{p}": f"dh{p}" for p in self.planes}
         own |= {f"{DECAY_BAR}{p}": f"dg{p}" for p in self.planes}
@@ -336,7 +348,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         """λ and the value of one token."""
         wanted = [*self._in_planes("decay", self.gates.decay)]
         wanted += self._in_planes("value", self.gates.value)
-        return statements(wanted, self._named(), self._printer(), self._variable, " " * 12)
+        return self._at_token(wanted, self._printer())
 
     def _in_planes(self, name: str, e: Expr) -> list[tuple[str, Expr]]:
         """Names and planes of a value."""
@@ -384,10 +396,9 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     def _back(self) -> tuple[Statements, Statements]:
         printer = self._printer()
         decay = self._in_planes("decay", self.gates.decay)
-        first = statements(decay, self._named(), printer, self._variable, " " * 12)
+        first = self._at_token(decay, printer)
         wanted = list(zip((f"db_{x}" for x in self.inputs), self.gates.gradients, strict=True))
-        second = statements(wanted, self._named(), printer, self._variable, " " * 12)
-        return first, second
+        return first, self._at_token(wanted, printer)
 
     @property
     def backward_decay(self) -> Statements:

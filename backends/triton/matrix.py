@@ -39,7 +39,7 @@ _WORDS |= frozenset(
     "grid tokens options parts given more x self ctx math triton torch F tl".split()
 )
 _WORDS |= frozenset("dq dk dv dg grads out last sizes programs pull gated weight eta".split())
-_WORDS |= frozenset("read key n d_weight d_eta do_o o_w do_w dv_w".split())
+_WORDS |= frozenset("read key n d_weight d_eta do_o o_w do_w dv_w dw dweight deta".split())
 """Words that the operators' functions and the kernels use themselves."""
 
 
@@ -231,14 +231,14 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
             return f"{made}_" if made in used else made
 
         wanted, later = [(name, feature.value)], feature.gradients
-        made = statements(wanted, [], printer, variable, "    ", later)
+        made = statements(wanted, [], printer, variable, "    ", later, used)
         (result,) = made.results
         if result != name:
             made = Statements((*made.lines, f"    {name} = {result}"), (name,))
         d = "d" if name in ("read", "key") else "d_"
         targets = [f"{d}{of[n]}" for n in feature.leaves]
         pairs = list(zip(targets, later, strict=True))
-        return made, statements(pairs, [], printer, variable, " " * 8)
+        return made, statements(pairs, [], printer, variable, " " * 8, (), used)
 
     @property
     def torch_gates(self) -> Statements:
@@ -319,7 +319,8 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     def _lines(self, name: str, value: Expr, of: Mapping[str, str]) -> list[str]:
         """Statements of a kernel's loop that compute a value."""
         printer = KernelPrinter(of.__getitem__, {a.name: "K" for a in self.scan.keys})
-        return list(statements([(name, value)], [], printer, self._variable, " " * 8).lines)
+        wanted, read = [(name, value)], [self._variable(x) for x in self.numbers]
+        return list(statements(wanted, [], printer, self._variable, " " * 8, (), read).lines)
 
     def _text(self, number: Expr, sizes: Mapping[str, str]) -> str:
         """A number over sizes."""
@@ -379,9 +380,10 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     def kind(self) -> str:
         """Which tiles its kernels have."""
         f = self.features
-        if self.decay:
-            return "decay" if f.weight is None else "decay features"
-        return "" if f.read.plain and f.key.plain else "features"
+        decay = "decay" if self.decay else ""
+        plain = f.weight is None if self.decay else f.read.plain and f.key.plain
+        words = decay, "" if plain else "features", "column" if self.narrow else ""
+        return " ".join(word for word in words if word)
 
     @property
     def code(self) -> list[str]:

@@ -50,8 +50,7 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     matrix = [s for s in scans if isinstance(s, MatrixKernels)]
     code = "\n".join(line for s in found for line in s.code)
     code += "\n".join(line for s in matrix for line in s.code)
-    features = any(s.kind.endswith("features") for s in matrix)
-    tiles = rows({s.scan.form for s in (*found, *matrix)}, features)
+    tiles = rows({s.scan.form for s in (*found, *matrix)}, {s.kind for s in matrix})
     handles = ", ".join(f'"{version}."' for version in HANDLES)
     parts = [
         filled(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from dsfc.plan.gates import OUT_BAR, VALUE_BAR, Gates, rate_bar
+from dsfc.plan.gates import OUT_BAR, VALUE_BAR, Gates, fresh, rate_bar
 from dsfc.plan.ir import Buffer, Scan
 from dsfc.primitives.build import ZERO, add, mul, num, rewrite, walk
 from dsfc.primitives.derivative import pull
@@ -162,12 +162,14 @@ class SelectiveKernels(SelectiveArguments):
     def _log2(self) -> tuple[Expr, tuple[tuple[Ref, Expr], ...]]:
         """log₂ λ, over variables and constants of channel and state; those constants."""
         hoisted: dict[Expr, Ref] = {}
+        names = {*self._arguments, *self._arguments.values()}
 
         def constant(e: Expr) -> Expr:
             if not any(isinstance(n, Ref) for n in walk(e)):
                 return e
             if e not in hoisted:
-                name = "rate" if not hoisted else f"rate_{len(hoisted) + 1}"
+                name = fresh("rate", names)
+                names.add(name)
                 hoisted[e] = Ref(name, frozenset(), Field.REAL, Time.CONST, None)
             return hoisted[e]
 
@@ -291,8 +293,7 @@ class SelectiveKernels(SelectiveArguments):
         return [("value", self.gates.value), *((f"rate_{n}", e) for n, e in self.gates.rates)]
 
     def _bound(self, wanted: list[tuple[str, Expr]]) -> Statements:
-        indent = " " * 12
-        return statements(wanted, self._named(), self._printer(), self._variable, indent)
+        return self._at_token(wanted, self._printer())
 
     @cached_property
     def forward(self) -> Statements:

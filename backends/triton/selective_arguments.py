@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dsfc.plan.gates import fresh
 from dsfc.plan.ir import Role
 from dsfc.plan.kernel_cost import WIDTH, KernelCost, kernel_costs
 from dsfc.primitives.build import ZERO
@@ -77,6 +78,7 @@ class SelectiveArguments(ElementwiseKernels):
         rates = dict(self.gates.rates)
         names = self.plain_scan.leaf_buffers
         plain = dict(zip(names, self.plain_scan.decays, strict=True))
+        taken = {*self._arguments.values(), *self._words}
         out = []
         for name in names:
             if name in rates:
@@ -88,7 +90,8 @@ class SelectiveArguments(ElementwiseKernels):
             # What the gates take as well is another argument here.
             argument = self._arguments[name]
             if name in (*self.gates.tokens, *self.gates.constants):
-                argument += "_rate"
+                argument = fresh(f"{argument}_rate", taken)
+            taken.add(argument)
             out.append(Leaf(name, argument, plain[name], b.axes, along, constant))
         return tuple(out)
 

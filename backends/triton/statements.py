@@ -49,6 +49,7 @@ def statements(
     variable: Callable[[str], str],
     indent: str,
     later: Iterable[Expr] = (),
+    reserved: Iterable[str] = (),
 ) -> Statements:
     """Returns the statements that compute expressions.
 
@@ -59,11 +60,12 @@ def statements(
         variable: the variable of a name.
         indent: of every line.
         later: what statements behind these will compute: what they share with these has a name.
+        reserved: variables that hold something else, here or further on.
     """
     names = {e: name for name, e in reversed(wanted)}
     names |= {e: variable(name) for name, e in known}
     uses = _uses([*(e for _, e in wanted), *later])
-    taken = {*names.values(), *(name for name, _ in wanted)}
+    taken = {*reserved, *names.values(), *(name for name, _ in wanted)}
     taken |= {code.text for code in printer.named.values()}  # of statements before these
     lines: list[str] = []
 

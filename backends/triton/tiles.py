@@ -148,8 +148,8 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
 """By form, direction, bytes of a number, platform and capability (94 is gfx942), from which on.
 
 A matrix scan's direction also says the most keys, backwards keys or channels, whether states
-decay, and whether more is computed inside: queries or keys, or where states decay a weight of
-values.
+decay, whether more is computed inside (queries or keys, or where states decay a weight of values),
+and whether there is a column of one channel besides.
 """
 
 _FEATURES = " features"
@@ -167,6 +167,11 @@ _TILES_OF_FEATURES: dict[tuple[Form, str, int, str, int], Tile] = {
     # Two tiles ahead of mLSTM's would be 16 bytes of stack.
     (Form.MATRIX, "backward 128 decay features", _NARROW, "cuda", 100): Tile(32, 64, 8, 1),
 }
+_COLUMN = " column"
+_TILES_WITH_A_COLUMN: dict[tuple[Form, str, int, str, int], Tile] = {
+    (Form.MATRIX, "forward 128 features column", _NARROW, "cuda", 80): Tile(32, 64, 8, 2),
+    (Form.MATRIX, "forward 128 features column", _NARROW, "cuda", 100): Tile(32, 64, 8, 2),
+}
 # A convolution without keys has the kernels of an elementwise scan.
 TILES |= {
     (Form.CONVOLUTION, direction, size, platform, version): tile
@@ -178,6 +183,11 @@ TILES |= {
     for (form, direction, size, platform, version), tile in TILES.items()
     if form is Form.MATRIX
 } | _TILES_OF_FEATURES
+TILES |= {
+    (form, direction + _COLUMN, size, platform, version): tile
+    for (form, direction, size, platform, version), tile in TILES.items()
+    if form is Form.MATRIX
+} | _TILES_WITH_A_COLUMN
 
 
 def chips() -> tuple[str, ...]:
@@ -190,11 +200,16 @@ def chips() -> tuple[str, ...]:
     return tuple(out)
 
 
-def rows(forms: Collection[Form], features: bool) -> tuple[str, ...]:
-    """Returns the rows of some forms, and those of features if asked for, as a module's table."""
+def rows(forms: Collection[Form], kinds: Collection[str]) -> tuple[str, ...]:
+    """Returns the rows of some forms as a module's table, of a matrix scan those of some kinds."""
     return tuple(
         f'("{form.value}", "{direction}", {size}, "{platform}", {version}): '
         f"({tile.tokens}, {tile.channels}, {tile.warps}, {tile.stages}),"
         for (form, direction, size, platform, version), tile in TILES.items()
-        if form in forms and (features or not direction.endswith(_FEATURES))
+        if form in forms and (form is not Form.MATRIX or _kind(direction) in kinds)
     )
+
+
+def _kind(direction: str) -> str:
+    """What a matrix scan's direction says besides it, and the most keys and channels."""
+    return " ".join(direction.split()[2:])

@@ -31,7 +31,10 @@ def said(features: Features) -> tuple[str | None, ...]:
 @pytest.mark.parametrize(
     ("name", "want"),
     [
-        ("linear_attn", ("relu(q) + exp(min(q, 0))", "relu(k) + exp(min(k, 0))", None, "z_read", "1")),
+        (
+            "linear_attn",
+            ("relu(q) + exp(min(q, 0))", "relu(k) + exp(min(k, 0))", None, "z_read", "1"),
+        ),
         ("lln", ("exp(q)", "exp(k)", None, "z_read", "1")),
         ("normalized_attn", ("q", "k", None, "exp(eta_part)", "1")),
         ("normalized_attn_multihead", ("q", "k", None, "exp(eta_part)", "1")),

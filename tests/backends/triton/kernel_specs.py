@@ -81,6 +81,33 @@ UNUSUAL = {
       mode = sigmoid(range * tl) * mode[i-1] + lengths * x * b_x
       y = mode
     """,
+    # Names that the kernels have inside, for what they load and what is used twice.
+    "inner_words": """
+      dims d
+      input h, part, part_1, part_2, u : d
+      state s : d
+      a = sigmoid(part * part_1)
+      s = a * s[i-1] + (1 - a) * tanh(part_2 + h) * (part_2 + h) * u
+      y = s
+    """,
+    "inner_words_of_matrices": """
+      dims heads h = 2, n = 2, p = 3
+      input s, t : h × n; r : h × p; weight, w, dw, part, b_part, f : h
+      state S : h × n × p; z : h × n
+      m = sigmoid(weight * part) * exp(w * sigmoid(weight * part)) + b_part * dw
+      S = sigmoid(f) * S[i-1] + (m * t) ⊗ r
+      z = sigmoid(f) * z[i-1] + m * t
+      y = (s · S) / max(abs(s · z), 1)
+    """,
+    "inner_words_of_rates": """
+      dims d, n
+      input u, f : d; b, c : n
+      param rate : d; rate_2, a : d × n
+      state S : d × n
+      t = softplus(f * rate) * rate
+      S = exp(-t * exp(a) - (sigmoid(u) * f) * rate_2^2) * S[i-1] + (t * u * rate) ⊗ b
+      y = c · S + u
+    """,
     # A complex state read before its update, of a real value, turned by an angle of the token.
     "turned": """
       dims d
