@@ -47,8 +47,9 @@ part of the key under which a kernel is compiled: its integers are annotated; wh
 mixer is `constexpr`. There are no atomics: what several programs add up comes out as one slice
 each, and torch adds those.
 A matrix scan's state stays in registers, cut by columns or by keys; backwards one kernel goes with
-time (dq) and one against it (dk, dv), and the gradient of log λ is the sum from the end of
-q·dq - k·dk, begun anew at the end of each span from the states that both kernels meet there.
+time (dq) and one against it (dk, dv). The gradient of log λ adds up what passes over a token: in
+the chunk, from and to its ends, and across it, of states that both kernels meet at each span.
+A column of one channel, a denominator's, is carried by every program besides its own.
 Names: `i_` index, `o_` offsets, `m_` mask, `p_` pointer, `dp_` pointer to a gradient, `r_` rows of
 a tile, `x_` the same before a feature map, `b_` and `db_` values of one row and their gradients.
 """
