@@ -46,7 +46,8 @@ def _inside(plan: Plan) -> _Inside:
     if any(isinstance(k, Scan) and k.powers for k in plan.kernels):
         return _Inside(plan, {}, {})
     absorbed = absorb(plan, knows)
-    taken = take_features(absorbed.plan, knows)
+    held = [n for g in absorbed.gates for n in (*g.tokens, *g.constants)]
+    taken = take_features(absorbed.plan, knows, held)
     gates = {g.scan: g for g in absorbed.gates}
     return _Inside(taken.plan, gates, {f.scan: f for f in taken.features})
 

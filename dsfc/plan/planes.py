@@ -10,7 +10,7 @@ parts are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
@@ -59,26 +59,28 @@ def is_entrywise(scan: Scan) -> bool:
     return scan.form is Form.ELEMENTWISE or (scan.form is Form.CONVOLUTION and not scan.keys)
 
 
-def in_planes(plan: Plan, name: str) -> Plan:
+def in_planes(plan: Plan, name: str, held: Collection[str] = ()) -> Plan:
     """Returns the plan with a complex scan without keys as one of pairs; else the plan itself.
 
     Args:
         plan: the plan.
         name: of the scan.
+        held: buffers that kernels of other scans read, which the plan does not say.
     """
     scan = next(k for k in plan.kernels if isinstance(k, Scan) and k.name == name)
     complex_one = scan.field is Field.COMPLEX and is_entrywise(scan)
     if not complex_one or scan.decay is None or len(scan.columns) != 1:
         return plan
-    return _Paired(plan, scan).plan()
+    return _Paired(plan, scan, held).plan()
 
 
 class _Paired:
     """A plan under change."""
 
-    def __init__(self, plan: Plan, scan: Scan) -> None:
+    def __init__(self, plan: Plan, scan: Scan, held: Collection[str]) -> None:
         self._plan = plan
         self._scan = scan
+        self._held = held
         self._arrays = {b.name: b for b in plan.arrays}
         self._names = {t.name for t in (*plan.params, *plan.buffers)} | set(self._arrays)
         self._names |= {d.axis.name for d in plan.axes} | {s.name for s in plan.states}
@@ -129,7 +131,7 @@ class _Paired:
 
     def _without_the_dead(self, kernels: list[Kernel]) -> Plan:
         """Drops what nobody reads any more."""
-        kept = {self._plan.output, *(r.buffer for r in self._plan.registers)}
+        kept = {self._plan.output, *(r.buffer for r in self._plan.registers), *self._held}
         live: list[Kernel] = []
         for k in reversed(kernels):
             if isinstance(k, Pointwise) and k.output not in kept:
