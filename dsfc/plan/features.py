@@ -14,7 +14,7 @@ something else reads too, stays in front.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from dsfc.plan.gates import Gates, absorb, called, fresh
@@ -113,20 +113,23 @@ class Taken:
     features: tuple[Features, ...]
 
 
-def take_features(plan: Plan, knows: Callable[[Prim], bool]) -> Taken:
+def take_features(plan: Plan, knows: Callable[[Prim], bool], held: Collection[str] = ()) -> Taken:
     """Returns the plan with the features of its matrix scans taken in.
 
     Args:
         plan: the plan.
         knows: whether a kernel can compute a primitive; others are left in front of the scan.
+        held: buffers that kernels of other scans read, which the plan does not say.
     """
     found: list[Features] = []
+    read = set(held)
     for name in [k.name for k in plan.kernels if isinstance(k, Scan) and k.form is Form.MATRIX]:
-        whole = in_planes(plan, name)
+        whole = in_planes(plan, name, read)
         scan = next(k for k in whole.kernels if isinstance(k, Scan) and k.name == name)
         if scan.field is Field.REAL or is_paired(scan):
-            plan, features = _Taking(whole, scan, knows).result()
+            plan, features = _Taking(whole, scan, knows, read).result()
             found.append(features)
+            read |= set(features.numbers)
     return Taken(plan, tuple(found))
 
 
@@ -159,7 +162,8 @@ def take_in(plan: Plan, knows: Callable[[Prim], bool]) -> Inside:
     if any(isinstance(k, Scan) and k.powers for k in plan.kernels):
         return Inside(plan, {}, {})
     absorbed = absorb(plan, knows)
-    taken = take_features(absorbed.plan, knows)
+    held = [n for g in absorbed.gates for n in (*g.tokens, *g.constants)]
+    taken = take_features(absorbed.plan, knows, held)
     gates = {g.scan: g for g in absorbed.gates}
     return Inside(taken.plan, gates, {f.scan: f for f in taken.features})
 
@@ -167,13 +171,15 @@ def take_in(plan: Plan, knows: Callable[[Prim], bool]) -> Inside:
 class _Taking:
     """The features of one scan of a plan under change."""
 
-    def __init__(self, plan: Plan, scan: Scan, knows: Callable[[Prim], bool]) -> None:
+    def __init__(
+        self, plan: Plan, scan: Scan, knows: Callable[[Prim], bool], held: Collection[str]
+    ) -> None:
         self._plan = plan
         self._scan = scan
         self._knows = knows
         self._kernels: list[Kernel] = list(plan.kernels)
         self._arrays = {b.name: b for b in plan.arrays}
-        self._outside = {plan.output, *(r.buffer for r in plan.registers)}
+        self._outside = {plan.output, *(r.buffer for r in plan.registers), *held}
         self._names = {t.name for t in (*plan.params, *plan.buffers)} | set(self._arrays)
         self._names |= {d.axis.name for d in plan.axes} | {s.name for s in plan.states}
         self._names |= {r.name for r in plan.registers}
@@ -207,8 +213,8 @@ class _Taking:
         at = self._kernels.index(scan)
         self._kernels[at : at + 1] = [*self._new, now]
         self._forget(features.numbers)
-        written = {n for k in self._kernels for n in written_by(k)}
-        left = (b for b in self._arrays.values() if b.role is Role.INPUT or b.name in written)
+        kept = self._outside | {n for k in self._kernels for n in written_by(k)}
+        left = (b for b in self._arrays.values() if b.role is Role.INPUT or b.name in kept)
         return replace(self._plan, kernels=tuple(self._kernels), arrays=tuple(left)), features
 
     def _forget(self, numbers: tuple[str, ...]) -> None:

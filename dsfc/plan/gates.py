@@ -10,7 +10,7 @@ kernels ask for it; the plan itself, by which a mixer is known, stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from dataclasses import dataclass, replace
 
 from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
@@ -108,15 +108,17 @@ def absorb(plan: Plan, knows: Callable[[Prim], bool]) -> Absorbed:
         knows: whether a kernel can compute a primitive; others are left in front of the scan.
     """
     found: list[Gates] = []
+    held: set[str] = set()
     for name in [k.name for k in plan.kernels if isinstance(k, Scan)]:
-        whole = in_planes(plan, name)
+        whole = in_planes(plan, name, held)
         scan = next(k for k in whole.kernels if isinstance(k, Scan) and k.name == name)
         if not has_gates(scan):
             continue
-        taken = _Taken(whole, scan, knows)
+        taken = _Taken(whole, scan, knows, held)
         gates = taken.gates()
         if gates.tokens and taken.is_known():
             found.append(gates)
+            held |= {*gates.tokens, *gates.constants}
             plan = taken.plan()
     return Absorbed(plan, tuple(found))
 
@@ -147,11 +149,14 @@ def _reads(kernel: Kernel) -> set[str]:
 class _Taken:
     """The gates of one scan of a plan under change."""
 
-    def __init__(self, plan: Plan, scan: Scan, knows: Callable[[Prim], bool]) -> None:
+    def __init__(
+        self, plan: Plan, scan: Scan, knows: Callable[[Prim], bool], held: Collection[str]
+    ) -> None:
         self.kernels: dict[str, Kernel] = {_output(k): k for k in plan.kernels}
         self._plan = plan
         self._scan = scan
         self._knows = knows
+        self._outside = {plan.output, *(r.buffer for r in plan.registers), *held}
         self._tile = frozenset((*scan.heads, *scan.channels))
         self._arrays = {b.name: b for b in plan.arrays}
         self._names = {t.name for t in (*plan.params, *plan.buffers)} | set(self._arrays)
@@ -271,9 +276,8 @@ class _Taken:
         readers = [n for n, k in self.kernels.items() if output in _reads(k)]
         if not self._selective or self._scan.before or len(readers) != 1:
             return None
-        outside = {self._plan.output, *(r.buffer for r in self._plan.registers)}
         kernel = self.kernels[readers[0]]
-        if output in outside or not isinstance(kernel, Pointwise):
+        if output in self._outside or not isinstance(kernel, Pointwise):
             return None
         value = kernel.value
         if not isinstance(value, Add) or value.axes != self._tile or value.field is not Field.REAL:
@@ -289,7 +293,7 @@ class _Taken:
 
     def _private(self) -> tuple[str, ...]:
         """Buffers computed of tiles that nothing but the scan needs, in the order of the plan."""
-        outside = {self._plan.output, *(r.buffer for r in self._plan.registers)}
+        outside = set(self._outside)
         taken: set[str] = set()
         # Readers come after what they read, so that one pass from the end finds all.
         for name, kernel in reversed(self.kernels.items()):

@@ -18,7 +18,7 @@ ones; those of values that are all real have none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
@@ -83,7 +83,7 @@ def has_real_sides(scan: Scan, arrays: Mapping[str, Buffer]) -> bool:
     return all(n is not None and arrays[n].field is Field.REAL for n in sides)
 
 
-def in_planes(plan: Plan, name: str) -> Plan:
+def in_planes(plan: Plan, name: str, held: Collection[str] = ()) -> Plan:
     """Returns the plan with a complex scan as one of pairs; the plan itself, if it has none.
 
     That is a scan without keys, or a matrix scan whose keys and reads are real.
@@ -91,6 +91,7 @@ def in_planes(plan: Plan, name: str) -> Plan:
     Args:
         plan: the plan.
         name: of the scan.
+        held: buffers that kernels of other scans read, which the plan does not say.
     """
     scan = next(k for k in plan.kernels if isinstance(k, Scan) and k.name == name)
     if scan.field is not Field.COMPLEX or scan.decay is None:
@@ -99,15 +100,16 @@ def in_planes(plan: Plan, name: str) -> Plan:
     keyed = scan.form is Form.MATRIX and has_real_sides(scan, arrays)
     if not keyed and not (is_entrywise(scan) and len(scan.columns) == 1):
         return plan
-    return _Paired(plan, scan).plan()
+    return _Paired(plan, scan, held).plan()
 
 
 class _Paired:
     """A plan under change."""
 
-    def __init__(self, plan: Plan, scan: Scan) -> None:
+    def __init__(self, plan: Plan, scan: Scan, held: Collection[str]) -> None:
         self._plan = plan
         self._scan = scan
+        self._held = held
         self._arrays = {b.name: b for b in plan.arrays}
         self._names = {t.name for t in (*plan.params, *plan.buffers)} | set(self._arrays)
         self._names |= {d.axis.name for d in plan.axes} | {s.name for s in plan.states}
@@ -182,7 +184,7 @@ class _Paired:
 
     def _without_the_dead(self, kernels: list[Kernel]) -> Plan:
         """Drops what nobody reads any more."""
-        kept = {self._plan.output, *(r.buffer for r in self._plan.registers)}
+        kept = {self._plan.output, *(r.buffer for r in self._plan.registers), *self._held}
         live: list[Kernel] = []
         for k in reversed(kernels):
             if isinstance(k, Pointwise) and k.output not in kept:

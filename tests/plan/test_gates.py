@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from dsfc.pipeline import Compilation
+from dsfc.plan.features import take_features
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Absorbed, absorb
-from dsfc.plan.ir import Plan, Pointwise, Scan
+from dsfc.plan.ir import Plan, Pointwise, Role, Scan
 from dsfc.plan.planes import SUFFIXES
 from dsfc.primitives.build import prim, walk
 from dsfc.primitives.expr import Prim, Ref, Time
@@ -192,3 +193,30 @@ def test_constants_are_leaves_whole(plan_of: Callable[[str], Plan]) -> None:
                     isinstance(n, Prim) and n.time is Time.CONST and n is not prim("pi")
                     for n in walk(e)
                 )
+
+
+def test_what_one_scan_reads_stays_when_others_are_taken(
+    load: Callable[[str, str], Compilation],
+) -> None:
+    body = """
+      dims heads h = 2, n = 2, p = 3
+      input q, k : h × n; v, w : h × p; f, g : h
+      param a, c : h × p; b : h
+      state T, Z : h × p complex; U : h × p; S, R : h × n × p
+      T = sigmoid(v) * cis(a) * T[i-1] + cplx(w[i-1], log(1 + v^2) * c)
+      Z = sigmoid(w) * cis(c) * Z[i-1] + cplx(v, v) * log(1 + c^2)
+      U = sigmoid(c * v) * U[i-1] + exp(c) * v[i-1]
+      S = sigmoid(f) * S[i-1] + (exp(g + b) * k) ⊗ v
+      R = sigmoid(g) * R[i-1] + (exp(2 * b + f) * k) ⊗ v
+      y = (q · S) / (1 + exp(g)) + q · R + Re(T) + Im(Z) + U
+    """
+    absorbed = absorb(load("many", body).plan, everything)
+    read = {n for g in absorbed.gates for n in (*g.tokens, *g.constants)}
+    taken = take_features(absorbed.plan, everything, read)
+    read |= {n for f in taken.features for n in f.numbers}
+    assert len(absorbed.gates) == 3 and len(taken.features) == 2
+    plan = taken.plan
+    there = {b.name for b in plan.arrays} | {t.name for t in plan.params}
+    made = {k.output for k in plan.kernels if isinstance(k, Pointwise)}
+    given = {b.name for b in plan.arrays if b.role is Role.INPUT} | {t.name for t in plan.params}
+    assert read <= there and read <= made | given

@@ -108,6 +108,19 @@ UNUSUAL = {
       S = exp(-t * exp(a) - (sigmoid(u) * f) * rate_2^2) * S[i-1] + (t * u * rate) ⊗ b
       y = c · S + u
     """,
+    # Scans of several forms, that share earlier tokens, parameters and what is computed of them.
+    "shared_leaves": """
+      dims heads h = 2, n = 2, p = 3
+      input q, k : h × n; v, w : h × p; f, g, m : h
+      param a, c : h × p; b : h
+      state T, Z : h × p complex; U : h × p; S, R : h × n × p
+      T = sigmoid(v) * cis(a) * T[i-1] + cplx(w[i-1], log(1 + v^2) * c)
+      Z = sigmoid(w) * cis(c) * Z[i-1] + cplx(w[i-1], v) * log(1 + c^2)
+      U = sigmoid(c * v) * U[i-1] + exp(c) * v[i-1] * w[i-1]
+      S = sigmoid(f) * S[i-1] + (exp(g + b) * k) ⊗ v
+      R = sigmoid(m) * R[i-1] + (exp(m + 2 * b) * k) ⊗ v
+      y = (q · S) / (1 + exp(m)) + (q · R) / (1 + exp(g - b)) + Re(T) + Im(Z) + U
+    """,
     # A complex state read before its update, of a real value, turned by an angle of the token.
     "turned": """
       dims d
