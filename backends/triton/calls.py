@@ -89,6 +89,7 @@ class KernelCall(ScanCall):
 
     def _phased_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
         """As of a matrix scan, of a complex state: the value's planes apart."""
+        assert isinstance(self._s, PhasedKernels)
         first, second = self._halves
         (q, k, v, *rest), state, looked = super(KernelCall, first)._token_arguments(before)
         more = [f"{second._values(before)}.to(dtype)"] if self._s.values[1:] else []
@@ -153,6 +154,7 @@ class KernelCall(ScanCall):
     @cached_property
     def _bound(self) -> list[str]:
         """What the planes that are read are bound to."""
+        assert isinstance(self._s, PhasedKernels)
         named = list(zip(self._s.planes, self._halves, strict=False))
         if len(self._halves[0]._scan.columns) == 1:
             return [self._ident(half._scan.columns[0].output) for _, half in named]

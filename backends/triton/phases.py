@@ -21,8 +21,8 @@ from functools import cached_property
 from dsfc.plan.features import Features
 from dsfc.plan.ir import Buffer, LogDecay, Scan
 from dsfc.plan.kernel_cost import KernelCost
-from dsfc.plan.planes import SUFFIXES, halves
-from dsfc.primitives.expr import Field, Ref
+from dsfc.plan.planes import SUFFIXES, halves, planes
+from dsfc.primitives.expr import Field
 
 from ..torch.skeletons import Skeleton
 from .matrix import MatrixKernels
@@ -62,10 +62,7 @@ class PhasedKernels(MatrixKernels):
     def rotated(self) -> RotatedKernels:
         """The scan that kernels run."""
         assert self.scan.decay is not None
-        size, _ = self.scan.decay.leaves
-        axes = frozenset(self.arrays[size].axes)
-        (log,) = (e for e in self.scan.decay.expr.args if isinstance(e, Ref) and e.name == size)
-        assert log.axes == axes
+        (size, _), (log, _) = self.scan.decay.leaves, planes(self.scan.decay.expr)
         real = replace(
             self.scan, decay=LogDecay(log, (size,)), field=Field.REAL, before=False, real=False
         )

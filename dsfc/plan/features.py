@@ -200,7 +200,10 @@ class _Taking:
             return self._plan, Features(scan.name, read, key, None, None, ONE)
         number, read = self._of_buffer(scan.read)
         _, key = self._of_buffer(scan.key, numbers=False)
-        weight, (factor, normaliser, columns) = None, (ONE, None, scan.columns)
+        weight: Feature | None = None
+        normaliser: Feature | None = None
+        factor: Expr = ONE
+        columns = scan.columns
         if not is_paired(scan):
             # Values of pairs are rotated in front of their kernels, and outputs behind them.
             weight, columns = self._weighted(scan.columns)
