@@ -200,8 +200,10 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
 
     @property
     def _torch_gradients(self) -> list[tuple[str, Expr]]:
-        """Arguments, and the gradients that are printed for them in torch."""
-        return list(zip(self.inputs, self.gates.gradients, strict=True))
+        """Arguments of the gates, and the gradients that are printed for them in torch."""
+        leaves = (*self.gates.tokens, *self.gates.constants)
+        names = [self._arguments[n] for n in leaves]
+        return list(zip(names, self.gates.gradients, strict=True))
 
     def _free(self, name: str) -> str:
         """A variable of the gates' torch form."""
