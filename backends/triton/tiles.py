@@ -83,13 +83,13 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "forward 256", _NARROW, "cuda", 90): Tile(64, 32, 8, 1),
     (Form.MATRIX, "forward 256", _NARROW, "cuda", 100): Tile(64, 32, 8, 1),
     (Form.MATRIX, "forward 256", _NARROW, "hip", 94): Tile(32, 32, 4, 1),
-    (Form.MATRIX, "forward 256", _WIDE, "cuda", 80): Tile(16, 16, 4, 1),
+    (Form.MATRIX, "forward 256", _WIDE, "cuda", 80): Tile(16, 8, 8, 1),
     (Form.MATRIX, "forward 256", _WIDE, "hip", 94): Tile(16, 16, 4, 1),
     (Form.MATRIX, "forward 256 decay", _NARROW, "cuda", 80): Tile(32, 32, 8, 1),
     (Form.MATRIX, "forward 256 decay", _NARROW, "cuda", 90): Tile(32, 32, 8, 1),
     (Form.MATRIX, "forward 256 decay", _NARROW, "cuda", 100): Tile(64, 32, 8, 1),
     (Form.MATRIX, "forward 256 decay", _NARROW, "hip", 94): Tile(32, 32, 4, 1),
-    (Form.MATRIX, "forward 256 decay", _WIDE, "cuda", 80): Tile(16, 16, 4, 1),
+    (Form.MATRIX, "forward 256 decay", _WIDE, "cuda", 80): Tile(16, 8, 8, 1),
     (Form.MATRIX, "forward 256 decay", _WIDE, "hip", 94): Tile(16, 16, 4, 1),
     (Form.MATRIX, "backward 64", _NARROW, "cuda", 80): Tile(32, 64, 4, 2),
     (Form.MATRIX, "backward 64", _NARROW, "cuda", 90): Tile(64, 64, 4, 2),
@@ -119,13 +119,13 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 256", _NARROW, "cuda", 90): Tile(32, 32, 8, 1),
     (Form.MATRIX, "backward 256", _NARROW, "cuda", 100): Tile(16, 32, 8, 1),
     (Form.MATRIX, "backward 256", _NARROW, "hip", 94): Tile(32, 32, 4, 1),
-    (Form.MATRIX, "backward 256", _WIDE, "cuda", 80): Tile(16, 16, 4, 1),
+    (Form.MATRIX, "backward 256", _WIDE, "cuda", 80): Tile(16, 8, 8, 1),
     (Form.MATRIX, "backward 256", _WIDE, "hip", 94): Tile(16, 16, 4, 1),
     (Form.MATRIX, "backward 256 decay", _NARROW, "cuda", 80): Tile(16, 32, 8, 1),
     (Form.MATRIX, "backward 256 decay", _NARROW, "cuda", 90): Tile(16, 32, 8, 1),
     (Form.MATRIX, "backward 256 decay", _NARROW, "cuda", 100): Tile(16, 32, 8, 1),
     (Form.MATRIX, "backward 256 decay", _NARROW, "hip", 94): Tile(32, 32, 4, 1),
-    (Form.MATRIX, "backward 256 decay", _WIDE, "cuda", 80): Tile(16, 16, 4, 1),
+    (Form.MATRIX, "backward 256 decay", _WIDE, "cuda", 80): Tile(16, 8, 8, 1),
     (Form.MATRIX, "backward 256 decay", _WIDE, "hip", 94): Tile(16, 16, 4, 1),
     # One thread holds all states of a channel, or of two; more states than 16 are one tile.
     (Form.SELECTIVE, "forward", _NARROW, "cuda", 80): Tile(8, 64, 1, 2),
@@ -136,6 +136,7 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.SELECTIVE, "forward of many", _NARROW, "cuda", 80): Tile(8, 128, 4, 2),
     # Loads ahead would take the registers that 64 states need.
     (Form.SELECTIVE, "forward of many", _NARROW, "cuda", 90): Tile(8, 128, 4, 1),
+    (Form.SELECTIVE, "forward of many", _NARROW, "cuda", 100): Tile(4, 128, 4, 2),
     (Form.SELECTIVE, "forward of many", _NARROW, "hip", 94): Tile(8, 128, 4, 2),
     (Form.SELECTIVE, "forward of many", _WIDE, "cuda", 80): Tile(8, 128, 4, 2),
     (Form.SELECTIVE, "forward of many", _WIDE, "hip", 94): Tile(8, 128, 4, 2),
@@ -171,6 +172,11 @@ _COLUMN = " column"
 _TILES_WITH_A_COLUMN: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "forward 128 features column", _NARROW, "cuda", 80): Tile(32, 64, 8, 2),
     (Form.MATRIX, "forward 128 features column", _NARROW, "cuda", 100): Tile(32, 64, 8, 2),
+    (Form.MATRIX, "forward 128 decay features column", _NARROW, "cuda", 90): Tile(32, 32, 8, 2),
+    (Form.MATRIX, "forward 128 decay features column", _NARROW, "cuda", 100): Tile(32, 64, 8, 2),
+    (Form.MATRIX, "forward 128 decay features column", _NARROW, "hip", 94): Tile(32, 64, 4, 1),
+    (Form.MATRIX, "backward 128 features column", _NARROW, "cuda", 100): Tile(16, 64, 8, 1),
+    (Form.MATRIX, "backward 128 decay features column", _NARROW, "cuda", 80): Tile(16, 64, 8, 2),
 }
 # A convolution without keys has the kernels of an elementwise scan.
 TILES |= {

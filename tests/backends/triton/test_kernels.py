@@ -537,6 +537,40 @@ def test_phases_are_added_up_over_131072_tokens(build: Build) -> None:
     assert (by.abs() - 1).abs().max() <= 1e-6
 
 
+@pytest.mark.parametrize(("keys", "channels"), [(256, 16), (16, 256)])
+def test_products_of_float32_have_few_terms_at_once(
+    keys: int, channels: int, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread has all terms of a sum in registers; of 256 they would not fit."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    module, dot, terms = build("retnet"), InterpreterBuilder.create_dot, set()
+
+    def watched(self: Any, a: Any, b: Any, *rest: Any) -> Any:
+        terms.add(a.data.shape[1])
+        return dot(self, a, b, *rest)
+
+    monkeypatch.setattr(module, "_tile", lambda *_: (16, 64, 1, 1))
+    monkeypatch.setattr(InterpreterBuilder, "create_dot", watched)
+    generator = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(1, 20, 1, keys, generator=generator) for _ in range(2))
+    v, do = (torch.randn(1, 20, 1, channels, generator=generator) for _ in range(2))
+    g = -torch.rand(1, 20, 1, generator=generator)
+    S, dS = (torch.randn(1, 1, keys, channels, generator=generator) for _ in range(2))
+    got = (
+        *module._launch_forward(q, k, v, g, S, None),
+        *module._launch_backward(q, k, v, g, S, None, do, dS),
+    )
+    leaves = [x.double() for x in (q, k, v, g, S)]
+    want = (
+        *module._forward(*leaves, None, "recurrent", 16),
+        *module._backward(*leaves, None, do.double(), dS.double(), "recurrent", 16),
+    )
+    for x, y in zip(got, want, strict=True):
+        assert off(x, y) <= ROUNDED
+    assert max(terms) == 64
+
+
 @pytest.mark.parametrize("inputs", [1.0, pytest.param(1e6, marks=pytest.mark.ci)])
 def test_a_constant_decay_may_be_of_any_size(
     inputs: float, build: Build, launched: Callable[[ModuleType], list[str]]
