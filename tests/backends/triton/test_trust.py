@@ -100,6 +100,31 @@ def test_a_fault_is_of_versions_and_architectures(
     assert module._fault(torch.device("cuda", 0)) == (want if known else "")
 
 
+@pytest.mark.parametrize(
+    ("platform", "capability", "declined"),
+    [
+        ("cuda", (7, 5), True),
+        ("cuda", (8, 0), False),
+        ("cuda", (12, 0), False),
+        ("hip", (7, 0), False),
+    ],
+)
+def test_torch_runs_on_devices_that_triton_has_nothing_for(
+    platform: str,
+    capability: tuple[int, int],
+    declined: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "qlstm_.py"
+    path.write_text(dsfc.load("qlstm").module("triton").text, encoding="utf-8")
+    module = dsfc.import_module(path)
+    monkeypatch.setattr(torch.version, "hip", "7.0" if platform == "hip" else None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    want = "Triton is for compute capabilities from 8.0 on, not 7.5" if declined else ""
+    assert module._fault(torch.device("cuda", 0)) == want
+
+
 def test_a_fault_makes_torch_run_and_is_said_once(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
