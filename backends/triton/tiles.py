@@ -170,6 +170,11 @@ _TILES_OF_FEATURES: dict[tuple[Form, str, int, str, int], Tile] = {
 }
 _COLUMN = " column"
 _TILES_WITH_A_COLUMN: dict[tuple[Form, str, int, str, int], Tile] = {
+    (Form.MATRIX, "forward 64 features column", _NARROW, "cuda", 90): Tile(64, 64, 8, 3),
+    (Form.MATRIX, "forward 256 features column", _NARROW, "cuda", 100): Tile(16, 32, 8, 1),
+    (Form.MATRIX, "forward 256 features column", _NARROW, "hip", 94): Tile(16, 32, 4, 1),
+    (Form.MATRIX, "backward 256 features column", _NARROW, "cuda", 100): Tile(16, 32, 8, 1),
+    (Form.MATRIX, "backward 128 features column", _WIDE, "cuda", 100): Tile(16, 8, 8, 1),
     (Form.MATRIX, "forward 128 features column", _NARROW, "cuda", 80): Tile(32, 64, 8, 2),
     (Form.MATRIX, "forward 128 features column", _NARROW, "cuda", 100): Tile(32, 64, 8, 2),
     (Form.MATRIX, "forward 128 decay features column", _NARROW, "cuda", 90): Tile(32, 32, 8, 2),
