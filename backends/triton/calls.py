@@ -80,6 +80,11 @@ class KernelCall(ScanCall):
         """Whether the value and output of a column of one channel stand apart."""
         return isinstance(self._s, MatrixKernels) and self._s.narrow
 
+    @property
+    def _running(self) -> bool:
+        """Whether nothing but the kernels of that scan reads that output."""
+        return isinstance(self._s, MatrixKernels) and self._s.running
+
     def _alone(self) -> str:
         """The value of the column of one channel, `[B, L, h, 1]`."""
         last = self._scan.columns[-1]
@@ -139,7 +144,7 @@ class KernelCall(ScanCall):
         if self._paired:
             out = ", ".join(self._ident(c.output) for c in self._scan.columns)
         elif self._parted:
-            out = f"{out}, {'_' if self._s.running else self._other}"
+            out = f"{out}, {'_' if self._running else self._other}"
         elif isinstance(self._s, PhasedKernels):
             out = ", ".join(self._bound)
         if not self._s.stops:
@@ -163,7 +168,7 @@ class KernelCall(ScanCall):
     def _outputs(self, out: str) -> list[str]:
         if self._parted:
             last, heads = self._scan.columns[-1], self._scan.heads
-            if self._s.running:
+            if self._running:
                 return super()._outputs(out)
             other = f"{self._other}.to(dtype)"
             text = self._ungrouped(other, tuple(sorted(heads)), (heads, ()), lead=2)
@@ -212,10 +217,10 @@ class KernelCall(ScanCall):
             ]
         if self._parted:
             first = self._fresh(f"{s.scan.name}_first")
-            parts = (out, f"{first}[..., :-1]"), (self._other, f"{first}[..., -1:]")
+            whole = (out, f"{first}[..., :-1]"), (self._other, f"{first}[..., -1:]")
             return [
                 f"    {first} = {self._first(state, read)}",
-                *(f"    {o} = torch.cat(({x}.to({o}.dtype), {o}), 1)[:, :-1]" for o, x in parts),
+                *(f"    {o} = torch.cat(({x}.to({o}.dtype), {o}), 1)[:, :-1]" for o, x in whole),
             ]
         if isinstance(s, SelectiveKernels):
             plain = KernelCall(s.plain, self._ident, self._size, self._like, self._fresh)

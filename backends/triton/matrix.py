@@ -525,7 +525,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         params += [f"{n}: tl.constexpr" for n in (*sizes, "STAGES")]
         return wrapped(f"def _{name}{kernel}{self.suffix}", params, ":", "")
 
-    def call(self, name: str, place: str, indent: str) -> str:
+    def call_part(self, name: str, place: str, indent: str) -> str:
         """Calls a part of a kernel at a place of a head."""
         lengths, sizes = self._numbers(name)
         args = ["i_p", place, *self._pointers(name), *lengths, *sizes, "STAGES"]

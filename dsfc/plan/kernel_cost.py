@@ -244,7 +244,8 @@ def _matrix(scan: Scan, features: Features | None, sizes: Sizes) -> Iterator[_Wa
     values, gradients = inside.values, inside.gradients
 
     def made(split: bool) -> _Way:
-        extra, again = ZERO, ZERO
+        extra: Expr = ZERO
+        again: Expr = ZERO
         if split:
             lone = num(_FLOAT * (decays + column + inside.weights))
             extra = add(_numbers(1, keys), _numbers(1, channels), lone)
