@@ -16,7 +16,7 @@ from ..torch.selective import SelectiveSkeleton
 from .elementwise import ElementwiseKernels
 from .gated import arguments
 
-_WORDS = frozenset("q k q_im k_im field added room states H P N dq dk d_added".split())
+_WORDS = frozenset("q k q_im k_im field added room states H P N dq dk d_added d_last".split())
 """Words of the operators' functions besides those of other forms."""
 
 
