@@ -147,7 +147,7 @@ def kernel_costs(
         case Form.MATRIX:
             ways = _matrix(scan, features, sizes)
         case Form.SELECTIVE:
-            ways = _selective(sizes)
+            ways = _selective(sizes, 2 if scan.field is Field.COMPLEX else 1)
         case Form.ELEMENTWISE | Form.CONVOLUTION if gates is not None:
             ways = _elementwise(gates, sizes)
         case _:
@@ -244,14 +244,17 @@ def _exponentials(features: Features | None) -> tuple[int, int]:
     return values, 2 * values + sum(count(*f.gradients) for f in both)
 
 
-def _selective(sizes: Sizes) -> Iterator[_Way]:
-    """States N of each channel in the registers of a thread; those of every block are kept."""
+def _selective(sizes: Sizes, of_state: int) -> Iterator[_Way]:
+    """States N of each channel in the registers of a thread; those of every block are kept.
+
+    A complex state has two numbers, and its decay one exponential.
+    """
     heads, keys, channels = sizes
     tile = mul(keys, channels)
-    kept = div(_times(_FLOAT, tile), num(_BLOCK))
+    kept = div(_times(of_state * _FLOAT, tile), num(_BLOCK))
     sums = _times(4 * _FLOAT, keys, div(channels, num(_SELECTIVE_TILE)))
     rows = mul(BATCH, heads, div(channels, num(_SELECTIVE_TILE)))
-    first, second = (_INSTRUCTIONS[Form.SELECTIVE, d] for d in ("forward", "backward"))
+    first, second = (of_state * _INSTRUCTIONS[Form.SELECTIVE, d] for d in ("forward", "backward"))
 
     def moved(of_channels: int, of_keys: int, *floats: Expr) -> Expr:
         numbers = add(_times(of_channels, channels), _times(of_keys, keys))
@@ -260,7 +263,7 @@ def _selective(sizes: Sizes) -> Iterator[_Way]:
     floor = moved(3, 2), moved(5, 4)
     for split in (False, True):
         # Inputs again, and of each segment a decay and a state, in float32, out and in.
-        parts = div(_times(4 * _FLOAT, tile), SEGMENT) if split else ZERO
+        parts = div(_times(4 * of_state * _FLOAT, tile), SEGMENT) if split else ZERO
         more = 2 * split
         programs = mul(rows, div(LENGTH, SEGMENT)) if split else rows
         steps = SEGMENT if split else LENGTH
