@@ -128,16 +128,26 @@ class KernelCall(ScanCall):
         (query, *_), state, looked = super()._token_arguments(before)
         (column,) = s.scan.columns
         tile, like = self._side(column), self._like
-        tokens = [query, f"{self._keyed(s.scan.key or '')}.to(dtype)"]
+        tokens = [*self._vector(s.queries, query.rsplit(".to(", 1)[0]),
+                  *self._vector(s.keys, self._keyed(s.scan.key or ""))]  # fmt: skip
         for name in s.gates.tokens:
             dtype = "wide" if name in s.wide else "dtype"
             tokens.append(f"{self._expanded(name, tile)}.to({dtype})")
         tokens += [f"{self._ident(x.name)}.to(wide)" for x in s.others if not x.constant]
         constants = [self._by_batch(name, tile) for name in s.gates.constants]
         constants += [self._by_batch(x.name, x.axes) for x in s.others if x.constant]
-        state = f"{state}.to(wide)"
-        room = f"_room({state}, {like}.shape[1], dtype, mode)"
+        state = f"{state}.to({self._wide})"
+        why = ""
+        if s.complex:
+            why = f", _too_many({' * '.join(self._size(a) for a in s.scan.keys)})"
+        room = f"_room({state}, {like}.shape[1], dtype, mode{why})"
         return [*tokens, *constants, state, "lengths", room], state, looked
+
+    @staticmethod
+    def _vector(names: list[str], text: str) -> list[str]:
+        """The planes of a key or query."""
+        parts = [f"torch.real({text})", f"torch.imag({text})"] if len(names) == 2 else [text]
+        return [f"{x}.to(dtype)" for x in parts]
 
     def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
         kept = f"{last}, _" if isinstance(self._s, SelectiveKernels) else last
@@ -154,7 +164,8 @@ class KernelCall(ScanCall):
 
     @property
     def _paired(self) -> bool:
-        return isinstance(self._s, ElementwiseKernels) and self._s.complex
+        s = self._s
+        return isinstance(s, ElementwiseKernels) and s.complex and len(s.planes) == 2
 
     @cached_property
     def _bound(self) -> list[str]:

@@ -103,6 +103,15 @@ class GatedKernels(Skeleton):
         """Whether something is added to the output."""
         return False
 
+    def real_output(self, text: str, like: str) -> str:
+        """Text of an output of the torch form as what is returned."""
+        return text
+
+    @property
+    def cotangent(self) -> str:
+        """Text of the output's gradient, as the torch form takes it."""
+        return "do"
+
     @property
     def scaled(self) -> bool:
         """Whether the output is divided by something."""

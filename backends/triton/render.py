@@ -19,7 +19,7 @@ from .functions import functions_of
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
 from .selective import STATES, STEP, TOGETHER, SelectiveKernels
-from .skeletons import lacks_real_sides, printed, scans_with_kernels, skeletons
+from .skeletons import printed, scans_with_kernels, skeletons, without_kernels
 from .tiles import chips, rows
 from .toolchains import HANDLES, faults
 
@@ -31,14 +31,12 @@ try:
 except ImportError:  # then the torch form runs on every device
     triton = None"""
 
-_WITHOUT = replace(
-    torch.TORCH,
-    explained=lambda names: (
-        '        where = f"torch on {device} (no kernel has complex keys or reads)"',
-    ),
-    runs="{where}",
-)
-"""Torch alone, and why."""
+
+def _without(why: str) -> torch.Target:
+    """Torch alone, and why."""
+    said = f'        where = f"torch on {{device}} ({why})"'
+    return replace(torch.TORCH, explained=lambda names: (said,), runs="{where}")
+
 
 _TOKENS = 70
 """Of the trial: a chunk of 64 and a part of one."""
@@ -71,7 +69,8 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
         parts.append(filled("convolution_kernels_shared.py.j2"))
     if any(isinstance(s, SelectiveKernels) for s in found):
         sizes = {"step": STEP, "states": STATES, "together": TOGETHER}
-        parts.append(filled("selective_kernels_shared.py.j2", **sizes))
+        pairs = any(s.complex for s in found if isinstance(s, SelectiveKernels))
+        parts.append(filled("selective_kernels_shared.py.j2", pairs=pairs, **sizes))
     return (*parts, *functions_of(code))
 
 
@@ -134,7 +133,8 @@ def target(plan: Plan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
     scans = scans_with_kernels(plan)
     if not scans:
-        return _WITHOUT if lacks_real_sides(plan) else torch.TORCH
+        why = without_kernels(plan)
+        return _without(why) if why else torch.TORCH
 
     def shared(
         filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
@@ -154,6 +154,9 @@ def target(plan: Plan) -> torch.Target:
                 why |= {f"_too_large({', '.join(_sizes(s, names))})": None}
             elif isinstance(s, ElementwiseKernels):
                 why |= {f"{declined})": None}
+            if isinstance(s, SelectiveKernels) and s.complex:
+                count = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys)
+                why |= {f"_too_many({count})": None}
         first, *others = why
         cuts = [line for s in skeletons(plan) for line in _cuts(s, names)]
         if cuts:

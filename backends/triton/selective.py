@@ -11,7 +11,8 @@ from functools import cached_property
 
 from dsfc.plan.gates import OUT_BAR, VALUE_BAR, Gates, fresh, rate_bar
 from dsfc.plan.ir import Buffer, Scan
-from dsfc.primitives.build import ZERO, add, mul, num, rewrite, walk
+from dsfc.plan.planes import planes
+from dsfc.primitives.build import ONE, ZERO, add, mul, num, prim, rewrite, walk
 from dsfc.primitives.derivative import pull
 from dsfc.primitives.expr import Add, Expr, Field, Mul, Now, Num, Ref, Time
 
@@ -19,12 +20,13 @@ from ..torch.layout import WIDTH, wrapped
 from ..torch.selective import SelectiveSkeleton
 from ..torch.skeletons import Skeleton
 from .nodes import LOG2_E, KernelPrinter
-from .selective_arguments import SelectiveArguments
+from .selective_arguments import Leaf, SelectiveArguments
 from .statements import Statements, statements
 
 assert isinstance(LOG2_E, Num)
 LOG_2 = num(Fraction(1) / LOG2_E.value)
 _BAR = Ref("dg", frozenset(), Field.REAL, Time.TOKEN, Now(0))
+_TURN_BAR = Ref("d_turn", frozenset(), Field.REAL, Time.TOKEN, Now(0))
 STEP = 4
 """The forward pass keeps the state before every so many tokens; the backward one takes as many at
 once. All states and decays of that many tokens are in registers, so that no more fit."""
@@ -63,19 +65,23 @@ class SelectiveKernels(SelectiveArguments):
 
     def broadcast(self) -> str:
         """Gives the constants of the gates an axis of time."""
-        names = self.gate_constants
-        if len(names) == 1:
-            return f"    {names[0]} = {names[0]}.unsqueeze(1)"
+        names, lines = self.gate_constants, []
         joined = ", ".join(names)
-        return f"    {joined} = (x.unsqueeze(1) for x in ({joined}))" if names else ""
+        if self.complex:
+            lines.append("    field = torch.promote_types(_accumulator(dtype), torch.complex64)")
+        if len(names) == 1:
+            lines.append(f"    {joined} = {joined}.unsqueeze(1)")
+        elif names:
+            lines.append(f"    {joined} = (x.unsqueeze(1) for x in ({joined}))")
+        return "\n".join(lines)
 
     def widen(self, names: list[str]) -> str:
         """Casts arguments to the accumulation dtype; pairs of key and query stay as they are."""
-        return super().widen([n for n in names if n not in ("q", "k")])
+        return super().widen([n for n in names if n not in self.vectors])
 
     @property
     def _torch_wanted(self) -> list[tuple[str, Expr]]:
-        plain = dict(zip(self.plain_scan.leaf_buffers, self.plain_scan.decays, strict=True))
+        plain = self._log_leaves
         wanted = [("v", self.gates.value), *((plain[n], e) for n, e in self.gates.rates)]
         return [*wanted, ("added", self.gates.added)] if self.adds else wanted
 
@@ -84,20 +90,46 @@ class SelectiveKernels(SelectiveArguments):
         """What the gates' torch form returns."""
         names = [n for n, _ in self._torch_wanted]
         found = dict(zip(names, self.torch_gates.results, strict=True))
-        results = ["q", "_kept(k, counts)", f"{found['v']}.to(dtype)"]
-        by_plain = {x.plain: x for x in self.others}
+        vectors = [self._whole(x) for x in (self.queries, self.keys)]
+        narrow = "field" if self.complex else "dtype"
+        results = [vectors[0], f"_kept({vectors[1]}, counts)", f"{found['v']}.to({narrow})"]
         for name in self.plain_scan.decays:
-            text = found[name] if name in found else by_plain[name].argument
-            timed = name in found or not by_plain[name].constant
+            leaves = [x for x in self.others if x.plain == name]
+            text = found[name] if name in found else self._joined_leaf(leaves)
+            timed = name in found or not leaves[0].constant
+            text = f"{text}.to(field)" if self.complex else text
             results.append(f"_kept({text}, counts)" if timed else text)
         if self.adds:
             results.append(f"{found['added']}.to(dtype)")
         return results
 
+    def _whole(self, vector: list[str]) -> str:
+        """Text of a key or query, in the field of the torch form."""
+        if len(vector) == 2:
+            return f"torch.complex(*_accumulate({', '.join(vector)}))"
+        return f"{vector[0]}.to(field)" if self.complex else vector[0]
+
+    def _joined_leaf(self, leaves: list[Leaf]) -> str:
+        """Text of a leaf of log λ of the torch form, of its planes."""
+        texts = {x.part: x.argument for x in leaves}
+        if ".imag" not in texts:
+            return leaves[0].argument
+        imag = texts[".imag"]
+        return f"torch.complex({texts.get('.real') or f'torch.zeros_like({imag})'}, {imag})"
+
+    def real_output(self, text: str, like: str) -> str:
+        """Text of an output of the torch form as what is returned."""
+        return f"torch.real({text}).to({like})" if self.complex else text
+
+    @property
+    def cotangent(self) -> str:
+        """Text of the output's gradient, as the torch form takes it."""
+        return "do.to(S.dtype)" if self.complex else "do"
+
     @property
     def _bars(self) -> dict[str, str]:
         """What holds the gradients that those of the leaves read, in torch."""
-        plain = dict(zip(self.plain_scan.leaf_buffers, self.plain_scan.decays, strict=True))
+        plain = self._log_leaves
         rates = {rate_bar(n): f"d{plain[n]}" for n, _ in self.gates.rates}
         return {VALUE_BAR: "dv", **rates, OUT_BAR: "d_added"}
 
@@ -113,12 +145,21 @@ class SelectiveKernels(SelectiveArguments):
         computed = [x for x in self.pulled if x in self._bars.values()]
         fixed = [f"d{x.plain}" for x in self.others if x.constant]
         kept = [x for x in self.pulled if x not in ("dq", "dv", "d_added", *fixed)]
-        return [*self.taken(computed, kept), *self._torch[1].lines]
+        real = []
+        if self.complex:
+            names = [x for x in computed if x != "d_added"]
+            target = ", ".join(names) + ("," if len(names) == 1 else "")
+            real = [f"        {target} = (x.real for x in ({target}))"]
+        return [*real, *self.taken(computed, kept), *self._torch[1].lines]
 
     @property
     def pulled_results(self) -> list[str]:
         """Gradients of all arguments but the state."""
-        given = {"q": "dq", "k": "dk"} | {x.argument: f"d{x.plain}" for x in self.others}
+        given = {"q": "dq", "k": "dk"}
+        if self.complex:
+            given = {x: f"d{x[0]}.{part}.to(dtype)" for vector in (self.queries, self.keys)
+                     for x, part in zip(vector, ("real", "imag"), strict=False)}  # fmt: skip
+        given |= {x.argument: f"d{x.plain}{x.part}" for x in self.others}
         results = [(self.pulled_gates | given)[x] for x in self.inputs]
         # No output of an operator is an input.
         copied = "d_added.to(dtype, copy=True)"
@@ -126,6 +167,66 @@ class SelectiveKernels(SelectiveArguments):
         return [own.get(text, text) for text in results]
 
     # --- kernels ---------------------------------------------------------------------------------
+
+    def in_state(self, name: str, at: str = "") -> list[str]:
+        """Names of the planes of something that a state has, and where they stand."""
+        return [f"{name}{p}{at}" for p in self.state_planes]
+
+    def driven_by(self, plane: int, value: str, at: str = "") -> str:
+        """Text of what is added to a plane of a state: the key's there times the value."""
+        return f" + b_{self.keys[plane]}{at} * {value}" if plane < len(self.keys) else ""
+
+    def read_of(self, state: list[str]) -> str:
+        """Text of the real part of query · state."""
+        first, *rest = zip(self.queries, state, strict=False)
+        text = f"b_{first[0]} * {first[1]}"
+        return text + "".join(f" - b_{q} * {x}" for q, x in rest)
+
+    def pushed(self, decay: list[str], value: str) -> list[str]:
+        """Texts of conj(λ query) · value, the gradient of a state by that of the output."""
+        if not self.complex:
+            return [f"{decay[0]} * (b_q * {value})"]
+        whole = [f"b_{x}" for x in self.queries]
+        if len(whole) == 1:
+            return [f"{decay[0]} * (b_q * {value})", f"-({decay[1]} * (b_q * {value}))"]
+        return [f"({x}) * {value}" for x in self._conjugate(self.times(decay, whole))]
+
+    @staticmethod
+    def _conjugate(x: list[str]) -> list[str]:
+        return [x[0], f"-({x[1]})"]
+
+    @property
+    def value_gradient(self) -> str:
+        """Text of the gradient of the value that one state gives, at token i."""
+        planes = self.in_state("before_decay")
+        return " + ".join(f"b_{k}[i] * {x}" for k, x in zip(self.keys, planes, strict=False))
+
+    @property
+    def vector_gradients(self) -> list[str]:
+        """Texts of the gradients of query and key at token i, one channel's, in their order."""
+        states, bars = self.in_state("h", "[i + 1]"), self.in_state("before_decay")
+        signs = ("do", "-do")
+        queries = [f"{do} * {h}" for _, do, h in zip(self.queries, signs, states, strict=False)]
+        return [*queries, *(f"{x} * v[i]" for _, x in zip(self.keys, bars, strict=False))]
+
+    @property
+    def kept_numbers(self) -> str:
+        """How many numbers are kept of the states of a head before a block."""
+        return "2 * N * P" if self.complex else "N * P"
+
+    def kept_place(self, state: str, plane: int) -> str:
+        """Where a plane of a state stands among those: planes one behind the other."""
+        return f"({state} + N)" if plane else state
+
+    @property
+    def real_like(self) -> str:
+        """A tensor like which arrays of real numbers are made."""
+        return "S.real" if self.complex else "S"
+
+    @property
+    def log2_e(self) -> str:
+        """Text of log₂ e."""
+        return repr(math.log2(math.e))
 
     @property
     def output(self) -> str:
@@ -159,8 +260,11 @@ class SelectiveKernels(SelectiveArguments):
         return wrapped(f"def _{name}_kernel{self.suffix}", params, ":", "")
 
     @cached_property
-    def _log2(self) -> tuple[Expr, tuple[tuple[Ref, Expr], ...]]:
-        """log₂ λ, over variables and constants of channel and state; those constants."""
+    def _logs(self) -> tuple[list[Expr], tuple[tuple[Ref, Expr], ...]]:
+        """log₂ |λ| and a complex λ's phase, over variables and constants of channel and state.
+
+        Returns them, and those constants.
+        """
         hoisted: dict[Expr, Ref] = {}
         names = {*self._arguments, *self._arguments.values()}
 
@@ -173,40 +277,51 @@ class SelectiveKernels(SelectiveArguments):
                 hoisted[e] = Ref(name, frozenset(), Field.REAL, Time.CONST, None)
             return hoisted[e]
 
-        def term(e: Expr) -> Expr:
+        def term(e: Expr, unit: Expr) -> Expr:
             if isinstance(e, Add):
-                return add(*(term(a) for a in e.args))
+                return add(*(term(a, unit) for a in e.args))
             factors = e.args if isinstance(e, Mul) else (e,)
             fixed = [a for a in factors if a.time is Time.CONST]
             rest = [a for a in factors if a.time is not Time.CONST]
-            return mul(constant(mul(LOG2_E, *fixed)), *rest)
+            return mul(constant(mul(unit, *fixed)), *rest)
 
         # Of one channel and state nothing has axes: what is broadcast is not summed here.
-        entry = rewrite(self.gates.log_decay, _without_axes)
-        return term(entry), tuple((r, e) for e, r in hoisted.items())
+        parts = [rewrite(e, _without_axes) for e in planes(self.gates.log_decay)]
+        logs = [term(e, unit) for e, unit in zip(parts, (LOG2_E, ONE), strict=False)]
+        return logs, tuple((r, e) for e, r in hoisted.items())
 
     def _state_printer(self, state: str = "", token: str = "") -> KernelPrinter:
         """Prints over values of one state; `state` and `token` follow what is kept in tuples."""
         leaves = {x.name: f"b_{x.argument}" for x in self.others}
         leaves |= {n: f"c_{n}{token}" for n, _ in self.rates}
-        leaves |= {r.name: f"{r.name}{state}" for r, _ in self._log2[1]}
+        leaves |= {r.name: f"{r.name}{state}" for r, _ in self._logs[1]}
         return KernelPrinter(lambda name: leaves.get(name, name))
 
     @property
     def hoisted(self) -> list[tuple[str, str]]:
         """Constants of channel and state that log₂ λ has: variable and value."""
         printer = self._state_printer()
-        return [(r.name, printer.print(e).text) for r, e in self._log2[1]]
+        return [(r.name, printer.print(e).text) for r, e in self._logs[1]]
 
     def decay_of(self, state: str, token: str = "") -> list[str]:
         """Statements that compute λ of a state at a token."""
         printer = self._state_printer(state, token)
-        return self._lines(lambda x: f"decay = tl.exp2({x})", self._log2[0], printer)
+        log, *phase = self._logs[0]
+        if not phase:
+            return self._lines(lambda x: f"decay = tl.exp2({x})", log, printer)
+        lines = self._lines(lambda x: f"size = tl.exp2({x})", log, printer)
+        lines += self._lines(lambda x: f"turn = {x}", phase[0], printer)
+        turn = Ref("turn", frozenset(), Field.REAL, Time.TOKEN, Now(0))
+        for p, name in zip(self.state_planes, ("cos", "sin"), strict=True):
+            text = printer.print(prim(name, turn)).text
+            lines.append(f"{' ' * 16}decay{p} = size * {text}")
+        return lines
 
     @cached_property
     def _pulled(self) -> dict[str, Expr]:
         """Gradient of every leaf of log₂ λ, by name, from dg / log 2."""
-        return {r.name: e for r, e in pull([(self._log2[0], _BAR)]).refs.items()}
+        bars = zip(self._logs[0], (_BAR, _TURN_BAR), strict=False)
+        return {r.name: e for r, e in pull(bars).refs.items()}
 
     def added_gradient(self, name: str, target: str) -> list[str]:
         """Statements that add the gradient of a leaf of log₂ λ of state j at token i, / log 2."""
@@ -262,9 +377,9 @@ class SelectiveKernels(SelectiveArguments):
     @property
     def fixed_gradients(self) -> list[tuple[str, str]]:
         """Constant leaves of log λ, and their gradients from those of the hoisted constants."""
-        sums = {r.name: f"sum_{r.name}[j]" for r, _ in self._log2[1]}
+        sums = {r.name: f"sum_{r.name}[j]" for r, _ in self._logs[1]}
         bars = [
-            (e, Ref(r.name, frozenset(), Field.REAL, Time.CONST, None)) for r, e in self._log2[1]
+            (e, Ref(r.name, frozenset(), Field.REAL, Time.CONST, None)) for r, e in self._logs[1]
         ]
         pulled = {r.name: e for r, e in pull(bars).refs.items()}
         leaves = {x.name: f"b_{x.argument}" for x in self.others} | sums

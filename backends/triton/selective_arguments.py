@@ -8,15 +8,16 @@ from functools import cached_property
 from dsfc.plan.gates import fresh
 from dsfc.plan.ir import Role
 from dsfc.plan.kernel_cost import WIDTH, KernelCost, kernel_costs
-from dsfc.primitives.build import ZERO
-from dsfc.primitives.expr import Axis, Expr, Param
+from dsfc.plan.planes import SUFFIXES
+from dsfc.primitives.build import ZERO, walk
+from dsfc.primitives.expr import Axis, Expr, Field, Param, Ref
 
 from ..torch.layout import Call, wrapped
 from ..torch.selective import SelectiveSkeleton
 from .elementwise import ElementwiseKernels
 from .gated import arguments
 
-_WORDS = frozenset("q k added room states H P N dq dk d_added".split())
+_WORDS = frozenset("q k q_im k_im field added room states H P N dq dk d_added d_last".split())
 """Words of the operators' functions besides those of other forms."""
 
 
@@ -31,6 +32,7 @@ class Leaf:
         axes: of the buffer.
         along: its axes as the kernels read it: those of a value, of a key or of the state.
         constant: whether it does not vary over time.
+        part: what its gradient is of that of the torch form's argument, where that is complex.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Leaf:
     axes: tuple[Axis, ...]
     along: tuple[Axis, ...]
     constant: bool
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,68 @@ class SelectiveArguments(ElementwiseKernels):
     @cached_property
     def _arguments(self) -> dict[str, str]:
         rates = dict(self.gates.rates)
-        leaves = (n for n in self.plain_scan.leaf_buffers if n not in rates)
+        leaves = (n for n in self._log_leaves if n not in rates)
         return arguments((*self.gates.tokens, *self.gates.constants, *leaves), self._words)
 
     @property
     def _words(self) -> frozenset[str]:
         return super()._words | _WORDS
+
+    @cached_property
+    def _log_leaves(self) -> dict[str, str]:
+        """Leaf of log λ → argument of the torch form, token-wise ones first.
+
+        Where λ is complex the torch form has complex leaves, and the kernels planes of those.
+        """
+        plain = zip(self.plain_scan.leaf_buffers, self.plain_scan.decays, strict=True)
+        if not self.complex:
+            return dict(plain)
+        read = {e.name for e in walk(self.gates.log_decay) if isinstance(e, Ref)}
+        ways = [(f"{name}{p}", x) for name, x in plain for p in ("", *SUFFIXES)]
+        return {name: x for name, x in ways if name in read}
+
+    def _part(self, leaf: str) -> str:
+        """What of a gradient in the torch form is that of a leaf of the kernels."""
+        if not self.complex:
+            return ""
+        return (
+            ".imag"
+            if leaf not in self.plain_scan.leaf_buffers and leaf.endswith("_im")
+            else ".real"
+        )
+
+    # --- complex states --------------------------------------------------------------------------
+
+    @property
+    def planes(self) -> tuple[str, ...]:
+        """Of the output; it is real."""
+        return ("",)
+
+    @property
+    def state_planes(self) -> tuple[str, ...]:
+        """What the names of a state's planes end with."""
+        return SUFFIXES if self.complex else ("",)
+
+    def _vector(self, name: str, buffer: str | None) -> list[str]:
+        """Arguments of the planes of a key or query, which may be real beside a complex state."""
+        assert buffer is not None
+        pair = self.arrays[buffer].field is Field.COMPLEX
+        return [name, f"{name}_im"] if pair else [name]
+
+    @property
+    def queries(self) -> list[str]:
+        """Arguments of the query: its planes."""
+        return self._vector("q", self.scan.read)
+
+    @property
+    def keys(self) -> list[str]:
+        """Arguments of the key: its planes."""
+        return self._vector("k", self.scan.key)
+
+    @property
+    def vectors(self) -> list[str]:
+        """Arguments of query and key."""
+        return [*self.queries, *self.keys]
 
     @cached_property
     def others(self) -> tuple[Leaf, ...]:
@@ -76,11 +135,10 @@ class SelectiveArguments(ElementwiseKernels):
         value, key, state = (*heads, *channels), (*heads, *keys), (*heads, *channels, *keys)
         fixed = (*heads, *keys, *channels)
         rates = dict(self.gates.rates)
-        names = self.plain_scan.leaf_buffers
-        plain = dict(zip(names, self.plain_scan.decays, strict=True))
+        plain = self._log_leaves
         taken = {*self._arguments.values(), *self._words}
         out = []
-        for name in names:
+        for name in plain:
             if name in rates:
                 continue
             b = self.arrays[name]
@@ -92,7 +150,8 @@ class SelectiveArguments(ElementwiseKernels):
             if name in (*self.gates.tokens, *self.gates.constants):
                 argument = fresh(f"{argument}_rate", taken)
             taken.add(argument)
-            out.append(Leaf(name, argument, plain[name], b.axes, along, constant))
+            part = self._part(name)
+            out.append(Leaf(name, argument, plain[name], b.axes, along, constant, part))
         return tuple(out)
 
     @property
@@ -109,7 +168,7 @@ class SelectiveArguments(ElementwiseKernels):
     def timed_names(self) -> list[str]:
         """Arguments `[B, L, *axes]`."""
         rest = [x.argument for x in self.others if not x.constant]
-        return ["q", "k", *self.gate_tokens, *rest]
+        return [*self.vectors, *self.gate_tokens, *rest]
 
     @property
     def constants(self) -> list[str]:
@@ -121,7 +180,7 @@ class SelectiveArguments(ElementwiseKernels):
         """Arguments over time that the kernels read along the keys: `[B, L, H, N]`."""
         heads, _, keys = self._groups
         rest = [x for x in self.others if not x.constant and x.along == (*heads, *keys)]
-        return ["q", "k", *(x.argument for x in rest)]
+        return [*self.vectors, *(x.argument for x in rest)]
 
     @property
     def channelled(self) -> list[str]:
@@ -191,6 +250,14 @@ class SelectiveArguments(ElementwiseKernels):
         return self._register("forward", f"({at}, {state}, {state + 2})")
 
     @property
+    def declined(self) -> str:
+        """Why no kernel runs, in an operator."""
+        if not self.complex:
+            return super().declined
+        count = " * ".join(self._size(a) for a in self.scan.keys)
+        return f"_unfit_pairs(S, {self.like}.dtype, {self.named_mode}, {count})"
+
+    @property
     def costs(self) -> tuple[KernelCost, ...]:
         """What the kernels cost."""
         H, N, P = (Param(n, frozenset()) for n in "HNP")
@@ -206,7 +273,7 @@ class SelectiveArguments(ElementwiseKernels):
         """Calls that tell into which segments a launch cuts time, of sizes."""
         more = "x.expand(batch, length, 0)", heads, channels, states
         return {
-            f"{d}s": Call("_selective_grid", (f'"{d}"', *more, self.work_name(d)))
+            f"{d}s": Call("_selective_grid", (f'"{d}{self.direction}"', *more, self.work_name(d)))
             for d in ("forward", "backward")
         }
 
@@ -215,8 +282,8 @@ class SelectiveArguments(ElementwiseKernels):
     def _axes_of(self, argument: str) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
         """The axes of an argument, in the operators and in the kernels."""
         heads, channels, keys = self._groups
-        if argument in ("q", "k"):
-            name = self.scan.read if argument == "q" else self.scan.key
+        if argument in self.vectors:
+            name = self.scan.read if argument in self.queries else self.scan.key
             assert name is not None
             return self.arrays[name].axes, (*heads, *keys)
         if argument == "S":

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dsfc.plan.features import take_in
 from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Buffer, Form, Plan, Scan
-from dsfc.plan.planes import has_real_sides, is_paired
+from dsfc.plan.planes import can_split, has_real_sides, is_paired
 from dsfc.primitives.expr import Field
 
 from ..torch.operators import skeletons as torch_skeletons
@@ -47,11 +47,15 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
     return tuple(out)
 
 
-def lacks_real_sides(plan: Plan) -> bool:
-    """Whether a matrix scan has no kernels because its keys or reads are complex."""
+def without_kernels(plan: Plan) -> str:
+    """Returns why complex scans with keys have no kernels; empty where that is not the reason."""
     arrays = {b.name: b for b in plan.arrays}
-    scans = (k for k in plan.kernels if isinstance(k, Scan) and k.form is Form.MATRIX)
-    return any(s.field is Field.COMPLEX and not has_real_sides(s, arrays) for s in scans)
+    scans = [k for k in plan.kernels if isinstance(k, Scan) and k.field is Field.COMPLEX]
+    if any(s.form is Form.MATRIX and not has_real_sides(s, arrays) for s in scans):
+        return "no kernel has complex keys or reads"
+    if any(s.form is Form.SELECTIVE and not can_split(plan, s) for s in scans):
+        return "kernels of complex selective scans have real values, and of outputs the real part"
+    return ""
 
 
 def scans_with_kernels(plan: Plan) -> tuple[str, ...]:

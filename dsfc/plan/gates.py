@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Container, Iterator
 from dataclasses import dataclass, replace
 
 from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
-from dsfc.plan.planes import SUFFIXES, in_planes, is_entrywise, is_paired, joined, planes
+from dsfc.plan.planes import SUFFIXES, in_planes, is_entrywise, is_paired, is_split, joined, planes
 from dsfc.plan.verify import reads, written_by
 from dsfc.primitives.build import ZERO, add, mul, neg, prim, remake, rewrite, walk
 from dsfc.primitives.derivative import pull
@@ -131,7 +131,8 @@ def has_gates(scan: Scan) -> bool:
     A kernel holds all keys of a channel in registers. Where they share a decay (class `per_value`)
     they are those of a matrix scan, and too many.
     """
-    if not (scan.field is Field.REAL or is_paired(scan)) or scan.decay is None:
+    of_reals = scan.field is Field.REAL or is_paired(scan) or is_split(scan)
+    if not of_reals or scan.decay is None:
         return False
     own = set(scan.keys) <= scan.decay.expr.axes
     return is_entrywise(scan) or (scan.form is Form.SELECTIVE and own)
@@ -204,6 +205,8 @@ class _Taken:
         """λ and |λ|. Of a phase that is the same at all tokens, sine and cosine are leaves."""
         log, *phase = planes(self._decay)
         size = _exponential(log)
+        if self._selective and phase:
+            return prim("exp", self._decay), size
         turned = [self._inside(prim(name, *phase)) for name in ("cos", "sin") if phase]
         return joined(mul(size, x) for x in turned) if phase else size, size
 

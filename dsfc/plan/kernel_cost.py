@@ -156,7 +156,7 @@ def kernel_costs(
         case Form.MATRIX:
             ways = _matrix(scan, features, sizes)
         case Form.SELECTIVE:
-            ways = _selective(sizes)
+            ways = _selective(sizes, 2 if scan.field is Field.COMPLEX else 1)
         case Form.ELEMENTWISE | Form.CONVOLUTION if gates is not None:
             ways = _elementwise(gates, sizes)
         case _:
@@ -401,18 +401,21 @@ def _counted(*roots: Expr) -> int:
     return sum(_EXPONENTIALS.get(e.name, 0) for e in prims)
 
 
-def _selective(sizes: Sizes) -> Iterator[_Way]:
-    """States N of each channel in the registers of a thread; those of every block are kept."""
+def _selective(sizes: Sizes, of_state: int) -> Iterator[_Way]:
+    """States N of each channel in the registers of a thread; those of every block are kept.
+
+    A complex state has two numbers, and its decay one exponential.
+    """
     heads, keys, channels = sizes
     tile = mul(keys, channels)
-    kept = div(_times(_FLOAT, tile), num(_BLOCK))
+    kept = div(_times(of_state * _FLOAT, tile), num(_BLOCK))
     tiles = [div(channels, num(n)) for n in _SELECTIVE_TILES]
     sums = _times(4 * _FLOAT, keys, tiles[1])
     rows = mul(BATCH, heads, tiles[1])
     # Queries and keys for each tile of channels; backwards rates for each block of tokens, too.
     shared = [mul(add(n, num(-1)), _numbers(2, keys)) for n in tiles]
     shared[1] = add(shared[1], kept)
-    first, second = (_INSTRUCTIONS[Form.SELECTIVE, d] for d in ("forward", "backward"))
+    first, second = (of_state * _INSTRUCTIONS[Form.SELECTIVE, d] for d in ("forward", "backward"))
 
     def moved(of_channels: int, of_keys: int, *floats: Expr) -> Expr:
         numbers = add(_times(of_channels, channels), _times(of_keys, keys))
@@ -421,7 +424,7 @@ def _selective(sizes: Sizes) -> Iterator[_Way]:
     floor = moved(3, 2), moved(5, 4)
     for split in (False, True):
         # Inputs again, and of each segment a decay and a state, in float32, out and in.
-        parts = div(_times(4 * _FLOAT, tile), SEGMENT) if split else ZERO
+        parts = div(_times(4 * of_state * _FLOAT, tile), SEGMENT) if split else ZERO
         more = 2 * split
         programs = mul(rows, div(LENGTH, SEGMENT)) if split else rows
         steps = SEGMENT if split else LENGTH

@@ -22,8 +22,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
+from dsfc.plan.real_parts import only_real_parts
 from dsfc.plan.verify import reads, written_by
-from dsfc.primitives.build import ZERO, add, div, mul, neg, prim, remake, rewrite, sub
+from dsfc.primitives.build import ZERO, add, div, mul, neg, prim, remake, rewrite, sub, walk
 from dsfc.primitives.expr import (
     Add,
     Div,
@@ -84,9 +85,11 @@ def has_real_sides(scan: Scan, arrays: Mapping[str, Buffer]) -> bool:
 
 
 def in_planes(plan: Plan, name: str, held: Collection[str] = ()) -> Plan:
-    """Returns the plan with a complex scan as one of pairs; the plan itself, if it has none.
+    """Returns the plan with a complex scan as one of real numbers; the plan itself, if it has none.
 
-    That is a scan without keys, or a matrix scan whose keys and reads are real.
+    Of one without keys, or a matrix scan whose keys and reads are real, value and output become
+    pairs. Of a selective one, of whose output only the real part is read, log λ becomes `cplx` of
+    two values of real leaves.
 
     Args:
         plan: the plan.
@@ -97,10 +100,29 @@ def in_planes(plan: Plan, name: str, held: Collection[str] = ()) -> Plan:
     if scan.field is not Field.COMPLEX or scan.decay is None:
         return plan
     arrays = {b.name: b for b in plan.arrays}
+    if scan.form is Form.SELECTIVE:
+        split = can_split(plan, scan)
+        return _Paired(plan, scan, held).with_real_leaves() if split else plan
     keyed = scan.form is Form.MATRIX and has_real_sides(scan, arrays)
     if not keyed and not (is_entrywise(scan) and len(scan.columns) == 1):
         return plan
     return _Paired(plan, scan, held).plan()
+
+
+def is_split(scan: Scan) -> bool:
+    """Whether a scan is a complex selective one whose log λ is computed of real leaves."""
+    paired = scan.decay is not None and len(planes(scan.decay.expr)) == 2
+    return scan.field is Field.COMPLEX and scan.form is Form.SELECTIVE and paired
+
+
+def can_split(plan: Plan, scan: Scan) -> bool:
+    """Whether the value of a selective scan is real, and only the real part of its output read."""
+    if len(scan.columns) != 1:
+        return False
+    (column,) = scan.columns
+    value = next((b for b in plan.arrays if b.name == column.value), None)
+    real = value is not None and value.field is Field.REAL and not scan.before
+    return real and only_real_parts(plan.kernels, column.output)
 
 
 class _Paired:
@@ -168,6 +190,35 @@ class _Paired:
         self._arrays[name] = Buffer(name, (), Field.REAL, Role.CONSTANT)
         self._made.append(Pointwise(name, number))
         return name
+
+    def with_real_leaves(self) -> Plan:
+        """Returns the plan with a selective scan of real leaves, whose output is the real part."""
+        scan = self._scan
+        (column,) = scan.columns
+        assert scan.decay is not None
+        for name in scan.decay.leaves:
+            if self._arrays[name].field is Field.COMPLEX:
+                self._done[self._read(name)] = self._leaf_planes(name)
+        log = prim("cplx", *self._split(scan.decay.expr))
+        leaves = tuple(dict.fromkeys(e.name for e in walk(log) if isinstance(e, Ref)))
+        out, _ = self._outputs(column.output)
+        kernels: list[Kernel] = []
+        for k in self._plan.kernels:
+            if k is scan:
+                kernels += self._made
+                columns = (replace(column, output=out),)
+                k = replace(scan, decay=LogDecay(log, leaves), columns=columns)
+            kernels.append(k)
+        found = {"re": self._read(out)}
+        kernels = [self._read_by_planes(k, column.output, found) for k in kernels]
+        return self._without_the_dead(kernels)
+
+    def _leaf_planes(self, name: str) -> tuple[Expr, Expr]:
+        """The planes of a leaf of log λ: reads of buffers, or 0."""
+        parts = self._split(self._read(name))
+        made = self._buffers(name)
+        kept = tuple(ZERO if e is ZERO else self._read(n) for e, n in zip(parts, made, strict=True))
+        return kept[0], kept[1]
 
     def _read_by_planes(self, k: Kernel, name: str, found: dict[str, Ref]) -> Kernel:
         def rule(e: Expr) -> Expr | None:

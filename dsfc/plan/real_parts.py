@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Buffer, Form, Pointwise, Scan, Turn
+from dsfc.plan.ir import Buffer, Form, Kernel, Pointwise, Scan, Turn
 from dsfc.primitives.build import rewrite, walk
 from dsfc.primitives.expr import Expr, Field, Now, Prim, Ref, Time
 
@@ -20,7 +21,7 @@ def take_real_parts(graph: Graph) -> None:
         driven = Field.REAL if value is None else value.field
         if kernel.field is Field.REAL or driven is Field.COMPLEX:
             continue
-        if not _only_real_parts(graph, column.output):
+        if not only_real_parts(graph.kernels, column.output):
             continue
         graph.kernels[at] = dataclasses.replace(kernel, real=True)
         for name in (column.output, *_turned(graph, column.output)):
@@ -44,9 +45,9 @@ def _is_real_part(e: Expr, name: str) -> bool:
     return isinstance(e, Prim) and e.name == "re" and _is_read(e.args[0], name)
 
 
-def _only_real_parts(graph: Graph, name: str) -> bool:
+def only_real_parts(kernels: Sequence[Kernel], name: str) -> bool:
     """Whether every read of a buffer stands in `re`, at the token itself."""
-    for k in graph.kernels:
+    for k in kernels:
         if isinstance(k, Scan):
             values = (k.key, k.read, *(c.value for c in k.columns))
             leaves = k.decay.leaves if k.decay is not None else ()
@@ -54,7 +55,7 @@ def _only_real_parts(graph: Graph, name: str) -> bool:
                 return False
             continue
         if not isinstance(k, Pointwise):
-            if isinstance(k, Turn) and k.source == name and not _only_real_parts(graph, k.output):
+            if isinstance(k, Turn) and k.source == name and not only_real_parts(kernels, k.output):
                 return False
             continue
         stripped = rewrite(k.value, lambda e: _NOTHING if _is_real_part(e, name) else None)

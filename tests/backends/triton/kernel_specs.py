@@ -271,6 +271,28 @@ UNUSUAL = {
       R = exp(-exp(a)) * R[i-1] + (sigmoid(u) * u) ⊗ c
       y = c · S + b · R
     """,
+    # A complex state of real keys, whose step turns it; three states, no power of two.
+    "selective_turned": """
+      dims d, n = 3
+      input u, x : d; b, c : n
+      param a, θ : d × n; D : d
+      state S : d × n complex
+      t = softplus(x)
+      S = exp(t * cplx(-exp(a), θ)) * S[i-1] + (t * u) ⊗ b
+      y = Re(c · S) + D * u
+    """,
+    # Key, read and rate complex; heads behind the channels; a phase of the token besides.
+    "selective_pairs": """
+      dims d, n = 3, p = 2, heads h = 2
+      input u : d
+      param W_q, W_k : d -> n × h ~ normal(0, 1); W_v : d -> p × h ~ normal(0, 1)
+            a, r : p × h × n; c : n × h complex = cplx(1/2, 1/4); e : n × h
+      state S : h × n × p complex
+      x = W_v u; k = W_k u; q = W_q u
+      z = cis(softplus(x) * r + ones[p] ⊗ (k * e))
+      S = exp(-softplus(x) * exp(a)) * z * S[i-1] + (c * k) ⊗ x
+      y = 2 * Re(cplx(q, k) · S)
+    """,
     # More states than a thread holds, and than a tile does; and no power of two.
     "many_states": """
       dims d, n = 35

@@ -28,6 +28,15 @@ GIVEN = """
   y = c · S
 """
 """Log-decays as they are given."""
+TURNED = """
+  dims d, n
+  input x, r, w : d; b, c : n
+  param a, θ : d × n
+  state S : d × n complex
+  S = exp(-r * a) * cis(w * θ) * S[i-1] + x ⊗ b
+  y = Re(c · S)
+"""
+"""The same of a complex state, which turns by an angle of the token."""
 
 
 @dataclass
@@ -126,6 +135,27 @@ def test_every_entry_is_moved_once_and_every_decay_computed_once(
         setattr(counts, name, 0)
     module._launch_backward(*leaves, None, states, torch.randn_like(out), torch.randn_like(last))
     assert counts == backward
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_complex_decay_takes_one_power_forwards_and_one_backwards(
+    shape: tuple[int, int, int, int],
+    build: Build,
+    counts: Counts,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = build("turned_selective", TURNED)
+    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
+    B, L, P, N = shape
+    layer = module.TurnedSelective(d=P, n=N)
+    forward, backward = expected(shape, module.STEP, kept=True)
+    tokens = {n: torch.randn(B, L, P, requires_grad=True) for n in ("x", "r", "w")}
+    keys = {n: torch.randn(B, L, N, requires_grad=True) for n in ("b", "c")}
+    y = layer(**tokens, **keys)
+    assert (counts.powers, counts.launches) == (forward.powers, forward.launches)
+    y.sum().backward()
+    whole = forward.powers + backward.powers
+    assert (counts.powers, counts.launches) == (whole, forward.launches + backward.launches)
 
 
 def test_segments_move_inputs_again_and_a_decay_and_a_state_each(
