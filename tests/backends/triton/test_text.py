@@ -173,6 +173,26 @@ def test_explain_says_that_complex_keys_have_no_kernel(build: Build) -> None:
     assert layer.explain(64, device="cuda").startswith("Triton on cuda: a kernel each way for S")
 
 
+def test_explain_says_which_complex_selective_scans_have_no_kernel(build: Build) -> None:
+    pytest.importorskip("triton")
+    body = """
+      dims d, n
+      input u : d; b, c : n
+      param a, θ : d × n
+      state S : d × n complex
+      S = exp(u * cplx(-exp(a), θ)) * S[i-1] + u ⊗ b
+      y = Re(c · S){}
+    """
+    turned = build("turned_channels", body.format("")).TurnedChannels
+    said = turned(d=4, n=17).explain(64, device="cuda")
+    assert "torch on cuda (kernels have at most 16 complex states of a channel, not 17)" in said
+    said = turned(d=4, n=16).explain(64, device="cuda")
+    assert said.startswith("Triton on cuda: a kernel each way for S")
+    both = build("both_parts", body.format(" + Im(c · S)")).BothParts
+    said = both(d=4, n=2).explain(64, device="cuda")
+    assert "have real values, and of outputs the real part" in said
+
+
 def test_gates_stand_in_the_kernel_as_the_spec_has_them() -> None:
     kernel = re.search(r"def _forward_kernel.*?\n\n\n", text("rg_lru"), re.DOTALL)
     assert kernel is not None
