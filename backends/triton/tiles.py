@@ -189,7 +189,7 @@ _TILES_WITH_A_COLUMN: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 128 features column", _WIDE, "cuda", 100): Tile(16, 8, 8, 1),
     (Form.MATRIX, "forward 64 decay features column", _NARROW, "cuda", 90): Tile(32, 64, 8, 2),
     (Form.MATRIX, "forward 128 features column", _NARROW, "cuda", 80): Tile(32, 64, 8, 2),
-    (Form.MATRIX, "forward 128 features column", _NARROW, "cuda", 100): Tile(32, 64, 8, 2),
+    (Form.MATRIX, "forward 128 features column", _NARROW, "cuda", 100): Tile(16, 64, 8, 2),
     (Form.MATRIX, "forward 128 decay features column", _NARROW, "cuda", 90): Tile(32, 32, 8, 2),
     (Form.MATRIX, "forward 128 decay features column", _NARROW, "cuda", 100): Tile(32, 64, 8, 2),
     (Form.MATRIX, "forward 128 decay features column", _NARROW, "hip", 94): Tile(32, 64, 4, 1),
