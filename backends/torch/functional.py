@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dsfc.plan.ir import Plan, Scan
@@ -113,7 +114,7 @@ def functional(
     signature: Signature,
     modes: Modes,
     skeletons: tuple[Skeleton, ...],
-    caller: type[ScanCall],
+    caller: Callable[..., ScanCall],
 ) -> FunctionalText:
     """Prints the functional form, which calls the operators of each scan."""
     next_states: dict[str, str] = {}

@@ -43,7 +43,7 @@ class Target:
 
     plan: Callable[[Plan], Plan]
     skeletons: Callable[[Plan], tuple[Skeleton, ...]]
-    call: type[ScanCall]
+    call: Callable[..., ScanCall]
     packages: tuple[str, ...]
     imports: tuple[str, ...]
     shared: Callable[[Callable[..., str], Signature, tuple[Skeleton, ...]], tuple[str, ...]]

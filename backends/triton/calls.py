@@ -1,7 +1,8 @@
-"""Prints the call of an operator that computes its gates."""
+"""Prints the calls of operators that compute what is around a recurrence: a class for a form."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
@@ -9,8 +10,9 @@ from dsfc.plan.ir import Column, Role
 from dsfc.plan.planes import halves
 from dsfc.primitives.expr import Axis
 
-from ..torch.calls import ScanCall
+from ..torch.calls import ScanCall, Size
 from ..torch.layout import wrapped
+from ..torch.skeletons import Skeleton
 from .convolution import ConvolutionKernels
 from .elementwise import ElementwiseKernels
 from .matrix import MatrixKernels
@@ -18,121 +20,144 @@ from .phases import PhasedKernels
 from .selective import SelectiveKernels
 
 
-class KernelCall(ScanCall):
-    """Prints the statements of one call; see `ElementwiseKernels` for what it takes."""
+def kernel_call(
+    skeleton: Skeleton,
+    names: Callable[[str], str],
+    size: Size,
+    like: str,
+    fresh: Callable[[str], str],
+) -> ScanCall:
+    """Returns what prints the call of a scan; see `ScanCall`."""
+    of = next((call for kernels, call in _CALLS if isinstance(skeleton, kernels)), ScanCall)
+    return of(skeleton, names, size, like, fresh)
+
+
+class GatedCall(ScanCall):
+    """The call of an operator that takes what its gates read."""
+
+    def _tokens(
+        self, names: tuple[str, ...], wide: frozenset[str], tile: tuple[Axis, ...]
+    ) -> list[str]:
+        """Leaves of the gates that vary over time, as `[B, L, *tile]`."""
+        kinds = [(name, "wide" if name in wide else "dtype") for name in names]
+        return [f"{self._expanded(name, tile)}.to({kind})" for name, kind in kinds]
+
+    def _by_batch(self, name: str, tile: tuple[Axis, ...]) -> str:
+        """A constant as `[B, *tile]`."""
+        sizes = ", ".join([f"{self._like}.shape[0]", *map(self._size, tile)])
+        return f"{self._along(name, tile)}.expand({sizes})"
+
+    def _along(self, name: str, tile: tuple[Axis, ...]) -> str:
+        """A constant with places for the axes that it lacks."""
+        axes = self._arrays(name).axes
+        assert self._arrays(name).role is Role.CONSTANT
+        text = f"{self._ident(name)}.to(wide)"
+        if axes and axes != tile:
+            text += f"[{', '.join(':' if a in axes else 'None' for a in tile)}]"
+        return text
+
+
+class ElementwiseCall(GatedCall):
+    """Of a scan without keys. Each plane of a complex state's output is bound by itself."""
+
+    _s: ElementwiseKernels
 
     def _token_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
-        s = self._s
-        if isinstance(s, SelectiveKernels):
-            return self._selective_arguments(s, before)
-        if isinstance(s, PhasedKernels):
-            return self._phased_arguments(before)
-        if isinstance(s, MatrixKernels):
-            return self._matrix_arguments(s, before)
-        if not isinstance(s, ElementwiseKernels):
-            return super()._token_arguments(before)
-        column, *_ = s.scan.columns
-        tile = self._tile(column)
-        arguments = []
-        for name in s.gates.tokens:
-            dtype = "wide" if name in s.wide else "dtype"
-            arguments.append(f"{self._expanded(name, tile)}.to({dtype})")
-        arguments += [self._by_batch(name, tile) for name in s.gates.constants]
+        column, *_ = self._scan.columns
+        tile, gates = self._tile(column), self._s.gates
+        arguments = self._tokens(gates.tokens, self._s.wide, tile)
+        arguments += [self._by_batch(name, tile) for name in gates.constants]
         state = self._states(before)
         return [*arguments, f"{state}.to({self._wide})", "lengths"], state, None
 
+    def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
+        if self._s.complex:
+            out = ", ".join(self._ident(c.output) for c in self._scan.columns)
+        return super()._call(arguments, out, last)
+
+    def _outputs(self, out: str) -> list[str]:
+        return [] if self._s.complex else super()._outputs(out)
+
+    def _next(self, last: str, next_states: dict[str, str]) -> list[str]:
+        if not self._s.complex:
+            return super()._next(last, next_states)
+        column, *_ = self._scan.columns
+        next_states[column.state] = self._fresh(f"{self._ident(column.state)}_next")
+        return [f"    {next_states[column.state]} = {last}"]
+
+    def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
+        if not self._s.complex:
+            return super()._shifted(out, state, read)
+        lines = []
+        for column, part in zip(self._scan.columns, ("real", "imag"), strict=True):
+            name = self._ident(column.output)
+            lines += super()._shifted(name, f"torch.{part}({state})", read)
+        return lines
+
+
+class ConvolutionCall(ElementwiseCall):
+    """Of a convolution without keys: heads are one axis, and constants have no batch."""
+
+    _s: ConvolutionKernels
+
     def _fixed_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
-        s = self._s
-        if not isinstance(s, ConvolutionKernels):
-            return super()._fixed_arguments(before)
-        column, *_ = s.scan.columns
-        tile, groups = self._tile(column), (s.scan.heads, ())
+        column, *_ = self._scan.columns
+        tile, groups, gates = self._tile(column), (self._scan.heads, ()), self._s.gates
         arguments = []
-        for name in s.gates.tokens:
-            dtype = "wide" if name in s.wide else "dtype"
+        for name in gates.tokens:
+            kind = "wide" if name in self._s.wide else "dtype"
             text = self._regrouped(self._expanded(name, tile), tile, groups[:1], lead=2)
-            arguments.append(f"{text}.to({dtype})")
-        for name in s.gates.constants:
+            arguments.append(f"{text}.to({kind})")
+        for name in gates.constants:
             text = self._regrouped(self._over(name, tile), tile, groups, lead=0)
             arguments.append(f"{text}.unsqueeze(0)")
         state = self._regrouped(self._ident(column.state), tile, groups, lead=1)
         return [*arguments, f"{state}.to({self._wide})", "lengths"], state, None
 
-    @cached_property
-    def _other(self) -> str:
-        """Variable of the output of the column of one channel."""
-        return self._fresh(f"{self._scan.name}_other")
+    def _over(self, name: str, tile: tuple[Axis, ...]) -> str:
+        """A constant as `[*tile]`."""
+        text = self._along(name, tile)
+        if self._arrays(name).axes == tile:
+            return text
+        return f"{text}.expand({', '.join(map(self._size, tile))})"
 
-    def _matrix_arguments(
-        self, s: MatrixKernels, before: list[str]
-    ) -> tuple[list[str], str, str | None]:
-        (q, k, v, *rest), state, looked = super()._token_arguments(before)
-        numbers = [f"{self._grouped(n, (s.scan.heads,))}.to(wide)" for n in s.features.numbers]
-        w = [f"{self._alone()}.to(wide)"] if s.narrow else []
-        return [q, k, v, *w, *numbers, *rest, "lengths"], state, looked
+    def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
+        if self._s.complex:
+            out = ", ".join(self._ident(c.output) for c in self._scan.columns)
+        head = f"{out}, {last} = _recurrence{self._s.suffix}().apply"
+        return [wrapped(head, [*arguments, *self._s.option_names], "", "    ")]
 
-    @property
-    def _columns(self) -> tuple[Column, ...]:
-        return self._scan.columns[:-1] if self._parted else self._scan.columns
+    def _outputs(self, out: str) -> list[str]:
+        if not self._s.complex:
+            return super()._outputs(out)
+        heads = self._scan.heads
+        names = [self._ident(c.output) for c in self._scan.columns]
+        laid = [(x, self._ungrouped(x, heads, (heads,), lead=2)) for x in names]
+        return [f"    {x} = {text}" for x, text in laid if text != x]
 
-    @property
-    def _parted(self) -> bool:
-        """Whether the value and output of a column of one channel stand apart."""
-        return isinstance(self._s, MatrixKernels) and self._s.narrow
+    def _next(self, last: str, next_states: dict[str, str]) -> list[str]:
+        if self._s.complex:
+            column, *_ = self._scan.columns
+            groups = (self._scan.heads, ())
+            last = self._ungrouped(last, self._tile(column), groups, lead=1)
+        return super()._next(last, next_states)
 
-    @property
-    def _running(self) -> bool:
-        """Whether nothing but the kernels of that scan reads that output."""
-        return isinstance(self._s, MatrixKernels) and self._s.running
+    def _first(self, state: str, read: str | None) -> str:
+        return f"{state}.mT"
 
-    def _alone(self) -> str:
-        """The value of the column of one channel, `[B, L, h, 1]`."""
-        last = self._scan.columns[-1]
-        if last.value is None:
-            return self._ones()
-        return self._grouped(last.value, (self._scan.heads, last.channels))
 
-    def _phased_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
-        """As of a matrix scan, of a complex state: the value's planes apart."""
-        assert isinstance(self._s, PhasedKernels)
-        first, second = self._halves
-        (q, k, v, *rest), state, looked = super(KernelCall, first)._token_arguments(before)
-        more = [f"{second._values(before)}.to(dtype)"] if self._s.values[1:] else []
-        return [q, k, v, *more, *rest, "lengths"], state, looked
+class SelectiveCall(GatedCall):
+    """Of a selective scan, which also gives the states that its gradient starts from."""
 
-    @property
-    def _halves(self) -> tuple[KernelCall, KernelCall]:
-        """The same of the columns of one plane."""
-        first, second = (
-            KernelCall(
-                replace(self._s, scan=half), self._ident, self._size, self._like, self._fresh
-            )
-            for half in halves(self._s.scan)
-        )
-        return first, second
+    _s: SelectiveKernels
 
-    @property
-    def _narrow(self) -> str:
-        return "dtype" if isinstance(self._s, PhasedKernels) else super()._narrow
-
-    @property
-    def _precise(self) -> str:
-        return "wide" if isinstance(self._s, PhasedKernels) else super()._precise
-
-    def _kept(self, text: str) -> str:
-        return text if isinstance(self._s, MatrixKernels) else super()._kept(text)
-
-    def _selective_arguments(
-        self, s: SelectiveKernels, before: list[str]
-    ) -> tuple[list[str], str, str | None]:
+    def _token_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
         (query, *_), state, looked = super()._token_arguments(before)
-        (column,) = s.scan.columns
-        tile, like = self._side(column), self._like
-        tokens = [*self._vector(s.queries, query.rsplit(".to(", 1)[0]),
-                  *self._vector(s.keys, self._keyed(s.scan.key or ""))]  # fmt: skip
-        for name in s.gates.tokens:
-            dtype = "wide" if name in s.wide else "dtype"
-            tokens.append(f"{self._expanded(name, tile)}.to({dtype})")
+        (column,) = self._scan.columns
+        s, tile, like = self._s, self._side(column), self._like
+        tokens = self._vector(s.queries, query.rsplit(".to(", 1)[0])
+        tokens += self._vector(s.keys, self._keyed(self._scan.key or ""))
+        tokens += self._tokens(s.gates.tokens, s.wide, tile)
         tokens += [f"{self._ident(x.name)}.to(wide)" for x in s.others if not x.constant]
         constants = [self._by_batch(name, tile) for name in s.gates.constants]
         constants += [self._by_batch(x.name, x.axes) for x in s.others if x.constant]
@@ -150,116 +175,131 @@ class KernelCall(ScanCall):
         return [f"{x}.to(dtype)" for x in parts]
 
     def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
-        kept = f"{last}, _" if isinstance(self._s, SelectiveKernels) else last
-        if self._paired:
-            out = ", ".join(self._ident(c.output) for c in self._scan.columns)
-        elif self._parted:
-            out = f"{out}, {'_' if self._running else self._other}"
-        elif isinstance(self._s, PhasedKernels):
-            out = ", ".join(self._bound)
-        if not self._s.stops:
-            return super()._call(arguments, out, kept)
-        head = f"{out}, {kept} = _recurrence{self._s.suffix}().apply"
-        return [wrapped(head, [*arguments, *self._s.option_names], "", "    ")]
+        return super()._call(arguments, out, f"{last}, _")
+
+    def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
+        plain = ScanCall(self._s.plain, self._ident, self._size, self._like, self._fresh)
+        return plain._shifted(out, state, read)
+
+
+class MatrixCall(ScanCall):
+    """Of a matrix scan, whose operator also takes what its features read.
+
+    The value and output of a column of one channel stand apart; of a running normaliser, nothing
+    behind the scan reads the output.
+    """
+
+    _s: MatrixKernels
+
+    def _kept(self, text: str) -> str:
+        return text
+
+    def _token_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
+        (q, k, v, *rest), state, looked = super()._token_arguments(before)
+        names = self._s.features.numbers
+        numbers = [f"{self._grouped(n, (self._scan.heads,))}.to(wide)" for n in names]
+        w = [f"{self._alone()}.to(wide)"] if self._s.narrow else []
+        return [q, k, v, *w, *numbers, *rest, "lengths"], state, looked
 
     @property
-    def _paired(self) -> bool:
-        s = self._s
-        return isinstance(s, ElementwiseKernels) and s.complex and len(s.planes) == 2
+    def _columns(self) -> tuple[Column, ...]:
+        return self._scan.columns[:-1] if self._s.narrow else self._scan.columns
+
+    @cached_property
+    def _other(self) -> str:
+        """Variable of the output of the column of one channel."""
+        return "_" if self._s.running else self._fresh(f"{self._scan.name}_other")
+
+    def _alone(self) -> str:
+        """The value of that column, `[B, L, h, 1]`."""
+        last = self._scan.columns[-1]
+        if last.value is None:
+            return self._ones()
+        return self._grouped(last.value, (self._scan.heads, last.channels))
+
+    def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
+        both = f"{out}, {self._other}" if self._s.narrow else out
+        return super()._call(arguments, both, last)
+
+    def _outputs(self, out: str) -> list[str]:
+        lines = super()._outputs(out)
+        if self._s.narrow and not self._s.running:
+            last, heads = self._scan.columns[-1], self._scan.heads
+            other = f"{self._other}.to(dtype)"
+            text = self._ungrouped(other, tuple(sorted(heads)), (heads, ()), lead=2)
+            lines.append(f"    {self._ident(last.output)} = {text}")
+        return lines
+
+    def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
+        if not self._s.narrow:
+            return super()._shifted(out, state, read)
+        first = self._fresh(f"{self._scan.name}_first")
+        parts = (out, f"{first}[..., :-1]"), (self._other, f"{first}[..., -1:]")
+        return [
+            f"    {first} = {self._first(state, read)}",
+            *(f"    {o} = torch.cat(({x}.to({o}.dtype), {o}), 1)[:, :-1]" for o, x in parts),
+        ]
+
+
+class PhasedCall(MatrixCall):
+    """Of a complex matrix scan, with the planes of its value and output apart."""
+
+    _s: PhasedKernels
+
+    def _token_arguments(self, before: list[str]) -> tuple[list[str], str, str | None]:
+        first, second = self._halves
+        (q, k, v, *rest), state, looked = ScanCall._token_arguments(first, before)
+        more = [f"{second._values(before)}.to(dtype)"] if self._s.values[1:] else []
+        return [q, k, v, *more, *rest, "lengths"], state, looked
+
+    @property
+    def _halves(self) -> tuple[PhasedCall, PhasedCall]:
+        """The same of the columns of one plane."""
+        rest = self._ident, self._size, self._like, self._fresh
+        first, second = (PhasedCall(replace(self._s, scan=h), *rest) for h in halves(self._scan))
+        return first, second
+
+    @property
+    def _narrow(self) -> str:
+        return "dtype"
+
+    @property
+    def _precise(self) -> str:
+        return "wide"
 
     @cached_property
     def _bound(self) -> list[str]:
         """What the planes that are read are bound to."""
-        assert isinstance(self._s, PhasedKernels)
         named = list(zip(self._s.planes, self._halves, strict=False))
         if len(self._halves[0]._scan.columns) == 1:
             return [self._ident(half._scan.columns[0].output) for _, half in named]
         return [self._fresh(f"{self._scan.name}_out{suffix}") for suffix, _ in named]
 
+    def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
+        return super()._call(arguments, ", ".join(self._bound), last)
+
     def _outputs(self, out: str) -> list[str]:
-        if self._parted:
-            last, heads = self._scan.columns[-1], self._scan.heads
-            if self._running:
-                return super()._outputs(out)
-            other = f"{self._other}.to(dtype)"
-            text = self._ungrouped(other, tuple(sorted(heads)), (heads, ()), lead=2)
-            return [*super()._outputs(out), f"    {self._ident(last.output)} = {text}"]
-        if isinstance(self._s, PhasedKernels):
-            pairs = zip(self._bound, self._halves, strict=False)
-            lines = [line for x, half in pairs for line in super(KernelCall, half)._outputs(x)]
-            return [line for line in lines if len(set(line.strip().split(" = "))) > 1]
-        if not self._paired:
-            return super()._outputs(out)
-        # Each plane is bound by the call; that of a convolution is flat.
-        if not isinstance(self._s, ConvolutionKernels):
-            return []
-        heads = self._scan.heads
-        names = [self._ident(c.output) for c in self._scan.columns]
-        laid = [(x, self._ungrouped(x, heads, (heads,), lead=2)) for x in names]
-        return [f"    {x} = {text}" for x, text in laid if text != x]
+        pairs = zip(self._bound, self._halves, strict=False)
+        lines = [line for x, half in pairs for line in ScanCall._outputs(half, x)]
+        return [line for line in lines if len(set(line.strip().split(" = "))) > 1]
 
     def _next(self, last: str, next_states: dict[str, str]) -> list[str]:
-        if isinstance(self._s, PhasedKernels):
-            return super(KernelCall, self._halves[0])._next(last, next_states)
-        column, *_ = self._scan.columns
-        if not self._paired:
-            return super()._next(last, next_states)
-        next_states[column.state] = self._fresh(f"{self._ident(column.state)}_next")
-        if isinstance(self._s, ConvolutionKernels):
-            groups = (self._scan.heads, ())
-            last = self._ungrouped(last, self._tile(column), groups, lead=1)
-        return [f"    {next_states[column.state]} = {last}"]
+        return ScanCall._next(self._halves[0], last, next_states)
 
     def _shifted(self, out: str, state: str, read: str | None) -> list[str]:
-        s = self._s
-        if isinstance(s, PhasedKernels):
-            first = self._fresh(f"{self._scan.name}_first")
-            lines = [f"    {first} = {self._first(state, read)}"]
-            for x, part in zip(self._bound, ("real", "imag"), strict=False):
-                ahead = f"torch.{part}({first}).to({x}.dtype)"
-                lines.append(f"    {x} = torch.cat(({ahead}, {x}), 1)[:, :-1]")
-            return lines
-        if self._paired:
-            outs = [self._ident(c.output) for c in self._scan.columns]
-            parts = (f"torch.{part}({state})" for part in ("real", "imag"))
-            both = zip(outs, parts, strict=True)
-            return [
-                line for o, part in both for line in super(type(self), self)._shifted(o, part, read)
-            ]
-        if self._parted:
-            first = self._fresh(f"{s.scan.name}_first")
-            whole = (out, f"{first}[..., :-1]"), (self._other, f"{first}[..., -1:]")
-            return [
-                f"    {first} = {self._first(state, read)}",
-                *(f"    {o} = torch.cat(({x}.to({o}.dtype), {o}), 1)[:, :-1]" for o, x in whole),
-            ]
-        if isinstance(s, SelectiveKernels):
-            plain = KernelCall(s.plain, self._ident, self._size, self._like, self._fresh)
-            return plain._shifted(out, state, read)
-        return super()._shifted(out, state, read)
+        first = self._fresh(f"{self._scan.name}_first")
+        lines = [f"    {first} = {self._first(state, read)}"]
+        for x, part in zip(self._bound, ("real", "imag"), strict=False):
+            ahead = f"torch.{part}({first}).to({x}.dtype)"
+            lines.append(f"    {x} = torch.cat(({ahead}, {x}), 1)[:, :-1]")
+        return lines
 
-    def _first(self, state: str, read: str | None) -> str:
-        if isinstance(self._s, ConvolutionKernels):
-            return f"{state}.mT"
-        return super()._first(state, read)
 
-    def _by_batch(self, name: str, tile: tuple[Axis, ...]) -> str:
-        """A constant as `[B, *tile]`."""
-        sizes = ", ".join([f"{self._like}.shape[0]", *map(self._size, tile)])
-        return f"{self._along(name, tile)}.expand({sizes})"
-
-    def _over(self, name: str, tile: tuple[Axis, ...]) -> str:
-        """A constant as `[*tile]`."""
-        text = self._along(name, tile)
-        if self._arrays(name).axes == tile:
-            return text
-        return f"{text}.expand({', '.join(map(self._size, tile))})"
-
-    def _along(self, name: str, tile: tuple[Axis, ...]) -> str:
-        """A constant with places for the axes that it lacks."""
-        axes = self._arrays(name).axes
-        assert self._arrays(name).role is Role.CONSTANT
-        text = f"{self._ident(name)}.to(wide)"
-        if axes and axes != tile:
-            text += f"[{', '.join(':' if a in axes else 'None' for a in tile)}]"
-        return text
+_CALLS: tuple[tuple[type[Skeleton], type[ScanCall]], ...] = (
+    (ConvolutionKernels, ConvolutionCall),
+    (SelectiveKernels, SelectiveCall),
+    (ElementwiseKernels, ElementwiseCall),
+    (PhasedKernels, PhasedCall),
+    (MatrixKernels, MatrixCall),
+)
+"""Of each form of kernels, what prints its call: the narrower one first."""

@@ -12,7 +12,7 @@ from ..torch import render as torch
 from ..torch.layout import wrapped
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
-from .calls import KernelCall
+from .calls import kernel_call
 from .convolution import ConvolutionKernels
 from .elementwise import ElementwiseKernels
 from .functions import functions_of
@@ -180,7 +180,7 @@ def target(plan: Plan) -> torch.Target:
     return torch.Target(
         plan=printed,
         skeletons=skeletons,
-        call=KernelCall,
+        call=kernel_call,
         packages=(__package__ or "", *torch.TORCH.packages),
         imports=tuple(_IMPORTS.split("\n")),
         shared=shared,
