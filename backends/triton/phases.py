@@ -39,10 +39,7 @@ class RotatedKernels(MatrixKernels):
 
     def _like_values(self, name: str) -> str:
         # They are rotated yet, and rounded after that, once.
-        wide = "torch.empty({}.shape, dtype=S.dtype, device=v.device)"
-        if not self.narrow:
-            return f"    {name} = {wide.format('v')}"
-        return f"    {name}, {name}_w = ({wide.format('x')} for x in given[2:4])"
+        return f"    {name} = torch.empty(v.shape, dtype=S.dtype, device=v.device)"
 
 
 @dataclass(frozen=True)
@@ -76,6 +73,11 @@ class PhasedKernels(MatrixKernels):
             features=self.features,
             plain_scan=self.plain_scan,
         )
+
+    @property
+    def narrow(self) -> bool:
+        """Never: rotated, a column of one channel is two channels like all others."""
+        return False
 
     @property
     def values(self) -> list[str]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -31,12 +35,15 @@ MADE_UP = Fault(
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+def module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[ModuleType]:
     """A module of its own, in which the interpreter's device is a GPU with a fault to its name."""
+    spec = getattr(request, "param", "qlstm")
     monkeypatch.setattr(render, "faults", lambda forms: (MADE_UP,))
-    text = dsfc.load("qlstm").module("triton").text
-    path = tmp_path / "qlstm_.py"
-    path.write_text(text.replace("dsfc_qlstm_", f"dsfc_{tmp_path.name}_"), encoding="utf-8")
+    text = dsfc.load(spec).module("triton").text
+    path = tmp_path / f"{spec}_.py"
+    path.write_text(text.replace(f"dsfc_{spec}_", f"dsfc_{tmp_path.name}_"), encoding="utf-8")
     made = dsfc.import_module(path)
     plain = made._declined
     made._declined = lambda device, dtype, mode: (
@@ -201,8 +208,48 @@ def test_no_trial(module: ModuleType, how: str, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     module._trial = lambda *_: pytest.fail("a trial")
     mixed(module)
-    assert module._TRUST == {KEY: ""}
+    # What a graph captured untried is tried afterwards.
+    assert module._TRUST == ({KEY: ""} if how == "off" else {})
     assert "not tried beside torch" in module.Qlstm(d=4).explain(5)
+
+
+def test_threads_wait_for_one_trial(module: ModuleType) -> None:
+    trials: list[str] = []
+    launches: list[str] = []
+    trial, launch = module._trial, module._launch_forward
+
+    def slow(*at: Any) -> str:
+        time.sleep(0.2)  # long enough that all have asked
+        trials.append(trial(*at))
+        return "off by 1%"
+
+    def watched(*arguments: torch.Tensor) -> Any:
+        launches.append(threading.current_thread().name)
+        return launch(*arguments)
+
+    module._trial, module._launch_forward = slow, watched
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with ThreadPoolExecutor(3, "user") as pool:
+            got = list(pool.map(lambda _: mixed(module), range(3)))
+    assert trials == [""]
+    assert launches and not any(name.startswith("user") for name in launches)
+    want = mixed(module, torch.float64).float()
+    for y in got:
+        torch.testing.assert_close(y, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("module", ["qlstm", "s6"], indirect=True)
+def test_a_trial_is_made_while_a_graph_is_traced(module: ModuleType) -> None:
+    made: list[tuple[torch.device, torch.dtype]] = []
+    trial = module._trial
+    module._trial = lambda *at: (made.append(at), trial(*at))[1]
+    layer = module.Qlstm(d=4) if hasattr(module, "Qlstm") else module.S6(d=4, n=3, r=2)
+    u = torch.rand(2, 5, 4)
+    got = torch.compile(layer, backend="eager", fullgraph=True)(u)
+    assert made == [KEY]
+    torch.testing.assert_close(got, layer(u))
 
 
 def test_devices_and_dtypes_are_tried_apart(module: ModuleType) -> None:
