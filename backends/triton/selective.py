@@ -20,7 +20,7 @@ from ..torch.layout import WIDTH, wrapped
 from ..torch.selective import SelectiveSkeleton
 from ..torch.skeletons import Skeleton
 from .nodes import LOG2_E, KernelPrinter
-from .selective_arguments import Leaf, SelectiveArguments
+from .selective_arguments import SelectiveArguments
 from .statements import Statements, statements
 
 assert isinstance(LOG2_E, Num)
@@ -81,9 +81,15 @@ class SelectiveKernels(SelectiveArguments):
 
     @property
     def _torch_wanted(self) -> list[tuple[str, Expr]]:
-        plain = self._log_leaves
-        wanted = [("v", self.gates.value), *((plain[n], e) for n, e in self.gates.rates)]
+        wanted = [("v", self.gates.value), *((self._named_rate(n), e) for n, e in self.gates.rates)]
         return [*wanted, ("added", self.gates.added)] if self.adds else wanted
+
+    def _named_rate(self, leaf: str) -> str:
+        """Variable of a leaf of log λ in the torch form, or of a plane of one."""
+        plain = self._log_leaves[leaf]
+        return (
+            self._free(f"{plain}{self._parts[leaf].replace('.', '_')}") if self.complex else plain
+        )
 
     @property
     def gated_results(self) -> list[str]:
@@ -93,12 +99,14 @@ class SelectiveKernels(SelectiveArguments):
         vectors = [self._whole(x) for x in (self.queries, self.keys)]
         narrow = "field" if self.complex else "dtype"
         results = [vectors[0], f"_kept({vectors[1]}, counts)", f"{found['v']}.to({narrow})"]
+        texts = {x.name: x.argument for x in self.others}
+        texts |= {n: found[self._named_rate(n)] for n, _ in self.gates.rates}
         for name in self.plain_scan.decays:
-            leaves = [x for x in self.others if x.plain == name]
-            text = found[name] if name in found else self._joined_leaf(leaves)
-            timed = name in found or not leaves[0].constant
-            text = f"{text}.to(field)" if self.complex else text
-            results.append(f"_kept({text}, counts)" if timed else text)
+            planes = {
+                self._parts.get(n, ""): texts[n] for n, x in self._log_leaves.items() if x == name
+            }
+            text = f"{self._joined_leaf(planes)}.to(field)" if self.complex else planes[""]
+            results.append(f"_kept({text}, counts)" if name in self.plain_scan.rates else text)
         if self.adds:
             results.append(f"{found['added']}.to(dtype)")
         return results
@@ -109,13 +117,13 @@ class SelectiveKernels(SelectiveArguments):
             return f"torch.complex(*_accumulate({', '.join(vector)}))"
         return f"{vector[0]}.to(field)" if self.complex else vector[0]
 
-    def _joined_leaf(self, leaves: list[Leaf]) -> str:
-        """Text of a leaf of log λ of the torch form, of its planes."""
-        texts = {x.part: x.argument for x in leaves}
-        if ".imag" not in texts:
-            return leaves[0].argument
-        imag = texts[".imag"]
-        return f"torch.complex({texts.get('.real') or f'torch.zeros_like({imag})'}, {imag})"
+    @staticmethod
+    def _joined_leaf(planes: dict[str, str]) -> str:
+        """Text of a leaf of log λ of the torch form; a plane that is not there is 0."""
+        if ".imag" not in planes:
+            return planes[".real"]
+        imag = planes[".imag"]
+        return f"torch.complex({planes.get('.real') or f'torch.zeros_like({imag})'}, {imag})"
 
     def real_output(self, text: str, like: str) -> str:
         """Text of an output of the torch form as what is returned."""
@@ -129,9 +137,10 @@ class SelectiveKernels(SelectiveArguments):
     @property
     def _bars(self) -> dict[str, str]:
         """What holds the gradients that those of the leaves read, in torch."""
-        plain = self._log_leaves
-        rates = {rate_bar(n): f"d{plain[n]}" for n, _ in self.gates.rates}
-        return {VALUE_BAR: "dv", **rates, OUT_BAR: "d_added"}
+        plain, parts = self._log_leaves, self._parts
+        rates = {rate_bar(n): f"d{plain[n]}{parts.get(n, '')}" for n, _ in self.gates.rates}
+        value = "dv.real" if self.complex else "dv"
+        return {VALUE_BAR: value, **rates, OUT_BAR: "d_added"}
 
     @property
     def pulled(self) -> list[str]:
@@ -142,24 +151,21 @@ class SelectiveKernels(SelectiveArguments):
     @property
     def pull_lines(self) -> list[str]:
         """Statements of the gates' gradient."""
-        computed = [x for x in self.pulled if x in self._bars.values()]
+        bars = {text.partition(".")[0] for text in self._bars.values()}
+        computed = [x for x in self.pulled if x in bars]
         fixed = [f"d{x.plain}" for x in self.others if x.constant]
         kept = [x for x in self.pulled if x not in ("dq", "dv", "d_added", *fixed)]
-        real = []
-        if self.complex:
-            names = [x for x in computed if x != "d_added"]
-            target = ", ".join(names) + ("," if len(names) == 1 else "")
-            real = [f"        {target} = (x.real for x in ({target}))"]
-        return [*real, *self.taken(computed, kept), *self._torch[1].lines]
+        return [*self.taken(computed, kept), *self._torch[1].lines]
 
     @property
     def pulled_results(self) -> list[str]:
         """Gradients of all arguments but the state."""
         given = {"q": "dq", "k": "dk"}
-        if self.complex:
-            given = {x: f"d{x[0]}.{part}.to(dtype)" for vector in (self.queries, self.keys)
-                     for x, part in zip(vector, ("real", "imag"), strict=False)}  # fmt: skip
-        given |= {x.argument: f"d{x.plain}{x.part}" for x in self.others}
+        if self.complex:  # a part of complex numbers is no array of its own
+            parts = {x: "imag" if x.endswith("_im") else "real" for x in self.vectors}
+            given = {x: f"d{x[0]}.{part}.to(dtype, copy=True)" for x, part in parts.items()}
+        copied = ".clone()" if self.complex else ""
+        given |= {x.argument: f"d{x.plain}{x.part}{copied}" for x in self.others}
         results = [(self.pulled_gates | given)[x] for x in self.inputs]
         # No output of an operator is an input.
         copied = "d_added.to(dtype, copy=True)"
@@ -172,9 +178,9 @@ class SelectiveKernels(SelectiveArguments):
         """Names of the planes of something that a state has, and where they stand."""
         return [f"{name}{p}{at}" for p in self.state_planes]
 
-    def driven_by(self, plane: int, value: str, at: str = "") -> str:
+    def driven_by(self, plane: int, value: str, key: str = "b_k") -> str:
         """Text of what is added to a plane of a state: the key's there times the value."""
-        return f" + b_{self.keys[plane]}{at} * {value}" if plane < len(self.keys) else ""
+        return f" + {key}{self.keys[plane][1:]} * {value}" if plane < len(self.keys) else ""
 
     def read_of(self, state: list[str]) -> str:
         """Text of the real part of query · state."""
@@ -183,17 +189,21 @@ class SelectiveKernels(SelectiveArguments):
         return text + "".join(f" - b_{q} * {x}" for q, x in rest)
 
     def pushed(self, decay: list[str], value: str) -> list[str]:
-        """Texts of conj(λ query) · value, the gradient of a state by that of the output."""
+        """Texts of what conj(λ query) · value, a gradient of the output, adds to a state's."""
         if not self.complex:
-            return [f"{decay[0]} * (b_q * {value})"]
-        whole = [f"b_{x}" for x in self.queries]
-        if len(whole) == 1:
-            return [f"{decay[0]} * (b_q * {value})", f"-({decay[1]} * (b_q * {value}))"]
-        return [f"({x}) * {value}" for x in self._conjugate(self.times(decay, whole))]
+            return [f" + {decay[0]} * (b_k * {value})"]
+        if len(self.queries) == 1:
+            texts = [f"{x} * (b_k * {value})" for x in decay]
+        else:
+            texts = [f"({x}) * {value}" for x in self.times(decay, ["b_k", "b_k_im"])]
+        return [f" + {texts[0]}", f" - {texts[1]}"]
 
-    @staticmethod
-    def _conjugate(x: list[str]) -> list[str]:
-        return [x[0], f"-({x[1]})"]
+    @property
+    def log_gradients(self) -> list[str]:
+        """Texts of the planes of conj(h) · dh_j, the gradient of log λ at token i."""
+        if not self.complex:
+            return ["dh_j * h[i]"]
+        return self.times_conjugate(self.in_state("h", "[i]"), self.in_state("dh_j"))
 
     @property
     def value_gradient(self) -> str:
@@ -211,12 +221,8 @@ class SelectiveKernels(SelectiveArguments):
 
     @property
     def kept_numbers(self) -> str:
-        """How many numbers are kept of the states of a head before a block."""
+        """How many numbers are kept of a head's states before a block; all imaginary ones last."""
         return "2 * N * P" if self.complex else "N * P"
-
-    def kept_place(self, state: str, plane: int) -> str:
-        """Where a plane of a state stands among those: planes one behind the other."""
-        return f"({state} + N)" if plane else state
 
     @property
     def real_like(self) -> str:

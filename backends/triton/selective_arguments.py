@@ -9,8 +9,8 @@ from dsfc.plan.gates import fresh
 from dsfc.plan.ir import Role
 from dsfc.plan.kernel_cost import WIDTH, KernelCost, kernel_costs
 from dsfc.plan.planes import SUFFIXES
-from dsfc.primitives.build import ZERO, walk
-from dsfc.primitives.expr import Axis, Expr, Field, Param, Ref
+from dsfc.primitives.build import ZERO
+from dsfc.primitives.expr import Axis, Expr, Field, Param
 
 from ..torch.layout import Call, wrapped
 from ..torch.selective import SelectiveSkeleton
@@ -79,22 +79,16 @@ class SelectiveArguments(ElementwiseKernels):
 
         Where λ is complex the torch form has complex leaves, and the kernels planes of those.
         """
-        plain = zip(self.plain_scan.leaf_buffers, self.plain_scan.decays, strict=True)
+        plain = dict(zip(self.plain_scan.leaf_buffers, self.plain_scan.decays, strict=True))
         if not self.complex:
-            return dict(plain)
-        read = {e.name for e in walk(self.gates.log_decay) if isinstance(e, Ref)}
-        ways = [(f"{name}{p}", x) for name, x in plain for p in ("", *SUFFIXES)]
-        return {name: x for name, x in ways if name in read}
+            return plain
+        return {p.leaf: x for name, x in plain.items() for p in self.gates.parts if p.of == name}
 
-    def _part(self, leaf: str) -> str:
-        """What of a gradient in the torch form is that of a leaf of the kernels."""
-        if not self.complex:
-            return ""
-        return (
-            ".imag"
-            if leaf not in self.plain_scan.leaf_buffers and leaf.endswith("_im")
-            else ".real"
-        )
+    @cached_property
+    def _parts(self) -> dict[str, str]:
+        """Leaf of log λ → what it is of the argument of the torch form, as an attribute."""
+        kinds = {"re": ".real", "im": ".imag"}
+        return {p.leaf: kinds[p.part] for p in self.gates.parts}
 
     # --- complex states --------------------------------------------------------------------------
 
@@ -151,7 +145,7 @@ class SelectiveArguments(ElementwiseKernels):
             if name in (*self.gates.tokens, *self.gates.constants):
                 argument = fresh(f"{argument}_rate", taken)
             taken.add(argument)
-            part = self._part(name)
+            part = self._parts.get(name, "")
             out.append(Leaf(name, argument, plain[name], b.axes, along, constant, part))
         return tuple(out)
 

@@ -14,7 +14,17 @@ from collections.abc import Callable, Collection, Container, Iterator
 from dataclasses import dataclass, replace
 
 from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
-from dsfc.plan.planes import SUFFIXES, in_planes, is_entrywise, is_paired, is_split, joined, planes
+from dsfc.plan.planes import (
+    SUFFIXES,
+    Part,
+    in_planes,
+    in_real_leaves,
+    is_entrywise,
+    is_paired,
+    is_split,
+    joined,
+    planes,
+)
 from dsfc.plan.verify import reads, written_by
 from dsfc.primitives.build import ZERO, add, mul, neg, prim, remake, rewrite, walk
 from dsfc.primitives.derivative import pull
@@ -71,6 +81,7 @@ class Gates:
             each of `rates` and `Ref("out_bar")`; those of `constants` are to be summed over time.
         rates: (leaf of log λ, value) of a selective scan, where the value is computed inside.
         added: to the output, of a selective scan.
+        parts: leaves of log λ of a complex selective scan, and what they are of those of the plan.
     """
 
     scan: str
@@ -83,6 +94,7 @@ class Gates:
     gradients: tuple[Expr, ...]
     rates: tuple[tuple[str, Expr], ...] = ()
     added: Expr = ZERO
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +122,14 @@ def absorb(plan: Plan, knows: Callable[[Prim], bool]) -> Absorbed:
     found: list[Gates] = []
     held: set[str] = set()
     for name in [k.name for k in plan.kernels if isinstance(k, Scan)]:
-        whole = in_planes(plan, name, held)
+        whole, parts = in_real_leaves(in_planes(plan, name, held), name, held)
         scan = next(k for k in whole.kernels if isinstance(k, Scan) and k.name == name)
         if not has_gates(scan):
             continue
         taken = _Taken(whole, scan, knows, held)
         gates = taken.gates()
         if gates.tokens and taken.is_known():
-            found.append(gates)
+            found.append(replace(gates, parts=parts))
             held |= {*gates.tokens, *gates.constants}
             plan = taken.plan()
     return Absorbed(plan, tuple(found))

@@ -19,7 +19,7 @@ ones; those of values that are all real have none.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
 from dsfc.plan.real_parts import only_real_parts
@@ -88,8 +88,7 @@ def in_planes(plan: Plan, name: str, held: Collection[str] = ()) -> Plan:
     """Returns the plan with a complex scan as one of real numbers; the plan itself, if it has none.
 
     Of one without keys, or a matrix scan whose keys and reads are real, value and output become
-    pairs. Of a selective one, of whose output only the real part is read, log λ becomes `cplx` of
-    two values of real leaves.
+    pairs. For a selective one there is `in_real_leaves`.
 
     Args:
         plan: the plan.
@@ -100,13 +99,39 @@ def in_planes(plan: Plan, name: str, held: Collection[str] = ()) -> Plan:
     if scan.field is not Field.COMPLEX or scan.decay is None:
         return plan
     arrays = {b.name: b for b in plan.arrays}
-    if scan.form is Form.SELECTIVE:
-        split = can_split(plan, scan)
-        return _Paired(plan, scan, held).with_real_leaves() if split else plan
     keyed = scan.form is Form.MATRIX and has_real_sides(scan, arrays)
     if not keyed and not (is_entrywise(scan) and len(scan.columns) == 1):
         return plan
     return _Paired(plan, scan, held).plan()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A leaf of log λ in real numbers.
+
+    Attributes:
+        leaf: its buffer.
+        of: the leaf that the plan had, which it is a plane of, or which is real already.
+        part: `re` or `im`.
+    """
+
+    leaf: str
+    of: str
+    part: str
+
+
+def in_real_leaves(
+    plan: Plan, name: str, held: Collection[str] = ()
+) -> tuple[Plan, tuple[Part, ...]]:
+    """Returns the plan with a complex selective scan as one of real numbers, and its leaves.
+
+    Of its output only the real part is read; log λ becomes `cplx` of two values of real leaves. A
+    scan of another kind stays as it is, and has no such leaves. Arguments are those of `in_planes`.
+    """
+    scan = next(k for k in plan.kernels if isinstance(k, Scan) and k.name == name)
+    if scan.form is not Form.SELECTIVE or scan.decay is None or not can_split(plan, scan):
+        return plan, ()
+    return _Paired(plan, scan, held).with_real_leaves()
 
 
 def is_split(scan: Scan) -> bool:
@@ -116,8 +141,8 @@ def is_split(scan: Scan) -> bool:
 
 
 def can_split(plan: Plan, scan: Scan) -> bool:
-    """Whether the value of a selective scan is real, and only the real part of its output read."""
-    if len(scan.columns) != 1:
+    """Whether a scan is complex, of a real value, and only the real part of its output is read."""
+    if scan.field is not Field.COMPLEX or len(scan.columns) != 1:
         return False
     (column,) = scan.columns
     value = next((b for b in plan.arrays if b.name == column.value), None)
@@ -191,14 +216,19 @@ class _Paired:
         self._made.append(Pointwise(name, number))
         return name
 
-    def with_real_leaves(self) -> Plan:
+    def with_real_leaves(self) -> tuple[Plan, tuple[Part, ...]]:
         """Returns the plan with a selective scan of real leaves, whose output is the real part."""
         scan = self._scan
         (column,) = scan.columns
         assert scan.decay is not None
+        parts = []
         for name in scan.decay.leaves:
-            if self._arrays[name].field is Field.COMPLEX:
-                self._done[self._read(name)] = self._leaf_planes(name)
+            if self._arrays[name].field is Field.REAL:
+                parts.append(Part(name, name, "re"))
+                continue
+            found = self._done[self._read(name)] = self._leaf_planes(name)
+            pairs = zip(found, ("re", "im"), strict=True)
+            parts += [Part(e.name, name, part) for e, part in pairs if isinstance(e, Ref)]
         log = prim("cplx", *self._split(scan.decay.expr))
         leaves = tuple(dict.fromkeys(e.name for e in walk(log) if isinstance(e, Ref)))
         out, _ = self._outputs(column.output)
@@ -209,13 +239,16 @@ class _Paired:
                 columns = (replace(column, output=out),)
                 k = replace(scan, decay=LogDecay(log, leaves), columns=columns)
             kernels.append(k)
-        found = {"re": self._read(out)}
-        kernels = [self._read_by_planes(k, column.output, found) for k in kernels]
-        return self._without_the_dead(kernels)
+        real = {"re": self._read(out)}
+        kernels = [self._read_by_planes(k, column.output, real) for k in kernels]
+        return self._without_the_dead(kernels), tuple(p for p in parts if p.leaf in leaves)
 
     def _leaf_planes(self, name: str) -> tuple[Expr, Expr]:
-        """The planes of a leaf of log λ: reads of buffers, or 0."""
-        parts = self._split(self._read(name))
+        """The planes of a leaf of log λ: reads of buffers like it, or 0."""
+        whole = self._read(name)
+        parts = self._split(whole)
+        if any(e is not ZERO and (e.axes, e.time) != (whole.axes, whole.time) for e in parts):
+            parts = self._done[whole] = self._parts_of(whole)
         made = self._buffers(name)
         kept = tuple(ZERO if e is ZERO else self._read(n) for e, n in zip(parts, made, strict=True))
         return kept[0], kept[1]

@@ -10,7 +10,10 @@ MATRIX = (
 )
 SELECTIVE = ("s6",)
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
+TURNED = ("selective_turned", "selective_pairs")
+"""Complex selective scans, of `UNUSUAL` below; with keys and reads that are real, and complex."""
 SIZES = {"lru": {"n": 2048}, "s6": {"n": 16}}
+SIZES |= {"selectiveturned": {"n": 16}, "selectivepairs": {"n": 16, "p": 64, "h": 32}}
 """Sizes that a layer must be given besides its width."""
 KINDS = ("normalized_attn", "linear_attn", "retnet", "ssd", "mlstm")
 """Matrix scans without and with a column by itself; the same with decays, with and without keys of
@@ -28,6 +31,7 @@ EVERY += tuple(("retnet:256", "fp32", t) for t in ("sm_90", "sm_100"))
 EVERY += tuple((s, "bf16", "sm_90") for s in ("retnet:64", "retnet:256", "mlstm:64"))
 EVERY += tuple((s, "fp32", "sm_90") for s in ("retnet", "mlstm", "rg_lru", "lru"))
 EVERY += (("rg_lru", "fp32", "gfx942"),)
+EVERY += tuple((s, dtype, t) for s in TURNED for dtype in ("bf16", "fp32") for t in TARGETS)
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
 All are within the limits; what is not named here was not compiled for the table.
@@ -274,10 +278,10 @@ UNUSUAL = {
     # A complex state of real keys, whose step turns it; three states, no power of two.
     "selective_turned": """
       dims d, n = 3
-      input u, x : d; b, c : n
-      param a, θ : d × n; D : d
+      input u, x : d
+      param W_b, W_c : d -> n ~ normal(0, 1); a, θ : d × n; D : d
       state S : d × n complex
-      t = softplus(x)
+      t = softplus(x); b = W_b u; c = W_c u
       S = exp(t * cplx(-exp(a), θ)) * S[i-1] + (t * u) ⊗ b
       y = Re(c · S) + D * u
     """,
@@ -292,6 +296,26 @@ UNUSUAL = {
       z = cis(softplus(x) * r + ones[p] ⊗ (k * e))
       S = exp(-softplus(x) * exp(a)) * z * S[i-1] + (c * k) ⊗ x
       y = 2 * Re(cplx(q, k) · S)
+    """,
+    # Names that planes would have, and the torch form's arguments and gradients.
+    "selective_names": """
+      dims d, n = 3
+      input u, x, S_rate_2_im, dg1, k_im : d; b, c : n
+      param a, θ : d × n; D, field : d
+      state S : d × n complex
+      t = softplus(x)
+      S = exp(t * cplx(-exp(a), θ)) * S[i-1] + (t * u * S_rate_2_im * field) ⊗ b
+      y = Re(c · S) + D * u * dg1 * k_im
+    """,
+    # Both parts of a leaf of the token, which a linear map gives, and of a constant one.
+    "selective_leaves": """
+      dims d, n = 3
+      input u, z_re : d; b, c : n
+      param W : d -> d complex ~ normal(0, 0.3); A : d × n complex = cplx(1/2, 1/4); a : d × n
+      state S : d × n complex
+      z = W u
+      S = exp(z * exp(a) - sigmoid(u) * A) * S[i-1] + (u * z_re) ⊗ b
+      y = Re(c · S) + u
     """,
     # More states than a thread holds, and than a tile does; and no power of two.
     "many_states": """

@@ -36,7 +36,7 @@ import dsfc
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from kernel_specs import EVERY, SIZES
+from kernel_specs import EVERY, SIZES, UNUSUAL
 
 TABLE = Path(__file__).with_name("resources.json")
 TARGETS = {
@@ -154,9 +154,13 @@ def kernels_of(module: ModuleType) -> dict[str, Any]:
 
 
 def module_of(spec: str, folder: Path) -> ModuleType:
-    """Imports the module of a shipped spec, printed for Triton."""
-    path = folder / f"{spec.partition(':')[0]}_.py"
-    path.write_text(dsfc.load(path.stem[:-1]).module("triton").text, encoding="utf-8")
+    """Imports the module of a spec, shipped or an unusual one, printed for Triton."""
+    name, _, _ = spec.partition(":")
+    path, given = folder / f"{name}_.py", folder / f"{name}.dsf"
+    if name in UNUSUAL:
+        given.write_text(f"mixer {name} {{\n{UNUSUAL[name]}\n}}\n", encoding="utf-8")
+    loaded = dsfc.load(given if name in UNUSUAL else name)
+    path.write_text(loaded.module("triton").text, encoding="utf-8")
     return dsfc.import_module(path)
 
 

@@ -35,6 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 Build = Callable[..., ModuleType]
 SLOW = ("columns", "layers", "complex_values", "turned", "many_states", "rotated_columns")
 SLOW += ("shared_leaves", "selective_turned", "selective_pairs")
+SLOW += ("selective_names", "selective_leaves")
 QUICK = ("rg_lru", "two_axes", "inner_words", "retnet", "linear_attn")
 ALL = [*((name, None) for name in SPECS), *UNUSUAL.items()]
 SOME = [pytest.param(*case, marks=[] if case[0] in QUICK else pytest.mark.ci) for case in ALL]
