@@ -145,10 +145,10 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.SELECTIVE, "backward", _NARROW, "hip", 94): Tile(4, 64, 1, 2),
     (Form.SELECTIVE, "backward", _WIDE, "cuda", 80): Tile(4, 32, 1, 2),
     (Form.SELECTIVE, "backward", _WIDE, "hip", 94): Tile(4, 64, 1, 2),
-    # Of a complex state each channel has two numbers.
-    (Form.SELECTIVE, "forward of pairs", _NARROW, "cuda", 80): Tile(8, 32, 1, 2),
+    # All complex states of a channel are a tile forwards.
+    (Form.SELECTIVE, "forward of pairs", _NARROW, "cuda", 80): Tile(8, 64, 2, 2),
     (Form.SELECTIVE, "forward of pairs", _NARROW, "hip", 94): Tile(8, 64, 1, 2),
-    (Form.SELECTIVE, "forward of pairs", _WIDE, "cuda", 80): Tile(8, 32, 1, 2),
+    (Form.SELECTIVE, "forward of pairs", _WIDE, "cuda", 80): Tile(8, 64, 2, 2),
     (Form.SELECTIVE, "forward of pairs", _WIDE, "hip", 94): Tile(8, 64, 1, 2),
     (Form.SELECTIVE, "backward of pairs", _NARROW, "cuda", 80): Tile(4, 32, 1, 2),
     (Form.SELECTIVE, "backward of pairs", _NARROW, "hip", 94): Tile(4, 64, 1, 2),

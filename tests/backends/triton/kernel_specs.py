@@ -285,9 +285,10 @@ UNUSUAL = {
       S = exp(t * cplx(-exp(a), θ)) * S[i-1] + (t * u) ⊗ b
       y = Re(c · S) + D * u
     """,
-    # Key, read and rate complex; heads behind the channels; a phase of the token besides.
+    # Key, read and rate complex; heads behind the channels; a phase of the token besides; more
+    # states than a program has backwards.
     "selective_pairs": """
-      dims d, n = 3, p = 2, heads h = 2
+      dims d, n = 6, p = 2, heads h = 2
       input u : d
       param W_q, W_k : d -> n × h ~ normal(0, 1); W_v : d -> p × h ~ normal(0, 1)
             a, r : p × h × n; c : n × h complex = cplx(1/2, 1/4); e : n × h
