@@ -35,9 +35,10 @@ STATES = 16
 the backward pass gives so many to each program."""
 TOGETHER = 32
 """Most states of such a tile: keys and queries of so many are in registers beside all states."""
-PAIRS = 4
+PAIRS = 2
 """Most complex states that a program of the backward pass has; forwards all of a channel are a
-tile. One by one their sines and cosines would be a program that takes minutes to compile."""
+tile. One by one their sines and cosines would be a program that takes minutes to compile; of four
+with complex keys and reads, registers do not hold all."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ MATRIX = (
 )
 SELECTIVE = ("s6",)
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
-TURNED = ("selective_turned", "selective_pairs")
-"""Complex selective scans, of `UNUSUAL` below; with keys and reads that are real, and complex."""
 SIZES = {"lru": {"n": 2048}, "s6": {"n": 16}}
 SIZES |= {"selectiveturned": {"n": 16}, "selectivepairs": {"n": 16, "p": 64, "h": 32}}
 """Sizes that a layer must be given besides its width."""
@@ -31,7 +29,6 @@ EVERY += tuple(("retnet:256", "fp32", t) for t in ("sm_90", "sm_100"))
 EVERY += tuple((s, "bf16", "sm_90") for s in ("retnet:64", "retnet:256", "mlstm:64"))
 EVERY += tuple((s, "fp32", "sm_90") for s in ("retnet", "mlstm", "rg_lru", "lru"))
 EVERY += (("rg_lru", "fp32", "gfx942"),)
-EVERY += tuple((s, dtype, t) for s in TURNED for dtype in ("bf16", "fp32") for t in TARGETS)
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
 All are within the limits; what is not named here was not compiled for the table.
