@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -323,11 +323,13 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         """A value of one token."""
         return f"b_{name}"
 
-    def _at_token(self, wanted: list[tuple[str, Expr]], printer: KernelPrinter) -> Statements:
+    def _at_token(
+        self, wanted: list[tuple[str, Expr]], printer: KernelPrinter, later: Iterable[Expr] = ()
+    ) -> Statements:
         """Statements of a kernel at one token; what is read there has variables of its own."""
         read = [self._variable(x) for x in self.inputs]
         known = self._named()
-        return statements(wanted, known, printer, self._variable, " " * 12, (), read)
+        return statements(wanted, known, printer, self._variable, " " * 12, later, read, " " * 4)
 
     def _printer(self) -> KernelPrinter:
         own = {f"{VALUE_BAR}{p}": f"dh{p}" for p in self.planes}
@@ -396,7 +398,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     def _back(self) -> tuple[Statements, Statements]:
         printer = self._printer()
         decay = self._in_planes("decay", self.gates.decay)
-        first = self._at_token(decay, printer)
+        first = self._at_token(decay, printer, self.gates.gradients)
         wanted = list(zip((f"db_{x}" for x in self.inputs), self.gates.gradients, strict=True))
         return first, self._at_token(wanted, printer)
 
@@ -414,7 +416,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
     def code(self) -> list[str]:
         """Whatever its kernels print of expressions."""
         parts = (self.forward, self.backward_decay, self.gradients)
-        return [line for part in parts for line in (*part.lines, *part.results)]
+        return [line for part in parts for line in (*part.once, *part.lines, *part.results)]
 
     @property
     def timed_gradients(self) -> list[tuple[str, str]]:

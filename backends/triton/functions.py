@@ -15,7 +15,8 @@ def _log1p(x):
 @_kernel
 def _expm1(x):
     """exp(x) - 1 with all digits near 0: by its series, to a part in 10^7, below 1/4."""
-    near = x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6)))))
+    near = 0.041666668 + x * (0.008333334 + x * 0.0013888889)
+    near = x + x * x * (0.5 + x * (0.16666667 + x * near))
     return tl.where(tl.abs(x) < 0.25, near, tl.exp(x) - 1)''',
     "_exprel": '''\
 @_kernel
@@ -42,7 +43,7 @@ def _sine(x, quarter: tl.constexpr):
     sine = r + r * s * (-0.16666654611 + s * (0.0083321608736 - s * 0.00019515295891))
     cosine = 0.04166664568298827 - s * (0.001388731625493765 - s * 2.443315711809948e-05)
     turn = k.to(tl.int32) + quarter
-    y = tl.where(turn % 2 == 0, sine, 1 - s / 2 + s * s * cosine)
+    y = tl.where(turn % 2 == 0, sine, 1 - 0.5 * s + s * s * cosine)
     return tl.where(turn & 2 == 0, y, -y)''',
 }
 """Name of a function → its text. A function stands behind those it calls."""

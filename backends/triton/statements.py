@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Num, Ref, children
+from dsfc.primitives.expr import Expr, Num, Ref, Time, children
 
 from ..torch.code import Code
 from ..torch.layout import assign
@@ -36,10 +36,12 @@ class Statements:
     Attributes:
         lines: statements.
         results: one text per expression asked for: a variable, or something as short.
+        once: statements that stand before a loop over time: of what is the same at all tokens.
     """
 
     lines: tuple[str, ...]
     results: tuple[str, ...]
+    once: tuple[str, ...] = ()
 
 
 def statements(
@@ -50,6 +52,7 @@ def statements(
     indent: str,
     later: Iterable[Expr] = (),
     reserved: Iterable[str] = (),
+    once: str | None = None,
 ) -> Statements:
     """Returns the statements that compute expressions.
 
@@ -61,13 +64,17 @@ def statements(
         indent: of every line.
         later: what statements behind these will compute: what they share with these has a name.
         reserved: variables that hold something else, here or further on.
+        once: indent of statements of what is the same at all tokens; not given, they are among the
+            others.
     """
+    asked = {name for name, _ in wanted}
     names = {e: name for name, e in reversed(wanted)}
     names |= {e: variable(name) for name, e in known}
     uses = _uses([*(e for _, e in wanted), *later])
-    taken = {*reserved, *names.values(), *(name for name, _ in wanted)}
+    taken = {*reserved, *names.values(), *asked}
     taken |= {code.text for code in printer.named.values()}  # of statements before these
     lines: list[str] = []
+    before: list[str] = []
 
     def fresh(name: str) -> str:
         made, count = f"{name}_1", 1
@@ -78,18 +85,24 @@ def statements(
         return made
 
     def bind(name: str, e: Expr) -> str:
-        lines.extend(assign(name, e, printer, fresh, indent))
+        if once is not None and e.time is Time.CONST:
+            # Loops over segments write variables of the name that is asked for.
+            name = f"fixed_{name}" if name in asked else name
+            before.extend(assign(name, e, printer, fresh, once))
+        else:
+            lines.extend(assign(name, e, printer, fresh, indent))
         code = printer.print(e)
         printer.named[e] = Code(name, code.axes, code.lead)
         return name
 
-    def need(e: Expr) -> None:
+    def need(e: Expr, fixed: bool = False) -> None:
         if e in printer.named:
             return
+        now_fixed = once is not None and e.time is Time.CONST
         for c in children(e):
-            need(c)
+            need(c, now_fixed)
         worth = children(e) and any(isinstance(n, Ref) for n in walk(e))
-        if worth and (e in names or uses[e] > 1):
+        if worth and (e in names or uses[e] > 1 or (now_fixed and not fixed)):
             bind(names.get(e) or fresh(variable("part")), e)
 
     results = []
@@ -97,7 +110,7 @@ def statements(
         need(e)
         short = e in printer.named or isinstance(e, Ref | Num)
         results.append(printer.print(e).text if short else bind(name, e))
-    return Statements(tuple(lines), tuple(results))
+    return Statements(tuple(lines), tuple(results), tuple(before))
 
 
 def _uses(roots: Iterable[Expr]) -> dict[Expr, int]:

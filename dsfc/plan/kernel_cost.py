@@ -19,8 +19,9 @@ says where it is from.
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,7 +33,7 @@ from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.plan.planes import halves, is_paired, planes
 from dsfc.primitives.build import ZERO, add, div, mul, neg, num, walk
 from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import Axis, Expr, Field, Param, Prim, Size, Time
+from dsfc.primitives.expr import Axis, Div, Expr, Field, Param, Prim, Size, Time
 from dsfc.primitives.table import row
 from dsfc.primitives.text import text
 
@@ -55,6 +56,10 @@ _BLOCK = 4
 _ROTATIONS = 4 + 8 + 2 * 8 + 8 + 16 + 16 + 8
 """Bytes of a token and head: phases added up, in double precision, and their sine and cosine."""
 
+_BEHIND = div(add(div(LENGTH, SEGMENT), num(-3)), mul(num(2), SEGMENT))
+"""How often what a segment makes of a state is read besides once: by all segments behind it. The
+n segments read n (n - 1) / 2 parts; of three, each one is read once."""
+
 _SELECTIVE_TILES = 64, 32
 """Channels of a program of a selective scan, forwards and backwards: there with sums over them."""
 
@@ -66,8 +71,12 @@ _INSTRUCTIONS = {
 }
 """Per element of the state and token, as compiled for sm_90; products bind before they do."""
 
-_EXPONENTIALS = {"exp": 1, "sigmoid": 2, "tanh": 2, "softplus": 2, "log": 1, "sqrt": 1, "silu": 2}
-"""What goes through the units of special functions: powers of two, logarithms, reciprocals."""
+_SPECIAL = {
+    **dict.fromkeys(("tl.exp", "tl.log", "tl.sqrt", "tl.erf", "_expm1"), 1),
+    **dict.fromkeys(("tl.sigmoid", "_tanh", "_log1p", "_exprel"), 2),
+}
+"""What functions that kernels call ask of the units of special functions: powers of two,
+logarithms, roots and reciprocals, one each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ class Pass:
         bytes: read and written, each place once.
         reread: read again, by programs side by side or soon after; see the module.
         operations: in products, a multiply-add as 2.
-        exponentials: powers of two and their like.
+        exponentials: powers of two and what the same units do: logarithms, roots, reciprocals.
         instructions: of threads, where they bind; 0 where products do.
         launches: of kernels.
         programs: that run side by side, all in all.
@@ -156,7 +165,7 @@ def kernel_costs(
         case Form.MATRIX:
             ways = _matrix(scan, features, sizes)
         case Form.SELECTIVE:
-            ways = _selective(sizes, 2 if scan.field is Field.COMPLEX else 1)
+            ways = _selective(scan, gates, sizes)
         case Form.ELEMENTWISE | Form.CONVOLUTION if gates is not None:
             ways = _elementwise(gates, sizes)
         case _:
@@ -198,6 +207,7 @@ def _matrix(scan: Scan, features: Features | None, sizes: Sizes) -> Iterator[_Wa
     forward = add(_numbers(2, keys), _numbers(2, channels), vectors, num(_FLOAT * column))
     by_columns = products(0, add(_times(2, CHUNK, channels), _times(2, CHUNK, keys, parts)))
     exps = _times(decays, chunks) if decays else ZERO
+    to_end = _times(decays, add(num(2), div(num(1), CHUNK))) if decays else ZERO
     exps = add(exps, num(inside.of_numbers))
 
     # Backward, one kernel forward in time for the read's gradient, by parts of the keys. It reads
@@ -246,11 +256,19 @@ def _matrix(scan: Scan, features: Features | None, sizes: Sizes) -> Iterator[_Wa
     def made(split: bool) -> _Way:
         extra: Expr = ZERO
         again: Expr = ZERO
+        summary: Expr = ZERO
         if split:
             lone = num(_FLOAT * (decays + column + inside.weights))
-            extra = add(_numbers(1, keys), _numbers(1, channels), lone)
-            extra = add(extra, div(_times(2 * _FLOAT, keys, channels), SEGMENT))
-            again = beside(parts, _numbers(1, keys), lone)
+            row_of_keys, number = _times(_FLOAT * column, keys), num(_FLOAT * decays)
+            state = add(_times(_FLOAT, keys, channels), row_of_keys)
+            parted, cut = _segments(add(state, number), state)
+            extra = add(_numbers(1, keys), _numbers(1, channels), lone, parted)
+            # A column by itself and decays: all programs read all parts, of which they write those
+            # of decays and start from those of the column.
+            small = add(row_of_keys, number)
+            of_all = add(mul(small, _BEHIND), div(_times(2, small), SEGMENT))
+            again = add(beside(parts, _numbers(1, keys), lone, of_all), cut)
+            summary = mul(parts, add(to_end, num(inside.of_weights), _times(inside.of_keys, keys)))
         tokens = SEGMENT if split else LENGTH
         segments = div(LENGTH, SEGMENT) if split else num(1)
         state = _times(2, keys, channels) if split else ZERO
@@ -258,7 +276,8 @@ def _matrix(scan: Scan, features: Features | None, sizes: Sizes) -> Iterator[_Wa
         passes = (
             Pass("forward", add(forward, extra),
                  add(beside(parts, _numbers(2, keys), vectors), again), add(by_columns, state),
-                 mul(parts, add(exps, _times(values, keys))), ZERO, 1 + split, programs, steps),
+                 add(mul(parts, add(exps, _times(values, keys))), summary), ZERO,
+                 1 + split, programs, steps),
             Pass("backward", backward, back_reread, back_products,
                  add(back_exps, mul(keys, add(_times(values, parts), num(gradients)))), ZERO,
                  2 + decays, rows, div(LENGTH, CHUNK)),
@@ -347,8 +366,10 @@ class _Inside:
         running: 1 where the normaliser is what is read of a column by itself.
         reads, keys: 1 where the kernel of their gradients reads reads, or keys.
         of_numbers: exponentials of one token and program for weights and normalisers.
+        of_weights: those for weights alone.
         of_gradients: those of their gradients.
         values, gradients: of each key, forward and backward.
+        of_keys: of each key, for the features of keys alone.
     """
 
     weights: int = 0
@@ -357,9 +378,11 @@ class _Inside:
     reads: int = 0
     keys: int = 0
     of_numbers: int = 0
+    of_weights: int = 0
     of_gradients: int = 0
     values: int = 0
     gradients: int = 0
+    of_keys: int = 0
 
     @property
     def numbers(self) -> int:
@@ -375,65 +398,109 @@ class _Inside:
         others = len(features.numbers) - weights
         values, gradients = _exponentials(features)
         numbers = [f for f in (features.weight, features.normaliser) if f is not None]
+        divided = features.normaliser is not None
         return cls(
             weights,
             others,
             int(features.running),
             int(others > 0 or not features.read.plain),
             int(weights > 0 or not features.key.plain),
-            _counted(*(f.value for f in numbers)),
-            _counted(*(e for f in numbers for e in f.gradients)),
+            counted(*(f.value for f in numbers)) + divided,
+            0 if features.weight is None else counted(features.weight.value),
+            # Of a normaliser that is not that of the quotient, its gradient is divided by it.
+            counted(*(e for f in numbers for e in f.gradients))
+            + (divided and not features.running),
             values,
             gradients,
+            counted(features.key.value),
         )
 
 
 def _exponentials(features: Features) -> tuple[int, int]:
     """For each key, of φ and ψ as they are loaded; backwards, but for the values' gradients."""
     both = features.read, features.key
-    values = sum(_counted(f.value) for f in both)
-    return values, 2 * values + sum(_counted(*f.gradients) for f in both)
+    values = sum(counted(f.value) for f in both)
+    return values, 2 * values + sum(counted(*f.gradients) for f in both)
 
 
-def _counted(*roots: Expr) -> int:
-    """Exponentials and their like."""
-    prims = (e for root in roots for e in walk(root) if isinstance(e, Prim))
-    return sum(_EXPONENTIALS.get(e.name, 0) for e in prims)
+def counted(*roots: Expr, fixed: bool = False) -> int:
+    """Exponentials and their like of one token: each expression is computed once.
+
+    Args:
+        roots: what is computed.
+        fixed: whether to count what is the same at all tokens instead, which has no part in that.
+    """
+    found = {e for root in roots for e in walk(root)}
+    return sum(_special(e) for e in found if (e.time is Time.CONST) == fixed)
 
 
-def _selective(sizes: Sizes, of_state: int) -> Iterator[_Way]:
+def _special(e: Expr) -> int:
+    """Those of an expression's last step."""
+    if isinstance(e, Prim) and "triton" in row(e.name).printers:
+        called = re.findall(r"[\w.]+(?=\()", row(e.name).printers["triton"])
+        return sum(_SPECIAL.get(name, 0) for name in called)
+    return int(isinstance(e, Div))
+
+
+def _selective(scan: Scan, gates: Gates | None, sizes: Sizes) -> Iterator[_Way]:
     """States N of each channel in the registers of a thread; those of every block are kept.
 
     A complex state has two numbers, and its decay one exponential.
     """
+    of_state = 2 if scan.field is Field.COMPLEX else 1
+    rates = [] if gates is None else [e for _, e in gates.rates]
+    driven = rates if gates is None else [*rates, gates.value]
+    added = [] if gates is None else [gates.added]
+    gradients = () if gates is None else gates.gradients
+    count = 2 if gates is None else len(gates.tokens)
+    fixed = 0 if gates is None else len(gates.constants)
+    of_states = 0 if scan.decay is None else len(scan.decay.leaves)
     heads, keys, channels = sizes
     tile = mul(keys, channels)
     kept = div(_times(of_state * _FLOAT, tile), num(_BLOCK))
     tiles = [div(channels, num(n)) for n in _SELECTIVE_TILES]
     sums = _times(4 * _FLOAT, keys, tiles[1])
     rows = mul(BATCH, heads, tiles[1])
-    # Queries and keys for each tile of channels; backwards rates for each block of tokens, too.
-    shared = [mul(add(n, num(-1)), _numbers(2, keys)) for n in tiles]
-    shared[1] = add(shared[1], kept)
     first, second = (of_state * _INSTRUCTIONS[Form.SELECTIVE, d] for d in ("forward", "backward"))
 
     def moved(of_channels: int, of_keys: int, *floats: Expr) -> Expr:
         numbers = add(_times(of_channels, channels), _times(of_keys, keys))
         return add(mul(WIDTH, numbers), *floats)
 
-    floor = moved(3, 2), moved(5, 4)
+    def exponentials(split: bool, *made: Collection[Expr]) -> Expr:
+        """One decay of each state, in both launches; of channels, what each of some makes."""
+        return add(_times(1 + split, tile), _times(sum(counted(*es) for es in made), channels))
+
+    def started(of_tiles: int) -> Expr:
+        """Bytes that segments read at their start: constants of channels in both launches."""
+        return add(_times(_FLOAT * of_tiles, tile), _times(2 * _FLOAT * fixed, channels))
+
+    floor = moved(count + 1, 2), moved(2 * count + 1, 4)
     for split in (False, True):
-        # Inputs again, and of each segment a decay and a state, in float32, out and in.
-        parts = div(_times(4 * of_state * _FLOAT, tile), SEGMENT) if split else ZERO
-        more = 2 * split
+        # Queries and keys for each tile of channels; backwards rates for each block of tokens, too.
+        shared = [mul(add(n, num(-1)), _numbers(2 + split, keys)) for n in tiles]
+        shared[1] = add(shared[1], _times(of_states, kept))
+        parts: Expr = ZERO
+        slices: Expr = ZERO
+        if split:
+            # Of each segment a decay and a state; the constants' gradients come in slices and are
+            # added up.
+            part = _times(2 * of_state * _FLOAT, tile)
+            parts, forwards = _segments(part, started(1 + 2 * of_states))
+            _, backwards = _segments(part, started(1 + of_states))
+            shared = [add(shared[0], forwards), add(shared[1], backwards)]
+            slices = add(_times(2 * _FLOAT * of_states, tile), _times(2 * _FLOAT * fixed, channels))
+            slices = div(slices, SEGMENT)
         programs = mul(rows, div(LENGTH, SEGMENT)) if split else rows
         steps = SEGMENT if split else LENGTH
         passes = (
-            Pass("forward", moved(3 + more, 2 + more, kept, parts), shared[0], ZERO,
-                 _times(1 + split, add(tile, channels)), _times((1 + split) * first, tile),
+            Pass("forward", moved((1 + split) * count + 1, 2 + split, kept, parts), shared[0], ZERO,
+                 exponentials(split, (*driven, *added), *[driven] * split),
+                 _times((1 + split) * first, tile),
                  1 + split, programs, steps),
-            Pass("backward", moved(5 + more, 4 + more, kept, sums, parts), shared[1], ZERO,
-                 add(_times(1 + split, tile), _times(2 + split, channels)),
+            Pass("backward",
+                 moved((2 + split) * count + 1 + split, 4 + split, kept, sums, parts, slices),
+                 shared[1], ZERO, exponentials(split, driven, gradients, *[rates] * split),
                  _times(second + split * first, tile), 2 + split, programs, steps),
         )  # fmt: skip
         yield _over_heads(passes, floor, heads)
@@ -447,22 +514,35 @@ def _elementwise(gates: Gates, sizes: Sizes) -> Iterator[_Way]:
     read = {r.name for r in walk(gates.decay) if hasattr(r, "name")}
     of_decay = len([n for n in gates.tokens if n in read])
     floor = _numbers(count + parts_of, width), _numbers(2 * (count + parts_of), width)
-    computed = {e for g in (gates.decay, gates.value) for e in walk(g) if isinstance(e, Prim)}
-    # What is the same at all tokens is computed once a channel.
-    timed = [e.name for e in computed if e.name != "cplx" and e.time is not Time.CONST]
-    each = sum(_EXPONENTIALS.get(name, 1) for name in timed)
+    fixed = len(gates.constants)
     for split in (False, True):
-        parts = div(_times(4 * _FLOAT * parts_of, width), SEGMENT) if split else ZERO
         rows = mul(BATCH, div(width, TILE), div(LENGTH, SEGMENT) if split else num(1))
         passes = []
-        for name, whole, again in (
-            ("forward", floor[0], count),
-            ("backward", floor[1], of_decay + parts_of),
+        for name, whole, again, states, made, made_again in (
+            ("forward", floor[0], count, 1, (gates.decay, gates.value), (gates.decay, gates.value)),
+            (
+                "backward",
+                floor[1],
+                of_decay + parts_of,
+                2,
+                (gates.decay, *gates.gradients),
+                (gates.decay,),
+            ),
         ):
-            moved = add(whole, _numbers(again, width), parts) if split else whole
+            each: Expr = num(counted(*made) + split * counted(*made_again))
+            moved: Expr = whole
+            reread: Expr = ZERO
+            if split:
+                # Both launches read the constants, whose gradients come in slices and are added up.
+                start = _times(_FLOAT * (states * parts_of + 2 * fixed), width)
+                parts, reread = _segments(_times(2 * _FLOAT * parts_of, width), start)
+                slices = div(_times(2 * _FLOAT * fixed * (name == "backward"), width), SEGMENT)
+                moved = add(whole, _numbers(again, width), parts, slices)
+                first = counted(*made, fixed=True) + counted(*made_again, fixed=True)
+                each = add(each, div(num(first), SEGMENT))
             done = _times(parts_of * _INSTRUCTIONS[Form.ELEMENTWISE, name], width)
             passes.append(
-                Pass(name, moved, ZERO, ZERO, _times(each * (1 + split), width),
+                Pass(name, moved, reread, ZERO, mul(each, width),
                      _times(2, done) if split else done, 1 + split, rows,
                      SEGMENT if split else LENGTH)
             )  # fmt: skip
@@ -670,6 +750,16 @@ def _sizes(scan: Scan) -> Sizes:
 def _numbers(count: int, *sizes: Expr) -> Expr:
     """Bytes of numbers as wide as the inputs."""
     return mul(num(count), WIDTH, *sizes)
+
+
+def _segments(part: Expr, start: Expr) -> tuple[Expr, Expr]:
+    """Bytes of a token that segments cost, each place once, and those that are read again.
+
+    Args:
+        part: bytes of what a segment makes of a state: written, and read by all behind it.
+        start: bytes that each segment reads at its start.
+    """
+    return div(_times(2, part), SEGMENT), add(mul(part, _BEHIND), div(start, SEGMENT))
 
 
 def _times(factor: float, *factors: Expr) -> Expr:

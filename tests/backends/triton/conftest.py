@@ -66,3 +66,11 @@ def rounds_as_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         return out.numpy().view(f"uint{wanted.primitive_bitwidth}")
 
     monkeypatch.setattr(interpreter, "_convert_float", converted)
+
+
+@pytest.fixture
+def traffic(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What the interpreter has moved and computed so far."""
+    from traffic import counting
+
+    return counting(monkeypatch)

@@ -15,7 +15,7 @@ import pytest
 import torch
 from emitted import Beside, narrow
 from kernel_specs import SPECS, UNUSUAL
-from test_torture import CHUNK, GATES, LENGTH, draw, narrowed, off, operators
+from test_torture import CHUNK, GATES, LENGTH, Operators, draw, narrowed, off, operators
 from test_torture import run as run_operators
 from test_torture import widened as in_double
 from torch import Tensor
@@ -377,6 +377,27 @@ def test_the_torch_form_is_that_of_the_torch_module(
             agree(outcome(found, sample, mode, 2), want, EXACT, f"{mode}, L = {length}")
 
 
+def in_full(ops: Operators, module: ModuleType) -> Operators:
+    """The operators where all tokens count; the backward one gets what it takes of the outputs."""
+    count, taken = len(ops.names), module._OPS.backward.default._schema.arguments
+    known: dict[str, Any] = {"lengths": None}
+
+    def named(outs: tuple[Tensor, ...]) -> list[str]:
+        return ["o", "o_w", "S"] if len(outs) == 3 else ["o", "S"]
+
+    def forward(*x: Any) -> Any:
+        outs = module._OPS.forward(*x[:count], None, *x[count:])
+        known.update((n, o) for n, o in zip(named(outs), outs, strict=True) if n != "S")
+        return outs
+
+    def backward(*x: Any) -> Any:
+        cotangents = [f"d{n}" for n in named(x[count:-2])]
+        given = dict(zip((*ops.names, *cotangents, "mode", "chunk"), x, strict=True))
+        return module._OPS.backward(*((known | given)[a.name] for a in taken))
+
+    return dataclasses.replace(ops, forward=forward, backward=backward)
+
+
 @pytest.mark.parametrize("inputs", ["random", pytest.param("large", marks=pytest.mark.ci)])
 @pytest.mark.parametrize("gates", GATES)
 @pytest.mark.parametrize("name", ["ssd", pytest.param("mlstm", marks=pytest.mark.ci)])
@@ -392,12 +413,7 @@ def test_chunks_keep_what_the_loop_keeps(
 
     ops = operators(module)
     monkeypatch.setattr(module, "_tile", tile)
-    count = len(ops.names)  # behind them, that all tokens count
-    ops = dataclasses.replace(
-        ops,
-        forward=lambda *x: module._OPS.forward(*x[:count], None, *x[count:]),
-        backward=lambda *x: module._OPS.backward(*x[:count], None, *x[count:]),
-    )
+    ops = in_full(ops, module)
     tensors = [narrowed(x) for x in draw(ops, LENGTH, GATES[gates], inputs)]
     truth = run_operators(ops, [in_double(x) for x in tensors], "recurrent", CHUNK)
     plain = run_operators(ops, tensors, "recurrent", CHUNK)

@@ -14,7 +14,8 @@ from dsfc.backends.triton.nodes import KernelPrinter, knows
 from dsfc.backends.triton.statements import statements
 
 import dsfc
-from dsfc.primitives.build import mul, num, power, prim
+from dsfc.plan import kernel_cost
+from dsfc.primitives.build import div, mul, num, power, prim
 from dsfc.primitives.derivative import pull
 from dsfc.primitives.expr import Axis, Expr, Field, Now, Prim, Ref, Time
 from dsfc.primitives.table import TABLE
@@ -82,6 +83,15 @@ def test_a_primitive_is_what_numpy_computes(row, run) -> None:
     np.testing.assert_allclose(got[defined], want[defined], rtol=2e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: r.name)
+def test_the_cost_model_knows_what_a_primitive_asks_of_the_special_units(row, run, traffic) -> None:
+    e, numbers = prim(row.name, *(X, Y)[: row.arity]), np.ones(16)
+    for at in (e, div(X, e)):
+        before = traffic.powers
+        run(at, numbers, numbers)
+        assert traffic.powers - before == 16 * kernel_cost.counted(at), at
+
+
 @pytest.mark.parametrize("name", ["log1p", "expm1", "exprel", "tanh"])
 def test_small_arguments_keep_their_digits(name, run) -> None:
     x = np.geomspace(1e-9, 1, 32).astype(np.float32).astype(np.float64)
@@ -126,6 +136,23 @@ def test_what_is_used_twice_has_a_name_and_numbers_have_none() -> None:
     )
     assert printed.lines == ("b_g = tl.sigmoid(x)", "a = b_g * y", "b = b_g * b_g")
     assert printed.results == ("a", "b")
+
+
+def test_what_is_the_same_at_all_tokens_stands_before_the_loop() -> None:
+    c = Ref("c", N, Field.REAL, Time.CONST, None)
+    fixed, rate = prim("exp", c), mul(num(2), prim("exp", c))
+    printed = statements(
+        [("decay", fixed), ("r", mul(rate, X))],
+        [],
+        KernelPrinter((NAMES | {"c": "c"}).__getitem__),
+        lambda n: f"b_{n}",
+        "        ",
+        once="    ",
+    )
+    # A loop before may have written what is called as it was asked for.
+    assert printed.once == ("    fixed_decay = tl.exp(c)",)
+    assert printed.lines == ("        r = 2 * fixed_decay * x",)
+    assert printed.results == ("fixed_decay", "r")
 
 
 def test_later_statements_leave_the_variables_of_earlier_ones() -> None:

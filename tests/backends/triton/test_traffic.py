@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +17,7 @@ from kernel_specs import KINDS, MATRIX, SPECS
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from traffic import Traffic
 
 import dsfc
 from dsfc.plan import kernel_cost
@@ -31,56 +32,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 TILE = (4, 8, 1, 2)
 SHAPES = [(1, 1, 3), (2, 5, 8), (3, 13, 11)]
 """Batch, length, channels: less than a tile, a whole one across, and parts of both."""
-
-
-@dataclass
-class Traffic:
-    """Entries that were read and written, powers and logarithms, operations in products."""
-
-    read: int = 0
-    written: int = 0
-    powers: int = 0
-    operations: int = 0
-
-    def since(self, before: Traffic) -> Traffic:
-        """What came after that."""
-        return Traffic(**{n: x - getattr(before, n) for n, x in vars(self).items()})
-
-
-@pytest.fixture
-def traffic(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traffic]:
-    """Counts the entries that the interpreter moves."""
-    from triton.runtime.interpreter import InterpreterBuilder
-
-    seen = Traffic()
-    load, store = InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store
-
-    def counted_load(self: Any, ptrs: Any, mask: Any, *rest: Any) -> Any:
-        seen.read += int(mask.data.sum())
-        return load(self, ptrs, mask, *rest)
-
-    def counted_store(self: Any, ptrs: Any, value: Any, mask: Any, *rest: Any) -> Any:
-        seen.written += int(mask.data.sum())
-        return store(self, ptrs, value, mask, *rest)
-
-    monkeypatch.setattr(InterpreterBuilder, "create_masked_load", counted_load)
-    monkeypatch.setattr(InterpreterBuilder, "create_masked_store", counted_store)
-    for name in ("create_exp2", "create_exp", "create_log", "create_log2"):
-        function = getattr(InterpreterBuilder, name)
-
-        def counted(self: Any, x: Any, function: Callable[..., Any] = function) -> Any:
-            seen.powers += x.data.size
-            return function(self, x)
-
-        monkeypatch.setattr(InterpreterBuilder, name, counted)
-    dot = InterpreterBuilder.create_dot
-
-    def counted_dot(self: Any, a: Any, b: Any, *rest: Any) -> Any:
-        seen.operations += 2 * a.data.size * b.data.shape[-1]
-        return dot(self, a, b, *rest)
-
-    monkeypatch.setattr(InterpreterBuilder, "create_dot", counted_dot)
-    yield seen
 
 
 @dataclass(frozen=True)
@@ -262,77 +213,98 @@ SUMMED |= {n: 1 for n in MATRIX if n.startswith("normalized_attn") or n == "gene
 """Numbers of a token and head whose gradients come in parts, which torch adds up."""
 
 
-def per_span(
-    module: ModuleType, plan: Plan, sizes: dict[str, int], traffic: Traffic
+def counted(
+    module: ModuleType, plan: Plan, sizes: dict[str, int], tokens: int, traffic: Traffic
 ) -> list[Traffic]:
-    """What a layer's kernels do for a span of tokens more, forwards and backwards."""
+    """What a layer's kernels do for so many tokens, forwards and backwards."""
     cls = getattr(module, module.__all__[0])
     known = inspect.signature(cls).parameters
     layer = cls(**{n: size for n, size in sizes.items() if n in known})
+    inputs = [
+        torch.rand(1, tokens, *(sizes[a.name] for a in i.axes), requires_grad=True)
+        for i in plan.inputs
+    ]
+    before = replace(traffic)
+    y = layer(*inputs)
+    forward = traffic.since(before)
+    y.sum().backward()
+    return [forward, traffic.since(before).since(forward)]
 
-    def passes(tokens: int) -> list[Traffic]:
-        inputs = [
-            torch.rand(1, tokens, *(sizes[a.name] for a in i.axes), requires_grad=True)
-            for i in plan.inputs
-        ]
-        before = replace(traffic)
-        y = layer(*inputs)
-        forward = traffic.since(before)
-        y.sum().backward()
-        return [forward, traffic.since(before).since(forward)]
 
-    few, more = passes(SPAN), passes(2 * SPAN)
-    return [later.since(early) for early, later in zip(few, more, strict=True)]
+def tier(name: str, sizes: dict[str, int], way: str) -> list[Any]:
+    """One case in the first tier; time cut at all but the first sizes in the last one."""
+    if (name, sizes, way) == ("mlstm", WHOLE[1], "fused"):
+        return []
+    return [pytest.mark.ci if way == "fused" or sizes == WHOLE[0] else pytest.mark.full]
 
 
 @pytest.mark.parametrize(
-    ("name", "sizes"),
+    ("name", "sizes", "way"),
     [
-        pytest.param(
-            name, sizes, marks=[] if (name, sizes) == ("mlstm", WHOLE[1]) else pytest.mark.ci
-        )
+        pytest.param(name, sizes, way, marks=tier(name, sizes, way))
         for name in SPECS
         if name != "gateloop"  # torch moves more around its kernels than they do: see below
         for sizes in (WHOLE if name in (*KINDS, "lln", "s6", "hgrn") else WHOLE[:1])
+        for way in ("fused", "split")
     ],
 )
 def test_the_cost_model_is_what_the_interpreter_counts(
     name: str,
     sizes: dict[str, int],
+    way: str,
     build: Callable[..., ModuleType],
     traffic: Traffic,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In float32, bytes are four times the numbers moved, each once and again where it says so."""
+    """In float32, bytes are four times the numbers moved, each once and again where it says so.
+
+    What four spans of tokens need more than two, in segments of one span where time is split.
+    """
     sizes = sizes | {"n": 16, "d": 4 * SPREAD} if name == "s6" else sizes
     module, plan = build(name), dsfc.load(name).plan
     tokens = CHUNK if name in MATRIX else TILE[0]
     monkeypatch.setattr(module, "_tile", lambda *_: (tokens, SPREAD, 1, 2))
     monkeypatch.setattr(module, "SPAN", SPAN, raising=False)
+    if way == "split":
+        monkeypatch.setattr(module, "_segment", lambda *_: SPAN)
     monkeypatch.setattr(kernel_cost, "_ANCHOR", SPAN)
     monkeypatch.setattr(kernel_cost, "_SELECTIVE_TILES", (SPREAD, SPREAD))
-    known = sizes | {"width": 4, "chunk": tokens, "tile": SPREAD, "batch": 1, "length": SPAN}
-    costs = [c for c in plan_costs(plan) if c.way == "fused"]
-    for at, counted in enumerate(per_span(module, plan, sizes, traffic)):
+    known = sizes | {"width": 4, "chunk": tokens, "tile": SPREAD, "batch": 1, "segment": SPAN}
+    costs = [c for c in plan_costs(plan) if c.way == way]
+    few, more = (counted(module, plan, sizes, n * SPAN, traffic) for n in (2, 4))
+    for at, found in enumerate(late.since(early) for early, late in zip(few, more, strict=True)):
         passes = [c.passes[at] for c in costs]
 
         def each(*names: str, passes: list[Pass] = passes) -> float:
-            return SPAN * sum(value(getattr(p, n), known) for p in passes for n in names)
+            counts = [getattr(p, n) for p in passes for n in names]
+            return sum(
+                sign * n * SPAN * value(e, known | {"length": n * SPAN})
+                for sign, n in ((1, 4), (-1, 2))
+                for e in counts
+            )
 
-        bytes_ = each("bytes", "reread") - (SPAN * in_torch(name, sizes) if at else 0)
-        assert 4 * (counted.read + counted.written) == bytes_, at
+        bytes_ = each("bytes", "reread") - (2 * in_torch(name, sizes, way == "split") if at else 0)
+        assert 4 * (found.read + found.written) == bytes_, at
+        assert found.powers == each("exponentials"), at
         if name in MATRIX:
-            assert counted.operations == each("operations"), at
-        if name in KINDS and name != "ssd":  # a reciprocal of a sigmoid is no power of two
-            assert counted.powers == each("exponentials"), at
+            assert found.operations == each("operations"), at
 
 
-def in_torch(name: str, sizes: dict[str, int]) -> int:
-    """Bytes of one token that torch moves to add up parts of gradients."""
-    if name == "s6":  # of keys and queries
-        tiles = sizes["d"] // SPREAD
-        return 4 * (2 * sizes["n"] * tiles + 2 * sizes["n"])
-    return 4 * sizes["h"] * SUMMED.get(name, 0) * (sizes["n"] // SPREAD + 1)
+def in_torch(name: str, sizes: dict[str, int], cut: bool) -> int:
+    """Bytes of a span of tokens that torch moves to add up parts of gradients.
+
+    Where time is cut, those of constants come in parts too, one for each segment.
+    """
+    if name in MATRIX:
+        return 4 * SPAN * sizes["h"] * SUMMED.get(name, 0) * (sizes["n"] // SPREAD + 1)
+    gates = absorb(dsfc.load(name).plan, knows).gates
+    channels = sizes["n" if name == "lru" else "d"]
+    fixed = channels * sum(len(g.constants) for g in gates)
+    sums = 0
+    if name == "s6":  # of keys and queries; the rates are constant
+        sums = 2 * sizes["n"] * (channels // SPREAD + 1)
+        fixed += sizes["n"] * channels
+    return 4 * (SPAN * sums + cut * fixed)
 
 
 class Moved(TorchDispatchMode):
