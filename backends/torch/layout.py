@@ -67,12 +67,23 @@ def _replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
     def rule(e: Expr) -> Expr | None:
         if e is old:
             return new
-        if parts and type(e) is type(old) and isinstance(e, Add | Mul) and set(parts) < set(e.args):
-            rest = [new if a is parts[0] else a for a in e.args if a not in parts[1:]]
-            return add(*rest) if isinstance(e, Add) else mul(*rest)
+        if parts and type(e) is type(old) and isinstance(e, Add | Mul):
+            rest = _without(e.args, parts, new)
+            return None if rest is None else add(*rest) if isinstance(e, Add) else mul(*rest)
         return None
 
     return rewrite(expr, rule)
+
+
+def _without(terms: Sequence[Expr], parts: Sequence[Expr], instead: Expr) -> list[Expr] | None:
+    """Terms with one of them, each as often as it is a part, in one; None where a part is not."""
+    out = list(terms)
+    for at, part in enumerate(parts):
+        if part not in out:
+            return None
+        where = out.index(part)
+        out[where : where + 1] = [] if at else [instead]
+    return out
 
 
 def _part(expr: Expr, printer: Printer, room: int) -> Expr | None:
