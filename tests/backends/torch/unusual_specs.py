@@ -578,6 +578,14 @@ NAMES = {
 }
 
 EXPRESSIONS = {
+    # The opposite of a power.
+    "opposite_of_a_power": """
+      dims d
+      input u : d
+      state h : d
+      h = exp(-softplus(u^2)) * h[i-1] + 1 / (1 + exp(u^2)) * u
+      y = h
+    """,
     # A product too long for a line, that has a factor twice: its first two get a name, once each.
     "repeated_factors": """
       dims heads h = 2, n = 2, p = 3
