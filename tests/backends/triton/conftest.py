@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -66,3 +66,22 @@ def rounds_as_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         return out.numpy().view(f"uint{wanted.primitive_bitwidth}")
 
     monkeypatch.setattr(interpreter, "_convert_float", converted)
+
+
+@pytest.fixture(autouse=True)
+def language_is_patched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton's interpreter patches its language for every call inside a kernel, again each time."""
+    if find_spec("triton") is None:
+        return
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    patch = interpreter._patch_lang
+
+    def patched(function: Any) -> Any:
+        known = [x for x in function.__globals__.values() if x is tl or x is tl.core]
+        if all(getattr(x.static_range, "__name__", "") == "_new_range" for x in known):
+            return SimpleNamespace(restore=lambda: None)
+        return patch(function)
+
+    monkeypatch.setattr(interpreter, "_patch_lang", patched)
