@@ -47,22 +47,23 @@ ROUNDED = 1e-5
 """Largest relative error in float32: 13 steps of ten roundings of 6e-8 each, all one way."""
 
 
+def small(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Makes the tiles of a module small; the list learns which directions are launched."""
+    seen: list[str] = []
+
+    def tile(form: str, direction: str, x: Tensor) -> tuple[int, ...]:
+        seen.append(direction.split()[0])
+        return TILE
+
+    monkeypatch.setattr(module, "_tile", tile)
+    monkeypatch.setattr(module, "SPAN", 2 * TILE[0], raising=False)
+    return seen
+
+
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str]]:
-    """Makes the tiles of a module small; the list given learns which directions are launched."""
-
-    def small(module: ModuleType) -> list[str]:
-        seen: list[str] = []
-
-        def tile(form: str, direction: str, x: Tensor) -> tuple[int, ...]:
-            seen.append(direction.split()[0])
-            return TILE
-
-        monkeypatch.setattr(module, "_tile", tile)
-        monkeypatch.setattr(module, "SPAN", 2 * TILE[0], raising=False)
-        return seen
-
-    return small
+    """Makes the tiles of a module small; see `small`."""
+    return lambda module: small(module, monkeypatch)
 
 
 def widened(sample: Sample, found: Surface) -> Sample:
@@ -283,6 +284,19 @@ def test_explain_says_into_what_time_is_cut(build: Build, monkeypatch: pytest.Mo
     assert "forwards in 2 segments of 256 tokens" in said and "backwards" not in said
 
 
+def ran(found: Surface, sample: Sample, mode: str, given: dict[str, Any]) -> dict[str, Tensor]:
+    """Y, the last state, and gradients of all inputs and parameters, of a call with arguments."""
+    inputs = {n: x.detach().clone().requires_grad_() for n, x in sample.inputs.items()}
+    y, state = sample.layer(**inputs, **given, mode=mode, return_state=True)
+    outs = {"y": y, **found.tensors(state)}
+    loss = sum(
+        torch.sin(x.abs().double() if x.is_complex() else x.double()).sum() for x in outs.values()
+    )
+    wrt = {**inputs, **dict(sample.layer.named_parameters())}
+    grads = torch.autograd.grad(loss, list(wrt.values()))
+    return {**outs, **dict(zip((f"gradient of {n}" for n in wrt), grads, strict=True))}
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -312,19 +326,10 @@ def test_masked_tokens_and_packs(
         mask[1] = False
         given = {"mask": mask}
 
-    def ran(sample: Sample, mode: str) -> dict[str, Tensor]:
-        inputs = {n: x.detach().clone().requires_grad_() for n, x in sample.inputs.items()}
-        y, state = sample.layer(**inputs, **given, mode=mode, return_state=True)
-        outs = {"y": y, **found.tensors(state)}
-        loss = sum(torch.sin(x.double()).sum() for x in outs.values())
-        wrt = {**inputs, **dict(sample.layer.named_parameters())}
-        grads = torch.autograd.grad(loss, list(wrt.values()))
-        return {**outs, **dict(zip((f"gradient of {n}" for n in wrt), grads, strict=True))}
-
-    want = ran(widened(sample, found), "recurrent")
+    want = ran(found, widened(sample, found), "recurrent", given)
     # Where a gradient vanishes (that of an input gate in a ratio), the plain loop is off as well.
-    plain = agree(ran(sample, "recurrent"), want, math.inf, how)
-    agree(ran(sample, "auto"), want, max(ROUNDED, 3 * plain), how)
+    plain = agree(ran(found, sample, "recurrent", given), want, math.inf, how)
+    agree(ran(found, sample, "auto", given), want, max(ROUNDED, 3 * plain), how)
     assert "backward" in seen
 
 
