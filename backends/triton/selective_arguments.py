@@ -67,7 +67,8 @@ class SelectiveArguments(ElementwiseKernels):
 
     @property
     def _words(self) -> frozenset[str]:
-        return super()._words | _WORDS
+        decays = self.plain_scan.decays
+        return super()._words | _WORDS | {*decays, *(f"d{x}" for x in decays)}
 
     @cached_property
     def others(self) -> tuple[Leaf, ...]:

@@ -102,12 +102,12 @@ UNUSUAL = {
     """,
     "inner_words_of_rates": """
       dims d, n
-      input u, f : d; b, c : n
+      input u, f, dg1 : d; b, c : n
       param rate : d; rate_2, a : d × n
       state S : d × n
       t = softplus(f * rate) * rate
       S = exp(-t * exp(a) - (sigmoid(u) * f) * rate_2^2) * S[i-1] + (t * u * rate) ⊗ b
-      y = c · S + u
+      y = c · S + u * dg1
     """,
     # Scans of several forms, that share earlier tokens, parameters and what is computed of them.
     "shared_leaves": """
