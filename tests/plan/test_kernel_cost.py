@@ -95,8 +95,8 @@ def test_a_selective_scan_by_hand(plan_of) -> None:
     assert value(forward.exponentials, sizes) == (16 + 3) * 2048
     assert value(backward.exponentials, sizes) == (16 + 3 + 3 + 2) * 2048
     # Inputs and keys again, and a decay and a state of each segment, written and read in float32;
-    # backwards the output's gradient and queries too, and of constants (a rate of each state, two of
-    # each channel) parts of gradients from each segment, which are added up.
+    # backwards the output's gradient and queries too, and of constants (a rate of each state, two
+    # of each channel) parts of gradients from each segment, which are added up.
     sizes["segment"] = 256
     parts, slices = 16 * 16 * 2048 / 256, 8 * (16 + 2) * 2048 / 256
     for one, other, more in zip(
