@@ -578,6 +578,14 @@ NAMES = {
 }
 
 EXPRESSIONS = {
+    # An axis that only a state has: nothing that the definition reads says its size.
+    "axis_of_a_state": """
+      dims d, r
+      input u : d
+      state h : r × d
+      h = sigmoid(u) * h[i-1] + 1
+      y = h
+    """,
     # The opposite of a power.
     "opposite_of_a_power": """
       dims d
