@@ -292,8 +292,8 @@ class Printer:
             if expr.name == "cplx":
                 real, imag = (c.text for c in parts)
                 imag = imag if imag.replace(".", "").isdecimal() else f"({imag})"
-                made = f"{real} + 1j * {imag}, dtype=torch.complex128"
-                return Code(f"{self._like}.new_tensor({made})", (), False)
+                value = f"{real} + 1j * {imag}, dtype=torch.complex128"
+                return Code(f"{self._like}.new_tensor({value})", (), False)
             wide = "dtype=torch.float64"
             parts = [Code(f"{self._like}.new_tensor({c.text}, {wide})", (), False) for c in parts]
         bound = _BOUNDS.get(expr.name)

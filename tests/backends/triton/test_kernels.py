@@ -34,10 +34,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 Build = Callable[..., ModuleType]
 SLOW = ("columns", "layers", "complex_values", "turned", "many_states", "rotated_columns")
-SLOW += ("shared_leaves",)
+SLOW += ("shared_leaves", "rotated_steady", "inner_words_of_matrices", "inner_words_of_rates")
 QUICK = ("rg_lru", "two_axes", "inner_words", "retnet", "linear_attn")
 ALL = [*((name, None) for name in SPECS), *UNUSUAL.items()]
-SOME = [pytest.param(*case, marks=[] if case[0] in QUICK else pytest.mark.ci) for case in ALL]
+LATER = {name: pytest.mark.ci for name, _ in ALL if name not in QUICK}
+LATER["shared_leaves"] = pytest.mark.full
+SOME = [pytest.param(*case, marks=LATER.get(case[0], ())) for case in ALL]
 """All, most of them in a later tier."""
 CUT = [pytest.param(*c, marks=pytest.mark.full if c[0] in SLOW else pytest.mark.ci) for c in ALL]
 TILE = (4, 4, 1, 2)
