@@ -280,7 +280,8 @@ class ScanCall:
             (column,) = scan.columns
             return self._kept(self._expanded(name, self._tile(column)))
         if b.role is Role.CONSTANT:
-            return f"{ident}.expand({self._like}.shape[0], {', '.join(['-1'] * len(b.axes))})"
+            sizes = ", ".join([f"{self._like}.shape[0]", *["-1"] * len(b.axes)])
+            return f"{ident}.expand({sizes})"
         return self._kept(ident)
 
     def _states(self, before: list[str]) -> str:

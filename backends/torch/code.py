@@ -165,7 +165,9 @@ def _opposite(code: Code) -> str:
     """Text of the negative of a value."""
     if code.binding is Binding.UNARY and code.text.startswith("-"):
         return code.text[1:]
-    return f"-{code.at_least(Binding.UNARY)}"
+    # A power would do without the parentheses; a formatter sets them.
+    power = code.binding is Binding.POWER
+    return f"-{code.at_least(Binding.ATOM if power else Binding.UNARY)}"
 
 
 def is_atom(text: str) -> bool:

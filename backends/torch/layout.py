@@ -6,6 +6,7 @@ gets an intermediate variable, which reads better too.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -67,12 +68,23 @@ def _replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
     def rule(e: Expr) -> Expr | None:
         if e is old:
             return new
-        if parts and type(e) is type(old) and isinstance(e, Add | Mul) and set(parts) < set(e.args):
-            rest = [new if a is parts[0] else a for a in e.args if a not in parts[1:]]
-            return add(*rest) if isinstance(e, Add) else mul(*rest)
+        if parts and type(e) is type(old) and isinstance(e, Add | Mul):
+            rest = _without(e.args, parts, new)
+            return None if rest is None else add(*rest) if isinstance(e, Add) else mul(*rest)
         return None
 
     return rewrite(expr, rule)
+
+
+def _without(terms: Sequence[Expr], parts: Sequence[Expr], instead: Expr) -> list[Expr] | None:
+    """Terms with one of them, each as often as it is a part, in one; None where a part is not."""
+    out = list(terms)
+    for at, part in enumerate(parts):
+        if part not in out:
+            return None
+        where = out.index(part)
+        out[where : where + 1] = [] if at else [instead]
+    return out
 
 
 def _part(expr: Expr, printer: Printer, room: int) -> Expr | None:
@@ -167,11 +179,16 @@ def literals(line: str, width: int) -> list[str]:
 
 
 def fitted(line: str) -> str:
-    """Returns a statement, cut at its last bracket as a formatter does where it does not fit.
+    """Returns a statement as a formatter lays it out where it does not fit.
 
-    Long names are the only reason: `assign` and `wrapped` have cut what can be cut before.
+    It is cut at its last bracket, a function's head at that of its parameters; a tuple gets
+    brackets, one of one thing always. Long names are the only reason for a cut: `assign` and
+    `wrapped` have cut what can be cut before.
     """
-    found = _last_bracket(line)
+    bare = _BARE.fullmatch(line)
+    if bare is not None and _is_tuple(bare[2], len(line) > WIDTH):
+        return fitted(f"{bare[1]}({bare[2]})")
+    found = _last_bracket(line[: line.rfind(" -> ")] if _is_head(line) else line)
     if len(line) <= WIDTH or found is None:
         return line
     indent = line[: len(line) - len(line.lstrip())]
@@ -180,9 +197,24 @@ def fitted(line: str) -> str:
         return f"{head}\n{indent}    {inside}\n{indent}{tail}"
     items = _items(inside)
     # One value in brackets of its own is no tuple, and a comma would make it one.
-    comma = "," if len(items) > 1 or _takes(head[:-1]) else ""
+    comma = "," if len(items) > 1 or _takes(head[:-1]) or inside.endswith(",") else ""
     rows = "".join(f"{fitted(f'{indent}    {item}{comma}')}\n" for item in items)
     return f"{head}\n{rows}{indent}{tail}"
+
+
+_BARE = re.compile(r"( *(?:return|\w+ =) )(\S.*)")
+"""A statement that gives a value; an argument by name has no blank at its `=`."""
+
+
+def _is_tuple(value: str, long: bool) -> bool:
+    """Whether a whole value is a tuple of one thing, or of more than fit."""
+    depth = sum((c in "([{") - (c in ")]}") for _, c in _code(value))
+    return depth == 0 and (value.endswith(",") or (long and len(_items(value)) > 1))
+
+
+def _is_head(line: str) -> bool:
+    """Whether a line is that of a function with the type of its result."""
+    return line.lstrip().startswith("def ") and " -> " in line
 
 
 def _last_bracket(line: str) -> tuple[int, int] | None:
@@ -207,7 +239,7 @@ def _items(inside: str) -> list[str]:
         if c == "," and depth == 0:
             out.append(inside[start:at].strip())
             start = at + 1
-    return [*out, inside[start:].strip()]
+    return [*out, *filter(None, [inside[start:].strip()])]
 
 
 def _code(line: str) -> Iterator[tuple[int, str]]:

@@ -289,6 +289,11 @@ class Printer:
             return Code(f"{expr.name}({', '.join(c.text for c in parts)})", (), False, number=True)
         if all(c.number for c in parts):
             # Not in the dtype of the input: log 0.999 is 0 in bfloat16.
+            if expr.name == "cplx":
+                real, imag = (c.text for c in parts)
+                imag = imag if imag.replace(".", "").isdecimal() else f"({imag})"
+                value = f"{real} + 1j * {imag}, dtype=torch.complex128"
+                return Code(f"{self._like}.new_tensor({value})", (), False)
             wide = "dtype=torch.float64"
             parts = [Code(f"{self._like}.new_tensor({c.text}, {wide})", (), False) for c in parts]
         bound = _BOUNDS.get(expr.name)

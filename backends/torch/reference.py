@@ -29,7 +29,10 @@ class ReferenceText:
     @property
     def definition(self) -> str:
         """The `def` line."""
-        return wrapped("def reference", [f"{n}: Tensor" for n in self._names], " -> Tensor:", "")
+        given = [f"{n}: Tensor" for n in self._names]
+        unread = [f"{n}: int" for n, read in self._sizes.items() if read is None]
+        given += ["*", *unread] if unread else []
+        return wrapped("def reference", given, " -> Tensor:", "")
 
     @property
     def title(self) -> str:
@@ -41,7 +44,9 @@ class ReferenceText:
     @property
     def arguments(self) -> list[str]:
         """What the docstring says of the arguments; parameters of one shape are listed together."""
-        return [*described(self.signature.inputs), *shaped(self.signature.parameters)]
+        unread = [n for n, read in self._sizes.items() if read is None]
+        lines = [f"{n}: size of an axis that only a state has." for n in unread]
+        return [*described(self.signature.inputs), *shaped(self.signature.parameters), *lines]
 
     @property
     def body(self) -> list[str]:
@@ -56,7 +61,7 @@ class ReferenceText:
             names = names[count:]
         return [
             *lines,
-            *self._sizes(),
+            *(f"    {name} = {read}" for name, read in self._sizes.items() if read is not None),
             *self.definitions.lines,
             f"    return {self.definitions.result}",
         ]
@@ -71,18 +76,14 @@ class ReferenceText:
     def _names(self) -> list[str]:
         return [*self.signature.input_names, *(p.name for p in self.signature.parameters)]
 
-    def _sizes(self) -> list[str]:
-        """Statements that read the sizes used below off the arguments."""
+    @property
+    def _sizes(self) -> dict[str, str | None]:
+        """The sizes used below, and text that reads them off the arguments, None if none has it."""
         text = "\n".join(self.definitions.lines)
-        out = []
-        for d in self.plan.axes:
-            name = self.signature.identifier(d.axis.name)
-            if d.axis.copy_of is None and _mentions(text, name):
-                read = size_read(self.plan, self.signature.identifier, d.axis.name)
-                if read is None:
-                    raise KeyError(d.axis.name)
-                out.append(f"    {name} = {read}")
-        return out
+        name = self.signature.identifier
+        axes = [d.axis.name for d in self.plan.axes if d.axis.copy_of is None]
+        used = [a for a in axes if _mentions(text, name(a))]
+        return {name(a): size_read(self.plan, name, a) for a in used}
 
 
 def reference(plan: Plan, signature: Signature) -> ReferenceText:

@@ -15,8 +15,9 @@ def _log1p(x):
 @_kernel
 def _expm1(x):
     """exp(x) - 1 with all digits near 0: by its series, to a part in 10^7, below 1/4."""
-    near = 0.041666668 + x * (0.008333334 + x * 0.0013888889)
-    near = x + x * x * (0.5 + x * (0.16666667 + x * near))
+    s = x * x
+    near = 0.041666668 + 0.008333334 * x + 0.0013888889 * s
+    near = x + s * (0.5 + 0.16666667 * x + s * near)
     return tl.where(tl.abs(x) < 0.25, near, tl.exp(x) - 1)''',
     "_exprel": '''\
 @_kernel

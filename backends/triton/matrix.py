@@ -184,7 +184,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         """Docstring of the features' torch form."""
         what = "Query, key, value" + (", log λ" if self.decay else "")
         more = "; what multiplies the output" if self.scaled else ""
-        return f'"""{what}{more}. Tokens that do not count have no key."""'
+        return f'"""{what}{more}. A token that does not count has no key."""'
 
     @property
     def widened(self) -> list[str]:

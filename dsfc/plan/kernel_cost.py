@@ -480,26 +480,24 @@ def _selective(scan: Scan, gates: Gates | None, sizes: Sizes) -> Iterator[_Way]:
         # Queries and keys for each tile of channels; backwards rates for each block of tokens, too.
         shared = [mul(add(n, num(-1)), _numbers(2 + split, keys)) for n in tiles]
         shared[1] = add(shared[1], _times(of_states, kept))
-        parts: Expr = ZERO
-        slices: Expr = ZERO
+        parts: list[Expr] = [ZERO, ZERO]
         if split:
-            # Of each segment a decay and a state; the constants' gradients come in slices and are
-            # added up.
-            part = _times(2 * of_state * _FLOAT, tile)
-            parts, forwards = _segments(part, started(1 + 2 * of_states))
-            _, backwards = _segments(part, started(1 + of_states))
-            shared = [add(shared[0], forwards), add(shared[1], backwards)]
-            slices = add(_times(2 * _FLOAT * of_states, tile), _times(2 * _FLOAT * fixed, channels))
-            slices = div(slices, SEGMENT)
+            part = _times(2 * of_state * _FLOAT, tile)  # a decay and a state
+            slices = add(_times(_FLOAT * of_states, tile), _times(_FLOAT * fixed, channels))
+            ways = (started(1 + 2 * of_states), ZERO), (started(1 + of_states), slices)
+            for at, way in enumerate(ways):
+                parts[at], again = _segments(part, *way)
+                shared[at] = add(shared[at], again)
         programs = mul(rows, div(LENGTH, SEGMENT)) if split else rows
         steps = SEGMENT if split else LENGTH
         passes = (
-            Pass("forward", moved((1 + split) * count + 1, 2 + split, kept, parts), shared[0], ZERO,
+            Pass("forward", moved((1 + split) * count + 1, 2 + split, kept, parts[0]), shared[0],
+                 ZERO,
                  exponentials(split, (*driven, *added), *[driven] * split),
                  _times((1 + split) * first, tile),
                  1 + split, programs, steps),
             Pass("backward",
-                 moved((2 + split) * count + 1 + split, 4 + split, kept, sums, parts, slices),
+                 moved((2 + split) * count + 1 + split, 4 + split, kept, sums, parts[1]),
                  shared[1], ZERO, exponentials(split, driven, gradients, *[rates] * split),
                  _times(second + split * first, tile), 2 + split, programs, steps),
         )  # fmt: skip
@@ -533,11 +531,11 @@ def _elementwise(gates: Gates, sizes: Sizes) -> Iterator[_Way]:
             moved: Expr = whole
             reread: Expr = ZERO
             if split:
-                # Both launches read the constants, whose gradients come in slices and are added up.
+                # Both launches read the constants.
                 start = _times(_FLOAT * (states * parts_of + 2 * fixed), width)
-                parts, reread = _segments(_times(2 * _FLOAT * parts_of, width), start)
-                slices = div(_times(2 * _FLOAT * fixed * (name == "backward"), width), SEGMENT)
-                moved = add(whole, _numbers(again, width), parts, slices)
+                slices = _times(_FLOAT * fixed * (name == "backward"), width)
+                ends, reread = _segments(_times(2 * _FLOAT * parts_of, width), start, slices)
+                moved = add(whole, _numbers(again, width), ends)
                 first = counted(*made, fixed=True) + counted(*made_again, fixed=True)
                 each = add(each, div(num(first), SEGMENT))
             done = _times(parts_of * _INSTRUCTIONS[Form.ELEMENTWISE, name], width)
@@ -752,14 +750,16 @@ def _numbers(count: int, *sizes: Expr) -> Expr:
     return mul(num(count), WIDTH, *sizes)
 
 
-def _segments(part: Expr, start: Expr) -> tuple[Expr, Expr]:
+def _segments(part: Expr, start: Expr, slices: Expr = ZERO) -> tuple[Expr, Expr]:
     """Bytes of a token that segments cost, each place once, and those that are read again.
 
     Args:
         part: bytes of what a segment makes of a state: written, and read by all behind it.
         start: bytes that each segment reads at its start.
+        slices: bytes of gradients of constants, which come in a part from each segment and are
+            added up.
     """
-    return div(_times(2, part), SEGMENT), add(mul(part, _BEHIND), div(start, SEGMENT))
+    return div(_times(2, add(part, slices)), SEGMENT), add(mul(part, _BEHIND), div(start, SEGMENT))
 
 
 def _times(factor: float, *factors: Expr) -> Expr:

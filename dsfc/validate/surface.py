@@ -234,7 +234,7 @@ class Surface:
             dtype: run in another one than float64: the plain form in low precision.
         """
         names = inspect.signature(self.module.reference).parameters
-        given = {name: values[name] for name in names}
+        given = {name: values[name] if name in values else self.sizes[name] for name in names}
         with Narrow(dtype):
             y: Tensor = self.module.reference(**given)
         return y

@@ -76,9 +76,9 @@ def test_products_of_one_head_by_hand(plan_of) -> None:
     assert value(backward.operations, sizes) == 3 * value(forward.operations, sizes) + more
     assert (forward.launches, backward.launches) == (1, 3)
     assert value(forward.programs, sizes) == 16 and value(forward.steps, sizes) == 32
-    # Keys and values again, and a state of a segment out and in, in float32.
+    # Keys and values again, and a decay and a state of a segment out and in, in float32.
     extra = value(split.passes[0].bytes, sizes) - value(forward.bytes, sizes)
-    assert extra == 2 * 256 + 4 + 2 * 4 * 128 * 128 / 1024
+    assert extra == 2 * 256 + 4 + 2 * 4 * (128 * 128 + 1) / 1024
     assert value(split.passes[0].steps, sizes) == 16
 
 
@@ -94,11 +94,15 @@ def test_a_selective_scan_by_hand(plan_of) -> None:
     # derivative (exponential, reciprocal).
     assert value(forward.exponentials, sizes) == (16 + 3) * 2048
     assert value(backward.exponentials, sizes) == (16 + 3 + 3 + 2) * 2048
-    # Inputs again, and a decay and a state of each segment, written and read in float32.
+    # Inputs and keys again, and a decay and a state of each segment, written and read in float32;
+    # backwards the output's gradient and queries too, and of constants (a rate of each state, two
+    # of each channel) parts of gradients from each segment, which are added up.
     sizes["segment"] = 256
-    for one, other in zip(fused.passes, split.passes, strict=True):
-        more = value(other.bytes, sizes) - value(one.bytes, sizes)
-        assert more == 2 * unit + vectors + 16 * 16 * 2048 / 256
+    parts, slices = 16 * 16 * 2048 / 256, 8 * (16 + 2) * 2048 / 256
+    for one, other, more in zip(
+        fused.passes, split.passes, (2 * unit + parts, 3 * unit + parts + slices), strict=True
+    ):
+        assert value(other.bytes, sizes) - value(one.bytes, sizes) == more + vectors / 2
         assert other.launches == one.launches + 1
         assert value(other.programs, sizes) == 8 * value(one.programs, sizes)
     # One instruction of four units in every clock: a quarter of what one of them would take.
@@ -130,7 +134,12 @@ def test_a_constant_decay_is_not_read_at_every_token(plan_of) -> None:
     assert moved(fused, sizes) == (1, 1)
     # What a segment makes of a state: of the drive once more, of the gradient without it.
     ends = 2 * 16 * 2048 / 256
-    assert [value(p.bytes, sizes) for p in split.passes] == [6 * plane + ends, 10 * plane + ends]
+    # Of five constants a segment writes a part of the gradient, which is read to be added up.
+    slices = 5 * 8 * 2048 / 256
+    assert [value(p.bytes, sizes) for p in split.passes] == [
+        6 * plane + ends,
+        10 * plane + ends + slices,
+    ]
     # λ is computed once a channel: of RWKV-4 the key's weight alone is, at every token.
     assert value(fused.passes[0].exponentials, sizes) == 0
     first, *_ = plan_costs(plan_of("rwkv4"))

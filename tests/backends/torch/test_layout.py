@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from dsfc.backends.torch.layout import fitted
 from unusual_specs import COMPILED
 
 import dsfc
@@ -49,3 +50,28 @@ def test_the_formatter_has_nothing_to_do(folder: Path, command: tuple[str, ...])
     run = [sys.executable, "-m", "ruff", *command, "--isolated", "--line-length", "100"]
     done = subprocess.run([*run, str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-300:]
+
+
+LONG = "a_name_that_is_rather_long"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    return x.to(dtype),",
+        "    given = x.to(dtype),",
+        f"def {LONG}({', '.join(f'{x}: int' for x in 'ABCDEFG')}) -> tuple[float, ...]:",
+        f"def {LONG}({', '.join(f'{x}{LONG}: int' for x in 'ABCDEFG')}) -> tuple[float, ...]:",
+        f"    return {LONG}({LONG}, {LONG}), {LONG}({LONG}, {LONG})",
+        f"    return *{LONG}.apply(*tensors, {LONG}, {LONG}), None, None, None, None",
+        f"    given = {', '.join([LONG] * 5)}",
+        f"    given = {LONG}({LONG}({LONG}, {LONG}({LONG}))),",
+    ],
+)
+def test_a_line_is_as_a_formatter_leaves_it(line: str, tmp_path: Path) -> None:
+    head, body = ("def f():\n", "") if line.startswith(" ") else ("", "    pass\n")
+    path = tmp_path / "line.py"
+    path.write_text(f"{head}{fitted(line)}\n{body}", encoding="utf-8")
+    run = [sys.executable, "-m", "ruff", "format", "--check", "--isolated", "--line-length", "100"]
+    done = subprocess.run([*run, str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, path.read_text(encoding="utf-8") + done.stderr

@@ -578,6 +578,31 @@ NAMES = {
 }
 
 EXPRESSIONS = {
+    # An axis that only a state has: nothing that the definition reads says its size.
+    "axis_of_a_state": """
+      dims d, r
+      input u : d
+      state h : r × d
+      h = sigmoid(u) * h[i-1] + 1
+      y = h
+    """,
+    # The opposite of a power.
+    "opposite_of_a_power": """
+      dims d
+      input u : d
+      state h : d
+      h = exp(-softplus(u^2)) * h[i-1] + 1 / (1 + exp(u^2)) * u
+      y = h
+    """,
+    # A product too long for a line, that has a factor twice: its first two get a name, once each.
+    "repeated_factors": """
+      dims heads h = 2, n = 2, p = 3
+      input q, k_of_heads, r_of_heads : h × n; value_of_heads, gate_of_heads : h × p
+      state S, R : h × n × p
+      S = S[i-1] + k_of_heads ⊗ (value_of_heads * value_of_heads)
+      R = R[i-1] + r_of_heads ⊗ (value_of_heads * gate_of_heads * value_of_heads)
+      y = q · S + q · R
+    """,
     "reductions": attention(
         """x = softmax[n](k) * mean[n](k) + l2norm[n](k) - rmsnorm[n](k)
       S = f * S[i-1] + x ⊗ v; y = q · S + mean[n](k * k) * v"""

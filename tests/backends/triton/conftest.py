@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -74,3 +74,22 @@ def traffic(monkeypatch: pytest.MonkeyPatch) -> Any:
     from traffic import counting
 
     return counting(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def language_is_patched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton's interpreter patches its language for every call inside a kernel, again each time."""
+    if find_spec("triton") is None:
+        return
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    patch = interpreter._patch_lang
+
+    def patched(function: Any) -> Any:
+        known = [x for x in function.__globals__.values() if x is tl or x is tl.core]
+        if all(getattr(x.static_range, "__name__", "") == "_new_range" for x in known):
+            return SimpleNamespace(restore=lambda: None)
+        return patch(function)
+
+    monkeypatch.setattr(interpreter, "_patch_lang", patched)

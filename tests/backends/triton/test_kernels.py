@@ -34,11 +34,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 Build = Callable[..., ModuleType]
 SLOW = ("columns", "layers", "complex_values", "turned", "many_states", "rotated_columns")
-SLOW += ("shared_leaves", "selective_turned", "selective_pairs")
-SLOW += ("selective_names", "selective_leaves")
+SLOW += ("selective_turned", "selective_pairs", "selective_names", "selective_leaves")
+SLOW += ("shared_leaves", "rotated_steady", "inner_words_of_matrices", "inner_words_of_rates")
 QUICK = ("rg_lru", "two_axes", "inner_words", "retnet", "linear_attn")
 ALL = [*((name, None) for name in SPECS), *UNUSUAL.items()]
-SOME = [pytest.param(*case, marks=[] if case[0] in QUICK else pytest.mark.ci) for case in ALL]
+LATER = {name: pytest.mark.ci for name, _ in ALL if name not in QUICK}
+LATER["shared_leaves"] = pytest.mark.full
+SOME = [pytest.param(*case, marks=LATER.get(case[0], ())) for case in ALL]
 """All, most of them in a later tier."""
 CUT = [pytest.param(*c, marks=pytest.mark.full if c[0] in SLOW else pytest.mark.ci) for c in ALL]
 TILE = (4, 4, 1, 2)
@@ -48,22 +50,23 @@ ROUNDED = 1e-5
 """Largest relative error in float32: 13 steps of ten roundings of 6e-8 each, all one way."""
 
 
+def small(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Makes the tiles of a module small; the list learns which directions are launched."""
+    seen: list[str] = []
+
+    def tile(form: str, direction: str, x: Tensor) -> tuple[int, ...]:
+        seen.append(direction.split()[0])
+        return TILE
+
+    monkeypatch.setattr(module, "_tile", tile)
+    monkeypatch.setattr(module, "SPAN", 2 * TILE[0], raising=False)
+    return seen
+
+
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str]]:
-    """Makes the tiles of a module small; the list given learns which directions are launched."""
-
-    def small(module: ModuleType) -> list[str]:
-        seen: list[str] = []
-
-        def tile(form: str, direction: str, x: Tensor) -> tuple[int, ...]:
-            seen.append(direction.split()[0])
-            return TILE
-
-        monkeypatch.setattr(module, "_tile", tile)
-        monkeypatch.setattr(module, "SPAN", 2 * TILE[0], raising=False)
-        return seen
-
-    return small
+    """Makes the tiles of a module small; see `small`."""
+    return lambda module: small(module, monkeypatch)
 
 
 def widened(sample: Sample, found: Surface) -> Sample:
@@ -284,6 +287,19 @@ def test_explain_says_into_what_time_is_cut(build: Build, monkeypatch: pytest.Mo
     assert "forwards in 2 segments of 256 tokens" in said and "backwards" not in said
 
 
+def ran(found: Surface, sample: Sample, mode: str, given: dict[str, Any]) -> dict[str, Tensor]:
+    """Y, the last state, and gradients of all inputs and parameters, of a call with arguments."""
+    inputs = {n: x.detach().clone().requires_grad_() for n, x in sample.inputs.items()}
+    y, state = sample.layer(**inputs, **given, mode=mode, return_state=True)
+    outs = {"y": y, **found.tensors(state)}
+    loss = sum(
+        torch.sin(x.abs().double() if x.is_complex() else x.double()).sum() for x in outs.values()
+    )
+    wrt = {**inputs, **dict(sample.layer.named_parameters())}
+    grads = torch.autograd.grad(loss, list(wrt.values()))
+    return {**outs, **dict(zip((f"gradient of {n}" for n in wrt), grads, strict=True))}
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -313,19 +329,10 @@ def test_masked_tokens_and_packs(
         mask[1] = False
         given = {"mask": mask}
 
-    def ran(sample: Sample, mode: str) -> dict[str, Tensor]:
-        inputs = {n: x.detach().clone().requires_grad_() for n, x in sample.inputs.items()}
-        y, state = sample.layer(**inputs, **given, mode=mode, return_state=True)
-        outs = {"y": y, **found.tensors(state)}
-        loss = sum(torch.sin(x.double()).sum() for x in outs.values())
-        wrt = {**inputs, **dict(sample.layer.named_parameters())}
-        grads = torch.autograd.grad(loss, list(wrt.values()))
-        return {**outs, **dict(zip((f"gradient of {n}" for n in wrt), grads, strict=True))}
-
-    want = ran(widened(sample, found), "recurrent")
+    want = ran(found, widened(sample, found), "recurrent", given)
     # Where a gradient vanishes (that of an input gate in a ratio), the plain loop is off as well.
-    plain = agree(ran(sample, "recurrent"), want, math.inf, how)
-    agree(ran(sample, "auto"), want, max(ROUNDED, 3 * plain), how)
+    plain = agree(ran(found, sample, "recurrent", given), want, math.inf, how)
+    agree(ran(found, sample, "auto", given), want, max(ROUNDED, 3 * plain), how)
     assert "backward" in seen
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_specs import ELEMENTWISE, EVERY, MATRIX
+from kernel_specs import EVERY, MATRIX
 
 triton = pytest.importorskip("triton")
 
@@ -110,7 +110,7 @@ def holds(spec: str, dtype: str, target: str) -> None:
 
 
 CI = [
-    *((s, "bf16", "sm_90") for s in (*ELEMENTWISE, "linear_attn", "retnet", "mlstm")),
+    *((s, "bf16", "sm_90") for s in ("hgrn", "lru", "linear_attn")),
     *((s, "bf16", t) for s in ("rg_lru", "retnet") for t in SHARED),
 ]
 """One of each kind: the others take long, and are of the last tier."""

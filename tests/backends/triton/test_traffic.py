@@ -145,9 +145,9 @@ def chunked(shape: tuple[int, int, int, int], weights: int) -> dict[str, Traffic
     keys = by_keys + L * K + spans * K * V + n_k * L + n_k
     chunks = -(-L // CHUNK)
     powers = chunks * (CHUNK * CHUNK + 2 * CHUNK + 1)
-    # A weight is a softplus, an exponential and a logarithm; its derivative has one exponential.
+    # A weight is a softplus, an exponential, a logarithm and a reciprocal; its derivative has two.
     slopes = weights * chunks * CHUNK
-    powers += 2 * slopes
+    powers += 3 * slopes
     half = 2 * CHUNK * CHUNK * (LEAST + WIDTH) + 4 * CHUNK * LEAST * WIDTH
     pairs = 2 * CHUNK * CHUNK * WIDTH  # of q and k, for the gradient of λ
     every = {
@@ -157,7 +157,7 @@ def chunked(shape: tuple[int, int, int, int], weights: int) -> dict[str, Traffic
             (L * K + n_k * L + spans * K * V + n_k)
             + (L * K + n_k * L * (1 + weights) + K * V)
             + L * V,
-            (2 * n_k + n_v) * powers + n_k * slopes,
+            (2 * n_k + n_v) * powers + 2 * n_k * slopes,
             chunks * ((2 * n_k + n_v) * half + n_k * pairs),
         ),
     }
