@@ -164,7 +164,8 @@ class SelectiveCall(GatedCall):
         state = f"{state}.to({self._wide})"
         why = ""
         if s.complex:
-            why = f", _too_many({' * '.join(self._size(a) for a in s.scan.keys)})"
+            count = " * ".join(self._size(a) for a in s.scan.keys)
+            why = f", _too_many({count}, {s.pairs[0]})"
         room = f"_room({state}, {like}.shape[1], dtype, mode{why})"
         return [*tokens, *constants, state, "lengths", room], state, looked
 

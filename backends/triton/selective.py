@@ -35,10 +35,6 @@ STATES = 16
 the backward pass gives so many to each program."""
 TOGETHER = 32
 """Most states of such a tile: keys and queries of so many are in registers beside all states."""
-PAIRS = 2
-"""Most complex states that a program of the backward pass has; forwards all of a channel are a
-tile. One by one their sines and cosines would be a program that takes minutes to compile; of four
-with complex keys and reads, registers do not hold all."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,12 @@ class SelectiveKernels(SelectiveArguments):
     @property
     def most(self) -> int:
         """Most states of a channel for which time is cut: registers of a segment's are as many."""
-        return STATES
+        return self.pairs[0] if self.complex else STATES
+
+    @property
+    def at_once(self) -> str:
+        """An argument: of how many complex states the backward pass has a program."""
+        return f", {self.pairs[1]}" if self.complex else ""
 
     # --- the torch form of the gates -------------------------------------------------------------
 

@@ -19,6 +19,10 @@ from .gated import arguments
 
 _WORDS = frozenset("q k q_im k_im field added room states H P N dq dk d_added d_last".split())
 """Words of the operators' functions besides those of other forms."""
+PAIRS = {False: (16, 4), True: (8, 2)}
+"""Whether keys or reads are complex → most complex states of a channel, which forwards are a tile,
+and of a program of the backward pass: what registers hold. One by one, the sines and cosines of
+states would be a program that takes minutes to compile."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,11 @@ class SelectiveArguments(ElementwiseKernels):
     def keys(self) -> list[str]:
         """Arguments of the key: its planes."""
         return self._vector("k", self.scan.key)
+
+    @property
+    def pairs(self) -> tuple[int, int]:
+        """Most complex states of a channel, and of a program of the backward pass."""
+        return PAIRS[len(self.vectors) > 2]
 
     @property
     def vectors(self) -> list[str]:
@@ -250,7 +259,7 @@ class SelectiveArguments(ElementwiseKernels):
         if not self.complex:
             return super().declined
         count = " * ".join(self._size(a) for a in self.scan.keys)
-        return f"_unfit_pairs(S, {self.like}.dtype, {self.named_mode}, {count})"
+        return f"_unfit_pairs(S, {self.like}.dtype, {self.named_mode}, {count}, {self.pairs[0]})"
 
     @property
     def costs(self) -> tuple[KernelCost, ...]:
