@@ -19,10 +19,12 @@ says where it is from.
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -33,7 +35,7 @@ from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.plan.planes import halves, is_paired, planes
 from dsfc.primitives.build import ZERO, add, div, mul, neg, num, walk
 from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import Axis, Div, Expr, Field, Param, Prim, Size, Time
+from dsfc.primitives.expr import Add, Axis, Div, Expr, Field, Mul, Num, Param, Prim, Size, Time
 from dsfc.primitives.table import row
 from dsfc.primitives.text import text
 
@@ -465,7 +467,7 @@ def _selective(scan: Scan, gates: Gates | None, sizes: Sizes) -> Iterator[_Way]:
 
     def moved(of_channels: int, of_keys: int, *floats: Expr) -> Expr:
         numbers = add(_times(of_channels, channels), _times(of_keys, keys))
-        return add(mul(WIDTH, numbers), *floats)
+        return add(mul(WIDTH, numbers), _joined(*floats))
 
     def exponentials(split: bool, *made: Collection[Expr]) -> Expr:
         """One decay of each state, in both launches; of channels, what each of some makes."""
@@ -759,7 +761,19 @@ def _segments(part: Expr, start: Expr, slices: Expr = ZERO) -> tuple[Expr, Expr]
         slices: bytes of gradients of constants, which come in a part from each segment and are
             added up.
     """
-    return div(_times(2, add(part, slices)), SEGMENT), add(mul(part, _BEHIND), div(start, SEGMENT))
+    once = _joined(part, slices, part, slices)  # written, and read
+    return div(once, SEGMENT), add(mul(part, _BEHIND), div(start, SEGMENT))
+
+
+def _joined(*counts: Expr) -> Expr:
+    """Their sum, like terms in one."""
+    found: dict[Expr, Fraction] = {}
+    for term in (t for e in counts for t in (e.args if isinstance(e, Add) else (e,))):
+        factors = term.args if isinstance(term, Mul) else (term,)
+        number = math.prod((f.value for f in factors if isinstance(f, Num)), start=Fraction(1))
+        rest = mul(*(f for f in factors if not isinstance(f, Num)))
+        found[rest] = found.get(rest, Fraction(0)) + number
+    return add(*(mul(num(number), rest) for rest, number in found.items()))
 
 
 def _times(factor: float, *factors: Expr) -> Expr:
