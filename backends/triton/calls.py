@@ -165,7 +165,7 @@ class SelectiveCall(GatedCall):
         why = ""
         if s.complex:
             count = " * ".join(self._size(a) for a in s.scan.keys)
-            why = f", _too_many({count}, {s.pairs[0]})"
+            why = f", _too_many({count}, {s.most_pairs})"
         room = f"_room({state}, {like}.shape[1], dtype, mode{why})"
         return [*tokens, *constants, state, "lengths", room], state, looked
 

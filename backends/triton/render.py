@@ -18,7 +18,7 @@ from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
-from .selective import STATES, STEP, TOGETHER, SelectiveKernels
+from .selective import PAIRS, STATES, STEP, TOGETHER, SelectiveKernels
 from .skeletons import printed, scans_with_kernels, skeletons, without_kernels
 from .tiles import chips, rows
 from .toolchains import HANDLES, faults
@@ -68,7 +68,7 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     if any(isinstance(s, ConvolutionKernels) for s in found):
         parts.append(filled("convolution_kernels_shared.py.j2"))
     if any(isinstance(s, SelectiveKernels) for s in found):
-        sizes = {"step": STEP, "states": STATES, "together": TOGETHER}
+        sizes = {"step": STEP, "states": STATES, "together": TOGETHER, "of_pairs": PAIRS}
         pairs = any(s.complex for s in found if isinstance(s, SelectiveKernels))
         parts.append(filled("selective_kernels_shared.py.j2", pairs=pairs, **sizes))
     return (*parts, *functions_of(code))
@@ -156,7 +156,7 @@ def target(plan: Plan) -> torch.Target:
                 why |= {f"{declined})": None}
             if isinstance(s, SelectiveKernels) and s.complex:
                 count = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys)
-                why |= {f"_too_many({count}, {s.pairs[0]})": None}
+                why |= {f"_too_many({count}, {s.most_pairs})": None}
         first, *others = why
         cuts = [line for s in skeletons(plan) for line in _cuts(s, names)]
         if cuts:

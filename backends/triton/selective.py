@@ -35,6 +35,8 @@ STATES = 16
 the backward pass gives so many to each program."""
 TOGETHER = 32
 """Most states of such a tile: keys and queries of so many are in registers beside all states."""
+PAIRS = 2
+"""Most complex states that a program of the backward pass has: registers hold no more."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,7 @@ class SelectiveKernels(SelectiveArguments):
     @property
     def most(self) -> int:
         """Most states of a channel for which time is cut: registers of a segment's are as many."""
-        return self.pairs[0] if self.complex else STATES
-
-    @property
-    def at_once(self) -> str:
-        """An argument: of how many complex states the backward pass has a program."""
-        return f", {self.pairs[1]}" if self.complex else ""
+        return self.most_pairs if self.complex else STATES
 
     # --- the torch form of the gates -------------------------------------------------------------
 

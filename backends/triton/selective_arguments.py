@@ -19,10 +19,10 @@ from .gated import arguments
 
 _WORDS = frozenset("q k q_im k_im field added room states H P N dq dk d_added d_last".split())
 """Words of the operators' functions besides those of other forms."""
-PAIRS = {False: (16, 4), True: (8, 2)}
-"""Whether keys or reads are complex → most complex states of a channel, which forwards are a tile,
-and of a program of the backward pass: what registers hold. One by one, the sines and cosines of
-states would be a program that takes minutes to compile."""
+MOST_PAIRS = {False: 16, True: 8}
+"""Whether keys or reads are complex → most complex states of a channel, which forwards are a tile:
+what registers hold. One by one, their sines and cosines would be a program that takes minutes to
+compile."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,9 @@ class SelectiveArguments(ElementwiseKernels):
         return self._vector("k", self.scan.key)
 
     @property
-    def pairs(self) -> tuple[int, int]:
-        """Most complex states of a channel, and of a program of the backward pass."""
-        return PAIRS[len(self.vectors) > 2]
+    def most_pairs(self) -> int:
+        """Most complex states of a channel for which there are kernels."""
+        return MOST_PAIRS[len(self.vectors) > 2]
 
     @property
     def vectors(self) -> list[str]:
@@ -259,13 +259,18 @@ class SelectiveArguments(ElementwiseKernels):
         if not self.complex:
             return super().declined
         count = " * ".join(self._size(a) for a in self.scan.keys)
-        return f"_unfit_pairs(S, {self.like}.dtype, {self.named_mode}, {count}, {self.pairs[0]})"
+        return f"_unfit_pairs(S, {self.like}.dtype, {self.named_mode}, {count}, {self.most_pairs})"
 
     @property
     def costs(self) -> tuple[KernelCost, ...]:
         """What the kernels cost."""
         H, N, P = (Param(n, frozenset()) for n in "HNP")
-        return kernel_costs(self.scan, self.gates, sizes=(H, N, P))
+        return kernel_costs(
+            self.scan,
+            self.gates,
+            sizes=(H, N, P),
+            vectors=(len(self.keys), len(self.queries)),
+        )
 
     @property
     def sizes_of_work(self) -> dict[Expr, str]:
@@ -380,10 +385,14 @@ class SelectiveArguments(ElementwiseKernels):
         return [self.inputs.index(x) for x in self.keyed]
 
     @property
+    def sliced_by_groups(self) -> tuple[int, ...]:
+        """Places of arguments whose gradients come in a slice for each group of states."""
+        return tuple(self.inputs.index(x) for x in self.channelled)
+
+    @property
     def sliced(self) -> list[tuple[int, str]]:
         """Places of arguments whose gradients come out in slices, and how many of these."""
-        slices = dict.fromkeys(self.channelled, "groups")
-        slices |= dict.fromkeys(self.gate_constants, "grid[1]")
+        slices = dict.fromkeys(self.gate_constants, "grid[1]")
         slices |= dict.fromkeys(self.fixed, "segments")
         return [(self.inputs.index(x), count) for x, count in slices.items()]
 

@@ -35,7 +35,7 @@ from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.plan.planes import halves, is_paired, planes
 from dsfc.primitives.build import ZERO, add, div, mul, neg, num, walk
 from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import Add, Axis, Div, Expr, Field, Mul, Num, Param, Prim, Size, Time
+from dsfc.primitives.expr import Add, Axis, Div, Expr, Field, Mul, Num, Param, Prim, Ref, Size, Time
 from dsfc.primitives.table import row
 from dsfc.primitives.text import text
 
@@ -61,6 +61,9 @@ _ROTATIONS = 4 + 8 + 2 * 8 + 8 + 16 + 16 + 8
 _BEHIND = div(add(div(LENGTH, SEGMENT), num(-3)), mul(num(2), SEGMENT))
 """How often what a segment makes of a state is read besides once: by all segments behind it. The
 n segments read n (n - 1) / 2 parts; of three, each one is read once."""
+
+_PAIRS = 2
+"""Complex states of a program of a selective scan, backwards."""
 
 _SELECTIVE_TILES = 64, 32
 """Channels of a program of a selective scan, forwards and backwards: there with sums over them."""
@@ -133,8 +136,15 @@ def plan_costs(plan: Plan) -> tuple[KernelCost, ...]:
         cost
         for name, scan in inside.scans.items()
         if name in gates or name in features
-        for cost in kernel_costs(scan, gates.get(name), features.get(name))
+        for cost in kernel_costs(
+            scan, gates.get(name), features.get(name), vectors=_vectors(scan, plan)
+        )
     )
+
+
+def _vectors(scan: Scan, plan: Plan) -> tuple[int, int]:
+    pairs = {b.name for b in plan.arrays if b.field is Field.COMPLEX}
+    return 1 + (scan.key in pairs), 1 + (scan.read in pairs)
 
 
 def _printed(prim: Prim) -> bool:
@@ -151,6 +161,7 @@ def kernel_costs(
     gates: Gates | None = None,
     features: Features | None = None,
     sizes: Sizes | None = None,
+    vectors: tuple[int, int] = (1, 1),
 ) -> tuple[KernelCost, ...]:
     """Returns what a scan costs, fused and split.
 
@@ -159,6 +170,7 @@ def kernel_costs(
         gates: of a scan without keys, what its kernels compute.
         features: of a matrix scan, what its kernels compute besides.
         sizes: what the counts are over; those of its axes, if not given.
+        vectors: of a selective scan, arrays of keys and of reads: two where they are complex.
     """
     sizes = sizes or _sizes(scan)
     match scan.form:
@@ -167,7 +179,7 @@ def kernel_costs(
         case Form.MATRIX:
             ways = _matrix(scan, features, sizes)
         case Form.SELECTIVE:
-            ways = _selective(scan, gates, sizes)
+            ways = _selective(scan, gates, sizes, vectors)
         case Form.ELEMENTWISE | Form.CONVOLUTION if gates is not None:
             ways = _elementwise(gates, sizes)
         case _:
@@ -444,12 +456,17 @@ def _special(e: Expr) -> int:
     return int(isinstance(e, Div))
 
 
-def _selective(scan: Scan, gates: Gates | None, sizes: Sizes) -> Iterator[_Way]:
+def _selective(
+    scan: Scan, gates: Gates | None, sizes: Sizes, vectors: tuple[int, int]
+) -> Iterator[_Way]:
     """States N of each channel in the registers of a thread; those of every block are kept.
 
-    A complex state has two numbers, and its decay one exponential.
+    A complex state has two numbers, and its decay one exponential. Backwards a program has some of
+    a channel's only, so that what varies along channels is read for each group of these, and its
+    gradients come in a slice for each, which torch adds up.
     """
-    of_state = 2 if scan.field is Field.COMPLEX else 1
+    pairs = scan.field is Field.COMPLEX
+    of_state = 2 if pairs else 1
     rates = [] if gates is None else [e for _, e in gates.rates]
     driven = rates if gates is None else [*rates, gates.value]
     added = [] if gates is None else [gates.added]
@@ -461,7 +478,14 @@ def _selective(scan: Scan, gates: Gates | None, sizes: Sizes) -> Iterator[_Way]:
     tile = mul(keys, channels)
     kept = div(_times(of_state * _FLOAT, tile), num(_BLOCK))
     tiles = [div(channels, num(n)) for n in _SELECTIVE_TILES]
-    sums = _times(4 * _FLOAT, keys, tiles[1])
+    groups = div(keys, num(_PAIRS)) if pairs else num(1)
+    in_groups = _times(counted(*driven) + counted(*gradients), groups)
+    more = _along_keys(gates, scan)
+    along = sum(vectors) + more
+    kinds = 1 << (along - 1).bit_length()  # of gradients along the keys
+    sums = _times(2 * _FLOAT * kinds, keys, tiles[1])
+    if pairs:
+        sums = add(sums, _times(2 * _FLOAT * count, groups, channels))
     rows = mul(BATCH, heads, tiles[1])
     first, second = (of_state * _INSTRUCTIONS[Form.SELECTIVE, d] for d in ("forward", "backward"))
 
@@ -469,41 +493,58 @@ def _selective(scan: Scan, gates: Gates | None, sizes: Sizes) -> Iterator[_Way]:
         numbers = add(_times(of_channels, channels), _times(of_keys, keys))
         return add(mul(WIDTH, numbers), _joined(*floats))
 
-    def exponentials(split: bool, *made: Collection[Expr]) -> Expr:
+    def exponentials(split: bool, made: Expr, *others: Collection[Expr]) -> Expr:
         """One decay of each state, in both launches; of channels, what each of some makes."""
-        return add(_times(1 + split, tile), _times(sum(counted(*es) for es in made), channels))
+        each = add(made, num(sum(counted(*es) for es in others)))
+        return add(_times(1 + split, tile), mul(each, channels))
 
-    def started(of_tiles: int) -> Expr:
+    def started(of_tiles: int, programs: Expr) -> Expr:
         """Bytes that segments read at their start: constants of channels in both launches."""
-        return add(_times(_FLOAT * of_tiles, tile), _times(2 * _FLOAT * fixed, channels))
+        of_channels = mul(add(programs, num(1)), _times(_FLOAT * fixed, channels))
+        return add(_times(_FLOAT * of_tiles, tile), of_channels)
 
-    floor = moved(count + 1, 2), moved(2 * count + 1, 4)
+    floor = moved(count + 1, along), moved(2 * count + 1, 2 * along)
     for split in (False, True):
         # Queries and keys for each tile of channels; backwards rates for each block of tokens, too.
-        shared = [mul(add(n, num(-1)), _numbers(2 + split, keys)) for n in tiles]
-        shared[1] = add(shared[1], _times(of_states, kept))
+        both = [along + split * (along - n) for n in reversed(vectors)]
+        tiled = zip(tiles, both, strict=True)
+        shared = [mul(add(n, num(-1)), _numbers(count_, keys)) for n, count_ in tiled]
+        shared[1] = add(shared[1], div(_times(_FLOAT * of_states, tile), num(_BLOCK)))
+        shared[1] = add(shared[1], mul(add(groups, num(-1)), _numbers(count + 1, channels)))
+        shared[1] = add(shared[1], mul(tiles[1], _numbers(more, keys)))  # twice in each block
         parts: list[Expr] = [ZERO, ZERO]
         if split:
             part = _times(2 * of_state * _FLOAT, tile)  # a decay and a state
-            slices = add(_times(_FLOAT * of_states, tile), _times(_FLOAT * fixed, channels))
-            ways = (started(1 + 2 * of_states), ZERO), (started(1 + of_states), slices)
+            slices = _times(_FLOAT * fixed, groups, channels)
+            slices = add(_times(_FLOAT * of_states, tile), slices)
+            ways = (
+                (started(of_state + 2 * of_states, num(1)), ZERO),
+                (started(of_state + of_states, groups), slices),
+            )
             for at, way in enumerate(ways):
                 parts[at], again = _segments(part, *way)
                 shared[at] = add(shared[at], again)
         programs = mul(rows, div(LENGTH, SEGMENT)) if split else rows
         steps = SEGMENT if split else LENGTH
         passes = (
-            Pass("forward", moved((1 + split) * count + 1, 2 + split, kept, parts[0]), shared[0],
+            Pass("forward", moved((1 + split) * count + 1, both[0], kept, parts[0]), shared[0],
                  ZERO,
-                 exponentials(split, (*driven, *added), *[driven] * split),
+                 exponentials(split, num(counted(*driven, *added)), *[driven] * split),
                  _times((1 + split) * first, tile),
                  1 + split, programs, steps),
             Pass("backward",
-                 moved((2 + split) * count + 1 + split, 4 + split, kept, sums, parts[1]),
-                 shared[1], ZERO, exponentials(split, driven, gradients, *[rates] * split),
+                 moved((2 + split) * count + 1 + split, along + both[1], kept, sums, parts[1]),
+                 shared[1], ZERO, exponentials(split, in_groups, *[rates] * split),
                  _times(second + split * first, tile), 2 + split, programs, steps),
         )  # fmt: skip
         yield _over_heads(passes, floor, heads)
+
+
+def _along_keys(gates: Gates | None, scan: Scan) -> int:
+    """Leaves of log λ that vary over time and states, not channels."""
+    leaves = () if gates is None else (e for e in walk(gates.log_decay) if isinstance(e, Ref))
+    keys = set(scan.keys)
+    return sum(e.time is Time.TOKEN and keys <= e.axes <= {*keys, *scan.heads} for e in leaves)
 
 
 def _elementwise(gates: Gates, sizes: Sizes) -> Iterator[_Way]:

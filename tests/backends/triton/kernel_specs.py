@@ -11,7 +11,7 @@ MATRIX = (
 SELECTIVE = ("s6",)
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
 SIZES = {"lru": {"n": 2048}, "s6": {"n": 16}}
-SIZES |= {"selectiveturned": {"n": 16}, "selectivepairs": {"n": 16, "p": 64, "h": 32}}
+SIZES |= {"selectiveturned": {"n": 16}, "selectivepairs": {"n": 8, "p": 64, "h": 32}}
 """Sizes that a layer must be given besides its width."""
 KINDS = ("normalized_attn", "linear_attn", "retnet", "ssd", "mlstm")
 """Matrix scans without and with a column by itself; the same with decays, with and without keys of
@@ -29,6 +29,7 @@ EVERY += tuple(("retnet:256", "fp32", t) for t in ("sm_90", "sm_100"))
 EVERY += tuple((s, "bf16", "sm_90") for s in ("retnet:64", "retnet:256", "mlstm:64"))
 EVERY += tuple((s, "fp32", "sm_90") for s in ("retnet", "mlstm", "rg_lru", "lru"))
 EVERY += (("rg_lru", "fp32", "gfx942"),)
+EVERY += tuple((s, "bf16", t) for s in ("selective_turned", "selective_pairs") for t in TARGETS)
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
 All are within the limits; what is not named here was not compiled for the table.

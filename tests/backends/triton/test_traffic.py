@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from dsfc.backends.triton.nodes import knows
-from kernel_specs import KINDS, MATRIX, SPECS
+from kernel_specs import KINDS, MATRIX, SPECS, UNUSUAL
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -208,6 +208,12 @@ WHOLE = [
 SPREAD = 16
 """Columns of a tile of a matrix scan, and channels of one of another."""
 
+SELECTIVE = {"s6": 16, "selective_turned": 16, "selective_pairs": 8}
+"""Selective scans, and most states of a channel of which the fewest programs there are have all."""
+
+ALONG = {"s6": (2, 2, 1), "selective_turned": (2, 2, 2), "selective_pairs": (5, 8, 3)}
+"""What varies along their states: of tokens, with a rest of zeros up to a power of two; of none."""
+
 SUMMED = {"retnet": 1, "mamba2_pseudo_lti": 2, "ssd": 2, "mlstm": 2, "performer": 1}
 SUMMED |= {n: 1 for n in MATRIX if n.startswith("normalized_attn") or n == "generalized_attn"}
 """Numbers of a token and head whose gradients come in parts, which torch adds up."""
@@ -242,7 +248,7 @@ def tier(name: str, sizes: dict[str, int], way: str) -> list[Any]:
     ("name", "sizes", "way"),
     [
         pytest.param(name, sizes, way, marks=tier(name, sizes, way))
-        for name in SPECS
+        for name in (*SPECS, *list(SELECTIVE)[1:])
         if name != "gateloop"  # torch moves more around its kernels than they do: see below
         for sizes in (WHOLE if name in (*KINDS, "lln", "s6", "hgrn") else WHOLE[:1])
         for way in ("fused", "split")
@@ -260,8 +266,12 @@ def test_the_cost_model_is_what_the_interpreter_counts(
 
     What four spans of tokens need more than two, in segments of one span where time is split.
     """
-    sizes = sizes | {"n": 16, "d": 4 * SPREAD} if name == "s6" else sizes
-    module, plan = build(name), dsfc.load(name).plan
+    if name in SELECTIVE:
+        sizes = sizes | {"n": SELECTIVE[name], "d": 4 * SPREAD}
+    module = build(name, UNUSUAL.get(name))
+    plan = dsfc.load(
+        Path(module.__file__ or "").with_name(f"{name}.dsf") if name in UNUSUAL else name
+    ).plan
     tokens = CHUNK if name in MATRIX else TILE[0]
     monkeypatch.setattr(module, "_tile", lambda *_: (tokens, SPREAD, 1, 2))
     monkeypatch.setattr(module, "SPAN", SPAN, raising=False)
@@ -283,27 +293,33 @@ def test_the_cost_model_is_what_the_interpreter_counts(
                 for e in counts
             )
 
-        bytes_ = each("bytes", "reread") - (2 * in_torch(name, sizes, way == "split") if at else 0)
+        bytes_ = each("bytes", "reread")
+        bytes_ -= 2 * in_torch(name, plan, sizes, way == "split") if at else 0
         assert 4 * (found.read + found.written) == bytes_, at
         assert found.powers == each("exponentials"), at
         if name in MATRIX:
             assert found.operations == each("operations"), at
 
 
-def in_torch(name: str, sizes: dict[str, int], cut: bool) -> int:
+def in_torch(name: str, plan: Plan, sizes: dict[str, int], cut: bool) -> int:
     """Bytes of a span of tokens that torch moves to add up parts of gradients.
 
     Where time is cut, those of constants come in parts too, one for each segment.
     """
     if name in MATRIX:
         return 4 * SPAN * sizes["h"] * SUMMED.get(name, 0) * (sizes["n"] // SPREAD + 1)
-    gates = absorb(dsfc.load(name).plan, knows).gates
+    gates = absorb(plan, knows).gates
     channels = sizes["n" if name == "lru" else "d"]
     fixed = channels * sum(len(g.constants) for g in gates)
     sums = 0
-    if name == "s6":  # of keys and queries; the rates are constant
-        sums = 2 * sizes["n"] * (channels // SPREAD + 1)
-        fixed += sizes["n"] * channels
+    if name in SELECTIVE:
+        states, (along, kinds, rates), groups = sizes["n"], ALONG[name], 1
+        heads = sizes["h"] if name == "selective_pairs" else 1
+        sums = states * (kinds * channels // SPREAD + along * heads)
+        if rates > 1:  # complex, and a program has two states
+            groups = states // 2
+            sums += (groups + 1) * channels * sum(len(g.tokens) for g in gates)
+        fixed = groups * fixed + rates * states * channels
     return 4 * (SPAN * sums + cut * fixed)
 
 
