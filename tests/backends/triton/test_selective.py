@@ -207,16 +207,19 @@ def test_without_a_gradient_no_states_are_kept(
 def outcome(
     module: ModuleType, given: dict[str, Tensor], mode: str, infinite: bool
 ) -> dict[str, Tensor]:
-    """Values and gradients of a module of `GIVEN`."""
+    """Values and gradients of a module of `GIVEN` or `TURNED`."""
     leaves = {n: x.clone().requires_grad_() for n, x in given.items()}
     state = module.State(S=leaves["S"])
-    layer = module.Given(d=leaves["x"].shape[-1], n=leaves["b"].shape[-1])
-    inputs = {n: leaves[n] for n in ("x", "r", "b", "c")}
-    a = {"a": leaves["a"]}
+    cls = getattr(module, module.__all__[0])
+    layer = cls(d=leaves["x"].shape[-1], n=leaves["b"].shape[-1])
+    params = {n: leaves[n] for n, _ in layer.named_parameters()}
+    inputs = {n: x for n, x in leaves.items() if n not in (*params, "S")}
     y, after = torch.func.functional_call(
-        layer, a, (), {**inputs, "state": state, "mode": mode, "return_state": True}
+        layer, params, (), {**inputs, "state": state, "mode": mode, "return_state": True}
     )
-    outs = {"y": y, "last": after.S}
+    outs = {"y": y}
+    parts = {"last_re": after.S.real, "last_im": after.S.imag} if after.S.is_complex() else None
+    outs |= parts or {"last": after.S}
     loss = sum(
         (torch.sin(torch.arange(x.numel())).reshape(x.shape) * x).sum() for x in outs.values()
     )
@@ -238,26 +241,33 @@ DECAYS = {
 
 @pytest.mark.parametrize("inputs", ["random", "cancelling"])
 @pytest.mark.parametrize("decays", DECAYS)
+@pytest.mark.parametrize(
+    ("name", "body"), [("given", GIVEN), pytest.param("turned", TURNED, marks=pytest.mark.ci)]
+)
 def test_no_digit_is_lost_at_the_ends_of_decays(
-    decays: str, inputs: str, build: Build, monkeypatch: pytest.MonkeyPatch
+    name: str, body: str, decays: str, inputs: str, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, plain = build("given", GIVEN), build("given", GIVEN, "torch")
+    module, plain = build(name, body), build(name, body, "torch")
     monkeypatch.setattr(module, "_tile", lambda *_: TILE)
     generator = torch.Generator().manual_seed(0)
     B, L, P, N = 2, 13, 5, 3
     shapes = {"x": (B, L, P), "b": (B, L, N), "c": (B, L, N), "S": (B, P, N)}
     given = {n: torch.randn(s, generator=generator) for n, s in shapes.items()}
+    if body == TURNED:
+        given |= {"w": torch.randn(B, L, P, generator=generator), "theta": torch.rand(P, N)}
+        given["S"] = torch.complex(given["S"], torch.randn(B, P, N, generator=generator))
     if inputs == "cancelling":
         sign = (1 - 2 * (torch.arange(L) % 2)).reshape(1, L, 1)
         given["x"] = 1e3 * sign + 1e-3 * given["x"]
     drawn = torch.randint(len(DECAYS[decays]), (B, L, P), generator=generator)
     given |= {"r": -torch.tensor(DECAYS[decays])[drawn], "a": torch.ones(P, N)}
     infinite = math.isinf(DECAYS[decays][0])
-    want = outcome(plain, {n: x.double() for n, x in given.items()}, "recurrent", infinite)
+    wide = {n: x.to(torch.promote_types(x.dtype, torch.float64)) for n, x in given.items()}
+    want = outcome(plain, wide, "recurrent", infinite)
     loop = outcome(plain, given, "recurrent", infinite)
-    for name, got in outcome(module, given, "auto", infinite).items():
-        scale = want[name].abs().max() + 1e-30
-        error, known = ((x[name] - want[name]).abs().max() / scale for x in ({name: got}, loop))
-        assert torch.isfinite(got).all(), name
+    for what, got in outcome(module, given, "auto", infinite).items():
+        scale = want[what].abs().max() + 1e-30
+        error, known = ((x[what] - want[what]).abs().max() / scale for x in ({what: got}, loop))
+        assert torch.isfinite(got).all(), what
         # Ten roundings of 6e-8, or what the plain loop errs.
-        assert error <= max(1e-6, 3 * known), f"{name}: {error}, the plain loop {known}"
+        assert error <= max(1e-6, 3 * known), f"{what}: {error}, the plain loop {known}"
