@@ -24,7 +24,7 @@ THIRD = pytest.mark.parametrize("built", thirds(pytest.mark.ci, pytest.mark.full
 """Before the last tier, where a test takes long."""
 
 
-@pytest.fixture(scope="module", params=COMPILED)
+@pytest.fixture(scope="module", params=thirds((), pytest.mark.ci))
 def built(request: pytest.FixtureRequest, build):
     return build(request.param, COMPILED[request.param])
 
