@@ -183,7 +183,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     def gates_meaning(self) -> str:
         """Docstring of the features' torch form."""
         what = "Query, key, value" + (", log λ" if self.decay else "")
-        more = "; what multiplies the output" if self.scaled else ""
+        more = "; the output's factor" if self.scaled else ""
         return f'"""{what}{more}. A token that does not count has no key."""'
 
     @property

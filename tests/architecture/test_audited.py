@@ -182,6 +182,7 @@ def strange(seen: Iterable[Seen], *allowed: Allowed) -> list[Seen]:
     return [it for it in seen if not any(it in one for one in allowed)]
 
 
+@pytest.mark.ci
 def test_commands_give_no_text_away(watched: Watched) -> None:
     codes, seen = watched(*(command for _, command in COMMANDS))
     assert codes == [code for code, _ in COMMANDS]

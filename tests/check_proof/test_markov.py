@@ -54,7 +54,7 @@ mixer divided_early {
   y = r[i-1]
 }
 """
-LARGE = ("dense_series", "full3_dense", "series")
+LARGE = ("dense_series", "full3_dense", "full4_dense", "series")
 
 
 def pairs(kind: str) -> list:

@@ -180,6 +180,7 @@ def test_pipes_get_no_colours(start: Callable) -> None:
     assert done.returncode == 1 and "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 @pytest.mark.parametrize("no_color, coloured", [("", True), ("1", False)])
 def test_terminals_get_colours_unless_told_not_to(no_color: str, coloured: bool) -> None:

@@ -83,7 +83,10 @@ def same(a: list[object], b: list[object]) -> bool:
     return len(a) == len(b) and all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
 
 
-EVERY = [pytest.param(97, id="some"), pytest.param(1, id="all", marks=pytest.mark.full)]
+EVERY = [
+    pytest.param(97, id="some", marks=pytest.mark.ci),
+    pytest.param(1, id="all", marks=pytest.mark.full),
+]
 
 
 @pytest.mark.parametrize("every", EVERY)

@@ -85,6 +85,7 @@ for name in {specs!r}:
 """
 
 
+@pytest.mark.ci
 def test_the_same_bytes_under_any_hash_seed() -> None:
     def sums(seed: str) -> str:
         return subprocess.run(

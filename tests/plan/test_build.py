@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from shipped_specs import NO_SYSTEM, PLANNED, REFUSED
-from unusual_specs import COMPILED
+from unusual_specs import COMPILED, thirds
 
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.locate import shipped_names
@@ -40,7 +40,7 @@ def test_what_is_not_planned_is_one_located_diagnostic(name: str, shipped) -> No
     assert problem.span.source.name.endswith(".dsf") and problem.span.end > problem.span.start
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_unusual_mixers_are_planned(name: str, load) -> None:
     verify(load(name, COMPILED[name]).plan)
 

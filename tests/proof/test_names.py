@@ -21,7 +21,7 @@ FIRST = [
     for kind in table
 ]  # fmt: skip
 """One pair of each kind of label in each file."""
-FAST = 10
+FAST = 25
 
 
 def called_otherwise(a: System, b: System) -> tuple[System, System]:

@@ -124,6 +124,7 @@ def test_no_label_is_contradicted(system: Callable, kind: str) -> None:
         assert {tuple(row[:2]) for row in LABELS[kind]} == set(shown)
 
 
+@pytest.mark.ci
 def test_values_inside_functions_are_found_and_named(system: Callable) -> None:
     """T20: a decay that is 1 where r is 0, and one that is 1/2 where it is made so."""
     for a, b, values in (
@@ -204,6 +205,7 @@ mixer read_before { dims n
     assert [isinstance(f, Case) for f in found] == [True, True, False]
 
 
+@pytest.mark.ci
 def test_the_statements_are_not_mixed(system: Callable) -> None:
     """Two mixers that differ for equal parameters may still be cases of one another."""
     attention, plain = system("cases", "normalised"), system("cases", "plain")

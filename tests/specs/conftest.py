@@ -27,9 +27,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`name` is every spec that compiles, where a test does not say which."""
     marked = {arg for m in metafunc.definition.iter_markers("parametrize") for arg in _named(m)}
     if "name" in metafunc.fixturenames and "name" not in marked:
-        late = [pytest.param(n, marks=pytest.mark.ci) for n in emitted.LATE]
-        soon = [n for n in emitted.compiled() if n not in emitted.LATE]
-        metafunc.parametrize("name", [*soon, *late])
+        marks = {n: () if n in emitted.SOON else pytest.mark.ci for n in emitted.compiled()}
+        metafunc.parametrize("name", [pytest.param(n, marks=m) for n, m in marks.items()])
 
 
 def _named(mark: pytest.Mark) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 import pytest
-from emitted import LATE, compiled, one_per_class
+from emitted import LATE, SOON, compiled, one_per_class
 
 from dsfc.validate.report import Outcome
 from dsfc.validate.run import CHECKS, Check, run
@@ -45,11 +45,11 @@ BY_NAME = {check.name: check for check in CHECKS}
 
 
 def tiered(check: Check, name: str) -> tuple[pytest.MarkDecorator, ...]:
-    """Values run always, PyTorch's machinery in CI, what takes long there for a few."""
+    """Values of a few always, of all in CI, as PyTorch's machinery; what takes long, of a few."""
     if name in LATE:
         return (pytest.mark.ci if check.name in VALUES else pytest.mark.full,)
     if check.name in VALUES:
-        return ()
+        return () if name in SOON else (pytest.mark.ci,)
     if check.name in LONG and name not in one_per_class():
         return (pytest.mark.full,)
     if check.name in NATIVE and name not in KINDS:

@@ -266,6 +266,7 @@ def kinds(name: str) -> set[tuple[object, ...]]:
     return {(s.form, s.field, s.decay is not None, s.real) for s in scans}
 
 
+@pytest.mark.ci
 def test_every_kind_of_scan_is_tortured() -> None:
     tortured = set().union(*map(kinds, NAMES))
     left = {name: kinds(name) - tortured for name in compiled()}

@@ -24,6 +24,9 @@ def test_letters_of_the_grammar_are_those_of_the_table():
 
 
 def test_building_is_quick(ordinary):
-    start = time.process_time()
-    Lark(grammar_text(), parser="lalr", lexer="basic")
-    assert time.process_time() - start < ordinary
+    def built() -> float:
+        start = time.process_time()
+        Lark(grammar_text(), parser="lalr", lexer="basic")
+        return time.process_time() - start
+
+    assert min(built() for _ in range(3)) < ordinary  # garbage is collected in some

@@ -196,7 +196,7 @@ def system_output(m, i):
     return list(m.explicit(bridge.matrix([entries], len(entries)), LENGTH))
 
 
-@pytest.mark.parametrize("gauge", ["lowered", "paper"])
+@pytest.mark.parametrize("gauge", ["lowered", pytest.param("paper", marks=pytest.mark.ci)])
 @pytest.mark.parametrize(
     "name", [n for n in FINITE if n != "gsa"]
 )  # one Φ holds what another gives

@@ -450,12 +450,13 @@ OF = {
     ),
 }
 SLOW = ("compile", "dynamic", "export")
+SOON = ("normalized_attn", "s6", "rg_lru", "gla", "short_convolution")
 
 
 def marks(name: str, fault: Fault) -> tuple[pytest.MarkDecorator, ...]:
-    """One class in the fast tier, tracing and the second class in CI."""
+    """A few classes in the fast tier, tracing and the others in CI."""
     slow = set(fault.caught) & set(SLOW)
-    return (pytest.mark.ci,) if slow or (name == "linear_attn" and fault in ANY) else ()
+    return (pytest.mark.ci,) if slow or name not in SOON else ()
 
 
 CASES = [

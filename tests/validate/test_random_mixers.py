@@ -53,6 +53,7 @@ def test_the_system_is_the_mixer_run_literally(seed: int) -> None:
                     assert near(got.states[s.name], want[s.name])
 
 
+@pytest.mark.ci
 def test_every_kind_of_node_occurs() -> None:
     nodes: Counter[str] = Counter()
     features: Counter[str] = Counter()

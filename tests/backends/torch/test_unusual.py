@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from unusual_specs import COMPILED, REFUSED
+from unusual_specs import COMPILED, REFUSED, thirds
 
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer import evaluate as evaluate_mixer
@@ -20,7 +20,11 @@ torch.set_num_threads(1)
 LENGTH, CUT, CHUNK = 7, 3, 3
 
 
-@pytest.fixture(scope="module", params=COMPILED)
+THIRD = pytest.mark.parametrize("built", thirds(pytest.mark.ci, pytest.mark.full), indirect=True)
+"""Before the last tier, where a test takes long."""
+
+
+@pytest.fixture(scope="module", params=thirds((), pytest.mark.ci))
 def built(request: pytest.FixtureRequest, build):
     return build(request.param, COMPILED[request.param])
 
@@ -71,6 +75,7 @@ def test_gradients_are_those_of_the_definition(found: Surface) -> None:
         agree(got, want, EXACT, mode)
 
 
+@pytest.mark.ci
 def test_two_segments_are_the_whole(found: Surface) -> None:
     if not found.causal:
         assert "E-STEP" in values.segments(found)
@@ -96,13 +101,13 @@ def test_the_layer_takes_back_the_state_it_gives(found: Surface) -> None:
     torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.ci
+@THIRD
 def test_masked_tokens_are_not_there_and_packed_sequences_are_alone(found: Surface) -> None:
     rows.masks(found)
     rows.packs(found)
 
 
-@pytest.mark.ci
+@THIRD
 def test_every_cut_and_every_step(found: Surface) -> None:
     values.segments(found)
     values.steps(found)

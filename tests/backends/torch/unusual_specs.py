@@ -6,6 +6,10 @@ made with a handful of known mixers in mind.
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 
 def attention(body: str, more: str = "", state: str = "S : h × n × p", sizes: str = "") -> str:
     """Queries, keys, values and a gate per head, and what is done with them.
@@ -723,6 +727,12 @@ COMPILED = {
     **COMPLEX_SCANS,
 }
 """Name of a mixer → its body; each compiles."""
+
+
+def thirds(first: Any, others: Any) -> list[Any]:
+    """Names of those, a third of them with the marks of one tier, the others with a later one's."""
+    return [pytest.param(n, marks=others if k % 3 else first) for k, n in enumerate(COMPILED)]
+
 
 REFUSED = {
     "zero_before_the_start": (

@@ -33,16 +33,17 @@ pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 Build = Callable[..., ModuleType]
-SLOW = ("columns", "layers", "complex_values", "turned", "many_states", "rotated_columns")
-SLOW += ("selective_turned", "selective_pairs", "selective_names", "selective_leaves")
-SLOW += ("shared_leaves", "rotated_steady", "inner_words_of_matrices", "inner_words_of_rates")
+FIRST = ("lru", "qlstm_s6gate", "rg_lru", "rwkv4", "s6", "gateloop", "linear_attn", "mlstm")
+FIRST += ("normalized_attn", "retnet", "ssd", "two_axes", "plain_parts", "steady", "running_weight")
+FIRST += ("rotated_stops", "selective_rates", "selective_turned")
+"""One of each kind: what takes long is held of these in CI, of all in the last tier."""
 QUICK = ("rg_lru", "two_axes", "inner_words", "retnet", "linear_attn")
 ALL = [*((name, None) for name in SPECS), *UNUSUAL.items()]
 LATER = {name: pytest.mark.ci for name, _ in ALL if name not in QUICK}
 LATER["shared_leaves"] = pytest.mark.full
 SOME = [pytest.param(*case, marks=LATER.get(case[0], ())) for case in ALL]
 """All, most of them in a later tier."""
-CUT = [pytest.param(*c, marks=pytest.mark.full if c[0] in SLOW else pytest.mark.ci) for c in ALL]
+CUT = [pytest.param(*c, marks=pytest.mark.ci if c[0] in FIRST else pytest.mark.full) for c in ALL]
 TILE = (4, 4, 1, 2)
 """Several tiles along both axes, the last ones cut off."""
 LENGTHS = (0, 1, 4, 5, 13)
@@ -305,7 +306,7 @@ def ran(found: Surface, sample: Sample, mode: str, given: dict[str, Any]) -> dic
     [
         "rg_lru",
         *(pytest.param(n, marks=pytest.mark.ci) for n in ("lru", "rwkv4", "s6", "retnet", "mlstm")),
-        pytest.param("gateloop", marks=pytest.mark.ci),
+        *(pytest.param(n, marks=pytest.mark.ci) for n in ("gateloop", "selective_turned")),
     ],
 )
 @pytest.mark.parametrize("segment", [1 << 20, 4])
@@ -318,7 +319,7 @@ def test_masked_tokens_and_packs(
     launched: Callable[[ModuleType], list[str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = surface(build(name))
+    found = surface(build(name, UNUSUAL.get(name)))
     seen = launched(found.module)
     monkeypatch.setattr(found.module, "_segment", lambda *_: segment)
     packed = how == "cu_seqlens"
@@ -342,7 +343,7 @@ COMPLEX = ("gateloop", "hgrn", "lru")
 
 def late(name: str, dtype: torch.dtype) -> bool:
     """Whether a case is of the last tier."""
-    return dtype is torch.float32 or name in COMPLEX
+    return dtype is not torch.bfloat16 or name in COMPLEX or name not in FIRST
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def text_of(mixer: Mixer, folder: Path) -> str:
     return text
 
 
+@pytest.mark.ci
 @FORM
 def test_text_is_formatted_and_gives_no_name_twice(
     form: str, tmp_path_factory: pytest.TempPathFactory
