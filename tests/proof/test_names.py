@@ -22,6 +22,14 @@ FIRST = [
 ]  # fmt: skip
 """One pair of each kind of label in each file."""
 FAST = 25
+SLOW = ("members", "modes")
+"""Files whose pairs take long."""
+
+
+def tier(k: int, file: str) -> list[pytest.MarkDecorator]:
+    if k % FAST == 0:
+        return []
+    return [pytest.mark.full if file in SLOW else pytest.mark.ci]
 
 
 def called_otherwise(a: System, b: System) -> tuple[System, System]:
@@ -52,7 +60,7 @@ def called_otherwise(a: System, b: System) -> tuple[System, System]:
 
 @pytest.mark.parametrize(
     "file, a, b",
-    [pytest.param(*p, marks=() if k % FAST == 0 else pytest.mark.ci) for k, p in enumerate(FIRST)],
+    [pytest.param(*p, marks=tier(k, p[0])) for k, p in enumerate(FIRST)],
 )
 def test_no_verdict_depends_on_a_name(system: Callable, file: str, a: str, b: str) -> None:
     left, right = system(file, a), system(file, b)

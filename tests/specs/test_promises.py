@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 import pytest
-from emitted import LATE, SOON, compiled, one_per_class
+from emitted import SOON, compiled, one_per_class
 
 from dsfc.validate.report import Outcome
 from dsfc.validate.run import CHECKS, Check, run
@@ -39,17 +39,17 @@ VALUES = (
 LONG = ("opcheck", "export", "streaming long")
 NATIVE = ("inductor", "package")
 """Checks that a C++ compiler works for."""
-KINDS = ("normalized_attn", "s6", "s4d", "deltanet")
-"""A scan of matrices, a selective one, a complex convolution, a triangular system."""
+KINDS = ("normalized_attn", "s4d")
+"""A scan of matrices, a complex convolution."""
 BY_NAME = {check.name: check for check in CHECKS}
 
 
 def tiered(check: Check, name: str) -> tuple[pytest.MarkDecorator, ...]:
-    """Values of a few always, of all in CI, as PyTorch's machinery; what takes long, of a few."""
-    if name in LATE:
+    """Values of a few always, of all in CI; there too, PyTorch's machinery of these few."""
+    if name not in SOON:
         return (pytest.mark.ci if check.name in VALUES else pytest.mark.full,)
     if check.name in VALUES:
-        return () if name in SOON else (pytest.mark.ci,)
+        return ()
     if check.name in LONG and name not in one_per_class():
         return (pytest.mark.full,)
     if check.name in NATIVE and name not in KINDS:

@@ -238,10 +238,11 @@ def counted(
 
 
 def tier(name: str, sizes: dict[str, int], way: str) -> list[Any]:
-    """One case in the first tier; time cut at all but the first sizes in the last one."""
+    """One case in the first tier; other sizes in the last one, and most scans with time cut."""
     if (name, sizes, way) == ("mlstm", WHOLE[1], "fused"):
         return []
-    return [pytest.mark.ci if way == "fused" or sizes == WHOLE[0] else pytest.mark.full]
+    held = way == "fused" or name in KINDS
+    return [pytest.mark.ci if held and sizes == WHOLE[0] else pytest.mark.full]
 
 
 @pytest.mark.parametrize(
