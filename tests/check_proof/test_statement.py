@@ -102,8 +102,8 @@ class Numbers:
 
 
 def tiered(name: str, entries: bool) -> tuple[pytest.MarkDecorator, ...]:
-    """Entry by entry later; matrices inside matrices have a thousand entries."""
-    if entries and name == "gla_block":
+    """Entry by entry later; matrices inside matrices have a thousand entries, pairs long ones."""
+    if entries and name in ("gla_block", "mamba3"):
         return (pytest.mark.full,)
     return (pytest.mark.ci,) if entries or name in SLOW else ()
 

@@ -24,12 +24,14 @@ FIRST = [
 FAST = 25
 SLOW = ("members", "modes")
 """Files whose pairs take long."""
+LONG = ("decayed", "wrong_sign")
+"""Mixers whose pairs do."""
 
 
-def tier(k: int, file: str) -> list[pytest.MarkDecorator]:
+def tier(k: int, file: str, name: str) -> list[pytest.MarkDecorator]:
     if k % FAST == 0:
         return []
-    return [pytest.mark.full if file in SLOW else pytest.mark.ci]
+    return [pytest.mark.full if file in SLOW or name in LONG else pytest.mark.ci]
 
 
 def called_otherwise(a: System, b: System) -> tuple[System, System]:
@@ -60,7 +62,7 @@ def called_otherwise(a: System, b: System) -> tuple[System, System]:
 
 @pytest.mark.parametrize(
     "file, a, b",
-    [pytest.param(*p, marks=tier(k, p[0])) for k, p in enumerate(FIRST)],
+    [pytest.param(*p, marks=tier(k, p[0], p[2])) for k, p in enumerate(FIRST)],
 )
 def test_no_verdict_depends_on_a_name(system: Callable, file: str, a: str, b: str) -> None:
     left, right = system(file, a), system(file, b)

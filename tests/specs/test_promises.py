@@ -36,7 +36,9 @@ VALUES = (
     "copies",
     "complaints",
 )
-LONG = ("opcheck", "export", "streaming long")
+LONG = ("opcheck", "export", "streaming long", "dynamic", "compile")
+FEW = ("normalized_attn", "s6", "rg_lru", "s4d", "deltanet")
+"""Of each class of gates, a complex convolution, a transition that is not diagonal."""
 NATIVE = ("inductor", "package")
 """Checks that a C++ compiler works for."""
 KINDS = ("normalized_attn", "s4d")
@@ -45,12 +47,12 @@ BY_NAME = {check.name: check for check in CHECKS}
 
 
 def tiered(check: Check, name: str) -> tuple[pytest.MarkDecorator, ...]:
-    """Values of a few always, of all in CI; there too, PyTorch's machinery of these few."""
+    """Values of some always, of all in CI; there too, PyTorch's machinery of some or few."""
     if name not in SOON:
         return (pytest.mark.ci if check.name in VALUES else pytest.mark.full,)
     if check.name in VALUES:
         return ()
-    if check.name in LONG and name not in one_per_class():
+    if check.name in LONG and name not in FEW:
         return (pytest.mark.full,)
     if check.name in NATIVE and name not in KINDS:
         return (pytest.mark.full,)

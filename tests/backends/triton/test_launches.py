@@ -37,7 +37,14 @@ def ran(what: str) -> Any:
 @pytest.mark.ci
 @pytest.mark.parametrize(
     ("spec", "short", "more"),
-    [("qlstm", 2, 2), ("lru", 2, 2), ("rg_lru", 2, 2), ("retnet", 3, 1), ("gateloop", 5, 1)],
+    [
+        ("rg_lru", 2, 2),
+        ("retnet", 3, 1),
+        *(
+            pytest.param(*case, marks=pytest.mark.full)
+            for case in (("qlstm", 2, 2), ("lru", 2, 2), ("gateloop", 5, 1))
+        ),
+    ],
 )
 def test_few_kernels_serve_a_hundred_lengths_and_all_batches(
     spec: str, short: int, more: int

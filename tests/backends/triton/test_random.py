@@ -51,7 +51,7 @@ def test_text_is_formatted_and_gives_no_name_twice(
 ) -> None:
     folder = tmp_path_factory.mktemp("random")
 
-    @settings(max_examples=max(SHARE // 25, 2), phases=ONCE)
+    @settings(max_examples=max(SHARE // 50, 2), phases=ONCE)
     @given(FORMS[form]())
     def law(mixer: Mixer) -> None:
         text = text_of(mixer, folder)
