@@ -181,28 +181,73 @@ def literals(line: str, width: int) -> list[str]:
 def fitted(line: str) -> str:
     """Returns a statement as a formatter lays it out where it does not fit.
 
-    It is cut at its last bracket, a function's head at that of its parameters; a tuple gets
-    brackets, one of one thing always. Long names are the only reason for a cut: `assign` and
-    `wrapped` have cut what can be cut before.
+    It is cut at brackets, a function's head at that of its parameters. A tuple gets brackets, one
+    of one thing always, and so do several operators, each on a line of its own. Long names are the
+    only reason for a cut: `assign` and `wrapped` have cut what can be cut before.
     """
     bare = _BARE.fullmatch(line)
     if bare is not None and _is_tuple(bare[2], len(line) > WIDTH):
         return fitted(f"{bare[1]}({bare[2]})")
-    found = _last_bracket(line[: line.rfind(" -> ")] if _is_head(line) else line)
-    if len(line) <= WIDTH or found is None:
+    if len(line) <= WIDTH:
         return line
+    if bare is not None and _takes_brackets(bare[2]):
+        line = f"{bare[1]}({bare[2]})"
     indent = line[: len(line) - len(line.lstrip())]
-    head, inside, tail = line[: found[0] + 1], line[found[0] + 1 : found[1]], line[found[1] :]
+    return _cut(line, line[: line.rfind(" -> ")] if _is_head(line) else line, indent)
+
+
+def _cut(line: str, head: str, indent: str) -> str:
+    """A line that does not fit, cut at the first bracket of its head that it is too long behind."""
+    pairs = _brackets(head)
+    if not pairs:
+        return line
+    # Behind a pair the next one could be cut, and only what is up to there has to fit.
+    reach = [*(start + 1 for start, _ in pairs[1:]), len(line)]
+    start, end = next(pair for pair, at in zip(pairs, reach, strict=True) if at > WIDTH)
+    head, inside, tail = line[: start + 1], line[start + 1 : end], f"{indent}{line[end:]}"
+    if len(tail) > WIDTH:
+        tail = _cut(tail, tail, indent)
     if _takes(head[:-1]) and len(indent) + 4 + len(inside) <= WIDTH:
-        return f"{head}\n{indent}    {inside}\n{indent}{tail}"
+        return f"{head}\n{indent}    {inside}\n{tail}"
     items = _items(inside)
     # One value in brackets of its own is no tuple, and a comma would make it one.
     comma = "," if len(items) > 1 or _takes(head[:-1]) or inside.endswith(",") else ""
-    rows = "".join(f"{fitted(f'{indent}    {item}{comma}')}\n" for item in items)
-    return f"{head}\n{rows}{indent}{tail}"
+    rows = "".join(f"{_item(f'{item}{comma}', f'{indent}    ')}\n" for item in items)
+    return f"{head}\n{rows}{tail}"
 
 
-_BARE = re.compile(r"( *(?:return|\w+ =) )(\S.*)")
+def _item(text: str, indent: str) -> str:
+    """What stands in brackets, on a line or several: one for each operand, where there are any."""
+    line = f"{indent}{text}"
+    if len(line) <= WIDTH:
+        return line
+    operands = _operands(text)
+    if len(operands) == 1:
+        return _cut(line, line, indent)
+    return "\n".join(_item(operand, indent) for operand in operands)
+
+
+def _operands(value: str) -> list[str]:
+    """What stands between the operators that bind least, each but the first with its operator."""
+    depth, words = 0, []
+    for at, c in _code(value):
+        depth += (c in "([{") - (c in ")]}")
+        if c == " " and depth == 0:
+            words.append((at + 1, value[at + 1 :].partition(" ")[0]))
+    levels = ([at for at, word in words if word in level] for level in _LEVELS)
+    cuts = next(filter(None, levels), [])
+    if not cuts or any(word in _WHOLE for _, word in words):
+        return [value]
+    ends = [*cuts[1:], len(value)]
+    return [value[: cuts[0] - 1], *(value[a:b].rstrip() for a, b in zip(cuts, ends, strict=True))]
+
+
+_LEVELS = {"<", "<=", "==", "!=", ">=", ">"}, {"+", "-"}, {"*", "/", "//", "%", "@"}
+_WHOLE = {"if", "for", "and", "or", "not", "in", "is", "|", "&"}
+"""Expressions of these are short, and not taken apart."""
+
+
+_BARE = re.compile(r"( *(?:return|\w+ [-+*]?=) )(\S.*)")
 """A statement that gives a value; an argument by name has no blank at its `=`."""
 
 
@@ -212,22 +257,29 @@ def _is_tuple(value: str, long: bool) -> bool:
     return depth == 0 and (value.endswith(",") or (long and len(_items(value)) > 1))
 
 
+def _takes_brackets(value: str) -> bool:
+    """Whether a long value gets brackets of its own: not where some stand at an only operator."""
+    operands = _operands(value)
+    bracketed = operands[0][0] == "(" or operands[-1][-1] in ")]}"
+    return len(operands) > (2 if bracketed else 1)
+
+
 def _is_head(line: str) -> bool:
     """Whether a line is that of a function with the type of its result."""
     return line.lstrip().startswith("def ") and " -> " in line
 
 
-def _last_bracket(line: str) -> tuple[int, int] | None:
-    """Positions of the last pair of brackets that are not inside others, nor empty."""
+def _brackets(line: str) -> list[tuple[int, int]]:
+    """Positions of the pairs of brackets that are not inside others, nor empty."""
     open_at: list[int] = []
-    found = None
+    found = []
     for at, c in _code(line):
         if c in "([{":
             open_at.append(at)
         elif c in ")]}" and open_at:
             start = open_at.pop()
             if not open_at and at > start + 1:
-                found = (start, at)
+                found.append((start, at))
     return found
 
 

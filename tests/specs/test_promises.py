@@ -39,10 +39,8 @@ VALUES = (
 LONG = ("opcheck", "export", "streaming long", "dynamic", "compile")
 FEW = ("normalized_attn", "s6", "rg_lru", "s4d", "deltanet")
 """Of each class of gates, a complex convolution, a transition that is not diagonal."""
-NATIVE = ("inductor", "package")
-"""Checks that a C++ compiler works for."""
-KINDS = ("normalized_attn", "s4d")
-"""A scan of matrices, a complex convolution."""
+NATIVE = {"inductor": "normalized_attn", "package": "s4d"}
+"""Checks that a C++ compiler works for: of a scan of matrices, of a complex convolution."""
 BY_NAME = {check.name: check for check in CHECKS}
 
 
@@ -54,7 +52,7 @@ def tiered(check: Check, name: str) -> tuple[pytest.MarkDecorator, ...]:
         return ()
     if check.name in LONG and name not in FEW:
         return (pytest.mark.full,)
-    if check.name in NATIVE and name not in KINDS:
+    if check.name in NATIVE and name != NATIVE[check.name]:
         return (pytest.mark.full,)
     return (pytest.mark.ci,)
 

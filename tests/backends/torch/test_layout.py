@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,18 @@ LONG = "a_name_that_is_rather_long"
         f"    return *{LONG}.apply(*tensors, {LONG}, {LONG}), None, None, None, None",
         f"    given = {', '.join([LONG] * 5)}",
         f"    given = {LONG}({LONG}({LONG}, {LONG}({LONG}))),",
+        f"    given = a * b * c * (0.5 + 0.5 * (({LONG} > 0).to(float) - ({LONG} < 0).to(float)))",
+        f"    given = H * ({' + '.join([LONG] * 3)})",
+        f"    given = H * ({' + '.join([f'{LONG} * {LONG}'] * 3)})",
+        f"    given = a - {LONG}({', '.join([LONG] * 5)})",
+        f"    given = {LONG}(a * {LONG} - {LONG}({', '.join([LONG] * 5)}), {LONG})",
+        f"    given = {LONG}(a, b=a * {LONG} - {LONG}({', '.join([LONG] * 5)}))",
+        f"    given = H * (K + L * {LONG}({', '.join([LONG] * 5)}))",
+        f"    given = -({' + '.join([LONG] * 5)})",
+        f"    given += {' - '.join([f'{LONG}({LONG})'] * 3)}",
+        f"    return {' * '.join([f'{LONG}({LONG})'] * 2)} * {LONG}",
+        f"    return {LONG}({', '.join([LONG] * 3)}) + {LONG}",
+        f"    return {LONG} * ({LONG} + {LONG}) - {LONG} / {LONG} + (-{LONG} * {LONG} + {LONG})",
     ],
 )
 def test_a_line_is_as_a_formatter_leaves_it(line: str, tmp_path: Path) -> None:
@@ -75,3 +88,36 @@ def test_a_line_is_as_a_formatter_leaves_it(line: str, tmp_path: Path) -> None:
     run = [sys.executable, "-m", "ruff", "format", "--check", "--isolated", "--line-length", "100"]
     done = subprocess.run([*run, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, path.read_text(encoding="utf-8") + done.stderr
+
+
+WORDS = ("a", "H", "value", "b_part_2", LONG, f"{LONG}_too")
+
+
+def drawn(rng: random.Random, depth: int, binds: int = 0) -> str:
+    """An expression: calls, methods, sums and products inside one another."""
+    kind = rng.choice(("name", "call", "sign", "sum", "sum", "product", "product"))
+    if depth == 0 or kind == "name":
+        return rng.choice(WORDS)
+    if kind == "call":
+        inside = ", ".join(drawn(rng, depth - 1) for _ in range(rng.randint(1, 3)))
+        return f"{rng.choice(WORDS)}({inside})"
+    if kind == "sign":
+        return f"({drawn(rng, depth - 1)} {rng.choice('<>')} 0).to({rng.choice(WORDS)})"
+    level, signs = (1, "+-") if kind == "sum" else (2, "*/")
+    parts = [drawn(rng, depth - 1, level + (k > 0)) for k in range(rng.randint(2, 4))]
+    text = "".join(f" {rng.choice(signs)} {x}" if k else x for k, x in enumerate(parts))
+    return f"({text})" if binds >= level else text
+
+
+def test_any_statement_is_as_a_formatter_leaves_it(tmp_path: Path) -> None:
+    rng, lines = random.Random(0), []
+    while len(lines) < 300:
+        line = f"    {rng.choice(('return', 'given =', 'given +='))} {drawn(rng, 4)}"
+        if 100 < len(line) < 400:
+            lines.append(line)
+    path = tmp_path / "lines.py"
+    functions = (f"def f{k}():\n{fitted(line)}\n" for k, line in enumerate(lines))
+    path.write_text("\n\n".join(functions), encoding="utf-8")
+    run = [sys.executable, "-m", "ruff", "format", "--diff", "--isolated", "--line-length", "100"]
+    done = subprocess.run([*run, str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[:3000] + done.stderr

@@ -33,14 +33,15 @@ pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 Build = Callable[..., ModuleType]
-FIRST = ("lru", "qlstm_s6gate", "rg_lru", "rwkv4", "s6", "gateloop", "linear_attn", "mlstm")
-FIRST += ("normalized_attn", "retnet", "ssd", "two_axes", "plain_parts", "steady", "running_weight")
-FIRST += ("rotated_stops", "selective_rates", "selective_turned")
+FIRST = ("lru", "rg_lru", "rwkv4", "two_axes", "plain_parts", "steady")
+FIRST += ("s6", "selective_rates", "selective_turned", "gateloop", "rotated_stops")
+FIRST += ("normalized_attn", "linear_attn", "running_weight", "mlstm", "retnet")
 """One of each kind: what takes long is held of these in CI, of all in the last tier."""
 QUICK = ("rg_lru", "two_axes", "inner_words", "retnet", "linear_attn")
 ALL = [*((name, None) for name in SPECS), *UNUSUAL.items()]
 LATER = {name: pytest.mark.ci for name, _ in ALL if name not in QUICK}
-LATER["shared_leaves"] = pytest.mark.full
+LONG = ("shared_leaves", "rotated_columns", "layers", "inner_words_of_matrices", "columns")
+LATER |= {name: pytest.mark.full for name in LONG}
 SOME = [pytest.param(*case, marks=LATER.get(case[0], ())) for case in ALL]
 """All, most of them in a later tier."""
 CUT = [pytest.param(*c, marks=pytest.mark.ci if c[0] in FIRST else pytest.mark.full) for c in ALL]

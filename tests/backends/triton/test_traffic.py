@@ -238,10 +238,10 @@ def counted(
 
 
 def tier(name: str, sizes: dict[str, int], way: str) -> list[Any]:
-    """One case in the first tier; other sizes in the last one, and most scans with time cut."""
+    """One case in CI; other sizes in the last tier, most scans with time cut, and what is long."""
     if (name, sizes, way) == ("mlstm", WHOLE[1], "fused"):
         return []
-    held = way == "fused" or name in KINDS
+    held = name in KINDS or (way == "fused" and name != "selective_turned")
     return [pytest.mark.ci if held and sizes == WHOLE[0] else pytest.mark.full]
 
 
