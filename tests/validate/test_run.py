@@ -90,7 +90,7 @@ def test_fresh_memory_is_nan_and_settings_come_back() -> None:
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_a_whole_module_of_two_inputs_registers_and_scans(
     tmp_path, imported: Callable[[str], ModuleType]
 ) -> None:

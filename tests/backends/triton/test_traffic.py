@@ -210,6 +210,8 @@ SPREAD = 16
 
 SELECTIVE = {"s6": 16, "selective_turned": 16, "selective_pairs": 8}
 """Selective scans, and most states of a channel of which the fewest programs there are have all."""
+LONG = ("selective_turned", "selective_pairs")
+"""Scans whose products of complex numbers take the interpreter half a minute."""
 
 ALONG = {"s6": (2, 2, 1), "selective_turned": (2, 2, 2), "selective_pairs": (5, 8, 3)}
 """What varies along their states: of tokens, with a rest of zeros up to a power of two; of none."""
@@ -241,7 +243,7 @@ def tier(name: str, sizes: dict[str, int], way: str) -> list[Any]:
     """One case in CI; other sizes in the last tier, most scans with time cut, and what is long."""
     if (name, sizes, way) == ("mlstm", WHOLE[1], "fused"):
         return []
-    held = name in KINDS or (way == "fused" and name != "selective_turned")
+    held = name in KINDS or (way == "fused" and name not in LONG)
     return [pytest.mark.ci if held and sizes == WHOLE[0] else pytest.mark.full]
 
 

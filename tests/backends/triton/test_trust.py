@@ -240,7 +240,9 @@ def test_threads_wait_for_one_trial(module: ModuleType) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("module", ["qlstm", "s6"], indirect=True)
+@pytest.mark.parametrize(
+    "module", ["qlstm", pytest.param("s6", marks=pytest.mark.full)], indirect=True
+)
 def test_a_trial_is_made_while_a_graph_is_traced(module: ModuleType) -> None:
     made: list[tuple[torch.device, torch.dtype]] = []
     trial = module._trial
