@@ -36,6 +36,8 @@ VALUES = (
     "copies",
     "complaints",
 )
+ORACLES = ("modes",)
+"""Of other specs `test_oracles.py` asks the same, and every mode is held to the oracle in CI."""
 LONG = ("opcheck", "export", "streaming long", "dynamic", "compile")
 FEW = ("normalized_attn", "s6", "rg_lru", "s4d", "deltanet")
 """Of each class of gates, a complex convolution, a transition that is not diagonal."""
@@ -47,7 +49,8 @@ BY_NAME = {check.name: check for check in CHECKS}
 def tiered(check: Check, name: str) -> tuple[pytest.MarkDecorator, ...]:
     """Values of some always, of all in CI; there too, PyTorch's machinery of some or few."""
     if name not in SOON:
-        return (pytest.mark.ci if check.name in VALUES else pytest.mark.full,)
+        soon = check.name in VALUES and check.name not in ORACLES
+        return (pytest.mark.ci if soon else pytest.mark.full,)
     if check.name in VALUES:
         return ()
     if check.name in LONG and name not in FEW:
