@@ -27,6 +27,9 @@ _SEEN = 17
 _STATES = 16
 """Keys of a selective scan."""
 
+_NARROW = 8
+"""Numbers that a map may take with the parameters that layers are checked with."""
+
 Arguments = tuple[Any, ...]
 
 
@@ -172,6 +175,8 @@ def operators(
 
     A layer is called on a few tokens and its operators' arguments are kept: gates and parameters
     have the values that they have in the layer. Then their tokens are drawn again, many times.
+    What goes through a wide layer is as large as in a narrow one; otherwise gates would be shut or
+    open, and exponentials infinite.
 
     Raises:
         RuntimeError: kernels do not run there, and torch would be measured.
@@ -181,6 +186,9 @@ def operators(
         raise RuntimeError(f"no kernels of {of.name} run in {dtype}: {why}")
     found = surface(of.module, of.sizes(shape))
     sample = found.sample(_SEEN, batch=1, dtype=dtype, state=False, seed=seed)
+    with torch.no_grad():
+        for weight in (p for p in sample.layer.parameters() if p.ndim > 1):
+            weight.mul_(min(1.0, (_NARROW / weight.shape[-1]) ** 0.5))
     with in_torch(of.module), _noted(of.module) as calls:
         inputs = {k: v.detach().clone().requires_grad_() for k, v in sample.inputs.items()}
         y, after = sample.layer(**inputs, return_state=True)

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,7 +19,7 @@ from benchmarks.gpu import clock, peers
 from benchmarks.gpu.__main__ import PARTS, _arguments, _Run
 from benchmarks.gpu.correct import check
 from benchmarks.gpu.first import QUESTIONS
-from benchmarks.gpu.material import Shape, operators, subject
+from benchmarks.gpu.material import Operator, Shape, operators, subject
 from dsfc.plan.ir import Form
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -112,6 +114,34 @@ def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(of.module, "_launch_backward", spoiled)
     record = check(of, shape, torch.float32, CPU, 1)
     assert "gradient0 0 is off" in record["wrong"] and "share of what is allowed" not in record
+
+
+def test_every_scan_of_a_mixer_is_looked_at() -> None:
+    of = subject("rwkv4")
+    assert of is not None and len(operators(of, Shape(1, 5, 1, 16), torch.float32, CPU)) == 2
+    assert check(of, Shape(1, 5, 1, 16), torch.float32, CPU, 2)["largest error"] < 1e-5
+
+
+@pytest.mark.ci
+def test_exponentials_of_a_wide_layer_are_finite() -> None:
+    of = subject("performer")
+    assert of is not None
+    record = check(of, Shape(1, 9, 2, 64), torch.float32, CPU)
+    assert 0 < record["largest error"] < 1e-5
+
+
+def test_nothing_is_learnt_where_torch_is_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = subject("linear_attn")
+    assert of is not None
+
+    def large(*args: Any) -> tuple[Operator, ...]:
+        """Products of these have no float32."""
+        (op,) = operators(*args)
+        return (replace(op, given=tuple(1e30 * x if torch.is_tensor(x) else x for x in op.given)),)
+
+    monkeypatch.setattr("benchmarks.gpu.correct.operators", large)
+    record = check(of, Shape(1, 5, 1, 16), torch.float32, CPU, 1)
+    assert "plain torch is not finite" in record["wrong"]
 
 
 def test_torch_is_not_measured_in_place_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
