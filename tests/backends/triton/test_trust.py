@@ -55,11 +55,17 @@ def module(
     yield made
 
 
-def mixed(module: ModuleType, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(3)
-    u = torch.rand(1, 5, 4, generator=generator)
+def layer(module: ModuleType, dtype: torch.dtype = torch.float32) -> torch.nn.Module:
     torch.manual_seed(1)
-    return module.Qlstm(d=4).to(dtype)(u.to(dtype))
+    return module.Qlstm(d=4).to(dtype)
+
+
+def tokens() -> torch.Tensor:
+    return torch.rand(1, 5, 4, generator=torch.Generator().manual_seed(3))
+
+
+def mixed(module: ModuleType, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return layer(module, dtype)(tokens().to(dtype))
 
 
 # --- what is known --------------------------------------------------------------------------------
@@ -228,10 +234,12 @@ def test_threads_wait_for_one_trial(module: ModuleType) -> None:
         return launch(*arguments)
 
     module._trial, module._launch_forward = slow, watched
+    # Threads that draw parameters share torch's generator: one layer, drawn before they start.
+    mixer, u = layer(module), tokens()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with ThreadPoolExecutor(3, "user") as pool:
-            got = list(pool.map(lambda _: mixed(module), range(3)))
+            got = list(pool.map(lambda _: mixer(u), range(3)))
     assert trials == [""]
     assert launches and not any(name.startswith("user") for name in launches)
     want = mixed(module, torch.float64).float()
