@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +38,18 @@ os.environ.setdefault("TORCHINDUCTOR_ERROR_ON_CUSTOM_OP_ALIASING", "1")
 # Parallel test processes share the cores; each must not start a thread per core.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+# `benchmarks` is importable, without the checkout on the path.
+if "benchmarks" not in sys.modules:
+    _spec = importlib.util.spec_from_file_location(
+        "benchmarks",
+        ROOT / "benchmarks" / "__init__.py",
+        submodule_search_locations=[str(ROOT / "benchmarks")],
+    )
+    assert _spec is not None and _spec.loader is not None
+    sys.modules["benchmarks"] = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(sys.modules["benchmarks"])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

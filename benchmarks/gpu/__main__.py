@@ -30,6 +30,10 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = _arguments(arguments)
     # Nothing that was compiled before counts, nor what others tune.
     os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="dsfc-gpu-"))
+    if chosen.tiny:
+        from benchmarks.gpu.interpreter import as_a_gpu
+
+        as_a_gpu()
     run = _Run(chosen)
     for part in chosen.only or PARTS:
         for title, step in getattr(run, f"{part}_steps")():

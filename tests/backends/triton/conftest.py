@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 import dsfc
+from benchmarks.gpu.interpreter import as_a_gpu
 from dsfc.validate.run import settled
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "specs")]
@@ -48,24 +48,9 @@ def fresh_memory_is_nan() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def rounds_as_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds float32 to the nearest bfloat16; Triton's interpreter cuts, all errors one way."""
-    if find_spec("triton") is None:
-        return
-    import triton.language as tl
-    from triton.runtime import interpreter
-
-    convert = interpreter._convert_float
-
-    def converted(x: Any, given: Any, wanted: Any, mode: Any) -> Any:
-        kinds = {tl.float32: torch.float32, tl.bfloat16: torch.bfloat16}
-        if {given, wanted} != set(kinds):
-            return convert(x, given, wanted, mode)
-        bits = {tl.float32: np.int32, tl.bfloat16: np.int16}
-        held = torch.from_numpy(np.array(x).view(bits[given])).view(kinds[given])
-        out = held.to(kinds[wanted]).view(getattr(torch, bits[wanted].__name__))
-        return out.numpy().view(f"uint{wanted.primitive_bitwidth}")
-
-    monkeypatch.setattr(interpreter, "_convert_float", converted)
+    """Triton's interpreter is what a script without a GPU has as well."""
+    if find_spec("triton") is not None:
+        as_a_gpu(monkeypatch.setattr)
 
 
 @pytest.fixture
@@ -74,22 +59,3 @@ def traffic(monkeypatch: pytest.MonkeyPatch) -> Any:
     from traffic import counting
 
     return counting(monkeypatch)
-
-
-@pytest.fixture(autouse=True)
-def language_is_patched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Triton's interpreter patches its language for every call inside a kernel, again each time."""
-    if find_spec("triton") is None:
-        return
-    import triton.language as tl
-    from triton.runtime import interpreter
-
-    patch = interpreter._patch_lang
-
-    def patched(function: Any) -> Any:
-        known = [x for x in function.__globals__.values() if x is tl or x is tl.core]
-        if all(getattr(x.static_range, "__name__", "") == "_new_range" for x in known):
-            return SimpleNamespace(restore=lambda: None)
-        return patch(function)
-
-    monkeypatch.setattr(interpreter, "_patch_lang", patched)
