@@ -19,6 +19,7 @@ from benchmarks.gpu import clock, peers
 from benchmarks.gpu.__main__ import PARTS, _arguments, _Run
 from benchmarks.gpu.correct import check
 from benchmarks.gpu.first import QUESTIONS
+from benchmarks.gpu.interpreter import as_a_gpu
 from benchmarks.gpu.material import Operator, Shape, operators, subject
 from dsfc.plan.ir import Form
 
@@ -114,6 +115,19 @@ def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(of.module, "_launch_backward", spoiled)
     record = check(of, shape, torch.float32, CPU, 1)
     assert "gradient0 0 is off" in record["wrong"] and "share of what is allowed" not in record
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("spec", ["mlstm", "ssd"])
+def test_it_rounds_as_a_gpu_and_is_within_the_bar(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = subject(spec)
+    assert of is not None
+    as_a_gpu(monkeypatch.setattr)
+    for shape in (Shape(1, 1, 1, 16), Shape(2, 5, 1, 16), Shape(1, 37, 1, 32)):
+        for dtype in (torch.float32, torch.bfloat16):
+            assert check(of, shape, dtype, CPU).get("share of what is allowed", 9) <= 1
 
 
 def test_every_scan_of_a_mixer_is_looked_at() -> None:
