@@ -134,28 +134,28 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.SELECTIVE, "forward", _NARROW, "cuda", 100): Tile(8, 64, 1, 3),
     (Form.SELECTIVE, "forward", _NARROW, "hip", 94): Tile(8, 64, 1, 2),
     (Form.SELECTIVE, "forward", _WIDE, "cuda", 80): Tile(8, 64, 1, 1),
-    (Form.SELECTIVE, "forward", _WIDE, "hip", 94): Tile(8, 64, 1, 2),
+    (Form.SELECTIVE, "forward", _WIDE, "hip", 94): Tile(8, 64, 1, 1),
     (Form.SELECTIVE, "forward of many", _NARROW, "cuda", 80): Tile(8, 128, 4, 2),
     # Loads ahead would take the registers that 64 states need.
     (Form.SELECTIVE, "forward of many", _NARROW, "cuda", 90): Tile(8, 128, 4, 1),
     (Form.SELECTIVE, "forward of many", _NARROW, "cuda", 100): Tile(4, 128, 4, 2),
     (Form.SELECTIVE, "forward of many", _NARROW, "hip", 94): Tile(8, 128, 4, 2),
     (Form.SELECTIVE, "forward of many", _WIDE, "cuda", 80): Tile(8, 128, 4, 1),
-    (Form.SELECTIVE, "forward of many", _WIDE, "hip", 94): Tile(8, 128, 4, 2),
+    (Form.SELECTIVE, "forward of many", _WIDE, "hip", 94): Tile(8, 128, 4, 1),
     # Sums over channels are products of matrices, which several warps would each repeat.
     (Form.SELECTIVE, "backward", _NARROW, "cuda", 80): Tile(4, 32, 1, 2),
     (Form.SELECTIVE, "backward", _NARROW, "hip", 94): Tile(4, 64, 1, 2),
     (Form.SELECTIVE, "backward", _WIDE, "cuda", 80): Tile(4, 32, 1, 1),
-    (Form.SELECTIVE, "backward", _WIDE, "hip", 94): Tile(4, 64, 1, 2),
+    (Form.SELECTIVE, "backward", _WIDE, "hip", 94): Tile(4, 64, 1, 1),
     # All complex states of a channel are a tile forwards.
     (Form.SELECTIVE, "forward of pairs", _NARROW, "cuda", 80): Tile(4, 64, 2, 2),
     (Form.SELECTIVE, "forward of pairs", _NARROW, "hip", 94): Tile(4, 64, 1, 2),
     (Form.SELECTIVE, "forward of pairs", _WIDE, "cuda", 80): Tile(4, 64, 2, 1),
-    (Form.SELECTIVE, "forward of pairs", _WIDE, "hip", 94): Tile(4, 64, 1, 2),
+    (Form.SELECTIVE, "forward of pairs", _WIDE, "hip", 94): Tile(4, 64, 1, 1),
     (Form.SELECTIVE, "backward of pairs", _NARROW, "cuda", 80): Tile(4, 32, 1, 2),
     (Form.SELECTIVE, "backward of pairs", _NARROW, "hip", 94): Tile(4, 64, 1, 2),
     (Form.SELECTIVE, "backward of pairs", _WIDE, "cuda", 80): Tile(4, 32, 1, 1),
-    (Form.SELECTIVE, "backward of pairs", _WIDE, "hip", 94): Tile(4, 64, 1, 2),
+    (Form.SELECTIVE, "backward of pairs", _WIDE, "hip", 94): Tile(4, 64, 1, 1),
 }
 """By form, direction, bytes of a number, platform and capability (94 is gfx942), from which on.
 

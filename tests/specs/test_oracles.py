@@ -92,7 +92,7 @@ def test_the_reference_is_the_oracle(beside: Beside) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.ci)]
+    "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.full)]
 )
 def test_low_precision_errs_no_more_than_the_plain_loop(beside: Beside, dtype: torch.dtype) -> None:
     plain: list[dict[str, Error]] = []

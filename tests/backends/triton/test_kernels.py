@@ -33,8 +33,8 @@ pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 Build = Callable[..., ModuleType]
-FIRST = ("lru", "rg_lru", "rwkv4", "two_axes", "plain_parts", "steady")
-FIRST += ("s6", "selective_rates", "selective_turned", "gateloop", "rotated_stops")
+FIRST = ("lru", "rg_lru", "rwkv4", "two_axes", "plain_parts")
+FIRST += ("s6", "selective_rates", "selective_turned", "gateloop")
 FIRST += ("normalized_attn", "linear_attn", "running_weight", "mlstm", "retnet")
 """One of each kind: what takes long is held of these in CI, of all in the last tier."""
 QUICK = ("rg_lru", "two_axes", "inner_words", "retnet", "linear_attn")

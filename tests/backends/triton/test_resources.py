@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_specs import EVERY, MATRIX
+from kernel_specs import BEYOND, EVERY, MATRIX
 
 triton = pytest.importorskip("triton")
 
@@ -57,7 +57,7 @@ def fits(name: str, row: dict[str, int]) -> None:
     # Memory first: what does not fit compiles to nothing, which passes everything else.
     assert row["shared"] <= SHARED[target], name
     assert row["instructions"] >= FEWEST, name
-    assert row["stack"] <= STACK[is_full(name)].get(target, 0), name
+    assert row["stack"] <= max(STACK[is_full(name)].get(target, 0), BEYOND.get(of(name), 0)), name
     assert row["stack"] == 0 or row["registers"] >= 64, f"{name}: the assembler gave up"
     assert not row.get("spilled"), f"{name}: its loop stores to the stack"
     assert row["registers"] <= REGISTERS[target], name
@@ -67,6 +67,12 @@ def fits(name: str, row: dict[str, int]) -> None:
     assert row["loads"] or is_narrow(name), name
     # A summary stores one number for each channel.
     assert row["stores"] or "summary" in name or is_narrow(name), name
+
+
+def of(name: str) -> tuple[str, str, str]:
+    """Spec, dtype and target of a row."""
+    spec, _, dtype, target = name.split()
+    return spec, dtype, target
 
 
 def is_matrix(name: str) -> bool:
@@ -86,11 +92,15 @@ def is_narrow(name: str) -> bool:
 
 def test_the_table_has_every_kernel_and_each_fits() -> None:
     kernels = TABLE["kernels"]
-    targets = {(n.split()[0], n.split()[2], n.split()[3]) for n in kernels}
-    assert targets == set(EVERY)
+    assert {of(n) for n in kernels} == set(EVERY)
     assert {n.split()[1] for n in TABLE["peers"]} == {"chunk_fwd_kernel_h", "chunk_fwd_kernel_o"}
     for name, row in kernels.items():
         fits(name, row)
+
+
+def test_what_is_beyond_the_limits_is_still_so() -> None:
+    most = {k: max(r["stack"] for n, r in TABLE["kernels"].items() if of(n) == k) for k in BEYOND}
+    assert most == BEYOND
 
 
 def test_the_limits_tell() -> None:
@@ -112,7 +122,8 @@ def holds(spec: str, dtype: str, target: str) -> None:
 
 CI = [
     ("lru", "bf16", "sm_90"),
-    *((s, "bf16", t) for s in ("rg_lru", "retnet") for t in SHARED if t != "sm_80"),
+    *(("rg_lru", "bf16", t) for t in SHARED if t != "sm_80"),
+    *(("retnet", "bf16", t) for t in ("sm_90", "gfx942")),
 ]
 """One of each kind: the others take long, and are of the last tier."""
 
