@@ -1,6 +1,6 @@
 """Everything there is to measure of kernels on a GPU: python -m benchmarks.gpu.
 
-It goes on after whatever fails, writes what it has after every step, and ends with a picture.
+It goes on after whatever fails, writes what it has after every step, and ends with pictures.
 """
 
 from __future__ import annotations
@@ -163,9 +163,9 @@ class _Run:
         from benchmarks.gpu.plot import draw
 
         try:
-            print(f"wrote {self.file} and {draw(self.document, self.file)}")
+            print("wrote", self.file, *draw(self.document, self.file))
         except ImportError as error:
-            print(f"wrote {self.file}; no picture: {error}")
+            print(f"wrote {self.file}; no pictures: {error}")
 
 
 def _device(device: Any) -> dict[str, Any]:  # noqa: ANN401 - torch is imported late

@@ -52,7 +52,29 @@ def test_it_runs_to_its_end_in_the_interpreter(root: Path, tmp_path: Path) -> No
     assert ours and all(r[w][k] > 0 for r in ours for w in ("forward", "both") for k in figures)
     assert any("needs a GPU" in r.get("skipped", "") for r in found["speed"])
     assert found["versions"]["triton"] and found["date"] and found["device"]["name"]
-    assert found["not run"] == [] and file.with_suffix(".png").stat().st_size > 10_000
+    pictures = list(tmp_path.glob("*.png"))
+    assert found["not run"] == [] and len(pictures) == 2
+    assert all(path.stat().st_size > 10_000 for path in pictures)
+
+
+def test_every_mixer_has_a_panel_with_a_line_for_each_number_of_rows() -> None:
+    plot = pytest.importorskip("benchmarks.gpu.plot", exc_type=ImportError)
+    records: list[dict[str, Any]] = [
+        {"spec": spec, "forms": [form], "shape": f"B{rows} L{length}", "length": length}
+        | {"rows": rows, "both": {"graph": 3.0, "floor": 2.0, "times the floor": 1.5}}
+        for spec, form in (("ssd", "matrix"), ("lru", "elementwise"))
+        for rows, length in ((1, 2048), (1, 512), (8, 2048))
+    ]
+    peer = {"peer": "fla", "form": "matrix", "shape": "B8 L2048", "length": 2048, "rows": 8}
+    figure = plot.panels([*records, peer | {"both": {"graph": 8.0}}], "both")
+    lru, ssd, *empty = figure.axes
+    assert [lru.get_title(), ssd.get_title()] == ["lru", "ssd"]
+    assert not any(axis.axison for axis in empty)
+    drawn = [list(zip(*line.get_data(), strict=True)) for line in ssd.lines[:4]]
+    assert drawn == [[(512, 1.5), (2048, 1.5)], [], [(2048, 1.5)], [(2048, 4.0)]]
+    assert [len(line.get_xdata()) for line in lru.lines[:4]] == [2, 0, 1, 0]
+    # Where nothing was measured there is nothing to see, and no fault.
+    assert plot.panels(records, "forward").axes
 
 
 def run(tmp_path: Path, *arguments: str) -> _Run:
