@@ -17,7 +17,10 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmarks.gpu.material import Subject
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("first", "correct", "speed")
@@ -53,15 +56,17 @@ class _Run:
         import torch
 
         from benchmarks.gpu import clock, peers
-        from benchmarks.gpu.material import subject, subjects
+        from benchmarks.gpu.material import subjects
 
         self._chosen, self._start = chosen, time.monotonic()
         self._tiny = chosen.tiny
         self.device = torch.device("cpu" if self._tiny else "cuda")
         self.dtypes = [getattr(torch, n) for n in chosen.dtype]
-        names = chosen.spec
-        found = [subject(n) for n in names] if names else list(subjects())
-        self.subjects = [s for s in found if s is not None]
+        if not self._tiny and not torch.cuda.is_available():
+            raise SystemExit(
+                "error: PyTorch finds no GPU here; --tiny runs in Triton's interpreter"
+            )
+        self.subjects = [_known(n) for n in chosen.spec] if chosen.spec else list(subjects())
         self.rate = clock.copy_rate(self.device, 1 << (16 if self._tiny else 29))
         self.document: dict[str, Any] = {
             "device": _device(self.device),
@@ -188,6 +193,19 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def _known(name: str) -> Subject:
+    from benchmarks.gpu.material import subject
+    from dsfc import DiagnosticError
+
+    try:
+        found = subject(name)
+    except DiagnosticError as error:
+        raise SystemExit(f"error: --spec {name}: {error}") from None
+    if found is None:
+        raise SystemExit(f"error: --spec {name}: none of its scans has kernels yet")
+    return found
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:

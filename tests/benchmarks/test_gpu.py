@@ -82,6 +82,26 @@ def run(tmp_path: Path, *arguments: str) -> _Run:
     return _Run(_arguments([*given, *arguments]))
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--spec", "nonsense"), "--spec nonsense: .*no such file"),
+        (("--spec", "deltanet"), "--spec deltanet: none of its scans has kernels"),
+    ],
+)
+def test_a_mixer_that_cannot_be_measured_is_told(
+    given: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SystemExit, match=said):
+        run(tmp_path, *given)
+
+
+def test_without_a_gpu_it_says_what_can_be_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit, match="no GPU here; --tiny"):
+        _Run(_arguments(["--spec", "qlstm"]))
+
+
 def test_what_fails_stops_nothing_and_is_written(tmp_path: Path) -> None:
     made = run(tmp_path)
 
