@@ -128,8 +128,8 @@ TILES: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 256 decay", _WIDE, "cuda", 80): Tile(16, 8, 8, 1),
     (Form.MATRIX, "backward 256 decay", _WIDE, "hip", 94): Tile(16, 16, 4, 1),
     # One thread holds all states of a channel, or of two; more states than 16 are one tile.
-    # Four bytes are not loaded ahead: Triton would copy every number of every key through shared
-    # memory by itself, and take tens of minutes to lay that out.
+    # Four bytes are not loaded ahead: on CUDA every number of every key would be copied through
+    # shared memory by itself, which did not compile in eight minutes; on gfx942 they spilled.
     (Form.SELECTIVE, "forward", _NARROW, "cuda", 80): Tile(8, 64, 1, 2),
     (Form.SELECTIVE, "forward", _NARROW, "cuda", 100): Tile(8, 64, 1, 3),
     (Form.SELECTIVE, "forward", _NARROW, "hip", 94): Tile(8, 64, 1, 2),

@@ -13,9 +13,6 @@ from dsfc.validate.compare import BrokenPromiseError, Error, bar_share, errors
 
 _DRAWS = 3
 
-_EXPONENTIAL = 2.0**-23
-"""Granted in any precision: half of what `exp2f` may be off by (2 ulp, CUDA programming guide)."""
-
 
 def check(
     of: Subject, shape: Shape, dtype: torch.dtype, device: torch.device, draws: int = _DRAWS
@@ -24,8 +21,8 @@ def check(
 
     Outputs may be off by twice, gradients by three times what the torch form is off by. That form
     takes and gives numbers of the precision but has wider ones between, so a bar of this kind is
-    lower than one made of a loop that rounds everything. Of few tokens in float32 the ratio of the
-    two is one of small whole numbers, and what a fast exponential is off by counts as torch's.
+    lower than one made of a loop that rounds everything; of few tokens in float32 it is a lottery,
+    as both are off by a unit in the last place or two.
     """
     kernels: list[dict[str, Error]] = []
     plain: list[dict[str, Error]] = []
@@ -50,9 +47,7 @@ def check(
         record["wrong"] = f"{shape}: plain torch is not finite, and nothing is learnt"
         return record
     try:
-        record["share of what is allowed"] = bar_share(
-            kernels, plain, dtype, str(shape), granted=_EXPONENTIAL
-        )
+        record["share of what is allowed"] = bar_share(kernels, plain, dtype, str(shape))
     except BrokenPromiseError as error:
         record["wrong"] = str(error)
     return record

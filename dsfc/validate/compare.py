@@ -161,7 +161,6 @@ def bar_share(
     plain: Sequence[Mapping[str, Error]],
     dtype: torch.dtype,
     where: str,
-    granted: float = 0.0,
 ) -> float:
     """Checks errors in low precision and returns the largest share of what is allowed.
 
@@ -175,7 +174,6 @@ def bar_share(
         plain: the plain torch form's, of the same draws in the same precision.
         dtype: the precision.
         where: says in a message which case this is.
-        granted: an error that the plain form always counts as having, relative to the result.
 
     Raises:
         BrokenPromiseError: an error is larger than allowed.
@@ -186,7 +184,7 @@ def bar_share(
         names = [name for name in plainly if name.startswith(start)]
         typical = median(plainly[name] for name in names)
         for name in names:
-            allowed = max(plainly[name], typical, torch.finfo(dtype).eps / 2, granted)
+            allowed = max(plainly[name], typical, torch.finfo(dtype).eps / 2)
             if not relative[name] <= factor * allowed:
                 times = f"{relative[name]:.1e}, {relative[name] / allowed:.1f} times plain torch"
                 raise BrokenPromiseError(f"{where}: {name} is off by {times}")

@@ -168,8 +168,7 @@ def test_it_rounds_as_a_gpu_and_is_within_the_bar(
     assert of is not None
     as_a_gpu(monkeypatch.setattr)
     for shape in (Shape(1, 1, 1, 16), Shape(2, 5, 1, 16), Shape(1, 37, 1, 32)):
-        for dtype in (torch.float32, torch.bfloat16):
-            assert check(of, shape, dtype, CPU).get("share of what is allowed", 9) <= 1
+        assert check(of, shape, torch.bfloat16, CPU).get("share of what is allowed", 9) <= 1
 
 
 def test_every_scan_of_a_mixer_is_looked_at() -> None:

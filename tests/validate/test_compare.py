@@ -105,13 +105,6 @@ def test_half_a_unit_in_the_last_place_is_granted() -> None:
         share((1.1 * eps, 0.0), (0.0, 0.0))
 
 
-def test_an_error_of_the_hardware_is_granted() -> None:
-    found, exact = errors(low(1e-5, 0.0), TRUTH), errors(low(0.0, 0.0), TRUTH)
-    with pytest.raises(BrokenPromiseError):
-        bar_share([found], [exact], torch.float32, "")
-    assert bar_share([found], [exact], torch.float32, "", granted=1e-5) == pytest.approx(0.5)
-
-
 def test_what_is_not_finite_breaks_the_bar() -> None:
     with pytest.raises(BrokenPromiseError):
         share((NAN, 0.0), (1e-5, 1e-5))
