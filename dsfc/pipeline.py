@@ -11,8 +11,9 @@
 
 The System is a value of `dsfc/system`, which `dsfc/transform` takes to other Systems (its adjoint
 among them). What a spec claims is decided by `dsfc/claims`, from System and Structure. Running an
-emitted module against its definition is `dsfc/validate`: no stage imports torch. With
-`DSFC_CHECK=1` in the environment every value is verified where it is made.
+emitted module against its definition is `dsfc/validate`: no stage imports torch. A plan is always
+verified, accounted for and tried against its System; with `DSFC_CHECK=1` in the environment the
+mixer and the System are verified too where they are made.
 """
 
 from __future__ import annotations
@@ -37,10 +38,13 @@ from dsfc.locate import Place, locate
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.library import Library
 from dsfc.mixer.resolve import resolve
+from dsfc.mixer.sample import sample, small_sizes
 from dsfc.mixer.undeclared import UndeclaredStates
 from dsfc.mixer.verify import verify as verify_mixer
+from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan
 from dsfc.plan.ir import Plan
+from dsfc.plan.trial import LENGTH, Point, compare, starts
 from dsfc.plan.verify import verify as verify_plan
 from dsfc.source import Span
 from dsfc.structure.classify import classify
@@ -53,6 +57,9 @@ from dsfc.system.verify import verify as verify_system
 from dsfc.system.view import latex
 
 _ValueT = TypeVar("_ValueT")
+
+_POINTS = 4
+"""How many points a trial of a plan takes where a mixer has no finite value at the first ones."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,21 @@ class Compilation:
         """The graph of kernels that computes it and its gradient."""
         system, structure = self.system, self.structure
         with _stage("plan", self._span):
-            return _verified(plan(system, structure), verify_plan)
+            made = plan(system, structure)
+            verify_plan(made)
+            settle(made, system)
+            compare(made, system, self._points())
+            return made
+
+    def _points(self) -> Iterator[Point]:
+        """Draws arguments for a trial of the plan; inputs of every other point are positive."""
+        known = small_sizes(self.mixer)
+        for d in self.system.axes:
+            known.setdefault(d.axis.name, known[d.axis.copy_of or d.axis.name])
+        for seed in range(_POINTS):
+            drawn = sample(self.mixer, known, seed, LENGTH)
+            inputs = {n: abs(v) if seed % 2 else v for n, v in drawn.inputs.items()}
+            yield Point(inputs, drawn.params, starts(self.system, known, seed), known)
 
     def _repr_markdown_(self) -> str:
         """Returns what a notebook shows: name, structure class and equations, or what is wrong."""

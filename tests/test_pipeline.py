@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from dsfc.limits import Limits
 from dsfc.locate import locate, shipped_names
 from dsfc.mixer.ir import Mixer
 from dsfc.pipeline import compile_spec, load, read
-from dsfc.plan.ir import Plan
+from dsfc.plan.ir import Plan, Scan
+from dsfc.plan.verify import PlanError
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import System
 
@@ -79,18 +81,33 @@ def test_a_compilation_cannot_be_changed(spec: Path) -> None:
         load(spec).name = "other"  # type: ignore[misc]
 
 
-def test_every_value_is_verified_when_asked_for(
+def test_a_plan_is_always_verified_and_the_other_values_when_asked_for(
     spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    for name in ("verify_mixer", "verify_system", "verify_plan"):
-        monkeypatch.setattr(pipeline, name, lambda value: seen.append(type(value).__name__))
+    for name in ("verify_mixer", "verify_system", "verify_plan", "settle", "compare"):
+        monkeypatch.setattr(pipeline, name, lambda *_, name=name: seen.append(name))
     monkeypatch.setenv("DSFC_CHECK", "0")
     _ = load(spec).plan
-    assert seen == []
+    assert seen == ["verify_plan", "settle", "compare"]
     monkeypatch.setenv("DSFC_CHECK", "1")
     _ = load(spec).plan
-    assert seen == ["Mixer", "System", "Plan"]
+    assert seen[3:] == ["verify_mixer", "verify_system", "verify_plan", "settle", "compare"]
+
+
+def test_a_wrong_plan_is_a_fault_of_the_compiler(
+    spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgetful(*args: object) -> Plan:
+        made = planned(*args)
+        scans = (replace(k, decay=None) if isinstance(k, Scan) else k for k in made.kernels)
+        return replace(made, kernels=tuple(scans))
+
+    planned = pipeline.plan
+    monkeypatch.setattr(pipeline, "plan", forgetful)
+    monkeypatch.setenv("DSFC_CHECK", "0")
+    with pytest.raises(PlanError, match="diagonal is not in the plan"):
+        _ = load(spec).plan
 
 
 @pytest.mark.parametrize("stage", ["resolve", "derive", "classify", "plan", "emit"])

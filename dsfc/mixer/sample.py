@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.mixer.axes import sizes
 from dsfc.mixer.ir import Mixer
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Field
@@ -30,6 +32,15 @@ class Sample:
     inputs: dict[str, Array]
     params: dict[str, Array]
     initial: dict[str, Array]
+
+
+def small_sizes(mixer: Mixer) -> dict[str, int]:
+    """Returns small sizes for the axes of a mixer: different ones, unless some must be equal."""
+    axes = [d.axis.name for d in mixer.axes]
+    try:
+        return sizes(mixer, {name: 2 + k % 3 for k, name in enumerate(axes)})
+    except DiagnosticError:
+        return sizes(mixer, dict.fromkeys(axes, 3))
 
 
 def sample(mixer: Mixer, sizes: Mapping[str, int], seed: int, length: int = 5) -> Sample:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Form
-from dsfc.plan.scans import Reading, Signature, Split, Unsupported, sides
+from dsfc.plan.scans import READS_ANOTHER, Reading, Signature, Split, Unsupported, sides
 from dsfc.primitives.build import ONE, ZERO, add, is_one, is_zero, mul, ones, total
 from dsfc.primitives.expr import Axis, Expr, Map, Time
 from dsfc.system.ir import Block, Term
@@ -89,7 +89,7 @@ def _mixed(block: Block) -> tuple[Axis, ...]:
     found: set[Axis] = set()
     for t in (t for factor in block.chain for t in factor.terms):
         if t.source != block.state:
-            raise Unsupported(block, "its update reads another state of its stage")
+            raise Unsupported(block, READS_ANOTHER)
         found |= t.over
         for m in (t.matrix, t.after):
             found |= {*m.source, *m.target} if m is not None else set()

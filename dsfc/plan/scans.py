@@ -138,7 +138,7 @@ def reading(
         raise Unsupported(block, "a linear map stands inside its read")
     if not term.over >= frozenset(keys):
         raise Unsupported(block, "one read sums over other axes than another")
-    form = _form(structure)
+    form = _form(block, structure)
     heads, channels = structure.heads, structure.channels
     low_rank: tuple[Expr, Expr] | None = None
     after: Expr = ONE
@@ -281,9 +281,25 @@ def _supported(block: Block, structure: BlockStructure) -> None:
         raise Unsupported(block, "its decay is not proved positive, and kernels store log λ")
 
 
-def _form(structure: BlockStructure) -> Form:
+def _form(block: Block, structure: BlockStructure) -> Form:
+    """Returns the form that runs a block.
+
+    Raises:
+        Unsupported: the update has a term that the form cannot carry. Every form carries the
+            diagonal; the low-rank form carries one more term, and checks it in `_low_rank`.
+    """
     # A class says how the decay varies; without a key axis there is nothing to contract.
-    return _RUN[structure.name] if structure.keys else Form.ELEMENTWISE
+    form = _RUN[structure.name] if structure.keys else Form.ELEMENTWISE
+    if form is not Form.LOW_RANK:
+        for term in (t for factor in block.chain for t in _parts(factor, block)[1]):
+            raise Unsupported(block, READS_ANOTHER if term.source != block.state else _MIXES)
+    return form
+
+
+READS_ANOTHER = "its update reads another state of its stage"
+"""Why a form that steps one state alone cannot run a block."""
+
+_MIXES = "its update mixes its entries"
 
 
 def _drive(block: Block, structure: BlockStructure, after: Expr) -> Split:
@@ -313,8 +329,10 @@ def _low_rank(block: Block, structure: BlockStructure) -> tuple[tuple[Expr, Expr
         if scale is not None:
             scale = mul(here, scale)
         for t in terms:
-            if t.matrix is not None or t.after is not None or t.source != block.state:
-                raise Unsupported(block, "its update mixes its entries, or reads another state")
+            if t.source != block.state:
+                raise Unsupported(block, READS_ANOTHER)
+            if t.matrix is not None or t.after is not None:
+                raise Unsupported(block, _MIXES)
             if t.over != keys or not t.left.axes | t.right.axes <= {*structure.heads, *keys}:
                 raise Unsupported(block, "its low-rank part does not act on its keys alone")
             found = (t.left, mul(diagonal, t.right))

@@ -48,6 +48,13 @@ SELECTIVE = """
       D = softplus(W_D u);  b = W_b u;  c = W_c u
 """
 KEPT = "S = f * S[i-1] + k ⊗ v"
+GATES = """
+      dims d
+      input u : d
+      param A, B, C, E : d -> d ~ normal(0, 1/2)
+      state s, t : d
+      a = sigmoid(A u);  b = tanh(B u);  c = sigmoid(C u);  e = tanh(E u)
+"""
 
 EARLIER_TOKENS = {
     "short_conv_on_heads": attention(
@@ -814,6 +821,43 @@ REFUSED = {
       z = 1/2 * z[i-1] + 1/3 * x[i-1]; y = x""",
         "state `x`: its update reads another state of its stage",
         "x = 1/2",
+    ),
+    "feedback_of_gates": (
+        GATES + "s = a * s[i-1] + b * t[i-1] + u; t = c * t[i-1] + e * s[i-1] + u; y = s + t",
+        "state `s`: its update reads another state of its stage",
+        "s = a",
+    ),
+    "feedback_of_a_number": (
+        GATES + "s = a * s[i-1] + b * t[i-1] + u; t = c * t[i-1] + 1/4 * s[i-1] + u; y = s + t",
+        "state `s`: its update reads another state of its stage",
+        "s = a",
+    ),
+    "feedback_read_once": (
+        GATES + "s = a * s[i-1] + b * t[i-1] + u; t = 1/2 * t[i-1] + e * s[i-1] + u; y = t",
+        "state `t`: its update reads another state of its stage",
+        "t = 1/2",
+    ),
+    "feedback_of_complex_states": (
+        """
+      dims d
+      input u : d
+      param B, E : d complex; A, C : d -> d ~ normal(0, 1/2)
+      state s, t : d complex
+      s = sigmoid(A u) * s[i-1] + B * u * t[i-1] + u
+      t = sigmoid(C u) * t[i-1] + E * u * s[i-1] + u
+      y = Re(s + t)""",
+        "state `s`: its update reads another state of its stage",
+        "s = sigmoid",
+    ),
+    "mixed_heads": (
+        """
+      dims d, heads h = 2
+      input u : d
+      param A, B, C : d -> h
+      state s : h
+      s = sigmoid(A u) * s[i-1] + B u * sum[h](C u * s[i-1]) + B u; y = s""",
+        "state `s`: its update mixes its entries",
+        "s = sigmoid",
     ),
     "abstract_map": (
         "dims d, r = 2\n input u : d\n abstract φ : d -> r\n y = sum[j ≤ i](φ(u[j]))",

@@ -1,0 +1,230 @@
+"""Accounting: every term of a System stands in its plan.
+
+The chain of a block owes one charge for its diagonal, one for each other term and one for each
+drive. The nodes of a plan pay with what they hold: a decay, a low-rank part, a transition, drives.
+What is owed and what is paid are read off the two values independently, so a planner that overlooks
+a term is told apart from a System that has none.
+
+`entries` says which states a node runs and what it pays for them; a new kind of node is a case.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from dsfc.plan.ir import Attention, Kernel, Plan, Scan
+from dsfc.plan.verify import PlanError
+from dsfc.primitives.build import ONE, add, mul, walk
+from dsfc.primitives.expr import Expr, Ref
+from dsfc.primitives.normal import normalise
+from dsfc.system.ir import Block, Cache, Direction, Ratio, ReadOut, System, Term
+from dsfc.system.traverse import expressions, parts, terms
+from dsfc.transform.inline import Inliner
+
+
+class Kind(Enum):
+    """What a chain holds, in words."""
+
+    DIAGONAL = "diagonal"
+    LOW_RANK = "low-rank part"
+    MATRIX = "linear map"
+    FOREIGN = "term of state"
+    DRIVE = "drive"
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One part of the update of a state.
+
+    Attributes:
+        kind: what it is.
+        source: the other state that a FOREIGN term reads; None for all others.
+    """
+
+    kind: Kind
+    source: str | None = None
+
+    def __str__(self) -> str:
+        """Says what is owed."""
+        return self.kind.value if self.source is None else f"{self.kind.value} {self.source}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one node of a plan pays for one state that it runs.
+
+    Attributes:
+        state: the state.
+        befores: for each read that the node gives, whether it is of the state before its update.
+        paid: the charges that it pays, each as often as it stands there.
+        whole: kinds that it pays for however often they are owed: a full matrix is any number of
+            linear terms.
+    """
+
+    state: str
+    befores: frozenset[bool]
+    paid: Counter[Charge]
+    whole: frozenset[Kind] = frozenset()
+
+
+def entries(kernel: Kernel) -> Iterator[Entry]:
+    """Yields what a node of a plan pays, for each state that it runs."""
+    if not isinstance(kernel, Scan):
+        return
+    paid = Counter([Charge(Kind.DRIVE)])
+    whole: set[Kind] = set()
+    if kernel.decay is not None:
+        paid[Charge(Kind.DIAGONAL)] += 1
+    if kernel.low_rank is not None:
+        paid[Charge(Kind.LOW_RANK)] += 1
+    if kernel.transition is not None:
+        whole |= {Kind.DIAGONAL, Kind.LOW_RANK, Kind.MATRIX}
+        if kernel.key is None:
+            whole.add(Kind.DRIVE)  # its value is what the chain makes of all the drives
+    for c in kernel.columns:
+        yield Entry(c.state, frozenset({kernel.before}), paid, frozenset(whole))
+
+
+def owed(block: Block, inliner: Inliner) -> Counter[Charge]:
+    """Returns the charges of the chain of a block.
+
+    Args:
+        block: the block.
+        inliner: of the System, to see that a diagonal is the number 1, which owes nothing.
+    """
+    out: Counter[Charge] = Counter()
+    diagonal: Expr = ONE
+    for factor in block.chain:
+        plain: list[Expr] = []
+        for t in factor.terms:
+            if t.source != block.state:
+                out[Charge(Kind.FOREIGN, t.source)] += 1
+            elif t.matrix is not None or t.after is not None:
+                out[Charge(Kind.MATRIX)] += 1
+            elif t.over:
+                out[Charge(Kind.LOW_RANK)] += 1
+            else:
+                plain.append(mul(t.left, t.right))
+        diagonal = mul(diagonal, add(*plain))
+        out[Charge(Kind.DRIVE)] += len(factor.drives)
+    if normalise(inliner.of(diagonal)).constant != 1:
+        out[Charge(Kind.DIAGONAL)] += 1
+    return +out
+
+
+def settle(plan: Plan, system: System) -> None:
+    """Checks that the nodes of a plan pay what the chains of its System owe, and for every read.
+
+    Raises:
+        PlanError: naming the state and what of it is not in the plan, or is there without being in
+            the System.
+    """
+    inliner = Inliner(system)
+    blocks = {b.state: b for b in system.blocks}
+    backward = {b.state: s.direction is Direction.BACKWARD for s in system.stages for b in s.blocks}
+    befores: dict[str, set[bool]] = {}
+    for entry in (e for k in plan.kernels for e in entries(k)):
+        if entry.state not in blocks:
+            raise PlanError(f"{entry.state} is not a state of the system")
+        _settle(entry, owed(blocks[entry.state], inliner))
+        befores.setdefault(entry.state, set()).update(entry.befores)
+    for s in plan.states:
+        block = blocks.get(s.name)
+        if block is None or (s.axes, s.field) != (block.axes, block.field):
+            raise PlanError(f"state {s.name} is not as in the system")
+        if s.backward != backward[s.name]:
+            raise PlanError(f"state {s.name} runs the other way in the system")
+    least, most = _Reached(system, inliner), _Reached(system, None)
+    _check_reads(befores, least, most)
+    if len(set(least.ratios)) > sum(isinstance(k, Attention) for k in plan.kernels):
+        raise PlanError("a sum without a finite state is not in the plan")
+
+
+def _settle(entry: Entry, due: Counter[Charge]) -> None:
+    # A diagonal of 1 that was not seen to be 1 is a decay all the same.
+    free = {*entry.whole, Kind.DIAGONAL}
+    missing = [c for c in due - entry.paid if c.kind not in entry.whole]
+    surplus = [c for c in entry.paid - due if c.kind not in free]
+    if missing:
+        raise PlanError(f"state {entry.state}: {_listed(missing)} is not in the plan")
+    if surplus:
+        raise PlanError(f"state {entry.state}: {_listed(surplus)} is not in the system")
+
+
+def _listed(charges: Iterable[Charge]) -> str:
+    return ", ".join(sorted(map(str, charges)))
+
+
+def _check_reads(befores: dict[str, set[bool]], least: _Reached, most: _Reached) -> None:
+    """Checks that every read that the output needs is run, and no other."""
+    for state in least.states:
+        if state not in befores:
+            raise PlanError(f"state {state} is read and is not in the plan")
+    for state, ran in befores.items():
+        needed, known = ({t.lag != 0 for t in r.reads if t.source == state} for r in (least, most))
+        for before in sorted(needed - ran):
+            raise PlanError(f"state {state}: its read {_when(before)} is not in the plan")
+        for before in sorted(ran - known):
+            raise PlanError(f"state {state}: its read {_when(before)} is not in the system")
+
+
+def _when(before: bool) -> str:
+    return "before its update" if before else "after its update"
+
+
+class _Reached:
+    """What the outputs of a System depend on.
+
+    Attributes:
+        states: the states.
+        reads: terms of reads.
+        ratios: ratios of sums without a finite state.
+    """
+
+    def __init__(self, system: System, inliner: Inliner | None) -> None:
+        """Follows names from the outputs.
+
+        With an inliner, names in values that cancel when definitions are put in are not followed.
+        """
+        self.states: set[str] = set()
+        self.reads: list[Term] = []
+        self.ratios: list[Ratio] = []
+        self._inliner = inliner
+        self._names: list[str] = []
+        blocks = {b.state: b for b in system.blocks}
+        streams = {s.name: s.value for s in system.streams}
+        for o in system.outputs:
+            self._tree(o.value)
+        seen: set[str] = set()
+        while self._names:
+            name = self._names.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if name in blocks:
+                self.states.add(name)
+                for f in blocks[name].chain:
+                    self._expressions(e for t in f.terms for e in (t.left, t.right))
+                    self._expressions(mul(d.key, d.stream) for d in f.drives)
+                    self._names += [t.source for t in f.terms]
+            elif name in streams:
+                value = streams[name]
+                if isinstance(value, Expr):
+                    self._expressions([value])
+                else:
+                    self._tree(value)
+
+    def _tree(self, tree: ReadOut) -> None:
+        found = list(terms(tree))
+        self.reads += found
+        self._names += [t.source for t in found]
+        self.ratios += [p for p in parts(tree) if isinstance(p, Ratio) and isinstance(p.den, Cache)]
+        self._expressions(expressions(tree))
+
+    def _expressions(self, found: Iterable[Expr]) -> None:
+        for e in found:
+            value = e if self._inliner is None else self._inliner.of(e)
+            self._names += [r.name for r in walk(value) if isinstance(r, Ref)]

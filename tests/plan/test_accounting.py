@@ -1,0 +1,145 @@
+"""Every term of a System stands in its plan: what is dropped from either is missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from shipped_specs import PLANNED
+from unusual_specs import COMPILED, GATES, REFUSED, thirds
+
+from dsfc.plan.accounting import settle
+from dsfc.plan.build import plan as plan_of
+from dsfc.plan.ir import Attention, Plan, Scan
+from dsfc.plan.verify import PlanError, verify
+from dsfc.structure.classify import classify
+from dsfc.system.ir import Block, Direction, System
+from dsfc.transform.traverse import map_blocks
+
+PARTS = {"decay": "diagonal", "low_rank": "low-rank part", "transition": "linear map"}
+
+
+def without(plan: Plan, at: int, *instead: object) -> Plan:
+    return replace(plan, kernels=(*plan.kernels[:at], *instead, *plan.kernels[at + 1 :]))
+
+
+def damaged_plans(plan: Plan) -> Iterator[tuple[str, Plan]]:
+    """The plan with one part of a scan dropped, or with a whole scan dropped."""
+    for at, k in enumerate(plan.kernels):
+        if isinstance(k, Scan | Attention):
+            yield "kernel", without(plan, at)
+        if isinstance(k, Scan):
+            for part in PARTS:
+                if getattr(k, part) is not None:
+                    yield part, without(plan, at, replace(k, **{part: None}))
+            for c in k.columns:
+                rest = tuple(other for other in k.columns if other is not c)
+                yield "column", without(plan, at, replace(k, columns=rest))
+
+
+def caught(plan: Plan, system: System) -> bool:
+    try:
+        verify(plan)
+        settle(plan, system)
+    except PlanError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_nothing_of_a_right_plan_is_missing_and_all_that_is_dropped_is(name: str, shipped) -> None:
+    spec = shipped(name)
+    settle(spec.plan, spec.system)
+    for part, damaged in damaged_plans(spec.plan):
+        assert caught(damaged, spec.system), part
+
+
+@pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
+def test_unusual_plans_settle_and_their_damaged_ones_do_not(name: str, load) -> None:
+    spec = load(name, COMPILED[name])
+    settle(spec.plan, spec.system)
+    for part, damaged in damaged_plans(spec.plan):
+        assert caught(damaged, spec.system), part
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_accounting_alone_names_the_part_that_is_missing(part: str, shipped) -> None:
+    name = {"decay": "retnet", "low_rank": "deltanet", "transition": "linear_rnn"}[part]
+    spec = shipped(name)
+    (damaged,) = (plan for what, plan in damaged_plans(spec.plan) if what == part)
+    with pytest.raises(PlanError, match=f"{PARTS[part]} is not in the plan"):
+        settle(damaged, spec.system)
+
+
+def richer_systems(system: System) -> Iterator[System]:
+    """The System with one more term or drive in the chain of one of its blocks."""
+    states = [b.state for b in system.blocks]
+    for block in system.blocks:
+        last = block.chain[-1]
+        drive = next(d for f in block.chain for d in f.drives)
+        term = next(t for f in block.chain for t in f.terms)
+        for more in (
+            replace(last, drives=(*last.drives, drive)),
+            *(
+                replace(last, terms=(*last.terms, replace(term, source=s)))
+                for s in states
+                if s != block.state
+            ),
+            replace(last, terms=(*last.terms, replace(term, over=frozenset(block.axes[:1])))),
+        ):
+            richer = replace(block, chain=(*block.chain[:-1], more))
+            yield map_blocks(system, lambda b, old=block, new=richer: new if b is old else b)
+
+
+@pytest.mark.parametrize("name", ["retnet", "s6", "gla", "rwkv4", "deltanet", "mlstm", "hgrn"])
+def test_a_term_that_the_planner_did_not_see_is_missed(name: str, shipped) -> None:
+    spec = shipped(name)
+    found = list(richer_systems(spec.system))
+    assert len(found) >= 2
+    for system in found:
+        with pytest.raises(PlanError, match="is not in the plan"):
+            settle(spec.plan, system)
+
+
+@pytest.mark.parametrize("name", [n for n in REFUSED if n.startswith("feedback_")])
+def test_a_plan_of_states_that_do_not_meet_does_not_settle_states_that_do(name: str, load) -> None:
+    system = load(name, REFUSED[name][0]).system
+
+    def alone(block: Block) -> Block:
+        chain = (
+            replace(f, terms=tuple(t for t in f.terms if t.source == block.state))
+            for f in block.chain
+        )
+        return replace(block, chain=tuple(chain))
+
+    apart = map_blocks(system, alone)
+    stages = tuple(replace(s, blocks=(b,)) for s in apart.stages for b in s.blocks)
+    apart = replace(apart, stages=stages)
+    plan = plan_of(apart, classify(apart))
+    settle(plan, apart)
+    with pytest.raises(PlanError, match=r"state \w: .*term of state \w is not in the plan"):
+        settle(plan, system)
+
+
+def test_reads_and_directions_are_those_of_the_system(load) -> None:
+    spec = load("two_reads", GATES + "s = a * s[i-1] + u; t = s; y = s + c * s[i-1]")
+    settle(spec.plan, spec.system)
+    for at, k in enumerate(spec.plan.kernels):
+        if isinstance(k, Scan):
+            turned = without(spec.plan, at, replace(k, before=not k.before))
+            with pytest.raises(PlanError, match=r"its read (before|after) its update is not in"):
+                settle(turned, spec.system)
+    (stage,) = spec.system.stages
+    backward = replace(spec.system, stages=(replace(stage, direction=Direction.BACKWARD),))
+    with pytest.raises(PlanError, match="runs the other way"):
+        settle(spec.plan, backward)
+
+
+def test_a_decay_of_one_owes_nothing_and_any_other_owes_a_diagonal(load) -> None:
+    body = "dims d\n input u : d\n state s : d\n s = {} * s[i-1] + u; y = s"
+    steady, decays = (load(f"by_{n}", body.format(v)) for n, v in (("one", "1"), ("half", "1/2")))
+    settle(steady.plan, steady.system)
+    settle(decays.plan, steady.system)  # a decay that is 1, if nobody saw that it is
+    with pytest.raises(PlanError, match="state s: diagonal is not in the plan"):
+        settle(steady.plan, decays.system)

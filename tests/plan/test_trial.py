@@ -1,0 +1,84 @@
+"""A plan is tried against its System at every compile: another coefficient is another value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from material import draw
+from shipped_specs import PLANNED
+
+from dsfc.plan.evaluate import evaluate as plan_values
+from dsfc.plan.trial import LENGTH, TOLERANCE, compare
+from dsfc.plan.verify import PlanError
+from dsfc.primitives.build import mul, num
+from dsfc.system.evaluate import evaluate
+from dsfc.system.ir import Drive, Factor, System, Term
+from dsfc.transform.traverse import map_blocks
+
+
+def other_systems(system: System) -> Iterator[System]:
+    """The System with one coefficient of one chain doubled, for each of them."""
+    for block in system.blocks:
+        for at, factor in enumerate(block.chain):
+            for other in _doubled(factor):
+                chain = (*block.chain[:at], other, *block.chain[at + 1 :])
+                changed = replace(block, chain=chain)
+                yield map_blocks(system, lambda b, old=block, new=changed: new if b is old else b)
+
+
+def _doubled(factor: Factor) -> Iterator[Factor]:
+    def all_but(items: tuple, at: int, new: Term | Drive) -> tuple:
+        return (*items[:at], new, *items[at + 1 :])
+
+    for at, t in enumerate(factor.terms):
+        yield replace(factor, terms=all_but(factor.terms, at, replace(t, left=twice(t.left))))
+    for at, d in enumerate(factor.drives):
+        yield replace(factor, drives=all_but(factor.drives, at, replace(d, key=twice(d.key))))
+
+
+def twice(value):
+    return mul(num(2), value)
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_every_coefficient_of_every_chain_counts(name: str, shipped) -> None:
+    spec = shipped(name)
+    point = draw(spec, LENGTH)
+    compare(spec.plan, spec.system, [point])
+    for system in other_systems(spec.system):
+        with pytest.raises(PlanError, match="the plan differs from the system"):
+            compare(spec.plan, system, [point])
+
+
+RUNNING = "dims d\n input u : d\n state s : d\n s = 1/2 * s[i-1] + u; y = {}"
+
+
+def test_points_are_taken_until_a_value_is_finite(load) -> None:
+    spec = load("roots", RUNNING.format("s + sqrt(u - 100)"))
+    other = load("other_roots", RUNNING.format("s + 2 * sqrt(u - 100)"))
+    near, far = draw(spec, LENGTH), draw(spec, LENGTH)
+    far = replace(far, inputs={n: v + 200 for n, v in far.inputs.items()})
+    compare(spec.plan, spec.system, [near, far])
+    with pytest.raises(PlanError, match="y by"):
+        compare(spec.plan, other.system, [near, far])
+
+
+def test_what_rounding_does_to_a_difference_is_not_held_against_a_plan(load) -> None:
+    spec = load(
+        "difference_of_equals",
+        """dims d
+        input u : d
+        state s, t : d
+        s = sigmoid(u) * s[i-1] + u
+        t = (1 + tanh(u / 2)) / 2 * t[i-1] + u
+        y = 10^9 * (s - t)""",
+    )
+    point = draw(spec, LENGTH)
+    alike = dict.fromkeys(point.initial, point.initial["s"])
+    point = replace(point, initial=alike)
+    compare(spec.plan, spec.system, [point])
+    got = plan_values(spec.plan, point.inputs, point.tensors, point.sizes, alike).arrays["y"]
+    want = evaluate(spec.system, point.inputs, point.tensors, point.sizes, alike).outputs["y"]
+    assert abs(got - want).max() > 10 * TOLERANCE
