@@ -1,4 +1,4 @@
-"""What an emitted module has as functions: primitives and sequences too long for a line."""
+"""What an emitted module has as functions: what is too long for a line of its statements."""
 
 from __future__ import annotations
 
@@ -26,16 +26,24 @@ def _legs_low_rank(size: int, count: int, like: Tensor) -> Tensor:
     rank = (basis.mH @ a.sqrt().to(basis.dtype)).abs()
     return rank[-count:].to(like)'''
 
+# transformers, for one, replaces the functions of `torch.nn.init` by such as skip loaded tensors.
+_START_AT = '''\
+def _start_at(x: Tensor, value: Tensor) -> None:
+    """Writes an initial value where `nn.init` writes: what a loader guards keeps its value."""
+    nn.init.constant_(x, torch.nan)
+    x.copy_(torch.where(x.isnan(), value.to(x), x))'''
+
 FUNCTIONS = {
     "exprel": _EXPREL,
     "legs_frequency": _LEGS_FREQUENCY,
     "legs_low_rank": _LEGS_LOW_RANK,
+    "start_at": _START_AT,
 }
-"""Primitive or sequence → the text of its function."""
+"""Primitive, sequence or step of an initialiser → the text of its function."""
 
 
 def called(name: str) -> str:
-    """Returns the identifier of a primitive's function."""
+    """Returns the identifier of a function of the table."""
     return f"_{name}"
 
 

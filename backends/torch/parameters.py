@@ -4,6 +4,9 @@ A constraint is kept by construction: a `positive` parameter is stored as its lo
 one as its logit, a `nonneg` one as its root. The module's text computes the value from what is
 stored, so what a proof assumes of the parameter holds of every weight that training can reach.
 A complex parameter is stored as its two parts, so that a cast to a narrow dtype keeps both.
+
+Only functions of `torch.nn.init` write to what is stored, the emitted `_start_at` by way of one:
+a loader of weights that guards these functions keeps what it has loaded.
 """
 
 from __future__ import annotations
@@ -236,7 +239,7 @@ def _init(
     value = init.value
     if storage is PARTS:
         if isinstance(value, Num):
-            return [f"{target}.copy_(torch.tensor(({float(value.value)!r}, 0.0)))"]
+            return [f"_start_at({target}, torch.tensor(({float(value.value)!r}, 0.0)))"]
         if value.field is Field.REAL:
             value = prim("cplx", value, ZERO)
     if storage is None and isinstance(value, Num):
@@ -251,7 +254,7 @@ def _init(
     if code.number:
         text = f"torch.full_like({target}, {code.text})"
         text = text if storage is None else storage.inverse.format(text)
-        return [f"{target}.copy_({text})"]
+        return [f"_start_at({target}, {text})"]
     # What is computed from draws and positions loses itself in a narrow dtype.
     numbers = f"{target}[..., 0]" if storage is PARTS else target
     like = f"{_LIKE} = {numbers}.to(_accumulator({target}.dtype))"
@@ -262,7 +265,7 @@ def _init(
     if code.axes and code.axes != axes and not drawn:
         text = code.aligned(tuple(sorted(axes)), code.lead)
     stored = text if storage is None else storage.inverse.format(text)
-    line = f"{target}.copy_({stored})"
+    line = f"_start_at({target}, {stored})"
     if len(line) + 8 <= WIDTH:
         return [like, line]
     name = "start"
@@ -276,7 +279,7 @@ def _init(
         lines = [line.removeprefix(indent) for line in long]
     if storage is not None:
         name = storage.inverse.format(name)
-    return [like, *lines, f"{target}.copy_({name})"]
+    return [like, *lines, f"_start_at({target}, {name})"]
 
 
 def _small_noise(axes: tuple[Axis, ...]) -> Draw:
