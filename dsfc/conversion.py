@@ -6,6 +6,7 @@ mixers are one function for equal parameters under that map; then both modules a
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,7 @@ def convert(
     def refuse(problem: str) -> DiagnosticError:
         return DiagnosticError((Conversion(NOWHERE, a=a.name, b=b.name, problem=problem),))
 
-    if out.exists():
+    if os.path.lexists(out):
         raise refuse(f"{out} exists already")
     verdict = equivalent(a.system, b.system, parameters.names)
     if isinstance(verdict, Refuted):

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+from dsfc import files
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
@@ -80,7 +81,7 @@ def _origin(file: Path, spec: PathText | None, mixer: str | None) -> Row:
     """The row that says whether the module's reference is the one of its spec."""
     began = time.perf_counter()
     try:
-        data = file.read_bytes()
+        data = files.read(file)
     except OSError as e:
         raise _refused(file, e.strerror or str(e)) from e
     said = origin(data)

@@ -6,8 +6,7 @@ Positions follow from the names alone, so a picture changes only where the atlas
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import matplotlib
 import networkx
@@ -40,12 +39,13 @@ LETTERS = 14
 Place = tuple[float, float]
 
 
-def draw(atlas: Atlas, file: Path) -> None:
-    """Writes the picture of an atlas; the suffix says the format.
+def draw(atlas: Atlas, file: BinaryIO, form: str) -> None:
+    """Writes the picture of an atlas.
 
     Args:
         atlas: what was found.
-        file: a path that ends in .png, .svg or .pdf.
+        file: where to.
+        form: png, svg or pdf.
     """
     matplotlib.use("Agg")
     places = _places(atlas)
@@ -64,7 +64,7 @@ def draw(atlas: Atlas, file: Path) -> None:
     _arcs(axis, atlas, places)
     _names(axis, atlas, places)
     _legend(axis, atlas, said, rows)
-    figure.savefig(file, dpi=140, facecolor="white")
+    figure.savefig(file, format=form, dpi=140, facecolor="white")
 
 
 def _kinds(atlas: Atlas) -> dict[str, list[Node]]:

@@ -84,7 +84,7 @@ class Store:
     def get(self, key: str) -> Document | None:
         """Returns an answer, None where there is none that can be read."""
         try:
-            found = json.loads((self._folder / f"{key}.json").read_text(encoding="utf-8"))
+            found = json.loads(files.read(self._folder / f"{key}.json"))
         except (OSError, ValueError, RecursionError):
             return None
         if isinstance(found, dict) and isinstance(found.get("verdict"), str):

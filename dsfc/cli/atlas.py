@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,7 @@ def atlas(
     direction. Answers are kept by the hash of both systems and of the prover, so a second run asks
     only what has changed.
     """
-    if picture is not None and picture.exists():
+    if picture is not None and os.path.lexists(picture):
         raise click.UsageError(f"{picture} exists already")
     if picture is not None and picture.suffix not in (".png", ".svg", ".pdf"):
         raise click.UsageError("--picture wants a name that ends in .png, .svg or .pdf")
@@ -120,6 +121,10 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
 
 def _draw(found: Atlas, picture: Path) -> None:
     """The picture in a new file, whole or not at all."""
+    from io import BytesIO
+
+    from dsfc.cli.output import create
+
     try:
         from dsfc.atlas.picture import draw
     except ImportError:
@@ -127,10 +132,7 @@ def _draw(found: Atlas, picture: Path) -> None:
 
         problem = "pictures need matplotlib: pip install 'dsfc[demo]'"
         raise file_error(picture, problem) from None
-    part = picture.with_name(f".{picture.name}.part{picture.suffix}")
-    try:
-        draw(found, part)
-        part.replace(picture)
-    finally:
-        part.unlink(missing_ok=True)
+    drawn = BytesIO()
+    draw(found, drawn, picture.suffix.removeprefix("."))
+    create(picture, drawn.getvalue())
     click.echo(f"written: {picture}", err=True)

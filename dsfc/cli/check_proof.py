@@ -34,16 +34,20 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
     if len(specs) not in (0, 2):
         raise click.UsageError("give both specs, or none")
     with bounded(f"check {certificate}"):
+        from dsfc import files
         from dsfc.check_proof.check import check, read
         from dsfc.check_proof.claim import ConstantWord, Words
         from dsfc.check_proof.rejected import Rejected
         from dsfc.check_proof.schema import OtherFormat
         from dsfc.cli.equiv import mixer
+        from dsfc.diagnostics.file_error import file_error
         from dsfc.proof.report import reach
         from dsfc.proof.within_report import no_case_sizes
 
         try:
-            text = certificate.read_text(encoding="utf-8")
+            text = files.read(certificate).decode()
+        except OSError as e:
+            raise file_error(certificate, e) from None
         except UnicodeDecodeError:
             raise click.UsageError(f"{certificate} is not text") from None
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -46,7 +47,7 @@ def compile_command(
     if len(specs) > 1:
         if mixer is not None:
             raise click.UsageError("--mixer goes with one spec")
-        if out is not None and not to_stdout and not out.is_dir():
+        if out is not None and not to_stdout and not os.path.isdir(out):
             raise click.UsageError(f"-o must be an existing folder for several specs, not {out}")
     modules: list[tuple[ModuleText, Path]] = []
     mistakes = Mistakes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ def equiv(
     """
     names = tuple(pair(word) for word in renamed)
     for path in (certificate, case_certificate, replay):
-        if path is not None and path.exists():
+        if path is not None and os.path.lexists(path):
             raise click.UsageError(f"{path} exists already")
     with bounded(f"compare {a} and {b}"):
         from dsfc import underway
@@ -137,7 +138,7 @@ def mixer(word: str) -> Compilation:
     from dsfc.pipeline import load
 
     path, colon, name = word.rpartition(":")
-    if colon and name.isidentifier() and not Path(word).exists():
+    if colon and name.isidentifier() and not os.path.exists(word):
         return load(path, name)
     return load(word)
 

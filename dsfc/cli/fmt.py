@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,7 +70,9 @@ def _paths(words: tuple[str, ...]) -> Iterator[str]:
     seen = set()
     for word in words:
         folder = Path(word)
-        inside = sorted(folder.rglob("*.dsf")) if word != STDIN and folder.is_dir() else [folder]
+        inside = (
+            sorted(folder.rglob("*.dsf")) if word != STDIN and os.path.isdir(folder) else [folder]
+        )
         for path in map(str, inside):
             if path not in seen:
                 seen.add(path)

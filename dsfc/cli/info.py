@@ -71,11 +71,12 @@ def read_module(path: Path) -> Module:
     Raises:
         DiagnosticError: E-FILE, where dsfc did not write it.
     """
+    from dsfc import files
     from dsfc.diagnostics.file_error import file_error
     from dsfc.emit.module import origin
 
     try:
-        data = path.read_bytes()
+        data = files.read(path)
     except OSError as e:
         raise file_error(path, e) from None
     except ValueError:  # a null character in the path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -39,7 +40,7 @@ def new(name: str, form: str, out: Path | None) -> None:
         click.echo(text, nl=False)
         return
     path = Path(f"{name}.dsf") if out is None else out
-    if path.is_dir():
+    if os.path.isdir(path):
         path = path / f"{name}.dsf"
     create(path, text)
     click.echo(printable(f"written: {path}"))

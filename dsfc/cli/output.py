@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def create(path: Path, text: str) -> None:
+def create(path: Path, data: str | bytes) -> None:
     """Writes a new file, whole or not at all.
 
     Raises:
@@ -15,7 +15,7 @@ def create(path: Path, text: str) -> None:
     from dsfc.diagnostics.file_error import file_error
 
     try:
-        files.create(path, text.encode())
+        files.create(path, data.encode() if isinstance(data, str) else data)
     except FileExistsError:
         raise file_error(path, "it exists, and is left alone") from None
     except OSError as e:

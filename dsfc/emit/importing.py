@@ -19,6 +19,8 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 
+from dsfc import files
+
 _PREFIX = "dsfc_emitted_"
 
 
@@ -37,7 +39,7 @@ def import_module(path: str | os.PathLike[str]) -> ModuleType:
         hint = "; compile it first" if file.suffix == ".dsf" else ""
         raise ImportError(f"{file} is not an emitted module{hint}", path=str(file))
     try:
-        content = file.read_bytes()
+        content = files.read(file)
     except OSError as e:
         raise ImportError(f"{file}: {e.strerror or e}", path=str(file)) from e
     digest = hashlib.sha256(str(file).encode("utf-8", "surrogatepass") + b"\0" + content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import stat
 from dataclasses import dataclass, replace
@@ -143,7 +144,8 @@ def destination(module: ModuleText, out: Path | None) -> Path:
     """
     if out is None:
         return Path(file_name(module.mixer))
-    return out / file_name(module.mixer) if out.is_dir() else out
+    # Of a name that no file can have nothing is raised here: writing says what is wrong with it.
+    return out / file_name(module.mixer) if os.path.isdir(out) else out
 
 
 def write(module: ModuleText, path: Path, force: bool = False) -> bool:
@@ -167,11 +169,10 @@ def write(module: ModuleText, path: Path, force: bool = False) -> bool:
         if path.is_symlink():
             raise _overwrite(path, "it is a symbolic link")
         if path.exists():
-            if not path.is_file():  # a device or a pipe: reading it may never end
-                raise _unwritable(path, "it is not a regular file")
-            if path.read_bytes() == data:
+            there = files.read(path)
+            if there == data:
                 return False
-            reason = None if force else _kept(path)
+            reason = None if force else _kept(path, there)
             if reason is not None:
                 raise _overwrite(path, reason)
         files.replace(path, data)
@@ -180,11 +181,11 @@ def write(module: ModuleText, path: Path, force: bool = False) -> bool:
     return True
 
 
-def _kept(path: Path) -> str | None:
-    """Why a file is not replaced without being told so, or None."""
+def _kept(path: Path, data: bytes) -> str | None:
+    """Why a file with these bytes is not replaced without being told so, or None."""
     if not path.stat().st_mode & stat.S_IWUSR:
         return "it is read-only"
-    there = origin(path.read_bytes())
+    there = origin(data)
     if there is None or not there.untouched:
         return "it was not written by dsfc, or has been edited since"
     return None

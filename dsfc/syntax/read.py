@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dsfc import files
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
@@ -13,6 +14,8 @@ from dsfc.source import Source
 
 def read_source(path: Path, name: str | None = None, limits: Limits = DEFAULT_LIMITS) -> Source:
     """The text of a spec file, line endings untouched; never more than `limits.bytes` are read.
+
+    Only a regular file is read: a named pipe would be waited for.
 
     Args:
         path: the file.
@@ -24,8 +27,7 @@ def read_source(path: Path, name: str | None = None, limits: Limits = DEFAULT_LI
     """
     called = str(path) if name is None else name
     try:
-        with path.open("rb") as file:
-            data = file.read(limits.bytes + 1)
+        data = files.read(path, limits.bytes + 1)
     except OSError as error:
         raise file_error(called, error) from None
     except ValueError:  # a null character in the path

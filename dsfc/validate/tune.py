@@ -60,7 +60,7 @@ class Cache:
         if not self._ours():
             return None
         try:
-            return _read(json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8")))
+            return _read(json.loads(files.read(self.folder / f"{key}.json")))
         except (OSError, ValueError, TypeError, KeyError):
             return None
 

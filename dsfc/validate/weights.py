@@ -62,7 +62,8 @@ def read(path: Path) -> Weights:
         Unfit: the file cannot be read, or holds anything but tensors by name.
     """
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        with files.opened(path) as file:
+            found = torch.load(file, map_location="cpu", weights_only=True)
     except OSError as e:
         raise Unfit(f"{path} cannot be read: {e.strerror or e}") from None
     except Exception as e:  # a damaged file makes the reader raise anything

@@ -48,8 +48,9 @@ class Allowed:
 
 ALWAYS = (
     Allowed(
-        "open", "canary", "pathlib:open", "dsfc.syntax.read:read_source",
-        "a base that the text does not hold is read from the file of its name beside it",
+        "open", "canary", "dsfc.files:opened", "dsfc.files:opened",
+        "a base that the text does not hold is read from the file of its name beside it, and a "
+        "module from the file of its mixer's name",
     ),
     Allowed(
         "compile", "canary venom", "ast:parse", "dsfc.emit.audit:audit",
@@ -60,8 +61,7 @@ ALWAYS = (
         "a module is parsed to a tree; its literals are read",
     ),
     Allowed(
-        "tempfile.mkstemp open os.chmod os.rename os.remove", "canary", "*",
-        "dsfc.files:draft dsfc.files:replace",
+        "os.rename", "canary", "dsfc.files:replace", "dsfc.files:replace",
         "a module goes to the file of its mixer's name, where no other is given",
     ),
 )  # fmt: skip

@@ -210,8 +210,9 @@ def test_a_picture_has_every_mixer(chart: Chart, tmp_path: Path) -> None:
     from dsfc.atlas.picture import draw
 
     found = build(chart(FAMILY))
-    draw(found, tmp_path / "atlas.svg")
-    draw(found, tmp_path / "atlas.png")
+    for form in ("svg", "png"):
+        with (tmp_path / f"atlas.{form}").open("wb") as file:
+            draw(found, file, form)
     text = (tmp_path / "atlas.svg").read_text(encoding="utf-8")
     for node in found.nodes:
         assert f"<!-- {node.name} -->" in text
