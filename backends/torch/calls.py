@@ -429,10 +429,7 @@ def regrouped(
 ) -> str:
     """Puts the groups one after the other, behind the lead, and makes one axis of each."""
     order = [a for g in groups for a in g]
-    if list(axes) != order:
-        where = ", ".join(str(axes.index(a) + lead) for a in order)
-        front = ", ".join(str(k) for k in range(lead))
-        text = f"{text}.permute({front}, {where})"
+    text = _permuted(text, [axes.index(a) for a in order], lead)
     place = lead
     for g in groups:
         if not g:
@@ -460,11 +457,15 @@ def ungrouped(
             text = f"{text}.unflatten({at}, ({sizes}))"
         at -= 1
     order = [a for g in groups for a in g]
-    if list(axes) != order:
-        where = ", ".join(str(order.index(a) + lead) for a in axes)
-        front = ", ".join(str(k) for k in range(lead))
-        text = f"{text}.permute({front}, {where})"
-    return text
+    return _permuted(text, [order.index(a) for a in axes], lead)
+
+
+def _permuted(text: str, places: list[int], lead: int) -> str:
+    """Puts the axes behind the lead into the order of their places; in order, they stay."""
+    if places == sorted(places):
+        return text
+    order = (*range(lead), *(p + lead for p in places))
+    return f"{text}.permute({', '.join(map(str, order))})"
 
 
 def _apart(roles: list[tuple[str | None, str]]) -> list[str]:

@@ -170,13 +170,13 @@ def reading(
     if lacking:
         names = ", ".join(f"`{a.name}`" for a in sorted(lacking))
         raise Unsupported(block, f"its read vector varies along {names}, which the state lacks")
-    field = max(block.field, log.field, key.field, vector.key.field, drive.rest.field)
+    # An axis that a read sums over and nothing stands along it: the read vector is 1 there.
+    read = mul(vector.key, ones(frozenset(keys) - vector.key.axes))
+    field = max(block.field, log.field, key.field, read.field, drive.rest.field)
     if low_rank is not None and Field.COMPLEX in (field, *(e.field for e in low_rank)):
         raise Unsupported(block, "a low-rank part stands in a complex transition")
     before = term.lag != 0
-    signature = Signature(
-        form, heads, keys, log, key, vector.key, field, before, low_rank, backward
-    )
+    signature = Signature(form, heads, keys, log, key, read, field, before, low_rank, backward)
     summed = term.over - frozenset(keys)
     return Reading(block, signature, channels, drive.rest, vector.rest, summed, term.left)
 

@@ -47,6 +47,13 @@ SELECTIVE = """
             e : n
       D = softplus(W_D u);  b = W_b u;  c = W_c u
 """
+HEADS_LAST = """
+      dims n = 3, heads h = 2, d
+      input u : d
+      param w : h × n; A : n -> n ~ normal(0, 1/2); B : d -> h ~ normal(0, 1)
+            b, c : h × n
+      state s : h × n
+"""
 KEPT = "S = f * S[i-1] + k ⊗ v"
 GATES = """
       dims d
@@ -137,6 +144,21 @@ READS = {
       y = ones[h] ⊗ (z · R) + v""",
         state="R : n × p",
     ),
+    "sum_of_a_selective_state": SELECTIVE
+    + "state S : d × n; S = exp(-D * exp(a)) * S[i-1] + u ⊗ b; y = sum[n](S)",
+    "mean_of_a_selective_state": SELECTIVE
+    + "state S : d × n; S = exp(-D * exp(a)) * S[i-1] + u ⊗ b; y = mean[n](S[i-1]) * u",
+    "sum_of_a_state_decayed_by_channel": SELECTIVE
+    + "state S : d × n; S = sigmoid(W_D u) * S[i-1] + u ⊗ b; y = sum[n](S)",
+    "mean_of_a_state_decayed_by_channel": SELECTIVE
+    + "state S : d × n; S = sigmoid(W_D u) * S[i-1] + u ⊗ b; y = mean[n](S)",
+    "selective_read_of_one_axis_of_two": """
+      dims d, n, m = 2
+      input u : d
+      param W_b : d -> n × m; W_c : d -> n; w : n × m
+      state S : d × n × m
+      S = exp(-softplus(u) ⊗ exp(w)) * S[i-1] + u ⊗ W_b u
+      y = sum[n, m]((W_c u) * S)""",
     "state_itself": attention(f"{KEPT}; y = S"),
     "output_is_a_state": "dims d\n input u : d\n state y : d\n y = sigmoid(u) * y[i-1] + u",
     "linear_output": attention(f"{KEPT}; y = W_o(q · S)", "param W_o : h × p -> d ~ normal(0, 1)"),
@@ -668,6 +690,16 @@ KEYED_REWRITES = {
 }
 
 DENSE = {
+    "heads_behind_keys": HEADS_LAST + "s = sigmoid(w) * s[i-1] + b * B u; y = sum[n](c * s)",
+    "dense_heads_behind_keys": HEADS_LAST + "s = A s[i-1] + b * B u; y = sum[n](c * s)",
+    "dense_flow_of_all_axes": """
+      dims d, heads h = 2, n = 3, p = 2
+      input u : d
+      param K : d -> h × n ~ normal(0, 1); V : d -> h × p ~ normal(0, 1)
+            a : h × n × p; r : h × n
+      state S : h × n × p
+      S' = -exp(a) * S - r ⊗ sum[n](r * S) + K u ⊗ V u by bilinear(1/3)
+      y = mean[n](S)""",
     "dense_read_before": """
       dims d, n = 3
       input u : d

@@ -1,0 +1,92 @@
+"""Modules beside loops written by hand, in values and gradients: corners that were once wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+from unusual_specs import COMPILED
+
+from dsfc.validate.surface import surface
+
+Params = dict[str, Tensor]
+LENGTH, CHUNK = 7, 3
+
+
+def selective(decay: Callable[[Params, Tensor], Tensor], read: str) -> Callable:
+    """S_i = λ_i S_{i-1} + u_i b_iᵀ, and its sum or mean over the entries of a key."""
+
+    def loop(p: Params, u: Tensor) -> list[Tensor]:
+        S = torch.zeros(*u.shape[:1], u.shape[-1], len(p["W_b"]), dtype=u.dtype)
+        out = []
+        for x in u.unbind(1):
+            b = x @ p["W_b"].T
+            S = decay(p, x) * S + x[:, :, None] * b[:, None, :]
+            out.append(S.sum(-1) if read == "sum" else S.mean(-1))
+        return out
+
+    return loop
+
+
+def per_entry(p: Params, x: Tensor) -> Tensor:
+    return torch.exp(-softplus(x @ p["W_D"].T)[:, :, None] * torch.exp(p["a"]))
+
+
+def per_channel(p: Params, x: Tensor) -> Tensor:
+    return torch.sigmoid(x @ p["W_D"].T)[:, :, None]
+
+
+def diagonal(p: Params, s: Tensor) -> Tensor:
+    return torch.sigmoid(p["w"]) * s
+
+
+def full(p: Params, s: Tensor) -> Tensor:
+    return torch.einsum("mn,bnh->bmh", p["A"], s)
+
+
+def fixed(transition: Callable[[Params, Tensor], Tensor]) -> Callable:
+    """s_i = Λ s_{i-1} + b ∘ (B u_i), of the same Λ at every token, read with c."""
+
+    def loop(p: Params, u: Tensor) -> list[Tensor]:
+        s = torch.zeros(*u.shape[:1], *p["b"].shape, dtype=u.dtype)
+        out = []
+        for x in u.unbind(1):
+            s = transition(p, s) + p["b"] * (x @ p["B"].T)[:, None, :]
+            out.append((p["c"] * s).sum(1))
+        return out
+
+    return loop
+
+
+LOOPS = {
+    "sum_of_a_selective_state": selective(per_entry, "sum"),
+    "sum_of_a_state_decayed_by_channel": selective(per_channel, "sum"),
+    "mean_of_a_state_decayed_by_channel": selective(per_channel, "mean"),
+    "heads_behind_keys": fixed(diagonal),
+    "dense_heads_behind_keys": fixed(full),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_values_and_gradients_are_those_of_a_loop(name: str, build) -> None:
+    found = surface(build(name, COMPILED[name]).module)
+    sample = found.sample(LENGTH, state=False)
+    layer, u = sample.layer, sample.inputs["u"].detach().requires_grad_()
+    params = dict(layer.named_parameters())
+    want = torch.stack(LOOPS[name](params, u), 1)
+    wanted = gradients(want, [u, *params.values()])
+    for mode in found.modes:
+        got = layer(u, mode=mode, chunk=CHUNK)
+        torch.testing.assert_close(got, want, rtol=1e-11, atol=1e-11)
+        bars = gradients(got, [u, *params.values()])
+        torch.testing.assert_close(bars, wanted, rtol=1e-11, atol=1e-11)
+
+
+def gradients(y: Tensor, leaves: list[Tensor]) -> list[Tensor]:
+    """Gradients of a sum of y with weights of both signs; 0 for what y does not depend on."""
+    weights = torch.linspace(-1, 1, y.numel(), dtype=y.dtype).reshape(y.shape)
+    found = torch.autograd.grad((y * weights).sum(), leaves, allow_unused=True)
+    return [torch.zeros_like(x) if g is None else g for g, x in zip(found, leaves, strict=True)]
