@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.metadata import version
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from lsprotocol import types as lsp
 from pygls import uris
-from pygls.exceptions import JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcInvalidRequest
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
 
 from dsfc.language_server.check import check
 from dsfc.language_server.complete import Completion, Sort, complete, word_at
@@ -23,6 +25,7 @@ from dsfc.language_server.hover import hover
 from dsfc.language_server.lookup import definitions
 from dsfc.language_server.positions import Units, offset, position
 from dsfc.language_server.rename import Refused, renamable, rename
+from dsfc.language_server.stream import Bounded
 from dsfc.language_server.workspace import Workspace
 from dsfc.source import Source, Span
 
@@ -48,7 +51,34 @@ def serve(stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None
     """
     server = _Server().server
     gc.freeze()  # what is imported stays; looking at it again took as long as a slow keystroke
-    server.start_io(stdin, stdout)
+    bounded = Bounded(sys.stdin.buffer if stdin is None else stdin)
+    server.start_io(cast(BinaryIO, bounded), stdout)  # pygls calls these two methods and no other
+
+
+class _Answered:
+    """A request that has its answer already."""
+
+
+class _Protocol(LanguageServerProtocol):
+    """The protocol of pygls, in which a request that makes no sense is answered too."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - as in pygls
+        """Returns a message by its type; a request that has none is answered with an error."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as e:
+            if "method" not in data or not isinstance(data.get("id"), int | str):
+                raise
+            self._send_response(data["id"], error=e.to_response_error())
+            return _Answered()
+
+    def handle_message(self, message: Any) -> None:  # noqa: ANN401 - whatever JSON is
+        """Hands a message to who answers it."""
+        if isinstance(message, _Answered):
+            return
+        if not hasattr(message, "jsonrpc"):
+            raise JsonRpcInvalidRequest("no message of the protocol, or one that is too long")
+        super().handle_message(message)
 
 
 class _Server:
@@ -57,7 +87,9 @@ class _Server:
     def __init__(self) -> None:
         # The whole text at each change: a spec is short, and pygls cuts lines where we do not.
         sync = lsp.TextDocumentSyncKind.Full
-        self.server = LanguageServer("dsfc", version("dsfc"), text_document_sync_kind=sync)
+        self.server = LanguageServer(
+            "dsfc", version("dsfc"), text_document_sync_kind=sync, protocol_cls=_Protocol
+        )
         self._workspace = Workspace()
         self._checks: dict[str, asyncio.Task[None]] = {}
         for method, (handler, options) in self._handlers().items():

@@ -23,14 +23,19 @@ class Editor:
         self._notes: list[dict[str, Any]] = []
 
     def tell(self, method: str, **params: Any) -> None:
-        self._send({"method": method, "params": params})
+        self.send({"method": method, "params": params})
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         self._asked += 1
-        self._send({"id": self._asked, "method": method, "params": params})
+        self.send({"id": self._asked, "method": method, "params": params})
+        message = self.answer()
+        assert message["id"] == self._asked
+        return message
+
+    def answer(self) -> dict[str, Any]:
+        """The next answer to what was asked."""
         while "id" not in (message := self._receive()):
             self._notes.append(message)
-        assert message["id"] == self._asked
         return message
 
     def diagnostics(self) -> list[dict[str, Any]]:
@@ -48,11 +53,21 @@ class Editor:
         self._process.kill()
         self._process.communicate()
 
-    def _send(self, message: dict[str, Any]) -> None:
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    def write(self, data: bytes) -> None:
+        """Sends bytes, whatever they are."""
         assert self._process.stdin is not None
-        self._process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self._process.stdin.write(data)
         self._process.stdin.flush()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Sends a message of the protocol."""
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    def close(self) -> int:
+        """Goes away without a word; gives the exit code."""
+        self._process.communicate(timeout=60)
+        return self._process.returncode
 
     def _receive(self) -> dict[str, Any]:
         out = self._process.stdout

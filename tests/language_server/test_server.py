@@ -80,3 +80,89 @@ def test_a_conversation(editor: Editor, tmp_path: Path) -> None:
     (form,) = editor.ask("textDocument/formatting", **here, options=options)["result"]
     assert form["newText"].startswith("mixer m extends generalized_attn {\n  param w")
     assert editor.end() == 0
+
+
+@pytest.fixture
+def opened(editor: Editor, tmp_path: Path) -> str:
+    """The URI of a text that the editor has open."""
+    editor.ask("initialize", processId=None, rootUri=None, capabilities={})
+    editor.tell("initialized")
+    uri = (tmp_path / "m.dsf").as_uri()
+    text = {"uri": uri, "languageId": "dsf", "version": 1, "text": TEXT}
+    editor.tell("textDocument/didOpen", textDocument=text)
+    editor.diagnostics()
+    return uri
+
+
+MALFORMED: tuple[Any, ...] = (
+    {"line": -1, "character": 0},
+    {"line": 0, "character": -1},
+    {"line": 2**40, "character": 0},
+    {"line": 10**400, "character": 0},
+    {"line": "second", "character": 0},
+    {"line": None, "character": 0},
+    {"line": 0},
+    {},
+    [],
+    [0, 0],
+    None,
+    "0:0",
+    7,
+)
+ODD = ({"line": 2**31 - 1, "character": 0}, {"line": 0, "character": 2**31 - 1})
+"""Positions that the protocol allows, outside of any text."""
+
+
+@pytest.mark.timeout(40)
+def test_malformed_positions_are_answered(editor: Editor, opened: str) -> None:
+    here: dict[str, Any] = {"textDocument": {"uri": opened}, "newName": "other"}
+    for method in ("hover", "completion", "definition", "prepareRename", "rename"):
+        for place in MALFORMED:
+            answer = editor.ask(f"textDocument/{method}", **here, position=place)
+            assert answer["error"]["code"] == -32602, place
+        assert "error" in editor.ask(f"textDocument/{method}", **here)
+        for place in ODD:
+            answer = editor.ask(f"textDocument/{method}", **here, position=place)
+            assert method == "rename" or "result" in answer
+    assert editor.end() == 0
+
+
+@pytest.mark.timeout(40)
+def test_malformed_requests_are_answered(editor: Editor, opened: str) -> None:
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": -5, "character": 0}}
+    here = {"textDocument": {"uri": opened}}
+    none: dict[str, Any] = {"diagnostics": []}
+    asked: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("textDocument/codeAction", {**here, "range": whole, "context": none}),
+        ("textDocument/codeAction", {**here, "range": whole}),
+        ("textDocument/hover", {"textDocument": 5, "position": ODD[0]}),
+        ("textDocument/hover", {}),
+        ("textDocument/formatting", {"textDocument": {}}),
+        ("textDocument/rename", {**here, "position": ODD[0], "newName": {"a": [1]}}),
+    )
+    for method, params in asked:
+        assert "error" in editor.ask(method, **params), (method, params)
+    for message in (b"{", b"[]", b"5", b"null", b"{}", b"\xff\xfe", b"[" * 100_000):
+        editor.write(b"Content-Length: %d\r\n\r\n%s" % (len(message), message))
+    for bare in ({"id": 77, "method": "textDocument/hover"}, {"id": 78, "method": 5}):
+        editor.send(bare)
+    assert {editor.answer()["id"], editor.answer()["id"]} == {77, 78}
+    assert editor.end() == 0
+
+
+@pytest.mark.timeout(40)
+def test_a_message_that_is_too_long_is_skipped(editor: Editor, opened: str) -> None:
+    long = 20 * 1024**2
+    editor.write(b"Content-Length: %d\r\n\r\n" % long + b" " * long)
+    editor.write(b"Content-Length: " + b"9" * 10_000 + b"\r\n")
+    editor.write(b"X-Header: " + b"x" * 10_000_000 + b"\r\n\r\n")
+    answer = editor.ask("textDocument/hover", textDocument={"uri": opened}, position=ODD[0])
+    assert "result" in answer
+    assert editor.end() == 0
+
+
+@pytest.mark.timeout(40)
+@pytest.mark.parametrize("length", [10**12, 10**30])
+def test_a_length_that_is_never_sent_ends_no_server(editor: Editor, length: int) -> None:
+    editor.write(b"Content-Length: %d\r\n\r\nno more than this" % length)
+    assert editor.close() == 0
