@@ -16,8 +16,8 @@ from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Now, Past, Ref
 from dsfc.primitives.words import FIRST
 from dsfc.system.ir import Cache, Direct, Gate, Post, Product, Ratio, Read, System
+from dsfc.system.traverse import parts, trees
 from dsfc.transform.inline import Inliner
-from dsfc.transform.traverse import parts, trees
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from dsfc.primitives.statements import Comparison
 from dsfc.structure.bounds import diagonal_bound, interval_text
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import Block, Cache, Factor, KeptFlow, Stage, System, Term
-from dsfc.transform.traverse import parts, trees
+from dsfc.system.traverse import parts, trees
 
 ONE_OR_LESS = Interval(-1.0, 1.0)
 

@@ -37,8 +37,8 @@ from dsfc.system.ir import (
     SumOver,
     System,
 )
+from dsfc.system.traverse import parts, trees
 from dsfc.transform.inline import Inliner
-from dsfc.transform.traverse import parts, trees
 
 When = tuple[Comparison, ...]
 

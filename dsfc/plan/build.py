@@ -16,7 +16,7 @@ from dsfc.plan.real_parts import take_real_parts
 from dsfc.plan.scans import Reading, Unsupported
 from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
 from dsfc.primitives.declarations import MapTensor, Tensor
-from dsfc.primitives.expr import Axis, Div, Expr, Field, Map, Ref, Size
+from dsfc.primitives.expr import Axis, Div, Expr, Field, Map, Size
 from dsfc.primitives.text import text
 from dsfc.source import NOWHERE
 from dsfc.structure.ir import ClassName, Structure
@@ -43,6 +43,7 @@ from dsfc.system.ir import (
     Term,
 )
 from dsfc.system.render.index import equations
+from dsfc.system.traverse import held, names_in, terms, trees, value_expressions
 
 
 def plan(system: System, structure: Structure) -> Plan:
@@ -250,73 +251,18 @@ def _feeds(system: System) -> dict[str, frozenset[str]]:
     """State → states that its drives or decay depend on, through streams."""
     read: dict[str, frozenset[str]] = {}
 
-    def names(expr: Expr) -> Iterator[str]:
-        return (e.name for e in walk(expr) if isinstance(e, Ref))
-
     def of(items: Iterable[str]) -> frozenset[str]:
         return frozenset().union(*(read.get(n, frozenset()) for n in items))
 
     for s in system.streams:
-        if isinstance(s.value, Expr):
-            read[s.name] = of(names(s.value))
-        else:
-            states = frozenset(t.source for t in terms_of(s.value))
-            read[s.name] = states | of(n for e in exprs_of(s.value) for n in names(e))
-    out: dict[str, frozenset[str]] = {}
-    for b in system.blocks:
-        found = [e for f in b.chain for d in f.drives for e in (d.key, d.stream)]
-        found += [e for f in b.chain for t in f.terms for e in (t.left, t.right)]
-        out[b.state] = of(n for e in found for n in names(e))
-    return out
+        tree = () if isinstance(s.value, Expr) else terms(s.value)
+        states = frozenset(t.source for t in tree)
+        read[s.name] = states | of(names_in(value_expressions(s.value)))
+    return {b.state: of(names_in(held(b))) for b in system.blocks}
 
 
 def _terms(system: System) -> Iterator[Term]:
-    for s in system.streams:
-        if not isinstance(s.value, Expr):
-            yield from terms_of(s.value)
-    for o in system.outputs:
-        yield from terms_of(o.value)
-
-
-def terms_of(out: ReadOut) -> Iterator[Term]:
-    """Yields every term of every read in a read-out tree, in order."""
-    match out:
-        case Read(terms, _):
-            yield from terms
-        case Gate(_, arg) | Cast(_, arg) | MapOut(_, arg) | SumOver(_, arg):
-            yield from terms_of(arg)
-        case Product(args) | Sum(args) | Post(_, args, _):
-            for a in args:
-                yield from terms_of(a)
-        case Ratio(num, den, _):
-            yield from terms_of(num)
-            yield from terms_of(den)
-
-
-def exprs_of(out: ReadOut) -> Iterator[Expr]:
-    """Yields every expression that stands in a read-out tree."""
-    match out:
-        case Read(terms, direct):
-            for t in terms:
-                yield t.left
-                yield t.right
-            if direct is not None:
-                yield direct
-        case Direct(value):
-            yield value
-        case Gate(factor, arg):
-            yield factor
-            yield from exprs_of(arg)
-        case Cast(_, arg) | MapOut(_, arg) | SumOver(_, arg):
-            yield from exprs_of(arg)
-        case Product(args) | Sum(args) | Post(_, args, _):
-            for a in args:
-                yield from exprs_of(a)
-        case Ratio(num, den, guard):
-            yield from exprs_of(num)
-            yield from exprs_of(den)
-            if guard.constant is not None:
-                yield guard.constant
+    return (t for tree in trees(system) for t in terms(tree))
 
 
 def _scaled(factor: Expr, value: Expr) -> Expr:

@@ -457,13 +457,18 @@ _BAR = Ref("bar", frozenset(), Field.REAL, Time.TOKEN, Now(0))
 
 
 def _grouped(product: Mul, go: Callable[[Expr], Expr]) -> list[Expr]:
-    """Factors of a product: constants together, token-wise ones of one shape together."""
+    """Factors of a product: constants together, token-wise ones of one shape together.
+
+    Where all are of one shape, each factor is split by itself.
+    """
     numbers = [a for a in product.args if isinstance(a, Num)]
     groups: dict[tuple[frozenset[Axis], Time], list[Expr]] = {}
     for a in product.args:
         if not isinstance(a, Num):
             at = (a.axes if a.time is not Time.CONST else frozenset(), a.time)
             groups.setdefault(at, []).append(a)
+    if len(groups) == 1 and not numbers:
+        return [go(a) for a in product.args]
     return [*numbers, *(go(mul(*g)) for g in groups.values())]
 
 

@@ -60,8 +60,8 @@ from dsfc.system.ir import (
     System,
     Term,
 )
+from dsfc.system.traverse import parts, system_expressions, trees
 from dsfc.transform.inline import Inliner
-from dsfc.transform.traverse import expressions, parts, trees
 
 
 def classify(system: System) -> Structure:
@@ -133,7 +133,7 @@ class _Classifier:
             sums=sums,
             attentions=self._attentions(),
             causal=self._causal(),
-            filters=any(_lagged(e) for e in expressions(self.system)),
+            filters=any(_lagged(e) for e in system_expressions(self.system)),
             state_size=add(*(b.size for b in blocks)),
             exact=all(b.decay is None or b.decay.form is LogForm.EXACT for b in blocks),
         )
@@ -362,7 +362,7 @@ class _Classifier:
     def _causal(self) -> bool:
         if any(s.direction is Direction.BACKWARD for s in self.system.stages):
             return False
-        return not any(_looks_ahead(e) for e in expressions(self.system))
+        return not any(_looks_ahead(e) for e in system_expressions(self.system))
 
 
 def _states(tree: ReadOut) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Field, Prim, Reduce, Reduction, Series, Time
 from dsfc.primitives.text import text
 from dsfc.system.ir import Cache, System
-from dsfc.transform.traverse import parts, trees
+from dsfc.system.traverse import parts, trees
 
 
 def truncations(system: System) -> str:

@@ -1,26 +1,112 @@
-"""Walking over read-out trees: their nodes, terms and expressions."""
+"""The one walker of Systems: what their nodes hold, found by looking at every field.
+
+A pass that visits all of something asks here. Fields are read by reflection, so that a node's new
+field is walked and rewritten by every pass from the day it is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from typing import Any, TypeVar, get_args
 
-from dsfc.primitives.expr import Expr
+from dsfc.primitives.build import walk
+from dsfc.primitives.declarations import Provenance
+from dsfc.primitives.expr import Axis, Expr, LinearMap, Ref
+from dsfc.source import Span
 from dsfc.system.ir import (
-    Cache,
-    Cast,
-    Direct,
-    Gate,
-    MapOut,
-    Post,
-    Product,
-    Ratio,
-    Read,
+    Block,
+    Coupling,
+    Decay,
+    Gauge,
+    KeptFlow,
+    Output,
     ReadOut,
-    Sum,
-    SumOver,
+    Stage,
+    Stream,
     System,
     Term,
 )
+
+T = TypeVar("T")
+
+READ_OUTS: tuple[type, ...] = get_args(ReadOut)
+"""The kinds of node of a read-out tree."""
+
+NOTES: tuple[type, ...] = (Coupling, Decay, Gauge, KeptFlow)
+"""Records that say again what stands in a chain: rewritten with it, and no part of its value."""
+
+_CLOSED = (Axis, LinearMap, Provenance, Span)
+"""Records that hold neither expressions nor read-outs."""
+
+
+@cache
+def _fields(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if f.init)
+
+
+def _names(value: object) -> tuple[str, ...]:
+    # A class is hashable, whatever its instances are.
+    return _fields(type(value))  # type: ignore[arg-type]
+
+
+def _opens(value: object, unopened: tuple[type, ...]) -> bool:
+    if isinstance(value, type) or isinstance(value, (*_CLOSED, *unopened)):
+        return False
+    return is_dataclass(value)
+
+
+def held(value: object, unopened: tuple[type, ...] = NOTES) -> Iterator[Any]:
+    """Yields the expressions and read-outs that stand in the fields of a value, in order.
+
+    Tuples and records between are opened; read-outs are yielded, not opened.
+
+    Args:
+        value: a node, a record of a System, or a tuple of them.
+        unopened: kinds of record that are passed over.
+    """
+    inside = value if isinstance(value, tuple) else (getattr(value, n) for n in _names(value))
+    for v in inside:
+        if isinstance(v, (Expr, *READ_OUTS)):
+            yield v
+        elif isinstance(v, tuple) or _opens(v, unopened):
+            yield from held(v, unopened)
+
+
+def rewritten(value: T, rule: Callable[[Expr], Expr]) -> T:
+    """Returns a value with a rule applied to the expressions in its fields, those of notes too.
+
+    Read-outs inside it are left alone; see `map_trees`. The same object where nothing changes.
+    """
+    made: T = _rewritten(value, rule)
+    return made
+
+
+def _rewritten(value: Any, rule: Callable[[Expr], Expr]) -> Any:  # noqa: ANN401
+    if isinstance(value, tuple):
+        new = tuple(_inside(v, rule) for v in value)
+        return value if all(a is b for a, b in zip(new, value, strict=True)) else new
+    changed = {}
+    for name in _names(value):
+        old = getattr(value, name)
+        made = _inside(old, rule)
+        if made is not old:
+            changed[name] = made
+    return replace(value, **changed) if changed else value
+
+
+def _inside(value: Any, rule: Callable[[Expr], Expr]) -> Any:  # noqa: ANN401
+    if isinstance(value, Expr):
+        return rule(value)
+    if isinstance(value, READ_OUTS):
+        return value
+    if isinstance(value, tuple) or _opens(value, ()):
+        return _rewritten(value, rule)
+    return value
+
+
+# --- read-outs ------------------------------------------------------------------------------------
 
 
 def trees(system: System) -> Iterator[ReadOut]:
@@ -34,49 +120,105 @@ def trees(system: System) -> Iterator[ReadOut]:
 
 def arguments(tree: ReadOut) -> tuple[ReadOut, ...]:
     """Returns the direct sub-trees of a read-out."""
-    match tree:
-        case Ratio(num, den):
-            return num, den
-        case Product(args) | Sum(args) | Post(args=args):
-            return args
-        case Gate(arg=arg) | Cast(arg=arg) | MapOut(arg=arg) | SumOver(arg=arg):
-            return (arg,)
-    return ()
+    return tuple(v for v in held(tree) if not isinstance(v, Expr))
 
 
 def parts(tree: ReadOut) -> Iterator[ReadOut]:
     """Yields a read-out and all read-outs inside it, from the top."""
-    yield tree
-    for a in arguments(tree):
-        yield from parts(a)
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(arguments(node)))
 
 
 def terms(tree: ReadOut) -> Iterator[Term]:
     """Yields the terms of all reads in a read-out."""
     for node in parts(tree):
-        if isinstance(node, Read):
-            yield from node.terms
+        yield from getattr(node, "terms", ())
 
 
 def own_expressions(node: ReadOut) -> tuple[Expr, ...]:
     """Returns the expressions that one node holds itself, those of its terms left out."""
-    match node:
-        case Read(direct=direct) if direct is not None:
-            return (direct,)
-        case Direct(value):
-            return (value,)
-        case Cache(past):
-            return (past,)
-        case Gate(factor=factor):
-            return (factor,)
-        case Ratio(guard=guard) if guard.constant is not None:
-            return (guard.constant,)
-    return ()
+    return tuple(v for v in held(node, (*NOTES, Term)) if isinstance(v, Expr))
 
 
 def expressions(tree: ReadOut) -> Iterator[Expr]:
     """Yields all expressions in a read-out, the sides of its terms included."""
     for node in parts(tree):
-        yield from own_expressions(node)
-        if isinstance(node, Read):
-            yield from (e for t in node.terms for e in (t.left, t.right))
+        yield from (v for v in held(node) if isinstance(v, Expr))
+
+
+# --- whole Systems --------------------------------------------------------------------------------
+
+
+def stage_expressions(stage: Stage) -> Iterator[Expr]:
+    """Yields all token-wise expressions of a stage: of its chains, not of what is noted of them."""
+    yield from held(stage)
+
+
+def value_expressions(value: Expr | ReadOut) -> Iterator[Expr]:
+    """Yields all expressions of the value of a stream or of an output."""
+    if isinstance(value, Expr):
+        yield value
+    else:
+        yield from expressions(value)
+
+
+def system_expressions(system: System) -> Iterator[Expr]:
+    """Yields every token-wise expression of a System: of streams, outputs and chains."""
+    for s in system.streams:
+        yield from value_expressions(s.value)
+    for o in system.outputs:
+        yield from value_expressions(o.value)
+    for stage in system.stages:
+        yield from stage_expressions(stage)
+
+
+def names_in(found: Iterable[Expr]) -> set[str]:
+    """Returns the names that expressions read."""
+    return {e.name for x in found for e in walk(x) if isinstance(e, Ref)}
+
+
+def map_blocks(system: System, rule: Callable[[Block], Block]) -> System:
+    """Returns the System with a rule applied to every block."""
+    stages = tuple(replace(s, blocks=tuple(rule(b) for b in s.blocks)) for s in system.stages)
+    return replace(system, stages=stages)
+
+
+def map_trees(system: System, rule: Callable[[ReadOut], ReadOut]) -> System:
+    """Returns the System with a rule applied to every node of every read-out, leaves first."""
+
+    def go(tree: ReadOut) -> ReadOut:
+        made: ReadOut = replace(tree, **{n: below(getattr(tree, n)) for n in _names(tree)})
+        return rule(made)
+
+    def below(value: Any) -> Any:  # noqa: ANN401
+        if isinstance(value, READ_OUTS):
+            return go(value)  # type: ignore[arg-type]  # one of the union, says the line above
+        return tuple(map(below, value)) if isinstance(value, tuple) else value
+
+    def stream(s: Stream) -> Stream:
+        return s if isinstance(s.value, Expr) else replace(s, value=go(s.value))
+
+    def output(o: Output) -> Output:
+        return replace(o, value=go(o.value))
+
+    return replace(
+        system,
+        streams=tuple(stream(s) for s in system.streams),
+        outputs=tuple(output(o) for o in system.outputs),
+    )
+
+
+def map_expressions(system: System, rule: Callable[[Expr], Expr]) -> System:
+    """Returns the System with a rule applied to every expression of streams, read-outs and blocks.
+
+    What is noted of blocks is rewritten with their chains.
+    """
+    made = map_trees(system, lambda node: rewritten(node, rule))
+    made = map_blocks(made, lambda block: rewritten(block, rule))
+    streams = (
+        replace(s, value=rule(s.value)) if isinstance(s.value, Expr) else s for s in made.streams
+    )
+    return replace(made, streams=tuple(streams))

@@ -6,10 +6,10 @@ tree is one expression, and token-wise algebra (derivatives above all) needs one
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dsfc.primitives.build import add, div, mul, prim, total, walk
+from dsfc.primitives.build import add, div, mul, prim, total
 from dsfc.primitives.expr import Axis, Expr, Field, Map, Now, Ref, Time, join
 from dsfc.system.formulas import guarded
 from dsfc.system.ir import (
@@ -30,6 +30,7 @@ from dsfc.system.ir import (
     SumOver,
     System,
 )
+from dsfc.system.traverse import expressions, names_in, stage_expressions, terms
 from dsfc.transform.terms import Names, result_axes
 
 Leaf = Expr | Read | Cache
@@ -161,28 +162,7 @@ class _Taker:
         return axes, kind
 
 
-def names_in(*exprs: Expr) -> set[str]:
-    """Returns the names that expressions read."""
-    return {e.name for x in exprs for e in walk(x) if isinstance(e, Ref)}
-
-
-def stage_exprs(stage: Stage) -> list[Expr]:
-    """Returns all token-wise expressions of a stage."""
-    out: list[Expr] = []
-    for b in stage.blocks:
-        for f in b.chain:
-            out += [x for t in f.terms for x in (t.left, t.right)]
-            out += [x for d in f.drives for x in (d.key, d.stream)]
-    return out
-
-
-def read_exprs(read: Read) -> list[Expr]:
-    """Returns all token-wise expressions of a read."""
-    out = [x for t in read.terms for x in (t.left, t.right)]
-    return out if read.direct is None else [*out, read.direct]
-
-
-def dependencies(node: Node | Stage, home: dict[str, str]) -> set[str]:
+def dependencies(node: Node | Stage, home: Mapping[str, str]) -> set[str]:
     """Returns the names a node or stage needs.
 
     Args:
@@ -190,15 +170,10 @@ def dependencies(node: Node | Stage, home: dict[str, str]) -> set[str]:
         home: state → key of its stage.
     """
     if isinstance(node, Stage):
-        return names_in(*stage_exprs(node))
-    match node.value:
-        case Expr():
-            return names_in(node.value)
-        case Read() as read:
-            return names_in(*read_exprs(read)) | {home[t.source] for t in read.terms}
-        case Cache(past):
-            return names_in(past)
-    raise TypeError(type(node.value).__name__)
+        return names_in(stage_expressions(node))
+    if isinstance(node.value, Expr):
+        return names_in((node.value,))
+    return names_in(expressions(node.value)) | {home[t.source] for t in terms(node.value)}
 
 
 def stage_key(stage: Stage) -> str:

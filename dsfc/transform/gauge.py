@@ -36,11 +36,11 @@ from dsfc.system.ir import (
     System,
     Term,
 )
-from dsfc.transform.flatten import names_in, read_out_type, stage_key
+from dsfc.system.traverse import map_blocks, map_trees, names_in
+from dsfc.transform.flatten import read_out_type, stage_key
 from dsfc.transform.order import ordered, reached_from
 from dsfc.transform.record import Record
 from dsfc.transform.terms import Names
-from dsfc.transform.traverse import map_blocks, map_trees
 
 
 class GaugeError(ValueError):
@@ -102,7 +102,7 @@ def eta_gauge(system: System) -> tuple[System, Record]:
 
     def note(top: Read, bottom: Expr) -> None:
         grown = replace(system, streams=system.streams + tuple(streams))
-        needed = reached_from(grown, names_in(bottom))
+        needed = reached_from(grown, names_in((bottom,)))
         for t in top.terms:
             stage = _stage(system, t.source)
             fits = bottom.axes <= frozenset(_block(system, t.source).axes)

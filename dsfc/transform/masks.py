@@ -11,10 +11,8 @@ from dsfc.primitives.words import FIRST
 from dsfc.system.ir import (
     Block,
     Cache,
-    Direct,
     Drive,
     Factor,
-    Gate,
     Read,
     ReadOut,
     Stage,
@@ -22,10 +20,10 @@ from dsfc.system.ir import (
     System,
     Term,
 )
+from dsfc.system.traverse import map_blocks, map_expressions, map_trees
 from dsfc.transform.compose import CompositionError
 from dsfc.transform.record import Record
 from dsfc.transform.terms import Names
-from dsfc.transform.traverse import map_trees
 
 
 def masked(system: System, name: str = "mask") -> tuple[System, Record]:
@@ -108,42 +106,22 @@ def with_starts(system: System, name: str = "start") -> tuple[System, Record]:
                 raise CompositionError("a filter or a sum reaches over the start of a sequence")
         return None
 
-    def expr(e: Expr) -> Expr:
-        return rewrite(e, lagged)
-
-    def term(t: Term) -> Term:
-        left, right = expr(t.left), expr(t.right)
-        return replace(t, left=mul(going, left) if t.lag == 1 else left, right=right)
-
-    def factor(f: Factor) -> Factor:
-        drives = tuple(Drive(expr(d.key), expr(d.stream)) for d in f.drives)
-        return Factor(tuple(term(t) for t in f.terms), drives)
+    def stopped(t: Term) -> Term:
+        return replace(t, left=mul(going, t.left)) if t.lag == 1 else t
 
     def block(b: Block) -> Block:
-        return replace(b, chain=tuple(factor(f) for f in b.chain), decay=None, flow=None)
+        chain = []
+        for f in b.chain:
+            drives = tuple(Drive(d.key, d.stream) for d in f.drives)
+            chain.append(Factor(tuple(map(stopped, f.terms)), drives))
+        return replace(b, chain=tuple(chain), decay=None, flow=None)
 
     def tree(r: ReadOut) -> ReadOut:
-        match r:
-            case Read(terms, direct):
-                moved = None if direct is None else expr(direct)
-                return Read(tuple(term(t) for t in terms), moved)
-            case Direct(value):
-                return Direct(expr(value))
-            case Gate(f, arg):
-                return Gate(expr(f), arg)
-            case Cache():
-                raise CompositionError("a sum over the past reaches over the start of a sequence")
-        return r
+        if isinstance(r, Cache):
+            raise CompositionError("a sum over the past reaches over the start of a sequence")
+        return replace(r, terms=tuple(map(stopped, r.terms))) if isinstance(r, Read) else r
 
-    made = map_trees(system, tree)
-    made = replace(
-        made,
-        inputs=(*system.inputs, Tensor(name, ())),
-        streams=tuple(
-            replace(s, value=expr(s.value)) if isinstance(s.value, Expr) else s
-            for s in made.streams
-        ),
-        stages=tuple(replace(s, blocks=tuple(block(b) for b in s.blocks)) for s in made.stages),
-    )
+    made = map_expressions(map_trees(system, tree), lambda e: rewrite(e, lagged))
+    made = replace(map_blocks(made, block), inputs=(*system.inputs, Tensor(name, ())))
     step = Step("starts", "Λ = 0 where a sequence starts")
     return made, Record("starts", (step,), (("start", name),))

@@ -8,7 +8,6 @@ e^a e^b there, which need not be computed so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from dsfc.primitives.build import mul, ones
@@ -19,11 +18,8 @@ from dsfc.system.ir import (
     FREE,
     Block,
     Cache,
-    Decay,
-    Direct,
     Drive,
     Factor,
-    Gate,
     Read,
     ReadOut,
     Stage,
@@ -31,11 +27,11 @@ from dsfc.system.ir import (
     System,
     Term,
 )
+from dsfc.system.traverse import map_blocks, map_trees, rewritten
 from dsfc.transform.inline import Inliner
 from dsfc.transform.order import ordered
 from dsfc.transform.record import Record
 from dsfc.transform.rename import Renamer
-from dsfc.transform.traverse import map_trees
 
 
 def normal_form(system: System) -> tuple[System, Record]:
@@ -64,27 +60,15 @@ def _normalised(system: System) -> System:
         return _with_axes(canonical(inline(e)), e)
 
     def tree(r: ReadOut) -> ReadOut:
-        match r:
-            case Read(terms, direct):
-                moved = None if direct is None else normal(direct)
-                return Read(_sorted_terms(terms, normal), moved)
-            case Direct(value):
-                return Direct(normal(value))
-            case Gate(factor, arg):
-                return Gate(normal(factor), arg)
-            case Cache(past, why):
-                return Cache(past, why)
-        return r
+        # What no finite state holds is compared as it is written.
+        r = r if isinstance(r, Cache) else rewritten(r, normal)
+        return replace(r, terms=_sorted(r.terms)) if isinstance(r, Read) else r
 
     def block(b: Block) -> Block:
-        chain = tuple(_normal_factor(f, normal) for f in b.chain)
-        decay = b.decay
-        if decay is not None:
-            phase = None if decay.phase is None else normal(decay.phase)
-            decay = Decay(normal(decay.value), normal(decay.log), phase, decay.form)
-        return replace(b, chain=chain, decay=decay, provenance=None)
+        b = rewritten(b, normal)
+        return replace(b, chain=tuple(map(_sorted_factor, b.chain)), provenance=None)
 
-    made = map_trees(system, tree)
+    made = map_blocks(map_trees(system, tree), block)
     return replace(
         made,
         streams=tuple(
@@ -93,7 +77,6 @@ def _normalised(system: System) -> System:
             else replace(s, provenance=None)
             for s in made.streams
         ),
-        stages=tuple(replace(s, blocks=tuple(block(b) for b in s.blocks)) for s in made.stages),
         outputs=tuple(replace(o, provenance=None) for o in made.outputs),
     )
 
@@ -104,20 +87,19 @@ def _with_axes(value: Expr, like: Expr) -> Expr:
     return mul(value, ones(missing)) if missing else value
 
 
-def _sorted_terms(terms: tuple[Term, ...], normal: Callable[[Expr], Expr]) -> tuple[Term, ...]:
-    made = [replace(t, left=normal(t.left), right=normal(t.right)) for t in terms]
+def _sorted(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     return tuple(
         sorted(
-            made,
+            terms,
             key=lambda t: (t.source, t.lag, sorted(t.over), order_key(t.left), order_key(t.right)),
         )
     )
 
 
-def _normal_factor(f: Factor, normal: Callable[[Expr], Expr]) -> Factor:
-    drives = [Drive(normal(d.key), normal(d.stream), FREE) for d in f.drives]
+def _sorted_factor(f: Factor) -> Factor:
+    drives = [Drive(d.key, d.stream, FREE) for d in f.drives]
     drives.sort(key=lambda d: (order_key(d.key), order_key(d.stream)))
-    return Factor(_sorted_terms(f.terms, normal), tuple(drives))
+    return Factor(_sorted(f.terms), tuple(drives))
 
 
 def _merged_once(system: System) -> tuple[System, dict[str, str]]:

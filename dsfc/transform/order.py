@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dsfc.primitives.expr import Expr
-from dsfc.system.ir import Cache, Direct, Gate, Read, ReadOut, Stage, Stream, System
-from dsfc.transform.flatten import names_in, read_exprs, stage_exprs, stage_key
-from dsfc.transform.traverse import parts
+from dsfc.system.ir import ReadOut, Stage, Stream, System
+from dsfc.system.traverse import expressions, names_in, stage_expressions, terms
+from dsfc.transform.flatten import stage_key
 
 
 def needs_of_tree(tree: ReadOut, home: Mapping[str, str]) -> set[str]:
@@ -18,26 +18,15 @@ def needs_of_tree(tree: ReadOut, home: Mapping[str, str]) -> set[str]:
         tree: the read-out.
         home: state → key of its stage (`stage_key`).
     """
-    out: set[str] = set()
-    for part in parts(tree):
-        match part:
-            case Read(terms):
-                out |= names_in(*read_exprs(part)) | {home[t.source] for t in terms}
-            case Direct(value):
-                out |= names_in(value)
-            case Gate(factor):
-                out |= names_in(factor)
-            case Cache(past):
-                out |= names_in(past)
-    return out
+    return names_in(expressions(tree)) | {home[t.source] for t in terms(tree)}
 
 
 def needs_of(item: Stream | Stage, home: Mapping[str, str]) -> set[str]:
     """Returns the names and stages a stream or stage needs."""
     if isinstance(item, Stage):
-        return names_in(*stage_exprs(item))
+        return names_in(stage_expressions(item))
     if isinstance(item.value, Expr):
-        return names_in(item.value)
+        return names_in((item.value,))
     return needs_of_tree(item.value, home)
 
 

@@ -15,7 +15,7 @@ from dsfc.plan.ir import Attention, Plan, Scan
 from dsfc.plan.verify import PlanError, verify
 from dsfc.structure.classify import classify
 from dsfc.system.ir import Block, Direction, System
-from dsfc.transform.traverse import map_blocks
+from dsfc.system.traverse import map_blocks
 
 PARTS = {"decay": "diagonal", "low_rank": "low-rank part", "transition": "linear map"}
 

@@ -15,7 +15,7 @@ from dsfc.plan.verify import PlanError
 from dsfc.primitives.build import mul, num
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import Drive, Factor, System, Term
-from dsfc.transform.traverse import map_blocks
+from dsfc.system.traverse import map_blocks
 
 
 def other_systems(system: System) -> Iterator[System]:

@@ -10,6 +10,7 @@ from draws import MIXERS, by_definition, close, draw, outputs
 from dsfc.primitives.build import ONE, add, mul, num, prim
 from dsfc.primitives.expr import Field, Map, Param, Ref
 from dsfc.system.ir import Direction, Gate, GaugeKind, Ratio, Read
+from dsfc.system.traverse import parts
 from dsfc.transform.gauge import (
     GaugeError,
     cancelled,
@@ -19,7 +20,6 @@ from dsfc.transform.gauge import (
     identity_gauge,
     lag_power_gauge,
 )
-from dsfc.transform.traverse import parts
 
 SIZES, ALL = hand_built.SIZES, hand_built.ALL
 

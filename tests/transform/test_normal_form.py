@@ -68,6 +68,16 @@ def test_a_sum_over_the_past_is_its_state():
     assert a.outputs == b.outputs
 
 
+def test_the_constant_of_a_guard_is_kept_and_its_name_forgotten():
+    start = HEAD + "  q = W_Q u; k = W_K u; v = W_V u; param b : h\n"
+    ratio = "sum[j ≤ i]((q · k[j]) * v[j]) / max(abs(sum[j ≤ i](q · k[j])), {})"
+    named = lowered(start + "  c = exp(b); y = " + ratio.format("c") + " }")
+    plain = lowered(start + "  y = " + ratio.format("exp(b)") + " }")
+    made, _ = normal_form(named)
+    same(named, made, {d.axis.name: 2 for d in named.axes})
+    assert made.outputs == normal_form(plain)[0].outputs
+
+
 def test_equal_states_are_merged():
     start = HEAD + "  q = W_Q u; k = W_K u; v = W_V u; state S, T : h × n × p\n"
     system = lowered(

@@ -35,6 +35,18 @@ def per_entry(p: Params, x: Tensor) -> Tensor:
     return torch.exp(-softplus(x @ p["W_D"].T)[:, :, None] * torch.exp(p["a"]))
 
 
+def product_per_entry(p: Params, u: Tensor) -> list[Tensor]:
+    """S_i = σ(C u_i ∘ E u_i) ∘ S_{i-1} + u_i (B u_i)ᵀ, read with B u_i."""
+    S = torch.zeros(*u.shape[:1], *p["C"].shape[:2], dtype=u.dtype)
+    out = []
+    for x in u.unbind(1):
+        c, e = (torch.einsum("dnx,bx->bdn", p[name], x) for name in "CE")
+        b = x @ p["B"].T
+        S = torch.sigmoid(c * e) * S + x[:, :, None] * b[:, None, :]
+        out.append((S * b[:, None, :]).sum(-1))
+    return out
+
+
 def per_channel(p: Params, x: Tensor) -> Tensor:
     return torch.sigmoid(x @ p["W_D"].T)[:, :, None]
 
@@ -65,6 +77,7 @@ LOOPS = {
     "sum_of_a_selective_state": selective(per_entry, "sum"),
     "sum_of_a_state_decayed_by_channel": selective(per_channel, "sum"),
     "mean_of_a_state_decayed_by_channel": selective(per_channel, "mean"),
+    "decay_of_a_product_per_entry": product_per_entry,
     "heads_behind_keys": fixed(diagonal),
     "dense_heads_behind_keys": fixed(full),
 }

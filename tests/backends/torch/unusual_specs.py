@@ -485,6 +485,12 @@ REWRITES = {
 }
 
 DECAYS = {
+    "of_a_product_per_entry": """
+      dims d, n
+      input u : d
+      param C, E : d -> d × n ~ normal(0, 1); B : d -> n ~ normal(0, 1)
+      state S : d × n
+      S = sigmoid(C u * E u) * S[i-1] + u ⊗ B u; y = B u · S""",
     "number": attention("S = 9/10 * S[i-1] + k ⊗ v; y = q · S"),
     "per_head": attention("S = a * S[i-1] + k ⊗ v; y = q · S", "param a : h unit"),
     "power": RAW.replace("g : h", "g : h\n buffer c : h unit = 1 - 2^(-5 - iota[h])")
