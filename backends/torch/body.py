@@ -6,24 +6,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dsfc.plan.ir import Attention, Buffer, Plan, Pointwise, Register, Role, Scan, Turn, Unit
+from dsfc.plan.sensitive import decay_buffers, outside_maps
 from dsfc.primitives.build import ONE, walk
 from dsfc.primitives.expr import (
+    Add,
     Axis,
     Expr,
     Field,
     Fir,
+    Iota,
     Map,
+    Mul,
     Now,
     Ones,
     Param,
+    Prim,
     Ref,
     Size,
     Time,
-    children,
 )
 
 from .attention import attention_lines
 from .code import Binding, Code, filtered
+from .functions import FUNCTIONS, called
 from .layout import assign, paragraph
 from .nodes import Printer
 from .signature import size_read
@@ -58,16 +63,25 @@ class Body:
         names: identifier of each name of the plan.
         like: identifier of an input; gives batch, length, device and dtype.
         call: lines that call a scan's operator and bind its outputs.
+        kept: parameters and buffers that are stored in float32 at least.
     """
 
-    def __init__(self, plan: Plan, names: Callable[[str], str], like: str, call: ScanCall) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        names: Callable[[str], str],
+        like: str,
+        call: ScanCall,
+        kept: frozenset[str] = frozenset(),
+    ) -> None:
         self._plan = plan
         self._ident = names
         self._like = like
         self._call = call
         self._arrays = {b.name: b for b in plan.arrays}
         self._registers = {r.buffer: r for r in plan.registers}
-        self._wide = wide_buffers(plan)
+        self.kept = kept
+        self._wide = wide_buffers(plan, kept)
         self._used = {names(n) for n in self._arrays} | {names(r.name) for r in plan.registers}
         self._used |= {names(t.name) for t in (*plan.params, *plan.buffers)} | {like}
         self._used |= {names(s.name) for s in plan.states} | {
@@ -248,9 +262,35 @@ class _Printer(Printer):
         super().__init__(body.named, _Names(body), body.like, fir=self._filter)
         self._body = body
         self._is_wide = wide
+        self._part_is_wide = False
+        self._wide_parts: set[str] = set()
 
     def _filter(self, fir: Fir) -> Code:
         return self._body.filtered(fir, self)
+
+    def part(self, expr: Expr, whole: Expr) -> Code:
+        """Returns the code of a part, which is wide where it stands outside of a narrow map too."""
+        self._part_is_wide = self._is_wide and _widely_read(expr, whole, self._body.kept)
+        return self._in(self._part_is_wide, expr)
+
+    def bind(self, name: str, code: Code) -> None:
+        """Learns the variable that holds the part printed last, and whether it is wide."""
+        super().bind(name, code)
+        if self._part_is_wide:
+            self._wide_parts.add(name)
+
+    def _in(self, wide: bool, expr: Expr) -> Code:
+        """The code of an expression that is wide or not, wherever it stands."""
+        before, self._is_wide = self._is_wide, wide
+        code = self.print(expr)
+        self._is_wide = before
+        return code
+
+    def along(self, expr: Prim, code: Code, at: int) -> Code:
+        """Returns the code of a primitive along an axis; norms are functions of the module."""
+        if expr.name in FUNCTIONS:
+            return Code(f"{called(expr.name)}({code.text}, {at})", code.axes, code.lead)
+        return super().along(expr, code, at)
 
     def print(self, expr: Expr) -> Code:
         """Returns the code of an expression.
@@ -260,21 +300,31 @@ class _Printer(Printer):
         """
         if isinstance(expr, Size):
             return Code(self._body.size(expr.axis), (), False, number=True)
+        if isinstance(expr, Iota):
+            dtype = "wide" if self._is_wide else f"{self._body.like}.dtype"
+            where = f"device={self._body.like}.device, dtype={dtype}"
+            return Code(f"torch.arange({self._body.size(expr.axis)}, {where})", (expr.axis,), False)
         if isinstance(expr, Map):
-            wide, self._is_wide = self._is_wide, False
+            wide, inside = self._is_wide, expr.map.name in self._body.kept
+            self._is_wide = inside
             code = super().print(expr)
             self._is_wide = wide
-            return self._cast(code, "wide") if wide and expr.field is Field.REAL else code
+            if wide == inside or expr.field is Field.COMPLEX:
+                return code
+            return self._cast(code, "wide" if wide else "dtype")
         code = super().print(expr)
-        if expr.field is Field.COMPLEX:
+        if expr.field is Field.COMPLEX or code.number:
             return code  # complex numbers are always wide
         if isinstance(expr, Param | Ones):
-            return self._cast(code, "wide") if self._is_wide else code
-        if isinstance(expr, Ref) and expr.name not in self.local:
-            if self._is_wide and not self._body.is_wide(expr.name):
+            if self._is_wide:
                 return self._cast(code, "wide")
-            if not self._is_wide and self._body.is_wide(expr.name):
-                return self._cast(code, "dtype")
+            kept = isinstance(expr, Param) and expr.name in self._body.kept
+            return self._cast(code, "dtype") if kept else code
+        if isinstance(expr, Ref):
+            part = expr.name in self.local
+            wide = expr.name in self._wide_parts if part else self._body.is_wide(expr.name)
+            if self._is_wide != wide:
+                return self._cast(code, "wide" if self._is_wide else "dtype")
         return code
 
     def _cast(self, code: Code, dtype: str) -> Code:
@@ -292,34 +342,34 @@ class _Names(dict[str, str]):
         return self._body.lookup(name)
 
 
-def wide_buffers(plan: Plan) -> frozenset[str]:
+def wide_buffers(plan: Plan, kept: frozenset[str] = frozenset()) -> frozenset[str]:
     """Returns the buffers computed in the accumulation dtype.
 
     Decays and full transitions act over the whole sequence: what they are computed from is wide,
     from the maps on, and so is what is computed from that (1 - λ² loses everything in a narrow
-    dtype). There are no narrow complex numbers, so those are wide too.
+    dtype). So is what is computed of parameters that are stored wide. There are no narrow complex
+    numbers, so those are wide too.
+
+    Args:
+        plan: the plan.
+        kept: parameters and buffers that are stored in float32 at least.
     """
     values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
     values |= {k.output: _same(plan.array(k.source)) for k in plan.kernels if isinstance(k, Turn)}
     found: set[str] = set()
-    stack = [
-        leaf
-        for k in plan.kernels
-        if isinstance(k, Scan) and k.decay is not None
-        for leaf in k.decay.leaves
-    ]
-    scans = (k for k in plan.kernels if isinstance(k, Scan))
-    stack += [s.transition.matrix for s in scans if s.transition is not None]
+    stack = list(decay_buffers(plan))
     stack += [n for n, v in values.items() if any(e.field is Field.COMPLEX for e in walk(v))]
     while stack:
         name = stack.pop()
         if name in found or name not in values:
             continue
         found.add(name)
-        stack.extend(_elementwise_reads(values[name]))
+        stack.extend(e.name for e in outside_maps(values[name]) if isinstance(e, Ref))
     for name, value in values.items():
-        if found & set(_elementwise_reads(value)):
-            found.add(name)
+        for e in outside_maps(value, kept):
+            reads_wide = isinstance(e, Ref) and e.name in found
+            if reads_wide or (isinstance(e, Param) and e.name in kept):
+                found.add(name)
     return frozenset(found)
 
 
@@ -328,17 +378,13 @@ def _same(b: Buffer) -> Expr:
     return Ref(b.name, frozenset(b.axes), b.field, Time.TOKEN, Now(0))
 
 
-def _elementwise_reads(value: Expr) -> list[str]:
-    """Buffers read by an expression outside the arguments of its maps."""
-    out: list[str] = []
-    stack = [value]
-    while stack:
-        e = stack.pop()
-        if isinstance(e, Ref):
-            out.append(e.name)
-        elif not isinstance(e, Map):
-            stack.extend(children(e))
-    return out
+def _widely_read(part: Expr, whole: Expr, kept: frozenset[str]) -> bool:
+    """Whether a part of a wide expression, be it some terms of a sum, stands outside of maps."""
+    terms = set(part.args) if isinstance(part, Add | Mul) else set()
+    return any(
+        e == part or (isinstance(e, Add | Mul) and type(e) is type(part) and terms <= set(e.args))
+        for e in outside_maps(whole, kept)
+    )
 
 
 FIR = '''\

@@ -125,6 +125,6 @@ def functional(
         printer = caller(by_name[scan.name], identifier, body.size, like, body.unused)
         return printer.lines(next_states)
 
-    body: Body = Body(plan, identifier, like, call)
+    body: Body = Body(plan, identifier, like, call, signature.sensitive)
     text = body.text()
     return FunctionalText(signature, modes, text, tuple(next_states[s.name] for s in plan.states))

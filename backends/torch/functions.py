@@ -33,10 +33,26 @@ def _start_at(x: Tensor, value: Tensor) -> None:
     nn.init.constant_(x, torch.nan)
     x.copy_(torch.where(x.isnan(), value.to(x), x))'''
 
+# The least that is divided by must be a number of the dtype, or gradients are infinite.
+_L2NORM = '''\
+def _l2norm(x: Tensor, dim: int) -> Tensor:
+    """x / max(‖x‖, ε), in float32 at least; ε is 1e-12, in float16 its least normal number."""
+    eps = max(1e-12, torch.finfo(x.dtype).tiny)
+    return F.normalize(x.to(_accumulator(x.dtype)), dim=dim, eps=eps).to(x.dtype)'''
+
+_RMSNORM = '''\
+def _rmsnorm(x: Tensor, dim: int) -> Tensor:
+    """√n x / max(‖x‖, ε), in float32 at least; ε is 1e-12, in float16 its least normal number."""
+    eps = max(1e-12, torch.finfo(x.dtype).tiny)
+    unit = F.normalize(x.to(_accumulator(x.dtype)), dim=dim, eps=eps)
+    return (unit * x.shape[dim] ** 0.5).to(x.dtype)'''
+
 FUNCTIONS = {
     "exprel": _EXPREL,
     "legs_frequency": _LEGS_FREQUENCY,
     "legs_low_rank": _LEGS_LOW_RANK,
+    "l2norm": _L2NORM,
+    "rmsnorm": _RMSNORM,
     "start_at": _START_AT,
 }
 """Primitive, sequence or step of an initialiser → the text of its function."""

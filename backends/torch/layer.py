@@ -81,13 +81,33 @@ class LayerText:
     def declare(self) -> list[str]:
         """Statements that make parameters and buffers, their values still undefined."""
         out = []
+        if self.signature.kept:
+            made = "torch.get_default_dtype() if dtype is None else dtype"
+            out.append(f"        wide = _accumulator({made})")
         for p in self.signature.parameters:
-            empty = f"torch.empty({p.shape or '()'}, device=device, dtype=dtype)"
+            dtype = "wide" if p.kept else "dtype"
+            empty = f"torch.empty({p.shape or '()'}, device=device, dtype={dtype})"
             if p.buffer:
                 items = [f'"{p.attribute}"', empty]
                 out.append(wrapped("self.register_buffer", items, "", "        "))
             else:
                 out.append(wrapped(f"self.{p.attribute} = nn.Parameter", [empty], "", "        "))
+        if self.signature.anchor is None and (self.signature.states or self.signature.kept):
+            items = ['"_like"', "torch.empty(0, device=device, dtype=dtype)", "persistent=False"]
+            out.append(wrapped("self.register_buffer", items, "", "        "))
+        return out
+
+    @property
+    def lists(self) -> list[str]:
+        """Class attributes that list parameters."""
+        found = [("float32_parameters", self.signature.kept)]
+        found.append(("no_weight_decay", self.signature.undecayed))
+        out = []
+        for name, items in found:
+            head = f"{name}: ClassVar[tuple[str, ...]] = "
+            quoted = [f'"{item}"' for item in items]
+            text = f"({', '.join(quoted)}{',' if len(quoted) == 1 else ''})"
+            out.append(f"    {head}{text}" if quoted else f"    {head}()")
         return out
 
     @property
@@ -239,11 +259,15 @@ class LayerText:
         return wrapped("def _check", params, " -> None:", "    ")
 
     @property
+    def any_narrow(self) -> bool:
+        """Whether inputs may be of any dtype that sums of the parameters' dtype are made of."""
+        return self.signature.anchor is None and bool(self.signature.kept)
+
+    @property
     def input_checks(self) -> list[str]:
         """Statements that hold each input against its shape, and its dtype against the weights."""
         first = self.signature.like
-        params = self.signature.parameters
-        like = f"self.{params[0].attribute}" if params else first
+        like = self.signature.anchor or next((f"self.{n}" for n in self.signature.kept), first)
         lines = []
         for t, i in zip(self.plan.inputs, self.signature.inputs, strict=True):
             shape = ", ".join(f"self.{self.signature.size(a)}" for a in t.axes)
@@ -255,6 +279,13 @@ class LayerText:
                 lines.append(
                     f'            raise ValueError("{i.name} and {first} differ in B or L")'
                 )
+                if self.any_narrow:
+                    why = (
+                        f"{i.name} is {{{i.name}.dtype}}, want {{{first}.dtype}}: cast one of them"
+                    )
+                    cast = f"not _autocast({first})"
+                    lines.append(f"        if {i.name}.dtype != {first}.dtype and {cast}:")
+                    lines.append(f'            raise TypeError(f"{why}")')
         return lines
 
 

@@ -51,14 +51,14 @@ def assign(
         part = _part(expr, printer, WIDTH - len(indent) - len(base) - 5)
         if part is None:
             return [*lines, line]
-        code = printer.print(part)
+        code = printer.part(part, expr)
         if len(code.text) <= len(base) + 3:
             return [*lines, line]  # a name for it would be no shorter
         name = fresh(base)
         lines.append(f"{indent}{name} = {code.text}")
         at = Now(0) if code.lead else None
         ref = Ref(name, part.axes, part.field, Time.TOKEN if code.lead else Time.CONST, at)
-        printer.local[name] = Code(name, code.axes, code.lead, number=code.number)
+        printer.bind(name, Code(name, code.axes, code.lead, number=code.number))
         expr = _replaced(expr, part, ref)
 
 

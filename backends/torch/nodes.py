@@ -73,6 +73,14 @@ class Printer:
         code = self.print(expr)
         return code.text if axes is None else code.aligned(axes, code.lead)
 
+    def part(self, expr: Expr, whole: Expr) -> Code:
+        """Returns the code of a part of an expression, for a statement of its own."""
+        return self.print(expr)
+
+    def bind(self, name: str, code: Code) -> None:
+        """Learns the variable that holds the part printed last."""
+        self.local[name] = code
+
     @singledispatchmethod
     def print(self, expr: Expr) -> Code:
         """Returns the code of an expression.
@@ -274,12 +282,7 @@ class Printer:
         axes, lead = shape(parts)
         if expr.axis is not None:
             (code,) = parts
-            at = code.axes.index(expr.axis) - len(code.axes)
-            where: dict[str, object] = {"dim": at}
-            if "{size}" in row(expr.name).printers["torch"]:
-                where["size"] = self._names[expr.axis.name]
-            made = called_as("torch", expr.name, [code], **where)
-            return Code(made.text, axes, lead, made.binding)
+            return self.along(expr, code, code.axes.index(expr.axis) - len(code.axes))
         if not expr.args:
             return replace(called_as("torch", expr.name, []), number=True)
         if len(expr.args) == 1 and _is_finite(expr):
@@ -314,6 +317,20 @@ class Printer:
             return Code(f"{called(expr.name)}({arguments})", axes, lead)
         made = called_as("torch", expr.name, whole_parts)
         return Code(made.text, axes, lead, made.binding)
+
+    def along(self, expr: Prim, code: Code, at: int) -> Code:
+        """Returns the code of a primitive along an axis.
+
+        Args:
+            expr: the primitive.
+            code: of its argument.
+            at: where the axis stands, counted from the last one.
+        """
+        where: dict[str, object] = {"dim": at}
+        if expr.axis is not None and "{size}" in row(expr.name).printers["torch"]:
+            where["size"] = self._names[expr.axis.name]
+        made = called_as("torch", expr.name, [code], **where)
+        return Code(made.text, code.axes, code.lead, made.binding)
 
     @print.register
     def _(self, expr: Series) -> Code:

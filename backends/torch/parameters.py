@@ -86,6 +86,8 @@ class ParameterText:
         buffer: whether it is fixed.
         note: what the docstring says besides its shape.
         complex: whether its value is complex.
+        kept: whether it stays in float32 at least, whatever the layer is cast to.
+        constrained: whether a function of it is stored, since its value has a constraint.
     """
 
     name: str
@@ -97,6 +99,8 @@ class ParameterText:
     buffer: bool
     note: str
     complex: bool
+    kept: bool
+    constrained: bool
 
 
 def sizes(plan: Plan, names: Callable[[str], str]) -> tuple[SizeText, ...]:
@@ -164,17 +168,30 @@ def size_printer(plan: Plan, names: Callable[[str], str], prefix: str, like: str
     return Printer(ref, table, like)
 
 
-def parameters(plan: Plan, names: Callable[[str], str]) -> tuple[ParameterText, ...]:
-    """Returns parameters, then buffers, in the order they are declared."""
+def parameters(
+    plan: Plan, names: Callable[[str], str], kept: frozenset[str]
+) -> tuple[ParameterText, ...]:
+    """Returns parameters, then buffers, in the order they are declared.
+
+    Args:
+        plan: the plan.
+        names: name in the spec → identifier.
+        kept: names of those that stay in float32 at least.
+    """
     taken = {names(t.name) for t in (*plan.params, *plan.buffers, *plan.inputs)}
     taken |= {names(d.axis.name) for d in plan.axes}
-    params = [_parameter(plan, t, names, taken, buffer=False) for t in plan.params]
-    buffers = [_parameter(plan, t, names, taken, buffer=True) for t in plan.buffers]
+    params = [_parameter(plan, t, names, taken, t.name in kept, False) for t in plan.params]
+    buffers = [_parameter(plan, t, names, taken, t.name in kept, True) for t in plan.buffers]
     return (*params, *buffers)
 
 
 def _parameter(
-    plan: Plan, t: Tensor | MapTensor, names: Callable[[str], str], taken: set[str], buffer: bool
+    plan: Plan,
+    t: Tensor | MapTensor,
+    names: Callable[[str], str],
+    taken: set[str],
+    kept: bool,
+    buffer: bool,
 ) -> ParameterText:
     name = names(t.name)
     axes = stored_axes(t)
@@ -198,6 +215,8 @@ def _parameter(
         buffer,
         "" if storage is None else storage.note,
         storage is PARTS,
+        kept,
+        storage not in (None, PARTS),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dsfc.plan.ir import Plan
+from dsfc.plan.sensitive import sensitive
 from dsfc.primitives.expr import Axis
 
 from .parameters import ParameterText, SizeText, parameters, sizes, stored_axes
@@ -51,6 +52,7 @@ class Signature:
         states: tensors of the state: the scans' columns, then the registers.
         sizes: size arguments of the constructor.
         output: the result, `[B, L, *axes]`.
+        sensitive: names in the spec of the parameters and buffers that stay in float32 at least.
     """
 
     class_name: str
@@ -61,6 +63,7 @@ class Signature:
     states: tuple[TensorText, ...]
     sizes: tuple[SizeText, ...]
     output: TensorText
+    sensitive: frozenset[str]
 
     @property
     def input_names(self) -> list[str]:
@@ -71,6 +74,22 @@ class Signature:
     def like(self) -> str:
         """Identifier of the input that gives batch, length, device and dtype."""
         return self.inputs[0].name
+
+    @property
+    def kept(self) -> list[str]:
+        """Attributes of the parameters and buffers that stay in float32 at least."""
+        return [p.attribute for p in self.parameters if p.kept]
+
+    @property
+    def undecayed(self) -> list[str]:
+        """Attributes of the parameters that weight decay would drive elsewhere than to 0."""
+        return [p.attribute for p in self.parameters if (p.kept or p.constrained) and not p.buffer]
+
+    @property
+    def anchor(self) -> str | None:
+        """Text of a tensor of the layer with its dtype; None where it has to have one made."""
+        first = next((p.attribute for p in self.parameters if not p.kept), None)
+        return None if first is None else f"self.{first}"
 
     @property
     def complex(self) -> bool:
@@ -99,15 +118,17 @@ def signature(
         for r in plan.registers
     ]
     result = layout(("B", "L"), plan.array(plan.output).axes)
+    kept = sensitive(plan)
     return Signature(
         class_name,
         function_name,
         identifier,
         tuple(TensorText(identifier(t.name), layout(("B", "L"), t.axes)) for t in plan.inputs),
-        parameters(plan, identifier),
+        parameters(plan, identifier, kept),
         (*columns, *registers),
         sizes(plan, identifier),
         TensorText(identifier(plan.result), result),
+        kept,
     )
 
 

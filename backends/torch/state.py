@@ -63,12 +63,9 @@ class StateText:
         if not self.signature.states:
             return "        return State()"
         lines = []
-        if self.signature.parameters:
-            first = f"self.{self.signature.parameters[0].attribute}"
-            lines.append(f"        dtype = {first}.dtype if dtype is None else dtype")
-            lines.append(f"        device = {first}.device if device is None else device")
-        else:
-            lines.append("        dtype = torch.get_default_dtype() if dtype is None else dtype")
+        like = self.signature.anchor or "self._like"
+        lines.append(f"        dtype = {like}.dtype if dtype is None else dtype")
+        lines.append(f"        device = {like}.device if device is None else device")
         wide = "_accumulator(dtype)"
         kept = [*self.plan.states, *(r for r in self.plan.registers if _is_complex(r))]
         if len(kept) > 1:
