@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from dsfc.bounds import bounded
 from dsfc.claims.decide import decide
 from dsfc.claims.lemmas import LEMMAS, Applies, Open, apply
 from dsfc.claims.verdict import Decided
@@ -13,6 +14,7 @@ from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.mixer.resolve import resolve, resolve_claims
 from dsfc.pipeline import Compilation
 from dsfc.primitives.statements import Predicate, Word
+from dsfc.proof.within import Kinds, kinds
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 
@@ -33,7 +35,30 @@ def claims(it: Compilation, word: Word | None = None) -> tuple[Decided, ...]:
     stated = resolve_claims(it.spec, it.name, it.library, decays)
     if word is not None:
         stated = tuple(s for s in stated if isinstance(s.what, Predicate) and s.what.word is word)
-    return decide(stated, it.system, it.structure, lambda name: _other(it, name))
+    with bounded(f"decide the claims of {it.name}", it.text.limits):
+        return decide(stated, it.system, it.structure, lambda name: _other(it, name))
+
+
+def equivalent(
+    a: Compilation,
+    b: Compilation,
+    names: Sequence[tuple[str, str]] = (),
+    conditions: bool = False,
+) -> Kinds:
+    """Returns whether two mixers are one function of equal inputs and parameters, as `dsfc equiv`.
+
+    Args:
+        a: the first mixer, whose limits bound the comparison.
+        b: the second.
+        names: (name of the second, name of the first) of inputs and parameters that are one.
+        conditions: look for conditions under which they are equal, and for cases, too.
+
+    Raises:
+        DiagnosticError: a mixer does not derive, or E-LIMIT.
+    """
+    first, second = a.system, b.system
+    with bounded(f"compare {a.name} and {b.name}", a.text.limits):
+        return kinds(first, second, tuple(names), conditions)
 
 
 def lemma(it: Compilation, name: str, names: Mapping[str, str] | None = None) -> Applies | Open:

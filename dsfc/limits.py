@@ -28,8 +28,10 @@ class Limits:
         expansion_terms: terms of a separated sum or of a state update.
         symbolic_size: size of one axis in a symbolic matrix.
         diagnostics: problems reported in one run.
-        seconds: processor time, in seconds, of a `check`, `show` or `compile` on the command line.
-        memory: bytes of address space that such a command may take, where the system can tell.
+        seconds: processor time, in seconds, of a `check`, `show`, `compile` or `equiv` on the
+            command line; from Python of one stage, one compilation or one comparison.
+        memory: bytes of address space that such a command may take, where the system can tell;
+            from Python by how many bytes the process may grow meanwhile (Linux).
     """
 
     bytes: int = 64 * 1024

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dsfc import underway
+from dsfc.bounds import bounded
 from dsfc.derive.derive import derive, refusals
 from dsfc.diagnostics.catalogue import WhichMixer
 from dsfc.diagnostics.render import render_all
@@ -117,7 +118,8 @@ class SpecText:
 class Compilation:
     """One mixer's way through the stages; each stage runs once, when its value is first read.
 
-    Every value may raise `DiagnosticError`, which holds all that the stage found wrong.
+    Every value may raise `DiagnosticError`, which holds all that the stage found wrong; E-LIMIT if
+    the stage takes longer, or more memory, than the limits of the text say.
 
     Attributes:
         text: the spec text.
@@ -141,7 +143,7 @@ class Compilation:
     @cached_property
     def mixer(self) -> Mixer:
         """The mixer: names bound, bases merged, shapes and fields inferred."""
-        with _stage("resolve", self._span):
+        with self._stage("resolve"):
             return _verified(resolve(self.spec, self.name, self.library), verify_mixer)
 
     @cached_property
@@ -161,24 +163,24 @@ class Compilation:
         try:
             mixer = self.mixer
         except UndeclaredStates as undeclared:
-            with _stage("derive", self._span):
+            with self._stage("derive"):
                 also = refusals(undeclared.mixer)
             raise DiagnosticError((*undeclared.diagnostics, *also)) from None
-        with _stage("derive", self._span):
+        with self._stage("derive"):
             return _verified(derive(mixer), verify_system)
 
     @cached_property
     def structure(self) -> Structure:
         """What kind of system it is."""
         system = self.system
-        with _stage("classify", self._span):
+        with self._stage("classify"):
             return classify(system)
 
     @cached_property
     def plan(self) -> Plan:
         """The graph of kernels that computes it and its gradient."""
         system, structure = self.system, self.structure
-        with _stage("plan", self._span):
+        with self._stage("plan"):
             made = plan(system, structure)
             verify_plan(made)
             settle(made, system)
@@ -211,8 +213,11 @@ class Compilation:
             backend: which backend prints it.
         """
         planned = self.plan
-        with _stage("emit", self._span):
+        with self._stage("emit"):
             return emit(planned, backend, self.text.place.file.name)
+
+    def _stage(self, name: str) -> AbstractContextManager[None]:
+        return _stage(name, self.name, self._span, self.text.limits)
 
 
 def read(path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> SpecText:
@@ -220,14 +225,15 @@ def read(path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> SpecT
 
     Args:
         path: a spec file, or the bare name of a shipped spec, such as `s6`.
-        limits: bounds on size, depth and number; going over one is the diagnostic E-LIMIT.
+        limits: bounds on size, depth, number, and time and memory of each stage; going over one is
+            the diagnostic E-LIMIT.
 
     Raises:
         DiagnosticError: E-FILE, or all mistakes in the writing of the text.
     """
     place = locate(path)
     source = read_source(place.file, limits=limits)
-    with _stage("parse", source.span(0, 0)):
+    with _stage("parse", place.file.name, source.span(0, 0), limits):
         return SpecText(place, parse(source, limits), limits)
 
 
@@ -239,7 +245,7 @@ def load(
     Args:
         path: a spec file, or the bare name of a shipped spec, such as `s6`.
         mixer: its name; by default the one named like the file, or the only one in it.
-        limits: bounds on size, depth and number.
+        limits: bounds on size, depth, number, and time and memory of each stage.
 
     Raises:
         DiagnosticError: with every problem found up to here; later stages raise when asked for.
@@ -253,6 +259,7 @@ def compile_spec(
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     mixer: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Path:
     """Compiles a spec and returns the path of the module.
 
@@ -262,21 +269,23 @@ def compile_spec(
         out: file to write, or existing folder to write into; `./<mixer>.py` by default.
         force: replace a file that dsfc did not write, or that was edited since.
         mixer: which mixer of the text.
+        limits: bounds on size, depth, number, time and memory.
 
     Raises:
         DiagnosticError: with every problem found; nothing is written then.
     """
-    module = load(path, mixer).module(backend)
+    with bounded(f"compile {os.fspath(path)}", limits):
+        module = load(path, mixer, limits).module(backend)
     target = destination(module, None if out is None else Path(out))
     write(module, target, force)
     return target
 
 
 @contextmanager
-def _stage(name: str, place: Span | None) -> Iterator[None]:
-    """Notes on an internal error which stage it happened in, and says what is under way."""
+def _stage(name: str, what: str, place: Span | None, limits: Limits) -> Iterator[None]:
+    """Bounds a stage, says what is under way, and notes on an internal error where it happened."""
     try:
-        with underway.at(place):
+        with bounded(f"{name} {what}", limits), underway.at(place):
             yield
     except DiagnosticError:
         raise

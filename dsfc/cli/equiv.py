@@ -88,15 +88,15 @@ def equiv(
         from dsfc import underway
         from dsfc.check_proof.check import write
         from dsfc.check_proof.entries import Obstacle
+        from dsfc.decision import equivalent
         from dsfc.proof.replay import script
         from dsfc.proof.report import as_json, report
         from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Refuted, Unknown
-        from dsfc.proof.within import kinds
         from dsfc.proof.within_report import kinds_json, kinds_report
 
         first, second = mixer(a), mixer(b)
         with underway.at(first.mixer.span):
-            found = kinds(first.system, second.system, names, conditions)
+            found = equivalent(first, second, names, conditions)
         verdict = found.equal
     if form == "json":
         import json

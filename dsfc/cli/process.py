@@ -57,7 +57,7 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
         return
     import threading
 
-    from dsfc import underway
+    from dsfc import bounds, underway
 
     underway.nothing()
     done = threading.Event()
@@ -65,7 +65,8 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
     watch.start()
     restore = _limit_memory(limits.memory)
     try:
-        yield
+        with bounds.elsewhere():
+            yield
     except MemoryError:
         # What filled the memory hangs on the traceback; the frames are gone once this is raised.
         bound = f"{limits.memory >> 20} MiB"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from dsfc.bounds import Expired, Watch
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.catalogue import NoOutput
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.language_server.deadline import Expired, deadline
 from dsfc.language_server.document import Document
 from dsfc.language_server.lookup import Owner, introductions, unit_named
 from dsfc.language_server.names import Kind, Occurrence, occurrence_at
@@ -112,7 +112,7 @@ def _unit(document: Document, owner: Owner) -> str:
         return _code("\n".join([f"{format_header(unit)} {{", *map(format_item, unit.items), "}"]))
     head = _code(format_header(unit))
     try:
-        with deadline(PATIENCE):
+        with Watch(PATIENCE).watching():
             system = derive(resolve(owner.home.spec, unit.name.text, document.library))
             structure, form = classify(system), kronecker_form(system)
         return f"{head}\n\nclass: {structure.title}\n\n{_code(form, 'text')}"

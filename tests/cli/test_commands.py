@@ -289,10 +289,11 @@ def test_a_run_that_takes_too_much_memory_ends_with_a_diagnostic(
     assert "--> running.dsf:1:7" in done.stderr
 
 
-def test_the_bounds_are_off_where_the_process_is_not_ours(
+def test_a_process_that_is_not_ours_is_not_ended(
     run: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("threading.Thread.start", lambda self: pytest.fail("a watchdog"))
+    monkeypatch.setattr("dsfc.cli.process._watch", lambda *_: pytest.fail("a watchdog"))
+    monkeypatch.setattr("dsfc.cli.process._limit_memory", lambda _: pytest.fail("a limit"))
     assert run("show", "s6").exit_code == 0
 
 

@@ -1,0 +1,161 @@
+"""Bounds on the time and memory of work in this process, which goes on when they are exceeded.
+
+Every stage has bounds on the sizes it works on; this is a second lock. The command line has one of
+its own, which ends the process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dsfc import underway
+from dsfc.diagnostics.catalogue import Limit
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.limits import DEFAULT_LIMITS, Limits
+from dsfc.source import NOWHERE, Span
+
+PATIENCE = 6
+"""How many times longer than it may work something may take by the clock on the wall."""
+
+_TICK = 0.05
+"""Seconds after which the clock and the memory are looked at again."""
+
+
+class Expired(BaseException):
+    """The work takes too long, or too much. No error, so that nothing takes it for one."""
+
+
+class _Here(threading.local):
+    """Whether work of this thread is bounded already."""
+
+    bounded = False
+
+
+_HERE = _Here()
+
+
+@contextmanager
+def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
+    """Raises the diagnostic E-LIMIT if the work inside takes too long or too much.
+
+    Inside other bounded work the outer bounds count. Nothing may be written to files inside: the
+    work ends at any place, as it would by Ctrl-C.
+
+    Args:
+        what: the work, for the message.
+        limits: `seconds` of processor time of this thread, and `memory`: by how many bytes the
+            process may grow, where the system tells (Linux).
+
+    Raises:
+        DiagnosticError: E-LIMIT.
+    """
+    if _HERE.bounded:
+        yield
+        return
+    watch = Watch(limits.seconds, limits.memory)
+    try:
+        with elsewhere(), watch.watching():
+            yield
+    except Expired:
+        size = f"{limits.memory >> 20} MiB" if watch.too_much else f"{limits.seconds:g} s"
+        called = f"{'memory' if watch.too_much else 'time'} to {what}"
+        place = watch.place or NOWHERE
+        raise DiagnosticError((Limit(place, what=called, size="more", bound=size),)) from None
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Says that somebody else bounds the work of this thread: `bounded` does nothing inside."""
+    before = _HERE.bounded
+    _HERE.bounded = True
+    try:
+        yield
+    finally:
+        _HERE.bounded = before
+
+
+class Watch:
+    """A thread that looks at the clock and the memory, and raises `Expired` in the one that works.
+
+    It works in any thread and costs the work nothing. The exception comes between two steps of
+    Python: one call of a function that is not written in Python is waited for.
+
+    Attributes:
+        too_much: whether it was memory that there was too much of.
+        place: what was under way when the bound was exceeded.
+    """
+
+    def __init__(self, seconds: float, memory: float = math.inf) -> None:
+        """Takes the bounds.
+
+        Args:
+            seconds: of processor time.
+            memory: bytes that the process may grow by.
+        """
+        self.too_much = False
+        self.place: Span | None = None
+        self._seconds, self._memory = seconds, memory
+        self._lock = threading.Lock()
+        self._done = threading.Event()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Bounds the work inside.
+
+        Raises:
+            Expired: once, inside or at the end of it, and never afterwards.
+        """
+        worker = threading.get_ident()
+        clock = _clock(worker)
+        watch = threading.Thread(target=self._watch, args=(worker, clock), daemon=True)
+        watch.start()
+        try:
+            yield
+        finally:
+            with self._lock:  # from here on the other thread raises nothing
+                self._done.set()
+            if watch.is_alive():
+                watch.join()
+
+    def _watch(self, worker: int, clock: Callable[[], float]) -> None:
+        began, started, held = time.monotonic(), clock(), _resident()
+        left = self._seconds
+        while not self._done.wait(min(max(left, 0.0), _TICK)):
+            self.too_much = _resident() - held > self._memory
+            left = self._seconds - (clock() - started)
+            waited = time.monotonic() - began > PATIENCE * self._seconds
+            if left <= 0 or waited or self.too_much:
+                break
+        with self._lock:
+            if not self._done.is_set():
+                self.place = underway.place()
+                _raise_in(worker)
+
+
+def _raise_in(thread: int) -> None:
+    """Has Python raise `Expired` in another thread."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Expired))
+
+
+def _clock(thread: int) -> Callable[[], float]:
+    """The processor time of a thread; of the process where the system has no clock of threads."""
+    if hasattr(time, "pthread_getcpuclockid"):
+        number = time.pthread_getcpuclockid(thread)
+        return lambda: time.clock_gettime(number)
+    return time.process_time
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has; 0 where that is not told."""
+    if sys.platform != "linux":
+        return 0
+    pages = Path("/proc/self/statm").read_bytes().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,133 @@
+"""Work is ended that takes too long or too much, in any thread, and nothing else is."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dsfc import bounds, pipeline
+from dsfc.bounds import Expired, Watch, bounded, elsewhere
+from dsfc.decision import equivalent
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError
+from dsfc.limits import Limits
+from dsfc.pipeline import compile_spec, load
+
+BRIEF = Limits(seconds=0.3)
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def started() -> None:
+    """What is imported and prepared once does not count."""
+    for name in ("s6", "gla"):
+        assert load(name).module()
+
+
+def endless(*_: object) -> None:
+    while True:
+        pass
+
+
+def diagnostic(work: Callable[[], object]) -> Diagnostic:
+    """The one diagnostic that a call raises."""
+    with pytest.raises(DiagnosticError) as raised:
+        work()
+    (only,) = raised.value.diagnostics
+    return only
+
+
+def test_a_stage_without_end_is_a_diagnostic_at_its_mixer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "derive", endless)
+    found = diagnostic(lambda: load("s6", limits=BRIEF).plan)
+    assert str(found).startswith("E-LIMIT: time to derive s6: more, at most 0.3 s allowed")
+    assert found.span.text == "s6"
+
+
+def test_reading_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "parse", endless)
+    assert diagnostic(lambda: load("s6", limits=BRIEF)).code == "E-LIMIT"
+
+
+def test_compiling_has_bounds_and_writes_nothing_then(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pipeline, "emit", endless)
+    found = diagnostic(lambda: compile_spec("s6", out=tmp_path, limits=BRIEF))
+    assert "time to compile s6" in found.message and not list(tmp_path.iterdir())
+
+
+def test_a_comparison_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dsfc.decision.kinds", endless)
+    a, b = (load(name, limits=BRIEF) for name in ("s6", "gla"))
+    for it in (a, b):
+        assert it.system
+    assert "time to compare s6 and gla" in diagnostic(lambda: equivalent(a, b)).message
+
+
+def test_other_threads_have_bounds_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "classify", endless)
+    codes: list[str] = []
+
+    def work() -> None:
+        codes.append(diagnostic(lambda: load("s6", limits=BRIEF).structure).code)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert codes == ["E-LIMIT"] * 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no bound on memory there")
+def test_memory_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hoard(_: object) -> None:
+        held = []
+        while True:
+            held.append(b"x" * 2**20)  # zeros would take no memory
+            time.sleep(0.001)
+
+    monkeypatch.setattr(pipeline, "classify", hoard)
+    found = diagnostic(lambda: load("s6", limits=Limits(memory=64 * 2**20)).structure)
+    assert "memory to classify s6: more, at most 64 MiB allowed" in found.message
+
+
+def test_of_nested_bounds_the_outer_ones_count() -> None:
+    def work() -> None:
+        with bounded("work", BRIEF), bounded("a part of it"):
+            endless()
+
+    assert "time to work" in diagnostic(work).message
+
+
+def test_who_bounds_elsewhere_is_not_disturbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds.Watch, "watching", lambda self: pytest.fail("a second watch"))
+    with elsewhere():
+        assert load("s6").plan
+
+
+def test_nothing_is_raised_when_the_work_is_done() -> None:
+    """Bounds that are as long as the work: it ends or expires, and what comes after is quiet."""
+    ended = expired = 0
+    for k in range(400):
+        last = time.thread_time() + 1e-5 * (k % 20)
+        try:
+            with Watch(1e-4).watching():
+                while time.thread_time() < last:
+                    pass
+            ended += 1
+        except Expired:
+            expired += 1
+        for _ in range(200):  # where a late exception would come
+            pass
+    assert ended + expired == 400 and ended > 0
+
+
+def test_bounds_may_be_infinite() -> None:
+    with bounded("work", Limits(seconds=float("inf"), memory=2**60)):
+        assert load("s6").plan
