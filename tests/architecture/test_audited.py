@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,7 +22,16 @@ from typing import Any
 
 import pytest
 
+from dsfc.mixer.words import FORMS
 from dsfc.pipeline import load
+from dsfc.primitives.distributions import DISTRIBUTIONS
+from dsfc.primitives.table import SPELLINGS
+from dsfc.validate.random_mixers import random_mixer
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "syntax"))
+import random_texts
+
+sys.path.pop(0)
 
 Seen = dict[str, str]
 Watched = Callable[..., tuple[list[int], list[Seen]]]
@@ -195,6 +205,54 @@ def test_no_stage_form_or_format_gives_text_away(watched: Watched) -> None:
     codes, seen = watched(*(command for _, command in MORE))
     assert codes == [code for code, _ in MORE]
     assert strange(seen, *ALWAYS) == []
+
+
+RANDOM = {"fast": 3, "ci": 15, "full": 300}
+"""Mixers and texts that nobody wrote, of each kind."""
+
+WORDS = {*FORMS, *SPELLINGS, *DISTRIBUTIONS, "i", "y", "first"}
+VENOM = "venom: ''' + __import__('os').system('touch venom') + r''' {{ 7 * 7 }} ${venom} `venom`"
+WAYS = (
+    ("check",),
+    ("fmt", "--check"),
+    ("show", "--form", "index"),
+    ("show", "--form", "latex"),
+    ("show", "--stage", "mixer", "--form", "json"),
+    ("show", "--stage", "adjoint"),
+    ("show", "--stage", "plan"),
+    ("compile", "-o", "torch.py"),
+    ("compile", "--backend", "triton", "-o", "triton.py"),
+)
+"""What is asked about each."""
+
+
+def poisoned(text: str, tokens: Iterable[tuple[str, str]]) -> str:
+    """A text whose names hold `canary`, and whose strings and comments hold `venom`."""
+    own = {name for kind, name in tokens if kind == "NAME" and name not in WORDS}
+    named = re.sub(r"\w+", lambda m: f"canary_{m[0]}" if m[0] in own else m[0], text)
+    lines = [f"{line} # {VENOM}" if "#" not in line else line for line in named.split("\n")]
+    return re.sub(r"mixer (\w+) ", lambda m: f'mixer {m[1]} "{VENOM}" ', "\n".join(lines))
+
+
+def random_specs(count: int) -> Iterator[str]:
+    """Mixers that are well typed, and texts that only the parser takes, in equal numbers."""
+    for seed in range(count):
+        text = random_mixer(seed)
+        yield poisoned(text, random_texts.tokens_of(text))
+        text = random_texts.random_text(seed, random_texts.Drawn())
+        yield poisoned(text, random_texts.tokens_of(text))
+
+
+def test_random_specs_give_no_text_away(watched: Watched, folder: Path, tier: str) -> None:
+    commands = []
+    for number, text in enumerate(random_specs(RANDOM[tier])):
+        file = f"random_{number}.dsf"
+        (folder / file).write_text(text, encoding="utf-8")
+        commands += [(way[0], file, *way[1:]) for way in WAYS]
+    codes, seen = watched(*commands)
+    assert codes.count(0) > len(codes) // 4 and 1 in codes
+    assert strange(seen, *ALWAYS) == []
+    assert any(it["kind"] == "venom" for it in seen)
 
 
 WEIGHTS = (
