@@ -24,6 +24,7 @@ class Limits:
         exponent: absolute value of a decimal exponent, and of constant integer powers inside each
             other, multiplied. A number has at most `dsfc.primitives.arithmetic.LONGEST` bits.
         extends_depth: mixers in a chain of `extends`.
+        cascade: stages of states that a plan may have behind one another, each fed by the last.
         expansion_nodes: expression nodes after functions, modifiers and `extends` are expanded.
         expansion_terms: terms of a separated sum or of a state update.
         symbolic_size: size of one axis in a symbolic matrix.
@@ -42,6 +43,7 @@ class Limits:
     integer_digits: int = 18
     exponent: int = 64
     extends_depth: int = 8
+    cascade: int = 32
     expansion_nodes: int = 50_000
     expansion_terms: int = 50_000
     symbolic_size: int = 4

@@ -181,7 +181,7 @@ class Compilation:
         """The graph of kernels that computes it and its gradient."""
         system, structure = self.system, self.structure
         with self._stage("plan"):
-            made = plan(system, structure)
+            made = plan(system, structure, self.text.limits)
             verify_plan(made)
             settle(made, system)
             compare(made, system, self._points())

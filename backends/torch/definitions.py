@@ -60,9 +60,13 @@ class Definitions:
         self._sums = Sums(around)
         body: list[str] = []
         parts = list(_parts(plan.reference))
-        for at, part in enumerate(parts):
+        read = {plan.result}
+        after: list[set[str]] = []
+        for part in reversed(parts):
+            after.append(set(read) if any(r.update for r in part) else set())
+            read |= {e.name for r in part for e in _refs(r)}
+        for part, later in zip(parts, reversed(after), strict=True):
             recurrent = any(r.update for r in part)
-            later = {e.name for p in parts[at + 1 :] for r in p for e in _refs(r)} | {plan.result}
             body += self._loop(part, later) if recurrent else self._token(*part)
         self.lines = [*self._sums.prologue(), *body]
         self.result = names(plan.result)

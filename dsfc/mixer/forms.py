@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def fir(typer: Expressions, node: ast.Call, ctx: Context) -> Expr | None:
-    """`fir[t](w, x)`; an argument that is not a name gets one, so that its past values exist."""
+    """`fir[t](w, x)`; an argument that is no name of a stream gets one, so that it has a past."""
     args = [typer.operand(arg, ctx) for arg in node.args]
     axes = axes_of(typer, node.brackets, "fir")
     if not count(typer, node, 2):
@@ -83,18 +83,23 @@ def _filtered(
     }
     bound = {at.var for at in moments if isinstance(at, Bound)}
     if not bound:
-        if not isinstance(arg, Ref):
-            arg = _named(typer, node, arg, ctx)
-        return Fir(axis, weight, arg)
+        return Fir(axis, weight, _at_tokens(typer, node, arg, ctx))
     if len(bound) > 1 or any(isinstance(at, Now) for at in moments) or _has_time(weight, arg):
         wrong(typer, node, "mixes two tokens; define the filtered value first")
         return None
     (var,) = bound
     weight, arg = _at_present(weight), _at_present(arg)
-    if not isinstance(arg, Ref):
-        arg = _named(typer, node, arg, ctx)
-    whole = _named(typer, node, Fir(axis, weight, arg), ctx)
+    whole = _named(typer, node, Fir(axis, weight, _at_tokens(typer, node, arg, ctx)), ctx)
     return Ref(whole.name, whole.over, whole.kind, whole.when, Bound(var, 0))
+
+
+def _at_tokens(typer: Expressions, node: ast.Call, arg: Expr, ctx: Context) -> Ref:
+    """A name of the values that are filtered: those at tokens of the sequence, 0 before the first.
+
+    A state has a value before the first token, which `s[i-1]` reads and a filter does not.
+    """
+    plain = isinstance(arg, Ref) and not (typer.scope.is_state(arg.name) and arg.at == Now(0))
+    return arg if plain else _named(typer, node, arg, ctx)
 
 
 def _has_time(*values: Expr) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.catalogue import Unsupported as UnsupportedDiagnostic
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.plan import attention, dense, scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
@@ -16,7 +18,7 @@ from dsfc.plan.real_parts import take_real_parts
 from dsfc.plan.scans import Reading, Unsupported
 from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
 from dsfc.primitives.declarations import MapTensor, Tensor
-from dsfc.primitives.expr import Axis, Div, Expr, Field, Map, Size
+from dsfc.primitives.expr import Axis, Div, Expr, Field, Map
 from dsfc.primitives.text import text
 from dsfc.source import NOWHERE
 from dsfc.structure.ir import ClassName, Structure
@@ -43,19 +45,32 @@ from dsfc.system.ir import (
     Term,
 )
 from dsfc.system.render.index import equations
-from dsfc.system.traverse import held, names_in, terms, trees, value_expressions
+from dsfc.system.traverse import (
+    held,
+    names_in,
+    stage_expressions,
+    terms,
+    trees,
+    value_expressions,
+)
 
 
-def plan(system: System, structure: Structure) -> Plan:
+def plan(system: System, structure: Structure, limits: Limits = DEFAULT_LIMITS) -> Plan:
     """Returns the kernel graph of a system.
 
     Args:
         system: the system.
         structure: what `classify` says of it.
+        limits: bounds on the number of stages behind one another.
 
     Raises:
-        DiagnosticError: E-UNSUPPORTED, where no skeleton of this version runs the system.
+        DiagnosticError: E-UNSUPPORTED, where no skeleton of this version runs the system; E-LIMIT.
     """
+    longest = _cascade(system)
+    if longest > limits.cascade:
+        place = system.blocks[-1].span or NOWHERE
+        what, bound = "number of stages behind one another", str(limits.cascade)
+        raise DiagnosticError((Limit(place, what=what, size=str(longest), bound=bound),))
     try:
         return _Planner(system, structure).plan()
     except Unsupported as e:
@@ -130,7 +145,7 @@ class _Planner:
         )
 
     def _sized(self) -> None:
-        """Checks that every size that is used as a number can be read off a tensor."""
+        """Checks that the size of every axis that is used can be read off a tensor."""
         system = self.system
         tensors = [*system.inputs, *system.params, *system.buffers]
         found = {a.copy_of or a.name for t in tensors for a in _axes(t)}
@@ -139,9 +154,9 @@ class _Planner:
         values = [(k.output, k.value) for k in self.graph.kernels if isinstance(k, Pointwise)]
         values += [(d.name, d.value) for d in system.definition]
         for name, value in values:
-            for e in walk(value):
-                if isinstance(e, Size) and (e.axis.copy_of or e.axis.name) not in found:
-                    why = f"no tensor it reads has the axis `{e.axis.name}`, whose size it needs"
+            for axis in (a for e in walk(value) for a in _axes_named(e)):
+                if (axis.copy_of or axis.name) not in found:
+                    why = f"no tensor it reads has the axis `{axis.name}`, whose size it needs"
                     raise Unsupported(streams.get(name), why)
 
     def stream(self, stream: Stream) -> Expr:
@@ -238,6 +253,12 @@ class _Planner:
         return out
 
 
+def _axes_named(e: Expr) -> list[Axis]:
+    """Axes of an expression and the one that it works along or measures, in canonical order."""
+    along = getattr(e, "axis", None)
+    return sorted(e.axes | ({along} if isinstance(along, Axis) else set()))
+
+
 def _axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:
     """Axes of a tensor as it is stored."""
     return (*t.map.each, *t.map.target, *t.map.source) if isinstance(t, MapTensor) else t.axes
@@ -245,6 +266,27 @@ def _axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:
 
 def _tied(a: Reading, b: Reading, feeds: dict[str, frozenset[str]]) -> bool:
     return b.block.state in feeds[a.block.state] or a.block.state in feeds[b.block.state]
+
+
+def _cascade(system: System) -> int:
+    """How many stages stand behind one another at most, each fed by a read of the one before."""
+    stage_of = {b.state: k for k, s in enumerate(system.stages) for b in s.blocks}
+    depth: dict[str, int] = {}
+    stages: dict[int, int] = {}
+
+    def of(names: Iterable[str]) -> int:
+        return max((depth.get(n, 0) for n in names), default=0)
+
+    def of_stage(k: int) -> int:
+        if k not in stages:
+            stages[k] = 1 + of(names_in(stage_expressions(system.stages[k])))
+        return stages[k]
+
+    for s in system.streams:
+        tree = () if isinstance(s.value, Expr) else terms(s.value)
+        behind = (of_stage(stage_of[t.source]) for t in tree)
+        depth[s.name] = max(of(names_in(value_expressions(s.value))), *behind, 0)
+    return max(map(of_stage, range(len(system.stages))), default=0)
 
 
 def _feeds(system: System) -> dict[str, frozenset[str]]:

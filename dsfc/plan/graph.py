@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, Turn, Unit
-from dsfc.primitives.build import ONE, add, num, remake, rewrite, sub
+from dsfc.primitives.build import ONE, add, num, replaced, rewrite, sub, walk
 from dsfc.primitives.declarations import Provenance
-from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Ref, Size, Time, children
+from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Ref, Size, Time
 from dsfc.primitives.words import FIRST
 from dsfc.system.ir import Stream, System
 
@@ -51,24 +51,35 @@ class Graph:
 
     def named(self, expr: Expr) -> Expr:
         """Returns the expression with every value that a stream holds read from that stream."""
-        done: dict[Expr, Expr] = {}
-
-        def go(e: Expr) -> Expr:
-            if e not in done:
-                ref = self._known.get(e)
-                done[e] = ref if ref is not None else remake(e, tuple(map(go, children(e))))
-            return done[e]
-
-        return go(expr)
+        return replaced(expr, self._known)
 
     def need(self, name: str) -> Buffer:
         """Returns the buffer of an input or stream, planned now if it was not."""
-        if name not in self.arrays:
-            s = self._streams[name]
-            value = self._read_out(s)
-            role = Role.CONSTANT if s.constant else Role.STREAM
-            self._append(Buffer(name, s.axes, s.field, role, s.provenance), value)
+        # An explicit stack: definitions may stand in chains of any length.
+        stack = [name]
+        while stack:
+            waiting = self._unplanned(stack[-1])
+            if waiting:
+                stack.extend(reversed(waiting))
+            else:
+                self._plan(stack.pop())
         return self.arrays[name]
+
+    def _unplanned(self, name: str) -> list[str]:
+        """The streams that the definition of a stream reads and that are not planned yet."""
+        stream = None if name in self.arrays else self._streams[name]
+        if stream is None or not isinstance(stream.value, Expr):
+            return []
+        refs = (e for e in walk(stream.value) if isinstance(e, Ref))
+        return [r.name for r in refs if r.name in self._streams and r.name not in self.arrays]
+
+    def _plan(self, name: str) -> None:
+        if name in self.arrays:
+            return
+        s = self._streams[name]
+        value = self._read_out(s)
+        role = Role.CONSTANT if s.constant else Role.STREAM
+        self._append(Buffer(name, s.axes, s.field, role, s.provenance), value)
 
     def define(self, name: str, value: Expr, provenance: Provenance | None = None) -> str:
         """Plans `name = value` under a fresh name, unless the value is a buffer already."""

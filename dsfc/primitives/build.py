@@ -6,7 +6,7 @@ the primitive table, which `prim` needs, is written with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from dsfc.primitives.arithmetic import (
     MINUS_ONE,
@@ -60,6 +60,7 @@ __all__ = [
     "power",
     "prim",
     "remake",
+    "replaced",
     "rewrite",
     "shift",
     "sub",
@@ -135,18 +136,30 @@ def remake(expr: Expr, new: tuple[Expr, ...]) -> Expr:
 def rewrite(expr: Expr, rule: Callable[[Expr], Expr | None]) -> Expr:
     """Returns the expression with `rule` applied bottom-up; None keeps a node.
 
-    Shared sub-expressions are visited once.
+    Shared sub-expressions are visited once. Expressions may be of any height.
     """
-    done: dict[Expr, Expr] = {}
+    return _rewritten(expr, rule, {})
 
-    def go(e: Expr) -> Expr:
+
+def replaced(expr: Expr, values: Mapping[Expr, Expr]) -> Expr:
+    """Returns the expression with others in the place of some, the outermost first."""
+    return _rewritten(expr, lambda _: None, dict(values))
+
+
+def _rewritten(expr: Expr, rule: Callable[[Expr], Expr | None], done: dict[Expr, Expr]) -> Expr:
+    stack = [(expr, children(expr))]
+    while stack:
+        e, below = stack[-1]
+        waiting = () if e in done else [c for c in below if c not in done]
+        if waiting:
+            stack.extend((c, children(c)) for c in reversed(waiting))
+            continue
+        stack.pop()
         if e not in done:
-            new = remake(e, tuple(go(c) for c in children(e)))
+            new = remake(e, tuple(done[c] for c in below))
             out = rule(new)
             done[e] = new if out is None else out
-        return done[e]
-
-    return go(expr)
+    return done[expr]
 
 
 def walk(expr: Expr) -> Iterable[Expr]:

@@ -142,6 +142,9 @@ class _Run:
         return self.sizes[axis.name]
 
     def all(self) -> Evaluation:
+        # In their order, so that a chain of definitions of any length is no chain of calls.
+        for s in self.system.streams:
+            self._stream_array(s)
         for stage in self.system.stages:
             self.run(stage)
         outputs = {}

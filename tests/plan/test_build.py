@@ -10,6 +10,7 @@ from shipped_specs import NO_SYSTEM, PLANNED, REFUSED
 from unusual_specs import COMPILED, thirds
 
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.limits import DEFAULT_LIMITS
 from dsfc.locate import shipped_names
 from dsfc.plan.ir import Form, Plan, Pointwise, Scan
 from dsfc.plan.json import to_json
@@ -212,3 +213,36 @@ def test_other_low_rank_parts_are_refused(update: str, why: str, load) -> None:
     spec = f"{REWRITE.replace('S : h × n × p', state)}{update}; y = Re(q · S)"
     with pytest.raises(DiagnosticError, match=why):
         _ = load("refused", spec).plan
+
+
+# --- long chains ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("link", ["tanh({0}) + u", "1/2 * {0}[i-1] + u"])
+def test_definitions_stand_in_chains_of_any_length(link: str, load) -> None:
+    lines = [f"x{k} = {link.format(f'x{k - 1}')}" for k in range(1, 301)]
+    body = "\n".join(["dims d", "input u : d", "x0 = u", *lines, "y = x300"])
+    spec = load("chain", body)
+    written = [k.output for k in spec.plan.kernels]
+    assert written[:300] == [f"x{k}" for k in range(300)]
+    assert "x299" in spec.module().text
+
+
+def test_states_stand_in_cascades_of_a_length_that_is_said(load) -> None:
+    def cascade(length: int) -> str:
+        names = ", ".join(f"s{k}" for k in range(length))
+        lines = [
+            f"s{k} = sigmoid(u) * s{k}[i-1] + x{k}; x{k + 1} = tanh(s{k})" for k in range(length)
+        ]
+        declared = ["dims d", "input u : d", f"state {names} : d", "x0 = u"]
+        return "\n".join([*declared, *lines, f"y = x{length}"])
+
+    most = DEFAULT_LIMITS.cascade
+    assert len(load("longest", cascade(most)).plan.states) == most
+    with pytest.raises(DiagnosticError) as raised:
+        _ = load("too_long", cascade(most + 1)).plan
+    (problem,) = raised.value.diagnostics
+    assert str(problem).endswith(
+        f"number of stages behind one another: {most + 1}, at most {most} allowed"
+    )
+    assert problem.code == "E-LIMIT"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,6 +11,8 @@ from torch import Tensor
 from torch.nn.functional import softplus
 from unusual_specs import COMPILED
 
+from dsfc.mixer import evaluate as evaluate_mixer
+from dsfc.system.evaluate import evaluate
 from dsfc.validate.surface import surface
 
 Params = dict[str, Tensor]
@@ -103,3 +106,35 @@ def gradients(y: Tensor, leaves: list[Tensor]) -> list[Tensor]:
     weights = torch.linspace(-1, 1, y.numel(), dtype=y.dtype).reshape(y.shape)
     found = torch.autograd.grad((y * weights).sum(), leaves, allow_unused=True)
     return [torch.zeros_like(x) if g is None else g for g, x in zip(found, leaves, strict=True)]
+
+
+def test_a_filter_of_a_state_does_not_see_the_initial_state(build) -> None:
+    built = build("filter_of_a_state", COMPILED["filter_of_a_state"])
+    found = surface(built.module)
+    sample = found.sample(LENGTH, state=False)
+    layer, u = sample.layer, sample.inputs["u"].detach().requires_grad_()
+    w = dict(layer.named_parameters())["w"]
+    start = torch.linspace(-1, 1, u[:, 0].numel(), dtype=u.dtype).reshape(u[:, 0].shape)
+    s, states = start, []
+    for x in u.unbind(1):
+        s = torch.sigmoid(x) * s + x
+        states.append(s)
+    taps = range(len(w))
+    y = [sum(w[r] * states[i - r] for r in taps if r <= i) for i in range(LENGTH)]
+    want = torch.stack(y, 1)
+    wanted = gradients(want, [u, w])
+    for mode in found.modes:
+        state = replace(layer.initial_state(len(u)), s=start)
+        got = layer(u, state=state, mode=mode, chunk=CHUNK)
+        torch.testing.assert_close(got, want, rtol=1e-11, atol=1e-11)
+        torch.testing.assert_close(gradients(got, [u, w]), wanted, rtol=1e-11, atol=1e-11)
+    mixer, arrays = built.spec.mixer, {"w": w.detach().numpy()}
+    known = {"d": u.shape[-1], "t": len(w)}
+    for row, given in enumerate(u.detach().numpy()):
+        at = {"u": given}, arrays, known
+        literal = evaluate_mixer(mixer, *at, initial={"s": start[row].numpy()})["y"]
+        system = evaluate(built.spec.system, *at, {"s": start[row].numpy()}).outputs["y"]
+        for value in (literal, system):
+            torch.testing.assert_close(
+                torch.from_numpy(value), want[row].detach(), rtol=1e-12, atol=1e-12
+            )

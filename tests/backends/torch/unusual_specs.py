@@ -90,6 +90,12 @@ EARLIER_TOKENS = {
         "param w : h × p × t",
         sizes=", t = 4",
     ),
+    "filter_of_a_state": """
+      dims d, t = 3
+      input u : d
+      param w : t
+      state s : d
+      s = sigmoid(u) * s[i-1] + u; y = fir[t](w, s)""",
     "filters_of_all_shapes": attention(
         """x = fir[t](w, v) + fir[t](w_h, v) + fir[t](w_p, v) + fir[t](softmax[t](w_x), v)
       S = f * S[i-1] + k ⊗ (fir[t](w_x, f) * x); y = q · S""",
@@ -824,6 +830,11 @@ REFUSED = {
         SELECTIVE + "state x : d × n; x' = -exp(a) * x + u ⊗ e by zoh(D); y = c · x",
         "state `x`: its drive is not a key times a value",
         "x'",
+    ),
+    "filter_of_ones": (
+        "dims d, t = 4\n input u : d\n y = fir[t](ones[t], u)",
+        "`y`: no tensor it reads has the axis `t`, whose size it needs",
+        "y = fir",
     ),
     "no_input": (
         "dims d\n input u : d\n param a : d\n y = softmax[d](a)",
