@@ -1,13 +1,15 @@
 """Carries the weights of one mixer's module over to another's, where a proof says that it can be.
 
 The map of parameters is a value: pairs of names, constant in time. What is proved is that the two
-mixers are one function for equal parameters under that map; then both modules are run.
+mixers are one function for equal parameters under that map, at all sizes or at those of the
+weights; then both modules are run.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +20,11 @@ from dsfc.emit.module import write as write_module
 from dsfc.pipeline import Compilation
 from dsfc.primitives.declarations import MapTensor
 from dsfc.proof.equivalent import equivalent
-from dsfc.proof.verdict import Conditionally, Proved, Refuted
+from dsfc.proof.report import reach
+from dsfc.proof.verdict import AtSizes, Conditionally, Equal, Refuted, Unknown
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
-from dsfc.validate.weights import Carried, Unfit, carry, read, write
+from dsfc.validate.weights import Carried, Unfit, carry, read, sizes_of, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def convert(
     if isinstance(verdict, Refuted):
         raise refuse("they are different functions of equal parameters, see `dsfc equiv`")
     assert not isinstance(verdict, Conditionally)  # nobody asked for conditions
-    if not isinstance(verdict, Proved):
+    if isinstance(verdict, Unknown):
         raise refuse(f"that they are one function is not proved: {verdict.obstacle}")
     modules = [it.module() for it in (a, b)]
     try:
@@ -79,11 +82,39 @@ def convert(
                 write_module(text, file)
                 imported.append(import_module(file))
             names = dict(parameters.names)
+            if isinstance(verdict, AtSizes):
+                sizes = sizes_of(imported[0], given, _axes(a.system))
+                problem = _at_sizes(a.system, b.system, parameters, verdict, sizes)
+                if problem is not None:
+                    raise Unfit(problem)
             carried = carry(imported[0], imported[1], given, _axes(a.system), names)
         write(carried.weights, out)
     except Unfit as e:
         raise refuse(str(e)) from None
     return carried
+
+
+def _at_sizes(
+    a: System, b: System, parameters: ParameterMap, verdict: AtSizes, sizes: Mapping[str, int]
+) -> str | None:
+    """Why what is proved at some sizes says nothing of modules with other ones, None if it does."""
+    unknown = [name for name, _ in verdict.fixed if name not in sizes]
+    if unknown:
+        known = reach(verdict.certificate.claim)
+        return f"they are proved equal {known}, and the weights do not say what {unknown[0]} is"
+    asked = {name: sizes[name] for name, _ in verdict.fixed}
+    if asked == dict(verdict.fixed):
+        return None
+    text = ", ".join(f"{name} = {size}" for name, size in asked.items())
+    try:
+        found = equivalent(a, b, parameters.names, sizes=asked)
+    except ValueError as e:
+        return f"that they are one function for {text} is not proved: {e}"
+    if isinstance(found, Equal):
+        return None
+    if isinstance(found, Refuted):
+        return f"they are different functions of equal parameters for {text}"
+    return f"that they are one function for {text} is not proved"
 
 
 def _axes(system: System) -> dict[str, tuple[str, ...]]:

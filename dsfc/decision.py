@@ -14,6 +14,7 @@ from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.mixer.resolve import resolve, resolve_claims
 from dsfc.pipeline import Compilation
 from dsfc.primitives.statements import Predicate, Word
+from dsfc.proof.sizes import NONE_GIVEN
 from dsfc.proof.within import Kinds, kinds
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
@@ -44,6 +45,7 @@ def equivalent(
     b: Compilation,
     names: Sequence[tuple[str, str]] = (),
     conditions: bool = False,
+    sizes: Mapping[str, int] = NONE_GIVEN,
 ) -> Kinds:
     """Returns whether two mixers are one function of equal inputs and parameters, as `dsfc equiv`.
 
@@ -52,13 +54,15 @@ def equivalent(
         b: the second.
         names: (name of the second, name of the first) of inputs and parameters that are one.
         conditions: look for conditions under which they are equal, and for cases, too.
+        sizes: of some axes, by name; what is asked is asked of these sizes alone.
 
     Raises:
+        ValueError: the mixers cannot have the sizes given.
         DiagnosticError: a mixer does not derive, or E-LIMIT.
     """
     first, second = a.system, b.system
     with bounded(f"compare {a.name} and {b.name}", a.text.limits):
-        return kinds(first, second, tuple(names), conditions)
+        return kinds(first, second, tuple(names), conditions, sizes)
 
 
 def lemma(it: Compilation, name: str, names: Mapping[str, str] | None = None) -> Applies | Open:

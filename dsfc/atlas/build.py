@@ -43,7 +43,7 @@ class Charted:
 class Question:
     """A question about two systems; the answer is a verdict as JSON.
 
-    An answer has `verdict` ("proved", "refuted", "unknown") and `statement`; where it is proved it
+    An answer has `verdict` (a value of `Found`) and `statement`; where it is proved it
     may have `conditions`, a list of texts, and `directed`, whether it speaks of a as a case of b.
 
     Attributes:
@@ -194,14 +194,20 @@ def _pair(names: tuple[str, str], found: Document) -> Pair:
         tuple(str(c) for c in found.get("conditions", ())),
         _reason(found),
         bool(found.get("directed", False)),
+        tuple(_fixed(found).items()) if str(found["verdict"]).startswith("proved") else (),
     )
+
+
+def _fixed(found: Document) -> dict[str, int]:
+    """The axes that an answer speaks of at one size alone, with this size."""
+    every = found.get("every", ())
+    return {n: k for n, k in found.get("sizes", {}).items() if n not in every}
 
 
 def _reason(found: Document) -> str:
     match found["verdict"]:
-        case "proved":
-            every = found.get("every", ())
-            fixed = {n: k for n, k in found.get("sizes", {}).items() if n not in every}
+        case "proved" | "proved at sizes":
+            every, fixed = found.get("every", ()), _fixed(found)
             parts = [f"all {', '.join(every)}"] * bool(every) + [_sizes(fixed)] * bool(fixed)
             return ", ".join((f"{found.get('rows', 0)} rows", *parts))
         case "refuted" if "reason" in found:

@@ -26,9 +26,10 @@ class Node:
 
 
 class Found(StrEnum):
-    """What is known of a pair."""
+    """What is known of a pair; equal at some sizes alone is no edge."""
 
     PROVED = "proved"
+    AT_SIZES = "proved at sizes"
     REFUTED = "refuted"
     UNKNOWN = "unknown"
     SKIPPED = "skipped"
@@ -46,6 +47,7 @@ class Pair:
         conditions: under which it is proved, or the values that make a a case; none if empty.
         reason: the obstacle, why the pair was skipped, or what a proof rests on.
         directed: whether it says something of a that it does not say of b.
+        sizes: (axis, size) of what is proved at one size of an axis alone; none if for all sizes.
     """
 
     a: str
@@ -55,6 +57,7 @@ class Pair:
     conditions: tuple[str, ...] = ()
     reason: str = ""
     directed: bool = False
+    sizes: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,16 @@ SIGN = {"EQ": "=", "COND": "=", "SUB": "⊆", "SLOT": "⊆", "ISO": "≅"}
 
 
 def statement(p: Pair) -> str:
-    """Returns a proved statement as text: `a = b  where η == 1`, `a ⊆ b  SLOT(token)  where …`."""
+    """Returns a proved statement as text: `a = b  where η == 1`, `a ⊆ b  SLOT(token)  where …`.
+
+    What is proved at one size of an axis alone ends in this size: `for d = 2 alone`.
+    """
     head = p.statement.partition("(")[0]
     kind = f"  {p.statement}" if head == "SLOT" else ""
     where = f"  where {' and '.join(p.conditions)}" if p.conditions else ""
-    return f"{p.a} {SIGN.get(head, p.statement)} {p.b}{kind}{where}"
+    sizes = ", ".join(f"{name} = {size}" for name, size in p.sizes)
+    alone = f"  for {sizes} alone" if sizes else ""
+    return f"{p.a} {SIGN.get(head, p.statement)} {p.b}{kind}{where}{alone}"
 
 
 def report(atlas: Atlas, explain: bool = False) -> str:
@@ -36,6 +41,10 @@ def report(atlas: Atlas, explain: bool = False) -> str:
     lines += [f"  no system: {name} ({why})" for name, why in atlas.left_out]
     lines += ["", f"proved ({len(atlas.edges)})"]
     lines += [f"  {statement(p)}" for p in atlas.edges] or ["  nothing"]
+    sized = [p for p in atlas.pairs if p.found is Found.AT_SIZES]
+    if sized:
+        lines += ["", f"equal at some sizes, open at others ({len(sized)})"]
+        lines += [f"  {statement(p)}" for p in sized]
     families = [sorted(c) for c in networkx.weakly_connected_components(atlas.graph())]
     related = sorted(c for c in families if len(c) > 1)
     if related:
@@ -76,6 +85,7 @@ def as_json(atlas: Atlas) -> dict[str, Any]:
                 "statement": p.statement,
                 "conditions": list(p.conditions),
                 "directed": p.directed,
+                "sizes": dict(p.sizes),
                 "reason": p.reason,
             }
             for p in atlas.pairs

@@ -22,6 +22,7 @@ from dsfc.check_proof.conditional import check_conditional
 from dsfc.check_proof.constant_word import check_constant_word
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import check_invariant
+from dsfc.check_proof.legal import check_sizes
 from dsfc.check_proof.markov import check_markov
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
@@ -77,6 +78,7 @@ def check(text: str) -> Accepted:
 def _checked(certificate: Certificate) -> Gap | None:
     """Checks a certificate by the rule of its proof; returns the gap that a witness shows."""
     claim, proof = apart(certificate.claim), certificate.proof
+    check_sizes(claim)
     match proof:
         case Invariant():
             check_invariant(claim, proof)

@@ -14,14 +14,17 @@ from dsfc.primitives.words import FIRST
 from dsfc.system.ir import System
 from dsfc.system.known import fixed, promises
 
+LARGEST = 256
+"""No size of a claim is larger; what is beyond is shown for all sizes or not at all."""
+
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
 def comparable(claim: Claim) -> None:
     """Raises a ValueError that says why two systems cannot be put side by side."""
     sizes = dict(claim.sizes)
-    if any(type(k) is not int or not 1 <= k <= 64 for k in sizes.values()):
-        raise ValueError("a size is not an integer from 1 to 64")
+    if any(type(k) is not int or not 1 <= k <= LARGEST for k in sizes.values()):
+        raise ValueError(f"a size is not an integer from 1 to {LARGEST}")
     for system in (claim.a, claim.b):
         _well_formed(system, sizes)
     renamed = dict(claim.names)

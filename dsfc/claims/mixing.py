@@ -44,6 +44,7 @@ from dsfc.primitives.normal import canonical, normalise
 from dsfc.primitives.statements import Comparison
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import reach
+from dsfc.proof.verdict import AtSizes
 from dsfc.proof.verdict import Proved as Equal
 from dsfc.structure.bounds import Ranges, constraints_of, nonzero_of
 from dsfc.structure.ir import Structure
@@ -239,11 +240,11 @@ def _summed(
     if not signs.mixes(system.outputs[0].value):
         return "the system's reads, drives and transitions are not known to be of one sign"
     verdict = equivalent(_filled(system, values), _one(system))
+    if isinstance(verdict, AtSizes):
+        return f"that y = 1 for values 1 is proved {reach(verdict.certificate.claim)}"
     if not isinstance(verdict, Equal):
         return "that y = 1 for values 1 is not proved"
     claim = verdict.certificate.claim
-    if not {name for name, _ in claim.sizes} <= set(claim.every):
-        return f"that y = 1 for values 1 is proved {reach(claim)} alone"
     return Proved(
         f"no weight is negative by its range, and y = 1 for values 1 by {verdict.how} that the "
         f"checker accepts, {reach(claim)}",

@@ -20,7 +20,7 @@ from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Expr, Field
 from dsfc.proof.refute import HEIGHTS, SIMPLER
 from dsfc.proof.report import decimal_text, is_short
-from dsfc.proof.sizes import chosen
+from dsfc.proof.sizes import chosen, declared
 from dsfc.system.ir import Definition, System
 from dsfc.system.known import fixed
 
@@ -133,11 +133,12 @@ def search(system: System, fails: Failure, shortest: int = 1) -> Failed | str:
         shortest: tokens of the shortest sequence tried.
     """
     said = f"it held where it was tried, on up to {max(shortest, LONGEST)} tokens"
+    least = (chosen(system, system, k) for k in (1, 2))
+    tried_at = tuple(dict.fromkeys((*least, *declared(system, system))))
     for length in range(shortest, max(shortest, LONGEST) + 1):
-        for least in (1, 2):
-            sizes = chosen(system, system, least)
+        for number, sizes in enumerate(tried_at, 1):
             for height in HEIGHTS:
-                rng = random.Random(1000 * length + 10 * least + len(height))
+                rng = random.Random(1000 * length + 10 * number + len(height))
                 for _ in range(DRAWS):
                     point = _drawn(system, sizes, length, height, rng)
                     try:

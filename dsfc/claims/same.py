@@ -24,7 +24,7 @@ from dsfc.primitives.expr import Expr, Map, Now, Num, Param, Ref, Time
 from dsfc.primitives.statements import Comparison, Relation
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import number_text, reach
-from dsfc.proof.verdict import Conditionally
+from dsfc.proof.verdict import AtSizes, Conditionally
 from dsfc.proof.verdict import Proved as Equal
 from dsfc.proof.verdict import Refuted as Different
 from dsfc.system.ir import Definition, Stream, System
@@ -71,6 +71,9 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
         )
     if isinstance(verdict, Different):
         return _refuted(left, tuple(rest), verdict, exact, b.name)
+    if isinstance(verdict, AtSizes):
+        known = reach(verdict.certificate.claim)
+        return Unknown(f"equal outputs for equal inputs and parameters{given} are shown {known}")
     assert not isinstance(verdict, Conditionally)  # nobody asked for conditions
     return Unknown(verdict.obstacle)
 

@@ -15,7 +15,7 @@ from dsfc.cli.spec import SpecWord
 if TYPE_CHECKING:
     from dsfc.pipeline import Compilation
 
-PROVED, REFUTED, UNKNOWN, CONDITIONALLY = 0, 4, 5, 6
+PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
 
 
 @click.command(short_help="Say whether two mixers are the same function.")
@@ -28,6 +28,13 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY = 0, 4, 5, 6
     metavar="THEIRS=OURS",
     help="Identify an input or parameter of the second mixer with one of the first; those of equal "
     "names are one anyway.",
+)
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="AXIS=SIZE,…",
+    help="Ask about these sizes alone, such as h=4,n=64.",
 )
 @click.option(
     "--conditions",
@@ -57,6 +64,7 @@ def equiv(
     a: str,
     b: str,
     renamed: tuple[str, ...],
+    sizes: tuple[str, ...],
     conditions: bool,
     explain: bool,
     certificate: Path | None,
@@ -66,10 +74,12 @@ def equiv(
 ) -> None:
     """Decide whether two mixers give equal outputs for equal inputs and equal parameters.
 
-    The verdict is proved, refuted or unknown. A proof holds for every length, all inputs and all
-    values of the parameters, for the sizes that are printed; an independent checker accepted it. A
+    The verdict is proved, refuted or unknown. A proof holds for every length, all inputs, all
+    values of the parameters and all sizes of the axes; an independent checker accepted it. A
     refutation is a point at which both definitions were executed with exact arithmetic. Unknown
-    says what stood in the way. With --conditions, what is not equal in general may be proved under
+    says what stood in the way. Where a proof is one for some sizes of an axis alone, the verdict
+    says for which: those of --size, else those that the specs declare, else small ones; larger ones
+    were tried for a refutation. With --conditions, what is not equal in general may be proved under
     conditions on parameters, or on the values inside both mixers, which are printed.
 
     That is one statement, EQ. Where it is not proved, others are answered apart from it: SUB,
@@ -77,10 +87,11 @@ def equiv(
     some values of the other's give the same output; SUB with the two exchanged; and ISO, both.
 
     The exit code is that of EQ: 0
-    for proved, 4 for refuted, 5 for unknown, 6 for proved under conditions, 1 for mistakes in a
-    spec.
+    for proved, for all sizes, 4 for refuted, 5 for unknown, 6 for proved under conditions, 7 for
+    proved for some sizes alone, 1 for mistakes in a spec.
     """
     names = tuple(pair(word) for word in renamed)
+    asked = sizes_of(sizes)
     for path in (certificate, case_certificate, replay):
         if path is not None and os.path.lexists(path):
             raise click.UsageError(f"{path} exists already")
@@ -91,12 +102,25 @@ def equiv(
         from dsfc.decision import equivalent
         from dsfc.proof.replay import script
         from dsfc.proof.report import as_json, report
-        from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Refuted, Unknown
+        from dsfc.proof.sizes import check_given
+        from dsfc.proof.verdict import (
+            AtSizes,
+            Case,
+            Conditionally,
+            NoCase,
+            Proved,
+            Refuted,
+            Unknown,
+        )
         from dsfc.proof.within_report import kinds_json, kinds_report
 
         first, second = mixer(a), mixer(b)
         with underway.at(first.mixer.span):
-            found = equivalent(first, second, names, conditions)
+            try:
+                check_given(first.system, second.system, asked)
+            except ValueError as e:
+                raise click.UsageError(f"--size: {e}") from None
+            found = equivalent(first, second, names, conditions, asked)
         verdict = found.equal
     if form == "json":
         import json
@@ -121,7 +145,8 @@ def equiv(
             _keep(replay, text, "there is no point to run")
         except Obstacle as e:
             _keep(replay, None, str(e))
-    codes = {Proved: PROVED, Refuted: REFUTED, Conditionally: CONDITIONALLY}
+    codes = {Proved: PROVED, Refuted: REFUTED, Conditionally: CONDITIONALLY,
+             AtSizes: AT_SIZES}  # fmt: skip
     ctx.exit(codes.get(type(verdict), UNKNOWN))
 
 
@@ -131,6 +156,18 @@ def pair(word: str) -> tuple[str, str]:
     if not theirs or not equals or not ours:
         raise click.UsageError(f"--map wants THEIRS=OURS, not {word}")
     return theirs, ours
+
+
+def sizes_of(words: tuple[str, ...]) -> dict[str, int]:
+    """The sizes that `h=4,n=64` gives."""
+    out: dict[str, int] = {}
+    for part in (part for word in words for part in word.split(",")):
+        name, equals, size = part.strip().partition("=")
+        if not name or not equals or not (size.isascii() and size.isdecimal() and len(size) < 10):
+            raise click.UsageError(f"--size wants AXIS=SIZE, such as h=4,n=64, not {part}")
+        if out.setdefault(name.strip(), int(size)) != int(size):
+            raise click.UsageError(f"--size gives two sizes of {name}")
+    return out
 
 
 def mixer(word: str) -> Compilation:

@@ -12,8 +12,9 @@ from dsfc.mixer.ir import Mixer
 from dsfc.primitives.arithmetic import steepness
 from dsfc.primitives.build import add, div, mul, neg, num, power, walk
 from dsfc.primitives.declarations import Dimension, MapTensor
-from dsfc.primitives.expr import Add, Axis, Div, Expr, Mul, Num, Pow, Rename, Size
+from dsfc.primitives.expr import Axis, Expr, Num, Rename, Size
 from dsfc.primitives.graph import components, shortest_path
+from dsfc.primitives.size import LARGEST, STEEPEST, size_value
 from dsfc.source import NOWHERE, Span
 from dsfc.syntax import ast
 
@@ -38,7 +39,7 @@ def dimensions(
             size = num(0 if value is None else value)
         default = isinstance(size, Num)
         if isinstance(size, Num) and not _is_size(size.value):
-            problem = f"must be a positive integer, at most {_LARGEST}"
+            problem = f"must be a positive integer, at most {LARGEST}"
             reporter.add(SizeProblem(dim.span, axis=name, problem=problem))
             size = None
         out.append(Dimension(axes[name], size, default, dim.span))
@@ -87,8 +88,8 @@ class _SizeReader:
         if base is None or exponent is None:
             return None
         out = power(base, exponent)
-        if steepness(out, {}) > _STEEPEST:
-            self._refuse(node, f"has powers beyond {_STEEPEST}")
+        if steepness(out, {}) > STEEPEST:
+            self._refuse(node, f"has powers beyond {STEEPEST}")
             return None
         return out
 
@@ -134,18 +135,12 @@ def unknown_axis(owner: str, name: str, span: Span, axes: Iterable[str]) -> Unkn
     return UnknownAxis(span, owner=owner, axis=name, axes=", ".join(known) or "none", nearest=close)
 
 
-_STEEPEST = 64
-"""No power in a size is higher; `_rational_power` is exact up to it."""
-_LARGEST = 2**40
-"""No axis is longer; sizes of sizes would soon be numbers with more digits than there is memory."""
-
-
 def _is_size(value: Fraction) -> bool:
-    return value.denominator == 1 and 0 < value <= _LARGEST
+    return value.denominator == 1 and 0 < value <= LARGEST
 
 
 def _short(value: Fraction) -> str:
-    return f"more than {_LARGEST}" if value > _LARGEST else str(value)
+    return f"more than {LARGEST}" if value > LARGEST else str(value)
 
 
 def _report_cycles(dims: Iterable[Dimension], reporter: Reporter) -> None:
@@ -223,43 +218,6 @@ def _solve(
         return False
     out[name] = int(value)
     return True
-
-
-def size_value(size: Expr, known: Mapping[str, int]) -> Fraction | None:
-    """Returns the exact value of a size, None where it is not rational."""
-    match size:
-        case Num():
-            return size.value
-        case Size():
-            return Fraction(known[size.axis.name])
-        case Add() | Mul():
-            out = Fraction(0 if isinstance(size, Add) else 1)
-            for arg in size.args:
-                value = size_value(arg, known)
-                if value is None:
-                    return None
-                out = out + value if isinstance(size, Add) else out * value
-            return out
-        case Div():
-            top, bottom = size_value(size.num, known), size_value(size.den, known)
-            return None if top is None or not bottom else top / bottom
-        case Pow():
-            return _rational_power(size_value(size.base, known), size_value(size.exponent, known))
-        case _:
-            return None
-
-
-def _rational_power(base: Fraction | None, exponent: Fraction | None) -> Fraction | None:
-    if base is None or exponent is None or abs(exponent) > _STEEPEST:
-        return None
-    if base == 0 and exponent < 0:
-        return None
-    if exponent.denominator == 1:
-        digits = max(base.numerator.bit_length(), base.denominator.bit_length())
-        return base**exponent.numerator if digits <= _LARGEST.bit_length() else None
-    root = round(float(base) ** float(exponent)) if base > 0 else 0
-    exact = Fraction(root) ** exponent.denominator == base**exponent.numerator
-    return Fraction(root) if root and exact else None
 
 
 def used_axes(mixer: Mixer) -> frozenset[Axis]:

@@ -35,8 +35,8 @@ DRAWS = 6
 LATER = 2
 """How many later tokens are looked at where what is looked for is 0 at the first."""
 
-STEPS = 60
-"""Points tried on the way to a simpler one."""
+STEPS, FEW, MANY = 60, 20, 100
+"""Points tried on the way to a simpler one: few where a point has many entries."""
 
 _SIMPLER = (Fraction(0), Fraction(1))
 _Values = tuple[tuple[str, tuple[Number, ...]], ...]
@@ -208,7 +208,7 @@ def _simplified(claim: Claim, found: _Found, shown: _Shown) -> _Found:
     """The point with each array replaced by 0 or 1, or a number of it, as far as it goes."""
     declared = {t.name: t for t in (*claim.a.inputs, *claim.a.params, *claim.a.buffers)}
     theirs = {dict(claim.names).get(t.name, t.name): t.constraint for t in claim.b.inputs}
-    left = STEPS
+    left = STEPS if sum(len(v) for _, v in found.values) <= MANY else FEW
     for position, (name, entries) in enumerate(found.values):
         constraints = _constraints(declared[name], theirs)
         whole = range(len(entries))

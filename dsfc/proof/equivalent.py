@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Invariant, MarkovParameters, Same
 from dsfc.check_proof.comparable import comparable
+from dsfc.check_proof.cutoff import cutoff
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.laws import Law
 from dsfc.check_proof.markov import NOT_ZERO, Markov
@@ -19,10 +21,21 @@ from dsfc.check_proof.witness import LENGTH_LIMIT
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
 from dsfc.proof.points import with_points
-from dsfc.proof.refute import QUICK, THOROUGH, Effort, refute
+from dsfc.proof.refute import FURTHER, QUICK, THOROUGH, Effort, refute, taps
 from dsfc.proof.relations import laws, relation
-from dsfc.proof.sizes import chosen, enough, lifted, with_whole_roots
-from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
+from dsfc.proof.sizes import (
+    NONE_GIVEN,
+    at_counts,
+    beyond,
+    check_given,
+    chosen,
+    declared,
+    enough,
+    lifted,
+    small,
+    with_whole_roots,
+)
+from dsfc.proof.verdict import AtSizes, Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
 
 SMALL = 48
@@ -33,12 +46,18 @@ DIFFER = "the outputs differ as functions of free generators"
 
 
 def equivalent(
-    a: System, b: System, names: tuple[tuple[str, str], ...] = (), conditions: bool = False
+    a: System,
+    b: System,
+    names: tuple[tuple[str, str], ...] = (),
+    conditions: bool = False,
+    sizes: Mapping[str, int] = NONE_GIVEN,
 ) -> Verdict:
     """Decides whether two systems give equal outputs for equal inputs and equal parameters.
 
     "Proved" and "refuted" rest on the checker alone: it accepted an invariant, or executed both
-    definitions at a point. Everything that this version has no rule for is "unknown".
+    definitions at a point. Everything that this version has no rule for is "unknown". What is
+    proved of some sizes alone is `AtSizes`, after these and larger ones were examined: the sizes
+    given, else those that the specs declare, else small ones.
 
     Args:
         a: one system.
@@ -47,12 +66,17 @@ def equivalent(
             left out stand for themselves.
         conditions: whether conditions under which they are equal are looked for where they are not
             equal in general.
+        sizes: of some axes, by name; the question is about these sizes alone.
+
+    Raises:
+        ValueError: there is no axis of a name, or no sizes with those given keep what is declared.
     """
-    verdict = _in_general(a, b, names)
-    if conditions and not isinstance(verdict, Proved):
-        assert isinstance(verdict, Refuted | Unknown)
-        sizes = with_whole_roots(a, b, chosen(a, b, 2))
-        return _under_conditions(Claim(a, b, names, sizes), verdict)
+    check_given(a, b, sizes)
+    verdict = _in_general(a, b, names, sizes)
+    if conditions and isinstance(verdict, Refuted | Unknown):
+        with suppress(ValueError):
+            claim = Claim(a, b, names, with_whole_roots(a, b, sizes))
+            return _under_conditions(claim, verdict)
     return verdict
 
 
@@ -91,31 +115,97 @@ def _proved_under(claim: Claim) -> Certificate | None:
     return certificate
 
 
-def _in_general(a: System, b: System, names: tuple[tuple[str, str], ...]) -> Verdict:
-    claim = Claim(a, b, names, chosen(a, b, 2))
+def _in_general(
+    a: System, b: System, names: tuple[tuple[str, str], ...], given: Mapping[str, int]
+) -> Verdict:
     try:
+        claim = Claim(a, b, names, chosen(a, b, 2, given))
         comparable(claim)
     except ValueError as e:
         return Unknown(str(e), (), "identify inputs and parameters by --map, or align the shapes")
     same = _same(claim)
     if same is not None:
         return same
-    early = _refute(claim, QUICK)
+    early = _refute(claim, QUICK, (chosen(a, b, 1, given),))
     if isinstance(early, Refuted):
         return early
-    found = _prove(claim, entries=False)
+    start = replace(claim, sizes=small(a, b, 2))
+    found = _prove(start, entries=False)
     if isinstance(found, Proved):
         return found
-    late = _refute(claim, THOROUGH)
-    late = late if isinstance(late, Refuted) else _refute_later(claim) or late
+    late = _refute_further(claim, given, found)
     if isinstance(late, Refuted):
         return late
-    tried = [f"a linear invariant over the values of linear maps: {found}", f"a witness: {late}"]
-    written_out = _prove(claim, entries=True)
-    if isinstance(written_out, Proved):
-        return written_out
-    tried.append(f"a linear invariant over entries of the matrices: {written_out}")
-    return Unknown(found, tuple(tried), "a rule for the obstacle, or a witness by hand")
+    witness, reasons = f"a witness: {late}", list[str]()
+    for entries in (False, True):
+        other = _prove(start, entries=True) if entries else found
+        if isinstance(other, Proved):
+            return other
+        sized = _prove_at_sizes(start, entries, given, other)
+        if isinstance(sized, AtSizes):
+            return sized
+        reasons.append(sized)
+    values, written_out = reasons
+    tried = (
+        f"a linear invariant over the values of linear maps: {values}",
+        witness,
+        f"a linear invariant over entries of the matrices: {written_out}",
+    )
+    return Unknown(values, tried, "a rule for the obstacle, or a witness by hand")
+
+
+def _refute_further(claim: Claim, given: Mapping[str, int], found: AtSizes | str) -> Refuted | str:
+    """A witness at the declared sizes and at larger ones, on more tokens than at first."""
+    a, b = claim.a, claim.b
+    at = declared(a, b, given)
+    if isinstance(found, str):
+        least = tuple(chosen(a, b, k, given) for k in (1, 2))
+        late = _refute(claim, THOROUGH, (*least, *at))
+        if isinstance(late, Refuted):
+            return late
+        later = _refute_later(claim)
+        if later is not None:
+            return later
+    fixed = [name for name, why in cutoff(claim, False).items() if isinstance(why, str)]
+    sizes = tuple(dict.fromkeys((*at, *beyond(a, b, fixed, given))))
+    return _refute(claim, replace(FURTHER, longest=1 + taps(claim, sizes)), sizes)
+
+
+def _prove_at_sizes(
+    start: Claim, entries: bool, given: Mapping[str, int], found: AtSizes | str
+) -> AtSizes | str:
+    """A proof at the sizes given or declared, and for all of as many other axes as can be.
+
+    Args:
+        start: the claim at small sizes.
+        entries: whether the proof writes linear maps out.
+        given: sizes that the question is about.
+        found: what came out at small sizes.
+    """
+    proofs = list[AtSizes]()
+    for sizes in declared(start.a, start.b, given):
+        at = at_counts(replace(start, sizes=sizes), entries)
+        if isinstance(found, AtSizes) and _speaks_of(found, at):
+            proofs.append(found)
+            continue
+        if isinstance(found, str) and at in enough(start, entries):
+            return found
+        proved = _proved_at(at, entries)
+        if isinstance(proved, str):
+            return f"{proved} ({_fixed(at)})"
+        proofs.append(AtSizes(proved.certificate))  # rows may say more than the counts
+    return proofs[0]
+
+
+def _fixed(claim: Claim) -> str:
+    return ", ".join(f"{name} = {k}" for name, k in claim.sizes if name not in claim.every)
+
+
+def _speaks_of(found: AtSizes, claim: Claim) -> bool:
+    """Whether a proof speaks of the sizes that a claim is about."""
+    known = found.certificate.claim
+    sizes = dict(claim.sizes)
+    return all(sizes[name] == k for name, k in known.sizes if name not in known.every)
 
 
 def _same(claim: Claim) -> Proved | None:
@@ -136,34 +226,37 @@ def _refute_later(claim: Claim) -> Refuted | None:
         token = Markov(state(claim, False)).differs_at()
         if token is not None and THOROUGH.longest <= token < LENGTH_LIMIT:
             effort = replace(THOROUGH, shortest=token + 1, longest=token + 1)
-            return refute(claim, effort)
+            return refute(claim, effort, (claim.sizes,))
     return None
 
 
-def _refute(claim: Claim, effort: Effort) -> Refuted | str:
+def _refute(
+    claim: Claim, effort: Effort, sizes: tuple[tuple[tuple[str, int], ...], ...]
+) -> Refuted | str:
     """A witness that the checker executed, or why there is none."""
     try:
-        found = refute(claim, effort)
+        found = refute(claim, effort, sizes)
     except (Obstacle, ValueError) as e:
         return str(e)
     return found or f"the outputs agree where they were tried, on up to {effort.longest} tokens"
 
 
-def _prove(claim: Claim, entries: bool) -> Proved | str:
+def _prove(claim: Claim, entries: bool) -> Proved | AtSizes | str:
     """A proof that the checker accepted, for all sizes where these are enough, or why not."""
-    found: Proved | str = ""
+    found: AtSizes | str = ""
     for at in enough(claim, entries):
         other = _proved_at(at, entries)
         if isinstance(other, Proved):
             return other
-        found = found or other
+        if isinstance(found, str) and (not found or isinstance(other, AtSizes)):
+            found = other
     return found
 
 
-def _proved_at(claim: Claim, entries: bool) -> Proved | str:
+def _proved_at(claim: Claim, entries: bool) -> Proved | AtSizes | str:
     """A proof that the checker accepted, at the sizes of the claim, or why there is none."""
     found = _proved_by(claim, entries, ())
-    if isinstance(found, Proved):
+    if not isinstance(found, str):
         return found
     try:
         related = laws(claim, entries)
@@ -174,7 +267,7 @@ def _proved_at(claim: Claim, entries: bool) -> Proved | str:
     return _proved_by(claim, entries, related) if related else found
 
 
-def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved | str:
+def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved | AtSizes | str:
     """The same with laws for functions of states.
 
     Systems that stay the same have two proofs. Rows say more, so they come first as long as their
@@ -186,12 +279,12 @@ def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved 
         return _obstacle(e)
     markov = None if related else _markov(statement)
     found = _by_rows(claim, statement, entries, related, SMALL if markov else None)
-    if isinstance(found, Proved) or markov is None or found == DIFFER:
+    if not isinstance(found, str) or markov is None or found == DIFFER:
         return found
     with suppress(Rejected, ValueError):
         # The checker multiplies them out, which is the work there is: it is done once.
         other = _accepted(Certificate(claim, MarkovParameters(markov.count, entries)))
-        if isinstance(other, Proved):
+        if not isinstance(other, str):
             return other
         if NOT_ZERO in other:
             return DIFFER
@@ -211,7 +304,7 @@ def _by_rows(
     entries: bool,
     related: tuple[Law, ...],
     terms: int | None,
-) -> Proved | str:
+) -> Proved | AtSizes | str:
     """A linear invariant that the checker accepted, or why there is none."""
     try:
         rows = close(statement, terms)
@@ -224,12 +317,13 @@ def _by_rows(
     return _accepted(certificate)
 
 
-def _accepted(certificate: Certificate) -> Proved | str:
+def _accepted(certificate: Certificate) -> Proved | AtSizes | str:
     try:
         check(write(certificate))
     except Rejected as e:
         return f"a proof was found that the checker does not accept: {e}"
-    return Proved(certificate)
+    proved = AtSizes(certificate)
+    return Proved(certificate) if not proved.fixed else proved
 
 
 def _obstacle(e: Exception) -> str:

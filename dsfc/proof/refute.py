@@ -1,9 +1,8 @@
 """The search for a point where two definitions give different outputs.
 
-The order is: length, then sizes (all 1, then 2 or the least that fits), then how large the numbers
-are. What is found is made simpler number by number as long as the outputs stay apart. A difference
-as symbols says where to look and is never the answer: the point is executed, on the definitions of
-both specs, by the checker.
+The order is: length, then sizes, then how large the numbers are. What is found is made simpler
+number by number as long as the outputs stay apart. A difference as symbols says where to look and
+is never the answer: the point is executed, on the definitions of both specs, by the checker.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from dsfc.check_proof.polynomial import Quotient, TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import written
 from dsfc.check_proof.symbols import Symbols, shifted
-from dsfc.check_proof.witness import check_witness, execute, in_range, place_of
+from dsfc.check_proof.witness import LENGTH_LIMIT, check_witness, execute, in_range, place_of
+from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import Field
+from dsfc.primitives.expr import Field, Fir
 from dsfc.primitives.json import encode
-from dsfc.proof.sizes import chosen
 from dsfc.proof.verdict import Refuted
 from dsfc.system.known import fixed
 
@@ -39,8 +38,8 @@ HEIGHTS = (
 SIMPLER = (Fraction(0), Fraction(1), Fraction(-1), Fraction(2), Fraction(1, 2))
 """Numbers put in the place of others, the simplest first."""
 
-STEPS = 150
-"""Executions spent on making a point simpler."""
+STEPS, FEW, MANY = 150, 30, 400
+"""Executions spent on making a point simpler: few where it has many entries."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,55 +48,73 @@ class Effort:
 
     Attributes:
         longest: tokens of the longest sequence.
-        least: sizes, by the least of them.
         draws: points per length, sizes and height.
         shortest: tokens of the shortest sequence.
     """
 
     longest: int
-    least: tuple[int, ...]
     draws: int
     shortest: int = 1
 
 
-QUICK = Effort(2, (1,), 1)
+QUICK = Effort(2, 1)
 """Most pairs that differ do so here, in less time than it takes to look for a proof."""
-THOROUGH = Effort(4, (1, 2), 3)
+THOROUGH = Effort(4, 3)
+FURTHER = Effort(4, 1)
+"""For sizes beyond the least, of what is equal there."""
+
+Sizes = tuple[tuple[str, int], ...]
 
 _Array = tuple[str, Tensor | MapTensor, bool]
 """(name in a, declaration, whether it is an input)."""
 
 
-def refute(claim: Claim, effort: Effort = THOROUGH) -> Refuted | None:
+def refute(
+    claim: Claim, effort: Effort = THOROUGH, sizes: tuple[Sizes, ...] = ()
+) -> Refuted | None:
     """Returns a point where the outputs are apart, or None where none was found.
 
     Args:
-        claim: an equality; its sizes are replaced by small ones.
+        claim: an equality.
         effort: how many points are tried.
+        sizes: at which the two are tried, in place of those of the claim.
 
     Raises:
         Obstacle: a definition cannot be executed.
         ValueError: the systems cannot be put side by side.
     """
-    different = dataclasses.replace(claim, equal=False)
+    different = dataclasses.replace(claim, equal=False, every=())
     arrays = _arrays(claim)
     seed = hashlib.sha256(repr(encode(_Names(claim.names))).encode()).digest()
+    tried = [dataclasses.replace(different, sizes=at) for at in sizes or (claim.sizes,)]
+    fitting = [at for at in tried if _fits(at, last=at is tried[-1])]
     for length in range(effort.shortest, effort.longest + 1):
-        for least in effort.least:
-            sized = dataclasses.replace(different, sizes=chosen(claim.a, claim.b, least))
-            try:
-                comparable(sized)
-            except ValueError:
-                if least == effort.least[-1]:
-                    raise
-                continue
+        for number, at in enumerate(fitting):
             for height in HEIGHTS:
-                rng = random.Random(seed + bytes((length, least, len(height))))
+                rng = random.Random(seed + bytes((length, number, len(height))))
                 for _ in range(effort.draws):
-                    found = _first_gap(sized, _drawn(sized, arrays, length, height, rng))
+                    found = _first_gap(at, _drawn(at, arrays, length, height, rng))
                     if found is not None:
-                        return _reported(sized, _simplified(sized, arrays, found))
+                        return _reported(at, _simplified(at, arrays, found))
     return None
+
+
+def _fits(claim: Claim, last: bool) -> bool:
+    """Whether two systems can be put side by side at the sizes of a claim; the last ones must."""
+    try:
+        comparable(claim)
+    except ValueError:
+        if last:
+            raise
+        return False
+    return True
+
+
+def taps(claim: Claim, sizes: tuple[Sizes, ...]) -> int:
+    """Returns how many tokens back a filter of a definition reads at some sizes, or 3."""
+    read = (d.value for system in (claim.a, claim.b) for d in system.definition)
+    axes = {e.axis.name for value in read for e in walk(value) if isinstance(e, Fir)}
+    return min(max([3, *(dict(at)[name] - 1 for at in sizes for name in axes)]), LENGTH_LIMIT - 1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -171,7 +188,7 @@ def _first_gap(claim: Claim, point: Witness) -> Witness | None:
 def _simplified(claim: Claim, arrays: tuple[_Array, ...], point: Witness) -> Witness:
     """The point with each number replaced by the simplest that keeps the outputs apart."""
     declared = {name: t for name, t, _ in arrays}
-    left = STEPS
+    left = STEPS if sum(len(found) for _, found in point.values) <= MANY else FEW
     for position, (name, entries) in enumerate(point.values):
         if len(entries) > 1:
             for simple in SIMPLER[:2]:

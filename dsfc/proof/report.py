@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,15 @@ from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.statement import state
 from dsfc.proof.condition_text import ConditionText, values_text
 from dsfc.proof.relations import relation_lines
-from dsfc.proof.verdict import Conditionally, Proved, Refuted, Unknown, Verdict
+from dsfc.proof.verdict import (
+    AtSizes,
+    Conditionally,
+    Equal,
+    Proved,
+    Refuted,
+    Unknown,
+    Verdict,
+)
 
 STATEMENT = "equal outputs for equal inputs and equal parameters, for every length"
 
@@ -32,8 +41,8 @@ def report(
         conditions: whether conditions were looked for.
     """
     match verdict:
-        case Proved(certificate):
-            lines = [f"{a} = {b}: proved", *_stated(certificate.claim)]
+        case Proved(certificate) | AtSizes(certificate):
+            lines = [f"{a} = {b}: {said(verdict)}", *_stated(certificate.claim)]
             lines += [
                 *_reach(verdict),
                 *(
@@ -71,9 +80,10 @@ def report(
 def as_json(verdict: Verdict) -> dict[str, Any]:
     """Returns a verdict for tools; the certificate is a document of its own."""
     match verdict:
-        case Proved(certificate):
+        case Proved(certificate) | AtSizes(certificate):
             sizes = dict(certificate.claim.sizes)
-            return {"verdict": "proved", "statement": "EQ", "sizes": sizes,
+            name = "proved" if isinstance(verdict, Proved) else "proved at sizes"
+            return {"verdict": name, "statement": "EQ", "sizes": sizes,
                     "every": list(certificate.claim.every), "at": _fixed(verdict),
                     "rule": verdict.rule, "rows": len(verdict.invariant.rows)}  # fmt: skip
         case Refuted(certificate, gap, shortest):
@@ -102,7 +112,7 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
         lines += _stated(claim)[1:]
     if claim.free:
         lines.append("  values     those that feed states and outputs are taken for inputs")
-    lines.append(f"  sizes      {_sizes(claim)}; this version proves nothing of others")
+    lines.append(f"  sizes      {reach(claim)}; this version proves nothing of others")
     lines.append("  conditions")
     needed = {k: n for n in proof.needed for k in n.without}
     for family, text in words.lines():
@@ -181,16 +191,23 @@ def _stated(claim: Claim) -> list[str]:
     return out
 
 
+def said(verdict: Equal) -> str:
+    """Returns a proof as a verdict: "proved", or "proved for n = 2 alone"."""
+    if not verdict.fixed:
+        return "proved"
+    return f"proved for {_listed(verdict.fixed)} alone"
+
+
 def reach(claim: Claim) -> str:
-    """Returns for which sizes equality is claimed: "for all h, p, at n = 2"."""
+    """Returns for which sizes something is claimed: "for all h, p, for n = 2 alone"."""
     copies = {d.axis.name for s in (claim.a, claim.b) for d in s.axes if d.axis.copy_of}
     every = [name for name in claim.every if name not in copies]
-    fixed = [f"{n} = {k}" for n, k in claim.sizes if n not in (*claim.every, *copies)]
+    fixed = [(n, k) for n, k in claim.sizes if n not in (*claim.every, *copies)]
     parts = [f"for all {', '.join(every)}"] * bool(every)
-    return ", ".join((*parts, *[f"at {', '.join(fixed)}"] * bool(fixed)))
+    return ", ".join((*parts, *[f"for {_listed(fixed)} alone"] * bool(fixed)))
 
 
-def _reach(verdict: Proved) -> list[str]:
+def _reach(verdict: Equal) -> list[str]:
     """For which sizes a proof holds, where it was done, and why not for all."""
     claim, reasons = verdict.certificate.claim, dict[str, list[str]]()
     for name, why in _fixed(verdict).items():
@@ -198,10 +215,13 @@ def _reach(verdict: Proved) -> list[str]:
     from_few = claim.every and claim.sizes and not verdict.same
     shown = f" (from {_sizes(claim)})" if from_few else ""
     lines = [f"  sizes      {reach(claim)}{shown}"]
-    return lines + [f"    not for all {', '.join(n)}: {why}" for why, n in reasons.items()]
+    lines += [f"    not for all {', '.join(n)}: {why}" for why, n in reasons.items()]
+    if verdict.fixed:
+        lines.append("  open       other sizes (--size)")
+    return lines
 
 
-def _fixed(verdict: Proved) -> dict[str, str]:
+def _fixed(verdict: Equal) -> dict[str, str]:
     """Axes that a proof speaks of at one size only, with the reasons."""
     claim, proof = verdict.certificate.claim, verdict.invariant
     left = [n for n, _ in claim.sizes if n not in claim.every]
@@ -212,7 +232,11 @@ def _fixed(verdict: Proved) -> dict[str, str]:
 
 
 def _sizes(claim: Claim) -> str:
-    return ", ".join(f"{name} = {size}" for name, size in claim.sizes)
+    return _listed(claim.sizes)
+
+
+def _listed(sizes: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{name} = {size}" for name, size in sizes)
 
 
 def row_text(row: Row) -> str:

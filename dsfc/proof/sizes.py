@@ -2,52 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
+from types import MappingProxyType
 
 from dsfc.check_proof.claim import Claim, Invariant
+from dsfc.check_proof.comparable import LARGEST as LIMIT
 from dsfc.check_proof.cutoff import cutoff, unproved
 from dsfc.check_proof.family import one_token
 from dsfc.check_proof.free import expressions
 from dsfc.check_proof.invariant import unlifted
+from dsfc.check_proof.legal import facts, kept
 from dsfc.check_proof.statement import Statement
 from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import Dimension
-from dsfc.primitives.expr import Add, Div, Expr, Mul, Num, Pow, Size
+from dsfc.primitives.expr import Num, Pow, Size
 from dsfc.system.ir import System
 
 LARGEST = 8
-"""Bound on the sizes tried."""
+"""Sizes beyond this one make a proof long."""
 SQUARE = 4
 """The least size above 1 that has a whole root."""
+BEYOND = (3, 5)
+"""Sizes of axes that a proof does not speak of at all sizes, where a witness is looked for too."""
+NONE_GIVEN: Mapping[str, int] = MappingProxyType({})
 
 
-def chosen(a: System, b: System, least: int) -> tuple[tuple[str, int], ...]:
-    """Returns small sizes of all axes, at least `least`, that keep the derivations of the specs.
+def chosen(
+    a: System, b: System, least: int, given: Mapping[str, int] = NONE_GIVEN
+) -> tuple[tuple[str, int], ...]:
+    """Returns small sizes of all axes that keep what both specs declare, `least` or more if can be.
 
-    Where none do (a size that is a sixteenth of another), derived sizes that would not be integers
-    are `least`; the language lets every derived size be overridden.
+    Raises:
+        ValueError: no sizes do.
     """
-    dimensions = {d.axis.name: d for d in (*b.axes, *a.axes)}
-    free = [n for n, d in dimensions.items() if (d.size is None or d.default) and not _copy(d)]
-    best: tuple[int, int, dict[str, int]] | None = None
-    for picked in _picks(len(free), least):
-        sizes, broken = _completed(dimensions, dict(zip(free, picked, strict=True)), least)
-        rank = (broken, sum(sizes.values()), sizes)
-        if best is None or rank[:2] < best[:2]:
-            best = rank
-    assert best is not None
-    return tuple(sorted(best[2].items()))
+    for more in range(least, 0, -1):
+        found = kept(a, b, given, more)
+        if found is not None:
+            return tuple(sorted(found.items()))
+    held = [fact.text for fact in facts(a, b)] + [f"{name} = {k}" for name, k in given.items()]
+    raise ValueError(f"no sizes keep {' and '.join(held)}")
+
+
+def check_given(a: System, b: System, given: Mapping[str, int]) -> None:
+    """Checks sizes that a user gives.
+
+    Raises:
+        ValueError: there is no such axis, a number is no size, or what a spec declares excludes it.
+    """
+    if not given:
+        return
+    names = {d.axis.name for s in (a, b) for d in s.axes}
+    for name, size in given.items():
+        if name not in names:
+            raise ValueError(f"neither of the two has an axis {name}")
+        if not 1 <= size <= LIMIT:
+            raise ValueError(f"{name} = {size} is not an integer from 1 to {LIMIT}")
+    chosen(a, b, 1, given)
+
+
+def small(a: System, b: System, least: int) -> tuple[tuple[str, int], ...]:
+    """Returns sizes that a proof may start from, small whatever the specs declare.
+
+    What is proved of all sizes is proved of those that keep what is declared.
+    """
+    sizes = chosen(a, b, least)
+    if max((k for _, k in sizes), default=0) <= LARGEST:
+        return sizes
+    return tuple((name, least) for name, _ in sizes)
+
+
+def modest(
+    a: System, b: System, given: Mapping[str, int] = NONE_GIVEN
+) -> tuple[tuple[str, int], ...]:
+    """Returns sizes of 2 or more, but of a derived one that makes others large (r = d / 16).
+
+    Raises:
+        ValueError: no sizes keep what both specs declare.
+    """
+    sizes = chosen(a, b, 2, given)
+    if max((k for _, k in sizes), default=0) <= LARGEST:
+        return sizes
+    found = (kept(a, b, given, 2, (fact.name,)) for fact in facts(a, b))
+    others = [tuple(sorted(other.items())) for other in found if other is not None]
+    return min((sizes, *others), key=lambda at: sum(k for _, k in at))
+
+
+def declared(
+    a: System, b: System, given: Mapping[str, int] = NONE_GIVEN
+) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """Returns sizes of all axes: those given, else those that the specs declare as numbers.
+
+    Where the two declare different numbers there are two. Where numbers of different axes do not go
+    together (what is given may exclude them), each is taken by itself.
+    """
+    out: dict[tuple[tuple[str, int], ...], None] = {}
+    for system in (a, b):
+        other = b if system is a else a
+        numbers = dict(_numbers(other)) | dict(_numbers(system))
+        together = {name: k for name, k in numbers.items() if name not in given}
+        for pinned in (together, *({name: k} for name, k in together.items())):
+            with suppress(ValueError):
+                out[chosen(a, b, 2, {**given, **pinned})] = None
+                break
+    return tuple(out) or (chosen(a, b, 2, given),)
+
+
+def beyond(
+    a: System, b: System, fixed: Collection[str], given: Mapping[str, int]
+) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Yields larger sizes of some axes, where what both specs declare has such."""
+    for larger in BEYOND:
+        for names in (fixed, *([name] for name in fixed)):
+            pinned = {name: larger for name in names if name not in given}
+            sizes = kept(a, b, {**pinned, **given}, 1) if pinned else None
+            if sizes is not None:
+                yield tuple(sorted(sizes.items()))
+                break
+
+
+def _numbers(system: System) -> Iterator[tuple[str, int]]:
+    """Sizes that a spec declares as numbers."""
+    for d in system.axes:
+        if d.default and isinstance(d.size, Num):
+            yield d.axis.name, int(d.size.value)
 
 
 def with_whole_roots(
-    a: System, b: System, sizes: tuple[tuple[str, int], ...]
+    a: System, b: System, given: Mapping[str, int] = NONE_GIVEN
 ) -> tuple[tuple[str, int], ...]:
-    """Returns sizes of which those under a root in either system are squares.
+    """Returns small sizes of which those under a root in either system are squares, if can be.
 
     Numbers at a point are rational, or logarithms.
+
+    Raises:
+        ValueError: no sizes keep what both specs declare.
     """
     read = [(s.streams, s.stages, s.outputs) for s in (a, b)]
     powers = (p for e in expressions(read) for p in walk(e) if isinstance(p, Pow))
@@ -58,23 +148,34 @@ def with_whole_roots(
         and isinstance(p.exponent, Num)
         and p.exponent.value.denominator != 1
     }
-    return tuple((name, SQUARE if name in rooted else size) for name, size in sizes)
+    squares = dict.fromkeys(rooted - given.keys(), SQUARE)
+    try:
+        return modest(a, b, {**squares, **given})
+    except ValueError:
+        return modest(a, b, given)
 
 
-def around(a: System, b: System) -> Iterator[tuple[tuple[str, int], ...]]:
-    """Yields small sizes of all axes: the least, those with one or two axes of 2, and all of 2."""
-    least = chosen(a, b, 1)
+def around(
+    a: System, b: System, given: Mapping[str, int] = NONE_GIVEN
+) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Yields small sizes of all axes: the least, those with one or two axes of 2, and all of 2.
+
+    Raises:
+        ValueError: no sizes keep what both specs declare.
+    """
+    least = chosen(a, b, 1, given)
     yield least
-    dimensions = {d.axis.name: d for d in (*b.axes, *a.axes)}
-    free = [n for n, d in dimensions.items() if (d.size is None or d.default) and not _copy(d)]
+    derived = {fact.name for fact in facts(a, b)}
+    free = [name for name, _ in least if name not in derived and name not in given]
     seen = {least}
     for larger in (*combinations(free, 1), *combinations(free, 2)):
-        sizes, broken = _completed(dimensions, {n: 1 + (n in larger) for n in free}, 1)
-        at = tuple(sorted(sizes.items()))
-        if not broken and at not in seen:
+        larger_sizes = {n: k + (n in larger) for n, k in least if n in free}
+        sizes = kept(a, b, {**larger_sizes, **given}, 1)
+        at = tuple(sorted(sizes.items())) if sizes else least
+        if at not in seen:
             seen.add(at)
             yield at
-    twos = chosen(a, b, 2)
+    twos = chosen(a, b, 2, given)
     if twos not in seen:
         yield twos
 
@@ -106,6 +207,13 @@ def enough(claim: Claim, entries: bool) -> tuple[Claim, ...]:
     return tuple(for_all(replace(claim, sizes=sizes), entries) for sizes in out)
 
 
+def at_counts(claim: Claim, entries: bool) -> Claim:
+    """Returns a claim for all sizes of as many axes as can be, others at their own sizes."""
+    counts = cutoff(claim, entries)
+    sizes = tuple((n, c if isinstance(c := counts[n], int) else k) for n, k in claim.sizes)
+    return for_all(replace(claim, sizes=sizes), entries)
+
+
 def for_all(claim: Claim, entries: bool) -> Claim:
     """Returns a claim for all sizes of those axes whose size is not below the count."""
     left = unproved(claim, entries)
@@ -116,54 +224,3 @@ def lifted(claim: Claim, proof: Invariant, statement: Statement) -> Claim:
     """Returns a claim for all sizes of those axes too along which the rows are a family."""
     left = unlifted(claim, proof, statement)
     return replace(claim, every=tuple(name for name, _ in claim.sizes if name not in left))
-
-
-def _picks(count: int, least: int) -> Iterator[tuple[int, ...]]:
-    """Sizes of the free axes, the first of which is a width that others divide."""
-    widths = [k for k in (least, 2 * least, 4 * least) if k <= LARGEST]
-    return product(widths, *[(least,)] * (count - 1)) if count else iter([()])
-
-
-def _copy(d: Dimension) -> bool:
-    return d.axis.copy_of is not None
-
-
-def _completed(
-    dimensions: Mapping[str, Dimension], sizes: dict[str, int], least: int
-) -> tuple[dict[str, int], int]:
-    """All sizes, and how many derived ones had to be overridden."""
-    broken = 0
-    for name, d in dimensions.items():
-        if name in sizes or d.size is None or _copy(d):
-            continue
-        value = _value(d.size, sizes)
-        if value is None or value.denominator != 1 or value < least:
-            broken, value = broken + 1, Fraction(least)
-        sizes[name] = int(value)
-    for name, d in dimensions.items():
-        if d.axis.copy_of is not None:
-            sizes[name] = sizes[d.axis.copy_of]
-    return sizes, broken
-
-
-def _value(e: Expr, sizes: Mapping[str, int]) -> Fraction | None:
-    match e:
-        case Num(value):
-            return value
-        case Size(axis):
-            return Fraction(sizes[axis.name]) if axis.name in sizes else None
-        case Add(args) | Mul(args):
-            out = Fraction(0) if isinstance(e, Add) else Fraction(1)
-            for a in args:
-                x = _value(a, sizes)
-                if x is None:
-                    return None
-                out = out + x if isinstance(e, Add) else out * x
-            return out
-        case Div(num, den):
-            top, bottom = _value(num, sizes), _value(den, sizes)
-            return top / bottom if top is not None and bottom else None
-        case Pow(base, Num(exponent)) if exponent.denominator == 1:
-            x = _value(base, sizes)
-            return x ** int(exponent) if x else None
-    return None

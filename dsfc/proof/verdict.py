@@ -18,14 +18,22 @@ from dsfc.check_proof.witness import Gap
 
 
 @dataclass(frozen=True, slots=True)
-class Proved:
-    """The outputs are equal at the sizes of the claim, or at all; the checker accepted it.
+class Equal:
+    """The outputs are equal; the checker accepted it.
 
     Attributes:
-        certificate: the claim and its invariant.
+        certificate: the claim and its proof.
     """
 
     certificate: Certificate
+
+    @property
+    def fixed(self) -> tuple[tuple[str, int], ...]:
+        """The axes that it speaks of at one size alone, with this size; copies are left out."""
+        claim = self.certificate.claim
+        axes = (d.axis for system in (claim.a, claim.b) for d in system.axes)
+        left_out = {axis.name for axis in axes if axis.copy_of} | set(claim.every)
+        return tuple((name, size) for name, size in claim.sizes if name not in left_out)
 
     @property
     def invariant(self) -> Invariant:
@@ -61,6 +69,16 @@ class Proved:
             case MarkovParameters(count):
                 return f"{count} Markov parameters"
         return f"{len(self.invariant.rows)} rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Proved(Equal):
+    """The outputs are equal at all sizes of all axes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtSizes(Equal):
+    """The outputs are equal at some sizes of the axes that are `fixed`; others are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,4 +175,4 @@ class NoCase:
         return None if locality + 1 >= max(map(len, proof.words)) else locality
 
 
-Verdict = Proved | Refuted | Unknown | Conditionally
+Verdict = Proved | AtSizes | Refuted | Unknown | Conditionally

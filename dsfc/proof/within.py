@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from dsfc.check_proof.apart import apart, own_names
 from dsfc.check_proof.check import check, write
@@ -23,8 +24,8 @@ from dsfc.proof.constant_word import no_case
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.filters import filters
 from dsfc.proof.modal import modal
-from dsfc.proof.sizes import chosen
-from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Unknown, Verdict
+from dsfc.proof.sizes import NONE_GIVEN, chosen, modest
+from dsfc.proof.verdict import Case, Conditionally, Equal, NoCase, Unknown, Verdict
 from dsfc.proof.words import no_case_by_words
 from dsfc.system.ir import System, Term
 
@@ -50,7 +51,11 @@ class Kinds:
 
 
 def kinds(
-    a: System, b: System, names: tuple[tuple[str, str], ...] = (), conditions: bool = False
+    a: System,
+    b: System,
+    names: tuple[tuple[str, str], ...] = (),
+    conditions: bool = False,
+    sizes: Mapping[str, int] = NONE_GIVEN,
 ) -> Kinds:
     """Decides whether two mixers are equal, and if not, whether one is a case of the other.
 
@@ -59,25 +64,33 @@ def kinds(
         b: the other.
         names: name in b → name in a, see `dsfc.proof.equivalent.equivalent`.
         conditions: whether conditions are looked for too, those that make one a case among them.
+        sizes: of some axes, see `dsfc.proof.equivalent.equivalent`.
+
+    Raises:
+        ValueError: the sizes given are none of the two.
     """
-    verdict = equivalent(a, b, names, conditions)
-    if isinstance(verdict, Proved):
+    verdict = equivalent(a, b, names, conditions, sizes)
+    if isinstance(verdict, Equal):
         return Kinds(verdict, None, None)
     forth: Within
     if isinstance(verdict, Conditionally) and verdict.certificate.claim.case:
         forth = Case(verdict.certificate)
     else:
-        forth = within(a, b, names, conditions)
+        forth = within(a, b, names, conditions, sizes)
     backwards = tuple(sorted((ours, theirs) for theirs, ours in names))
     own = tuple(
         tuple(slots(Claim(pair[0], pair[1], pair[2], ())))
         for pair in ((a, b, names), (b, a, backwards))
     )
-    return Kinds(verdict, forth, within(b, a, backwards, conditions), (own[0], own[1]))
+    return Kinds(verdict, forth, within(b, a, backwards, conditions, sizes), (own[0], own[1]))
 
 
 def within(
-    a: System, b: System, names: tuple[tuple[str, str], ...] = (), conditions: bool = False
+    a: System,
+    b: System,
+    names: tuple[tuple[str, str], ...] = (),
+    conditions: bool = False,
+    sizes: Mapping[str, int] = NONE_GIVEN,
 ) -> Within:
     """Decides whether a is a case of b: for all values of a's parameters, some of b's do the same.
 
@@ -90,21 +103,26 @@ def within(
         b: the mixer whose parameters are looked for.
         names: see `dsfc.proof.equivalent.equivalent`.
         conditions: whether values of b's own parameters are looked for, which may take minutes.
+        sizes: of some axes; the question is about these sizes alone.
     """
-    found = _no_case(no_case, Claim(a, b, names, chosen(a, b, 1)))
+    try:
+        least, twos = (Claim(a, b, names, chosen(a, b, k, sizes)) for k in (1, 2))
+    except ValueError as e:
+        return Unknown(str(e), (), "sizes that keep what both declare")
+    found = _no_case(no_case, least)
     if isinstance(found, str) and any(t.matrix is not None for t in _terms(a)):
-        larger = _no_case(no_case, Claim(a, b, names, chosen(a, b, 2)))
+        larger = _no_case(no_case, twos)
         found = larger if isinstance(larger, Certificate) else found
     if isinstance(found, Certificate):
         return NoCase(found)
     tried = [f"constant sequences: {found}"]
     if conditions:
-        shown = _case(Claim(a, b, names, chosen(a, b, 2)))
+        shown = _case(replace(twos, sizes=modest(a, b, sizes)))
         if isinstance(shown, Certificate):
             return Case(shown)
         tried.append(f"values of the second's own parameters: {shown}")
     # Functions of more than the token may be a case where those of the token are none.
-    apart = _no_case(no_case_by_words, Claim(a, b, names, chosen(a, b, 1)))
+    apart = _no_case(partial(no_case_by_words, given=sizes), least)
     if isinstance(apart, Certificate):
         return NoCase(apart)
     tried.append(f"short sequences: {apart}")

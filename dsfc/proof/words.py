@@ -7,7 +7,7 @@ into one ideal; where it holds what is free of unknowns, and not 0, that is the 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -22,7 +22,7 @@ from dsfc.check_proof.witness import in_range, stored_axes
 from dsfc.check_proof.words import LENGTH_LIMIT, Equations, own_sizes
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.proof.nullstellensatz import Budget, combinations
-from dsfc.proof.sizes import around
+from dsfc.proof.sizes import NONE_GIVEN, around
 from dsfc.system.known import fixed
 
 SHAPES = ((1, 3), (2, 2), (2, 3), (3, 2))
@@ -50,13 +50,14 @@ TRIED = 3
 _Values = tuple[tuple[str, tuple[Number, ...]], ...]
 
 
-def no_case_by_words(claim: Claim) -> Certificate | str:
+def no_case_by_words(claim: Claim, given: Mapping[str, int] = NONE_GIVEN) -> Certificate | str:
     """Returns a certificate that a is no case of b, accepted by the checker, or why there is none.
 
     Where b has slots, they are functions of the whole history, or else of the token alone.
 
     Args:
         claim: the two systems and their names.
+        given: sizes that some axes have.
 
     Raises:
         Obstacle: one of the systems cannot be written out.
@@ -69,7 +70,7 @@ def no_case_by_words(claim: Claim) -> Certificate | str:
     left = WORK
     # What is so for functions of the whole history is so for all.
     depths = (LENGTH_LIMIT - 1, 0) if slots(claim) else (None,)
-    every = product(SHAPES, depths, tuple(around(claim.a, claim.b)), range(DRAWS))
+    every = product(SHAPES, depths, tuple(around(claim.a, claim.b, given)), range(DRAWS))
     for (count, length), locality, sizes, draw in every:
         at = replace(claim, locality=locality, sizes=sizes)
         budget = Budget(min(ONE_IDEAL, left))

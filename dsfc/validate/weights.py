@@ -147,6 +147,25 @@ def carry(
     return Carried(out, sizes, tuple(moved), tuple(free), left, error)
 
 
+def sizes_of(
+    module: ModuleType, weights: Weights, axes: Mapping[str, tuple[str, ...]]
+) -> dict[str, int]:
+    """Returns the sizes of the axes that the shapes of a module's weights tell.
+
+    Args:
+        module: an emitted module.
+        weights: its `state_dict`.
+        axes: as for `carry`.
+
+    Raises:
+        Unfit: an axis has two sizes, or the weights are not those of the module.
+    """
+    try:
+        return _sizes(weights, _entries(surface(module)), axes)
+    except SurfaceError as e:
+        raise Unfit(str(e)) from None
+
+
 def _made(module: ModuleType, sizes: Mapping[str, int]) -> Surface:
     """The module at those of the sizes that it has."""
     known = surface(module).cls

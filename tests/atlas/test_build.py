@@ -146,7 +146,8 @@ def test_cases_are_directed_edges_with_what_makes_them_cases(chart: Chart, tmp_p
     assert edge.directed and edge.conditions == ("g[i; d] = 1/2",)
     assert list(found.graph().edges(data="conditions")) == [("plain", "gated", edge.conditions)]
     text = report(found)
-    assert "proved (1)\n  plain ⊆ gated  SLOT(constant)  where g[i; d] = 1/2\n" in text
+    line = "plain ⊆ gated  SLOT(constant)  where g[i; d] = 1/2  for d = 2 alone"
+    assert f"proved (1)\n  {line}\n" in text
     assert "refuted for equal parameters: 1 pairs" in text and "other: 1 directed pairs" in text
     written = as_json(found)["pairs"][2]
     assert written["directed"] and written["conditions"] == ["g[i; d] = 1/2"]

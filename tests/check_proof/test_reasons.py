@@ -159,7 +159,7 @@ def with_output(**changed) -> Claim:
 
 
 CLAIMS = {
-    "a size is not an integer from 1 to 64": lambda: claim(sizes=(("n", 65), ("p", 2))),
+    "a size is not an integer from 1 to 256": lambda: claim(sizes=(("n", 257), ("p", 2))),
     "two names are identified with one": lambda: claim(b="more", names=(("w", "u"), ("z", "u"))),
     "`q` is no input or parameter of the second mixer": lambda: claim(names=(("q", "u"),)),
     "two names are identified with one ": lambda: claim(b="more", names=(("z", "w"),)),

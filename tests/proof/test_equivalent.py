@@ -15,7 +15,7 @@ from dsfc.locate import Place
 from dsfc.pipeline import SpecText
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import report
-from dsfc.proof.verdict import Proved, Refuted, Unknown
+from dsfc.proof.verdict import Equal, Proved, Refuted, Unknown
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
@@ -45,7 +45,7 @@ def pairs(later: pytest.MarkDecorator) -> list:
 @pytest.mark.parametrize("file, a, b, equal", pairs(pytest.mark.ci))
 def test_a_labelled_pair(system: Callable, file: str, a: str, b: str, equal: bool) -> None:
     verdict = equivalent(system(file, a), system(file, b))
-    assert isinstance(verdict, Proved if equal else Refuted), verdict
+    assert isinstance(verdict, Equal if equal else Refuted), verdict
     assert check(write(verdict.certificate)).claim == verdict.certificate.claim
 
 
@@ -55,7 +55,7 @@ def test_the_order_does_not_matter(
     system: Callable, file: str, a: str, b: str, equal: bool
 ) -> None:
     verdict = equivalent(system(file, b), system(file, a))
-    assert isinstance(verdict, Proved if equal else Refuted), verdict
+    assert isinstance(verdict, Equal if equal else Refuted), verdict
 
 
 def test_every_label_has_a_reason() -> None:

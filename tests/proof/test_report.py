@@ -20,11 +20,14 @@ def test_a_proof_says_what_was_proved_and_where(system: Callable) -> None:
 
 
 def test_a_size_that_is_not_any_has_its_reason(system: Callable) -> None:
-    verdict = equivalent(system("delta", "rule"), system("delta", "with_gram"))
+    pair = system("delta", "rule"), system("delta", "with_gram")
+    verdict = equivalent(*pair, sizes={"n": 2})
     text = report(verdict, "a", "b")
-    assert "for all h, p, at n = 2 (from" in text
+    assert text.startswith("a = b: proved for n = 2 alone\n")
+    assert "for all h, p, for n = 2 alone (from" in text
     assert "not for all n: the update of a state couples its entries" in text
     assert as_json(verdict)["every"] == ["h", "p"] and list(as_json(verdict)["at"]) == ["n"]
+    assert as_json(verdict)["verdict"] == "proved at sizes"
 
 
 def test_a_refutation_shows_the_point_and_both_values(system: Callable) -> None:

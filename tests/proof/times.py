@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dsfc.pipeline import read
 from dsfc.proof.equivalent import equivalent
-from dsfc.proof.verdict import Case, Conditionally, NoCase, Proved, Refuted
+from dsfc.proof.verdict import AtSizes, Case, Conditionally, Equal, NoCase, Proved, Refuted
 from dsfc.proof.within import within
 from dsfc.system.ir import System
 
@@ -33,13 +33,13 @@ def under_conditions(a: System, b: System) -> object:
 def as_case(a: System, b: System) -> object:
     """Whether a is a case of b, values of b's parameters included; what is equal is a case."""
     verdict = equivalent(a, b)
-    return Case(verdict.certificate) if isinstance(verdict, Proved) else within(a, b, (), True)
+    return Case(verdict.certificate) if isinstance(verdict, Equal) else within(a, b, (), True)
 
 
 EXPECTED: dict[str, tuple[Decide, type]] = {
-    "equal": (equivalent, Proved),
+    "equal": (equivalent, Equal),
     "all_sizes": (equivalent, Proved),
-    "at_size": (equivalent, Proved),
+    "at_sizes": (equivalent, AtSizes),
     "different": (equivalent, Refuted),
     "conditional": (under_conditions, Conditionally),
     "case": (as_case, Case),
@@ -65,12 +65,13 @@ def main(tables: list[str]) -> None:
             for a, b, *_, reason in rows:
                 systems = (specs[table].compilation(a).system, specs[table].compilation(b).system)
                 start = time.process_time()
-                verdict = type(decide(*systems))
+                verdict = decide(*systems)
                 took = time.process_time() - start
                 seconds.append(took)
-                found[kind, verdict.__name__] += 1
-                if verdict is not expected or took > 1:
-                    print(f"{took:7.2f} s  {table} {kind} {a} {b}: {verdict.__name__}  ({reason})")
+                found[kind, type(verdict).__name__] += 1
+                if not isinstance(verdict, expected) or took > 1:
+                    name = type(verdict).__name__
+                    print(f"{took:7.2f} s  {table} {kind} {a} {b}: {name}  ({reason})")
     for (kind, verdict), count in sorted(found.items()):
         print(f"{kind:12} {verdict:14} {count}")
     seconds.sort()
