@@ -21,7 +21,9 @@ from dsfc.check_proof.balls import Complex
 from dsfc.check_proof.entries import Obstacle
 from dsfc.claims.compare import facts, satisfied
 from dsfc.claims.points import Failed, Running, search, shown
+from dsfc.claims.same import of_each_token
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
+from dsfc.derive.again import derived_again
 from dsfc.primitives.build import mul, ones, rewrite, walk
 from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.expr import (
@@ -239,7 +241,8 @@ def _summed(
     signs = _Signs(system, structure, when, values)
     if not signs.mixes(system.outputs[0].value):
         return "the system's reads, drives and transitions are not known to be of one sign"
-    verdict = equivalent(_filled(system, values), _one(system))
+    filled, one = derived_again(_filled(system, values)), derived_again(_one(system))
+    verdict = equivalent(filled, one) if filled and one else None
     if isinstance(verdict, AtSizes):
         return f"that y = 1 for values 1 is proved {reach(verdict.certificate.claim)}"
     if not isinstance(verdict, Equal):
@@ -261,7 +264,7 @@ def _filled(system: System, values: str) -> System:
             for s in system.streams
         ),
         definition=tuple(
-            replace(d, value=ones(frozenset(d.axes))) if d.name == values else d
+            replace(d, value=of_each_token(ones(frozenset(d.axes)))) if d.name == values else d
             for d in system.definition
         ),
     )

@@ -18,10 +18,12 @@ from dsfc.check_proof.witness import in_range
 from dsfc.claims.compare import satisfied
 from dsfc.claims.points import Point, Running
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
-from dsfc.primitives.build import rewrite, walk
+from dsfc.derive.again import derived_again
+from dsfc.primitives.build import add, mul, rewrite, sub, walk
 from dsfc.primitives.declarations import Constraint, Tensor
 from dsfc.primitives.expr import Expr, Map, Now, Num, Param, Ref, Time
 from dsfc.primitives.statements import Comparison, Relation
+from dsfc.primitives.words import first
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import number_text, reach
 from dsfc.proof.verdict import AtSizes, Conditionally
@@ -61,7 +63,10 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
             if plain is not None:
                 right = _put(_with_leaves(right, left, plain), name, plain)
         left = _put(left, name, value)
-    verdict = equivalent(left, right)
+    first, second = derived_again(left), derived_again(right)
+    if first is None or second is None:
+        return Unknown("where the conditions hold there is no derived form")
+    verdict = equivalent(first, second)
     given = f" where {' and '.join(_text(c) for c in when)}" if when else ""
     if isinstance(verdict, Equal):
         return Proved(
@@ -188,22 +193,35 @@ def _put(system: System, name: str, value: Expr) -> System:
             streams = tuple(
                 replace(s, value=value) if s.name == name else s for s in system.streams
             )
+            written = value if stream.constant else of_each_token(value)
             definition = tuple(
-                replace(d, value=value) if d.name == name else d for d in system.definition
+                replace(d, value=written) if d.name == name else d for d in system.definition
             )
             return replace(system, streams=streams, definition=definition)
     found = next(t for t in (*system.inputs, *system.params) if t.name == name)
     assert isinstance(found, Tensor)
     constant = found in system.params
     stream = Stream(name, value, found.axes, found.field, constant)
+    written = value if constant else of_each_token(value)
     made = replace(
         system,
         inputs=tuple(t for t in system.inputs if t is not found),
         params=tuple(t for t in system.params if t is not found),
         streams=(stream, *system.streams),
-        definition=(Definition(name, value, found.axes, found.field), *system.definition),
+        definition=(Definition(name, written, found.axes, found.field), *system.definition),
     )
     return _read_as_stream(made, name) if constant else made
+
+
+def of_each_token(value: Expr) -> Expr:
+    """Returns a value as one of each token, as definitions that read it before the first say.
+
+    What is constant has no token, and is read as it is before the first one, where other values
+    are 0.
+    """
+    if value.time is not Time.CONST:
+        return value
+    return mul(value, add(first(0), sub(Num(Fraction(1)), first(0))))
 
 
 def _read_as_stream(system: System, name: str) -> System:

@@ -26,32 +26,38 @@ ACCEPTED, REJECTED = 0, 1
 def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -> None:
     """Check a certificate with a checker that shares nothing with the prover.
 
-    It writes both systems of the claim out again, recomputes every multiplier of an invariant and
-    executes every witness. Given the two specs, it also derives their systems again and compares
-    them with those of the claim; without, it is the systems in the certificate that are spoken of.
+    It derives both systems of the claim again from the definitions beside them, writes them out,
+    recomputes every multiplier of an invariant and executes every witness. Then it prints what was
+    shown, by which names and conditions and at which sizes. Given the two specs, it also compares
+    them with the definitions in the certificate; without, what these are called says nothing.
     Exit code 1 if the certificate is rejected.
     """
     if len(specs) not in (0, 2):
         raise click.UsageError("give both specs, or none")
     with bounded(f"check {certificate}"):
         from dsfc import files
-        from dsfc.check_proof.check import check, read
+        from dsfc.check_proof.check import SIZE_LIMIT, check, read
         from dsfc.check_proof.claim import ConstantWord, Words
         from dsfc.check_proof.rejected import Rejected
         from dsfc.check_proof.schema import OtherFormat
         from dsfc.cli.equiv import mixer
         from dsfc.diagnostics.file_error import file_error
         from dsfc.proof.report import reach
+        from dsfc.proof.report import shown as lines_of
         from dsfc.proof.within_report import no_case_sizes
 
         try:
-            text = files.read(certificate).decode()
+            data = files.read(certificate, SIZE_LIMIT + 1)
+            if len(data) > SIZE_LIMIT:
+                raise _too_large(certificate, SIZE_LIMIT)
+            text = data.decode()
         except OSError as e:
             raise file_error(certificate, e) from None
         except UnicodeDecodeError:
             raise click.UsageError(f"{certificate} is not text") from None
         try:
-            claim = check(text).claim
+            accepted = check(text)
+            claim = accepted.claim
             for word, system in zip(specs, (claim.a, claim.b), strict=bool(specs)):
                 if mixer(word).system != system:
                     raise Rejected(f"the system of the claim is not that of {word}")
@@ -65,14 +71,24 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         said = f"{claim.a.name} is no case of {claim.b.name}, for no parameters of it"
         if claim.locality is not None:
             said += f", its own inputs functions of the token and {claim.locality} before it"
-        click.echo(f"accepted: {said}, at {no_case_sizes(shown)}")
+        _say(f"{said}, at {no_case_sizes(shown)}", lines_of(accepted), specs)
         ctx.exit(ACCEPTED)
     kind = "equal outputs" if claim.equal else "different outputs"
     if claim.conditions:
         kind += f" under {len(claim.conditions)} conditions"
         kind += ", the first a case of the second" if claim.case else ""
-    click.echo(f"accepted: {claim.a.name} and {claim.b.name}, {kind}, {reach(claim)}")
+    said = f"{claim.a.name} and {claim.b.name}, {kind}, {reach(claim)}"
+    _say(said, lines_of(accepted), specs)
     ctx.exit(ACCEPTED)
+
+
+def _say(said: str, lines: list[str], specs: tuple[str, ...]) -> None:
+    """Prints what was shown, and of what."""
+    click.echo(f"accepted: {said}")
+    for line in lines:
+        click.echo(line)
+    of = f"{' and '.join(specs)}" if specs else "named as in the certificate; give both to compare"
+    click.echo(f"  specs      {of}")
 
 
 def _other_format(certificate: Path, e: OtherFormat) -> DiagnosticError:
@@ -82,3 +98,13 @@ def _other_format(certificate: Path, e: OtherFormat) -> DiagnosticError:
 
     problem = CertificateFormat(NOWHERE, path=str(certificate), form=e.found, wanted=e.wanted)
     return DiagnosticError((problem,))
+
+
+def _too_large(certificate: Path, bound: int) -> DiagnosticError:
+    from dsfc.diagnostics.catalogue import Limit
+    from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.source import Source
+
+    what = "bytes of the certificate"
+    nowhere = Source(str(certificate), "").span()
+    return DiagnosticError([Limit(nowhere, what=what, size="more", bound=str(bound))])

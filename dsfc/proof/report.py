@@ -7,7 +7,9 @@ from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
+from dsfc.check_proof.apart import apart
 from dsfc.check_proof.balls import Complex, Real
+from dsfc.check_proof.check import Accepted
 from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Number, Point, Row
 from dsfc.check_proof.invariant import unlifted
 from dsfc.check_proof.laws import law
@@ -108,8 +110,7 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
         f"{a} = {b}: proved under conditions",
         f"  statement  {STATEMENT}, where the conditions hold at every token",
     ]
-    if claim.names:
-        lines += _stated(claim)[1:]
+    lines += _names(claim)
     if claim.free:
         lines.append("  values     those that feed states and outputs are taken for inputs")
     lines.append(f"  sizes      {reach(claim)}; this version proves nothing of others")
@@ -183,11 +184,26 @@ def _conditional_json(verdict: Conditionally) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _stated(claim: Claim) -> list[str]:
-    out = [f"  statement  {STATEMENT}"]
-    if claim.names:
-        pairs = (f"{theirs} for {ours}" for ours, theirs in claim.names)
-        out.append(f"  names      the second reads {', '.join(pairs)}")
+def shown(accepted: Accepted) -> list[str]:
+    """Returns, line by line, what a certificate that was accepted says besides the two mixers.
+
+    Args:
+        accepted: with the two values, where difference is shown.
+    """
+    claim, gap = accepted.claim, accepted.gap
+    out = _names(claim)
+    if claim.apart:
+        out.append(f"  apart      {', '.join(claim.apart)} of the second, and not the first's")
+    if claim.free:
+        out.append("  values     those that feed states and outputs are taken for inputs")
+    if claim.conditions:
+        plain = apart(claim)
+        words = ConditionText(plain, state(plain, False))
+        out += ["  conditions", *(f"    {words.plain(text)}" for _, text in words.lines())]
+    if claim.sizes:
+        out.append(f"  sizes      shown at {_sizes(claim)}")
+    if gap is not None:
+        out.append(f"  outputs    {number_text(gap.a)} and {number_text(gap.b)}")
     return out
 
 
@@ -196,6 +212,17 @@ def said(verdict: Equal) -> str:
     if not verdict.fixed:
         return "proved"
     return f"proved for {_listed(verdict.fixed)} alone"
+
+
+def _stated(claim: Claim) -> list[str]:
+    return [f"  statement  {STATEMENT}", *_names(claim)]
+
+
+def _names(claim: Claim) -> list[str]:
+    if not claim.names:
+        return []
+    pairs = (f"{theirs} for {ours}" for ours, theirs in claim.names)
+    return [f"  names      the second reads {', '.join(pairs)}"]
 
 
 def reach(claim: Claim) -> str:

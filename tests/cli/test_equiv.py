@@ -6,9 +6,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from dsfc.check_proof.check import write
+from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.pipeline import load
+from dsfc.primitives.build import ones
+from dsfc.system.ir import Direct, System
 
 TWO = """
 mixer a { dims n
@@ -71,6 +78,48 @@ def test_a_certificate_is_checked_against_its_specs(
     refused = run("check-proof", "old.json")
     assert refused.exit_code == 1 and "E-CERTIFICATE" in refused.output + refused.stderr
     assert run("equiv", a, b, "--certificate", "proof.json").exit_code == 2
+
+
+def test_what_was_shown_is_printed(run: Callable, spec: Callable, folder: Path) -> None:
+    path = spec(TWO.replace("{drive}", "g * u").replace("param w, g", "param r, g").replace(
+        "w * h[i-1] + g", "r * h[i-1] + g"))  # fmt: skip
+    a, b = f"{path}:a", f"{path}:b"
+    assert run("equiv", a, b, "--map", "r=w", "--conditions", "--certificate", "p").exit_code == 6
+    accepted = run("check-proof", "p", a, b).output.splitlines()
+    assert "  names      the second reads w for r" in accepted
+    assert accepted[accepted.index("  conditions") + 1] == "    g[n] = 1"
+    assert "  sizes      shown at n = 2" in accepted and f"  specs      {a} and {b}" in accepted
+    alone = run("check-proof", "p").output
+    assert "named as in the certificate; give both to compare" in alone
+
+
+def hollow(system: System) -> System:
+    """The definition of a mixer beside a derived form whose output is 1."""
+    out = system.outputs[0]
+    one = replace(out, value=Direct(ones(frozenset(out.axes))))
+    return replace(system, streams=(), stages=(), outputs=(one,))
+
+
+def test_systems_that_are_not_those_of_the_definitions_are_rejected(
+    run: Callable, spec: Callable, folder: Path
+) -> None:
+    """True definitions beside systems whose output is 1."""
+    path = spec(TWO.replace("{drive}", "g * u"))
+    a, b = (hollow(load(path, mixer=name).system) for name in "ab")
+    forged = Certificate(Claim(a, b, (), (("n", 1),), every=("n",)), Invariant((), False))
+    Path("forged.json").write_text(write(forged), encoding="utf-8")
+    refused = run("check-proof", "forged.json")
+    assert refused.exit_code == 1
+    assert refused.output == "rejected: the derived form of a is not that of its definition\n"
+
+
+def test_a_certificate_is_not_read_whole_if_it_is_too_large(run: Callable, folder: Path) -> None:
+    with Path("large.json").open("wb") as file:
+        file.truncate(2**40)
+    refused = run("check-proof", "large.json")
+    assert refused.exit_code == 1
+    assert "error[E-LIMIT]: bytes of the certificate" in refused.output
+    assert "--> large.json" in refused.output
 
 
 def test_conditions_are_looked_for_where_asked(run: Callable, spec: Callable, folder: Path) -> None:

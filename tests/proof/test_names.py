@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.derive.again import derived_again
 from dsfc.primitives.expr import Axis
 from dsfc.proof.within import kinds
 from dsfc.system.ir import System
@@ -55,8 +56,10 @@ def called_otherwise(a: System, b: System) -> tuple[System, System]:
     }
     renamer = Renamer(new, moved)
     left, right = (
-        dataclasses.replace(renamer.system(s, n), doc=None) for s, n in ((a, "y"), (b, "x"))
+        derived_again(dataclasses.replace(renamer.system(s, n), doc=None))
+        for s, n in ((a, "y"), (b, "x"))
     )
+    assert left is not None and right is not None
     return left, right
 
 
