@@ -215,8 +215,37 @@ class ReadOuts:
             above = _without(above, shared)
             factor = _without(below.factor, shared)
             below = below.arg if is_one(factor) else Gate(factor, below.arg)
-        ratio = Ratio(num.arg if isinstance(num, Gate) else num, below, guard)
+        inner = num.arg if isinstance(num, Gate) else num
+        lacks = self._axes(below) - self._axes(inner)
+        ratio = Ratio(Gate(ones(lacks), inner) if lacks else inner, below, guard)
         return ratio if is_one(above) else Gate(above, ratio)
+
+    def _axes(self, out: ReadOut) -> frozenset[Axis]:
+        """The axes of a read-out's value."""
+        match out:
+            case Read(terms, direct):
+                parts = [self._term_axes(t, ()) for t in terms]
+                return frozenset().union(*parts, () if direct is None else direct.axes)
+            case Direct(value):
+                return value.axes
+            case Cache(past):
+                return past.axes
+            case Gate(factor, arg):
+                return factor.axes | self._axes(arg)
+            case Cast(arg=arg):
+                return self._axes(arg)
+            case MapOut(map, arg):
+                kept = self._axes(arg) - frozenset(map.source)
+                return kept | frozenset((*map.target, *map.each))
+            case Post(args=args, axis=axis):
+                along = () if axis is None else (axis,)
+                return frozenset(along).union(*(self._axes(a) for a in args))
+            case SumOver(axis, arg):
+                return self._axes(arg) - {axis}
+            case Ratio(num, den):
+                return self._axes(num) | self._axes(den)
+            case Product(args) | Sum(args):
+                return frozenset().union(*(self._axes(a) for a in args))
 
     def _guarded(self, e: Expr) -> tuple[Expr, Guard]:
         """The guard that a denominator's top node is, and what it guards."""

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer.axes import sizes
 from dsfc.mixer.ir import Mixer
+from dsfc.mixer.rules.initial_values import SizeScope
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import Axis, Field
+from dsfc.primitives.evaluate import dtype_of, evaluate
+from dsfc.primitives.expr import Axis, Expr, Field
 
 Array = NDArray[Any]
 _SCALE = 0.6  # keeps exponentials of projections within a few units over tens of tokens
@@ -44,7 +46,7 @@ def small_sizes(mixer: Mixer) -> dict[str, int]:
 
 
 def sample(mixer: Mixer, sizes: Mapping[str, int], seed: int, length: int = 5) -> Sample:
-    """Returns random inputs, parameters, buffers and initial states.
+    """Returns random inputs, parameters and initial states; a buffer has the value it is given.
 
     Args:
         mixer: the mixer.
@@ -58,8 +60,22 @@ def sample(mixer: Mixer, sizes: Mapping[str, int], seed: int, length: int = 5) -
         t.name: draws.map(t) if isinstance(t, MapTensor) else draws.tensor(t)
         for t in (*mixer.params, *mixer.buffers)
     }
+    for t in mixer.buffers:
+        if t.init is not None and not t.init.drawn:
+            params[t.name] = _fixed(t, t.init.value, sizes)
     initial = {s.name: draws.plain(s.axes, s.field) for s in mixer.states}
     return Sample(inputs, params, initial)
+
+
+def _fixed(tensor: Tensor | MapTensor, value: Expr, sizes: Mapping[str, int]) -> Array:
+    """The value of a buffer as it is stored; what is derived may rest on it."""
+    scope = SizeScope(sizes)
+    if isinstance(tensor, MapTensor):
+        map_ = tensor.map
+        shape = [sizes[a.name] for a in (*map_.each, *map_.target, *map_.source)]
+        return np.broadcast_to(evaluate(value, scope).data, shape).copy()
+    array = evaluate(value, scope).expand(tensor.axes, scope.size).data
+    return array.astype(dtype_of(tensor.field))
 
 
 class _Draws:

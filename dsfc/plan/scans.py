@@ -18,6 +18,7 @@ from dsfc.primitives.build import (
     add,
     is_one,
     is_zero,
+    lean,
     mul,
     num,
     ones,
@@ -194,7 +195,8 @@ def _log_of(decay: Decay) -> Expr:
         return None
 
     log = decay.log if decay.form is LogForm.EXACT else rewrite(decay.log, rule)
-    return log if decay.phase is None else prim("cplx", log, decay.phase)
+    # What `ones` alone stretches over an axis has the axes of its class.
+    return lean(log if decay.phase is None else prim("cplx", log, decay.phase))
 
 
 _LEAST = num(Fraction(1, 2**126))

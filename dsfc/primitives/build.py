@@ -34,6 +34,7 @@ from dsfc.primitives.expr import (
     Lag,
     Mul,
     Now,
+    Ones,
     Past,
     Pow,
     Prim,
@@ -172,3 +173,32 @@ def walk(expr: Expr) -> Iterable[Expr]:
             seen.add(e)
             yield e
             stack.extend(reversed(children(e)))
+
+
+def effective_axes(expr: Expr) -> frozenset[Axis]:
+    """Returns the axes that an elementwise value depends on: those not only from `ones`."""
+    if isinstance(expr, Ones):
+        return frozenset()
+    kids = children(expr)
+    if kids and _spreads(expr):
+        return frozenset().union(*(effective_axes(k) for k in kids))
+    return expr.axes
+
+
+def lean(expr: Expr) -> Expr:
+    """Returns an elementwise value without the axes that only `ones` gives it."""
+    return _over(expr, effective_axes(expr))
+
+
+def _over(expr: Expr, axes: frozenset[Axis]) -> Expr:
+    if isinstance(expr, Ones):
+        return ones(expr.over & axes)
+    if expr.axes <= axes or not _spreads(expr):
+        return expr
+    return remake(expr, tuple(_over(k, axes) for k in children(expr)))
+
+
+def _spreads(expr: Expr) -> bool:
+    """Whether a node has the axes of its arguments and treats each index alike."""
+    elementwise = not isinstance(expr, Prim) or expr.axis is None
+    return elementwise and expr.axes == frozenset().union(*(k.axes for k in children(expr)))

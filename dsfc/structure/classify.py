@@ -12,21 +12,18 @@ from dataclasses import dataclass
 
 from dsfc.derive.coupling import coupling_of, coupling_of_flow
 from dsfc.derive.decay import decay_of
-from dsfc.primitives.build import ONE, add, is_one, mul, walk
+from dsfc.primitives.build import ONE, add, effective_axes, is_one, mul, walk
 from dsfc.primitives.expr import (
     Axis,
     Expr,
     Field,
     Fir,
     Now,
-    Ones,
     Past,
-    Prim,
     Ref,
     Relation,
     Size,
     Time,
-    children,
 )
 from dsfc.primitives.normal import normalise
 from dsfc.structure.attention import NotAttention, attention_of
@@ -81,17 +78,6 @@ def _is_diagonal(term: Term, state: str, axes: frozenset[Axis]) -> bool:
         and term.after is None
         and term.left.axes <= axes
     )
-
-
-def _effective_axes(expr: Expr) -> frozenset[Axis]:
-    """Axes that the values of an elementwise expression depend on: those not only from `ones`."""
-    if isinstance(expr, Ones):
-        return frozenset()
-    kids = children(expr)
-    elementwise = not isinstance(expr, Prim) or expr.axis is None
-    if kids and elementwise and expr.axes == frozenset().union(*(k.axes for k in kids)):
-        return frozenset().union(*(_effective_axes(k) for k in kids))
-    return expr.axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +207,7 @@ class _Classifier:
             return Cell.NIL
         if normalise(move.diagonal).constant == 1:
             return Cell.ID
-        axes = _effective_axes(move.diagonal)
+        axes = effective_axes(move.diagonal)
         if not varies:
             if move.diagonal.field is Field.COMPLEX:
                 return Cell.LTI_C
@@ -255,7 +241,7 @@ class _Classifier:
             return BY_CELL[cell]
         if fixed or move.diagonal is None:
             return ClassName.LTI
-        axes = _effective_axes(move.diagonal)
+        axes = effective_axes(move.diagonal)
         heads = frozenset(a for a in axes if a.heads)
         return BY_CELL[self._varying_cell(axes, heads, frozenset(keys), frozenset(channels))]
 

@@ -26,12 +26,13 @@ from dsfc.mixer.words import FORMS
 from dsfc.pipeline import load
 from dsfc.primitives.distributions import DISTRIBUTIONS
 from dsfc.primitives.table import SPELLINGS
-from dsfc.validate.random_mixers import random_mixer
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "syntax"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "campaigns"))
 import random_texts
+from spec_writer import random_mixer
 
-sys.path.pop(0)
+del sys.path[:2]
 
 Seen = dict[str, str]
 Watched = Callable[..., tuple[list[int], list[Seen]]]
@@ -231,7 +232,9 @@ def poisoned(text: str, tokens: Iterable[tuple[str, str]]) -> str:
     own = {name for kind, name in tokens if kind == "NAME" and name not in WORDS}
     named = re.sub(r"\w+", lambda m: f"canary_{m[0]}" if m[0] in own else m[0], text)
     lines = [f"{line} # {VENOM}" if "#" not in line else line for line in named.split("\n")]
-    return re.sub(r"mixer (\w+) ", lambda m: f'mixer {m[1]} "{VENOM}" ', "\n".join(lines))
+    return re.sub(
+        r"mixer (\w+) (\"[^\"]*\" )?", lambda m: f'mixer {m[1]} "{VENOM}" ', "\n".join(lines)
+    )
 
 
 def random_specs(count: int) -> Iterator[str]:

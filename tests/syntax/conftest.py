@@ -12,6 +12,7 @@ from dsfc.source import Source
 from dsfc.syntax.parse import parse
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
 
 
 @pytest.fixture(scope="session")

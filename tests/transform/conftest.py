@@ -19,6 +19,7 @@ from dsfc.syntax.read import read_source
 from dsfc.system.ir import System
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
 SPECS = Path(__file__).parents[2] / "specs"
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from draws import by_definition
 from gradients import check
+from spec_writer import random_mixer
 
 from dsfc.derive.derive import derive
-from dsfc.mixer import resolve, sizes
+from dsfc.diagnostics.report import DiagnosticError
+from dsfc.mixer import Library, resolve, sizes
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
-from dsfc.validate.random_mixers import random_mixer
 
 SEEDS = {"fast": 25, "ci": 100, "full": 500}
 
@@ -21,8 +22,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def test_the_adjoint_is_the_derivative(seed: int) -> None:
-    mixer = resolve(parse(Source(f"<seed {seed}>", random_mixer(seed))))
-    system = derive(mixer)
+    text = random_mixer(seed)
+    mixer = resolve(parse(Source(f"<seed {seed}>", text)), f"random_{seed}", Library())
+    try:
+        system = derive(mixer)
+    except DiagnosticError as e:
+        pytest.skip(f"there is no System: {e.diagnostics[0].message}")
     known = sizes(mixer, {d.axis.name: 3 for d in mixer.axes if d.size is None})
     copies = {d.axis.name: known[d.axis.copy_of] for d in system.axes if d.axis.copy_of}
     check(system, 3, known | copies, seed, evaluate=by_definition)

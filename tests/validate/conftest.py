@@ -16,6 +16,7 @@ import torch
 import dsfc
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
 torch.set_num_threads(1)
 
 _NUMBERS = count()

@@ -104,7 +104,7 @@ def _breaking(
 
 def _evaluated(value: Expr, known: Mapping[str, int], end: int) -> NDArray[Any]:
     """The values, each draw at the low (0) or the high (1) end of what is drawn."""
-    scope = _Sizes(known)
+    scope = SizeScope(known)
 
     def drawn(node: Expr) -> Expr | None:
         ends = distribution(node.distribution).ends if isinstance(node, Draw) else None
@@ -131,7 +131,7 @@ class _NoRangeError(Exception):
         super().__init__(distribution, problem)
 
 
-def _arguments(node: Draw, scope: _Sizes) -> list[float]:
+def _arguments(node: Draw, scope: SizeScope) -> list[float]:
     return [float(evaluate(arg, scope).data) for arg in node.args]
 
 
@@ -140,7 +140,7 @@ def _number(value: float) -> Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sizes:
+class SizeScope:
     """The leaves that an initialiser may have: sizes."""
 
     known: Mapping[str, int]

@@ -1,0 +1,33 @@
+"""Faults of random mixers that are known and not mended yet: a pattern of what is said, and why.
+
+A campaign counts them all the same; a test passes over them, so that it fails for a new one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from beside import Outcome
+
+KNOWN = (
+    (
+        r"crash, (bfloat16|float32) .*(both inputs|expected scalar type|of scalar type|dtype)",
+        "a stream is used wide and narrow in one product",
+    ),
+    (
+        r"text does not parse: (unmatched|invalid syntax)",
+        "a line of the text is wrapped where it must not be",
+    ),
+    (r"KeyError: 'part_\d+'", "a name is too long for a line"),
+    (
+        r"mode \w+: RuntimeError: The expanded size of the tensor",
+        "a constant decay of a pair is expanded without batch and time",
+    ),
+)
+"""A pattern of kind, place and message, and what it is."""
+
+
+def known(outcome: Outcome) -> str | None:
+    """Returns what a failure is, None where it is new."""
+    said = f"{outcome.kind}, {outcome.where}: {outcome.what}"
+    return next((why for pattern, why in KNOWN if re.search(pattern, said)), None)
