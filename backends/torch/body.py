@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Attention, Buffer, Plan, Pointwise, Register, Role, Scan, Turn, Unit
+from dsfc.plan.ir import (
+    Attention,
+    Buffer,
+    Plan,
+    Pointwise,
+    Recurrence,
+    Register,
+    Role,
+    Scan,
+    Turn,
+    Unit,
+)
 from dsfc.plan.sensitive import decay_buffers, outside_maps
 from dsfc.primitives.build import ONE, walk
 from dsfc.primitives.expr import (
@@ -33,7 +44,7 @@ from .layout import assign, paragraph
 from .nodes import Printer
 from .signature import size_read
 
-ScanCall = Callable[[Scan], list[str]]
+ScanCall = Callable[[Scan | Recurrence], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +120,10 @@ class Body:
                 lines += self._call(k)
                 for c in k.columns:
                     lines += self._extend(c.output)
+            elif isinstance(k, Recurrence):
+                lines += self._call(k)
+                for r in k.reads:
+                    lines += self._extend(r.output)
             elif isinstance(k, Unit):
                 where = f"device={self._like}.device, dtype={self._like}.dtype"
                 text = f"torch.eye({self.size(k.row)}, {where})"
@@ -345,10 +360,10 @@ class _Names(dict[str, str]):
 def wide_buffers(plan: Plan, kept: frozenset[str] = frozenset()) -> frozenset[str]:
     """Returns the buffers computed in the accumulation dtype.
 
-    Decays and full transitions act over the whole sequence: what they are computed from is wide,
-    from the maps on, and so is what is computed from that (1 - λ² loses everything in a narrow
-    dtype). So is what is computed of parameters that are stored wide. There are no narrow complex
-    numbers, so those are wide too.
+    Decays, full transitions and what a recurrence multiplies its states by act over the whole
+    sequence: what they are computed from is wide, from the maps on, and so is what is computed from
+    that (1 - λ² loses everything in a narrow dtype). So is what is computed of parameters that are
+    stored wide. There are no narrow complex numbers, so those are wide too.
 
     Args:
         plan: the plan.

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Plan, Scan
+from dsfc.plan.ir import Plan, Recurrence, Scan
 
 from .body import EVERY, FIR, LAST, TURNED, Body, BodyText
 from .calls import ScanCall
 from .layout import WIDTH, paragraph
 from .modes import Modes
+from .recurrence import RecurrenceText, call_lines
 from .signature import Signature, described, shaped
 from .skeletons import Skeleton
 
@@ -114,14 +115,18 @@ def functional(
     signature: Signature,
     modes: Modes,
     skeletons: tuple[Skeleton, ...],
+    stepped: tuple[RecurrenceText, ...],
     caller: Callable[..., ScanCall],
 ) -> FunctionalText:
-    """Prints the functional form, which calls the operators of each scan."""
+    """Prints the functional form, which calls the operators of each scan and recurrence."""
     next_states: dict[str, str] = {}
     by_name = {s.scan.name: s for s in skeletons}
+    texts = {r.kernel.name: r for r in stepped}
     identifier, like = signature.identifier, signature.like
 
-    def call(scan: Scan) -> list[str]:
+    def call(scan: Scan | Recurrence) -> list[str]:
+        if isinstance(scan, Recurrence):
+            return call_lines(texts[scan.name], next_states, body.unused)
         printer = caller(by_name[scan.name], identifier, body.size, like, body.unused)
         return printer.lines(next_states)
 

@@ -67,11 +67,13 @@ class HeaderText:
     @property
     def imports(self) -> Iterable[str]:
         """Import statements, a blank line between the standard library and torch."""
-        scans = self.modes.scans
+        recurs = self.modes.operators
         for module in ("functools", "math", "threading", "warnings"):
             if f"{module}." in self.code:
                 yield f"import {module}"
-        yield f"from collections.abc import Callable{', Iterable' if scans else ''}, Mapping"
+        names = ["Callable", *(["Iterable"] if self.modes.scans else [])]
+        names += [*(["Iterator"] if self.modes.stepped else []), "Mapping"]
+        yield f"from collections.abc import {', '.join(names)}"
         yield "from dataclasses import dataclass, fields"
         yield "from typing import Any, ClassVar"
         yield ""
@@ -79,7 +81,7 @@ class HeaderText:
         if "F." in self.code:
             yield "import torch.nn.functional as F"
         yield "from torch import Tensor, nn"
-        if scans:
+        if recurs:
             yield "from torch.utils.flop_counter import register_flop_formula"
 
     @property

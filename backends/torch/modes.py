@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dsfc.plan.cost import BATCH, LENGTH, attention_counts, counts_of
+from dsfc.plan.cost import BATCH, LENGTH, attention_counts, counts_of, stepped_counts
 from dsfc.plan.cost import CHUNK as TOKENS
-from dsfc.plan.ir import Attention, Form, Mode, Plan, Scan
+from dsfc.plan.ir import Attention, Form, Mode, Plan, Recurrence, Scan
 from dsfc.plan.modes import MODES
 from dsfc.primitives.build import ONE, num, prim, rewrite
 from dsfc.primitives.expr import Div, Expr, Field, Param, Prim
@@ -57,6 +57,7 @@ CHUNK = {
     Form.KEYED_LOW_RANK: 32,
     Form.DENSE: 64,
     Form.DENSE_CONVOLUTION: 64,
+    Form.STEPPED: 64,
 }
 # Powers of two: how many numbers the states of the chunks have that are computed at once, or
 # the values of a convolution.
@@ -81,7 +82,7 @@ class CostText:
     """
 
     form: Form
-    scans: tuple[Scan | Attention, ...]
+    scans: tuple[Scan | Attention | Recurrence, ...]
     legal: tuple[str, ...]
 
     @property
@@ -109,8 +110,11 @@ class CostText:
         keys = Param("n", frozenset()) if "n" in names else ONE
         channels = Param("p", frozenset()) if "p" in names else ONE
         scans = [s for s in self.scans if isinstance(s, Scan)]
+        stepped = [s for s in self.scans if isinstance(s, Recurrence)]
         for mode in self.legal:
-            if scans:
+            if stepped:
+                found = max(map(stepped_counts, stepped), key=str)
+            elif scans:
                 scan = max(scans, key=lambda s: (s.decay is not None, s.field is Field.COMPLEX))
                 found = counts_of(scan, mode, keys, channels)
             else:
@@ -150,12 +154,19 @@ class Modes:
     Attributes:
         all: every mode of the language, in its order, with the plan's reasons.
         scans: the scans.
-        attentions: the kernels that weigh all tokens; no scan stands beside them.
+        attentions: the kernels that weigh all tokens.
+        stepped: the recurrences.
     """
 
     all: tuple[Mode, ...]
     scans: tuple[Scan, ...]
     attentions: tuple[Attention, ...] = ()
+    stepped: tuple[Recurrence, ...] = ()
+
+    @property
+    def operators(self) -> bool:
+        """Whether the module has operators of its own: anything recurs."""
+        return bool(self.scans or self.stepped)
 
     @property
     def legal(self) -> tuple[str, ...]:
@@ -174,9 +185,9 @@ class Modes:
         return [CostText(f, scans, self.legal) for f, scans in by_form.items()]
 
     @property
-    def _run(self) -> tuple[Scan | Attention, ...]:
+    def _run(self) -> tuple[Scan | Attention | Recurrence, ...]:
         """All that has modes."""
-        return (*self.scans, *self.attentions)
+        return (*self.scans, *self.attentions, *self.stepped)
 
     @property
     def block(self) -> int:
@@ -237,12 +248,12 @@ class Modes:
     @property
     def chunk(self) -> int:
         """Tokens per chunk if not given; only where anything recurs."""
-        return min(CHUNK[f] for f in self.forms)
+        return min(CHUNK[f] for f in self.forms if f in CHUNK)
 
     @property
     def default_chunk(self) -> str:
         """Default of the argument `chunk`."""
-        return "CHUNK" if self.scans else "64"
+        return "CHUNK" if self.operators else "64"
 
     @property
     def items(self) -> str:
@@ -269,7 +280,8 @@ def modes(plan: Plan) -> Modes:
     """Returns the modes of a plan's module."""
     scans = tuple(k for k in plan.kernels if isinstance(k, Scan))
     attentions = tuple(k for k in plan.kernels if isinstance(k, Attention))
-    return Modes(plan.modes, scans, attentions)
+    stepped = tuple(k for k in plan.kernels if isinstance(k, Recurrence))
+    return Modes(plan.modes, scans, attentions, stepped)
 
 
 def _literals(line: str) -> list[str]:

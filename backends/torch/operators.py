@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dsfc.plan.ir import LOW_RANK, Form, Plan, Scan
+from dsfc.plan.ir import LOW_RANK, Attention, Form, Plan, Recurrence, Scan
 
 from .calls import is_shared
 from .convolution import ConvolutionSkeleton
@@ -16,6 +16,7 @@ from .dense import DenseSkeleton
 from .keyed import KeyedSkeleton
 from .low_rank import KeyedLowRankSkeleton, LowRankSkeleton
 from .matrix import MatrixSkeleton
+from .recurrence import RecurrenceText
 from .selective import SelectiveSkeleton
 from .skeletons import ElementwiseSkeleton, Skeleton
 
@@ -43,7 +44,8 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
     arrays = {b.name: b for b in plan.arrays}
     scans = [k for k in plan.kernels if isinstance(k, Scan)]
     adjoints = {a.scan: a for a in plan.adjoints}
-    several = len({s.form for s in scans}) > 1
+    kernels = (k for k in plan.kernels if isinstance(k, Scan | Attention | Recurrence))
+    several = len({k.form for k in kernels}) > 1
     # The scans of a module share the code that cuts into chunks, heads in front or not.
     shared = all(is_shared(s, arrays) for s in scans if s.form is Form.MATRIX)
     return tuple(
@@ -69,14 +71,21 @@ def _suffixes(scans: list[str]) -> list[str]:
     return [f"_{s}" for s in scans]
 
 
-def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[str]:
+def operators(
+    skeletons: tuple[Skeleton, ...],
+    stepped: tuple[RecurrenceText, ...],
+    legal: tuple[str, ...],
+    template: Template,
+) -> Iterator[str]:
     """Yields the text of all operators, part by part; nothing where nothing recurs.
 
     Args:
         skeletons: one per scan.
+        stepped: one per recurrence.
+        legal: names of the module's modes.
         template: fills the template of a name with what is given by keyword.
     """
-    if skeletons:
+    if skeletons or stepped:
         composes = any(s.decay and s.scan.form not in LOW_RANK for s in skeletons)
         conjugates = any(s.complex for s in skeletons)
         transforms = any(s.scan.form in _TRANSFORMED for s in skeletons)
@@ -86,7 +95,12 @@ def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[s
             conjugates=conjugates,
             transforms=transforms,
             exact=any(s.exact for s in skeletons),
+            scans=bool(skeletons),
         )
+    if stepped:
+        yield template("recurrence_shared.py.j2")
+    for r in stepped:
+        yield template("recurrence.py.j2", s=r)
     for s in skeletons:
         yield template(s.operator, s=s)
         yield template(f"{s.form}.py.j2", s=s.plain)
@@ -103,4 +117,5 @@ def operators(skeletons: tuple[Skeleton, ...], template: Template) -> Iterator[s
             complex=any(s.complex for s in members),
             responds=any(s.scan.key is not None for s in members),
             stopped=any(not s.stops for s in members),
+            stopped_by="chunked" if "chunked" in legal else "recurrent",
         )

@@ -20,6 +20,7 @@ from .layer import LayerText
 from .layout import entry, fitted, rule, wrapped
 from .modes import Modes, modes
 from .operators import operators, skeletons
+from .recurrence import recurrences
 from .reference import ReferenceText, reference
 from .signature import Signature, signature
 from .skeletons import Skeleton
@@ -107,11 +108,12 @@ def render_module(
     choice = modes(plan)
     scans = target.skeletons(plan)
     layer = LayerText(plan, names)
-    function = functional(target.plan(plan), names, choice, scans, target.call)
+    stepped = recurrences(plan, identifier)
+    function = functional(target.plan(plan), names, choice, scans, stepped, target.call)
     filled = _filled(target.packages)
-    ops = (*target.shared(filled, names, scans), *operators(scans, filled))
+    ops = (*target.shared(filled, names, scans), *operators(scans, stepped, choice.legal, filled))
     if choice.attentions:
-        ops = (*ops, filled("attention.py.j2"))
+        ops = (*ops, filled("attention.py.j2", operators=choice.operators))
     literal = reference(plan, names)
     code = _code(layer, function, choice, ops, literal)
     spec, namespace = identity.spec[:16], identity.namespace

@@ -12,10 +12,9 @@ from dsfc.diagnostics.report import Diagnostic, Stage
 class Unsupported(Diagnostic):
     """The mixer is understood, but this version cannot compile it.
 
-    `check` and `show` work: the mixer is typed, lowered and classified. What is missing is the
-    code for its class or for one of its nodes, which the message names. Of sums over the past that
-    have no finite state only softmax attention has any: a mean weighted by exponentials of one
-    product of `q` and `k[j]`.
+    `check` and `show` work: the mixer is typed, lowered and classified. What is missing is named in
+    the message. Everything that has a finite state compiles. Of sums over the past that have none
+    only softmax attention does: a mean weighted by exponentials of one product of `q` and `k[j]`.
 
     ```dsf wrong
     mixer attention extends qkv {
@@ -23,7 +22,7 @@ class Unsupported(Diagnostic):
     }
     ```
 
-    A class that is there:
+    A sum with a finite state:
 
     ```dsf right
     mixer attention extends qkv {

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from dsfc.plan.ir import Attention, Kernel, Plan, Scan
+from dsfc.plan.ir import Attention, Kernel, Plan, Recurrence, Scan
 from dsfc.plan.verify import PlanError
-from dsfc.primitives.build import ONE, add, mul, walk
-from dsfc.primitives.expr import Expr, Ref
+from dsfc.primitives.build import ONE, add, is_zero, mul, walk
+from dsfc.primitives.expr import Add, Expr, Mul, Num, Reduce, Ref, Rename
 from dsfc.primitives.normal import normalise
 from dsfc.system.ir import Block, Cache, Direction, Ratio, ReadOut, System, Term
 from dsfc.system.traverse import expressions, parts, terms
@@ -29,6 +29,7 @@ class Kind(Enum):
     """What a chain holds, in words."""
 
     DIAGONAL = "diagonal"
+    ZERO = "diagonal of 0"
     LOW_RANK = "low-rank part"
     MATRIX = "linear map"
     FOREIGN = "term of state"
@@ -72,6 +73,9 @@ class Entry:
 
 def entries(kernel: Kernel) -> Iterator[Entry]:
     """Yields what a node of a plan pays, for each state that it runs."""
+    if isinstance(kernel, Recurrence):
+        yield from _stepped(kernel)
+        return
     if not isinstance(kernel, Scan):
         return
     paid = Counter([Charge(Kind.DRIVE)])
@@ -81,11 +85,66 @@ def entries(kernel: Kernel) -> Iterator[Entry]:
     if kernel.low_rank is not None:
         paid[Charge(Kind.LOW_RANK)] += 1
     if kernel.transition is not None:
-        whole |= {Kind.DIAGONAL, Kind.LOW_RANK, Kind.MATRIX}
+        whole |= {Kind.DIAGONAL, Kind.ZERO, Kind.LOW_RANK, Kind.MATRIX}
         if kernel.key is None:
             whole.add(Kind.DRIVE)  # its value is what the chain makes of all the drives
     for c in kernel.columns:
         yield Entry(c.state, frozenset({kernel.before}), paid, frozenset(whole))
+
+
+def _stepped(kernel: Recurrence) -> Iterator[Entry]:
+    """The entries of a recurrence: the summands of its levels, by the state that each reads.
+
+    A sum writes two equal summands as twice one of them, so that one with a whole number pays
+    for any number of its kind.
+    """
+    home = {s.before: s.state for s in kernel.states}
+    paid: dict[str, Counter[Charge]] = {s.state: Counter() for s in kernel.states}
+    several: dict[str, set[Kind]] = {s.state: set() for s in kernel.states}
+    order = [s.state for s in kernel.states]
+    for level in kernel.levels:
+        for state, a in zip(order, level, strict=True):
+            before = paid[state][Charge(Kind.DIAGONAL)]
+            for e in () if is_zero(a.value) else _summands(a.value):
+                charge = _charge(e, state, home)
+                paid[state][charge] += 1
+                if isinstance(e, Mul) and any(map(_counts, e.args)):
+                    several[state].add(charge.kind)
+            if paid[state][Charge(Kind.DIAGONAL)] == before:
+                paid[state][Charge(Kind.ZERO)] = 1
+        home |= {a.name: state for state, a in zip(order, level, strict=True)}
+    for s in kernel.states:
+        names = {n for r in kernel.reads for n in _names(r.value)} & {s.before, s.after}
+        befores = frozenset(n == s.before for n in names)
+        yield Entry(s.state, befores, paid[s.state], frozenset(several[s.state]))
+
+
+def _summands(value: Expr) -> tuple[Expr, ...]:
+    return value.args if isinstance(value, Add) else (value,)
+
+
+def _charge(summand: Expr, state: str, home: dict[str, str]) -> Charge:
+    """What a summand of an update pays."""
+    read = {home[n] for n in _names(summand) if n in home}
+    if not read:
+        return Charge(Kind.DRIVE)
+    (source,) = read
+    if source != state:
+        return Charge(Kind.FOREIGN, source)
+    if any(isinstance(e, Rename) for e in walk(summand)):
+        return Charge(Kind.MATRIX)
+    if any(isinstance(e, Reduce) for e in walk(summand)):
+        return Charge(Kind.LOW_RANK)
+    return Charge(Kind.DIAGONAL)
+
+
+def _counts(factor: Expr) -> bool:
+    """Whether a factor may be how often a summand stands in a sum."""
+    return isinstance(factor, Num) and factor.value > 1 and factor.value.denominator == 1
+
+
+def _names(value: Expr) -> set[str]:
+    return {e.name for e in walk(value) if isinstance(e, Ref)}
 
 
 def owed(block: Block, inliner: Inliner) -> Counter[Charge]:
@@ -110,7 +169,9 @@ def owed(block: Block, inliner: Inliner) -> Counter[Charge]:
                 plain.append(mul(t.left, t.right))
         diagonal = mul(diagonal, add(*plain))
         out[Charge(Kind.DRIVE)] += len(factor.drives)
-    if normalise(inliner.of(diagonal)).constant != 1:
+    if is_zero(diagonal):
+        out[Charge(Kind.ZERO)] += 1
+    elif normalise(inliner.of(diagonal)).constant != 1:
         out[Charge(Kind.DIAGONAL)] += 1
     return +out
 

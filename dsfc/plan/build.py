@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from typing import TypeGuard
 
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.catalogue import Unsupported as UnsupportedDiagnostic
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import DEFAULT_LIMITS, Limits
-from dsfc.plan import attention, dense, scans
+from dsfc.plan import attention, dense, recurrence, scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Attention, Column, Plan, Pointwise, Reference, Scan, StateTensor
+from dsfc.plan.ir import (
+    Attention,
+    Kernel,
+    Plan,
+    Pointwise,
+    Recurrence,
+    Reference,
+    Scan,
+    StateTensor,
+)
 from dsfc.plan.modes import modes_of
 from dsfc.plan.real_parts import take_real_parts
+from dsfc.plan.recurrence import StageRead
 from dsfc.plan.scans import Reading, Unsupported
 from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
 from dsfc.primitives.declarations import MapTensor, Tensor
@@ -38,6 +49,7 @@ from dsfc.system.ir import (
     Ratio,
     Read,
     ReadOut,
+    Stage,
     Stream,
     Sum,
     SumOver,
@@ -53,6 +65,8 @@ from dsfc.system.traverse import (
     trees,
     value_expressions,
 )
+from dsfc.transform.flatten import stage_key
+from dsfc.transform.order import ordered, reached_from
 
 
 def plan(system: System, structure: Structure, limits: Limits = DEFAULT_LIMITS) -> Plan:
@@ -91,8 +105,13 @@ class _Planner:
         self.blocks = {b.state: b for b in system.blocks}
         turned = (s for s in system.stages if s.direction is Direction.BACKWARD)
         self.backward = frozenset(b.state for s in turned for b in s.blocks)
+        self.home = {b.state: s for s in system.stages for b in s.blocks}
+        self.terms = tuple(_terms(ordered(system, reached_only=True)))
+        self.stepped = self._stepped()
         self.groups = self._group()
         self.made: dict[object, Scan] = {}
+        self.asked = self._asked()
+        self.given: dict[StageRead, Expr] = {}
 
     def plan(self) -> Plan:
         system, graph = self.system, self.graph
@@ -110,14 +129,13 @@ class _Planner:
         take_real_parts(graph)
         self._sized()
         ran = tuple(k for k in graph.kernels if isinstance(k, Scan))
+        walked = tuple(k for k in graph.kernels if isinstance(k, Recurrence))
         weighed = tuple(k for k in graph.kernels if isinstance(k, Attention))
-        if ran and weighed:
-            raise Unsupported(None, "softmax attention stands beside states that recur")
         registers = graph.registers()
-        modes = modes_of((*ran, *weighed))
+        modes = modes_of((*ran, *walked, *weighed))
         states = tuple(
             StateTensor(b.state, b.axes, b.field, b.state in self.backward)
-            for b in (self.blocks[c.state] for c in _unique_states(ran))
+            for b in (self.blocks[name] for name in _unique_states((*ran, *walked)))
         )
         return Plan(
             name=system.name,
@@ -135,7 +153,7 @@ class _Planner:
             result=out.name,
             gauge="; ".join((*_gauges(system), *attention.gauges(registers))),
             modes=modes,
-            costs=tuple(cost_of(ran, m.name, weighed) for m in modes if m.legal),
+            costs=tuple(cost_of((*ran, *walked), m.name, weighed) for m in modes if m.legal),
             reference=tuple(
                 Reference(d.name, d.value, d.axes, d.field, d.update) for d in system.definition
             ),
@@ -205,8 +223,10 @@ class _Planner:
                 raise Unsupported(None, f"it has no finite state ({why})", attention.HINT)
 
     def term(self, term: Term) -> Expr:
-        """Returns left · (output of the scan that gives this read)."""
-        r = self._reading(term)
+        """Returns left · (output of the scan or recurrence that gives this read)."""
+        if self.home[term.source] in self.stepped:
+            return self._stepped_term(term)
+        r = self._reading(self.graph, term)
         group = self.groups[r.signature, r.block.state]
         if group not in self.made:
             self.made[group] = scans.build(self.graph, _scan_name(group, self.made), group)
@@ -219,20 +239,71 @@ class _Planner:
         value = _scaled(self.graph.lower(r.left), whole)
         return value if term.after is None else Map(term.after, value)
 
-    def _reading(self, term: Term) -> Reading:
+    def _stepped_term(self, term: Term) -> Expr:
+        """The same of a stage that no scan runs."""
+        asked = StageRead.of(term)
+        if asked not in self.given:
+            stage = self.home[term.source]
+            together = next(reads for reads in self.asked[stage] if asked in reads)
+            states = "_".join(b.state for b in stage.blocks)
+            name = _unused(states, {k.name for k in self.graph.kernels if _is_named(k)})
+            why = self.stepped[stage]
+            _, given = recurrence.build(self.graph, name, stage, together, why)
+            self.given |= given
+        value = _scaled(self.graph.lower(term.left), self.given[asked])
+        return value if term.after is None else Map(term.after, value)
+
+    def _stepped(self) -> dict[Stage, str]:
+        """Stages that no scan runs, with the reason."""
+        out: dict[Stage, str] = {}
+        # What is planned to find out is planned again where it counts.
+        scratch = Graph(self.system, self.stream)
+        for term in self.terms:
+            stage = self.home[term.source]
+            if stage in out:
+                continue
+            if others := _reads_others(stage):
+                out[stage] = f"{others} another state"
+                continue
+            try:
+                self._reading(scratch, term)
+            except Unsupported as e:
+                out[stage] = f"`{term.source}`: {e.why}"
+        return out
+
+    def _asked(self) -> dict[Stage, list[tuple[StageRead, ...]]]:
+        """What is asked of each stage that is stepped, in groups that one kernel gives.
+
+        A read whose vector depends on another read of the stage comes after it, by itself.
+        """
+        out: dict[Stage, list[tuple[StageRead, ...]]] = {}
+        for stage in self.stepped:
+            found = [t for t in self.terms if self.home[t.source] is stage]
+            reads = dict.fromkeys(map(StageRead.of, found))
+            alone = [r for r in reads if self._depends(r.term.right, stage)]
+            together = tuple(r for r in reads if r not in alone)
+            out[stage] = [*([together] if together else []), *((r,) for r in alone)]
+        return out
+
+    def _depends(self, value: Expr, stage: Stage) -> bool:
+        return stage_key(stage) in reached_from(self.system, names_in((value,)))
+
+    def _reading(self, graph: Graph, term: Term) -> Reading:
         name = term.source
         divided = any(name in (*r.numerators, *r.denominators) for r in self.structure.ratios)
         block, structure = self.blocks[name], self.structure.block(name)
         backward = name in self.backward
         if structure.name is ClassName.DENSE:
-            return dense.reading(self.graph, term, block, divided, backward)
+            return dense.reading(graph, term, block, divided, backward)
         return scans.reading(term, block, structure, divided, backward)
 
     def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:
         """Readings with one signature, of blocks that do not feed each other, share a scan."""
         by_signature: dict[object, list[Reading]] = {}
-        for term in _terms(self.system):
-            r = self._reading(term)
+        for term in self.terms:
+            if self.home[term.source] in self.stepped:
+                continue
+            r = self._reading(self.graph, term)
             block = r.block
             shared = r.signature.form in scans.SHARED
             key = r.signature if shared else (r.signature, block.state)
@@ -316,21 +387,37 @@ def _scaled(factor: Expr, value: Expr) -> Expr:
 
 def _scan_name(group: tuple[Reading, ...], made: dict[object, Scan]) -> str:
     name = "_".join(dict.fromkeys(r.block.state for r in group))
-    taken = {s.name for s in made.values()}
-    count = 2
-    out = name
+    return _unused(name, {s.name for s in made.values()})
+
+
+def _unused(name: str, taken: Collection[str]) -> str:
+    out, count = name, 2
     while out in taken:
         out, count = f"{name}_{count}", count + 1
     return out
 
 
-def _unique_states(ran: tuple[Scan, ...]) -> Iterator[Column]:
-    seen: set[str] = set()
-    for s in ran:
-        for c in s.columns:
-            if c.state not in seen:
-                seen.add(c.state)
-                yield c
+def _is_named(kernel: Kernel) -> TypeGuard[Scan | Recurrence]:
+    return isinstance(kernel, Scan | Recurrence)
+
+
+def _unique_states(ran: Iterable[Scan | Recurrence]) -> Iterator[str]:
+    """Names of the states that are run, each once."""
+    columns = (c.state for k in ran if isinstance(k, Scan) for c in k.columns)
+    stepped = (s.state for k in ran if isinstance(k, Recurrence) for s in k.states)
+    yield from dict.fromkeys((*columns, *stepped))
+
+
+def _reads_others(stage: Stage) -> str | None:
+    """Which states of a stage read another one, as the start of a clause; None for none."""
+    found = [
+        f"`{b.state}`"
+        for b in stage.blocks
+        if any(t.source != b.state for f in b.chain for t in f.terms)
+    ]
+    if not found:
+        return None
+    return f"{' and '.join(found)} {'reads' if len(found) == 1 else 'read'}"
 
 
 def _gauges(system: System) -> Iterator[str]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
-from dsfc.plan.ir import Attention, Cost, Form, Scan
-from dsfc.primitives.build import ONE, ZERO, add, div, mul, num, prim
-from dsfc.primitives.expr import Axis, Expr, Field, Param, Size
+from dsfc.plan.ir import Attention, Cost, Form, Recurrence, Scan
+from dsfc.primitives.build import ONE, ZERO, add, div, mul, num, prim, walk
+from dsfc.primitives.expr import Axis, Expr, Field, Param, Size, children
 
 BATCH = Param("batch", frozenset())
 CHUNK = Param("chunk", frozenset())
@@ -39,13 +40,22 @@ def log2(x: Expr) -> Expr:
     return div(prim("log", x), prim("log", num(2)))
 
 
-def cost_of(scans: Iterable[Scan], mode: str, attentions: Iterable[Attention] = ()) -> Cost:
-    """Returns the cost of running the scans, and attention, in a mode."""
+def cost_of(
+    scans: Iterable[Scan | Recurrence], mode: str, attentions: Iterable[Attention] = ()
+) -> Cost:
+    """Returns the cost of running scans, recurrences and attention in a mode."""
     calls: list[Expr] = []
     operations: list[Expr] = []
     words: list[Expr] = []
     state: dict[str, Expr] = {}
     for s in scans:
+        if isinstance(s, Recurrence):
+            found = stepped_counts(s)
+            state |= {x.state: _size(x.axes) for x in s.states}
+            calls.append(found.calls)
+            operations.append(found.operations)
+            words.append(mul(found.words, add(*(_size(x.axes) for x in s.states))))
+            continue
         heads, keys = _size(s.heads), _size(s.keys)
         channels = add(*(_size(c.channels) for c in s.columns))
         for c in s.columns:
@@ -106,6 +116,20 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
     if scan.field is not Field.COMPLEX:
         return found
     return Counts(found.calls, _times(4, found.operations), _times(2, found.words))
+
+
+def stepped_counts(recurrence: Recurrence) -> Counts:
+    """Returns the counts of a recurrence; words per token, batch entry and number of its states.
+
+    Each node of its expressions is a call, which reads and writes about a state; so are the view of
+    each coefficient at a token, and the selection of what the token leaves.
+    """
+    values = [a.value for level in recurrence.levels for a in level]
+    values += [r.value for r in recurrence.reads]
+    nodes = sum(1 for v in values for e in walk(v) if children(e))
+    calls = nodes + len(recurrence.coefficients) + 2 * len(recurrence.states)
+    words = num(Fraction(3 * nodes, len(recurrence.states)))
+    return Counts(add(num(12), mul(num(calls), LENGTH)), ZERO, words)
 
 
 def attention_counts(mode: str, keys: Expr, channels: Expr) -> Counts:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Form
+from dsfc.plan.recurrence import columns_of
 from dsfc.plan.scans import READS_ANOTHER, Reading, Signature, Split, Unsupported, sides
 from dsfc.primitives.build import ONE, ZERO, add, is_one, is_zero, mul, ones, total
 from dsfc.primitives.expr import Axis, Expr, Map, Time
 from dsfc.system.ir import Block, Term
-
-_COLUMNS = 1 << 20
-"""What is added to an axis' place among the others: columns stand behind all of them."""
 
 
 def reading(graph: Graph, term: Term, block: Block, divided: bool, backward: bool) -> Reading:
@@ -35,9 +33,7 @@ def reading(graph: Graph, term: Term, block: Block, divided: bool, backward: boo
         Unsupported: no skeleton runs this block.
     """
     rows = _mixed(block)
-    columns = tuple(
-        Axis(_COLUMNS + a.index, f"{a.name}_from", a.heads, a.copy_of or a.name) for a in rows
-    )
+    columns = columns_of(rows)
     units = (graph.unit(a, b) for a, b in zip(rows, columns, strict=True))
     matrix = _applied(block, mul(*units), driven=False)
     if matrix.time is not Time.CONST:

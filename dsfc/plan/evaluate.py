@@ -18,6 +18,7 @@ from dsfc.plan.ir import (
     LowRank,
     Plan,
     Pointwise,
+    Recurrence,
     Role,
     RoleScan,
     Scan,
@@ -79,6 +80,17 @@ class _Scope:
 
     def node(self, expr: Expr) -> NamedArray:
         raise TypeError(f"{type(expr).__name__} does not stand in a plan")
+
+
+class _Inside(_Scope):
+    """Values of the names of a recurrence at one token."""
+
+    def __init__(self, run: _Runner, names: Mapping[str, NamedArray]) -> None:
+        super().__init__(run, None)
+        self._names = names
+
+    def ref(self, ref: Ref) -> NamedArray:
+        return self._names[ref.name]
 
 
 class _Runner:
@@ -191,6 +203,85 @@ class _Runner:
         rows = [np.broadcast_to(row, shape) for row in rows]
         self.arrays[k.output] = np.stack(rows) if rows else np.zeros((0, *shape))
 
+    def recurrence(
+        self, k: Recurrence, initial: Mapping[str, Array], finals: dict[str, Array]
+    ) -> None:
+        """Steps all states of a recurrence together."""
+        states: dict[str, Array] = {
+            s.before: np.array(initial[s.state], dtype=_DTYPES[s.field]) for s in k.states
+        }
+        rows: dict[str, list[Array]] = {r.output: [] for r in k.reads}
+        for i in range(self.length):
+            here = self._stepped(k, i, states)
+            for r in k.reads:
+                axes = self.buffers[r.output].axes
+                rows[r.output].append(self._inside(r.value, here, axes))
+            states = {s.before: here[s.after].data for s in k.states}
+        for r in k.reads:
+            shape = tuple(_Scope(self, None).size(a) for a in self.buffers[r.output].axes)
+            found = rows[r.output]
+            self.arrays[r.output] = np.stack(found) if found else np.zeros((0, *shape))
+        for s in k.states:
+            finals.setdefault(s.state, states[s.before])
+
+    def _stepped(self, k: Recurrence, i: int, states: Mapping[str, Array]) -> dict[str, NamedArray]:
+        """All values of a recurrence at token i, from those of its states before it."""
+        here = {name: self.named(name, i) for name in k.coefficients}
+        here |= {s.before: NamedArray(s.axes, states[s.before]) for s in k.states}
+        for level in k.levels:
+            for a in level:
+                here[a.name] = NamedArray(a.axes, self._inside(a.value, here, a.axes))
+        return here
+
+    def _inside(
+        self, value: Expr, names: Mapping[str, NamedArray], axes: tuple[Axis, ...]
+    ) -> Array:
+        scope = _Inside(self, names)
+        return np.array(value_of(value, scope).expand(axes, scope.size).data)
+
+    def recurrence_adjoint(
+        self,
+        k: Recurrence,
+        cotangent: Mapping[str, Array],
+        initial: Mapping[str, Array],
+        final_bar: Mapping[str, Array],
+    ) -> dict[str, Array]:
+        """The gradients of a recurrence's coefficients and initial states, by name."""
+        states: dict[str, Array] = {
+            s.before: np.array(initial[s.state], dtype=_DTYPES[s.field]) for s in k.states
+        }
+        forward: list[dict[str, NamedArray]] = []
+        for i in range(self.length):
+            forward.append(self._stepped(k, i, states))
+            states = {s.before: forward[-1][s.after].data for s in k.states}
+        back = {
+            s.bar: NamedArray(s.axes, np.array(final_bar[s.state], dtype=_DTYPES[s.bar_field]))
+            for s in k.states
+        }
+        rows: dict[str, list[Array]] = {g.coefficient: [] for g in k.adjoint.gradients}
+        for i in reversed(range(self.length)):
+            bars = {
+                r.bar: NamedArray(self.buffers[r.output].axes, cotangent[r.output][i])
+                for r in k.reads
+            }
+            here = forward[i] | bars | back
+            found = dict(here)
+            for a in (*k.adjoint.steps, *k.adjoint.values):
+                found[a.name] = NamedArray(a.axes, self._inside(a.value, found, a.axes))
+            for g in k.adjoint.gradients:
+                axes = self.buffers[g.coefficient].axes
+                rows[g.coefficient].append(self._inside(g.value, found, axes))
+            back = {s.bar: found[s.bar_before] for s in k.states}
+        out = {}
+        for name, values in rows.items():
+            constant = self.buffers[name].role is Role.CONSTANT
+            stacked = np.stack(values[::-1]) if values else np.zeros((0,))
+            out[name] = stacked.sum(axis=0) if constant else stacked
+        for s in k.states:
+            data = back[s.bar].data
+            out[s.state] = data.real if s.field is Field.REAL else data
+        return out
+
     def scan(self, scan: Scan, initial: Mapping[str, Array], finals: dict[str, Array]) -> None:
         for c in scan.columns:
             tile = _tile(scan, c.channels)
@@ -254,6 +345,8 @@ def evaluate(
             r.arrays[k.output] = r.arrays[k.source][::-1].copy()
         elif isinstance(k, Attention):
             r.attention(k)
+        elif isinstance(k, Recurrence):
+            r.recurrence(k, start, finals)
         else:
             r.scan(k, start, finals)
     return Run(r.arrays, finals)
@@ -350,6 +443,34 @@ def evaluate_adjoint(
             whole = np.stack(rows) if rows else np.zeros((0,))
             put(leaf.leaf, whole.sum(axis=0) if b.role is Role.CONSTANT else whole)
     return out
+
+
+def evaluate_recurrence_adjoint(
+    plan: Plan,
+    kernel: Recurrence,
+    run: Run,
+    sizes: Mapping[str, int],
+    cotangent: Mapping[str, Array],
+    initial: Mapping[str, Array],
+    final_bar: Mapping[str, Array],
+) -> dict[str, Array]:
+    """Runs the adjoint of one recurrence.
+
+    Args:
+        plan: the plan.
+        kernel: the recurrence.
+        run: what the forward kernels computed.
+        sizes: of every axis, by name.
+        cotangent: gradient of each read, by buffer name.
+        initial: initial state by state name.
+        final_bar: gradient of the final state, by state name.
+
+    Returns:
+        gradients, by name of coefficient (over time where it has one) and of state.
+    """
+    r = _Runner(plan, {"": np.zeros(len(next(iter(cotangent.values()))))}, {}, sizes)
+    r.arrays = dict(run.arrays)
+    return r.recurrence_adjoint(kernel, cotangent, initial, final_bar)
 
 
 def _zero(x: NamedArray) -> NamedArray:

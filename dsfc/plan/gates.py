@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterator
 from dataclasses import dataclass, replace
 
-from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
+from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Recurrence, Role, Scan
 from dsfc.plan.planes import (
     SUFFIXES,
     Part,
@@ -151,7 +151,7 @@ def has_gates(scan: Scan) -> bool:
 
 
 def _output(kernel: Kernel) -> str:
-    return kernel.name if isinstance(kernel, Scan) else kernel.output
+    return kernel.name if isinstance(kernel, Scan | Recurrence) else kernel.output
 
 
 def _reads(kernel: Kernel) -> set[str]:

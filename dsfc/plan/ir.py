@@ -3,7 +3,7 @@
     Plan = buffers + forward kernels (in order) + adjoint kernels of every scan
          + registers (earlier tokens kept while streaming) + modes, gauge, cost + declarations
 
-Five kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
+Six kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
 reads other buffers. A `Turn` puts the tokens of one buffer into the other order: a state that runs
 backwards in time is a scan of turned buffers. A `Unit` holds the unit vectors of an axis, of which
 the columns of a dense transition are made. A `Scan` runs one recurrence
@@ -12,7 +12,9 @@ the columns of a dense transition are made. A `Scan` runs one recurrence
 
 or, with a transition of diagonal plus rank one, the same with left_i ⊗ (Σ_keys right_i · h_{i-1})
 added to it; or, with a dense one, h_i = Λ h_{i-1} + key ⊗ value_i with a full matrix Λ. An
-`Attention` has no recurrence: it weighs the values of all tokens so far, which registers keep.
+`Attention` has no recurrence: it weighs the values of all tokens so far, which registers keep. A
+`Recurrence` steps all states of a stage of the System together, whatever their update; it holds its
+own adjoint, and runs where no scan does.
 
 The adjoint of a scan is a list of scans that run the other way with roles exchanged, and
 `Pairing`s ⟨h̃_i, λ_i h_{i-1}⟩; `dsfc.transform` derives it, no backend knows a gradient.
@@ -108,6 +110,7 @@ class Form(Enum):
         out_i = h_i.
     DENSE_CONVOLUTION: so too, and key and read are constants: K_l = Σ_keys read · Λ^l · key.
     ATTENTION: no scan at all, but an `Attention` (class `softmax`).
+    STEPPED: no scan, but a `Recurrence`: one token after another, any class.
     """
 
     MATRIX = "matrix"
@@ -120,6 +123,7 @@ class Form(Enum):
     DENSE = "dense"
     DENSE_CONVOLUTION = "dense_convolution"
     ATTENTION = "attention"
+    STEPPED = "stepped"
 
 
 LOW_RANK = (Form.LOW_RANK, Form.KEYED_LOW_RANK)
@@ -287,6 +291,122 @@ class Attention:
     def kept(self) -> tuple[str, ...]:
         """Buffers whose values at all earlier tokens it reads."""
         return self.key, self.value, self.present
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """name = value, inside a `Recurrence`: its value at one token.
+
+    Attributes:
+        name: unique in the recurrence.
+        value: reads what stands before it as `Ref(name, Now(0))`, and a constant coefficient as
+            `Ref(name, at=None)`.
+        axes: canonical order; the value may lack some of them.
+    """
+
+    name: str
+    value: Expr
+    axes: tuple[Axis, ...]
+    field: Field
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedState:
+    """A state tensor of a `Recurrence`, with the names of its values at a token.
+
+    Attributes:
+        state: name of the state tensor.
+        before: its value before the token.
+        after: its value after the token.
+        bar: gradient with respect to the value after the token, as it comes from later tokens.
+        bar_before: gradient with respect to the value before it, which earlier tokens take.
+        field: of the state.
+        bar_field: of its gradient inside; a real state that feeds a complex one has a complex one.
+    """
+
+    state: str
+    axes: tuple[Axis, ...]
+    before: str
+    after: str
+    bar: str
+    bar_before: str
+    field: Field
+    bar_field: Field
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedRead:
+    """A buffer that a `Recurrence` writes.
+
+    Attributes:
+        output: the buffer.
+        value: read of the states before and after a token.
+        bar: name of the gradient with respect to it.
+    """
+
+    output: str
+    value: Expr
+    bar: str
+
+
+@dataclass(frozen=True, slots=True)
+class CoefficientGradient:
+    """The gradient of a coefficient at one token; that of a constant is the sum over tokens."""
+
+    coefficient: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedAdjoint:
+    """The derived gradient of a `Recurrence`, token by token from the last to the first.
+
+    Attributes:
+        steps: from the gradient of the states after a token to that before it, in order; they
+            read coefficients, gradients of reads and `SteppedState.bar`.
+        values: what the gradients of coefficients read besides; it reads states as well.
+        gradients: one per coefficient that has one.
+    """
+
+    steps: tuple[Assignment, ...]
+    values: tuple[Assignment, ...]
+    gradients: tuple[CoefficientGradient, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """All states of one stage of the System, stepped together token by token.
+
+    It runs what no scan runs: states that read each other, decays that may be 0 or negative,
+    several drives or factors. λ stands in it as it is, not as a logarithm.
+
+    Attributes:
+        name: unique name ("s_t").
+        states: in the order of the stage.
+        levels: from the states before a token to those after it: level k is factor k of every
+            chain at once, and a shorter chain waits.
+        coefficients: buffers that it reads, one of them at least with a time.
+        transitions: those of them that multiply states on their way from token to token.
+        reads: what it writes.
+        adjoint: its gradient.
+        backward: whether its buffers are turned: the stage runs backwards in time.
+        why: the reason why no scan runs the stage, as a clause; for messages.
+    """
+
+    name: str
+    states: tuple[SteppedState, ...]
+    levels: tuple[tuple[Assignment, ...], ...]
+    coefficients: tuple[str, ...]
+    transitions: tuple[str, ...]
+    reads: tuple[SteppedRead, ...]
+    adjoint: SteppedAdjoint
+    backward: bool
+    why: str
+
+    @property
+    def form(self) -> Form:
+        """The skeleton that it needs, as that of a scan."""
+        return Form.STEPPED
 
 
 class Factor(Enum):
@@ -463,7 +583,7 @@ class Reference:
     update: bool
 
 
-Kernel = Pointwise | Turn | Unit | Scan | Attention
+Kernel = Pointwise | Turn | Unit | Scan | Attention | Recurrence
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,7 +599,7 @@ class Plan:
         kernels: forward kernels in order.
         adjoints: one per scan, in order.
         registers: earlier tokens kept while streaming.
-        states: tensors of the module's state: the scans' columns, then the registers.
+        states: tensors of the module's state: those of scans and recurrences.
         output: buffer returned.
         result: name of the output in the spec.
         gauge: the gauge the states are stored in, in words.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Attention, Form, Mode, Scan
+from dsfc.plan.ir import Attention, Form, Mode, Recurrence, Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ModeRow:
     resets: bool = True
 
 
-_FINITE = frozenset(Form) - {Form.ATTENTION}
+_FINITE = frozenset(Form) - {Form.ATTENTION, Form.STEPPED}
 
 MODES = (
     ModeRow(
@@ -88,11 +88,32 @@ ATTENTION_MODES = (
 """Every mode of attention, in the order they are named."""
 
 
-def modes_of(scans: Sequence[Scan | Attention]) -> tuple[Mode, ...]:
-    """Returns every mode, legal where each scan has it, with the reason."""
+def modes_of(scans: Sequence[Scan | Attention | Recurrence]) -> tuple[Mode, ...]:
+    """Returns every mode, legal where each scan has it, with the reason.
+
+    What is stepped token by token has one mode, and so has attention beside states.
+    """
     out = []
+    alone = recurrent_only(scans)
+    if alone is not None:
+        rest = (row.name for row in MODES if row.name != "recurrent")
+        return (Mode("recurrent", True, ONLY), *(Mode(n, False, alone) for n in rest))
     attends = any(isinstance(s, Attention) for s in scans)
     for row in ATTENTION_MODES if attends else MODES:
         legal = all(s.form in row.forms for s in scans)
         out.append(Mode(row.name, legal, row.why if legal else row.why_not))
     return tuple(out)
+
+
+ONLY = "the only form"
+"""Why a mode is legal that is the only one."""
+
+
+def recurrent_only(kernels: Sequence[Scan | Attention | Recurrence]) -> str | None:
+    """Returns why nothing but one token after another runs all kernels; None where more does."""
+    stepped = [k.why for k in kernels if isinstance(k, Recurrence)]
+    if stepped:
+        return "; ".join(dict.fromkeys(stepped))
+    if len({isinstance(k, Attention) for k in kernels}) > 1:
+        return "softmax attention stands beside states that recur"
+    return None

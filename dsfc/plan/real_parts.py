@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Buffer, Form, Kernel, Pointwise, Scan, Turn
+from dsfc.plan.verify import reads
 from dsfc.primitives.build import rewrite, walk
 from dsfc.primitives.expr import Expr, Field, Now, Prim, Ref, Time
 
@@ -48,14 +49,12 @@ def _is_real_part(e: Expr, name: str) -> bool:
 def only_real_parts(kernels: Sequence[Kernel], name: str) -> bool:
     """Whether every read of a buffer stands in `re`, at the token itself."""
     for k in kernels:
-        if isinstance(k, Scan):
-            values = (k.key, k.read, *(c.value for c in k.columns))
-            leaves = k.decay.leaves if k.decay is not None else ()
-            if name in (*values, *leaves):
+        if isinstance(k, Turn):
+            if k.source == name and not only_real_parts(kernels, k.output):
                 return False
             continue
         if not isinstance(k, Pointwise):
-            if isinstance(k, Turn) and k.source == name and not only_real_parts(kernels, k.output):
+            if any(read == name for read, _ in reads(k)):
                 return False
             continue
         stripped = rewrite(k.value, lambda e: _NOTHING if _is_real_part(e, name) else None)

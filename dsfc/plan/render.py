@@ -12,6 +12,7 @@ from dsfc.plan.ir import (
     LogDecay,
     Plan,
     Pointwise,
+    Recurrence,
     RoleScan,
     Scan,
     Turn,
@@ -45,12 +46,17 @@ def _lines(plan: Plan) -> Iterator[str]:
             yield f"  unit       {_buffer(arrays[k.output])}"
         elif isinstance(k, Attention):
             yield from _attention(k, arrays)
+        elif isinstance(k, Recurrence):
+            yield from _recurrence(k, arrays)
         else:
             yield from _scan(k, arrays)
-    if plan.adjoints:
+    stepped = [k for k in plan.kernels if isinstance(k, Recurrence)]
+    if plan.adjoints or stepped:
         yield "adjoint"
     for a in plan.adjoints:
         yield from _adjoint(a)
+    for k in stepped:
+        yield from _stepped_adjoint(k)
     if plan.states or plan.registers:
         yield "state"
     for s in plan.states:
@@ -78,6 +84,30 @@ def _attention(k: Attention, arrays: dict[str, Buffer]) -> Iterator[str]:
     yield f"  attention  {_buffer(arrays[k.output])} = softmax({groups})"
     yield f"    score    {text(k.scale)} · {k.query} · {k.key}"
     yield f"    value    {k.value}"
+
+
+def _recurrence(k: Recurrence, arrays: dict[str, Buffer]) -> Iterator[str]:
+    outputs = ", ".join(_buffer(arrays[r.output]) for r in k.reads)
+    yield f"  stepped    {outputs} = {k.name}, one token after another"
+    for s in k.states:
+        kind = " complex" if s.field is Field.COMPLEX else ""
+        yield f"    state    {s.state}[{_axes(s.axes)}]{kind}, {s.before} → {s.after}"
+    yield f"    reads    {', '.join(k.coefficients)}"
+    for level in k.levels:
+        for a in level:
+            yield f"    {a.name} = {text(a.value)}"
+    for r in k.reads:
+        yield f"    {r.output} = {text(r.value)}"
+    yield f"    why      {k.why}"
+
+
+def _stepped_adjoint(k: Recurrence) -> Iterator[str]:
+    for a in k.adjoint.steps:
+        yield f"  {k.name}: {a.name} = {text(a.value)}"
+    for a in k.adjoint.values:
+        yield f"  {k.name}: {a.name} = {text(a.value)}"
+    for g in k.adjoint.gradients:
+        yield f"    {g.coefficient}_bar = {text(g.value)}"
 
 
 def _scan(scan: Scan, arrays: dict[str, Buffer]) -> Iterator[str]:

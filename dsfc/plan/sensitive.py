@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsfc.plan.ir import Plan, Pointwise, Scan, Turn
+from dsfc.plan.ir import Plan, Pointwise, Recurrence, Role, Scan, Turn
 from dsfc.primitives.expr import Expr, Map, Param, Pow, Prim, Ref, Series, children
 
 _EXPONENTIAL = frozenset(("exp", "expm1", "exprel", "cis", "sin", "cos", "sinh", "cosh"))
@@ -30,6 +30,8 @@ def sensitive(plan: Plan) -> frozenset[str]:
         for k in plan.kernels
         if isinstance(k, Scan) and k.transition is not None
     }
+    stepped = (n for k in plan.kernels if isinstance(k, Recurrence) for n in k.transitions)
+    transitions |= {n for n in stepped if plan.array(n).role is Role.CONSTANT}
     waiting = list(decay_buffers(plan))
     found: set[str] = set()
     for value in values.values():
@@ -51,8 +53,10 @@ def sensitive(plan: Plan) -> frozenset[str]:
 
 
 def decay_buffers(plan: Plan) -> Iterator[str]:
-    """Yields the buffers that log-decays and full transitions read."""
+    """Yields the buffers that log-decays, full transitions and steps of states read."""
     for k in plan.kernels:
+        if isinstance(k, Recurrence):
+            yield from k.transitions
         if isinstance(k, Scan):
             if k.decay is not None:
                 yield from k.decay.leaves

@@ -12,13 +12,14 @@ from dsfc.plan.ir import (
     Kernel,
     Plan,
     Pointwise,
+    Recurrence,
     Role,
     Scan,
     Turn,
     Unit,
 )
 from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Field, Fir, Lag, Map, Now, Num, Param, Past, Ref, Run
+from dsfc.primitives.expr import Axis, Expr, Field, Fir, Lag, Map, Now, Num, Param, Past, Ref, Run
 
 
 class PlanError(Exception):
@@ -34,8 +35,9 @@ def verify(plan: Plan) -> None:
     scan without keys is ELEMENTWISE or CONVOLUTION and has neither key nor read; what a CONVOLUTION
     reads besides its value is constant; a decay reads its leaves and nothing else; every column's
     state is a state of the plan; attention lies over its axes, and registers keep all tokens of
-    what it weighs; what is turned has a time and keeps its axes; each scan has one adjoint;
-    parameters that are read are declared; the output is written.
+    what it weighs; what is turned has a time and keeps its axes; a recurrence reads what is given
+    before it, and its last level is its states; each scan has one adjoint; parameters that are read
+    are declared; the output is written.
 
     Raises:
         PlanError: naming the kernel and what is wrong with it.
@@ -65,6 +67,8 @@ def verify(plan: Plan) -> None:
                 raise PlanError(f"{k.output} is no unit matrix of {k.row} and {k.column}")
         elif isinstance(k, Attention):
             _check_attention(k, plan)
+        elif isinstance(k, Recurrence):
+            _check_recurrence(k, plan)
         elif isinstance(k, Pointwise):
             _check_value(k.value, k.output, declared)
             _check_past(k, plan)
@@ -124,11 +128,15 @@ def _check_attention(k: Attention, plan: Plan) -> None:
 
 
 def _name(kernel: Kernel) -> str:
+    if isinstance(kernel, Recurrence):
+        return f"recurrence {kernel.name}"
     return f"scan {kernel.name}" if isinstance(kernel, Scan) else kernel.output
 
 
 def written_by(kernel: Kernel) -> tuple[str, ...]:
     """Returns the buffers that a kernel writes."""
+    if isinstance(kernel, Recurrence):
+        return tuple(r.output for r in kernel.reads)
     return tuple(c.output for c in kernel.columns) if isinstance(kernel, Scan) else (kernel.output,)
 
 
@@ -147,6 +155,9 @@ def reads(kernel: Kernel) -> Iterator[tuple[str, int]]:
         return
     if isinstance(kernel, Attention):
         yield from ((name, 0) for name in (kernel.query, *kernel.kept))
+        return
+    if isinstance(kernel, Recurrence):
+        yield from ((name, 0) for name in kernel.coefficients)
         return
     if isinstance(kernel, Pointwise):
         for e in walk(kernel.value):
@@ -211,6 +222,59 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
         read = {e.name for e in walk(scan.decay.expr) if isinstance(e, Ref)}
         if read != set(scan.decay.leaves):
             raise PlanError(f"scan {scan.name}: its decay does not read its leaves")
+
+
+def _check_recurrence(k: Recurrence, plan: Plan) -> None:
+    """Checks that names are given before they are read, with their axes; states are carried on."""
+    where = f"recurrence {k.name}"
+    states = {s.name: s.axes for s in plan.states}
+    arrays = {b.name: b for b in plan.arrays}
+    for s in k.states:
+        if states.get(s.state) != s.axes:
+            raise PlanError(f"{where}: {s.state} is no state of the plan with its axes")
+    given = {name: arrays[name].axes for name in k.coefficients}
+    if all(arrays[name].role is Role.CONSTANT for name in k.coefficients):
+        raise PlanError(f"{where}: no coefficient has a time")
+    if not set(k.transitions) <= set(k.coefficients):
+        raise PlanError(f"{where}: a coefficient of its transition is none of its coefficients")
+    forward = given | {s.before: s.axes for s in k.states}
+    for level in k.levels:
+        # Values of one level are computed at once: none reads another.
+        forward |= {a.name: _checked(a.value, forward, a.axes, where) for a in level}
+    last = {a.name for a in k.levels[-1]} if k.levels else set()
+    if last != {s.after for s in k.states}:
+        raise PlanError(f"{where}: its last level is not its states after a token")
+    for r in k.reads:
+        _checked(r.value, forward, arrays[r.output].axes, where)
+    bars = {r.bar: arrays[r.output].axes for r in k.reads} | {s.bar: s.axes for s in k.states}
+    backward = given | bars
+    for a in k.adjoint.steps:
+        backward[a.name] = _checked(a.value, backward, a.axes, where)
+    if not {s.bar_before for s in k.states} <= set(backward):
+        raise PlanError(f"{where}: the gradient of a state does not reach the token before")
+    known = given | bars | {n: s.axes for s in k.states for n in (s.before, s.after)}
+    for a in k.adjoint.values:
+        known[a.name] = _checked(a.value, known, a.axes, where)
+    for g in k.adjoint.gradients:
+        if g.coefficient not in given:
+            raise PlanError(f"{where}: {g.coefficient} has a gradient and is no coefficient")
+        _checked(g.value, known, given[g.coefficient], where)
+
+
+def _checked(
+    value: Expr, given: Mapping[str, tuple[Axis, ...]], axes: tuple[Axis, ...], where: str
+) -> tuple[Axis, ...]:
+    """Returns the axes of a value once what it reads is there and it lies within them."""
+    for e in walk(value):
+        if isinstance(e, Param | Map | Past | Lag | Run | Fir):
+            raise PlanError(f"{where} holds a {type(e).__name__}")
+        if isinstance(e, Ref) and set(given.get(e.name, ())) != e.axes:
+            raise PlanError(f"{where} reads {e.name} before it is given, or with other axes")
+        if isinstance(e, Ref) and e.name not in given:
+            raise PlanError(f"{where} reads {e.name} before it is given")
+    if not value.axes <= frozenset(axes):
+        raise PlanError(f"{where}: a value has axes that its name lacks")
+    return axes
 
 
 def _check_transition(scan: Scan, plan: Plan) -> None:

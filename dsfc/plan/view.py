@@ -6,17 +6,17 @@ from typing import Any
 
 import networkx as nx
 
-from dsfc.plan.ir import Attention, Plan, Scan, Turn, Unit
-from dsfc.plan.verify import reads
+from dsfc.plan.ir import Attention, Plan, Recurrence, Scan, Turn, Unit
+from dsfc.plan.verify import reads, written_by
 
 
 def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
     """Returns a `networkx.MultiDiGraph` with one node per kernel, input and state.
 
-    Nodes carry `kind` ("input", "state", "pointwise", "turn", "unit", "attention",
-    "scan") and `axes`; an edge
-    carries the `buffer` that flows along it and `lag`, 0 for the same token. A kernel may read
-    several buffers of one scan, or one buffer at several tokens: each read is an edge.
+    Nodes carry `kind` ("input", "state", "pointwise", "turn", "unit", "attention", "scan",
+    "recurrence") and `axes`; an edge carries the `buffer` that flows along it and `lag`, 0 for the
+    same token. A kernel may read several buffers of one scan, or one buffer at several tokens: each
+    read is an edge.
     """
     graph = nx.MultiDiGraph(name=plan.name)
     arrays = {b.name: b for b in plan.arrays}
@@ -27,7 +27,14 @@ def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
     for s in plan.states:
         graph.add_node(f"state {s.name}", kind="state", axes=tuple(a.name for a in s.axes))
     for k in plan.kernels:
-        if not isinstance(k, Scan):
+        if isinstance(k, Recurrence):
+            node = f"recurrence {k.name}"
+            axes = tuple(a.name for a in sorted({a for x in k.states for a in x.axes}))
+            graph.add_node(node, kind="recurrence", axes=axes)
+            writer |= dict.fromkeys(written_by(k), node)
+            for x in k.states:
+                graph.add_edge(f"state {x.state}", node, buffer=x.state, lag=1)
+        elif not isinstance(k, Scan):
             node = k.output
             axes = tuple(a.name for a in arrays[k.output].axes)
             kind = {Turn: "turn", Unit: "unit", Attention: "attention"}.get(type(k), "pointwise")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from shipped_specs import PLANNED
-from unusual_specs import COMPILED, GATES, REFUSED, thirds
+from unusual_specs import COMPILED, GATES, STEPPED, thirds
 
 from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan as plan_of
@@ -102,9 +102,9 @@ def test_a_term_that_the_planner_did_not_see_is_missed(name: str, shipped) -> No
             settle(spec.plan, system)
 
 
-@pytest.mark.parametrize("name", [n for n in REFUSED if n.startswith("feedback_")])
+@pytest.mark.parametrize("name", [n for n in STEPPED if n.startswith("feedback_of_")])
 def test_a_plan_of_states_that_do_not_meet_does_not_settle_states_that_do(name: str, load) -> None:
-    system = load(name, REFUSED[name][0]).system
+    system = load(name, STEPPED[name]).system
 
     def alone(block: Block) -> Block:
         chain = (

@@ -12,7 +12,7 @@ from unusual_specs import COMPILED, thirds
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import DEFAULT_LIMITS
 from dsfc.locate import shipped_names
-from dsfc.plan.ir import Form, Plan, Pointwise, Scan
+from dsfc.plan.ir import Form, Plan, Pointwise, Recurrence, Scan
 from dsfc.plan.json import to_json
 from dsfc.plan.verify import verify
 from dsfc.primitives.text import text
@@ -208,11 +208,13 @@ def test_diagonals_of_a_chain_come_to_the_sides_they_act_on(
         ("S = cis(1) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v", "a complex transition"),
     ],
 )
-def test_other_low_rank_parts_are_refused(update: str, why: str, load) -> None:
+def test_other_low_rank_parts_run_token_by_token(update: str, why: str, load) -> None:
     state = "S : h × n × p complex" if "cis" in update else "S : h × n × p"
     spec = f"{REWRITE.replace('S : h × n × p', state)}{update}; y = Re(q · S)"
-    with pytest.raises(DiagnosticError, match=why):
-        _ = load("refused", spec).plan
+    plan = load("stepped", spec).plan
+    (kernel,) = (k for k in plan.kernels if isinstance(k, Recurrence))
+    assert why in kernel.why
+    assert [m.name for m in plan.modes if m.legal] == ["recurrent"]
 
 
 # --- long chains ----------------------------------------------------------------------------------

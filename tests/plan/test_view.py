@@ -10,7 +10,7 @@ from unusual_specs import COMPILED, thirds
 from dsfc.plan.ir import Plan
 from dsfc.plan.view import order, to_networkx
 
-KINDS = {"input", "state", "pointwise", "turn", "unit", "attention", "scan"}
+KINDS = {"input", "state", "pointwise", "turn", "unit", "attention", "scan", "recurrence"}
 
 
 def check(plan: Plan) -> None:

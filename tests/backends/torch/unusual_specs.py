@@ -760,6 +760,98 @@ ATTENTION = {
       y = sum[j ≤ i](exp(q · r[j]) * (ones[g] ⊗ v[j])) / sum[j ≤ i](exp(q · r[j]))""",
 }
 
+STEPPED = {
+    "zero_before_the_start": attention("S = f[i-1] * S[i-1] + k ⊗ v; y = q · S"),
+    "reset": attention("S = (1 - first) * f * S[i-1] + k ⊗ v; y = q · S"),
+    "may_be_zero": attention("S = a * S[i-1] + k ⊗ v; y = q · S", "param a : h nonneg"),
+    "may_be_negative": attention("S = tanh(w_f u) * S[i-1] + k ⊗ v; y = q · S"),
+    "grouped_queries": """
+      dims d, heads h = 2, heads g = 2, n = 3, p = 2
+      input u : d
+      param W_q : d -> h × g × n; W_k : d -> h × n; W_v : d -> h × p; w_f : d -> h
+      state S : h × n × p
+      S = sigmoid(w_f u) * S[i-1] + W_k u ⊗ W_v u; y = W_q u · S""",
+    "two_kinds_of_read": attention(f"{KEPT}; y = S + ones[n] ⊗ (q · S)"),
+    "memoryless": "dims d\n input u : d\n state s : d\n s = silu(u); y = s + s[i-1]",
+    "flow_by_zoh": SELECTIVE + "state x : d × n; x' = -exp(a) * x + u ⊗ e by zoh(D); y = c · x",
+    "found_by_derivation": RAW
+    + "x = sum[j ≤ i](sigmoid(q) · k[j] * (1 - 2 * 3/4)^(i-j) * v[j]); y = x",
+    "dense_over_time": """
+      dims d, n = 3
+      input u : d
+      param A : n -> n; B : d -> n
+      state x : n
+      x = sigmoid(B u) * A x[i-1] + B u; y = x""",
+    "feedback_between_states": """
+      dims d
+      input u : d
+      state x, z : d
+      x = 1/2 * x[i-1] - 1/3 * z[i-1] + u
+      z = 1/2 * z[i-1] + 1/3 * x[i-1]; y = x""",
+    "feedback_of_gates": GATES
+    + "s = a * s[i-1] + b * t[i-1] + u; t = c * t[i-1] + e * s[i-1] + u; y = s + t",
+    "feedback_of_a_number": GATES
+    + "s = a * s[i-1] + b * t[i-1] + u; t = c * t[i-1] + 1/4 * s[i-1] + u; y = s + t",
+    "feedback_read_once": GATES
+    + "s = a * s[i-1] + b * t[i-1] + u; t = 1/2 * t[i-1] + e * s[i-1] + u; y = t",
+    "feedback_of_complex_states": """
+      dims d
+      input u : d
+      param B, E : d complex; A, C : d -> d ~ normal(0, 1/2)
+      state s, t : d complex
+      s = sigmoid(A u) * s[i-1] + B * u * t[i-1] + u
+      t = sigmoid(C u) * t[i-1] + E * u * s[i-1] + u
+      y = Re(s + t)""",
+    "mixed_heads": """
+      dims d, heads h = 2
+      input u : d
+      param A, B, C : d -> h
+      state s : h
+      s = sigmoid(A u) * s[i-1] + B u * sum[h](C u * s[i-1]) + B u; y = s""",
+    "two_rewrites": attention(
+        "A = f * (S[i-1] - k ⊗ (k · S[i-1])); S = A - q ⊗ (q · A) + k ⊗ v; y = q · S"
+    ),
+    "momentum_of_a_rewrite": attention(
+        """M = f * M[i-1] - k ⊗ (k · S[i-1]) + k ⊗ v
+      S = a * S[i-1] + M
+      y = q · S""",
+        "param w_a : d -> h",
+        "M, S : h × n × p",
+    ).replace("q = W_q u;", "a = sigmoid(w_a u); q = W_q u;"),
+    "uneven_chains": attention(
+        """A = f * (S[i-1] - k ⊗ (k · S[i-1])) + 1/2 * T[i-1]
+      S = A - q ⊗ (q · A) + k ⊗ v
+      T = tanh(w_f u) * T[i-1] + 1/3 * S[i-1]
+      y = q · S + k · T""",
+        state="S, T : h × n × p",
+    ),
+    "several_drives": attention(
+        "S = f * S[i-1] + k ⊗ v + q ⊗ v + k ⊗ sum[p](v) ⊗ ones[p]; y = q · S"
+    ),
+    "read_of_a_read": attention(
+        "S = tanh(w_f u) * S[i-1] + k ⊗ v; r = sum[p](S); y = (sigmoid(r) * q) · S"
+    ),
+    "feedback_backwards": GATES.replace("s, t : d", "s, t : d backward")
+    + "s = a * s[i+1] + b * t[i+1] + u; t = c * t[i+1] + e * s[i+1] + u; y = s * t[i+1]",
+    "feedback_beside_a_scan": GATES
+    + """state r : d
+      s = a * s[i-1] + b * t[i-1] + u; t = c * t[i-1] + e * s[i-1] + u
+      r = a * r[i-1] + s; y = r + t""",
+    "fixed_numbers_only": """
+      dims d
+      input u : d
+      state s, t : d
+      s = 1/2 * s[i-1] - 2 * t[i-1] + 1; t = 1/3 * t[i-1] + 1/4 * s[i-1]; y = s + u""",
+    "attention_beside_a_state": attention(
+        f"{KEPT}; x = sum[j ≤ i](exp(q · k[j]) * v[j]) / sum[j ≤ i](exp(q · k[j])); y = x + q · S"
+    ),
+    "attention_beside_feedback": attention(
+        """S = tanh(w_f u) * S[i-1] + k ⊗ v
+      x = sum[j ≤ i](exp(q · k[j]) * v[j]) / sum[j ≤ i](exp(q · k[j])); y = x + q · S"""
+    ),
+}
+"""Name of a mixer that no scan runs, or not all of it → its body."""
+
 COMPILED = {
     "decay_per_channel": SELECTIVE
     + "state S : d × n; S = sigmoid(W_D u) * S[i-1] + u ⊗ b; y = c · S",
@@ -776,6 +868,7 @@ COMPILED = {
     **KEYED_REWRITES,
     **ATTENTION,
     **COMPLEX_SCANS,
+    **STEPPED,
 }
 """Name of a mixer → its body; each compiles."""
 
@@ -786,51 +879,6 @@ def thirds(first: Any, others: Any) -> list[Any]:
 
 
 REFUSED = {
-    "zero_before_the_start": (
-        attention("S = f[i-1] * S[i-1] + k ⊗ v; y = q · S"),
-        "state `S`: its decay is not proved positive",
-        "S = f[i-1]",
-    ),
-    "reset": (
-        attention("S = (1 - first) * f * S[i-1] + k ⊗ v; y = q · S"),
-        "state `S`: its decay is not proved positive",
-        "S = (1 - first)",
-    ),
-    "may_be_zero": (
-        attention("S = a * S[i-1] + k ⊗ v; y = q · S", "param a : h nonneg"),
-        "state `S`: its decay is not proved positive",
-        "S = a",
-    ),
-    "may_be_negative": (
-        attention("S = tanh(w_f u) * S[i-1] + k ⊗ v; y = q · S"),
-        "state `S`: its decay is not proved positive",
-        "S = tanh",
-    ),
-    "grouped_queries": (
-        """
-      dims d, heads h = 2, heads g = 2, n = 3, p = 2
-      input u : d
-      param W_q : d -> h × g × n; W_k : d -> h × n; W_v : d -> h × p; w_f : d -> h
-      state S : h × n × p
-      S = sigmoid(w_f u) * S[i-1] + W_k u ⊗ W_v u; y = W_q u · S""",
-        "state `S`: its read vector varies along `g`, which the state lacks",
-        "S = sigmoid",
-    ),
-    "two_kinds_of_read": (
-        attention(f"{KEPT}; y = S + ones[n] ⊗ (q · S)"),
-        "state `S`: one read sums over other axes than another",
-        "S = f",
-    ),
-    "memoryless": (
-        "dims d\n input u : d\n state s : d\n s = silu(u); y = s + s[i-1]",
-        "state `s`: its structure class is `fir`",
-        "s = silu",
-    ),
-    "flow_by_zoh": (
-        SELECTIVE + "state x : d × n; x' = -exp(a) * x + u ⊗ e by zoh(D); y = c · x",
-        "state `x`: its drive is not a key times a value",
-        "x'",
-    ),
     "filter_of_ones": (
         "dims d, t = 4\n input u : d\n y = fir[t](ones[t], u)",
         "`y`: no tensor it reads has the axis `t`, whose size it needs",
@@ -845,68 +893,6 @@ REFUSED = {
         RAW + "x = sum[j ≤ i](exp(q · k[j]) * v[j]); y = x * x",
         "it has no finite state (`exp(q · k[j])` does not separate)",
         "x = sum",
-    ),
-    "found_by_derivation": (
-        RAW + "x = sum[j ≤ i](sigmoid(q) · k[j] * (1 - 2 * 3/4)^(i-j) * v[j]); y = x",
-        "its decay is not proved positive",
-        "x = sum",
-    ),
-    "dense_over_time": (
-        """
-      dims d, n = 3
-      input u : d
-      param A : n -> n; B : d -> n
-      state x : n
-      x = sigmoid(B u) * A x[i-1] + B u; y = x""",
-        "state `x`: its transition is a full matrix that varies over time",
-        "x = sigmoid",
-    ),
-    "feedback_between_states": (
-        """
-      dims d
-      input u : d
-      state x, z : d
-      x = 1/2 * x[i-1] - 1/3 * z[i-1] + u
-      z = 1/2 * z[i-1] + 1/3 * x[i-1]; y = x""",
-        "state `x`: its update reads another state of its stage",
-        "x = 1/2",
-    ),
-    "feedback_of_gates": (
-        GATES + "s = a * s[i-1] + b * t[i-1] + u; t = c * t[i-1] + e * s[i-1] + u; y = s + t",
-        "state `s`: its update reads another state of its stage",
-        "s = a",
-    ),
-    "feedback_of_a_number": (
-        GATES + "s = a * s[i-1] + b * t[i-1] + u; t = c * t[i-1] + 1/4 * s[i-1] + u; y = s + t",
-        "state `s`: its update reads another state of its stage",
-        "s = a",
-    ),
-    "feedback_read_once": (
-        GATES + "s = a * s[i-1] + b * t[i-1] + u; t = 1/2 * t[i-1] + e * s[i-1] + u; y = t",
-        "state `t`: its update reads another state of its stage",
-        "t = 1/2",
-    ),
-    "feedback_of_complex_states": (
-        """
-      dims d
-      input u : d
-      param B, E : d complex; A, C : d -> d ~ normal(0, 1/2)
-      state s, t : d complex
-      s = sigmoid(A u) * s[i-1] + B * u * t[i-1] + u
-      t = sigmoid(C u) * t[i-1] + E * u * s[i-1] + u
-      y = Re(s + t)""",
-        "state `s`: its update reads another state of its stage",
-        "s = sigmoid",
-    ),
-    "mixed_heads": (
-        """
-      dims d, heads h = 2
-      input u : d
-      param A, B, C : d -> h
-      state s : h
-      s = sigmoid(A u) * s[i-1] + B u * sum[h](C u * s[i-1]) + B u; y = s""",
-        "state `s`: its update mixes its entries",
-        "s = sigmoid",
     ),
     "abstract_map": (
         "dims d, r = 2\n input u : d\n abstract φ : d -> r\n y = sum[j ≤ i](φ(u[j]))",
