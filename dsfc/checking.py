@@ -16,6 +16,7 @@ from dsfc.diagnostics.catalogue import (
     ClaimOpen,
     ClaimRefuted,
     NoOutput,
+    RecurrentOnly,
     WhichMixer,
 )
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError, defined, in_order
@@ -34,12 +35,14 @@ class CheckedMixer:
         name: the mixer.
         title: its structure class; None for a base without output.
         refusal: why this version cannot compile it, or None.
+        slow: why it runs one token after another only, or None.
         claims: its claims with what was found.
     """
 
     name: str
     title: str | None
     refusal: str | None
+    slow: str | None = None
     claims: tuple[Decided, ...] = ()
 
 
@@ -65,13 +68,16 @@ class Checked:
         return sum(d.severity == "error" for d in self.diagnostics)
 
 
-def checked(text: SpecText, spec: str, strict: bool = False) -> Checked:
+def checked(
+    text: SpecText, spec: str, strict: bool = False, require_parallel: bool = False
+) -> Checked:
     """Types, derives and classifies every mixer of a text, and decides their claims.
 
     Args:
         text: the text.
         spec: what the user calls it.
         strict: whether a claim that is not decided is an error.
+        require_parallel: whether a mixer that runs one token after another only is an error.
     """
     if not text.spec.units:
         nothing = WhichMixer(text.spec.span, problem="the text defines no mixer", known=defined(()))
@@ -79,7 +85,7 @@ def checked(text: SpecText, spec: str, strict: bool = False) -> Checked:
     mixers: list[CheckedMixer] = []
     diagnostics: list[Diagnostic] = []
     for name in text.mixers:
-        mixer, said = _mixer(text, name, strict)
+        mixer, said = _mixer(text, name, strict, require_parallel)
         diagnostics += said
         if mixer is not None:
             mixers.append(mixer)
@@ -87,7 +93,7 @@ def checked(text: SpecText, spec: str, strict: bool = False) -> Checked:
 
 
 def _mixer(
-    text: SpecText, name: str, strict: bool
+    text: SpecText, name: str, strict: bool, require_parallel: bool
 ) -> tuple[CheckedMixer | None, tuple[Diagnostic, ...]]:
     """What is to be said of one mixer of a text."""
     it = text.compilation(name)
@@ -97,15 +103,16 @@ def _mixer(
         if all(isinstance(d, NoOutput) for d in e.diagnostics):
             return CheckedMixer(name, None, "it has no output `y`; it is a base for others"), ()
         return None, e.diagnostics
-    return CheckedMixer(name, title, _refusal(it), claims), (*_claims(claims, strict), *_notes(it))
-
-
-def _refusal(it: Compilation) -> str | None:
+    refusal: str | None = None
+    slow: RecurrentOnly | None = None
     try:
-        it.plan  # noqa: B018 - made to see whether it can be
+        slow = it.recurrent_only
     except DiagnosticError as e:
-        return "; ".join(d.message for d in e.diagnostics)
-    return None
+        refusal = "; ".join(d.message for d in e.diagnostics)
+    said = (*_claims(claims, strict), *_notes(it))
+    if slow is not None and require_parallel:
+        said = (*said, slow)
+    return CheckedMixer(name, title, refusal, None if slow is None else slow.why, claims), said
 
 
 def _notes(it: Compilation) -> Iterator[Diagnostic]:

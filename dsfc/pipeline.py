@@ -30,7 +30,7 @@ from typing import TypeVar
 from dsfc import underway
 from dsfc.bounds import bounded
 from dsfc.derive.derive import derive, refusals
-from dsfc.diagnostics.catalogue import WhichMixer
+from dsfc.diagnostics.catalogue import RecurrentOnly, WhichMixer
 from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import DiagnosticError, defined, nearest
 from dsfc.emit.module import ModuleText, destination, emit, write
@@ -44,10 +44,10 @@ from dsfc.mixer.undeclared import UndeclaredStates
 from dsfc.mixer.verify import verify as verify_mixer
 from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan
-from dsfc.plan.ir import Plan
+from dsfc.plan.ir import Plan, Recurrence
 from dsfc.plan.trial import LENGTH, Point, compare, starts
 from dsfc.plan.verify import verify as verify_plan
-from dsfc.source import Span
+from dsfc.source import NOWHERE, Span
 from dsfc.structure.classify import classify
 from dsfc.structure.ir import Structure
 from dsfc.syntax.ast import MixerUnit, Spec
@@ -186,6 +186,22 @@ class Compilation:
             settle(made, system)
             compare(made, system, self._points())
             return made
+
+    @property
+    def recurrent_only(self) -> RecurrentOnly | None:
+        """What is said of a mixer that runs one token after another only; None where it does not.
+
+        Raises:
+            DiagnosticError: it has no plan.
+        """
+        why = self.plan.recurrent_only
+        if why is None:
+            return None
+        kernels = (k for k in self.plan.kernels if isinstance(k, Recurrence))
+        stepped = {s.state for k in kernels for s in k.states}
+        places = [b.span for b in self.system.blocks if b.state in stepped]
+        span = next((p for p in places if p is not None), self._span or NOWHERE)
+        return RecurrentOnly(span, mixer=self.name, why=why)
 
     def _points(self) -> Iterator[Point]:
         """Draws arguments for a trial of the plan; inputs of every other point are positive."""

@@ -46,6 +46,8 @@ class HeaderText:
         """Paragraphs of the docstring: source, derived system, structure."""
         system = "\n".join(_indented(self.plan.system))
         facts = [f"{line.rstrip('.')}." for line in _plain_lines(self.plan.structure)]
+        if self.plan.recurrent_only is not None:
+            facts.append(f"Recurrent only: {_plain(self.plan.recurrent_only)}.")
         facts.append(f"Gauge {gauge(self.plan)}.")
         facts.append("Λ is the transition, B the batch, L the length; axes: head / key / channel.")
         facts.append("All arguments and states have gradients.")

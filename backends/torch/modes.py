@@ -222,6 +222,10 @@ class Modes:
         """Why each mode is legal or not, then gauge and spec: literals that make lines of text."""
         words = {True: "legal", False: "not legal"}
         out = []
+        if self.legal == ("recurrent",):
+            why = next(m.why for m in self.all if not m.legal)
+            out = ['f"legal: recurrent, {length:,} steps; "', *_literals(f"no faster form: {why}")]
+            return self._with_tail(out)
         for legal, title in words.items():
             found = "; ".join(f"{m.name}: {m.why}" for m in self.all if m.legal is legal)
             if found:
@@ -231,6 +235,9 @@ class Modes:
             out += _literals(
                 f"not packed or masked: {names}, since Λ and B then depend on the token"
             )
+        return self._with_tail(out)
+
+    def _with_tail(self, out: list[str]) -> list[str]:
         last = f"f{out[-1][:-1]}{_TAIL}"
         return [*out[:-1], last] if len(last) <= WIDTH - 12 else [*out, f'f"{_TAIL}']
 

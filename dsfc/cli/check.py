@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dsfc.cli.options import format_option
+from dsfc.cli.options import format_option, require_parallel_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord, spec_text
 
@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 @click.argument("specs", nargs=-1, required=True, type=SpecWord(), metavar="SPEC...")
 @format_option("the diagnostics; short is one line for each", "short", "sarif")
 @click.option("--strict", is_flag=True, help="Take a claim that is not decided for an error.")
+@require_parallel_option
 @click.option(
     "--exit-zero", is_flag=True, help="Exit with 0 whatever is wrong, as some tools want."
 )
 @click.pass_context
 def check(
-    ctx: click.Context, specs: tuple[str, ...], form: str, strict: bool, exit_zero: bool
+    ctx: click.Context,
+    specs: tuple[str, ...],
+    form: str,
+    strict: bool,
+    require_parallel: bool,
+    exit_zero: bool,
 ) -> None:
     """Check specs: parse, type, derive and classify every mixer in them, decide their claims.
 
@@ -37,7 +43,7 @@ def check(
     found = []
     for spec in specs:
         with bounded(f"check {spec}"):
-            found.append(_checked(spec, strict))
+            found.append(_checked(spec, strict, require_parallel))
         if form in ("human", "short"):
             for line in (_human if form == "human" else _short)(found[-1]):
                 click.echo(line)
@@ -52,12 +58,12 @@ def check(
     ctx.exit(1 if any(item.errors for item in found) and not exit_zero else 0)
 
 
-def _checked(spec: str, strict: bool) -> Checked:
+def _checked(spec: str, strict: bool, require_parallel: bool) -> Checked:
     from dsfc.checking import Checked, checked
     from dsfc.diagnostics.report import DiagnosticError
 
     try:
-        return checked(spec_text(spec), spec, strict)
+        return checked(spec_text(spec), spec, strict, require_parallel)
     except DiagnosticError as e:
         return Checked(spec, spec, (), e.diagnostics)
 
@@ -98,7 +104,8 @@ def _what(m: CheckedMixer) -> str:
     from dsfc.diagnostics.render import printable
 
     parts = [] if m.title is None else [m.title]
-    return printable("; ".join([*parts, m.refusal or "compiles"]))
+    compiles = "compiles" if m.slow is None else f"compiles, recurrent only: {m.slow}"
+    return printable("; ".join([*parts, m.refusal or compiles]))
 
 
 def _short(item: Checked) -> Iterator[str]:
@@ -123,6 +130,7 @@ def _json(found: list[Checked]) -> str:
                     "class": m.title,
                     "compiles": m.refusal is None,
                     "why_not": m.refusal,
+                    "recurrent_only": m.slow,
                     "claims": [as_json(claim) for claim in m.claims],
                 }
                 for m in item.mixers

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dsfc.cli.options import mistakes_option
+from dsfc.cli.options import mistakes_option, require_parallel_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
 
@@ -23,6 +23,7 @@ from dsfc.cli.spec import SpecWord
 @click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
 @click.option("--backend", default="torch", show_default=True, help="What to print the module for.")
 @click.option("--force", is_flag=True, help="Replace a file that dsfc did not write.")
+@require_parallel_option
 @mistakes_option
 @click.pass_context
 def compile_command(
@@ -32,6 +33,7 @@ def compile_command(
     mixer: str | None,
     backend: str,
     force: bool,
+    require_parallel: bool,
 ) -> None:
     """Compile specs to modules and print the path of each.
 
@@ -54,7 +56,10 @@ def compile_command(
     for spec in specs:
         try:
             with bounded(f"compile {spec}"):
-                module = load(spec, mixer).module(backend)
+                found = load(spec, mixer)
+                if require_parallel and (slow := found.recurrent_only) is not None:
+                    raise DiagnosticError((slow,))
+                module = found.module(backend)
         except DiagnosticError as e:
             mistakes.add(e.diagnostics)
         else:

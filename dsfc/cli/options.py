@@ -32,6 +32,16 @@ def format_option(of: str, *more: str) -> Callable[[Any], Any]:
     )
 
 
+def require_parallel_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a command the option that takes mixers without a parallel form for an error."""
+    option = click.option(
+        "--require-parallel",
+        is_flag=True,
+        help="Take a mixer that runs one token after another only for an error.",
+    )
+    return option(command)
+
+
 def mistakes_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command whose result has a format of its own the option for its diagnostics."""
     option = click.option(

@@ -63,6 +63,7 @@ from dsfc.diagnostics.tool_codes import (
     FileProblem,
     NoStep,
     Overwrite,
+    RecurrentOnly,
     UnknownBackend,
     Unsupported,
     WhichMixer,
@@ -74,8 +75,8 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     Arguments, ComplexValue, Declaration, Initialiser, Constant, NoOutput,
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
     ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, LagPower, FlowRule,
-    CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, NoStep, FileProblem,
-    Overwrite, UnknownBackend, WhichMixer, Conversion, CertificateFormat,
+    CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, RecurrentOnly, NoStep,
+    FileProblem, Overwrite, UnknownBackend, WhichMixer, Conversion, CertificateFormat,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
@@ -144,6 +145,7 @@ __all__ = [
     "NonlinearState",
     "Order",
     "Overwrite",
+    "RecurrentOnly",
     "Recursion",
     "ShapeAdd",
     "ShapeDiv",

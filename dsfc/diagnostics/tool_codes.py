@@ -38,6 +38,37 @@ class Unsupported(Diagnostic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecurrentOnly(Diagnostic):
+    """A mixer has no form but one token after another, and a faster one was asked for.
+
+    Every system of finite states runs in mode `recurrent`. Where its states read each other, its
+    decays may be 0 or negative, or a full matrix depends on the token, there is no mode that
+    computes many tokens at once. `check` says so and is content; with `--require-parallel` it is an
+    error, of `check` and `compile`.
+
+    ```console wrong
+    $ echo "mixer pair { dims d; input u : d; state s, t : d
+      s = u * t[i-1] + u; t = 1/2 * s[i-1]; y = s + t }" > pair.dsf
+    $ dsfc check --require-parallel pair.dsf
+    ```
+
+    A state that feeds another and takes nothing from it is a scan before a scan:
+
+    ```console right
+    $ echo "mixer line { dims d; input u : d; state s, t : d
+      s = sigmoid(u) * s[i-1] + u; t = 1/2 * t[i-1] + s; y = s + t }" > line.dsf
+    $ dsfc check --require-parallel line.dsf
+    ```
+    """
+
+    code: ClassVar[str] = "E-RECURRENT-ONLY"
+    stage: ClassVar[Stage] = Stage.TOOL
+    template: ClassVar[str] = "{mixer} runs one token after another only: {why}"
+    mixer: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoStep(Diagnostic):
     """A module is to go on from a state, and its mixer reads tokens to come.
 

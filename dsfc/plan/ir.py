@@ -637,6 +637,14 @@ class Plan:
         """Whether no output needs a token to come: nothing runs backwards in time."""
         return not any(isinstance(k, Turn) for k in self.kernels)
 
+    @property
+    def recurrent_only(self) -> str | None:
+        """Why one token after another is the only mode, as a clause; None where there are more."""
+        legal = [m.name for m in self.modes if m.legal]
+        if legal != ["recurrent"]:
+            return None
+        return next(m.why for m in self.modes if not m.legal)
+
     def array(self, name: str) -> Buffer:
         """Returns the buffer of that name.
 

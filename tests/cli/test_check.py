@@ -116,6 +116,41 @@ def test_what_this_version_cannot_compile_is_said(run: Callable) -> None:
     assert "separable: scalar; not supported yet" in run("check", "separable").output
 
 
+PAIR = """mixer pair {
+  dims d
+  input u : d
+  state s, t : d
+  s = u * t[i-1] + u
+  t = 1/2 * s[i-1]
+  y = s + t
+}
+"""
+
+
+def test_what_runs_token_by_token_only_is_said_with_the_reason(
+    run: Callable, spec: Callable
+) -> None:
+    spec(PAIR, "pair.dsf")
+    said = run("check", "pair.dsf")
+    assert said.exit_code == 0
+    why = "`s` and `t` read another state"
+    assert f"compiles, recurrent only: {why}\n" in said.output
+    (mixer,) = json.loads(run("check", "--format", "json", "pair.dsf").output)["specs"][0]["mixers"]
+    assert (mixer["compiles"], mixer["recurrent_only"]) == (True, why)
+
+
+def test_a_parallel_form_may_be_required(run: Callable, spec: Callable, folder: Path) -> None:
+    spec(PAIR, "pair.dsf")
+    for command in ("check", "compile"):
+        refused = run(command, "--require-parallel", "--format", "short", "pair.dsf")
+        assert refused.exit_code == 1
+        (line,) = (refused.stdout + refused.stderr).splitlines()
+        assert line.startswith("pair.dsf:5:3: error: E-RECURRENT-ONLY: pair runs one token")
+    assert not (folder / "pair.py").exists()
+    assert run("check", "--require-parallel", "s6").exit_code == 0
+    assert run("compile", "--require-parallel", "s6").exit_code == 0
+
+
 def test_a_note_about_a_base_names_its_file(run: Callable, spec: Callable) -> None:
     spec(RUNNING.replace("1/2", "abs(a) / (1 + abs(a))").replace("dims d", "dims d; param a"),
          "running.dsf")  # fmt: skip

@@ -231,7 +231,9 @@ def test_the_text_steps_the_states_by_their_names(build) -> None:
 def test_explain_says_that_it_is_the_only_form_and_why(build) -> None:
     module = build("feedback_of_gates", COUPLED).module
     said = getattr(module, module.__all__[0])(d=2).explain(4096)
-    assert said.startswith("mode recurrent, ")
-    words = " ".join(said.split())
-    assert "legal: recurrent: the only form" in words
-    assert "chunked: `s` and `t` read another state" in words
+    first, legal, _ = said.split("\n")
+    assert first.startswith("mode recurrent, ")
+    assert legal == (
+        "legal: recurrent, 4,096 steps; no faster form: `s` and `t` read another state"
+    )
+    assert "Recurrent only: `s` and `t` read another state." in " ".join(module.__doc__.split())
