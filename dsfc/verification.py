@@ -18,6 +18,7 @@ from types import ModuleType
 from dsfc import files
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.emit.audit import parsed
 from dsfc.emit.importing import import_module
 from dsfc.emit.module import Origin, digest, origin
 from dsfc.locate import SUFFIX
@@ -127,7 +128,7 @@ def _compared(text: str, said: Origin, known: Compilation | None) -> tuple[bool,
 def _reference(text: str) -> dict[str, str]:
     """The code of a module's reference and of every function of the module that it reaches."""
     try:
-        tree = ast.parse(text)
+        tree = parsed(text)
     except (SyntaxError, ValueError):
         return {}
     defined = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}

@@ -328,5 +328,6 @@ def entry(text: str, indent: int) -> str:
 
 
 def rule(title: str) -> str:
-    """Returns a comment line that heads a section."""
-    return f"# --- {title} ".ljust(WIDTH, "-")
+    """Returns a comment that heads a section: a line, or several where names in it are long."""
+    *lines, last = paragraph(f"{title} -", "# ", "# --- ").split("\n")
+    return "\n".join((*lines, last.ljust(WIDTH, "-")))

@@ -73,6 +73,7 @@ def read_module(path: Path) -> Module:
     """
     from dsfc import files
     from dsfc.diagnostics.file_error import file_error
+    from dsfc.emit.audit import parsed
     from dsfc.emit.module import origin
 
     try:
@@ -85,7 +86,7 @@ def read_module(path: Path) -> Module:
     if said is None:
         raise file_error(path, "it is not a module that dsfc wrote")
     try:
-        tree = ast.parse(data)
+        tree = parsed(data)
         values = dict(_literals(tree))
         chunk = values.get("CHUNK")
         return Module(

@@ -13,6 +13,7 @@ import ast
 import builtins
 import re
 from collections.abc import Iterable
+from threading import Lock
 from typing import TypeGuard
 
 IMPORTS = frozenset(
@@ -75,6 +76,21 @@ class EmissionError(Exception):
     """Emitted text that is not what a backend may write: a fault of the compiler."""
 
 
+_PARSER = Lock()
+"""CPython 3.11 counts the depth of the tree it makes in one place for all threads (gh-106905)."""
+
+
+def parsed(text: str | bytes) -> ast.Module:
+    """Returns the tree of a Python text; one thread at a time.
+
+    Raises:
+        SyntaxError: the text is no Python.
+        ValueError: it holds a null byte.
+    """
+    with _PARSER:
+        return ast.parse(text)
+
+
 def audit(text: str) -> None:
     """Checks emitted text.
 
@@ -83,7 +99,7 @@ def audit(text: str) -> None:
             function or an attribute that it has no use for.
     """
     try:
-        tree = ast.parse(text)
+        tree = parsed(text)
     except (SyntaxError, ValueError) as e:
         raise EmissionError(f"the text does not parse: {e}") from e
     lookups = {id(node.func) for node in ast.walk(tree) if _is_lookup(node)}

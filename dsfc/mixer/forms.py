@@ -98,8 +98,9 @@ def _at_tokens(typer: Expressions, node: ast.Call, arg: Expr, ctx: Context) -> R
 
     A state has a value before the first token, which `s[i-1]` reads and a filter does not.
     """
-    plain = isinstance(arg, Ref) and not (typer.scope.is_state(arg.name) and arg.at == Now(0))
-    return arg if plain else _named(typer, node, arg, ctx)
+    if isinstance(arg, Ref) and not (typer.scope.is_state(arg.name) and arg.at == Now(0)):
+        return arg
+    return _named(typer, node, arg, ctx)
 
 
 def _has_time(*values: Expr) -> bool:

@@ -12,9 +12,11 @@ here do not simplify. Nothing in this module evaluates text.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from enum import Enum, IntEnum
 from fractions import Fraction
+from threading import RLock
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -113,12 +115,15 @@ class _Interned(type):
 
     _table: ClassVar[WeakValueDictionary[tuple[Any, ...], Any]] = WeakValueDictionary()
     _names: ClassVar[dict[type, tuple[str, ...]]] = {}
+    _lock: ClassVar[AbstractContextManager[object]] = RLock()
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Builds the node, or returns the one built before."""
         made = super().__call__(*args, **kwargs)
         key = (cls, *(getattr(made, name) for name in argument_names(cls)))
-        return _Interned._table.setdefault(key, made)
+        # `setdefault` of a dictionary of weak values looks first and stores then.
+        with _Interned._lock:
+            return _Interned._table.setdefault(key, made)
 
 
 def argument_names(node: type) -> tuple[str, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from dsfc.backends.torch.layout import fitted
+from dsfc.backends.torch.layout import WIDTH, fitted, rule
 from unusual_specs import COMPILED
 
 import dsfc
@@ -121,3 +122,18 @@ def test_any_statement_is_as_a_formatter_leaves_it(tmp_path: Path) -> None:
     run = [sys.executable, "-m", "ruff", "format", "--diff", "--isolated", "--line-length", "100"]
     done = subprocess.run([*run, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[:3000] + done.stderr
+
+
+@pytest.mark.parametrize("length", [1, 14, 40, 64])
+def test_a_heading_with_a_long_name_is_a_comment(length: int, load) -> None:
+    heading = rule(f"mode: chunked of {'a' * length} (the state carried from chunk to chunk)")
+    assert all(line.startswith("# ") and len(line) <= WIDTH for line in heading.split("\n"))
+    name = "a" * length
+    body = f"""dims d
+      input u : d
+      param w : d unit
+      state {name}, z : d
+      {name} = w * {name}[i-1] + u
+      z = sigmoid(u) * z[i-1] + {name}
+      y = {name} + z"""
+    ast.parse(load(f"named_by_{length}", body).module().text)
