@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dsfc.derive.model import Model
+from dsfc.diagnostics.catalogue import Limit
+from dsfc.diagnostics.report import DiagnosticError
 from dsfc.primitives.build import remake
-from dsfc.primitives.expr import Expr, Now, Num, Ones, Param, Ref, Size, children
+from dsfc.primitives.expr import Add, Expr, Mul, Now, Num, Ones, Param, Ref, Size, children
 
 
 class Inliner:
@@ -42,7 +44,19 @@ class Inliner:
             if value is None or e.at not in (None, Now(0)) or self.model.reach(value):
                 return e
             return self.inlined(value)
-        return remake(e, tuple(self.inlined(c) for c in children(e)))
+        parts = tuple(self.inlined(c) for c in children(e))
+        if isinstance(e, Add | Mul):
+            self._demand_bounded(sum(len(p.args) if type(p) is type(e) else 1 for p in parts))
+        return remake(e, parts)
+
+    def _demand_bounded(self, count: int) -> None:
+        """Refuses sums and products of too many parts: `b = a * a`, `c = b * b`, … double them."""
+        bound = self.model.limits.expansion_terms
+        if count > bound:
+            at = self.model.mixer.span or self.model.span_of(self.model.mixer.output)
+            what = "terms or factors of definitions put in for their names"
+            found = Limit(at, what=what, size=f"more than {bound}", bound=str(bound))
+            raise DiagnosticError((found,))
 
     def outlined(self, e: Expr) -> Expr:
         """Returns the expression with the inlined values of definitions replaced by their names."""

@@ -475,6 +475,14 @@ def test_long_chains_of_definitions(mixer_of, error_of):
     assert found.startswith("E-LIMIT: height of the expression that reads a state")
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("step", ["{0} * {0}", "{0} + {0}", "{0} * {0} * {0}"])
+def test_definitions_that_double_end_in_a_diagnostic(mixer_of, step):
+    steps = "".join(f"x{k + 1} = {step.format(f'x{k}')}\n" for k in range(100))
+    (found,) = refusal(mixer(f"x0 = u\n{steps} y = x100"), mixer_of)
+    assert found.startswith("E-LIMIT: terms or factors of definitions put in for their names")
+
+
 @pytest.mark.parametrize(
     "step", ["{0} + tanh({0})", "{0} + u * {0}", "{0} * {0}", "sum[d]({0}) * {0} / (1 + abs({0}))"]
 )

@@ -1,0 +1,322 @@
+"""Gives dsfc texts and certificates that nobody would write, and says what came of them.
+
+    python -P tests/campaigns/fuzz.py --count 1000 [--seed N] [--seconds S] [--out FILE]
+
+Seeds are `seed`, `seed + 1`, … Without `--seed` one is drawn and printed. Each input must be taken,
+or refused by diagnostics that have a code and a place and can be shown in every format, within the
+ten seconds of processor time of a command and one GiB of memory, and nothing may be written. Those
+that are refused because the time is over are counted apart. Processes of their own run them, some
+hundred inputs each. What breaks a promise is told with its seed, by the place where it broke;
+`--keep` takes one input of each. Exit code 1 where something did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import resource
+import select
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from random import SystemRandom
+from types import FrameType
+from typing import Any
+
+os.environ["DSFC_CHECK"] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from fuzz_inputs import KINDS, certificates, one, specs
+
+from dsfc.bounds import bounded
+from dsfc.check_proof.check import check
+from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.schema import OtherFormat
+from dsfc.checking import checked
+from dsfc.diagnostics.render import render_all, render_short, to_json
+from dsfc.diagnostics.report import Diagnostic, DiagnosticError
+from dsfc.diagnostics.sarif import to_sarif
+from dsfc.limits import DEFAULT_LIMITS
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.source import NOWHERE, Source
+from dsfc.syntax.format import format_spec
+from dsfc.syntax.parse import parse
+from dsfc.syntax.read import decoded
+
+SECONDS, MEMORY = 1.5 * DEFAULT_LIMITS.seconds, 1 << 30
+_EACH = 200
+"""Inputs of one process."""
+_PLACE = Place(Path("fuzz.dsf"), shipped=True)  # bases are looked up among the shipped specs alone
+_MIXERS = 3
+"""Mixers of one text that are compiled."""
+
+
+class TooLong(BaseException):
+    """The input took its time."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of one input.
+
+    Attributes:
+        seed: of the input.
+        kind: of the input.
+        outcome: `accepted`, `refused` or the promise that was broken.
+        codes: of the diagnostics.
+        where: the exception and the innermost line of dsfc, where a promise was broken.
+        seconds: of processor time.
+        megabytes: of memory of the process, at most, so far.
+    """
+
+    seed: int
+    kind: str
+    outcome: str
+    codes: tuple[str, ...] = ()
+    where: str = ""
+    seconds: float = 0.0
+    megabytes: int = 0
+
+    @property
+    def broken(self) -> bool:
+        """Whether a promise was broken."""
+        return self.outcome not in ("accepted", "refused")
+
+
+# One input
+
+
+def ran(seed: int) -> Ran:
+    """Returns what came of the input of one seed, in this process."""
+    kind, data = one(seed)
+    began = time.process_time()
+    try:
+        with bounded("take it"):  # as on the command line
+            outcome, codes = _held(kind, data)
+        where = ""
+    except DiagnosticError as e:
+        (limit,) = e.diagnostics
+        outcome, codes, where = "refused", (f"{limit.code} {limit.message.split()[0]}",), ""
+    except TooLong as e:
+        outcome, codes, where = "too long", (), _where(e)
+    except MemoryError as e:
+        outcome, codes, where = "too much memory", (), _where(e)
+    except Exception as e:
+        outcome, codes, where = "internal error", (), _where(e)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return Ran(seed, kind, outcome, codes, where, time.process_time() - began, peak)
+
+
+def _held(kind: str, data: bytes) -> tuple[str, tuple[str, ...]]:
+    """Holds one input to the promises; returns the outcome and the codes."""
+    if "certificate" in kind:
+        try:
+            check(data.decode())
+        except UnicodeDecodeError:
+            return "refused", ("not text",)
+        except (Rejected, OtherFormat) as e:
+            assert str(e).strip()
+            return "refused", (type(e).__name__,)
+        return "accepted", ()
+    try:
+        _compiled(data)
+    except DiagnosticError as e:
+        return "refused", tuple(sorted({shown(it) for it in e.diagnostics}))
+    return "accepted", ()
+
+
+def _compiled(data: bytes) -> None:
+    """What `check`, `fmt` and `compile` do with a text, but for reading and writing files."""
+    source = decoded(data[: DEFAULT_LIMITS.bytes + 1], "fuzz.dsf")
+    spec = parse(source)
+    assert parse(Source("fuzz.dsf", format_spec(spec))) == spec, "the form is another spec"
+    text = SpecText(_PLACE, spec)
+    refused: list[Diagnostic] = []
+    for name in dict.fromkeys(text.mixers[:_MIXERS]):
+        try:
+            text.compilation(name).module("torch")
+        except DiagnosticError as e:
+            refused += e.diagnostics
+    if not text.mixers or len(data) % 8 == 0:  # claims take time; some are enough
+        refused += [it for it in checked(text, "fuzz.dsf").diagnostics if it.severity == "error"]
+    if refused:
+        raise DiagnosticError(refused)
+
+
+def shown(it: Diagnostic) -> str:
+    """Shows a diagnostic in every format; returns its code."""
+    assert re.fullmatch(r"[A-Z]-[A-Z-]+", it.code) and it.message.strip()
+    assert it.span is not NOWHERE, "no place"
+    assert 0 <= it.span.start <= it.span.end <= len(it.span.source.text), "a place outside"
+    short = render_short(it)
+    assert "\n" not in short and "\x1b" not in short and "\0" not in short
+    json.loads(to_json([it]))
+    json.loads(to_sarif([it]))
+    assert render_all([it], colour=False).isprintable() or "\n" in render_all([it])
+    return it.code
+
+
+def _where(error: BaseException) -> str:
+    """The type of an exception and the innermost line of dsfc that it came through."""
+    frames = [
+        f"{Path(f.filename).parent.name}/{Path(f.filename).name}:{f.name}"
+        for f in traceback.extract_tb(error.__traceback__)
+        if "/dsfc/" in f.filename or "/backends/" in f.filename or f.name == "shown"
+    ]
+    return f"{type(error).__name__} at {frames[-1] if frames else '?'}: {str(error)[:120]}"
+
+
+# Many
+
+
+def campaign(seeds: Iterable[int], until: float = float("inf")) -> Iterator[Ran]:
+    """Runs inputs, some hundred in each process; one that ends a process is told, and passed."""
+    specs(), certificates()  # made once, for all processes
+    left = list(seeds)
+    while left and time.monotonic() < until:
+        done = 0
+        for it in _in_a_process(left[:_EACH]):
+            done += 1
+            yield it
+        if done < len(left[:_EACH]):
+            yield Ran(left[done], one(left[done])[0], "the process died")
+            done += 1
+        left = left[done:]
+
+
+def _in_a_process(seeds: list[int]) -> Iterator[Ran]:
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        with os.fdopen(write, "w", encoding="utf-8") as out:
+            _guard()
+            for seed in seeds:
+                signal.setitimer(signal.ITIMER_PROF, SECONDS)
+                it = ran(seed)
+                signal.setitimer(signal.ITIMER_PROF, 0)
+                print(json.dumps(asdict(it)), file=out, flush=True)
+        os._exit(0)
+    os.close(write)
+    try:
+        with os.fdopen(read, encoding="utf-8") as lines:
+            while select.select([lines], [], [], 12 * SECONDS)[0] and (line := lines.readline()):
+                found = json.loads(line)
+                yield Ran(**{**found, "codes": tuple(found["codes"])})
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _guard() -> None:
+    """Bounds memory, ends what takes too long, and refuses to write: in a process of its own."""
+    sys.stderr = open(os.devnull, "w")
+    held = int(Path("/proc/self/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, held + MEMORY))
+
+    def expired(number: int, frame: FrameType | None) -> None:
+        raise TooLong
+
+    signal.signal(signal.SIGPROF, expired)
+    sys.addaudithook(_no_writing)
+
+
+CHANGES = ("os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink",
+           "os.truncate", "os.system", "subprocess.Popen", "os.posix_spawn", "os.exec",
+           "socket.connect")  # fmt: skip
+
+
+def _no_writing(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in CHANGES:
+        raise AssertionError(f"{event} {arguments!r:.100}")
+    if event == "open" and isinstance(arguments[2], int):
+        if arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            raise AssertionError(f"writes {arguments[0]!r:.100}")
+
+
+@dataclass
+class Figures:
+    """The figures of a campaign, as JSON."""
+
+    seed: int
+    started: float = field(default_factory=time.monotonic)
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    codes: Counter[str] = field(default_factory=Counter)
+    broken: dict[str, list[int]] = field(default_factory=dict)
+    slowest: tuple[float, int] = (0.0, 0)
+    largest: tuple[int, int] = (0, 0)
+
+    def add(self, it: Ran) -> None:
+        """Counts what came of one input."""
+        self.outcomes[it.kind, it.outcome] += 1
+        self.codes.update(it.codes)
+        self.slowest = max(self.slowest, (round(it.seconds, 2), it.seed))
+        self.largest = max(self.largest, (it.megabytes, it.seed))
+        if it.broken:
+            self.broken.setdefault(f"{it.outcome}: {it.where}", []).append(it.seed)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the figures."""
+        outcomes = {k: {o: n for (kind, o), n in sorted(self.outcomes.items()) if kind == k}
+                    for k in KINDS}  # fmt: skip
+        return {
+            "seed": self.seed,
+            "count": self.outcomes.total(),
+            "hours": round((time.monotonic() - self.started) / 3600, 2),
+            "versions": {"dsfc": version("dsfc"), "python": platform.python_version()},
+            "broken": sum(map(len, self.broken.values())),
+            "outcomes": outcomes,
+            "out_of_time": self.codes["E-LIMIT time"],
+            "codes": dict(self.codes.most_common()),
+            "slowest": dict(zip(("seconds", "seed"), self.slowest, strict=True)),
+            "largest": dict(zip(("megabytes", "seed"), self.largest, strict=True)),
+            "where": {where: seeds[:5] for where, seeds in sorted(self.broken.items())},
+        }
+
+
+def main() -> int:
+    """Runs a campaign from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="end earlier, after so many"
+    )
+    parser.add_argument("--out", type=Path, help="write the figures, as JSON")
+    parser.add_argument("--keep", type=Path, help="folder for one input of each kind of fault")
+    words = parser.parse_args()
+    seed = SystemRandom().randrange(10**9) if words.seed is None else words.seed
+    print(f"seed {seed}", flush=True)
+    figures = Figures(seed)
+    for it in campaign(range(seed, seed + words.count), time.monotonic() + words.seconds):
+        new = it.broken and f"{it.outcome}: {it.where}" not in figures.broken
+        figures.add(it)
+        if new:
+            print(f"{it.seed} ({it.kind}): {it.outcome}: {it.where}", flush=True)
+            if words.keep is not None:
+                words.keep.mkdir(exist_ok=True, parents=True)
+                (words.keep / f"fuzz_{it.seed}").write_bytes(one(it.seed)[1])
+        if words.out is not None and figures.outcomes.total() % 5000 == 0:
+            _write(words.out, figures)
+    if words.out is not None:
+        _write(words.out, figures)
+    print(json.dumps(figures.to_json(), indent=1, ensure_ascii=False))
+    return 1 if figures.broken else 0
+
+
+def _write(out: Path, figures: Figures) -> None:
+    out.write_text(json.dumps(figures.to_json(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
