@@ -156,12 +156,14 @@ class Modes:
         scans: the scans.
         attentions: the kernels that weigh all tokens.
         stepped: the recurrences.
+        causal: whether no output needs a token to come.
     """
 
     all: tuple[Mode, ...]
     scans: tuple[Scan, ...]
     attentions: tuple[Attention, ...] = ()
     stepped: tuple[Recurrence, ...] = ()
+    causal: bool = True
 
     @property
     def operators(self) -> bool:
@@ -235,6 +237,12 @@ class Modes:
             out += _literals(
                 f"not packed or masked: {names}, since Λ and B then depend on the token"
             )
+        if self.causal and len(self.legal) > 1:
+            out += _literals(
+                "later tokens that are finite change no earlier output"
+                f"{', but in fft by rounding' * ('fft' in self.legal)}; "
+                "NaN and infinity change none in recurrent only"
+            )
         return self._with_tail(out)
 
     def _with_tail(self, out: list[str]) -> list[str]:
@@ -288,7 +296,7 @@ def modes(plan: Plan) -> Modes:
     scans = tuple(k for k in plan.kernels if isinstance(k, Scan))
     attentions = tuple(k for k in plan.kernels if isinstance(k, Attention))
     stepped = tuple(k for k in plan.kernels if isinstance(k, Recurrence))
-    return Modes(plan.modes, scans, attentions, stepped)
+    return Modes(plan.modes, scans, attentions, stepped, plan.causal)
 
 
 def _literals(line: str) -> list[str]:

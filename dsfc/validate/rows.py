@@ -88,12 +88,20 @@ def _masks(length: int) -> Iterator[tuple[str, Tensor]]:
 
 
 def _spoilt(sample: Sample, mask: Tensor) -> Sample:
-    """The same with infinity where the mask says that nothing is."""
+    """The same with NaN and infinity where the mask says that nothing is."""
+    strange = torch.tensor((torch.nan, torch.inf, -torch.inf))
+    fill = strange[torch.arange(mask.shape[1]) % 3].expand(mask.shape)
     inputs = {
-        name: torch.where(mask.reshape(*mask.shape, *(1,) * (x.ndim - 2)), x, torch.inf)
-        for name, x in sample.inputs.items()
+        name: torch.where(_over(mask, x), x, _over(fill, x)) for name, x in sample.inputs.items()
     }
     return dataclasses.replace(sample, inputs=inputs)
+
+
+def _over(values: Tensor, x: Tensor) -> Tensor:
+    """Values per token with axes for all that a token has."""
+    return values.reshape(*values.shape, *(1,) * (x.ndim - 2)).to(
+        values.dtype if values.dtype == torch.bool else x.dtype
+    )
 
 
 def _rows_of(mask: Tensor) -> list[tuple[int, Tensor]]:

@@ -98,8 +98,10 @@ def steps(surface: Surface) -> str:
 
 
 def causality(surface: Surface) -> str:
-    """What comes later changes no bit of what comes before; under FFT it does by rounding only.
+    """What comes later changes no bit of what came before; under FFT it does by rounding only.
 
+    It is finite, in all modes but `recurrent`: they multiply with zeros what is not to be read, and
+    0 · NaN is NaN. In `recurrent` NaN and infinity in later tokens change no bit either.
     A convolution by FFT of n points errs by O(log n) roundings of the largest value of the whole
     sequence (Higham, Accuracy and Stability of Numerical Algorithms, theorem 24.2), so what comes
     later shows in what comes before, by that much. A module that says it is not causal does not
@@ -129,7 +131,25 @@ def causality(surface: Surface) -> str:
                     else:
                         same(got[:, : t + 1], y[:, : t + 1], f"{where} changed")
                     count += 1
+    count += _poisoned(surface)
     return f"{count} changes, no bit" + f" (fft: {worst:.2f} of the bound)" * (worst > 0)
+
+
+def _poisoned(surface: Surface) -> int:
+    """Checks that what is not finite reaches nothing before it, token by token; counts changes."""
+    length, count = 5, 0
+    sample = surface.sample(length)
+    with torch.no_grad():
+        y = _call(sample, sample.inputs, "recurrent")
+        for value, t in product((math.nan, math.inf, -math.inf), range(length - 1)):
+            changed = {
+                k: torch.cat((x[:, : t + 1], torch.full_like(x[:, t + 1 :], value)), 1)
+                for k, x in sample.inputs.items()
+            }
+            got = _call(sample, changed, "recurrent")
+            same(got[:, : t + 1], y[:, : t + 1], f"recurrent, {value} after {t} changed")
+            count += 1
+    return count
 
 
 def _looks_ahead(surface: Surface) -> str:

@@ -238,7 +238,7 @@ def test_what_reads_across_boundaries_is_left_out_on_request(made) -> None:
 def test_explain_shows_the_choice_its_costs_and_reasons(made) -> None:
     module = made("normalized_attn")
     mixer = layer(module, {"d": 64})
-    first, legal, illegal, last = mixer.explain(1000, 4).split("\n")
+    first, legal, illegal, later, last = mixer.explain(1000, 4).split("\n")
     assert first.startswith("mode chunked, chunk 64, torch on cpu: predicted recurrent ")
     assert first.count(" ms") == len(module.MODES) and "; mostly " in first
     assert all(f"{m.name}: {m.why}" in legal for m in dsfc.load("normalized_attn").plan.modes[:4])
@@ -246,6 +246,7 @@ def test_explain_shows_the_choice_its_costs_and_reasons(made) -> None:
         illegal
         == "not legal: fft: Λ, B or C depends on the token, or a full Λ mixes what goes in and out"
     )
+    assert later.startswith("later tokens that are finite change no earlier output; ")
     assert last == f"gauge: S: identity; spec: {module.SPEC}"
     assert mixer.explain(1).startswith("mode recurrent, chunk 1, ")
     assert mixer.explain(1000, mode="parallel").startswith("mode parallel, chunk 1000, ")
