@@ -25,6 +25,7 @@ from dsfc.proof.refute import FURTHER, QUICK, THOROUGH, Effort, refute, taps
 from dsfc.proof.relations import laws, relation
 from dsfc.proof.sizes import (
     NONE_GIVEN,
+    apart,
     at_counts,
     beyond,
     check_given,
@@ -157,16 +158,16 @@ def _in_general(
 def _refute_further(claim: Claim, given: Mapping[str, int], found: AtSizes | str) -> Refuted | str:
     """A witness at the declared sizes and at larger ones, on more tokens than at first."""
     a, b = claim.a, claim.b
-    at = declared(a, b, given)
+    at, counts = declared(a, b, given), cutoff(claim, False)
     if isinstance(found, str):
-        least = tuple(chosen(a, b, k, given) for k in (1, 2))
+        least = (*(chosen(a, b, k, given) for k in (1, 2)), *apart(a, b, counts, given))
         late = _refute(claim, THOROUGH, (*least, *at))
         if isinstance(late, Refuted):
             return late
         later = _refute_later(claim)
         if later is not None:
             return later
-    fixed = [name for name, why in cutoff(claim, False).items() if isinstance(why, str)]
+    fixed = [name for name, why in counts.items() if isinstance(why, str)]
     sizes = tuple(dict.fromkeys((*at, *beyond(a, b, fixed, given))))
     return _refute(claim, replace(FURTHER, longest=1 + taps(claim, sizes)), sizes)
 

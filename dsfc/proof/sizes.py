@@ -122,6 +122,26 @@ def beyond(
                 break
 
 
+def apart(
+    a: System, b: System, counts: Mapping[str, int | str], given: Mapping[str, int]
+) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Yields sizes that tell two axes apart, and those at which a term has indices enough.
+
+    Args:
+        a: one system.
+        b: the other.
+        counts: of each axis, see `dsfc.check_proof.cutoff`.
+        given: sizes that some axes have.
+    """
+    derived = {fact.name for fact in facts(a, b)}
+    free = sorted(name for name in counts if name not in derived and name not in given)
+    enough_indices = {n: c for n, c in counts.items() if isinstance(c, int) and n in free}
+    for pinned in ({name: 2 + k for k, name in enumerate(free)}, enough_indices):
+        sizes = kept(a, b, {**pinned, **given}, 1)
+        if sizes is not None and max(sizes.values(), default=0) <= LARGEST:
+            yield tuple(sorted(sizes.items()))
+
+
 def _numbers(system: System) -> Iterator[tuple[str, int]]:
     """Sizes that a spec declares as numbers."""
     for d in system.axes:
