@@ -14,6 +14,7 @@ from dsfc.atlas.build import CONDITIONAL, EQUAL, Charted, Question, build
 from dsfc.atlas.ir import Found, Node
 from dsfc.atlas.report import as_json, report
 from dsfc.atlas.store import NotPrivate, Store
+from dsfc.claims.verdict import Unknown
 from dsfc.decision import claims
 from dsfc.pipeline import read
 from dsfc.primitives.statements import Word
@@ -97,6 +98,33 @@ def test_reports(chart: Chart) -> None:
     assert "not comparable: 3 pairs\n    3 they share no input\n        plain, other\n" in text
     document = json.loads(json.dumps(as_json(found)))
     assert len(document["pairs"]) == 7 and document == as_json(build(chart(FAMILY)))
+
+
+SIZED = """
+mixer powers { dims heads h = 4, n
+  input u : h × n
+  state s : h × n
+  s = (1 - 2^(-5 - iota[h])) * s[i-1] + u
+  y = s
+}
+mixer again extends powers {
+  s = (1 - 1 / 2^(iota[h] + 5)) * s[i-1] + u
+  claim equivalent powers
+}
+"""
+
+
+def test_what_is_equal_at_some_sizes_is_no_edge(chart: Chart) -> None:
+    mixers = chart(SIZED)
+    ((claim,),) = (m.claims for m in mixers if m.claims)
+    assert isinstance(claim.verdict, Unknown)
+    assert "are shown for all n, for h = 4 alone" in claim.verdict.obstacle
+    found = build(mixers)
+    assert found.edges == () and found.count(Found.AT_SIZES) == 1
+    assert found.graph().number_of_edges() == 0
+    text = report(found)
+    assert "open at others (1)\n  powers = again  for h = 4 alone\n" in text
+    assert as_json(found)["pairs"][0]["sizes"] == {"h": 4}
 
 
 def test_other_statements_become_edges_as_they_come(chart: Chart) -> None:

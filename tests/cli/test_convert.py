@@ -107,6 +107,53 @@ def test_weights_of_another_module_are_refused(
     refused(result, folder, reason)
 
 
+SIZED = """\
+mixer powers { dims heads h = 4, n
+  input u : h × n
+  param w : h × n ~ normal(0, 1)
+  state s : h × n
+  s = (1 - 2^(-5 - iota[h])) * s[i-1] + w * u
+  y = s
+}
+mixer again extends powers { s = (1 - 1 / 2^(iota[h] + 5)) * s[i-1] + w * u }
+mixer line extends powers { s = (31/32 + iota[h] / 64) * s[i-1] + w * u }
+mixer bare { dims heads h = 4, n
+  input u : h × n
+  param w : n ~ normal(0, 1)
+  state s : h × n
+  s = (1 - 2^(-5 - iota[h])) * s[i-1] + w * u
+  y = s
+}
+mixer bare_again extends bare { s = (1 - 1 / 2^(iota[h] + 5)) * s[i-1] + w * u }
+"""
+
+
+@pytest.mark.parametrize("heads", [3, 4])
+def test_what_holds_at_some_sizes_serves_weights_of_these(
+    run: Callable, spec: Callable, folder: Path, heads: int
+) -> None:
+    """Declared are four heads; what the weights have is proved anew."""
+    file = spec(SIZED, "sized.dsf")
+    module = dsfc.import_module(dsfc.compile(file, out=folder, mixer="powers")).Powers
+    torch.save(module(h=heads, n=2).state_dict(), folder / "first.pt")
+    done = run("convert", "sized.dsf:powers", "sized.dsf:again", "first.pt", "--out", "second.pt")
+    assert done.exit_code == 0, done.output
+    (folder / "second.pt").unlink()
+    other = run("convert", "sized.dsf:powers", "sized.dsf:line", "first.pt", "--out", "second.pt")
+    refused(other, folder, "different functions of equal parameters")
+
+
+def test_weights_that_do_not_say_a_size_are_refused(
+    run: Callable, spec: Callable, folder: Path
+) -> None:
+    file = spec(SIZED, "sized.dsf")
+    module = dsfc.import_module(dsfc.compile(file, out=folder, mixer="bare")).Bare
+    torch.save(module(n=2).state_dict(), folder / "first.pt")
+    result = run("convert", "sized.dsf:bare", "sized.dsf:bare_again", "first.pt", "--out",
+                 "second.pt")  # fmt: skip
+    refused(result, folder, "the weights do not say what h is")
+
+
 class Planted:
     """What must not be called when a file is read."""
 

@@ -35,6 +35,61 @@ mixer b { dims n
 """
 
 
+SIZED = """
+mixer a {{ dims heads h = {heads}, d, n = d / h
+  input u : h × n
+  state s : h × n
+  s = (1 - 2^(-5 - iota[h])) * s[i-1] + u
+  y = s
+}}
+mixer b {{ dims heads h = {heads}, d, n = d / h
+  input u : h × n
+  state s : h × n
+  s = ({decay}) * s[i-1] + u
+  y = s
+}}
+"""
+
+
+def test_a_proof_at_some_sizes_has_an_exit_code_of_its_own(
+    run: Callable, spec: Callable, folder: Path
+) -> None:
+    path = spec(SIZED.format(heads=4, decay="31/32 + iota[h] / 64"))
+    a, b = f"{path}:a", f"{path}:b"
+    assert run("equiv", a, b).exit_code == 4
+    asked = run("equiv", a, b, "--size", "h=2,n=3", "--certificate", "proof.json")
+    assert asked.exit_code == 7 and asked.output.startswith("a = b: proved for h = 2 alone\n")
+    accepted = run("check-proof", "proof.json", a, b)
+    assert "equal outputs, for all d, n, for h = 2 alone" in accepted.output
+    document = json.loads(run("equiv", a, b, "--size", "h=2", "--format", "json").output)
+    assert document["verdict"] == "proved at sizes" and document["sizes"]["h"] == 2
+    same = spec(SIZED.format(heads=4, decay="1 - 1 / 2^(iota[h] + 5)"), "same.dsf")
+    declared = run("equiv", f"{same}:a", f"{same}:b")
+    assert declared.exit_code == 7 and "for h = 4 alone" in declared.output
+    text = Path("proof.json").read_text(encoding="utf-8")
+    Path("forged.json").write_text(text.replace('["h",2]', '["h",4]'), encoding="utf-8")
+    assert run("check-proof", "forged.json").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "asked, why",
+    [
+        ("h=3,n=2,d=7", "no sizes keep n = d / h"),
+        ("q=3", "neither of the two has an axis q"),
+        ("h=0", "h = 0 is not an integer from 1 to 256"),
+        ("h", "--size wants AXIS=SIZE"),
+        ("h=two", "--size wants AXIS=SIZE"),
+        ("h=2,h=3", "--size gives two sizes of h"),
+    ],
+)
+def test_sizes_that_cannot_be_are_a_wrong_command_line(
+    run: Callable, spec: Callable, asked: str, why: str
+) -> None:
+    path = spec(SIZED.format(heads=4, decay="31/32"))
+    found = run("equiv", f"{path}:a", f"{path}:b", "--size", asked)
+    assert found.exit_code == 2 and why in found.output + found.stderr
+
+
 BACK = """
 mixer a { dims n
   input u : n
