@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from dsfc.claims.feeding import coefficients_of, driven_by
 from dsfc.claims.verdict import Decided, Proved
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Expr, Now, Past, Ref
 from dsfc.primitives.words import FIRST
-from dsfc.system.ir import Cache, Direct, Gate, Post, Product, Ratio, Read, System
+from dsfc.system.ir import Cache, Post, Product, Ratio, System
 from dsfc.system.traverse import parts, trees
 from dsfc.transform.inline import Inliner
 
@@ -134,6 +135,9 @@ def diagonal(system: System) -> str | None:
             mapped = any(t.matrix is not None or t.after is not None for t in terms)
             if len(block.chain) != 1 or len(terms) != 1 or not own or mapped:
                 return f"Λ of `{block.state}` is not"
+    for state, others in driven_by(system).items():
+        if others:
+            return f"`{state}` is driven by `{min(others)}`"
     for tree in trees(system):
         for part in parts(tree):
             if isinstance(part, Ratio | Product | Post | Cache):
@@ -150,14 +154,7 @@ def _coefficients(system: System) -> Iterator[Expr]:
             for d in factor.drives:
                 yield from (d.key, d.stream)
     for tree in trees(system):
-        for part in parts(tree):
-            match part:
-                case Read(terms, direct):
-                    yield from (e for t in terms for e in (t.left, t.right))
-                    if direct is not None:
-                        yield direct
-                case Direct(e) | Gate(e):
-                    yield e
+        yield from coefficients_of(tree)
 
 
 LEMMAS = {

@@ -1,7 +1,10 @@
 """`stable`: ‖Λ_i‖ ≤ 1 at every token, by ranges and two lemmas, or refuted by an executed step.
 
 The norm is the operator norm for the Euclidean length of the state, in the gauge the state is
-stored in. A transition is a chain of factors, and the norm of a product is at most the product of
+stored in. The state is that of all stages that run one way: where one of them drives another, as in
+s = s[i-1] + t[i-1], t = t[i-1], Λ has an entry beside its diagonal blocks, and may lengthen what no
+block lengthens. Where none does, Λ is made of blocks and its norm is the largest of theirs. A
+transition is a chain of factors, and the norm of a product is at most the product of
 the norms, so each factor is looked at on its own:
 
 - *diagonal*: the norm is the largest |λ|;
@@ -19,17 +22,39 @@ from __future__ import annotations
 from dsfc.check_proof.balls import Complex, Real, absolute, real
 from dsfc.claims.compare import Facts, facts, satisfied
 from dsfc.claims.execute import after, units
-from dsfc.claims.points import Failed, Running, search, shown
+from dsfc.claims.feeding import LINEAR, Streams, coefficients_of, driven_by
+from dsfc.claims.points import Failed, Running, changed_at, search, shown
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
-from dsfc.primitives.build import ZERO, add, mul, num, power, prim
+from dsfc.primitives.build import ZERO, add, mul, num, power, prim, walk
 from dsfc.primitives.declarations import FlowRule
-from dsfc.primitives.expr import Axis, Expr, Field, Reduce, Reduction
+from dsfc.primitives.expr import (
+    Axis,
+    Expr,
+    Field,
+    Fir,
+    Lag,
+    Now,
+    Past,
+    Reduce,
+    Reduction,
+    Ref,
+    Run,
+)
 from dsfc.primitives.interval import Interval
 from dsfc.primitives.normal import normalise
 from dsfc.primitives.statements import Comparison
 from dsfc.structure.bounds import diagonal_bound, interval_text
 from dsfc.structure.ir import Structure
-from dsfc.system.ir import Block, Cache, Factor, KeptFlow, Stage, System, Term
+from dsfc.system.ir import (
+    Block,
+    Cache,
+    Direction,
+    Factor,
+    KeptFlow,
+    Stage,
+    System,
+    Term,
+)
 from dsfc.system.traverse import parts, trees
 
 ONE_OR_LESS = Interval(-1.0, 1.0)
@@ -40,15 +65,22 @@ def stable(system: System, structure: Structure, when: tuple[Comparison, ...]) -
     known = facts(system, structure, when)
     reasons: list[str] = []
     obstacles: list[str] = []
+    fed = driven_by(system)
     for stage in system.stages:
         for block in stage.blocks:
             said, proved = _block(known, stage, block, structure)
+            if proved and fed[block.state]:
+                others = ", ".join(sorted(fed[block.state]))
+                said = f"it is driven by {others}, and the norm of all together is not known"
+                proved = False
             (reasons if proved else obstacles).append(f"{block.state}: {said}")
     if any(isinstance(p, Cache) for t in trees(system) for p in parts(t)):
         obstacles.append("a sum over the past has no finite state, so there is no Λ")
     if not obstacles:
         return Proved("; ".join(reasons) or "there is no state")
     found = search(system, lambda run: _lengthened(run, system, when))
+    if isinstance(found, str) and any(fed.values()) and _is_linear(system):
+        found = search(system, lambda run: _parted(run, system, when), shortest=2)
     if isinstance(found, Failed):
         return Refuted(found.how, found.point.text)
     return Unknown(f"{'; '.join(obstacles)}; {found}")
@@ -195,6 +227,67 @@ def _lengthened(run: Running, system: System, when: tuple[Comparison, ...]) -> s
                         f"squared length {shown(Complex(size, real(0)))}"
                     )
     return None
+
+
+def _is_linear(system: System) -> bool:
+    """Whether the states after a token are Λ times those before it, and a value of the token.
+
+    That is read off definitions: all states are declared and run forward, nothing else is read at
+    another token, and what one stage reads of another goes into drives alone, by a linear read-out.
+    """
+    declared = {d.name for d in system.definition if d.update}
+    if any(s.direction is not Direction.FORWARD for s in system.stages):
+        return False
+    if not all(b.state in declared for b in system.blocks):
+        return False
+    for d in system.definition:
+        for e in walk(d.value):
+            at = e.at if isinstance(e, Ref) and e.name not in declared else None
+            if isinstance(e, Past | Run | Lag | Fir) or (at is not None and at != Now(0)):
+                return False
+    made = {s.name: s.value for s in system.streams if not isinstance(s.value, Expr)}
+    streams = Streams(system)
+    for block in system.blocks:
+        for factor in block.chain:
+            coefficients = [e for t in factor.terms for e in (t.left, t.right)]
+            coefficients += [d.key for d in factor.drives]
+            for drive in factor.drives:
+                tree = made.get(drive.stream.name) if isinstance(drive.stream, Ref) else None
+                if tree is None:
+                    coefficients.append(drive.stream)
+                    continue
+                if not all(isinstance(p, LINEAR) for p in parts(tree)):
+                    return False
+                coefficients += coefficients_of(tree)
+            if any(streams.states(e) for e in coefficients):
+                return False
+    return True
+
+
+def _parted(run: Running, system: System, when: tuple[Comparison, ...]) -> str | None:
+    """Two sequences of one future, of which a token moves the states further apart."""
+    last = run.length - 1
+    other = Running(system, changed_at(run.point, system, range(last)))
+    if not (satisfied(run, when) and satisfied(other, when)):
+        return None
+    before, then = (_distance(run, other, system, token) for token in (last - 1, last))
+    if then.low <= before.high:
+        return None
+    return (
+        f"Λ at token {last} takes the difference of two states, of squared length "
+        f"{shown(Complex(before, real(0)))}, to one of {shown(Complex(then, real(0)))}: those of "
+        "this sequence, and with other inputs before this token"
+    )
+
+
+def _distance(run: Running, other: Running, system: System, token: int) -> Real:
+    """The squared distance of two states after a token."""
+    out = real(0)
+    for block in system.blocks:
+        for at in run.places(block.axes):
+            a, b = (r.at(r.updates[block.state], token, at) for r in (run, other))
+            out = out + _square(a - b)
+    return out
 
 
 def _square(v: Complex) -> Real:

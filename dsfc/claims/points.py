@@ -17,7 +17,7 @@ from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Index, Obstacle
 from dsfc.check_proof.witness import in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import Axis, Expr, Field
+from dsfc.primitives.expr import Axis, Expr, Field, Ref
 from dsfc.proof.refute import HEIGHTS, SIMPLER
 from dsfc.proof.report import decimal_text, is_short
 from dsfc.proof.sizes import chosen, declared
@@ -82,6 +82,17 @@ class Running(Execution):
         for s in system.streams:
             if isinstance(s.value, Expr):
                 self.definitions.setdefault(s.name, Definition(s.name, s.value, s.axes, s.field))
+        self._made = {s.name for s in system.streams} - self.definitions.keys()
+
+    def ref(self, ref: Ref, at: Index) -> Complex:
+        """Returns the value of a name.
+
+        Raises:
+            Obstacle: it is a read-out of states that the derivation made, which no definition says.
+        """
+        if ref.name in self._made:
+            raise Obstacle(f"`{ref.name}` is read off states by the derived form alone")
+        return super().ref(ref, at)
 
     def entry(self, e: Expr, token: int, at: Index) -> Complex:
         """Returns the entry of an expression at a token."""
@@ -235,6 +246,26 @@ def _with(point: Point, position: int, k: int, new: Number) -> Point:
     name, entries = point.values[position]
     changed = (name, (*entries[:k], new, *entries[k + 1 :]))
     return replace(point, values=(*point.values[:position], changed, *point.values[position + 1 :]))
+
+
+def changed_at(point: Point, system: System, tokens: range) -> Point:
+    """Returns a point with other inputs at some tokens, in their ranges."""
+    inputs = {t.name: t for t in system.inputs}
+    values = []
+    for name, entries in point.values:
+        if name in inputs:
+            each = len(entries) // point.length
+            entries = tuple(
+                _other(x, inputs[name]) if k // each in tokens else x for k, x in enumerate(entries)
+            )
+        values.append((name, entries))
+    return replace(point, values=tuple(values))
+
+
+def _other(x: Number, t: Tensor) -> Number:
+    if t.constraint is Constraint.UNIT:
+        return x[0] / 2, x[1]
+    return (x[0] * 2, x[1]) if t.constraint is Constraint.NONZERO else (x[0] + 1, x[1])
 
 
 # --- numbers --------------------------------------------------------------------------------------

@@ -15,9 +15,10 @@ from dsfc.check_proof.definition import ZERO, exact
 from dsfc.check_proof.entries import Obstacle
 from dsfc.claims.compare import satisfied
 from dsfc.claims.execute import States, after, read, units
-from dsfc.claims.points import Failed, Number, Point, Running, search, shown
+from dsfc.claims.feeding import LINEAR
+from dsfc.claims.points import Failed, Point, Running, changed_at, search, shown
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
-from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.primitives.declarations import Constraint
 from dsfc.primitives.expr import Axis, Expr, Time
 from dsfc.primitives.statements import Comparison
 from dsfc.structure.ir import Structure
@@ -73,7 +74,7 @@ def causal(system: System, structure: Structure, when: When) -> Verdict:
 
 def _foresight(run: Running, system: System, when: When) -> str | None:
     """An output that changes with a later token."""
-    changed = Running(system, _last_changed(run.point, system))
+    changed = Running(system, changed_at(run.point, system, range(run.length - 1, run.length)))
     if not (satisfied(run, when) and satisfied(changed, when)):
         return None
     before, then = run.output(), changed.output()
@@ -85,24 +86,6 @@ def _foresight(run: Running, system: System, when: When) -> str | None:
                     f"inputs of token {run.length - 1} change"
                 )
     return None
-
-
-def _last_changed(point: Point, system: System) -> Point:
-    """The point with other inputs at its last token, in their ranges."""
-    inputs = {t.name: t for t in system.inputs}
-    values = []
-    for name, entries in point.values:
-        if name in inputs:
-            kept = len(entries) - len(entries) // point.length
-            entries = (*entries[:kept], *(_other(x, inputs[name]) for x in entries[kept:]))
-        values.append((name, entries))
-    return Point(point.sizes, point.length, tuple(values))
-
-
-def _other(x: Number, t: Tensor) -> Number:
-    if t.constraint is Constraint.UNIT:
-        return x[0] / 2, x[1]
-    return (x[0] * 2, x[1]) if t.constraint is Constraint.NONZERO else (x[0] + 1, x[1])
 
 
 # --- time-invariant -------------------------------------------------------------------------------
@@ -184,12 +167,9 @@ def _differs(values: list[States]) -> str | None:
     return None
 
 
-_LINEAR = (Read, Direct, Gate, Sum, Cast, MapOut, SumOver)
-
-
 def _linear(tree: ReadOut) -> Iterator[ReadOut]:
     """The largest parts of a read-out that are linear in states and inputs."""
-    if all(isinstance(p, _LINEAR) for p in parts(tree)):
+    if all(isinstance(p, LINEAR) for p in parts(tree)):
         yield tree
         return
     match tree:

@@ -100,6 +100,52 @@ def test_delta_rule(verdict: Decide, key: str, step: str, state: str, kind: str)
         assert "self-adjoint" in said(found)
 
 
+STAGES = """
+mixer stages { dims n
+  input u : n
+  param w : n
+  state s, t : n
+  t = %s
+  s = %s
+  y = s + t
+}
+"""
+
+DRIVEN = [
+    ("t[i-1] + u", "s[i-1] + t[i-1] + u", "refuted"),  # a Jordan block
+    ("t[i-1] / 2 + u", "s[i-1] / 2 + t[i-1] + u", "refuted"),
+    ("t[i-1] / 2 + u", "s[i-1] / 2 + 2 * t + u", "unknown"),  # no sequence tried leads there
+    ("u", "s[i-1] + t[i-1]", "refuted"),
+    ("sigmoid(w * u) * t[i-1] + u", "s[i-1] + t[i-1]", "refuted"),
+    ("t[i-1] / 2 + u", "s[i-1] / 2 + t[i-1] / 4 + u", "unknown"),  # it is one, with norm 0.64
+    ("t[i-1] / 2 + u", "s[i-1] / 2 + tanh(t)", "unknown"),
+    ("t[i-1] / 2 + u", "s[i-1] / 2 + w * t * u", "unknown"),
+    ("t[i-1] / 2 + u", "s[i-1] / 2 + u", "proved"),
+    ("t[i-1] + u", "-s[i-1] + u", "proved"),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "kind"), DRIVEN)
+def test_stages_that_drive_each_other_are_one_state(
+    verdict: Decide, first: str, second: str, kind: str
+) -> None:
+    found = verdict(STAGES % (first, second), "stable")
+    assert isinstance(found, KINDS[kind]), found
+    if kind == "refuted":
+        assert "difference of two states" in said(found)
+
+
+def test_a_stage_that_runs_the_other_way_is_a_state_of_its_own(verdict: Decide) -> None:
+    backward = STAGES.replace("state s, t : n", "state t : n; state s : n backward")
+    found = verdict(backward % ("t[i-1] + u", "s[i+1] + t"), "stable")
+    assert isinstance(found, Proved), found
+
+
+def test_what_only_the_derived_form_reads_cannot_be_executed(verdict: Decide) -> None:
+    found = verdict(STAGES % ("t[i-1] / 2 + u", "sigmoid(t) * s[i-1] + u"), "stable")
+    assert isinstance(found, Unknown) and "cannot be executed" in said(found)
+
+
 FLOW = """
 mixer flow {
   dims d, n

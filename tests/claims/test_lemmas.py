@@ -98,6 +98,30 @@ def test_no_lemma_without_its_hypotheses(said: Callable, parts, missing: str) ->
     assert isinstance(found, Open) and missing in "; ".join(found.missing)
 
 
+CHAIN = """
+mixer chain {{ dims n
+  input u : n
+  state s, t : n
+  t = t[i-1] / 2 + u
+  s = s[i-1] / 2 + {drive}
+  y = s
+  claim time_invariant
+  claim decay(s) >= 0
+  claim 1 >= 0
+}}
+"""
+
+
+@pytest.mark.parametrize("drive, found", [("u", Applies), ("t[i-1]", Open)])
+def test_the_kernel_of_a_chain_is_no_sum_of_powers(tmp_path: Path, drive: str, found) -> None:
+    """s of t of u has the kernel j (1/2)^j, and T34 speaks of Σ c λ^j b."""
+    file = tmp_path / "chain.dsf"
+    file.write_text(CHAIN.format(drive=drive), encoding="utf-8")
+    said = lemma(read(file).compilation("chain"), "T34", {"S": "s", "b": "1", "c": "1"})
+    assert isinstance(said, found), said
+    assert found is Applies or "`s` is driven by `t`" in "; ".join(said.missing)
+
+
 def test_the_roles_of_a_lemma_are_named(said: Callable) -> None:
     with pytest.raises(ValueError, match="S, a"):
         said("T32", {"S": "S"})
