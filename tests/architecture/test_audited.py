@@ -253,7 +253,8 @@ def test_random_specs_give_no_text_away(watched: Watched, folder: Path, tier: st
         (folder / file).write_text(text, encoding="utf-8")
         commands += [(way[0], file, *way[1:]) for way in WAYS]
     codes, seen = watched(*commands)
-    assert codes.count(0) > len(codes) // 4 and 1 in codes
+    # Half of the texts mean nothing, and of the others not all compile.
+    assert codes.count(0) > len(codes) // 8 and 1 in codes
     assert strange(seen, *ALWAYS) == []
     assert any(it["kind"] == "venom" for it in seen)
 
