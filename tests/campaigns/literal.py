@@ -539,11 +539,24 @@ class Literal:
         out = self.number(0)
         for r in range(self.sizes[axis]):
             back = ("add", ["+", "-"], [("name", "i"), ("num", float(r))])
-            x = self._index(("index", stream[1], [back]), place)
+            # A filter sees values at tokens; a given initial state is none of them.
+            name = self.argument(stream, place)
+            token = self.token(back, place)
+            inside = self.sketch or 0 <= token < self.length
+            like = self.shape(name)
+            none = Value(like.axes, torch.zeros_like(like.data))
+            x = self.at(name, token) if inside else none
             out = self.joined(
                 torch.add, out, self.joined(torch.mul, Value(rest, w.data.select(dim, r)), x)
             )
         return out
+
+    def argument(self, tree: Tree, place: Place) -> str:
+        """The name that an argument stands for."""
+        while tree[1] in place.arguments:
+            tree, place = place.arguments[tree[1]]
+        assert tree[0] == "name", "only names have a past"
+        return str(tree[1])
 
     def series(self, order: Tree, argument: Tree, place: Place) -> Value:
         """Σ_{r ≤ P} s^r / r!."""
