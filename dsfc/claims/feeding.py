@@ -22,7 +22,7 @@ from dsfc.system.ir import (
     SumOver,
     System,
 )
-from dsfc.transform.traverse import parts
+from dsfc.system.traverse import parts
 
 LINEAR = (Read, Direct, Gate, Sum, Cast, MapOut, SumOver)
 """Parts of a read-out that is linear in states and inputs."""

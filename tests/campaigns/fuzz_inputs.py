@@ -16,13 +16,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from dsfc.validate.random_mixers import random_mixer
+
 from dsfc.check_proof.check import write
 from dsfc.locate import locate, shipped_names
 from dsfc.pipeline import load
 from dsfc.proof.verdict import Conditionally, Proved, Refuted
 from dsfc.proof.within import kinds
 from dsfc.syntax.letters import GREEK
-from dsfc.validate.random_mixers import random_mixer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "syntax"))
 
