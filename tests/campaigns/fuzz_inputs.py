@@ -16,8 +16,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from dsfc.validate.random_mixers import random_mixer
-
 from dsfc.check_proof.check import write
 from dsfc.locate import locate, shipped_names
 from dsfc.pipeline import load
@@ -28,6 +26,7 @@ from dsfc.syntax.letters import GREEK
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "syntax"))
 
 from random_texts import Drawn, random_text
+from spec_writer import random_mixer
 
 TESTS = Path(__file__).resolve().parent.parent
 PAIRS = (
