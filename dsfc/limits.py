@@ -23,6 +23,7 @@ class Limits:
         integer_digits: digits of one number literal.
         exponent: absolute value of a decimal exponent, and of constant integer powers inside each
             other, multiplied. A number has at most `dsfc.primitives.arithmetic.LONGEST` bits.
+        axes: axes of one array that a module computes.
         extends_depth: mixers in a chain of `extends`.
         cascade: stages of states that a plan may have behind one another, each fed by the last.
         expansion_nodes: expression nodes after functions, modifiers and `extends` are expanded.
@@ -42,6 +43,7 @@ class Limits:
     name_length: int = 64
     integer_digits: int = 18
     exponent: int = 64
+    axes: int = 24
     extends_depth: int = 8
     cascade: int = 32
     expansion_nodes: int = 50_000

@@ -54,6 +54,7 @@ from dsfc.syntax.ast import MixerUnit, Spec
 from dsfc.syntax.parse import parse
 from dsfc.syntax.read import read_source
 from dsfc.system.ir import System
+from dsfc.system.traverse import arrays
 from dsfc.system.verify import verify as verify_system
 from dsfc.system.view import latex
 
@@ -205,13 +206,14 @@ class Compilation:
 
     def _points(self) -> Iterator[Point]:
         """Draws arguments for a trial of the plan; inputs of every other point are positive."""
-        known = small_sizes(self.mixer)
-        for d in self.system.axes:
+        system = self.system
+        known = small_sizes(self.mixer, (axes for axes, _ in arrays(system)))
+        for d in system.axes:
             known.setdefault(d.axis.name, known[d.axis.copy_of or d.axis.name])
         for seed in range(_POINTS):
             drawn = sample(self.mixer, known, seed, LENGTH)
             inputs = {n: abs(v) if seed % 2 else v for n, v in drawn.inputs.items()}
-            yield Point(inputs, drawn.params, starts(self.system, known, seed), known)
+            yield Point(inputs, drawn.params, starts(system, known, seed), known)
 
     def _repr_markdown_(self) -> str:
         """Returns what a notebook shows: name, structure class and equations, or what is wrong."""

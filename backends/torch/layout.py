@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dsfc.primitives.build import add, mul, rewrite
-from dsfc.primitives.expr import Add, Expr, Lag, Mul, Now, Past, Ref, Run, Time, children
+from dsfc.primitives.expr import Add, Expr, Fir, Lag, Mul, Now, Past, Ref, Run, Time, children
 
 from .code import Code
 from .nodes import Printer
@@ -68,6 +68,8 @@ def _replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
     def rule(e: Expr) -> Expr | None:
         if e is old:
             return new
+        if isinstance(e, Fir) and e.arg is new:
+            return Fir(e.axis, e.weight, old, e.reverse)  # it reads the past of the name
         if parts and type(e) is type(old) and isinstance(e, Add | Mul):
             rest = _without(e.args, parts, new)
             return None if rest is None else add(*rest) if isinstance(e, Add) else mul(*rest)
@@ -108,6 +110,8 @@ def _part(expr: Expr, printer: Printer, room: int) -> Expr | None:
         if e is not expr and size <= room:
             if size > (8 if children(e) else 30) and (best is None or size > best[0]):
                 best = (size, e)
+        elif isinstance(e, Fir):
+            stack.append(e.weight)  # what is filtered has a past, a part of a line has none
         elif not isinstance(e, Past | Lag | Run):  # the parts of a sum mean something else outside
             stack.extend(children(e))
     return pair if best is None else best[1]

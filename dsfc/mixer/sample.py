@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -36,13 +38,30 @@ class Sample:
     initial: dict[str, Array]
 
 
-def small_sizes(mixer: Mixer) -> dict[str, int]:
-    """Returns small sizes for the axes of a mixer: different ones, unless some must be equal."""
+def small_sizes(mixer: Mixer, shapes: Iterable[Iterable[Axis]] = ()) -> dict[str, int]:
+    """Returns small sizes for the axes of a mixer: different ones, unless some must be equal.
+
+    Args:
+        mixer: the mixer.
+        shapes: axes of arrays that will be made, copies of its axes among them. Where one of these
+            had more than `LARGEST` entries, all sizes are 2, or 1.
+    """
     axes = [d.axis.name for d in mixer.axes]
-    try:
-        return sizes(mixer, {name: 2 + k % 3 for k, name in enumerate(axes)})
-    except DiagnosticError:
-        return sizes(mixer, dict.fromkeys(axes, 3))
+    made = list(shapes)
+    choices = (
+        {a: 2 + k % 3 for k, a in enumerate(axes)},
+        *(dict.fromkeys(axes, n) for n in (3, 2)),
+    )
+    for given in choices:
+        with suppress(DiagnosticError):
+            known = sizes(mixer, given)
+            if all(prod(known[a.copy_of or a.name] for a in m) <= LARGEST for m in made):
+                return known
+    return sizes(mixer, dict.fromkeys(axes, 1))
+
+
+LARGEST = 4096
+"""Entries of an array of a sample."""
 
 
 def sample(mixer: Mixer, sizes: Mapping[str, int], seed: int, length: int = 5) -> Sample:

@@ -28,7 +28,6 @@ from dsfc.plan.real_parts import take_real_parts
 from dsfc.plan.recurrence import StageRead
 from dsfc.plan.scans import Reading, Unsupported
 from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
-from dsfc.primitives.declarations import MapTensor, Tensor
 from dsfc.primitives.expr import Axis, Div, Expr, Field, Map
 from dsfc.primitives.text import text
 from dsfc.source import NOWHERE
@@ -58,9 +57,11 @@ from dsfc.system.ir import (
 )
 from dsfc.system.render.index import equations
 from dsfc.system.traverse import (
+    arrays,
     held,
     names_in,
     stage_expressions,
+    stored_axes,
     terms,
     trees,
     value_expressions,
@@ -80,11 +81,7 @@ def plan(system: System, structure: Structure, limits: Limits = DEFAULT_LIMITS) 
     Raises:
         DiagnosticError: E-UNSUPPORTED, where no skeleton of this version runs the system; E-LIMIT.
     """
-    longest = _cascade(system)
-    if longest > limits.cascade:
-        place = system.blocks[-1].span or NOWHERE
-        what, bound = "number of stages behind one another", str(limits.cascade)
-        raise DiagnosticError((Limit(place, what=what, size=str(longest), bound=bound),))
+    _check_limits(system, limits)
     try:
         return _Planner(system, structure).plan()
     except Unsupported as e:
@@ -166,7 +163,7 @@ class _Planner:
         """Checks that the size of every axis that is used can be read off a tensor."""
         system = self.system
         tensors = [*system.inputs, *system.params, *system.buffers]
-        found = {a.copy_of or a.name for t in tensors for a in _axes(t)}
+        found = {a.copy_of or a.name for t in tensors for a in stored_axes(t)}
         found |= {a.copy_of or a.name for b in system.blocks for a in b.axes}
         streams = {s.name: s for s in system.streams}
         values = [(k.output, k.value) for k in self.graph.kernels if isinstance(k, Pointwise)]
@@ -330,13 +327,20 @@ def _axes_named(e: Expr) -> list[Axis]:
     return sorted(e.axes | ({along} if isinstance(along, Axis) else set()))
 
 
-def _axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:
-    """Axes of a tensor as it is stored."""
-    return (*t.map.each, *t.map.target, *t.map.source) if isinstance(t, MapTensor) else t.axes
-
-
 def _tied(a: Reading, b: Reading, feeds: dict[str, frozenset[str]]) -> bool:
     return b.block.state in feeds[a.block.state] or a.block.state in feeds[b.block.state]
+
+
+def _check_limits(system: System, limits: Limits) -> None:
+    longest = _cascade(system)
+    found = [(longest, "stages behind one another", limits.cascade, b.span) for b in system.blocks]
+    found += [(len(axes), "axes of one array", limits.axes, span) for axes, span in arrays(system)]
+    for size, what, most, span in found:
+        if size > most:
+            problem = Limit(
+                span or NOWHERE, what=f"number of {what}", size=str(size), bound=str(most)
+            )
+            raise DiagnosticError((problem,))
 
 
 def _cascade(system: System) -> int:

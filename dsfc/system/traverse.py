@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, TypeVar, get_args
 
 from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import Provenance
+from dsfc.primitives.declarations import MapTensor, Provenance, Tensor
 from dsfc.primitives.expr import Axis, Expr, LinearMap, Ref
 from dsfc.source import Span
 from dsfc.system.ir import (
@@ -173,6 +173,20 @@ def system_expressions(system: System) -> Iterator[Expr]:
         yield from value_expressions(o.value)
     for stage in system.stages:
         yield from stage_expressions(stage)
+
+
+def arrays(system: System) -> Iterator[tuple[tuple[Axis, ...], Span | None]]:
+    """Yields the axes, as they are stored, and the place of every array that a System names."""
+    for t in (*system.inputs, *system.params, *system.buffers):
+        yield stored_axes(t), t.span
+    yield from ((s.axes, s.span) for s in system.streams)
+    yield from ((b.axes, b.span) for b in system.blocks)
+    yield from ((o.axes, o.span) for o in system.outputs)
+
+
+def stored_axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:
+    """Returns the axes of a tensor as it is stored."""
+    return (*t.map.each, *t.map.target, *t.map.source) if isinstance(t, MapTensor) else t.axes
 
 
 def names_in(found: Iterable[Expr]) -> set[str]:

@@ -15,11 +15,6 @@ KNOWN = (
         "a stream is used wide and narrow in one product",
     ),
     (
-        r"text does not parse: (unmatched|invalid syntax)",
-        "a line of the text is wrapped where it must not be",
-    ),
-    (r"KeyError: 'part_\d+'", "a name is too long for a line"),
-    (
         r"mode \w+: RuntimeError: The expanded size of the tensor",
         "a constant decay of a pair is expanded without batch and time",
     ),

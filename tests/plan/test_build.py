@@ -248,3 +248,18 @@ def test_states_stand_in_cascades_of_a_length_that_is_said(load) -> None:
         f"number of stages behind one another: {most + 1}, at most {most} allowed"
     )
     assert problem.code == "E-LIMIT"
+
+
+def test_arrays_have_as_many_axes_as_is_said(load) -> None:
+    def body(count: int) -> str:
+        axes = [f"a{k}" for k in range(count)]
+        lines = [f"dims {', '.join(axes)}", f"input u : {' × '.join(axes)}", "y = tanh(u)"]
+        return "\n".join(lines)
+
+    most = DEFAULT_LIMITS.axes
+    assert load("wide", body(most)).plan.kernels
+    with pytest.raises(DiagnosticError) as raised:
+        _ = load("too_wide", body(most + 1)).plan
+    (problem,) = raised.value.diagnostics
+    words = f"number of axes of one array: {most + 1}, at most {most} allowed"
+    assert problem.code == "E-LIMIT" and str(problem).endswith(words)

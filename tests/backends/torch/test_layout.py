@@ -15,6 +15,9 @@ from unusual_specs import COMPILED
 import dsfc
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.locate import shipped_names
+from dsfc.validate.compare import EXACT, agree
+from dsfc.validate.surface import surface
+from dsfc.validate.values import defined, outcome
 
 pytestmark = pytest.mark.ci
 
@@ -137,3 +140,15 @@ def test_a_heading_with_a_long_name_is_a_comment(length: int, load) -> None:
       z = sigmoid(u) * z[i-1] + {name}
       y = {name} + z"""
     ast.parse(load(f"named_by_{length}", body).module().text)
+
+
+def test_a_filter_reads_a_name_with_a_past_however_long_it_is(build) -> None:
+    name = "a_name_of_a_value_that_is_rather_long_for_one_of_them"
+    body = f"""dims d, t = 3
+      input u : d
+      param w : d × t
+      {name} = tanh(u)
+      y = silu(fir[t](w, {name}) * {name}) + {name} * {name}[i-1] + fir[t](w, {name})"""
+    found = surface(build("filters_a_long_name", body).module)
+    sample = found.sample(7, state=False)
+    agree(outcome(found, sample, "auto", 3, output_only=True), defined(found, sample), EXACT, name)
