@@ -38,6 +38,7 @@ def verify(
     *,
     sizes: Mapping[str, int] | None = None,
     quick: bool = True,
+    fast: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Runs every check on an emitted module and returns one row per promise.
@@ -48,6 +49,7 @@ def verify(
         mixer: which mixer of the spec.
         sizes: of the axes; by default small ones, all different.
         quick: leave out what compiles machine code and what takes thousands of steps.
+        fast: leave out all but values and gradients: modes, cuts, steps, masks and packs.
         progress: called before each check with how many are done, how many there are and its name.
 
     Raises:
@@ -59,13 +61,13 @@ def verify(
         row = _origin(file, spec, mixer)
         try:
             module = target if isinstance(target, ModuleType) else _imported(file)
-            report = run_checks(module, sizes=sizes, quick=quick, progress=progress)
+            report = run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress)
         except SurfaceError as e:
             raise _refused(file, str(e)) from e
         return replace(report, rows=(row, *report.rows))
     with tempfile.TemporaryDirectory(prefix="dsfc-") as folder:
         module = import_module(compile_spec(file, out=folder, mixer=mixer))
-        return run_checks(module, sizes=sizes, quick=quick, progress=progress)
+        return run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress)
 
 
 def _imported(file: Path) -> ModuleType:

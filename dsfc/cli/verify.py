@@ -15,11 +15,20 @@ from dsfc.cli.spec import SpecWord
     "--spec", help="The spec of the module, if it is not beside it, in this folder or shipped."
 )
 @click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
+@click.option(
+    "--fast", is_flag=True, help="Values and gradients only: every mode, cut, step, mask."
+)
 @click.option("--full", is_flag=True, help="Compile machine code too, and stream long; minutes.")
 @format_option("the result")
 @click.pass_context
 def verify(
-    ctx: click.Context, target: str, spec: str | None, mixer: str | None, full: bool, form: str
+    ctx: click.Context,
+    target: str,
+    spec: str | None,
+    mixer: str | None,
+    fast: bool,
+    full: bool,
+    form: str,
 ) -> None:
     """Run an emitted module against the definition of its mixer.
 
@@ -27,6 +36,8 @@ def verify(
     definition, and against the rules of PyTorch. A SPEC is compiled for this and nothing is left
     behind. Exit code 1 if a promise is broken. A module is a program: this runs it.
     """
+    if fast and full:
+        raise click.UsageError("give --fast or --full, not both")
     with progress("starting torch") as shown:
         try:
             from dsfc.verification import verify as run
@@ -34,7 +45,7 @@ def verify(
             if e.name != "torch":
                 raise
             raise click.UsageError("verify runs the module: install torch first") from None
-        report = run(target, spec, mixer, quick=not full, progress=shown)
+        report = run(target, spec, mixer, quick=not full, fast=fast, progress=shown)
     if form == "json":
         import json
 

@@ -76,8 +76,21 @@ class Report:
             if row.outcome is Outcome.BROKEN:
                 lines.append(f"{'':{len(start)}}promised: {row.promise}")
         kept = len(self.rows) - len(self.broken)
-        lines.append(f"{kept} of {len(self.rows)} promises kept, {self.seconds:.0f} s")
+        lines.append(f"{kept} of {len(self.rows)} promises kept, {self.seconds:.0f} s{self._most}")
         return "\n".join(lines) + "\n"
+
+    @property
+    def _most(self) -> str:
+        """What takes most of the time: the fewest checks that together take half of it."""
+        longest = sorted(self.rows, key=lambda row: -row.seconds)
+        named: list[str] = []
+        left = self.seconds / 2
+        for row in longest:
+            if left <= 0:
+                break
+            named.append(f"{row.name} {row.seconds:.1f} s")
+            left -= row.seconds
+        return f", half of it in {', '.join(named)}" if named else ""
 
     def to_json(self) -> dict[str, Any]:
         """Returns the report as plain JSON values."""

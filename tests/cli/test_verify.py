@@ -179,7 +179,38 @@ def test_an_imported_module_and_the_sizes_are_taken_as_they_are(
     monkeypatch.setattr(verification, "run_checks", run)
     imported = dsfc.import_module(module)
     dsfc.verify(imported, sizes={"d": 5}, quick=False)
-    assert seen == {"module": imported, "sizes": {"d": 5}, "quick": False, "progress": None}
+    options = {"sizes": {"d": 5}, "quick": False, "fast": False, "progress": None}
+    assert seen == {"module": imported, **options}
+
+
+@pytest.mark.parametrize(
+    ("words", "quick", "fast"),
+    [((), True, False), (("--fast",), True, True), (("--full",), False, False)],
+)
+def test_how_much_is_checked(
+    run: Callable, module: Path, monkeypatch: pytest.MonkeyPatch, words, quick: bool, fast: bool
+) -> None:
+    seen: dict[str, object] = {}
+
+    def run_checks(it: ModuleType, **options: object) -> Report:
+        seen.update(options)
+        return Report("mine", "ns", {})
+
+    monkeypatch.setattr(verification, "run_checks", run_checks)
+    assert run("verify", module, *words).exit_code == 0
+    assert (seen["quick"], seen["fast"]) == (quick, fast)
+
+
+def test_fast_and_full_are_two_wishes(run: Callable, module: Path) -> None:
+    result = run("verify", module, "--fast", "--full")
+    assert result.exit_code == 2 and "not both" in result.stderr
+
+
+@pytest.mark.ci
+def test_the_fast_checks_themselves(run: Callable) -> None:
+    result = run("verify", "--fast", "normalized_attn")
+    assert result.exit_code == 0, result.output
+    assert "11 of 11 promises kept" in result.stdout
 
 
 @pytest.mark.full

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from dsfc.validate.report import Outcome, Report, Row
 
@@ -19,8 +20,15 @@ def test_a_report_as_text() -> None:
         "  kept    meta          0.5 s  Shapes are right on meta\n"
         "  broken  causality     1.0 s  chunked: tokens after 3\n"
         "                               promised: Nothing sees the future\n"
-        "2 of 3 promises kept, 2 s\n"
+        "2 of 3 promises kept, 2 s, half of it in causality 1.0 s\n"
     )
+
+
+def test_a_report_says_what_takes_most_of_its_time() -> None:
+    third = replace(PLAIN, name="packs", seconds=0.5)
+    text = Report("ssd", "n", {}, (GOOD, PLAIN, third)).render()
+    assert text.endswith("3 of 3 promises kept, 1 s, half of it in meta 0.5 s, packs 0.5 s\n")
+    assert Report("ssd", "n", {}).render().endswith("0 of 0 promises kept, 0 s\n")
 
 
 def test_a_report_is_kept_if_every_row_is() -> None:

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from dsfc.validate import run as running
 from dsfc.validate.compare import BrokenPromiseError
@@ -65,6 +66,42 @@ def test_a_quick_run_leaves_slow_checks_out_and_progress_is_told(module: ModuleT
     assert [row.name for row in report.rows] == ["fine", "broken"]
     assert report.rows[0].figure == "d = 5"
     assert seen == [(0, 2, "fine"), (1, 2, "broken"), (2, 2, "")]
+
+
+@pytest.mark.usefixtures("checks")
+def test_a_fast_run_has_fast_checks_alone(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three = (Check("fine", fine), Check("broken", broken, fast=True))
+    monkeypatch.setattr(running, "CHECKS", three)
+    assert [row.name for row in verify(module, fast=True).rows] == ["broken"]
+    assert [row.name for row in verify(module).rows] == ["fine", "broken"]
+
+
+def test_fast_checks_compare_values_and_gradients() -> None:
+    fast = [check.name for check in CHECKS if check.fast]
+    assert fast == [
+        "definition", "modes", "segments", "past", "steps", "causality", "layouts", "rows",
+        "fused", "masks", "packs",
+    ]  # fmt: skip
+    assert not any(check.slow for check in CHECKS if check.fast)
+
+
+def test_fast_checks_make_few_operations(module: ModuleType) -> None:
+    """165,000 of them; of the shipped specs the largest take about three times as many."""
+    with Counted() as count:
+        assert verify(module, fast=True).kept
+    assert count.calls < 180_000
+
+
+class Counted(TorchDispatchMode):
+    """Counts the operations of torch."""
+
+    calls = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.calls += 1
+        return func(*args, **(kwargs or {}))
 
 
 def test_what_is_no_module_is_refused() -> None:
