@@ -57,6 +57,7 @@ class BodyText:
         registers: text of each register's next value, in the order of the plan.
         filters: whether `_fir` is called.
         turns: whether `_turned` is called.
+        sizes: sizes that no tensor has, which are arguments.
     """
 
     lines: tuple[str, ...]
@@ -64,6 +65,7 @@ class BodyText:
     registers: tuple[str, ...]
     filters: bool
     turns: bool
+    sizes: tuple[str, ...]
 
 
 class Body:
@@ -109,6 +111,7 @@ class Body:
         self._all: dict[str, str] = {}
         self._filters = False
         self._sizes: dict[str, str] = {}
+        self._given: dict[str, None] = {}
 
     def text(self) -> BodyText:
         """Returns the statements."""
@@ -143,17 +146,22 @@ class Body:
             tuple(self._next(r) for r in self._plan.registers),
             self._filters,
             any(isinstance(k, Turn) for k in self._plan.kernels),
+            tuple(self._given),
         )
 
     def size(self, axis: Axis) -> str:
-        """Returns the variable that holds an axis' size, bound in the prologue."""
+        """Returns the variable that holds an axis' size, bound in the prologue or given."""
         name = axis.copy_of or axis.name
         ident = self._ident(name)
-        if ident not in self._sizes:
-            self._sizes[ident] = self._where(name)
+        if ident not in self._sizes and ident not in self._given:
+            where = self._where(name)
+            if where is None:
+                self._given[ident] = None
+            else:
+                self._sizes[ident] = where
         return ident
 
-    def _where(self, name: str) -> str:
+    def _where(self, name: str) -> str | None:
         read = size_read(self._plan, self._ident, name)
         if read is not None:
             return read
@@ -161,7 +169,7 @@ class Body:
             for at, a in enumerate(s.axes):
                 if a.name == name:
                     return f"{self._ident(s.name)}.shape[{at + 1}]"
-        raise KeyError(name)
+        return None
 
     # --- kernels ---------------------------------------------------------------------------------
 

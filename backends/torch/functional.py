@@ -45,8 +45,9 @@ class FunctionalText:
         count = 1 + len(self.signature.states)
         result = f"tuple[{', '.join(['Tensor'] * count)}]"
         flags = "".join(f"    {flag}: bool = True,\n" for flag in self.modes.flags)
+        sizes = "".join(f"    {n}: int,\n" for n in self.body.sizes)
         return (
-            f"def {self.signature.function}(\n{rows}    *,\n"
+            f"def {self.signature.function}(\n{rows}    *,\n{sizes}"
             f'    mode: str = "auto",\n    chunk: int = {self.modes.default_chunk},\n'
             "    lengths: Tensor | None = None,\n"
             f"{flags}) -> {result}:"
@@ -71,6 +72,7 @@ class FunctionalText:
             *described(self.signature.inputs),
             *shaped(self.signature.parameters),
             *states,
+            *(f"{n}: size of an axis that no tensor has." for n in self.body.sizes),
         ]
 
     @property

@@ -21,10 +21,12 @@ class LayerText:
     Attributes:
         plan: the plan.
         signature: the module's names.
+        given: sizes that the functional form takes, since no tensor has them.
     """
 
     plan: Plan
     signature: Signature
+    given: tuple[str, ...] = ()
 
     # --- the class and its constructor -----------------------------------------------------------
 
@@ -162,6 +164,7 @@ class LayerText:
             *self.signature.input_names,
             *(p.value for p in self.signature.parameters),
             *(t.name for t in self.signature.states),
+            *(f"{n}=self.{n}" for n in self.given),
             *(f"{n}={n}" for n in ("mode", "chunk", "lengths", *modes(self.plan).flags)),
         ]
         return wrapped(f"return {self.signature.function}", arguments, "", "            ")

@@ -107,9 +107,9 @@ def render_module(
     names = signature(plan, identifier, class_name, function_name)
     choice = modes(plan)
     scans = target.skeletons(plan)
-    layer = LayerText(plan, names)
     stepped = recurrences(plan, identifier)
     function = functional(target.plan(plan), names, choice, scans, stepped, target.call)
+    layer = LayerText(plan, names, function.body.sizes)
     filled = _filled(target.packages)
     ops = (*target.shared(filled, names, scans), *operators(scans, stepped, choice.legal, filled))
     if choice.attentions:

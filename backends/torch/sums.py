@@ -146,7 +146,9 @@ class Sums:
         code = self._printer((NOW,)).print(_at(run.arg, run.var, NOW))
         self._around.helpers.add("_between")
         until = f", {run.high.lag}" if run.high.lag else ""
-        text = f"_between({code.text}{until}){_index((high, low), times, batch=True)}"
+        # The later token of the pair stands first: in sums over tokens to come that is not i.
+        turned = "" if times.index(high) < times.index(low) else ".transpose(1, 2)"
+        text = f"_between({code.text}{until}){turned}{_index((high, low), times, batch=True)}"
         # Factors before the lower token stand alone: there a name is 0 before the sequence.
         early = [_at(run.arg, run.var, low, k) for k in range(run.low.lag)]
         printer = self._printer(times)

@@ -17,7 +17,6 @@ from dsfc.plan.ir import (
     Attention,
     Kernel,
     Plan,
-    Pointwise,
     Recurrence,
     Reference,
     Scan,
@@ -27,8 +26,8 @@ from dsfc.plan.modes import modes_of
 from dsfc.plan.real_parts import take_real_parts
 from dsfc.plan.recurrence import StageRead
 from dsfc.plan.scans import Reading, Unsupported
-from dsfc.primitives.build import ONE, add, div, mul, prim, total, walk
-from dsfc.primitives.expr import Axis, Div, Expr, Field, Map
+from dsfc.primitives.build import ONE, add, div, mul, prim, total
+from dsfc.primitives.expr import Div, Expr, Field, Map
 from dsfc.primitives.text import text
 from dsfc.source import NOWHERE
 from dsfc.structure.ir import ClassName, Structure
@@ -61,7 +60,6 @@ from dsfc.system.traverse import (
     held,
     names_in,
     stage_expressions,
-    stored_axes,
     terms,
     trees,
     value_expressions,
@@ -124,7 +122,6 @@ class _Planner:
         if graph.arrays[name].field is Field.COMPLEX:
             raise Unsupported(None, "its output is complex")
         take_real_parts(graph)
-        self._sized()
         ran = tuple(k for k in graph.kernels if isinstance(k, Scan))
         walked = tuple(k for k in graph.kernels if isinstance(k, Recurrence))
         weighed = tuple(k for k in graph.kernels if isinstance(k, Attention))
@@ -158,21 +155,6 @@ class _Planner:
             structure=_structure(self.structure),
             provenance=tuple(_provenance(system)),
         )
-
-    def _sized(self) -> None:
-        """Checks that the size of every axis that is used can be read off a tensor."""
-        system = self.system
-        tensors = [*system.inputs, *system.params, *system.buffers]
-        found = {a.copy_of or a.name for t in tensors for a in stored_axes(t)}
-        found |= {a.copy_of or a.name for b in system.blocks for a in b.axes}
-        streams = {s.name: s for s in system.streams}
-        values = [(k.output, k.value) for k in self.graph.kernels if isinstance(k, Pointwise)]
-        values += [(d.name, d.value) for d in system.definition]
-        for name, value in values:
-            for axis in (a for e in walk(value) for a in _axes_named(e)):
-                if (axis.copy_of or axis.name) not in found:
-                    why = f"no tensor it reads has the axis `{axis.name}`, whose size it needs"
-                    raise Unsupported(streams.get(name), why)
 
     def stream(self, stream: Stream) -> Expr:
         """Returns a stream's value over buffers."""
@@ -319,12 +301,6 @@ class _Planner:
             for m in alone:
                 out[m.signature, m.block.state] = (m,)
         return out
-
-
-def _axes_named(e: Expr) -> list[Axis]:
-    """Axes of an expression and the one that it works along or measures, in canonical order."""
-    along = getattr(e, "axis", None)
-    return sorted(e.axes | ({along} if isinstance(along, Axis) else set()))
 
 
 def _tied(a: Reading, b: Reading, feeds: dict[str, frozenset[str]]) -> bool:

@@ -209,8 +209,7 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
     s = first.signature
 
     def define(called: str, value: Expr) -> str:
-        made = graph.define(called, value)
-        return graph.turned(made) if s.backward else made
+        return (graph.define_turned if s.backward else graph.define)(called, value)
 
     channels = max((r.channels for r in group), key=len)
     decay = _log_decay(graph, define, name, s, channels)

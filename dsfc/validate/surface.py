@@ -13,6 +13,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -124,9 +125,11 @@ class Surface:
 
     @property
     def functional(self) -> Callable[..., tuple[Tensor, ...]]:
-        """The mixer as a function of inputs, parameter values and states."""
+        """The mixer as a function of inputs, parameter values and states; sizes are given."""
         found: Callable[..., tuple[Tensor, ...]] = getattr(self.module, self.mixer)
-        return found
+        declared = inspect.signature(found).parameters
+        sizes = {n: size for n, size in self.sizes.items() if n in declared}
+        return partial(found, **sizes) if sizes else found
 
     @property
     def states(self) -> tuple[str, ...]:

@@ -686,6 +686,12 @@ EXPRESSIONS = {
 BACKWARD = {
     "runs_backward": "dims d\n input u : d\n state s : d backward\n"
     " s = sigmoid(u) * s[i+1] + u; y = s",
+    "decay_of_the_next_token": attention(
+        "y = sum[j ≥ i](prod[i < l ≤ j](f[l]) * q · k[j] * v[j])", state=""
+    ),
+    "signed_decay_of_the_next_token": attention(
+        "g = tanh(w_f u); y = sum[j ≥ i](prod[i < l ≤ j](g[l]) * q · k[j] * v[j])", state=""
+    ),
     "both_ways_by_key": attention(
         "g = sigmoid(w_g u); S = f * S[i-1] + k ⊗ v; x = q · S; T = g * T[i+1] + k ⊗ x;"
         " y = x + q · T[i+1]",
@@ -852,6 +858,12 @@ STEPPED = {
 }
 """Name of a mixer that no scan runs, or not all of it → its body."""
 
+SIZED = {
+    "filter_of_ones": "dims d, t = 4\n input u : d\n y = fir[t](ones[t], u)",
+    "sum_of_ones": "dims d, k = 3, m\n input u : d\n y = u * sum[k](iota[k]) / m",
+}
+"""Mixers with an axis that no tensor has: its size is an argument."""
+
 COMPILED = {
     "decay_per_channel": SELECTIVE
     + "state S : d × n; S = sigmoid(W_D u) * S[i-1] + u ⊗ b; y = c · S",
@@ -869,6 +881,7 @@ COMPILED = {
     **ATTENTION,
     **COMPLEX_SCANS,
     **STEPPED,
+    **SIZED,
 }
 """Name of a mixer → its body; each compiles."""
 
@@ -879,11 +892,6 @@ def thirds(first: Any, others: Any) -> list[Any]:
 
 
 REFUSED = {
-    "filter_of_ones": (
-        "dims d, t = 4\n input u : d\n y = fir[t](ones[t], u)",
-        "`y`: no tensor it reads has the axis `t`, whose size it needs",
-        "y = fir",
-    ),
     "no_input": (
         "dims d\n input u : d\n param a : d\n y = softmax[d](a)",
         "`y`: its output reads no input",
