@@ -20,7 +20,7 @@ from dsfc.plan.verify import PlanError
 from dsfc.primitives.build import ONE, add, is_zero, mul, walk
 from dsfc.primitives.expr import Add, Expr, Mul, Num, Reduce, Ref, Rename
 from dsfc.primitives.normal import normalise
-from dsfc.system.ir import Block, Cache, Direction, Ratio, ReadOut, System, Term
+from dsfc.system.ir import Block, Cache, Direction, Drive, Ratio, ReadOut, System, Term
 from dsfc.system.traverse import expressions, parts, terms
 from dsfc.transform.inline import Inliner
 
@@ -105,7 +105,7 @@ def _stepped(kernel: Recurrence) -> Iterator[Entry]:
     for level in kernel.levels:
         for state, a in zip(order, level, strict=True):
             before = paid[state][Charge(Kind.DIAGONAL)]
-            for e in () if is_zero(a.value) else _summands(a.value):
+            for e in _summands(a.value):
                 charge = _charge(e, state, home)
                 paid[state][charge] += 1
                 if isinstance(e, Mul) and any(map(_counts, e.args)):
@@ -120,7 +120,13 @@ def _stepped(kernel: Recurrence) -> Iterator[Entry]:
 
 
 def _summands(value: Expr) -> tuple[Expr, ...]:
-    return value.args if isinstance(value, Add) else (value,)
+    args = value.args if isinstance(value, Add) else (value,)
+    return tuple(e for e in args if not _is_nothing(e))
+
+
+def _is_nothing(value: Expr) -> bool:
+    """Whether a value is 0, on any axes."""
+    return is_zero(value) or (isinstance(value, Mul) and any(map(is_zero, value.args)))
 
 
 def _charge(summand: Expr, state: str, home: dict[str, str]) -> Charge:
@@ -168,12 +174,17 @@ def owed(block: Block, inliner: Inliner) -> Counter[Charge]:
             else:
                 plain.append(mul(t.left, t.right))
         diagonal = mul(diagonal, add(*plain))
-        out[Charge(Kind.DRIVE)] += len(factor.drives)
-    if is_zero(diagonal):
+        out[Charge(Kind.DRIVE)] += sum(not is_idle(d) for d in factor.drives)
+    if _is_nothing(diagonal):
         out[Charge(Kind.ZERO)] += 1
     elif normalise(inliner.of(diagonal)).constant != 1:
         out[Charge(Kind.DIAGONAL)] += 1
     return +out
+
+
+def is_idle(drive: Drive) -> bool:
+    """Whether a drive adds 0: it owes nothing, and a node that holds it pays for nothing."""
+    return _is_nothing(mul(drive.key, drive.stream))
 
 
 def settle(plan: Plan, system: System) -> None:
@@ -190,7 +201,9 @@ def settle(plan: Plan, system: System) -> None:
     for entry in (e for k in plan.kernels for e in entries(k)):
         if entry.state not in blocks:
             raise PlanError(f"{entry.state} is not a state of the system")
-        _settle(entry, owed(blocks[entry.state], inliner))
+        block = blocks[entry.state]
+        idle = sum(is_idle(d) for f in block.chain for d in f.drives)
+        _settle(entry, owed(block, inliner), Counter({Charge(Kind.DRIVE): idle}))
         befores.setdefault(entry.state, set()).update(entry.befores)
     for s in plan.states:
         block = blocks.get(s.name)
@@ -204,11 +217,12 @@ def settle(plan: Plan, system: System) -> None:
         raise PlanError("a sum without a finite state is not in the plan")
 
 
-def _settle(entry: Entry, due: Counter[Charge]) -> None:
+def _settle(entry: Entry, due: Counter[Charge], idle: Counter[Charge]) -> None:
+    """Checks an entry against what is due; what is idle may be paid or not."""
     # A diagonal of 1 that was not seen to be 1 is a decay all the same.
     free = {*entry.whole, Kind.DIAGONAL}
     missing = [c for c in due - entry.paid if c.kind not in entry.whole]
-    surplus = [c for c in entry.paid - due if c.kind not in free]
+    surplus = [c for c in entry.paid - due - idle if c.kind not in free]
     if missing:
         raise PlanError(f"state {entry.state}: {_listed(missing)} is not in the plan")
     if surplus:

@@ -843,6 +843,8 @@ STEPPED = {
     + """state r : d
       s = a * s[i-1] + b * t[i-1] + u; t = c * t[i-1] + e * s[i-1] + u
       r = a * r[i-1] + s; y = r + t""",
+    "idle_drive": GATES
+    + "s = a * s[i-1] + b * t[i-1] + (u - u); t = c * t[i-1] + e * s[i-1] + u + u; y = s + t",
     "fixed_numbers_only": """
       dims d
       input u : d
