@@ -27,6 +27,7 @@ class Graph:
         self.kernels: list[Kernel] = []
         self._ones: str | None = None
         self._turned: dict[str, str] = {}
+        self._ahead: dict[tuple[str, int], str] = {}
         self._units: dict[tuple[Axis, Axis], Ref] = {}
         self._lengths: dict[str, list[Expr]] = {}
         self._registers: dict[str, str] = {}
@@ -121,11 +122,24 @@ class Graph:
             if e.name == FIRST:
                 return self._first(e)
             self.need(e.name)
+            if isinstance(e.at, Now) and e.at.lag < 0:
+                return self._later(e, -e.at.lag)
             if isinstance(e.at, Now) and e.at.lag > 0:
                 self._keep(e.name, num(e.at.lag))
             return None
 
         return rewrite(expr, rule)
+
+    def _later(self, ref: Ref, ahead: int) -> Ref:
+        """A value of a later token, 0 behind the last: an earlier one where tokens are turned."""
+        if (ref.name, ahead) not in self._ahead:
+            turned = self.turned(ref.name)
+            self._keep(turned, num(ahead))
+            b = self.arrays[turned]
+            made = Buffer(self.fresh(f"{ref.name}_later"), b.axes, b.field, Role.STREAM)
+            self._append(made, Ref(turned, ref.over, ref.kind, ref.when, Now(ahead)))
+            self._ahead[ref.name, ahead] = self.turned(made.name)
+        return Ref(self._ahead[ref.name, ahead], ref.over, ref.kind, ref.when, Now(0))
 
     def _buffer_of(self, value: Expr) -> Ref:
         """The value as a read of a buffer: only what has a buffer has a past."""

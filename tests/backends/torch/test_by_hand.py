@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
-from unusual_specs import COMPILED
+from unusual_specs import COMPILED, STEPPED
 
 from dsfc.mixer import evaluate as evaluate_mixer
 from dsfc.system.evaluate import evaluate
@@ -104,8 +104,29 @@ def test_values_and_gradients_are_those_of_a_loop(name: str, build) -> None:
 def gradients(y: Tensor, leaves: list[Tensor]) -> list[Tensor]:
     """Gradients of a sum of y with weights of both signs; 0 for what y does not depend on."""
     weights = torch.linspace(-1, 1, y.numel(), dtype=y.dtype).reshape(y.shape)
-    found = torch.autograd.grad((y * weights).sum(), leaves, allow_unused=True)
+    whole = (y * weights).sum()
+    found = torch.autograd.grad(whole, leaves, allow_unused=True, retain_graph=True)
     return [torch.zeros_like(x) if g is None else g for g, x in zip(found, leaves, strict=True)]
+
+
+def test_a_decay_of_later_tokens_is_that_of_a_sum_over_them(build) -> None:
+    found = surface(build("decay_of_a_later_token", STEPPED["decay_of_a_later_token"]).module)
+    sample = found.sample(LENGTH, state=False)
+    q, k, v, g = (sample.inputs[n].detach().requires_grad_() for n in "qkvg")
+    a = torch.sigmoid(g)
+    rows = []
+    for i in range(LENGTH):
+        row, weight = torch.zeros_like(v[:, i]), torch.ones_like(a[:, i])
+        for j in range(i, LENGTH):
+            weight = weight * a[:, j] if j > i else weight
+            row = row + (weight * (q[:, i] * k[:, j]).sum(-1))[..., None] * v[:, j]
+        rows.append(row)
+    want = torch.stack(rows, 1)
+    for mode in found.modes:
+        got = sample.layer(q=q, k=k, v=v, g=g, mode=mode, chunk=CHUNK)
+        torch.testing.assert_close(got, want, rtol=1e-11, atol=1e-11)
+        pairs = (gradients(y, [q, k, v, g]) for y in (got, want))
+        torch.testing.assert_close(*pairs, rtol=1e-11, atol=1e-11)
 
 
 def test_a_filter_of_a_state_does_not_see_the_initial_state(build) -> None:

@@ -767,6 +767,7 @@ ATTENTION = {
 }
 
 STEPPED = {
+    "decay_of_a_later_token": RAW + "y = sum[j ≥ i](prod[i < l ≤ j](a[l]) * q · k[j] * v[j])",
     "zero_before_the_start": attention("S = f[i-1] * S[i-1] + k ⊗ v; y = q · S"),
     "reset": attention("S = (1 - first) * f * S[i-1] + k ⊗ v; y = q · S"),
     "may_be_zero": attention("S = a * S[i-1] + k ⊗ v; y = q · S", "param a : h nonneg"),
