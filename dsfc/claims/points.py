@@ -144,8 +144,11 @@ def search(system: System, fails: Failure, shortest: int = 1) -> Failed | str:
         shortest: tokens of the shortest sequence tried.
     """
     said = f"it held where it was tried, on up to {max(shortest, LONGEST)} tokens"
-    least = (chosen(system, system, k) for k in (1, 2))
-    tried_at = tuple(dict.fromkeys((*least, *declared(system, system))))
+    try:
+        least = (chosen(system, system, k) for k in (1, 2))
+        tried_at = tuple(dict.fromkeys((*least, *declared(system, system))))
+    except ValueError as e:
+        return str(e)
     for length in range(shortest, max(shortest, LONGEST) + 1):
         for number, sizes in enumerate(tried_at, 1):
             for height in HEIGHTS:

@@ -169,7 +169,11 @@ def _refute_further(claim: Claim, given: Mapping[str, int], found: AtSizes | str
             return later
     fixed = [name for name, why in counts.items() if isinstance(why, str)]
     sizes = tuple(dict.fromkeys((*at, *beyond(a, b, fixed, given))))
-    return _refute(claim, replace(FURTHER, longest=1 + taps(claim, sizes)), sizes)
+    found_further = _refute(claim, FURTHER, sizes)
+    last = 1 + taps(claim, sizes)
+    if isinstance(found_further, Refuted) or last <= FURTHER.longest:
+        return found_further
+    return _refute(claim, replace(FURTHER, shortest=last, longest=last), sizes)
 
 
 def _prove_at_sizes(

@@ -111,10 +111,11 @@ def _fits(claim: Claim, last: bool) -> bool:
 
 
 def taps(claim: Claim, sizes: tuple[Sizes, ...]) -> int:
-    """Returns how many tokens back a filter of a definition reads at some sizes, or 3."""
+    """Returns how many tokens back a filter of a definition reads at some sizes, at most."""
     read = (d.value for system in (claim.a, claim.b) for d in system.definition)
     axes = {e.axis.name for value in read for e in walk(value) if isinstance(e, Fir)}
-    return min(max([3, *(dict(at)[name] - 1 for at in sizes for name in axes)]), LENGTH_LIMIT - 1)
+    back = max((dict(at)[name] - 1 for at in sizes for name in axes), default=0)
+    return min(back, LENGTH_LIMIT - 1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

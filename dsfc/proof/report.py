@@ -226,7 +226,12 @@ def _names(claim: Claim) -> list[str]:
 
 
 def reach(claim: Claim) -> str:
-    """Returns for which sizes something is claimed: "for all h, p, for n = 2 alone"."""
+    """Returns for which sizes something is claimed: "for all h, p, for n = 2 alone".
+
+    A difference is shown at its sizes, and is one of the mixers: "at h = 1, n = 2".
+    """
+    if not claim.equal:
+        return f"at {_sizes(claim)}"
     copies = {d.axis.name for s in (claim.a, claim.b) for d in s.axes if d.axis.copy_of}
     every = [name for name in claim.every if name not in copies]
     fixed = [(n, k) for n, k in claim.sizes if n not in (*claim.every, *copies)]
