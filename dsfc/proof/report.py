@@ -27,6 +27,9 @@ from dsfc.proof.verdict import (
     Verdict,
 )
 
+SHOWN = 4
+"""Consequences of one kind that are printed; a verdict as JSON has all."""
+
 STATEMENT = "equal outputs for equal inputs and equal parameters, for every length"
 
 
@@ -127,7 +130,9 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
         ("degenerate", [f"if these are functions of their own token each: {x}"
                         for x in words.degenerate()]),
     ):  # fmt: skip
-        lines += [f"  {title:<10} {text}" for text in found]
+        lines += [f"  {title:<10} {text}" for text in found[:SHOWN]]
+        if len(found) > SHOWN:
+            lines.append(f"  {'':<10} and {len(found) - SHOWN} more like these")
     if claim.case:
         lines.append(f"  case       {a} is {b} with these values of {b}'s own parameters")
     inside = words.inside()

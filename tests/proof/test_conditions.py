@@ -43,7 +43,9 @@ def conditions_of(verdict: Conditionally) -> list[str]:
     return [c["text"] for c in document["conditions"]]
 
 
-@pytest.mark.parametrize("attention", ["generalized_attn", "normalized_attn"])
+@pytest.mark.parametrize(
+    "attention", [pytest.param("generalized_attn", marks=pytest.mark.ci), "normalized_attn"]
+)
 def test_attention_with_a_normaliser_and_s6(attention: str) -> None:
     """T8c: shared queries and keys, values Δ η u, and a normaliser that is a fixed sequence.
 
