@@ -153,7 +153,8 @@ def reading(
     vector = sides(term.right, frozenset(keys))
     assert structure.decay is not None
     log = _log_of(structure.decay)
-    steady = form is not Form.MATRIX and not divided and not is_zero(log)
+    plain = form is not Form.MATRIX and low_rank is None
+    steady = plain and not divided and not is_zero(log)
     if steady and all(e.time is Time.CONST for e in (log, drive.key, vector.key)):
         # Every output has a kernel of its own: all axes but the keys enumerate recurrences.
         form = Form.CONVOLUTION

@@ -27,6 +27,7 @@ from token_values import (
 )
 
 _SHAPES = ("hnp", "hnp", "hnp", "hn", "hp", "h", "n", "p", "np", "d")
+_CLAIMS = ("claim causal", "claim finite")
 _WORDS = (
     "lambda", "class", "def", "self", "torch", "forward", "mode", "chunk", "S_log_decay", "Tensor",
     "dtype", "None", "print", "len", "B", "L", "nn", "lengths", "reference", "counts", "wide",
@@ -108,17 +109,36 @@ class _Writer:
         uses = self._uses()
         base = self._base()
         self.scope.random.shuffle(self.scope.functions)
-        claims = ["claim causal"] if self.chance(0.03) else []
+        own = self._modifier(uses)
+        claims = [self.random.choice(_CLAIMS)] if self.chance(0.05) else []
         lines = [
-            *base,
-            self._head(bool(base)),
             self._dims(),
             *(self._laid_out([] if self.qkv else self.inputs)),
             *self._laid_out(self.scope.declarations),
             *(f"  {line}" for line in (*self.scope.functions, *self._shuffled(), *uses, *claims)),
-            "}",
         ]
-        return self._renamed("\n".join(lines) + "\n")
+        head = self._head(bool(base))
+        if self.chance(0.05):
+            body = "; ".join(line.strip() for line in lines)
+            whole = [*own, *base, f"{head} {body} }}"]
+        else:
+            whole = [*own, *base, head, *lines, "}"]
+        return self._renamed("\n".join(whole) + "\n")
+
+    def _modifier(self, uses: list[str]) -> list[str]:
+        """A modifier of this text, and its use; or nothing."""
+        known = [n for n, _ in self.scope.streams if not n.startswith("base")]
+        if not self.chance(0.1):
+            return []
+        name = self.scope.fresh("soft")
+        targets = self.random.sample(known, min(len(known), self.random.choice((1, 1, 2))))
+        uses.append(f"use {name} on {', '.join(targets)}")
+        doc = self.random.choice(("", ' "a random modifier"'))
+        after = self.random.choice(("x + a * x[i-1]", "tanh(a * x) + x / 4", "soft_of(x, a)"))
+        lines = [f"modifier {name} on x{doc} {{", "  param a : x unit = 1/2"]
+        if "soft_of" in after:
+            lines.append("  soft_of(b, c) = c * tanh(b)")
+        return [*lines, f"  x = {after}", "}"]
 
     def _head(self, based: bool) -> str:
         doc = self.random.choice(("", ' "a random mixer"'))
@@ -130,6 +150,8 @@ class _Writer:
         if self.qkv:
             return f"  dims d = 4, heads h = 2, t = {t}, m = n"
         m = self.random.choice(("n", str(n), "n / 1", "2 * n - n"))
+        if self.chance(0.05):
+            return f"  dims d, heads h, n = {n}, p = {p}, t = {t}, m = {m}"
         return f"  dims d, heads h = {h}, n = {n}, p = {p}, t = {t}, m = {m}"
 
     def _shuffled(self) -> list[str]:
@@ -144,7 +166,9 @@ class _Writer:
         out: list[str] = []
         for line in declarations:
             kind, _, rest = line.partition(" ")
-            if out and out[-1].lstrip().startswith(kind + " ") and self.chance(0.3):
+            if ":" not in rest:  # without axes, it goes on with no other
+                out.append(f"  {line}")
+            elif out and out[-1].lstrip().startswith(kind + " ") and self.chance(0.3):
                 out[-1] += f"; {rest}"
             elif out and kind == self._kind_of(out) and self.chance(0.2):
                 out.append(f"        {rest}")

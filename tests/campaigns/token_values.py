@@ -85,7 +85,8 @@ class Scope:
 
     def param(self, kind: str, wish: str = "w", flags: str = "") -> str:
         name = self.fresh(wish)
-        self.declarations.append(f"param {name} : {kind}{flags}{self._start(flags)}")
+        typed = f" : {kind}" if kind else ""
+        self.declarations.append(f"param {name}{typed}{flags}{self._start(flags)}")
         return name
 
     def _start(self, flags: str) -> str:
@@ -97,11 +98,16 @@ class Scope:
 
     def define(self, value: Text, axes: Axes, wish: str = "x") -> Text:
         name = self.fresh(wish)
-        source = self.random.choice(("", "", "", '  "eq. 3"'))
-        self.body.append(f"{name} = {value.text}{source}")
+        self.body.append(f"{name} = {value.text}{self.provenance()}")
         if self.moves(value.text):
             self.streams.append((name, axes))
         return Text(name)
+
+    def provenance(self) -> str:
+        return self.random.choice(("", "", "", '  "eq. 3"'))
+
+    def function(self, head: str, value: str) -> None:
+        self.functions.append(f"{head} = {value}{self.provenance()}")
 
     def moves(self, text: str) -> bool:
         """Whether an expression depends on the token."""
@@ -132,8 +138,14 @@ class Scope:
                 lambda: Text(self.buffer(axes)),
             ]
         else:
-            made += [self.number, lambda: Text("first"), lambda: Text("n^(-1/2)", POWER),
-                     lambda: Text(self.constant())]  # fmt: skip
+            flag = self.random.choice((" unit", " positive", " nonneg", ""))
+            made += [
+                self.number,
+                lambda: Text("first"),
+                lambda: Text("n^(-1/2)", POWER),
+                lambda: Text(self.constant()),
+                lambda: Text(self.param("", "c", flag)),
+            ]
         return self.pick(*made)
 
     def delayed(self, name: str) -> Text:
@@ -351,9 +363,9 @@ def _called(s: Scope, axes: Axes, depth: int) -> Text:
     a, b = s.fresh("a"), s.fresh("b")
     c = s.constant()
     if s.chance(0.5):
-        s.functions.append(f"{name}({a}) = {c} * tanh({a}) + {a} / (1 + abs({a}))")
+        s.function(f"{name}({a})", f"{c} * tanh({a}) + {a} / (1 + abs({a}))")
         return Text(f"{name}({s.value(axes, depth).text})")
-    s.functions.append(f"{name}({a}, {b}) = tanh({a}) * {b} - {c} * {a}")
+    s.function(f"{name}({a}, {b})", f"tanh({a}) * {b} - {c} * {a}")
     return Text(f"{name}({s.value(axes, depth).text}, {s.value(axes, depth).text})")
 
 
