@@ -173,28 +173,6 @@ class Graph:
             self._turned |= {name: made, made: name}
         return self._turned[name]
 
-    def define_turned(self, name: str, value: Expr) -> str:
-        """Plans a value in turned time, under a fresh name.
-
-        What it reads of a later token is an earlier one there, which a register of the turned
-        buffer keeps; what it reads of an earlier token is turned as it is.
-        """
-
-        def rule(e: Expr) -> Expr | None:
-            if not isinstance(e, Ref | Fir) or (isinstance(e, Ref) and e.at is None):
-                return None
-            lag = e.at.lag if isinstance(e, Ref) and isinstance(e.at, Now) else 1
-            if lag > 0 or (isinstance(e, Ref) and e.name == FIRST):
-                made, back = self.define(f"{name}_part", e), 0
-            else:
-                assert isinstance(e, Ref)
-                made, back = self.need(e.name).name, -lag
-            return Ref(self.turned(made), e.axes, e.field, Time.TOKEN, Now(back))
-
-        if any(isinstance(e, Ref) and isinstance(e.at, Now) and e.at.lag < 0 for e in walk(value)):
-            return self.define(name, rewrite(value, rule))
-        return self.turned(self.define(name, value))
-
     def unit(self, row: Axis, column: Axis) -> Ref:
         """Plans the unit vectors of an axis, side by side along a copy of it."""
         if (row, column) not in self._units:

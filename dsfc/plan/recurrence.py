@@ -139,8 +139,8 @@ class _Builder:
         """A value as a coefficient; numbers stand in the kernel as they are."""
         if all(isinstance(e, Num | Ones | Mul) for e in walk(value)):
             return value
-        define = self.graph.define_turned if self.backward else self.graph.define
-        made = define(wish, value)
+        made = self.graph.define(wish, value)
+        made = self.graph.turned(made) if self.backward else made
         self.coefficients[made] = None
         if transition:
             self.transitions[made] = None

@@ -210,7 +210,8 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
     s = first.signature
 
     def define(called: str, value: Expr) -> str:
-        return (graph.define_turned if s.backward else graph.define)(called, value)
+        made = graph.define(called, value)
+        return graph.turned(made) if s.backward else made
 
     channels = max((r.channels for r in group), key=len)
     decay = _log_decay(graph, define, name, s, channels)
