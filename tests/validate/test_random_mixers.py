@@ -12,7 +12,10 @@ from dsfc.derive.derive import derive
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer import Library, resolve, sample, sizes
 from dsfc.mixer import evaluate as evaluate_mixer
+from dsfc.plan.accounting import settle
+from dsfc.plan.build import plan
 from dsfc.source import Source
+from dsfc.structure.classify import classify
 from dsfc.syntax.parse import parse
 from dsfc.system.evaluate import evaluate
 from dsfc.system.traverse import parts, trees
@@ -60,6 +63,22 @@ def test_the_system_is_the_mixer_run_literally(seed: int) -> None:
             for s in m.states:
                 if s.name in got.states:
                     assert near(got.states[s.name], want[s.name])
+
+
+REFUSED = ("reads no input", "has no finite state", "is an abstract map", "output is complex")
+"""What has no plan: all else runs, token by token at least."""
+
+
+def test_what_has_a_finite_state_and_reads_an_input_has_a_plan(seed: int) -> None:
+    system = system_of(mixer(seed))
+    try:
+        made = plan(system, classify(system))
+    except DiagnosticError as e:
+        (problem,) = e.diagnostics
+        assert any(words in problem.message for words in REFUSED), problem.message
+        return
+    settle(made, system)
+    assert any(m.name == "recurrent" and m.legal for m in made.modes)
 
 
 @pytest.mark.ci
