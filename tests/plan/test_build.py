@@ -159,9 +159,10 @@ def test_registers_keep_as_many_tokens_as_the_deepest_read(load) -> None:
     assert register.buffer == "v" and len(register.lengths) == 2
 
 
-def test_a_size_that_no_tensor_has_cannot_be_read(load) -> None:
-    with pytest.raises(DiagnosticError, match="no tensor it reads has the axis `n`"):
-        _ = load("sized", "dims d, n = 3\n input u : d\n y = u * (1/n)").plan
+def test_a_size_that_no_tensor_has_is_an_argument(load) -> None:
+    spec = load("sized", "dims d, n = 3\n input u : d\n y = u * (1/n)")
+    text = spec.module("torch").text
+    assert "    *,\n    n: int,\n" in text and "n=self.n" in text
 
 
 # --- diagonal plus rank one -----------------------------------------------------------------------
