@@ -201,9 +201,9 @@ def settle(plan: Plan, system: System) -> None:
     for entry in (e for k in plan.kernels for e in entries(k)):
         if entry.state not in blocks:
             raise PlanError(f"{entry.state} is not a state of the system")
-        block = blocks[entry.state]
-        idle = sum(is_idle(d) for f in block.chain for d in f.drives)
-        _settle(entry, owed(block, inliner), Counter({Charge(Kind.DRIVE): idle}))
+        run = blocks[entry.state]
+        idle = sum(is_idle(d) for f in run.chain for d in f.drives)
+        _settle(entry, owed(run, inliner), Counter({Charge(Kind.DRIVE): idle}))
         befores.setdefault(entry.state, set()).update(entry.befores)
     for s in plan.states:
         block = blocks.get(s.name)
