@@ -21,7 +21,7 @@ from dsfc.pipeline import Compilation
 from dsfc.primitives.declarations import MapTensor
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import reach
-from dsfc.proof.verdict import AtSizes, Conditionally, Equal, Refuted, Unknown
+from dsfc.proof.verdict import AtSizes, Conditionally, Equal, ProvedWhereDefined, Refuted, Unknown
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 from dsfc.validate.weights import Carried, Unfit, carry, read, sizes_of, write
@@ -68,7 +68,7 @@ def convert(
     if isinstance(verdict, Refuted):
         raise refuse("they are different functions of equal parameters, see `dsfc equiv`")
     assert not isinstance(verdict, Conditionally)  # nobody asked for conditions
-    if isinstance(verdict, Unknown):
+    if isinstance(verdict, Unknown | ProvedWhereDefined):
         raise refuse(f"that they are one function is not proved: {verdict.obstacle}")
     modules = [it.module() for it in (a, b)]
     try:

@@ -18,7 +18,7 @@ from dsfc.proof.condition_text import ConditionText
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import as_json
 from dsfc.proof.sizes import chosen
-from dsfc.proof.verdict import Conditionally, NoCase, Unknown
+from dsfc.proof.verdict import Conditionally, NoCase, ProvedWhereDefined, Unknown
 from dsfc.proof.within import within
 from dsfc.proof.within_report import kind, no_case_sizes
 from dsfc.system.ir import System
@@ -63,7 +63,10 @@ class Question:
 
 def _equal(a: System, b: System) -> Document:
     """Whether the outputs are equal for equal inputs and parameters."""
-    return as_json(equivalent(a, b))
+    found = equivalent(a, b)
+    if isinstance(found, ProvedWhereDefined):
+        return {"verdict": "unknown", "statement": "EQ", "obstacle": found.obstacle}
+    return as_json(found)
 
 
 def _under_conditions(a: System, b: System) -> Document:

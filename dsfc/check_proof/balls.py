@@ -21,6 +21,10 @@ class NotDefined(ArithmeticError):
     """A value does not exist at this point, or its bounds do not say whether it does."""
 
 
+class Undefined(NotDefined):
+    """A value does not exist at this point."""
+
+
 @dataclass(frozen=True, slots=True)
 class Real:
     """A real number between two fractions."""
@@ -51,6 +55,8 @@ class Real:
         return Real(min(ends), max(ends)).rounded()
 
     def __truediv__(self, other: Real) -> Real:
+        if other.low == 0 == other.high:
+            raise Undefined("a denominator is 0")
         if other.low <= 0 <= other.high:
             raise NotDefined("a denominator may be 0")
         if self.exact and other.exact:
@@ -153,11 +159,15 @@ def _atanh2(y: Fraction) -> Real:
 
 def log(x: Real) -> Real:
     """Returns log x."""
+    if x.high <= 0:
+        raise Undefined("the logarithm of a number that is not positive")
     return Real(_log_of(x.low).low, _log_of(x.high).high)
 
 
 def sqrt(x: Real) -> Real:
     """Returns √x."""
+    if x.high < 0:
+        raise Undefined("the root of a negative number")
     if x.low < 0:
         raise NotDefined("the root of a number that may be negative")
     return Real(_root(x.low).low, _root(x.high).high)

@@ -15,6 +15,7 @@ from dsfc.check_proof.claim import (
     Invariant,
     MarkovParameters,
     Same,
+    Somewhere,
     Witness,
     Words,
 )
@@ -29,7 +30,7 @@ from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.same import check_same
 from dsfc.check_proof.schema import check_form, form
-from dsfc.check_proof.witness import Gap, check_witness
+from dsfc.check_proof.witness import Gap, check_somewhere, check_witness
 from dsfc.check_proof.words import check_words
 from dsfc.primitives.json import decode, encode
 
@@ -44,10 +45,13 @@ class Accepted:
     Attributes:
         claim: what is shown.
         gap: the two values, where difference is shown.
+        defined: a point at which both outputs have values, where equality is shown and one is
+            given. It is shown wherever both have.
     """
 
     claim: Claim
     gap: Gap | None
+    defined: Somewhere | None
 
 
 def check(text: str) -> Accepted:
@@ -65,7 +69,9 @@ def check(text: str) -> Accepted:
         gap = _checked(certificate)
         # Of systems that a rule found well formed: the derivation reads what a mixer may hold.
         check_derived(certificate.claim)
-        return Accepted(certificate.claim, gap)
+        if certificate.defined is not None:
+            check_somewhere(certificate.claim, certificate.defined)
+        return Accepted(certificate.claim, gap, certificate.defined)
     except Rejected:
         raise
     except (Obstacle, TooLarge) as e:

@@ -284,8 +284,29 @@ class Same:
 
 
 @dataclass(frozen=True, slots=True)
+class Somewhere:
+    """A point at which both outputs have values, at every token.
+
+    Attributes:
+        length: number of tokens.
+        values: as those of a `Witness`.
+    """
+
+    length: int
+    values: tuple[tuple[str, tuple[Number, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
-    """A claim with what shows it."""
+    """A claim with what shows it.
+
+    Attributes:
+        claim: what is shown.
+        proof: what shows it, by which rule.
+        defined: where both outputs have values, if equality is claimed without conditions: it is
+            shown wherever they do. None: nothing is said of where that is.
+    """
 
     claim: Claim
     proof: Invariant | MarkovParameters | Witness | Conditional | ConstantWord | Words | Same
+    defined: Somewhere | None = None

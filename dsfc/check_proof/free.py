@@ -38,6 +38,21 @@ def common_names(claim: Claim, second: bool) -> dict[str, str]:
     return names
 
 
+def ranges(claim: Claim) -> dict[str, Interval]:
+    """Returns common name of a real value that is made free → where it lies by its definition.
+
+    No inputs and parameters give it a value elsewhere, so a point has none there.
+    """
+    if not claim.free:
+        return {}
+    return {
+        common_names(claim, second)[s.name]: range_of(system, s)
+        for second, system in ((False, claim.a), (True, claim.b))
+        for s in _values(system)
+        if s.field is Field.REAL
+    }
+
+
 def freed(system: System) -> System:
     """Returns the system with its token-wise values as inputs."""
     values = _values(system)

@@ -16,7 +16,7 @@ from dsfc.check_proof.comparable import array_names
 from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.free import side
+from dsfc.check_proof.free import ranges, side
 from dsfc.check_proof.polynomial import NOTHING, Polynomial, Quotient, number
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.roots import without_powers
@@ -24,6 +24,7 @@ from dsfc.check_proof.symbols import LEAF, Symbols, lags, shifted
 from dsfc.check_proof.witness import LENGTH_LIMIT, constants_of, in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import Field
+from dsfc.primitives.interval import INF, Interval
 from dsfc.primitives.table import row
 
 
@@ -57,6 +58,9 @@ class Evaluated:
                     raise Rejected(f"`{name}` is not one number other than 0")
             elif name not in self.shapes:
                 raise Rejected(f"`{name}` is nothing of the claim")
+        for name, interval in ranges(claim).items():
+            if not all(inside(_ball(v).re, interval) for v in self.stored[name]):
+                raise Rejected(f"`{name}` has a value that its definition never gives")
         self.constants = Symbols()
         self._known: dict[tuple[str, int], Quotient] = {}
 
@@ -221,6 +225,14 @@ def _check_number(value: Exact, t: Tensor | MapTensor, name: str) -> None:
         raise Obstacle("a logarithm stands where a number between 0 and 1 must")
     if not in_range(sign if k else Fraction(p, q), constraint):
         raise Rejected(f"a value of `{name}` is not {constraint.value}")
+
+
+def inside(x: Real, interval: Interval) -> bool:
+    """Returns whether all between bounds lies in an interval."""
+    low, high = interval.low, interval.high
+    above = low == -INF or x.low > low or (x.low == low and not interval.open_low)
+    below = high == INF or x.high < high or (x.high == high and not interval.open_high)
+    return above and below
 
 
 def _ball(value: Exact) -> Complex:

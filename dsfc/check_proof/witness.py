@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dsfc.check_proof.balls import Complex, NotDefined, Real
-from dsfc.check_proof.claim import Claim, Number, Witness
+from dsfc.check_proof.claim import Claim, Number, Somewhere, Witness
 from dsfc.check_proof.comparable import array_names, comparable
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.rejected import Rejected
@@ -61,25 +61,49 @@ def check_witness(claim: Claim, proof: Witness) -> Gap:
     return gap
 
 
-def execute(claim: Claim, proof: Witness) -> tuple[list[list[Complex]], list[list[Complex]]]:
+def check_somewhere(claim: Claim, point: Somewhere) -> None:
+    """Checks that both outputs have values at a point.
+
+    Raises:
+        Rejected: they have not, or the claim is not one of equality without conditions.
+        Obstacle: a definition cannot be executed.
+    """
+    if not claim.equal or claim.conditions or claim.case:
+        raise Rejected("where the outputs have values is said of equality without conditions")
+    execute(claim, point)
+
+
+def execute(
+    claim: Claim, proof: Witness | Somewhere
+) -> tuple[list[list[Complex]], list[list[Complex]]]:
     """Returns the outputs of both definitions at the point, token by token.
 
     Raises:
         Rejected: the outputs do not exist, or the point is not one of the claim.
         Obstacle: a definition cannot be executed.
     """
+    try:
+        return execute_one(claim, proof, False), execute_one(claim, proof, True)
+    except NotDefined as e:
+        raise Rejected(f"the outputs have no value here: {e}") from None
+
+
+def execute_one(claim: Claim, proof: Witness | Somewhere, second: bool) -> list[list[Complex]]:
+    """Returns the output of one definition at the point, token by token.
+
+    Raises:
+        NotDefined: it may not exist.
+        Rejected: the point is not one of the claim.
+        Obstacle: the definition cannot be executed.
+    """
     if not 1 <= proof.length <= LENGTH_LIMIT:
         raise Rejected(f"a witness has from 1 to {LENGTH_LIMIT} tokens")
     values = dict(proof.values)
     if len(values) != len(proof.values):
         raise Rejected("a name has two values")
-    renamed = array_names(claim, True)
-    try:
-        a = _run(claim, claim.a, {}, proof, values)
-        b = _run(claim, claim.b, renamed, proof, values)
-    except NotDefined as e:
-        raise Rejected(f"the outputs have no value here: {e}") from None
-    return a, b
+    if second:
+        return _run(claim, claim.b, array_names(claim, True), proof, values)
+    return _run(claim, claim.a, {}, proof, values)
 
 
 def check_token(claim: Claim, values: Mapping[str, tuple[Number, ...]]) -> None:
@@ -111,7 +135,7 @@ def _run(
     claim: Claim,
     system: System,
     renamed: dict[str, str],
-    proof: Witness,
+    proof: Witness | Somewhere,
     values: dict[str, tuple[Number, ...]],
 ) -> list[list[Complex]]:
     constants = constants_of(claim, system, renamed)

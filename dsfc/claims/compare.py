@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dsfc.check_proof.balls import Complex
+from dsfc.check_proof.balls import Complex, Undefined
 from dsfc.claims.points import Failed, Running, place, search, shown
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.primitives.build import rewrite, sub, walk
-from dsfc.primitives.expr import Expr, Field, Num
-from dsfc.primitives.interval import INF, Interval
+from dsfc.primitives.expr import Div, Expr, Field, Num, Pow, Prim
+from dsfc.primitives.interval import INF, POSITIVE, Interval
 from dsfc.primitives.normal import normalise
 from dsfc.primitives.statements import Comparison, Relation
 from dsfc.structure.bounds import Ranges, constraints_of, interval_text, modulus_of, nonzero_of
@@ -23,6 +23,10 @@ from dsfc.transform.inline import Inliner
 
 MIRRORED = {Relation.ABOVE: Relation.BELOW, Relation.AT_LEAST: Relation.AT_MOST}
 """a > b is b < a."""
+
+
+LOW = ((0, -1), (0, -1, 1, 2))
+"""Numbers at which divisions, roots and logarithms have no value, among others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +100,15 @@ def compare(
 ) -> Verdict:
     """Decides a comparison."""
     known = facts(system, structure, when)
+    lacking = next((e for e in what.operands if not has_value(known, e)), None)
     if all(_holds(known, *pair) for pair in _pairs((what,))):
-        return Proved(_reason(known, what))
+        if lacking is None:
+            return Proved(_reason(known, what))
+        nowhere = search(system, lambda run: _without_value(run, what, when), heights=LOW)
+        if isinstance(nowhere, Failed):
+            return Refuted(nowhere.how, nowhere.point.text)
+        text = what.texts[what.operands.index(lacking)]
+        return Unknown(f"{text} is not known to have a value everywhere; {nowhere}")
     found = search(system, lambda run: _failure(run, what, when))
     if isinstance(found, Failed):
         return Refuted(found.how, found.point.text)
@@ -117,6 +128,35 @@ def _holds(known: Facts, left: Expr, relation: Relation, right: Expr) -> bool:
         return form.constant > 0 or (relation is Relation.AT_MOST and form.constant == 0)
     a, b, between = (known.ranges.of(e) for e in (one, other, gap))
     return _ordered(a, b, relation) or _ordered(Interval(0.0, 0.0), between, relation)
+
+
+_DEFINED: Mapping[str, Callable[[Interval], bool]] = {
+    "log": lambda x: x.within(POSITIVE),
+    "log1p": lambda x: x.within(Interval(-1.0, INF, open_low=True)),
+    "sqrt": lambda x: x.low >= 0,
+}
+"""Functions that have no value somewhere → whether they have one in a range."""
+
+
+def has_value(known: Facts, e: Expr) -> bool:
+    """Returns whether an expression has a value everywhere, by ranges of what it is made of."""
+    for part in walk(known.value(e)):
+        match part:
+            case Div(_, below) if _may_be_zero(known.ranges.modulus(below)):
+                return False
+            case Prim(name=name, args=args) if name in _DEFINED and (
+                args[0].field is Field.COMPLEX or not _DEFINED[name](known.ranges.of(args[0]))
+            ):
+                return False
+            case Pow(base, exponent) if not _has_power(known, base, exponent):
+                return False
+    return True
+
+
+def _has_power(known: Facts, base: Expr, exponent: Expr) -> bool:
+    if isinstance(exponent, Num) and exponent.value.denominator == 1:
+        return exponent.value >= 0 or not _may_be_zero(known.ranges.modulus(base))
+    return base.field is Field.REAL and known.ranges.of(base).within(POSITIVE)
 
 
 def impossible(system: System, structure: Structure, when: tuple[Comparison, ...]) -> str | None:
@@ -182,6 +222,19 @@ def _failure(run: Running, what: Comparison, when: tuple[Comparison, ...]) -> st
                 ]
                 said = " and ".join(values) or f"{what.texts[k]} is not {relation} the next"
                 return f"{said} at {place(token, at)}"
+    return None
+
+
+def _without_value(run: Running, what: Comparison, when: tuple[Comparison, ...]) -> str | None:
+    """A side of a comparison that has no value where its conditions hold."""
+    if not satisfied(run, when):
+        return None
+    for e, text in zip(what.operands, what.texts, strict=True):
+        for token, at in run.everywhere(e):
+            try:
+                run.entry(e, token, at)
+            except Undefined as why:
+                return f"{text} has no value at {place(token, at)}: {why}"
     return None
 
 

@@ -123,6 +123,8 @@ class Running(Execution):
                 yield token, at
 
 
+Heights = tuple[tuple[Fraction | int, ...], ...]
+
 Failure = Callable[[Running], str | None]
 """Says how a claim fails at a point, None where it does not, or nothing is proved."""
 
@@ -135,13 +137,16 @@ class Failed:
     how: str
 
 
-def search(system: System, fails: Failure, shortest: int = 1) -> Failed | str:
+def search(
+    system: System, fails: Failure, shortest: int = 1, heights: Heights = HEIGHTS
+) -> Failed | str:
     """Returns a point where a claim fails, made simple, or why none can be tried or was found.
 
     Args:
         system: whose inputs and parameters are chosen.
         fails: the claim.
         shortest: tokens of the shortest sequence tried.
+        heights: numbers that points are made of, in the order tried.
     """
     said = f"it held where it was tried, on up to {max(shortest, LONGEST)} tokens"
     try:
@@ -151,7 +156,7 @@ def search(system: System, fails: Failure, shortest: int = 1) -> Failed | str:
         return str(e)
     for length in range(shortest, max(shortest, LONGEST) + 1):
         for number, sizes in enumerate(tried_at, 1):
-            for height in HEIGHTS:
+            for height in heights:
                 rng = random.Random(1000 * length + 10 * number + len(height))
                 for _ in range(DRAWS):
                     point = _drawn(system, sizes, length, height, rng)

@@ -26,7 +26,7 @@ from dsfc.primitives.statements import Comparison, Relation
 from dsfc.primitives.words import first
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import number_text, reach
-from dsfc.proof.verdict import AtSizes, Conditionally
+from dsfc.proof.verdict import AtSizes, Conditionally, ProvedWhereDefined
 from dsfc.proof.verdict import Proved as Equal
 from dsfc.proof.verdict import Refuted as Different
 from dsfc.system.ir import Definition, Stream, System
@@ -67,11 +67,14 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
     if first is None or second is None:
         return Unknown("where the conditions hold there is no derived form")
     verdict = equivalent(first, second)
+    if isinstance(verdict, ProvedWhereDefined) and not exact:
+        # Its point may be one at which a condition does not hold.
+        verdict = verdict.proved
     given = f" where {' and '.join(_text(c) for c in when)}" if when else ""
     if isinstance(verdict, Equal):
         return Proved(
-            f"equal outputs for equal inputs and parameters{given}, by {verdict.how} that the "
-            f"checker accepts, {reach(verdict.certificate.claim)}",
+            f"equal outputs for equal inputs and parameters{given}, wherever both have values, "
+            f"by {verdict.how} that the checker accepts, {reach(verdict.certificate.claim)}",
             verdict.certificate,
         )
     if isinstance(verdict, Different):

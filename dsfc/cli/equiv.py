@@ -75,7 +75,8 @@ def equiv(
     """Decide whether two mixers give equal outputs for equal inputs and equal parameters.
 
     The verdict is proved, refuted or unknown. A proof holds for every length, all inputs, all
-    values of the parameters and all sizes of the axes; an independent checker accepted it. A
+    values of the parameters and all sizes of the axes, wherever both outputs have values; an
+    independent checker accepted it. A
     refutation is a point at which both definitions were executed with exact arithmetic. Unknown
     says what stood in the way. Where a proof is one for some sizes of an axis alone, the verdict
     says for which: those of --size, else those that the specs declare, else small ones; larger ones
@@ -87,8 +88,9 @@ def equiv(
     some values of the other's give the same output; SUB with the two exchanged; and ISO, both.
 
     The exit code is that of EQ: 0
-    for proved, for all sizes, 4 for refuted, 5 for unknown, 6 for proved under conditions, 7 for
-    proved for some sizes alone, 1 for mistakes in a spec.
+    for proved, for all sizes, 4 for refuted, 5 for unknown, 6 for proved under conditions, or where
+    both outputs have values while somewhere only one has, 7 for proved for some sizes alone, 1 for
+    mistakes in a spec.
     """
     names = tuple(pair(word) for word in renamed)
     asked = sizes_of(sizes)
@@ -109,6 +111,7 @@ def equiv(
             Conditionally,
             NoCase,
             Proved,
+            ProvedWhereDefined,
             Refuted,
             Unknown,
         )
@@ -146,7 +149,7 @@ def equiv(
         except Obstacle as e:
             _keep(replay, None, str(e))
     codes = {Proved: PROVED, Refuted: REFUTED, Conditionally: CONDITIONALLY,
-             AtSizes: AT_SIZES}  # fmt: skip
+             ProvedWhereDefined: CONDITIONALLY, AtSizes: AT_SIZES}  # fmt: skip
     ctx.exit(codes.get(type(verdict), UNKNOWN))
 
 

@@ -20,6 +20,7 @@ from dsfc.check_proof.statement import Statement, state
 from dsfc.check_proof.witness import LENGTH_LIMIT
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
+from dsfc.proof.defined import where_defined
 from dsfc.proof.points import with_points
 from dsfc.proof.refute import FURTHER, QUICK, THOROUGH, Effort, refute, taps
 from dsfc.proof.relations import laws, relation
@@ -55,8 +56,9 @@ def equivalent(
 ) -> Verdict:
     """Decides whether two systems give equal outputs for equal inputs and equal parameters.
 
-    "Proved" and "refuted" rest on the checker alone: it accepted an invariant, or executed both
-    definitions at a point. Everything that this version has no rule for is "unknown". What is
+    "Proved" is said of where both outputs have values, of which there is a point. "Proved" and
+    "refuted" rest on the checker alone: it accepted an invariant, or executed both definitions at
+    a point. Everything that this version has no rule for is "unknown". What is
     proved of some sizes alone is `AtSizes`, after these and larger ones were examined: the sizes
     given, else those that the specs declare, else small ones.
 
@@ -74,6 +76,8 @@ def equivalent(
     """
     check_given(a, b, sizes)
     verdict = _in_general(a, b, names, sizes)
+    if isinstance(verdict, Proved | AtSizes):
+        return where_defined(verdict)
     if conditions and isinstance(verdict, Refuted | Unknown):
         with suppress(ValueError):
             claim = Claim(a, b, names, with_whole_roots(a, b, sizes))

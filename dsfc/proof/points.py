@@ -20,14 +20,15 @@ from dsfc.check_proof.claim import Claim, Conditional, Exact, Invariant, Needed,
 from dsfc.check_proof.comparable import array_names
 from dsfc.check_proof.conditions import CONSTANT, Conditions, reach
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.free import side
-from dsfc.check_proof.point import Evaluated
+from dsfc.check_proof.free import ranges, side
+from dsfc.check_proof.point import Evaluated, inside
 from dsfc.check_proof.polynomial import Quotient, generator, number
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
 from dsfc.check_proof.symbols import lags, shifted
 from dsfc.check_proof.witness import in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.primitives.interval import REALS
 from dsfc.proof.conditions import TOKENS, tokens
 from dsfc.system.known import fixed
 
@@ -152,6 +153,7 @@ class _Draw:
         self.read = _arrays(statement)
         self.known = self.conditions.values(self.conditions.window)
         self.values: dict[str, list[Exact]] = {}
+        self.ranges = ranges(claim)
         self._draw(every)
 
     def _draw(self, every: Conditions) -> None:
@@ -172,10 +174,10 @@ class _Draw:
                 for a in stored_axes(t):
                     count *= sizes[a.name]
                 constraint = t.constraint if isinstance(t, Tensor) else Constraint.NONE
-                if same not in self.read and in_range(Fraction(0), constraint):
+                if same not in self.read and self._allowed(Fraction(0), constraint, same):
                     self.values[same] = [_exact(Fraction(0))] * count
                     continue
-                entries = [self._number(constraint, same in inner) for _ in range(count)]
+                entries = [self._number(constraint, same, same in inner) for _ in range(count)]
                 if self.alike:
                     entries = entries[:1] * count
                 if timed and same in growing:
@@ -186,11 +188,14 @@ class _Draw:
                     entries = [_exact(steps[k // each]) for k in range(count)]
                 self.values[same] = entries
 
-    def _number(self, constraint: Constraint, inner: bool) -> Exact:
-        if inner and in_range(Fraction(0), constraint):
+    def _allowed(self, x: Fraction, constraint: Constraint, name: str) -> bool:
+        return in_range(x, constraint) and inside(real(x), self.ranges.get(name, REALS))
+
+    def _number(self, constraint: Constraint, name: str, inner: bool) -> Exact:
+        if inner and self._allowed(Fraction(0), constraint, name):
             return _exact(Fraction(0))
-        allowed = [x for x in self.numbers if in_range(x, constraint)] or [Fraction(1, 2)]
-        return _exact(self.rng.choice(allowed))
+        allowed = [x for x in self.numbers if self._allowed(x, constraint, name)]
+        return _exact(self.rng.choice(allowed or [Fraction(1, 2)]))
 
     def _inner(self) -> frozenset[str]:
         """Arrays inside a function inside an exponent: at 0 they leave it a simple number."""

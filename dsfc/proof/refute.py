@@ -84,7 +84,7 @@ def refute(
         ValueError: the systems cannot be put side by side.
     """
     different = dataclasses.replace(claim, equal=False, every=())
-    arrays = _arrays(claim)
+    of = arrays(claim)
     seed = hashlib.sha256(repr(encode(_Names(claim.names))).encode()).digest()
     tried = [dataclasses.replace(different, sizes=at) for at in sizes or (claim.sizes,)]
     fitting = [at for at in tried if _fits(at, last=at is tried[-1])]
@@ -93,9 +93,9 @@ def refute(
             for height in HEIGHTS:
                 rng = random.Random(seed + bytes((length, number, len(height))))
                 for _ in range(effort.draws):
-                    found = _first_gap(at, _drawn(at, arrays, length, height, rng))
+                    found = _first_gap(at, drawn(at, of, length, height, rng))
                     if found is not None:
-                        return _reported(at, _simplified(at, arrays, found))
+                        return _reported(at, _simplified(at, of, found))
     return None
 
 
@@ -123,8 +123,8 @@ class _Names:
     names: tuple[tuple[str, str], ...]
 
 
-def _arrays(claim: Claim) -> tuple[_Array, ...]:
-    """Every input, parameter and drawn buffer of both, once."""
+def arrays(claim: Claim) -> tuple[_Array, ...]:
+    """Returns every input, parameter and drawn buffer of both, once."""
     renamed = array_names(claim, True)
     out: dict[str, list[_Array]] = {}
     for system, names in ((claim.a, {}), (claim.b, renamed)):
@@ -140,14 +140,14 @@ def _strictness(array: _Array) -> bool:
     return isinstance(array[1], Tensor) and array[1].constraint is not Constraint.NONE
 
 
-def _drawn(
+def drawn(
     claim: Claim,
     arrays: tuple[_Array, ...],
     length: int,
     height: tuple[Fraction | int, ...],
     rng: random.Random,
 ) -> Witness:
-    """A point of numbers of one height; token and index are not known yet."""
+    """Returns a point of numbers of one height; token and index are not known yet."""
     sizes = dict(claim.sizes)
     values = []
     for name, t, is_input in arrays:

@@ -10,7 +10,7 @@ from typing import Any
 from dsfc.check_proof.apart import apart
 from dsfc.check_proof.balls import Complex, Real
 from dsfc.check_proof.check import Accepted
-from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Number, Point, Row
+from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Number, Point, Row, Somewhere
 from dsfc.check_proof.invariant import unlifted
 from dsfc.check_proof.laws import law
 from dsfc.check_proof.point import Evaluated
@@ -22,6 +22,7 @@ from dsfc.proof.verdict import (
     Conditionally,
     Equal,
     Proved,
+    ProvedWhereDefined,
     Refuted,
     Unknown,
     Verdict,
@@ -46,9 +47,17 @@ def report(
         conditions: whether conditions were looked for.
     """
     match verdict:
+        case ProvedWhereDefined(point=point, second=second):
+            lines = report(verdict.proved, a, b, explain).splitlines()
+            lines[0] = f"{a} = {b}: {said(verdict.proved)} where both have values"
+            lines += [
+                f"  apart      {(a, b)[second]} has no value, and {(b, a)[second]} has one, at",
+                *(f"    {name} = {entries_text(values)}" for name, values in point.values),
+            ]
         case Proved(certificate) | AtSizes(certificate):
             lines = [f"{a} = {b}: {said(verdict)}", *_stated(certificate.claim)]
             lines += [
+                _defined(verdict.certificate.defined, verdict.unseen),
                 *_reach(verdict),
                 *(
                     f"  law        {text}"
@@ -85,12 +94,19 @@ def report(
 def as_json(verdict: Verdict) -> dict[str, Any]:
     """Returns a verdict for tools; the certificate is a document of its own."""
     match verdict:
+        case ProvedWhereDefined(point=lacked, second=second):
+            lacking = {n: [_number(v) for v in values] for n, values in lacked.values}
+            found = as_json(verdict.proved)
+            return found | {"verdict": "proved where both have values",
+                            "without_value": "second" if second else "first",
+                            "point": lacking}  # fmt: skip
         case Proved(certificate) | AtSizes(certificate):
             sizes = dict(certificate.claim.sizes)
             name = "proved" if isinstance(verdict, Proved) else "proved at sizes"
             return {"verdict": name, "statement": "EQ", "sizes": sizes,
                     "every": list(certificate.claim.every), "at": _fixed(verdict),
-                    "rule": verdict.rule, "rows": len(verdict.invariant.rows)}  # fmt: skip
+                    "rule": verdict.rule, "rows": len(verdict.invariant.rows),
+                    "defined": _somewhere(certificate.defined)}  # fmt: skip
         case Refuted(certificate, gap, shortest):
             witness = verdict.witness
             point = {n: [_number(v) for v in values] for n, values in witness.values}
@@ -115,7 +131,8 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
     ]
     lines += _names(claim)
     if claim.free:
-        lines.append("  values     those that feed states and outputs are taken for inputs")
+        what = "those that feed states and outputs are taken for inputs, each in its range"
+        lines.append(f"  values     {what}")
     lines.append(f"  sizes      {reach(claim)}; this version proves nothing of others")
     lines.append("  conditions")
     needed = {k: n for n in proof.needed for k in n.without}
@@ -207,6 +224,8 @@ def shown(accepted: Accepted) -> list[str]:
         out += ["  conditions", *(f"    {words.plain(text)}" for _, text in words.lines())]
     if claim.sizes:
         out.append(f"  sizes      shown at {_sizes(claim)}")
+    if claim.equal and not (claim.conditions or claim.case):
+        out.append(_defined(accepted.defined, "the certificate has none"))
     if gap is not None:
         out.append(f"  outputs    {number_text(gap.a)} and {number_text(gap.b)}")
     return out
@@ -217,6 +236,21 @@ def said(verdict: Equal) -> str:
     if not verdict.fixed:
         return "proved"
     return f"proved for {_listed(verdict.fixed)} alone"
+
+
+def _defined(point: Somewhere | None, why: str = "") -> str:
+    """Where both outputs have values, in a line."""
+    if point is None:
+        return f"  defined    wherever both outputs have values; no such point is shown ({why})"
+    tokens = "1 token" if point.length == 1 else f"{point.length} tokens"
+    return f"  defined    wherever both outputs have values, as at a point of {tokens}"
+
+
+def _somewhere(point: Somewhere | None) -> dict[str, Any] | None:
+    if point is None:
+        return None
+    values = {n: [_number(v) for v in entries] for n, entries in point.values}
+    return {"length": point.length, "point": values}
 
 
 def _stated(claim: Claim) -> list[str]:

@@ -11,6 +11,7 @@ from dsfc.check_proof.claim import (
     Invariant,
     MarkovParameters,
     Same,
+    Somewhere,
     Witness,
     Words,
 )
@@ -21,11 +22,15 @@ from dsfc.check_proof.witness import Gap
 class Equal:
     """The outputs are equal; the checker accepted it.
 
+    They are wherever both have values, at the point of the certificate for one.
+
     Attributes:
-        certificate: the claim and its proof.
+        certificate: the claim and its proof, and where both outputs have values.
+        unseen: why no such point is shown: a definition cannot be executed.
     """
 
     certificate: Certificate
+    unseen: str = ""
 
     @property
     def fixed(self) -> tuple[tuple[str, int], ...]:
@@ -79,6 +84,35 @@ class Proved(Equal):
 @dataclass(frozen=True, slots=True)
 class AtSizes(Equal):
     """The outputs are equal at some sizes of the axes that are `fixed`; others are open."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedWhereDefined:
+    """The outputs are equal where both have values, and somewhere one has a value and one none.
+
+    Attributes:
+        proved: what is proved.
+        point: where one of the two has no value.
+        second: whether that is the second.
+    """
+
+    proved: Proved | AtSizes
+    point: Somewhere
+    second: bool
+
+    @property
+    def certificate(self) -> Certificate:
+        """That of the proof."""
+        return self.proved.certificate
+
+    @property
+    def obstacle(self) -> str:
+        """Why the two are not one function."""
+        lacks, has = ("second", "first") if self.second else ("first", "second")
+        return (
+            "the outputs are equal wherever both have values, but there is a point at which the "
+            f"{lacks} has none and the {has} has one"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,4 +209,4 @@ class NoCase:
         return None if locality + 1 >= max(map(len, proof.words)) else locality
 
 
-Verdict = Proved | AtSizes | Refuted | Unknown | Conditionally
+Verdict = Proved | AtSizes | ProvedWhereDefined | Refuted | Unknown | Conditionally

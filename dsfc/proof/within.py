@@ -25,7 +25,15 @@ from dsfc.proof.equivalent import equivalent
 from dsfc.proof.filters import filters
 from dsfc.proof.modal import modal
 from dsfc.proof.sizes import NONE_GIVEN, chosen, modest
-from dsfc.proof.verdict import Case, Conditionally, Equal, NoCase, Unknown, Verdict
+from dsfc.proof.verdict import (
+    Case,
+    Conditionally,
+    Equal,
+    NoCase,
+    ProvedWhereDefined,
+    Unknown,
+    Verdict,
+)
 from dsfc.proof.words import no_case_by_words
 from dsfc.system.ir import System, Term
 
@@ -70,7 +78,7 @@ def kinds(
         ValueError: the sizes given are none of the two.
     """
     verdict = equivalent(a, b, names, conditions, sizes)
-    if isinstance(verdict, Equal):
+    if isinstance(verdict, Equal | ProvedWhereDefined):
         return Kinds(verdict, None, None)
     forth: Within
     if isinstance(verdict, Conditionally) and verdict.certificate.claim.case:

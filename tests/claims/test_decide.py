@@ -306,6 +306,40 @@ def test_time_invariance(verdict: Decide, update: str, y: str, kind: str) -> Non
     assert isinstance(found, KINDS[kind]), found
 
 
+VALUES = [
+    ("sqrt(a) * sqrt(a) == a", "", "refuted"),
+    ("sqrt(a) * sqrt(a) == a", "positive", "proved"),
+    ("a / a == 1", "", "refuted"),
+    ("a / a == 1", "nonneg", "refuted"),
+    ("a / a == 1", "nonzero", "proved"),
+    ("a / a == 1 when a > 0", "", "proved"),
+    ("exp(log(a)) == a", "", "refuted"),
+    ("exp(log(a)) == a", "positive", "proved"),
+    ("log(exp(a)) == a", "", "unknown"),
+    ("a^(-1) * a == 1", "", "refuted"),
+    ("u / u == 1", "", "refuted"),
+    ("(1 + u^2) / (1 + u^2) == 1", "", "unknown"),
+    ("log(-1 - a^2) == log(-1 - a^2)", "", "refuted"),
+    ("sqrt(-1 - a^2) <= sqrt(-1 - a^2)", "", "refuted"),
+]
+
+
+@pytest.mark.parametrize(("claim", "declared", "kind"), VALUES)
+def test_what_has_no_value_is_equal_to_nothing(
+    verdict: Decide, claim: str, declared: str, kind: str
+) -> None:
+    mixer = f"mixer m {{ dims d\n input u : d\n param a : d {declared}\n y = a * u\n}}"
+    found = verdict(mixer, claim)
+    assert isinstance(found, KINDS[kind]), found
+    assert kind != "refuted" or "has no value" in said(found)
+
+
+def test_one_that_has_no_value_is_not_the_same(verdict: Decide) -> None:
+    text = "mixer {} {{ dims d\n input u : d\n param a : d\n y = {}\n}}\n"
+    found = verdict(text.format("one", "u") + text.format("it", "a / a * u"), "equivalent one")
+    assert isinstance(found, Unknown) and "the first has none" in said(found)
+
+
 # --- equivalent, when -----------------------------------------------------------------------------
 
 PAIR = """

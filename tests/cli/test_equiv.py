@@ -135,6 +135,16 @@ def test_a_certificate_is_checked_against_its_specs(
     assert run("equiv", a, b, "--certificate", "proof.json").exit_code == 2
 
 
+def test_one_that_has_no_value_where_the_other_has_is_said(run: Callable, spec: Callable) -> None:
+    path = spec(TWO.replace("{drive}", "g / g * u"))
+    found = run("equiv", f"{path}:a", f"{path}:b")
+    assert found.exit_code == 6
+    assert found.output.startswith("a = b: proved where both have values\n")
+    assert "  apart      b has no value, and a has one, at\n" in found.output
+    out = json.loads(run("equiv", f"{path}:b", f"{path}:a", "--format", "json").output)
+    assert out["verdict"] == "proved where both have values" and out["without_value"] == "first"
+
+
 def test_what_was_shown_is_printed(run: Callable, spec: Callable, folder: Path) -> None:
     path = spec(TWO.replace("{drive}", "g * u").replace("param w, g", "param r, g").replace(
         "w * h[i-1] + g", "r * h[i-1] + g"))  # fmt: skip
@@ -258,7 +268,7 @@ def test_json_and_names(run: Callable, spec: Callable) -> None:
     path = spec(TWO.replace("{drive}", "g / g * u").replace("param w, g", "param r, g").replace(
         "w * h[i-1] + g", "r * h[i-1] + g"))  # fmt: skip
     out = run("equiv", f"{path}:a", f"{path}:b", "--map", "r=w", "--format", "json")
-    assert json.loads(out.output)["verdict"] == "proved"
+    assert json.loads(out.output)["verdict"] == "proved where both have values"
     without = run("equiv", f"{path}:a", f"{path}:b", "--format", "json")
     assert json.loads(without.output)["verdict"] == "refuted"
 

@@ -1,0 +1,84 @@
+"""Where the outputs of two mixers that were proved equal have values.
+
+Rows show equality wherever both outputs have values. So a proof is one about something only with a
+point at which they do, which is executed; and where a point is found at which one of the two has a
+value and the other certainly has none, the verdict says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from fractions import Fraction
+
+from dsfc.check_proof.balls import NotDefined, Undefined
+from dsfc.check_proof.claim import Claim, Somewhere, Witness
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.witness import check_somewhere, execute_one
+from dsfc.proof.refute import HEIGHTS, SIMPLER, arrays, drawn
+from dsfc.proof.verdict import AtSizes, Proved, ProvedWhereDefined, Unknown
+
+DRAWS = 8
+"""Points per height."""
+
+LARGE = 8
+"""Size of an axis beyond which one is enough."""
+
+LOW = (Fraction(0), Fraction(-1), Fraction(1), Fraction(2))
+"""Numbers at which divisions, roots and logarithms have no value, among others."""
+
+NOWHERE = "the outputs are equal wherever both have values, and no point was found at which they do"
+
+
+def where_defined(verdict: Proved | AtSizes) -> Proved | AtSizes | ProvedWhereDefined | Unknown:
+    """Returns a verdict with where it holds.
+
+    Args:
+        verdict: of equality without conditions, which the checker accepted.
+    """
+    certificate = verdict.certificate
+    claim = certificate.claim
+    found: Somewhere | None = None
+    lacking: tuple[Somewhere, bool] | None = None
+    try:
+        for point in _points(claim):
+            values = [_value(claim, point, second) for second in (False, True)]
+            if found is None and values == [True, True]:
+                found = point
+            if lacking is None and values in ([True, None], [None, True]):
+                lacking = point, values[1] is None
+            if found is not None and lacking is not None:
+                break
+    except (Obstacle, ValueError) as e:
+        return dataclasses.replace(verdict, unseen=str(e))
+    if found is None:
+        return Unknown(NOWHERE, ("points of small numbers",), "a point at which both have values")
+    check_somewhere(claim, found)
+    whole = dataclasses.replace(
+        verdict, certificate=dataclasses.replace(certificate, defined=found)
+    )
+    return whole if lacking is None else ProvedWhereDefined(whole, *lacking)
+
+
+def _points(claim: Claim) -> list[Somewhere]:
+    """Points of the claim, those of the simplest numbers first."""
+    out: list[Witness] = []
+    rng = random.Random(0)
+    of = arrays(claim)
+    draws = DRAWS if max((k for _, k in claim.sizes), default=1) <= LARGE else 1
+    for length, heights in ((1, (SIMPLER[1:2], *HEIGHTS, LOW)), (2, (LOW,))):
+        for height in heights:
+            out += [drawn(claim, of, length, height, rng) for _ in range(draws)]
+    return [Somewhere(point.length, point.values) for point in dict.fromkeys(out)]
+
+
+def _value(claim: Claim, point: Somewhere, second: bool) -> bool | None:
+    """Whether one output has a value at every token: False where that is not known."""
+    try:
+        execute_one(claim, point, second)
+    except Undefined:
+        return None
+    except (NotDefined, Rejected):
+        return False
+    return True

@@ -1,0 +1,123 @@
+"""Points that say where a claim holds: both outputs have values there, as definitions give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dsfc.check_proof.balls import Complex, Real, Undefined, log, real, sqrt
+from dsfc.check_proof.check import check, write
+from dsfc.check_proof.claim import Certificate, Claim, Same, Somewhere
+from dsfc.check_proof.free import ranges
+from dsfc.check_proof.point import inside
+from dsfc.check_proof.rejected import Rejected
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.primitives.interval import INF, Interval
+from dsfc.proof.equivalent import equivalent
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+from dsfc.system.ir import System
+
+TEXT = """
+mixer divided { dims n
+  input u : n
+  y = 1 / u
+}
+mixer gated { dims n
+  input u : n
+  state S : n
+  g = sigmoid(u)
+  S = g * S[i-1] + u
+  y = S
+}
+mixer halved { dims n
+  input u : n
+  state S : n
+  S = S[i-1] / 2 + u
+  y = S
+}
+"""
+
+
+def system(name: str) -> System:
+    text = SpecText(Place(Path("it.dsf")), parse(Source("it.dsf", TEXT)))
+    return text.compilation(name).system
+
+
+def at(u: int) -> Certificate:
+    divided = system("divided")
+    claim = Claim(divided, divided, (), (("n", 1),))
+    return Certificate(claim, Same(), Somewhere(1, (("u", ((u, 1, 0, 1),)),)))
+
+
+def reason(certificate: Certificate) -> str:
+    with pytest.raises(Rejected) as caught:
+        check(write(certificate))
+    return str(caught.value)
+
+
+def test_both_outputs_have_values_at_the_point() -> None:
+    assert check(write(at(2))).defined == at(2).defined
+    assert "the outputs have no value here: a denominator is 0" in reason(at(0))
+
+
+@pytest.mark.parametrize("file, a, b", [("attention", "post", "eta_late")])
+def test_a_difference_has_no_such_point(certificate: Callable, file: str, a: str, b: str) -> None:
+    made = certificate(file, a, b)
+    point = Somewhere(made.proof.length, made.proof.values)
+    why = reason(replace(made, defined=point))
+    assert "said of equality without conditions" in why
+
+
+def test_neither_has_equality_under_conditions(conditional: Callable, filled: Callable) -> None:
+    nowhere = Somewhere(1, ())
+    for made in (conditional("lattice", "linear", "template"), filled("linear", "template")):
+        why = reason(replace(made, defined=nowhere))
+        assert "said of equality without conditions" in why
+
+
+def test_a_value_made_free_stays_where_its_definition_gives_it() -> None:
+    """σ(u) is an input of its own, and at no point 1, nor 2."""
+    made = equivalent(system("gated"), system("halved"), conditions=True).certificate
+    (name,) = (n for n in ranges(made.claim) if n.endswith("g"))
+    holds = made.proof.holds
+    for k in (1, 2):
+        values = tuple(
+            (n, tuple((k, 1, 2, 1, 0) for _ in v) if n == name else v) for n, v in holds.values
+        )
+        bad = replace(made.proof, holds=replace(holds, values=values))
+        why = reason(replace(made, proof=bad))
+        assert f"`{name}` has a value that its definition never gives" in why
+
+
+@pytest.mark.parametrize(
+    ("interval", "there"),
+    [
+        (Interval(-INF, INF), [-1, 0, 1]),
+        (Interval(0.0, INF), [0, 1]),
+        (Interval(0.0, INF, open_low=True), [1]),
+        (Interval(-INF, 0.0), [-1, 0]),
+        (Interval(-INF, 0.0, open_high=True), [-1]),
+    ],
+)
+def test_bounds_lie_in_an_interval(interval: Interval, there: list[int]) -> None:
+    assert [x for x in (-1, 0, 1) if inside(real(x), interval)] == there
+    assert inside(Real(real(-1).low, real(1).low), interval) == (len(there) == 3)
+
+
+def test_what_has_no_value_is_told_from_what_is_not_known() -> None:
+    wide = Real(real(-1).low, real(1).low)
+    for sure, of in ((True, (real(0), real(-1))), (False, (wide, wide))):
+        for what, x in (
+            (lambda x: real(1) / x, of[0]),
+            (log, of[0]),
+            (sqrt, of[1]),
+            (lambda x: Complex(real(1), real(0)) / Complex(x, real(0)), of[0]),
+        ):
+            with pytest.raises(ArithmeticError) as caught:
+                what(x)
+            assert isinstance(caught.value, Undefined) == sure
