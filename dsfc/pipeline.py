@@ -50,6 +50,7 @@ from dsfc.plan.verify import verify as verify_plan
 from dsfc.source import NOWHERE, Span
 from dsfc.structure.classify import classify
 from dsfc.structure.ir import Structure
+from dsfc.structure.running_max import stabilised
 from dsfc.syntax.ast import MixerUnit, Spec
 from dsfc.syntax.parse import parse
 from dsfc.syntax.read import read_source
@@ -178,10 +179,20 @@ class Compilation:
             return classify(system)
 
     @cached_property
+    def computed(self) -> System:
+        """The System in the basis that kernels run in: with running maxima, where it needs any."""
+        system = self.system
+        with self._stage("plan"):
+            made = stabilised(system)
+            return made if made is system else _verified(made, verify_system)
+
+    @cached_property
     def plan(self) -> Plan:
         """The graph of kernels that computes it and its gradient."""
-        system, structure = self.system, self.structure
+        system, structure = self.computed, self.structure
         with self._stage("plan"):
+            if system is not self.system:
+                structure = classify(system)
             made = plan(system, structure, self.text.limits)
             verify_plan(made)
             settle(made, system)

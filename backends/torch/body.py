@@ -13,12 +13,13 @@ from dsfc.plan.ir import (
     Recurrence,
     Register,
     Role,
+    RunningMax,
     Scan,
     Turn,
     Unit,
 )
 from dsfc.plan.sensitive import decay_buffers, outside_maps
-from dsfc.primitives.build import ONE, walk
+from dsfc.primitives.build import ONE, add, walk
 from dsfc.primitives.expr import (
     Add,
     Axis,
@@ -40,7 +41,7 @@ from dsfc.primitives.expr import (
 from .attention import attention_lines
 from .code import Binding, Code, filtered
 from .functions import FUNCTIONS, called
-from .layout import assign, paragraph
+from .layout import assign, paragraph, wrapped
 from .nodes import Printer
 from .signature import size_read
 
@@ -133,6 +134,8 @@ class Body:
                 lines.append(f"    {self._ident(k.output)} = {text}")
             elif isinstance(k, Attention):
                 lines += self._attention(k)
+            elif isinstance(k, RunningMax):
+                lines += self._running_max(k)
             elif isinstance(k, Turn):
                 source = self._ident(k.source)
                 lines.append(f"    {self._ident(k.output)} = _turned({source}, lengths)")
@@ -207,6 +210,25 @@ class Body:
     def _attention(self, k: Attention) -> list[str]:
         scale = _Printer(self, wide=False).print(k.scale).text
         return attention_lines(k, self._arrays, self._ident, self._all, self.size, scale)
+
+    def _running_max(self, k: RunningMax) -> list[str]:
+        """A call of the operator, on values without a gradient: the result has none."""
+        axes = self._arrays[k.output].axes
+
+        def given(name: str) -> str:
+            b = self._arrays[name]
+            lead = b.role is not Role.CONSTANT
+            code = Code(self._ident(name), b.axes, lead)
+            text = code.text
+            if b.axes != axes or not lead:
+                sizes = ", ".join(["*" + self._like + ".shape[:2]", *(self.size(a) for a in axes)])
+                text = f"{code.aligned(axes, lead)}.expand({sizes})"
+            return f"{text}.detach().to(wide)"
+
+        past = f"{self._ident(self._registers[k.output].name)}[:, -1].detach().to(wide)"
+        items = [given(k.weight), past, "None" if k.decay is None else given(k.decay)]
+        call = wrapped(f"{self._ident(k.output)}, _ = _OPS.running_max", items, "", "    ")
+        return [call, *self._extend(k.output)]
 
     # --- earlier tokens --------------------------------------------------------------------------
 
@@ -368,10 +390,10 @@ class _Names(dict[str, str]):
 def wide_buffers(plan: Plan, kept: frozenset[str] = frozenset()) -> frozenset[str]:
     """Returns the buffers computed in the accumulation dtype.
 
-    Decays, full transitions and what a recurrence multiplies its states by act over the whole
-    sequence: what they are computed from is wide, from the maps on, and so is what is computed from
-    that (1 - λ² loses everything in a narrow dtype). So is what is computed of parameters that are
-    stored wide. There are no narrow complex numbers, so those are wide too.
+    Decays, running maxima, full transitions and what a recurrence multiplies its states by act over
+    the whole sequence: what they are computed from is wide, from the maps on, and so is what is
+    computed from that (1 - λ² loses everything in a narrow dtype). So is what is computed of
+    parameters that are stored wide. There are no narrow complex numbers, so those are wide too.
 
     Args:
         plan: the plan.
@@ -379,6 +401,10 @@ def wide_buffers(plan: Plan, kept: frozenset[str] = frozenset()) -> frozenset[st
     """
     values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
     values |= {k.output: _same(plan.array(k.source)) for k in plan.kernels if isinstance(k, Turn)}
+    maxima = [k for k in plan.kernels if isinstance(k, RunningMax)]
+    for k in maxima:
+        read = (name for name in (k.weight, k.decay) if name is not None)
+        values[k.output] = add(*(_same(plan.array(name)) for name in read))
     found: set[str] = set()
     stack = list(decay_buffers(plan))
     stack += [n for n, v in values.items() if any(e.field is Field.COMPLEX for e in walk(v))]

@@ -76,6 +76,7 @@ def operators(
     stepped: tuple[RecurrenceText, ...],
     legal: tuple[str, ...],
     template: Template,
+    maxima: bool = False,
 ) -> Iterator[str]:
     """Yields the text of all operators, part by part; nothing where nothing recurs.
 
@@ -84,8 +85,9 @@ def operators(
         stepped: one per recurrence.
         legal: names of the module's modes.
         template: fills the template of a name with what is given by keyword.
+        maxima: whether there are running maxima.
     """
-    if skeletons or stepped:
+    if skeletons or stepped or maxima:
         composes = any(s.decay and s.scan.form not in LOW_RANK for s in skeletons)
         conjugates = any(s.complex for s in skeletons)
         transforms = any(s.scan.form in _TRANSFORMED for s in skeletons)
@@ -97,6 +99,8 @@ def operators(
             exact=any(s.exact for s in skeletons),
             scans=bool(skeletons),
         )
+    if maxima:
+        yield template("running_max.py.j2")
     if stepped:
         yield template("recurrence_shared.py.j2")
     for r in stepped:

@@ -111,7 +111,11 @@ def render_module(
     function = functional(target.plan(plan), names, choice, scans, stepped, target.call)
     layer = LayerText(plan, names, function.body.sizes)
     filled = _filled(target.packages)
-    ops = (*target.shared(filled, names, scans), *operators(scans, stepped, choice.legal, filled))
+    maxima = bool(plan.maxima)
+    ops = (
+        *target.shared(filled, names, scans),
+        *operators(scans, stepped, choice.legal, filled, maxima),
+    )
     if choice.attentions:
         ops = (*ops, filled("attention.py.j2", operators=choice.operators))
     literal = reference(plan, names)

@@ -58,8 +58,30 @@ class StateText:
         return f"({', '.join(names)}{',' if len(names) == 1 else ''})" if names else ""
 
     @property
+    def maxima(self) -> tuple[str, ...]:
+        """Names of the running maxima, as items of a tuple."""
+        return tuple(f'"{self.signature.identifier(r.name)}"' for r in self.plan.maxima)
+
+    @property
+    def unscaled(self) -> list[str]:
+        """Statements that set each maximum to 0, of the shape that a state has."""
+        lines = []
+        for r in self.plan.maxima:
+            over = next(s for s in self.plan.states if set(r.axes) <= set(s.axes))
+            places = ", ".join(str(1 + over.axes.index(a)) for a in r.axes)
+            lines.append(f'x = kept["{self.signature.identifier(over.name)}"]')
+            sizes = f", *(x.shape[at] for at in ({places},))" if places else ""
+            lines.append(
+                f'kept["{self.signature.identifier(r.name)}"] = x.new_zeros(len(x), 1{sizes})'
+            )
+        return lines
+
+    @property
     def initial(self) -> str:
-        """The body of the layer's `initial_state`: zeros, sums in the accumulation dtype."""
+        """The body of the layer's `initial_state`: zeros, sums in the accumulation dtype.
+
+        Running maxima are kept in that dtype too, and start below all numbers.
+        """
         if not self.signature.states:
             return "        return State()"
         lines = []
@@ -67,7 +89,8 @@ class StateText:
         lines.append(f"        dtype = {like}.dtype if dtype is None else dtype")
         lines.append(f"        device = {like}.device if device is None else device")
         wide = "_accumulator(dtype)"
-        kept = [*self.plan.states, *(r for r in self.plan.registers if _is_complex(r))]
+        wider = (r for r in self.plan.registers if _is_complex(r) or r in self.plan.maxima)
+        kept = [*self.plan.states, *wider]
         if len(kept) > 1:
             lines.append(f"        wide = {wide}")
             wide = "wide"
@@ -77,6 +100,8 @@ class StateText:
         ]
         arguments += [
             self._zeros(r.name, self._register_sizes(r, "0"), _dtype(r, wide, "dtype"))
+            if r not in self.plan.maxima
+            else self._full(r, wide)
             for r in self.plan.registers
         ]
         lines.append(wrapped("return State", arguments, "", "        "))
@@ -101,6 +126,11 @@ class StateText:
     def _zeros(self, name: str, sizes: list[str], dtype: str) -> Call:
         items = ("batch", *sizes, "device=device", f"dtype={dtype}")
         return Call(f"{self.signature.identifier(name)}=torch.zeros", items)
+
+    def _full(self, r: Register, dtype: str) -> Call:
+        sizes = ", ".join(["batch", *self._register_sizes(r, "0")])
+        items = (f"({sizes})", "LOWEST", "device=device", f"dtype={dtype}")
+        return Call(f"{self.signature.identifier(r.name)}=torch.full", items)
 
     def _shape(self, name: str, sizes: list[str]) -> Call:
         lone = "," if len(sizes) == 1 else ""

@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 STAGES = ("ast", "mixer", "system", "structure", "plan", "adjoint", "module")
 FORMS = ("index", "kronecker", "phi", "latex", "json")
 _GAUGES = {
-    "lowered": "gauge: lowered (states as they are computed)",
+    "lowered": "gauge: lowered (states as they are derived)",
     "paper": "gauge: paper (states divided by their normaliser, so Λ_i = η_{i-1} / η_i)",
+    "computed": "gauge: computed (states divided by exp of their running maximum)",
 }
-_SAME = "gauge: paper (no output is divided by a normaliser: the same as lowered)"
+_SAME = {
+    "paper": "gauge: paper (no output is divided by a normaliser: the same as lowered)",
+    "computed": "gauge: computed (no weight of a ratio is without a bound: the same as lowered)",
+}
 
 
 @click.command(short_help="Show the derived system, or any other stage.")
@@ -43,8 +47,8 @@ _SAME = "gauge: paper (no output is divided by a normaliser: the same as lowered
 @click.option(
     "--gauge",
     type=click.Choice(list(_GAUGES)),
-    help="The state basis: as lowered for computing, or the paper's, where Λ holds the ratio of "
-    "normalisers.  [default: lowered]",
+    help="The state basis: as derived, the paper's, where Λ holds the ratio of normalisers, or as "
+    "computed, with running maxima where weights have no bound.  [default: lowered]",
 )
 @click.option(
     "--backend",
@@ -82,7 +86,9 @@ def show(
 
 def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
     """A system, or its adjoint, in one form and gauge."""
-    system = it.system
+    system = it.computed if gauge == "computed" else it.system
+    if gauge == "computed" and form not in ("index", "json"):
+        raise click.UsageError(f"--form {form} goes with --gauge lowered or paper")
     if stage == "adjoint":
         from dsfc.transform.adjoint import adjoint
 
@@ -94,7 +100,9 @@ def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
 
             lowered = system
             system, _ = eta_gauge(system)
-            label = _SAME if system == lowered else label
+            label = _SAME[gauge] if system == lowered else label
+        elif gauge == "computed" and it.computed is it.system:
+            label = _SAME[gauge]
         if form == "json":
             return _system_json(system)
         from dsfc.system.render.index import index_form

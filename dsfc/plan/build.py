@@ -41,6 +41,7 @@ from dsfc.system.ir import (
     Gate,
     GuardKind,
     MapOut,
+    MaxPlus,
     Part,
     Post,
     Product,
@@ -158,6 +159,7 @@ class _Planner:
 
     def stream(self, stream: Stream) -> Expr:
         """Returns a stream's value over buffers."""
+        assert not isinstance(stream.value, MaxPlus)  # the graph plans it itself
         if isinstance(stream.value, Expr):
             return self.graph.lower(stream.value)
         try:
@@ -198,6 +200,8 @@ class _Planner:
                 return prim(name, *map(self.read_out, args), axis=axis)
             case SumOver(axis, arg):
                 return total((axis,), self.read_out(arg))
+            case MaxPlus():
+                raise Unsupported(None, "a running maximum stands inside a read-out")
             case Cache(_, why):
                 raise Unsupported(None, f"it has no finite state ({why})", attention.HINT)
 

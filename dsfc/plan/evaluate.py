@@ -21,6 +21,7 @@ from dsfc.plan.ir import (
     Recurrence,
     Role,
     RoleScan,
+    RunningMax,
     Scan,
     ScanDirection,
     Transition,
@@ -31,6 +32,7 @@ from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.evaluate import NamedArray
 from dsfc.primitives.evaluate import evaluate as value_of
 from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Now, Ref
+from dsfc.system.ir import LOWEST
 
 Array = NDArray[Any]
 
@@ -41,7 +43,7 @@ class Run:
 
     Attributes:
         arrays: every buffer, `[L, *axes]` (`[*axes]` for constants).
-        finals: the final state of each state tensor.
+        finals: the final state of each state tensor, and the last value of each running maximum.
     """
 
     arrays: Mapping[str, Array]
@@ -73,6 +75,8 @@ class _Scope:
         assert isinstance(ref.at, Now) and self._i is not None
         i = self._i - ref.at.lag
         inside = 0 <= i < len(data)
+        if not inside and i < 0 and ref.name in self._run.before:
+            return NamedArray(axes, self._run.before[ref.name])
         return NamedArray(axes, data[i] if inside else np.zeros(data.shape[1:], data.dtype))
 
     def abstract(self, name: str, value: NamedArray) -> NamedArray:
@@ -103,6 +107,7 @@ class _Runner:
     ) -> None:
         self.sizes = sizes
         self.length = len(next(iter(inputs.values())))
+        self.before: dict[str, Array] = {}
         self.arrays: dict[str, Array] = dict(inputs)
         self.buffers = {b.name: b for b in plan.arrays}
         self.matrices = dict(tensors)
@@ -125,6 +130,19 @@ class _Runner:
         shape = tuple(_Scope(self, None).size(a) for a in b.axes)
         rows = [self.at(k.value, i, b.axes) for i in range(self.length)]
         self.arrays[k.output] = np.stack(rows) if rows else np.zeros((0, *shape))
+
+    def running_max(
+        self, k: RunningMax, initial: Mapping[str, Array], finals: dict[str, Array]
+    ) -> None:
+        axes = self.buffers[k.output].axes
+        held = self.before[k.output] = np.array(initial[k.output], dtype=np.float64)
+        rows = []
+        for i in range(self.length):
+            decay = 0.0 if k.decay is None else self.named(k.decay, i).over(axes)
+            held = np.maximum(held + decay, self.named(k.weight, i).over(axes))
+            rows.append(held)
+        self.arrays[k.output] = np.stack(rows) if rows else np.zeros((0, *held.shape))
+        finals[k.output] = held
 
     def named(self, name: str | None, i: int) -> NamedArray:
         """A buffer at token i; the number 1 for None."""
@@ -329,16 +347,22 @@ def evaluate(
         inputs: `[L, *axes]` by name.
         tensors: parameters and buffers by name, as stored.
         sizes: of every axis, by name.
-        initial: initial state tensors; zeros where missing.
+        initial: initial state tensors; zeros where missing. Running maxima by the names of their
+            buffers; where missing, 0 beside a state that is given, else below all numbers.
     """
     r = _Runner(plan, inputs, tensors, sizes)
     scope = _Scope(r, None)
     start = {s.name: np.zeros(tuple(scope.size(a) for a in s.axes)) for s in plan.states}
+    lowest = 0.0 if initial else LOWEST
+    maxima = (r.buffers[k.output] for k in plan.kernels if isinstance(k, RunningMax))
+    start |= {b.name: np.full(tuple(scope.size(a) for a in b.axes), lowest) for b in maxima}
     start |= dict(initial or {})
     finals: dict[str, Array] = {}
     for k in plan.kernels:
         if isinstance(k, Pointwise):
             r.pointwise(k)
+        elif isinstance(k, RunningMax):
+            r.running_max(k, start, finals)
         elif isinstance(k, Unit):
             r.arrays[k.output] = np.eye(scope.size(k.row))
         elif isinstance(k, Turn):

@@ -7,13 +7,14 @@ run, and what nothing asks for is never planned.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
-from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, Turn, Unit
-from dsfc.primitives.build import ONE, add, num, replaced, rewrite, sub, walk
+from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, RunningMax, Turn, Unit
+from dsfc.primitives.build import ONE, add, is_zero, num, prim, replaced, rewrite, sub, walk
 from dsfc.primitives.declarations import Provenance
-from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Ref, Size, Time
+from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Prim, Ref, Size, Time
 from dsfc.primitives.words import FIRST
-from dsfc.system.ir import Stream, System
+from dsfc.system.ir import MaxPlus, Stream, System
 
 Lowering = Callable[[Stream], Expr]
 
@@ -69,18 +70,36 @@ class Graph:
     def _unplanned(self, name: str) -> list[str]:
         """The streams that the definition of a stream reads and that are not planned yet."""
         stream = None if name in self.arrays else self._streams[name]
-        if stream is None or not isinstance(stream.value, Expr):
-            return []
-        refs = (e for e in walk(stream.value) if isinstance(e, Ref))
+        match stream and stream.value:
+            case Expr() as value:
+                held: tuple[Expr, ...] = (value,)
+            case MaxPlus(log_decay, log_weight):
+                held = (log_decay, log_weight)
+            case _:
+                return []
+        refs = (e for h in held for e in walk(h) if isinstance(e, Ref))
         return [r.name for r in refs if r.name in self._streams and r.name not in self.arrays]
 
     def _plan(self, name: str) -> None:
         if name in self.arrays:
             return
         s = self._streams[name]
+        if isinstance(s.value, MaxPlus):
+            self._running_max(s, s.value)
+            return
         value = self._read_out(s)
         role = Role.CONSTANT if s.constant else Role.STREAM
         self._append(Buffer(name, s.axes, s.field, role, s.provenance), value)
+
+    def _running_max(self, s: Stream, value: MaxPlus) -> None:
+        """Plans a running maximum and the register that hands it on."""
+        decay = None
+        if not is_zero(value.log_decay):
+            decay = self.define(f"{s.name}_decay", bounded_log(value.log_decay))
+        weight = self.define(f"{s.name}_weight", value.log_weight)
+        self.kernels.append(RunningMax(s.name, decay, weight))
+        self.arrays[s.name] = Buffer(s.name, s.axes, s.field, Role.STREAM, s.provenance)
+        self._keep(s.name, num(1))
 
     def define(self, name: str, value: Expr, provenance: Provenance | None = None) -> str:
         """Plans `name = value` under a fresh name, unless the value is a buffer already."""
@@ -225,6 +244,24 @@ class Graph:
         self._keep(ones, num(lag + 1))
         now, before = (Ref(ones, frozenset(), Field.REAL, Time.TOKEN, Now(lag + k)) for k in (0, 1))
         return sub(ONE if lag == 0 else now, before)
+
+
+def bounded_log(log: Expr) -> Expr:
+    """Returns log λ with no logarithm of a computed value below that of the least normal number.
+
+    Below it λ is as good as 0, and the gradient through a logarithm of 0 would be 0 / 0.
+    """
+
+    def rule(e: Expr) -> Expr | None:
+        if isinstance(e, Prim) and e.name == "log" and e.field is Field.REAL:
+            return prim("log", prim("max", e.args[0], _LEAST))
+        return None
+
+    return rewrite(log, rule)
+
+
+_LEAST = num(Fraction(1, 2**126))
+"""The least normal number of float32."""
 
 
 TURNED = "_turned"

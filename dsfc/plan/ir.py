@@ -3,7 +3,7 @@
     Plan = buffers + forward kernels (in order) + adjoint kernels of every scan
          + registers (earlier tokens kept while streaming) + modes, gauge, cost + declarations
 
-Six kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
+Seven kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
 reads other buffers. A `Turn` puts the tokens of one buffer into the other order: a state that runs
 backwards in time is a scan of turned buffers. A `Unit` holds the unit vectors of an axis, of which
 the columns of a dense transition are made. A `Scan` runs one recurrence
@@ -14,7 +14,8 @@ or, with a transition of diagonal plus rank one, the same with left_i ⊗ (Σ_ke
 added to it; or, with a dense one, h_i = Λ h_{i-1} + key ⊗ value_i with a full matrix Λ. An
 `Attention` has no recurrence: it weighs the values of all tokens so far, which registers keep. A
 `Recurrence` steps all states of a stage of the System together, whatever their update; it holds its
-own adjoint, and runs where no scan does.
+own adjoint, and runs where no scan does. A `RunningMax` is m_i = max(m_{i-1} + log λ_i, log w_i),
+which states with unbounded weights are scaled by.
 
 The adjoint of a scan is a list of scans that run the other way with roles exchanged, and
 `Pairing`s ⟨h̃_i, λ_i h_{i-1}⟩; `dsfc.transform` derives it, no backend knows a gradient.
@@ -81,6 +82,23 @@ class Unit:
     output: str
     row: Axis
     column: Axis
+
+
+@dataclass(frozen=True, slots=True)
+class RunningMax:
+    """output_i = max(output_{i-1} + decay_i, weight_i): a reference, without a gradient.
+
+    The register of the output holds output_{-1}, which is `LOWEST` where nothing came before.
+
+    Attributes:
+        output: buffer written.
+        decay: buffer of log λ; None for 0.
+        weight: buffer of log w.
+    """
+
+    output: str
+    decay: str | None
+    weight: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,8 +522,8 @@ class Adjoint:
 class Register:
     """The last values of a buffer, kept in the state so that streaming sees them.
 
-    Layout `[B, length, *axes]`, the oldest first, 0 before the start of the sequence. The stream
-    `first` is 1 minus the previous value of the constant 1.
+    Layout `[B, length, *axes]`, the oldest first, 0 before the start of the sequence, or of a
+    running maximum `LOWEST`. The stream `first` is 1 minus the previous value of the constant 1.
 
     Attributes:
         name: of the state tensor.
@@ -583,7 +601,7 @@ class Reference:
     update: bool
 
 
-Kernel = Pointwise | Turn | Unit | Scan | Attention | Recurrence
+Kernel = Pointwise | RunningMax | Turn | Unit | Scan | Attention | Recurrence
 
 
 @dataclass(frozen=True, slots=True)
@@ -636,6 +654,12 @@ class Plan:
     def causal(self) -> bool:
         """Whether no output needs a token to come: nothing runs backwards in time."""
         return not any(isinstance(k, Turn) for k in self.kernels)
+
+    @property
+    def maxima(self) -> tuple[Register, ...]:
+        """Registers that hand on running maxima."""
+        buffers = {k.output for k in self.kernels if isinstance(k, RunningMax)}
+        return tuple(r for r in self.registers if r.buffer in buffers)
 
     @property
     def recurrent_only(self) -> str | None:

@@ -14,6 +14,7 @@ from dsfc.plan.ir import (
     Pointwise,
     Recurrence,
     RoleScan,
+    RunningMax,
     Scan,
     Turn,
     Unit,
@@ -40,6 +41,10 @@ def _lines(plan: Plan) -> Iterator[str]:
     for k in plan.kernels:
         if isinstance(k, Pointwise):
             yield f"  pointwise  {_buffer(arrays[k.output])} = {text(k.value)}"
+        elif isinstance(k, RunningMax):
+            decay = "" if k.decay is None else f" + {k.decay}"
+            value = f"max({k.output}[i-1]{decay}, {k.weight})"
+            yield f"  maximum    {_buffer(arrays[k.output])} = {value}, without a gradient"
         elif isinstance(k, Turn):
             yield f"  turn       {_buffer(arrays[k.output])} = {k.source}, the last token first"
         elif isinstance(k, Unit):

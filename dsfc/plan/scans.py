@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
-from dsfc.plan.graph import TURNED, Graph
+from dsfc.plan.graph import TURNED, Graph, bounded_log
 from dsfc.plan.ir import Column, Form, LogDecay, LowRank, Scan, Transition
 from dsfc.primitives.build import (
     ONE,
@@ -24,7 +23,6 @@ from dsfc.primitives.build import (
     ones,
     prim,
     remake,
-    rewrite,
 )
 from dsfc.primitives.declarations import AbstractMap, MapTensor, Tensor
 from dsfc.primitives.derivative import pull
@@ -47,7 +45,7 @@ from dsfc.primitives.expr import (
 )
 from dsfc.primitives.polynomial import IMAGINARY
 from dsfc.structure.ir import BlockStructure, ClassName
-from dsfc.system.ir import Block, Decay, LogForm, Stream, Term
+from dsfc.system.ir import Block, Decay, GaugeKind, LogForm, Stream, Term
 from dsfc.system.ir import Factor as ChainFactor
 
 
@@ -153,6 +151,10 @@ def reading(
     vector = sides(term.right, frozenset(keys))
     assert structure.decay is not None
     log = _log_of(structure.decay)
+    if block.gauge.kind is GaugeKind.RUNNING_MAX and block.decay is not None:
+        # With definitions put in, log λ would lose its digits beside m before the two m are taken
+        # from one another.
+        log = prim("max", _log_of(block.decay), _FORGOTTEN)
     plain = form is not Form.MATRIX and low_rank is None
     steady = plain and not divided and not is_zero(log)
     if steady and all(e.time is Time.CONST for e in (log, drive.key, vector.key)):
@@ -184,24 +186,17 @@ def reading(
 
 
 def _log_of(decay: Decay) -> Expr:
-    """Returns log λ, complex where λ is.
-
-    The logarithm of a computed value stops at the least normal number: below it, λ is as good as 0,
-    and the gradient through a logarithm of 0 would be 0 / 0.
-    """
-
-    def rule(e: Expr) -> Expr | None:
-        if isinstance(e, Prim) and e.name == "log" and e.field is Field.REAL:
-            return prim("log", prim("max", e.args[0], _LEAST))
-        return None
-
-    log = decay.log if decay.form is LogForm.EXACT else rewrite(decay.log, rule)
+    """Returns log λ, complex where λ is."""
+    log = decay.log if decay.form is LogForm.EXACT else bounded_log(decay.log)
     # What `ones` alone stretches over an axis has the axes of its class.
     return lean(log if decay.phase is None else prim("cplx", log, decay.phase))
 
 
-_LEAST = num(Fraction(1, 2**126))
-"""The least normal number of float32."""
+_FORGOTTEN = num(-1000)
+"""A logarithm whose exponential is 0 in every number format; far smaller ones spoil sums of them.
+
+A running maximum that rises, from `LOWEST` at the first token, forgets all that came before.
+"""
 
 
 def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:

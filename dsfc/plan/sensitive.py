@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsfc.plan.ir import Plan, Pointwise, Recurrence, Role, Scan, Turn
+from dsfc.plan.ir import Plan, Pointwise, Recurrence, Role, RunningMax, Scan, Turn
 from dsfc.primitives.expr import Expr, Map, Param, Pow, Prim, Ref, Series, children
 
 _EXPONENTIAL = frozenset(("exp", "expm1", "exprel", "cis", "sin", "cos", "sinh", "cosh"))
@@ -53,7 +53,7 @@ def sensitive(plan: Plan) -> frozenset[str]:
 
 
 def decay_buffers(plan: Plan) -> Iterator[str]:
-    """Yields the buffers that log-decays, full transitions and steps of states read."""
+    """Yields the buffers that log-decays, full transitions, maxima and steps of states read."""
     for k in plan.kernels:
         if isinstance(k, Recurrence):
             yield from k.transitions
@@ -62,6 +62,9 @@ def decay_buffers(plan: Plan) -> Iterator[str]:
                 yield from k.decay.leaves
             if k.transition is not None:
                 yield k.transition.matrix
+        if isinstance(k, RunningMax):
+            yield k.output
+            yield from (name for name in (k.weight, k.decay) if name is not None)
 
 
 def outside_maps(expr: Expr, entered: frozenset[str] = frozenset()) -> Iterator[Expr]:

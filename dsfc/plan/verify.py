@@ -14,6 +14,7 @@ from dsfc.plan.ir import (
     Pointwise,
     Recurrence,
     Role,
+    RunningMax,
     Scan,
     Turn,
     Unit,
@@ -36,8 +37,8 @@ def verify(plan: Plan) -> None:
     reads besides its value is constant; a decay reads its leaves and nothing else; every column's
     state is a state of the plan; attention lies over its axes, and registers keep all tokens of
     what it weighs; what is turned has a time and keeps its axes; a recurrence reads what is given
-    before it, and its last level is its states; each scan has one adjoint; parameters that are read
-    are declared; the output is written.
+    before it, and its last level is its states; a register hands a running maximum on; each scan
+    has one adjoint; parameters that are read are declared; the output is written.
 
     Raises:
         PlanError: naming the kernel and what is wrong with it.
@@ -95,6 +96,15 @@ def _check_registers(plan: Plan, arrays: Mapping[str, Buffer]) -> None:
             raise PlanError(f"the register {r.name} does not fit {r.buffer}")
 
 
+def _check_running_max(k: RunningMax, plan: Plan) -> None:
+    """Checks that a running maximum has the axes of what it is of, and is handed on."""
+    over = {a for name, _ in reads(k) for a in plan.array(name).axes}
+    if set(plan.array(k.output).axes) != over:
+        raise PlanError(f"{k.output} has the wrong axes")
+    if not any(r.buffer == k.output for r in plan.registers):
+        raise PlanError(f"{k.output} is a running maximum without a register")
+
+
 def _check_past(kernel: Pointwise, plan: Plan) -> None:
     """Checks that what a kernel reads of earlier tokens is kept."""
     kept = {r.buffer: r.lengths for r in plan.registers}
@@ -150,6 +160,9 @@ def reads(kernel: Kernel) -> Iterator[tuple[str, int]]:
     """Yields (buffer, lag) for all that a kernel reads."""
     if isinstance(kernel, Turn):
         yield kernel.source, 0
+        return
+    if isinstance(kernel, RunningMax):
+        yield from ((name, 0) for name in (kernel.weight, kernel.decay) if name is not None)
         return
     if isinstance(kernel, Unit):
         return

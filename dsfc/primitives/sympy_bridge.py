@@ -120,6 +120,7 @@ _CONSTRUCTORS: Mapping[str, Callable[..., Symbolic]] = {
     "re": lambda a: a if a.is_real else sympy.re(a, evaluate=False),
     "im": lambda a: sympy.S.Zero if a.is_real else sympy.im(a, evaluate=False),
     "step": lambda a: sympy.Heaviside(a, sympy.Rational(1, 2)),
+    "stop_gradient": lambda a: a,
 }
 
 

@@ -33,6 +33,7 @@ from dsfc.primitives.expr import (
 from dsfc.primitives.table import row
 from dsfc.primitives.words import FIRST, TIME
 from dsfc.system.ir import (
+    LOWEST,
     Block,
     Cache,
     Cast,
@@ -41,6 +42,7 @@ from dsfc.system.ir import (
     Gate,
     GuardKind,
     MapOut,
+    MaxPlus,
     Part,
     Post,
     Product,
@@ -65,8 +67,9 @@ class Evaluation:
 
     Attributes:
         outputs: name → `[L, *axes]`; `[*axes]` for outputs summed over time.
-        finals: state → its last value `[*axes]`: after the last token, before the first for stages
-            that run backwards. The initial value where there are no tokens.
+        finals: state, or stream that is a running maximum → its last value `[*axes]`: after the
+            last token, before the first for stages that run backwards. The initial value where
+            there are no tokens.
         streams: name → `[L, *axes]`, constants `[*axes]`.
         states: state → `[L, *axes]`.
     """
@@ -93,7 +96,9 @@ def evaluate(
         params: parameters and buffers by name: tensors `[*axes]`, maps `[*each, *target, *source]`.
         sizes: size of every axis by name; copies of axes may be left out.
         initial: state before the first token (after the last, for stages that run backwards)
-            `[*axes]`; zero where absent.
+            `[*axes]`; zero where absent. A running maximum goes by the name of its stream; where it
+            is absent, it is 0 beside a state that is given, which has no gauge then, else below
+            all numbers.
         abstracts: for each abstract map a function `[..., *source] -> [..., *target]`.
     """
     length = next(iter(inputs.values())).shape[0] if inputs else 0
@@ -160,7 +165,7 @@ class _Run:
             outputs[o.name] = out.sum(axis=0) if o.over_time else out
         return Evaluation(
             outputs,
-            {name: self._final(name) for name in self.blocks},
+            {name: self._final(name) for name in self.blocks} | self._last_maxima(),
             {name: self._stream_array(s) for name, s in self.streams.items()},
             {name: self._stacked(b.axes, b.field, self.states[name])
              for name, b in self.blocks.items()},
@@ -186,6 +191,29 @@ class _Run:
 
     # --- streams ----------------------------------------------------------------------------------
 
+    def _last_maxima(self) -> dict[str, Array]:
+        """The last value of each running maximum; the one before the first where none is."""
+        last = self.length - 1
+        found = {s.name: s for s in self.streams.values() if isinstance(s.value, MaxPlus)}
+        return {
+            n: (self.token(n, last) if last >= 0 else self.before(s)).data for n, s in found.items()
+        }
+
+    def before(self, s: Stream) -> NamedArray:
+        """A running maximum before the first token."""
+        shape = [self.sizes[a.name] for a in s.axes]
+        value = self.initial.get(s.name, 0.0 if self.initial else LOWEST)
+        return NamedArray(s.axes, np.zeros(shape) + value)
+
+    def _run_maximum(self, s: Stream, value: MaxPlus) -> None:
+        """Runs m_i = max(m_{i-1} + log λ_i, log w_i) over the sequence, once."""
+        held = self.before(s)
+        for token in range(self.length):
+            moved = _joined(np.add, held, self.value(value.log_decay, token))
+            held = _joined(np.maximum, moved, self.value(value.log_weight, token))
+            held = self._typed(held, s.axes, s.field)
+            self._tokens[s.name, token] = held
+
     def constant(self, name: str) -> NamedArray:
         """The value of a stream without time."""
         if name not in self._constants:
@@ -203,6 +231,9 @@ class _Run:
         key = (name, token)
         if key not in self._tokens:
             s = self.streams[name]
+            if isinstance(s.value, MaxPlus):
+                self._run_maximum(s, s.value)
+                return self._tokens[key]
             value = (
                 self.value(s.value, token)
                 if isinstance(s.value, Expr)
@@ -312,6 +343,8 @@ class _Run:
                 return self.value(value, token)
             case Cache(past):
                 return self.value(past, token)
+            case MaxPlus():
+                raise TypeError("a running maximum stands by itself in a stream")
             case Gate(factor, arg):
                 return self._times(self.value(factor, token), self.read(arg, token))
             case Product(args):
@@ -400,6 +433,9 @@ class _Moment:
             return NamedArray((), np.asarray(1.0 if token == 0 and inside else 0.0))
         if inside:
             return self.run.token(ref.name, token)
+        held = self.run.streams.get(ref.name)
+        if held is not None and isinstance(held.value, MaxPlus) and token < 0:
+            return self.run.before(held)
         axes = canonical(ref.over)
         shape = [self.run.sizes[a.name] for a in axes]
         return NamedArray(axes, np.zeros(shape, dtype_of(ref.kind)))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import singledispatch
 
 from dsfc.primitives.build import ZERO, add, div, is_one, mul, ones, prim, total
-from dsfc.primitives.expr import Axis, Div, Expr, Map, Now, Ref, Time
+from dsfc.primitives.expr import Axis, Div, Expr, Field, Map, Now, Ref, Time
 from dsfc.system.ir import (
     Block,
     Cache,
@@ -18,12 +18,14 @@ from dsfc.system.ir import (
     Guard,
     GuardKind,
     MapOut,
+    MaxPlus,
     Part,
     Post,
     Product,
     Ratio,
     Read,
     ReadOut,
+    Stream,
     Sum,
     SumOver,
     System,
@@ -92,6 +94,17 @@ def update_formulas(block: Block, blocks: States) -> tuple[tuple[str, Expr], ...
 
         out.append((names[k], factor_formula(factor, value, block.axes)))
     return tuple(out)
+
+
+def stream_formula(stream: Stream, blocks: States) -> Expr:
+    """Returns the value of a stream as one expression; a running maximum by its value before."""
+    value = stream.value
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, MaxPlus):
+        before = Ref(stream.name, frozenset(stream.axes), Field.REAL, Time.TOKEN, Now(1))
+        return prim("max", add(before, value.log_decay), value.log_weight)
+    return read_out_formula(value, blocks)
 
 
 def read_out_formula(read_out: ReadOut, blocks: States) -> Expr:

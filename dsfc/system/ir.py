@@ -246,6 +246,26 @@ class Cache:
 
 
 @dataclass(frozen=True, slots=True)
+class MaxPlus:
+    r"""A running maximum, m_i = max(m_{i-1} + log_decay_i, log_weight_i): a stream by itself.
+
+    It is the log of the largest weight in Σ_j (Π_{k > j} λ_k) w_j, and has no gradient: it is a
+    reference that the outputs do not depend on. m_{-1} is handed on as the state is.
+
+    Attributes:
+        log_decay: log λ, real.
+        log_weight: log w, real.
+    """
+
+    log_decay: Expr
+    log_weight: Expr
+
+
+LOWEST = -(2.0**100)
+"""m_{-1} of a running maximum where nothing came before: below any weight that is a number."""
+
+
+@dataclass(frozen=True, slots=True)
 class Gate:
     """An elementwise, token-wise factor."""
 
@@ -338,14 +358,17 @@ class SumOver:
     arg: ReadOut
 
 
-ReadOut = Read | Direct | Cache | Gate | Product | Ratio | Cast | Sum | MapOut | Post | SumOver
+ReadOut = (
+    Read | Direct | Cache | MaxPlus | Gate | Product | Ratio | Cast | Sum | MapOut | Post | SumOver
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
     """A named value per token.
 
-    An expression of inputs, parameters and earlier streams, or a read-out of earlier stages.
+    An expression of inputs, parameters and earlier streams, a read-out of earlier stages, or a
+    running maximum of such expressions.
     `constant` streams have no time index (definitions that reach no input); they are read as
     `Ref(name, at=None)`.
     """

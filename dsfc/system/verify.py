@@ -11,6 +11,7 @@ I7  The blocks of a stage run one way, and terms read states of their own stage 
 I8  Key times stream has the axes of the block.
 I9  A denominator is real and has no axis that its numerator lacks.
 I10 The diagonal terms of a factor are merged into one.
+I11 A running maximum is the whole value of a stream that has a time, and is real.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from dsfc.system.ir import (
     Factor,
     Gate,
     MapOut,
+    MaxPlus,
     Post,
     Product,
     Ratio,
@@ -168,7 +170,9 @@ class _Checker:
                 if s.value.axes != frozenset(s.axes) or s.value.field > s.field:
                     yield f"{where}: its value has another type"
             else:
-                yield from self._read_out(s.value, where)
+                yield from self._read_out(s.value, where, whole=isinstance(s.value, MaxPlus))
+                if isinstance(s.value, MaxPlus) and s.constant:
+                    yield f"{where}: I11: a running maximum has a time"
                 yield from self._typed(s.value, where, frozenset(s.axes), s.field)
                 for t in terms(s.value):
                     latest = max(latest, self.stage_of.get(t.source, -1))
@@ -233,8 +237,10 @@ class _Checker:
 
     # --- read-outs --------------------------------------------------------------------------------
 
-    def _read_out(self, r: ReadOut, where: str) -> Iterator[str]:
+    def _read_out(self, r: ReadOut, where: str, whole: bool = False) -> Iterator[str]:
         for node in parts(r):
+            if isinstance(node, MaxPlus) and not whole:
+                yield f"{where}: I11: a running maximum stands inside a read-out"
             for e in own_expressions(node):
                 yield from self._expression(e, where, cache=isinstance(node, Cache))
             match node:
@@ -280,6 +286,8 @@ class _Checker:
                 return value.axes, value.field
             case Cache(past):
                 return past.axes, past.field
+            case MaxPlus(log_decay, log_weight):
+                return _joined([(e.axes, e.field) for e in (log_decay, log_weight)])
             case Gate(factor, arg):
                 return _joined([(factor.axes, factor.field), self._type(arg)])
             case Cast(arg=arg):

@@ -49,6 +49,7 @@ from dsfc.system.ir import (
     Direct,
     Direction,
     Gate,
+    MaxPlus,
     Output,
     Part,
     Read,
@@ -172,6 +173,8 @@ class _Adjoint:
                     self._pull([(direct, cotangent)])
             case Cache(past, why):
                 self._cache(past, why, cotangent)
+            case MaxPlus():
+                pass  # a reference: the outputs are the same for any other
 
     # --- stages -----------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from dsfc.system.ir import (
     Direct,
     Gate,
     MapOut,
+    MaxPlus,
     Output,
     Post,
     Product,
@@ -33,12 +34,12 @@ from dsfc.system.ir import (
 from dsfc.system.traverse import expressions, names_in, stage_expressions, terms
 from dsfc.transform.terms import Names, result_axes
 
-Leaf = Expr | Read | Cache
+Leaf = Expr | Read | Cache | MaxPlus
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A named value whose definition is an expression, a read of states, or a cache."""
+    """A named value: an expression, a read of states, a cache or a running maximum."""
 
     name: str
     value: Leaf
@@ -88,7 +89,7 @@ def flatten(system: System, names: Names) -> Flat:
     nodes: list[Node] = []
     for s in system.streams:
         value: Leaf
-        if isinstance(s.value, Expr | Read | Cache):
+        if isinstance(s.value, Expr | Read | Cache | MaxPlus):
             value = s.value
         else:
             value = taker.expr(s.value, s.name)
@@ -127,6 +128,9 @@ class _Taker:
                 return self._named(r, *self._read_type(r), f"{wish}_read")
             case Cache(past):
                 return self._named(r, past.axes, past.field, f"{wish}_sum")
+            case MaxPlus(log_decay, log_weight):
+                axes = log_decay.axes | log_weight.axes
+                return self._named(r, axes, Field.REAL, f"{wish}_max")
             case Gate(factor, arg):
                 return mul(factor, self.expr(arg, wish))
             case Product(args):
@@ -145,7 +149,9 @@ class _Taker:
             case SumOver(axis, arg):
                 return total((axis,), self.expr(arg, wish))
 
-    def _named(self, value: Read | Cache, axes: Iterable[Axis], kind: Field, wish: str) -> Expr:
+    def _named(
+        self, value: Read | Cache | MaxPlus, axes: Iterable[Axis], kind: Field, wish: str
+    ) -> Expr:
         node = Node(self._names.fresh(wish), value, tuple(sorted(axes)), kind)
         self._new.append(node)
         return node.ref

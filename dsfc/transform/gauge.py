@@ -2,7 +2,8 @@
 
 With g_i = h_i / f_i (f the gauge's factor, nowhere zero) a transition Λ_i becomes
 f_i⁻¹ Λ_i f_{i-1}, a drive b_i / f_i, and a read of h_i a read of f_i g_i. P0 eq. 15 is the gauge
-f = η of an attention whose Λ is the identity; a stabilised running maximum is another.
+f = η of an attention whose Λ is the identity; exp of a running maximum is another
+(`dsfc.transform.running_max`).
 
 The initial state is h_{-1} and f_{-1} = 1, unless f is constant: then it is h_{-1} / f.
 """
@@ -10,9 +11,10 @@ The initial state is h_{-1} and f_{-1} = 1, unless f is constant: then it is h_{
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeGuard
 
-from dsfc.primitives.build import ONE, ZERO, add, div, is_one, mul, neg, prim
-from dsfc.primitives.expr import Div, Expr, Field, LinearMap, Mul, Now, Ref, Time
+from dsfc.primitives.build import ONE, ZERO, add, div, is_one, is_zero, mul, neg, prim
+from dsfc.primitives.expr import Div, Expr, Field, LinearMap, Mul, Now, Prim, Ref, Time
 from dsfc.primitives.words import first
 from dsfc.system.formulas import guarded
 from dsfc.system.ir import (
@@ -180,16 +182,30 @@ def diagonal_of(block: Block) -> Expr | None:
 
 
 def cancelled(expr: Expr) -> Expr:
-    """Returns a product with the factors that stand above and below taken out."""
+    """Returns a product with the factors that stand above and below taken out.
+
+    Real exponentials become one, exp(a) / exp(b) = exp(a - b): each may be beyond all numbers.
+    """
     above: list[Expr] = []
     below: list[Expr] = []
     _split(expr, above, below)
+    powers = [e.args[0] for e in above if _is_real_exp(e)]
+    roots = [e.args[0] for e in below if _is_real_exp(e)]
+    if len(powers) + len(roots) > 1:
+        above = [e for e in above if not _is_real_exp(e)]
+        below = [e for e in below if not _is_real_exp(e)]
+        exponent = add(*powers, *map(neg, roots))
+        above += [] if is_zero(exponent) else [prim("exp", exponent)]
     for factor in list(below):
         if factor in above:
             above.remove(factor)
             below.remove(factor)
     top = mul(*above)
     return div(top, mul(*below)) if below else top
+
+
+def _is_real_exp(expr: Expr) -> TypeGuard[Prim]:
+    return isinstance(expr, Prim) and expr.name == "exp" and expr.field is Field.REAL
 
 
 def _split(expr: Expr, above: list[Expr], below: list[Expr]) -> None:
@@ -234,6 +250,9 @@ class _Change:
                 return div(self._delayed(numerator), self._delayed(denominator))
             case Mul(args):
                 return mul(*(self._delayed(a) for a in args))
+            case Prim("exp", (Ref(at=Now(0)) as log,)):
+                # exp(0) = 1 before the sequence, and a running maximum is handed on.
+                return prim("exp", Ref(log.name, log.over, log.kind, log.when, Now(1)))
         if factor.time is Time.CONST:
             # f_{-1} = 1 all the same
             return add(factor, mul(first(), add(ONE, neg(factor))))
@@ -305,6 +324,10 @@ class _Change:
         if decay is None or self.now.time is Time.CONST:
             return decay
         value = cancelled(div(mul(decay.value, self.before), self.now))
+        if _is_real_exp(self.now) and _is_real_exp(self.before):
+            # log |λ| has no rounded quotient in it, and stays closed.
+            log = add(decay.log, self.before.args[0], neg(self.now.args[0]))
+            return replace(decay, value=value, log=log)
         kind = Field.COMPLEX if value.field is Field.COMPLEX else Field.REAL
         if kind is Field.COMPLEX:
             return Decay(value, prim("log", value), None, LogForm.LOG_OF)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
-from dsfc.primitives.build import ONE, add, mul, ones, rewrite, sub
+from dsfc.primitives.build import ONE, add, mul, num, ones, rewrite, sub
 from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.expr import Expr, Field, Fir, Now, Past, Ref, Time
 from dsfc.primitives.words import FIRST
 from dsfc.system.ir import (
+    LOWEST,
     Block,
     Cache,
     Drive,
     Factor,
+    MaxPlus,
     Read,
     ReadOut,
     Stage,
     Step,
+    Stream,
     System,
     Term,
 )
@@ -24,6 +28,9 @@ from dsfc.system.traverse import map_blocks, map_expressions, map_trees
 from dsfc.transform.compose import CompositionError
 from dsfc.transform.record import Record
 from dsfc.transform.terms import Names
+
+_NOTHING = num(Fraction(LOWEST))
+"""The logarithm of a weight that counts for nothing."""
 
 
 def masked(system: System, name: str = "mask") -> tuple[System, Record]:
@@ -62,9 +69,16 @@ def masked(system: System, name: str = "mask") -> tuple[System, Record]:
             blocks.append(replace(b, chain=tuple(chain), decay=None, flow=None))
         return replace(s, blocks=tuple(blocks))
 
+    def stream(s: Stream) -> Stream:
+        if not isinstance(s.value, MaxPlus):
+            return s
+        weight = add(mul(keep, s.value.log_weight), mul(_NOTHING, sub(ONE, keep)))
+        return replace(s, value=MaxPlus(mul(keep, s.value.log_decay), weight))
+
     made = replace(
         system,
         inputs=(*system.inputs, Tensor(name, ())),
+        streams=tuple(stream(s) for s in system.streams),
         stages=tuple(stage(s) for s in system.stages),
     )
     return made, Record("mask", (Step("mask", "Λ = I and B = 0 where it is 0"),), (("mask", name),))
@@ -119,6 +133,9 @@ def with_starts(system: System, name: str = "start") -> tuple[System, Record]:
     def tree(r: ReadOut) -> ReadOut:
         if isinstance(r, Cache):
             raise CompositionError("a sum over the past reaches over the start of a sequence")
+        if isinstance(r, MaxPlus):
+            # At a start the past weighs nothing.
+            return MaxPlus(add(r.log_decay, mul(_NOTHING, start)), r.log_weight)
         return replace(r, terms=tuple(map(stopped, r.terms))) if isinstance(r, Read) else r
 
     made = map_expressions(map_trees(system, tree), lambda e: rewrite(e, lagged))

@@ -11,7 +11,7 @@ from dsfc.plan.trial import Point, starts
 def draw(spec: Compilation, length: int, seed: int = 0) -> Point:
     """Returns random arguments; every axis has a small size of its own, if it may."""
     known = small_sizes(spec.mixer)
-    for d in spec.system.axes:
+    for d in spec.computed.axes:
         known.setdefault(d.axis.name, known[d.axis.copy_of or d.axis.name])
     drawn = sample(spec.mixer, known, seed, length)
-    return Point(drawn.inputs, drawn.params, starts(spec.system, known, seed), known)
+    return Point(drawn.inputs, drawn.params, starts(spec.computed, known, seed), known)

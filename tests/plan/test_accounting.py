@@ -50,17 +50,17 @@ def caught(plan: Plan, system: System) -> bool:
 @pytest.mark.parametrize("name", PLANNED)
 def test_nothing_of_a_right_plan_is_missing_and_all_that_is_dropped_is(name: str, shipped) -> None:
     spec = shipped(name)
-    settle(spec.plan, spec.system)
+    settle(spec.plan, spec.computed)
     for part, damaged in damaged_plans(spec.plan):
-        assert caught(damaged, spec.system), part
+        assert caught(damaged, spec.computed), part
 
 
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_unusual_plans_settle_and_their_damaged_ones_do_not(name: str, load) -> None:
     spec = load(name, COMPILED[name])
-    settle(spec.plan, spec.system)
+    settle(spec.plan, spec.computed)
     for part, damaged in damaged_plans(spec.plan):
-        assert caught(damaged, spec.system), part
+        assert caught(damaged, spec.computed), part
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -69,7 +69,7 @@ def test_accounting_alone_names_the_part_that_is_missing(part: str, shipped) -> 
     spec = shipped(name)
     (damaged,) = (plan for what, plan in damaged_plans(spec.plan) if what == part)
     with pytest.raises(PlanError, match=f"{PARTS[part]} is not in the plan"):
-        settle(damaged, spec.system)
+        settle(damaged, spec.computed)
 
 
 def richer_systems(system: System) -> Iterator[System]:
@@ -95,7 +95,7 @@ def richer_systems(system: System) -> Iterator[System]:
 @pytest.mark.parametrize("name", ["retnet", "s6", "gla", "rwkv4", "deltanet", "mlstm", "hgrn"])
 def test_a_term_that_the_planner_did_not_see_is_missed(name: str, shipped) -> None:
     spec = shipped(name)
-    found = list(richer_systems(spec.system))
+    found = list(richer_systems(spec.computed))
     assert len(found) >= 2
     for system in found:
         with pytest.raises(PlanError, match="is not in the plan"):
@@ -124,14 +124,14 @@ def test_a_plan_of_states_that_do_not_meet_does_not_settle_states_that_do(name: 
 
 def test_reads_and_directions_are_those_of_the_system(load) -> None:
     spec = load("two_reads", GATES + "s = a * s[i-1] + u; t = s; y = s + c * s[i-1]")
-    settle(spec.plan, spec.system)
+    settle(spec.plan, spec.computed)
     for at, k in enumerate(spec.plan.kernels):
         if isinstance(k, Scan):
             turned = without(spec.plan, at, replace(k, before=not k.before))
             with pytest.raises(PlanError, match=r"its read (before|after) its update is not in"):
-                settle(turned, spec.system)
-    (stage,) = spec.system.stages
-    backward = replace(spec.system, stages=(replace(stage, direction=Direction.BACKWARD),))
+                settle(turned, spec.computed)
+    (stage,) = spec.computed.stages
+    backward = replace(spec.computed, stages=(replace(stage, direction=Direction.BACKWARD),))
     with pytest.raises(PlanError, match="runs the other way"):
         settle(spec.plan, backward)
 

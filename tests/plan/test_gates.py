@@ -134,6 +134,7 @@ def test_leaves_are_there_and_nothing_is_read_that_is_not(
     absorbed = absorb(plan, everything)
     arrays = {b.name for b in absorbed.plan.arrays}
     made = {t.name for t in (*plan.inputs, *plan.params, *plan.buffers)} | set(names(absorbed))
+    made |= {r.buffer for r in plan.maxima}
     outputs = {c.output for k in plan.kernels if isinstance(k, Scan) for c in k.columns}
     for gates in absorbed.gates:
         leaves = {*gates.tokens, *gates.constants}

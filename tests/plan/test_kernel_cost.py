@@ -57,11 +57,11 @@ def test_features_cost_exponentials_and_one_number_a_token(plan_of) -> None:
     assert value(plain.passes[0].bytes, sizes) == 4 * 256 + 4
     assert value(plain.passes[1].bytes, sizes) == 11 * 256 + 2 * 4 + 5 * 4
     assert value(plain.floor[1], sizes) == 7 * 256 + 2 * 4
-    lln, _ = plan_costs(plan_of("lln"))
+    elus, _ = plan_costs(plan_of("linear_attn"))
     # exp of 128 queries and keys, in each of two programs; backwards in four, and both gradients.
     # The quotient is a reciprocal in each of the two, and of the six backwards.
-    assert value(lln.passes[0].exponentials, sizes) == 2 * 2 * 128 + 2
-    assert value(lln.passes[1].exponentials, sizes) == 4 * 2 * 128 + 2 * 128 + 6
+    assert value(elus.passes[0].exponentials, sizes) == 2 * 2 * 128 + 2
+    assert value(elus.passes[1].exponentials, sizes) == 4 * 2 * 128 + 2 * 128 + 6
 
 
 def test_products_of_one_head_by_hand(plan_of) -> None:
@@ -140,10 +140,11 @@ def test_a_constant_decay_is_not_read_at_every_token(plan_of) -> None:
         6 * plane + ends,
         10 * plane + ends + slices,
     ]
-    # λ is computed once a channel: of RWKV-4 the key's weight alone is, at every token.
+    # λ is computed once a channel; of RWKV-4 the key's weight and, since that is below its running
+    # maximum, λ are computed at every token.
     assert value(fused.passes[0].exponentials, sizes) == 0
     first, *_ = plan_costs(plan_of("rwkv4"))
-    assert value(first.passes[0].exponentials, sizes | {"d": 2048}) == 2048
+    assert value(first.passes[0].exponentials, sizes | {"d": 2048}) == 2 * 2048
 
 
 def test_few_heads_are_split_and_many_are_not(plan_of) -> None:

@@ -10,7 +10,8 @@ from unusual_specs import COMPILED, thirds
 from dsfc.plan.ir import Plan
 from dsfc.plan.view import order, to_networkx
 
-KINDS = {"input", "state", "pointwise", "turn", "unit", "attention", "scan", "recurrence"}
+KINDS = {"input", "state", "pointwise", "maximum", "turn", "unit"}
+KINDS |= {"attention", "scan", "recurrence"}
 
 
 def check(plan: Plan) -> None:

@@ -19,7 +19,13 @@ from dsfc.primitives.declarations import (
 )
 from dsfc.primitives.expr import Axis, Expr, Field
 from dsfc.primitives.text import map_name, text
-from dsfc.system.formulas import States, read_out_formula, states, update_formulas
+from dsfc.system.formulas import (
+    States,
+    read_out_formula,
+    states,
+    stream_formula,
+    update_formulas,
+)
 from dsfc.system.ir import (
     Block,
     Coupling,
@@ -116,7 +122,9 @@ def _value(value: Expr | ReadOut, blocks: States) -> str:
 def _stream(s: Stream, blocks: States) -> str:
     constant = "  (constant)" if s.constant else ""
     source = f'  "{s.provenance.text}"' if s.provenance else ""
-    return f"{_typed(s.name, s.axes, s.field)} = {_value(s.value, blocks)}{constant}{source}"
+    return (
+        f"{_typed(s.name, s.axes, s.field)} = {text(stream_formula(s, blocks))}{constant}{source}"
+    )
 
 
 def _stage(number: int, stage: Stage, blocks: States) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dsfc.primitives import latex as tex
 from dsfc.primitives.build import is_one
 from dsfc.primitives.expr import Expr
-from dsfc.system.formulas import guarded, read_out_formula, states
+from dsfc.system.formulas import guarded, read_out_formula, states, stream_formula
 from dsfc.system.ir import ReadOut, System
 from dsfc.system.kronecker_part import Drive, KronBlock, KronPart, kronecker_part
 from dsfc.system.linear import linear_parts
@@ -51,7 +51,10 @@ def equations(system: System, gauge: str = "lowered") -> str:
     """
     if gauge not in GAUGES:
         raise ValueError(f"no gauge {gauge!r}; there are {', '.join(GAUGES)}")
-    rows = [(_name(s.name, s.constant), _value(system, s.value)) for s in system.streams]
+    rows = [
+        (_name(s.name, s.constant), _NOTATION.expr(stream_formula(s, states(system))))
+        for s in system.streams
+    ]
     for output in range(len(system.outputs)):
         parts = linear_parts(system, output)
         for part in parts:
