@@ -179,7 +179,7 @@ def test_every_scan_of_a_mixer_is_looked_at() -> None:
 
 @pytest.mark.ci
 def test_exponentials_of_a_wide_layer_are_finite() -> None:
-    of = subject("performer")
+    of = subject("mlstm")
     assert of is not None
     record = check(of, Shape(1, 9, 2, 64), torch.float32, CPU)
     assert 0 < record["largest error"] < 1e-5

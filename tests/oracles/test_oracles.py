@@ -31,7 +31,7 @@ RECURRENT = [
     "retnet",
 ]
 # They read earlier tokens from the input itself (filters, token shift), not from a declared state.
-WINDOWED = ["gla_block", "h3"]
+WINDOWED = ["gla_block", "h3", "lnssm_block"]
 # Forms whose only mention of the past is a sum or a filter.
 STATELESS = [
     *RECURRENT,

@@ -24,6 +24,7 @@ PLANNED = {
     "linear_attn": "ratio over scalar",
     "lln": "ratio over scalar",
     "lnssm": "ratio over per_key",
+    "lnssm_block": "ratio over per_key",
     "lru": "lti",
     "mamba2_pseudo_lti": "scalar",
     "mamba3": "per_key",

@@ -285,7 +285,7 @@ def test_ties_share_their_gradient(name: str, ratio: Callable[[str], ModuleType]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("name", ["mlstm", "rwkv4", "lln", "lnssm", "performer"])
+@pytest.mark.parametrize("name", ["mlstm", "rwkv4", "lln", "lnssm", "lnssm_block", "performer"])
 def test_shipped_mixers_stay_finite(
     name: str, dtype: torch.dtype, load: Callable[[str], ModuleType]
 ) -> None:
@@ -295,7 +295,11 @@ def test_shipped_mixers_stay_finite(
         {"d": 8} | ({"h": 2} if name != "rwkv4" else {}) | ({"r": 6} if name == "performer" else {})
     )
     made = getattr(module, module.__all__[0])(**sizes)
-    weights = [n for n, _ in made.named_parameters() if n in ("W_k", "W_K", "W_Q", "w_i", "w_f")]
+    weights = [
+        n
+        for n, _ in made.named_parameters()
+        if n in ("W_k", "W_K", "W_Q", "w_i", "w_f", "g_q", "g_k")
+    ]
     weights = ["w_i", "w_f"] if name == "mlstm" else weights
     for n, p in made.named_parameters():
         torch.nn.init.normal_(p, 0, 1e4 / 8**0.5 if n in weights else 0.3)

@@ -66,6 +66,7 @@ TABLE = {
     "dlr_kronecker": ("LTI-C", "· / n m / d", True, FREE, WEAK, POST, "lti"),
     "linear_rnn": ("LTI-X", "· / · / n", True, FREE, NORM, POST, "dense"),
     "lnssm": ("LTI-R", f"{HNP}, {HN}", True, FREE, STRICT, POST, "ratio over per_key"),
+    "lnssm_block": ("LTI-R", f"{HNP}, {HN}", True, FREE, STRICT, POST, "ratio over per_key"),
     "rwkv4": ("LTI-R", "· / · / d, · / · / d", True, FREE, STRICT, PRE, "ratio over elementwise"),
     "rwkv6": ("TV-K", HNP, True, FREE, STRICT, PRE, "per_key"),
     "rwkv5": ("LTI-R", HNP, True, FREE, STRICT, PRE, "per_key"),

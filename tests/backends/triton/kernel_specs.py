@@ -4,9 +4,9 @@ from __future__ import annotations
 
 ELEMENTWISE = ("hgrn", "lru", "qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
 MATRIX = (
-    *("gateloop", "generalized_attn", "linear_attn", "lln", "mamba2_pseudo_lti", "mlstm"),
+    *("gateloop", "generalized_attn", "linear_attn", "mamba2_pseudo_lti", "mlstm"),
     *("normalized_attn", "normalized_attn_multihead", "normalized_attn_sigmoid"),
-    *("normalized_attn_softplus", "performer", "retnet", "ssd"),
+    *("normalized_attn_softplus", "retnet", "ssd"),
 )
 SELECTIVE = ("s6",)
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
