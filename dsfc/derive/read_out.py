@@ -42,6 +42,7 @@ from dsfc.system.ir import (
     Guard,
     GuardKind,
     MapOut,
+    MaxPlus,
     Part,
     Post,
     Product,
@@ -230,6 +231,8 @@ class ReadOuts:
                 return value.axes
             case Cache(past):
                 return past.axes
+            case MaxPlus(log_decay, log_weight):
+                return log_decay.axes | log_weight.axes
             case Gate(factor, arg):
                 return factor.axes | self._axes(arg)
             case Cast(arg=arg):
