@@ -189,6 +189,7 @@ class _Taking:
             for name in {n for n, _ in reads(kernel)}:
                 self._readers.setdefault(name, []).append(kernel)
         self._new: list[Pointwise] = []
+        self._closed: set[str] = set()
 
     def result(self) -> tuple[Plan, Features]:
         """Returns the plan, and what was taken in."""
@@ -282,7 +283,19 @@ class _Taking:
             return None, columns
         names = [None if is_one(r) else self._stored(r).name for r in rests]
         now = tuple(replace(c, value=n) for c, n in zip(columns, names, strict=True))
-        return self._feature(first, min(named, default="")), now
+        return self._feature(self._of_one(first), min(named, default="")), now
+
+    def _of_one(self, value: Expr) -> Expr:
+        """A function of one number of a token: what it is of several, torch computes before.
+
+        A kernel has no registers for more.
+        """
+        if len(self._cut(value, value.axes)[1]) < 2:
+            return value
+        inner = value.args[0] if isinstance(value, Prim) and len(value.args) == 1 else value
+        made = self._stored(inner)
+        self._closed.add(made.name)
+        return made if inner is value else remake(value, (made,))
 
     def _divided(
         self, columns: tuple[Column, ...], weight: Feature | None
@@ -371,6 +384,7 @@ class _Taking:
     def _opened(self, e: Expr) -> Expr:
         """What a buffer that nothing else needs is computed from."""
         known = isinstance(e, Ref) and e.at == Now(0) and self._is_private(e.name)
+        known = known and isinstance(e, Ref) and e.name not in self._closed
         return self._made.get(e.name, e) if known and isinstance(e, Ref) else e
 
     def _is_private(self, name: str) -> bool:

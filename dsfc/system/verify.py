@@ -239,8 +239,6 @@ class _Checker:
 
     def _read_out(self, r: ReadOut, where: str, whole: bool = False) -> Iterator[str]:
         for node in parts(r):
-            if isinstance(node, MaxPlus) and not whole:
-                yield f"{where}: I11: a running maximum stands inside a read-out"
             for e in own_expressions(node):
                 yield from self._expression(e, where, cache=isinstance(node, Cache))
             match node:
@@ -249,6 +247,8 @@ class _Checker:
                         yield from self._read_term(t, node, where)
                 case MapOut(map=m) if m.name not in self.maps:
                     yield f"{where}: I2: no map `{m.name}`"
+                case MaxPlus() if not whole:
+                    yield f"{where}: I11: a running maximum stands inside a read-out"
                 case Ratio(num, den):
                     below, above = self._type(den), self._type(num)
                     if below[1] is not Field.REAL:

@@ -118,6 +118,7 @@ class _Gauging:
         self.weights = {b.state: w for b in blocks if (w := self.weight(b)) is not None}
         self.maxima: dict[tuple[Expr, Expr], Ref] = {}
         self.changes: dict[str, Ref] = {}
+        self.log_weights: dict[str, Expr] = {}
         self.references: set[str] = set()
         self.new: list[tuple[str, Expr | MaxPlus, tuple[Axis, ...]]] = []
 
@@ -225,7 +226,7 @@ class _Gauging:
         if w.same not in self.maxima:
             name = self.names.fresh(f"{state}_max")
             log_decay = self.stream(f"{state}_log_decay", w.log_decay)
-            exponent = self.stream(f"{state}_weight", w.exponent)
+            exponent = self.stream(f"{state}_exponent", w.exponent)
             for s, other in self.weights.items():
                 if other.same == w.same:
                     shared = replace(other, log_decay=log_decay, exponent=exponent)
@@ -237,6 +238,7 @@ class _Gauging:
             change = self.names.fresh(f"{state}_change")
             self.new.append((change, add(_before(now), neg(now)), w.axes))
             self.changes[name] = _reference(change, w.axes)
+            self.log_weights[name] = self.stream(f"{state}_log_weight", add(exponent, neg(now)))
         return self.maxima[w.same]
 
     def stream(self, wish: str, value: Expr) -> Expr:
@@ -255,7 +257,7 @@ class _Gauging:
         value = _exp(log)
         if b.decay.form is not LogForm.EXACT:
             value = mul(b.decay.value, _exp(change))
-        drive = Drive(mul(_exp(add(w.exponent, neg(now))), w.drive.key), w.drive.stream)
+        drive = Drive(mul(_exp(self.log_weights[now.name]), w.drive.key), w.drive.stream)
         return replace(
             b,
             chain=(Factor((Term(b.state, 1, value, frozenset(), ONE),), (drive,)),),

@@ -39,7 +39,7 @@ def said(features: Features) -> tuple[str | None, ...]:
         ("normalized_attn_multihead", ("q", "k", None, "exp(eta_part)", "1")),
         ("generalized_attn", ("q", "k", None, "eta", "1")),
         ("retnet", ("q", "k", None, None, "n^(-1/2)")),
-        ("mlstm", ("q", "k", "exp(C_weight - C_max)", None, "n^(-1/2)")),
+        ("mlstm", ("q", "k", "exp(C_log_weight)", None, "n^(-1/2)")),
         ("ssd", ("c", "b", "softplus(Delta_part)", None, "1")),
     ],
 )

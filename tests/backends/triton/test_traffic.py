@@ -216,7 +216,7 @@ LONG = ("selective_turned", "selective_pairs")
 ALONG = {"s6": (2, 2, 1), "selective_turned": (2, 2, 2), "selective_pairs": (5, 8, 3)}
 """What varies along their states: of tokens, with a rest of zeros up to a power of two; of none."""
 
-SUMMED = {"retnet": 1, "mamba2_pseudo_lti": 2, "ssd": 2, "mlstm": 3}
+SUMMED = {"retnet": 1, "mamba2_pseudo_lti": 2, "ssd": 2, "mlstm": 2}
 SUMMED |= {n: 1 for n in MATRIX if n.startswith("normalized_attn") or n == "generalized_attn"}
 """Numbers of a token and head whose gradients come in parts, which torch adds up."""
 
