@@ -68,6 +68,8 @@ def verify(plan: Plan) -> None:
                 raise PlanError(f"{k.output} is no unit matrix of {k.row} and {k.column}")
         elif isinstance(k, Attention):
             _check_attention(k, plan)
+        elif isinstance(k, RunningMax):
+            _check_running_max(k, plan)
         elif isinstance(k, Recurrence):
             _check_recurrence(k, plan)
         elif isinstance(k, Pointwise):
