@@ -102,9 +102,14 @@ class Expressions:
         raise DiagnosticError(self._reporter)
 
     def _height(self, value: Expr) -> int:
-        if value not in self._heights:
-            below = (self._height(child) for child in children(value))
-            self._heights[value] = 1 + max(below, default=0)
+        stack = [value]
+        while stack:
+            below = children(stack[-1])
+            waiting = [e for e in below if e not in self._heights]
+            if waiting:
+                stack += waiting
+            else:
+                self._heights[stack.pop()] = 1 + max((self._heights[e] for e in below), default=0)
         return self._heights[value]
 
     # Expressions

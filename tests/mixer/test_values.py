@@ -160,6 +160,7 @@ BIG = [
     "state S : d\na0 = 0.5 * S[i-1]\n"
     + "\n".join(f"a{k + 1} = 0.5 * a{k}" for k in range(1200))
     + "\nS = a1200 + u\ny = S",
+    *(f"y = {f' {sign} '.join(['u'] * 4000)}" for sign in "/-*+"),
 ]  # fmt: skip
 
 
