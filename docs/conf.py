@@ -14,7 +14,15 @@ copyright = author
 version = release = installed("dsfc")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-extensions += ["dsfc_docs", "emitted", "gallery", "local_kernels", "mathml", "whole_streams"]
+extensions += [
+    "campaigns",
+    "dsfc_docs",
+    "emitted",
+    "gallery",
+    "local_kernels",
+    "mathml",
+    "whole_streams",
+]
 exclude_patterns = ["_build", "jupyter_execute"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]

@@ -32,6 +32,7 @@ from dsfc.primitives.expr import (
     Expr,
     Field,
     Lag,
+    Map,
     Mul,
     Now,
     Ones,
@@ -200,5 +201,5 @@ def _over(expr: Expr, axes: frozenset[Axis]) -> Expr:
 
 def _spreads(expr: Expr) -> bool:
     """Whether a node has the axes of its arguments and treats each index alike."""
-    elementwise = not isinstance(expr, Prim) or expr.axis is None
+    elementwise = not isinstance(expr, Map) and getattr(expr, "axis", None) is None
     return elementwise and expr.axes == frozenset().union(*(k.axes for k in children(expr)))

@@ -14,10 +14,6 @@ KNOWN = (
         r"crash, (bfloat16|float32) .*(both inputs|expected scalar type|of scalar type|dtype)",
         "a stream is used wide and narrow in one product",
     ),
-    (
-        r"mode \w+: RuntimeError: The expanded size of the tensor",
-        "a constant decay of a pair is expanded without batch and time",
-    ),
 )
 """A pattern of kind, place and message, and what it is."""
 

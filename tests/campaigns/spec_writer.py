@@ -215,7 +215,12 @@ class _Writer:
                 if chosen:
                     out.append(f"use {modifier} on {', '.join(chosen)}")
         if self.y_axes == over("hp"):
-            out += [f"use {m} on y" for m in ("gate", "out_norm") if self.chance(0.04)]
+            chosen = [m for m in ("gate", "out_norm") if self.chance(0.04)]
+            out += [f"use {m} on y" for m in chosen]
+            if "out_norm" in chosen:
+                # A norm of what is 0 but for rounding has no value to compare.
+                last = self.scope.body.pop()
+                self.scope.body.append(last.replace("y = ", "y = 1/3 + ", 1))
         return out
 
     def _renamed(self, text: str) -> str:

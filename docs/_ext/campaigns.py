@@ -1,0 +1,99 @@
+"""The figures of the campaigns, from the data that they left in the repository."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dsfc_docs import Generated
+from sphinx.application import Sphinx
+
+DATA = Path(__file__).parents[2] / "tests" / "campaigns"
+
+
+def read(name: str) -> dict[str, Any]:
+    """Returns the data of a campaign."""
+    found: dict[str, Any] = json.loads((DATA / f"{name}.json").read_text("utf-8"))
+    return found
+
+
+def table(head: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    """Returns a table in Markdown."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines) + "\n"
+
+
+def _share(part: int, of: int) -> str:
+    return f"{100 * part / of:.1f} %" if of else "–"
+
+
+def random_modules(found: dict[str, Any]) -> str:
+    """Returns what the campaign of random modules found, in Markdown."""
+    versions = ", ".join(f"{n} {v}" for n, v in found["versions"].items())
+    first = table(
+        ("figure", "value"),
+        [
+            ("disagreements", found["disagreements"]),
+            ("internal errors, crashes included", found["internal errors"]),
+            ("well-typed mixers refused", f"{100 * found['refused of well-typed']:.1f} %"),
+            ("mixers run", found["mixers run"]),
+            ("mixers written", found["count"]),
+            ("comparisons", found["comparisons"]["made"]),
+            ("seeds", f"from {found['seed']} on"),
+            ("duration", f"{found['seconds']} s"),
+            ("versions", versions),
+        ],
+    )
+    rows = sorted(found["refusals by reason"].items(), key=lambda it: (-it[1], it[0]))
+    why = table(("refused because", "mixers"), [(k.replace("|", "\\|"), n) for k, n in rows])
+    failed = found["failures by reason"].items()
+    rest = [(k.replace("|", "\\|"), len(seeds)) for k, seeds in sorted(failed)]
+    wrong = table(("failed", "mixers"), rest) if rest else "Nothing failed.\n"
+    return "\n".join((first, why, wrong, _coverage(found["coverage"])))
+
+
+def _coverage(found: dict[str, Any]) -> str:
+    grammar = found["productions"]
+    rows: list[tuple[object, ...]] = [
+        ("productions of the grammar", f"{grammar['reached']} of {grammar['of']}")
+    ]
+    rows += [(name, found[name]["reached"]) for name in found if name != "productions"]
+    missing = ", ".join(f"`{n}`" for n in grammar["not reached"])
+    return table(("what the mixers hold", "how many"), rows) + f"\nNot written: {missing}.\n"
+
+
+def mutation(found: dict[str, Any]) -> str:
+    """Returns what changing the passes found, in Markdown."""
+    parts = {n: f for n, f in found.items() if n != "reasons"}
+    rows = [
+        (n, f["mutants"], f["tried"], f["killed"], _share(f["killed"], f["tried"]), f["seed"],
+         f"{f['seconds']} s")
+        for n, f in parts.items()
+    ]  # fmt: skip
+    head = ("part", "mutants", "tried", "killed", "score", "seed", "duration")
+    left = [
+        ("`` " + m.replace("|", "\\|") + " ``", found["reasons"][m])
+        for f in parts.values()
+        for names in f["others"].values()
+        for m in names
+    ]
+    return table(head, rows) + "\n" + table(("survivor", "why"), left)
+
+
+class Campaign(Generated):
+    """The figures of one campaign."""
+
+    required_arguments = 1
+
+    def markdown(self) -> str:
+        """Writes its tables."""
+        (name,) = self.arguments
+        self.env.note_dependency(str(DATA / f"{name}.json"))
+        return {"modules": random_modules, "mutation": mutation}[name](read(name))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Registers the directive."""
+    app.add_directive("campaign", Campaign)
+    return {"parallel_read_safe": True}
