@@ -67,11 +67,11 @@ def mutation(found: dict[str, Any]) -> str:
     """Returns what changing the passes found, in Markdown."""
     parts = {n: f for n, f in found.items() if n != "reasons"}
     rows = [
-        (n, f["mutants"], f["tried"], f["killed"], _share(f["killed"], f["tried"]), f["seed"],
-         f"{f['seconds']} s")
+        (n, f["mutants"], f["tried"], f["killed"], _share(f["killed"], f["tried"]),
+         f.get("killed since, by tests written for them", 0), f["seed"], f"{f['seconds']} s")
         for n, f in parts.items()
     ]  # fmt: skip
-    head = ("part", "mutants", "tried", "killed", "score", "seed", "duration")
+    head = ("part", "mutants", "tried", "killed", "score", "killed since", "seed", "duration")
     left = [
         ("`` " + m.replace("|", "\\|") + " ``", found["reasons"][m])
         for f in parts.values()
