@@ -23,9 +23,9 @@ class Limits:
         integer_digits: digits of one number literal.
         exponent: absolute value of a decimal exponent, and of constant integer powers inside each
             other, multiplied. A number has at most `dsfc.primitives.arithmetic.LONGEST` bits.
-        axes: axes of one array that a module computes.
+        axes: how many axes one array of a module may have.
         extends_depth: mixers in a chain of `extends`.
-        cascade: stages of states that a plan may have behind one another, each fed by the last.
+        cascade: how many stages of states a plan may have in series, each fed by the one before.
         expansion_nodes: expression nodes after functions, modifiers and `extends` are expanded.
         expansion_terms: terms of a separated sum or of a state update.
         symbolic_size: size of one axis in a symbolic matrix.
