@@ -68,12 +68,9 @@ ALWAYS = (
         "module from the file of its mixer's name",
     ),
     Allowed(
-        "compile", "canary venom", "ast:parse", "dsfc.emit.audit:audit",
-        "emitted text is parsed to a tree before it is written, and the tree is looked through",
-    ),
-    Allowed(
-        "compile", "canary venom", "ast:parse", "dsfc.cli.info:read_module",
-        "a module is parsed to a tree; its literals are read",
+        "compile", "canary venom", "ast:parse", "dsfc.emit.audit:parsed",
+        "emitted text is parsed to a tree, which is looked through before it is written, and read "
+        "for its literals",
     ),
     Allowed(
         "os.rename", "canary", "dsfc.files:replace", "dsfc.files:replace",

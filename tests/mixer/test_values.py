@@ -44,7 +44,7 @@ Shipped = Callable[[str], Mixer]
 
 
 def test_all_mixers_of_the_library_are_there() -> None:
-    assert len(MIXERS) == 51
+    assert len(MIXERS) == 52
 
 
 @pytest.mark.parametrize("name", MIXERS)
