@@ -74,6 +74,43 @@ def live_axes(term: Term, axes: frozenset[Axis]) -> frozenset[Axis]:
     return axes - term.over
 
 
+def further_axes(term: Term, axes: frozenset[Axis]) -> frozenset[Axis]:
+    """Returns the axes of a term's right side that its source, of axes `axes`, has not."""
+    return term.right.axes - term.over - live_axes(term, axes)
+
+
+def scaled(term: Term, factor: Expr, axes: frozenset[Axis]) -> Term:
+    """Returns a term times a factor of its value; `axes` are those of the source.
+
+    Raises:
+        NotAffine: no term holds it.
+    """
+    return settled(replace(term, left=mul(factor, term.left)), axes)
+
+
+def settled(term: Term, axes: frozenset[Axis]) -> Term:
+    """Returns an equal term that keeps I3 of a System.
+
+    Where the left side re-introduces an axis, the right side has no further ones: factors without
+    contracted axes leave the sum for that.
+
+    Args:
+        term: a term.
+        axes: of its source.
+
+    Raises:
+        NotAffine: a contracted factor itself has further axes.
+    """
+    further = further_axes(term, axes)
+    if not further or not term.over & term.left.axes:
+        return term
+    out = [f for f in factors_of(term.right) if f.axes & further and not f.axes & term.over]
+    right = [f for f in factors_of(term.right) if f not in out]
+    if any(f.axes & further for f in right):
+        raise NotAffine(mul(term.left, *right), "axes")
+    return replace(term, left=mul(*out, term.left), right=mul(*right))
+
+
 def factors_of(expr: Expr) -> tuple[Expr, ...]:
     """Returns the factors of a product, the expression itself when it is none."""
     return expr.args if isinstance(expr, Mul) else (expr,)
@@ -236,7 +273,7 @@ class Analysis:
     def _times(self, form: Affine, factor: Expr) -> Affine:
         if is_one(factor):
             return form
-        terms = tuple(replace(t, left=mul(factor, t.left)) for t in form.terms)
+        terms = tuple(scaled(t, factor, self._axes(t)) for t in form.terms)
         return Affine(terms, None if form.rest is None else mul(factor, form.rest))
 
     def _product(self, e: Mul, args: tuple[Expr, ...]) -> Affine:
@@ -256,20 +293,21 @@ class Analysis:
     def _contracted(self, axis: Axis, t: Term) -> Term:
         """Σ_axis of left · Σ_over(right · source)."""
         live = live_axes(t, self._axes(t))
-        if axis not in live:
-            if axis in t.left.axes:
-                return replace(t, left=sum_over(axis, t.left))
-            if axis in t.right.axes - self._axes(t):
-                return replace(t, right=sum_over(axis, t.right))
+        if axis not in live and axis not in further_axes(t, self._axes(t)):
             return replace(t, left=sum_over(axis, t.left))
         inside: list[Expr] = []
         outside: list[Expr] = []
         for f in factors_of(t.left):
-            (inside if axis in f.axes or _small(f, axis) else outside).append(f)
+            below = axis in f.axes or (axis in live and _small(f, axis) and not f.axes & t.over)
+            (inside if below else outside).append(f)
         for f in inside:
             if f.axes & t.over:
                 raise NotAffine(f, "axes")
-        return replace(t, left=mul(*outside), over=t.over | {axis}, right=mul(*inside, t.right))
+        left, right = mul(*outside), mul(*inside, t.right)
+        if axis not in live:  # of a group of queries over one key: the queries are added up
+            return replace(t, left=left, right=sum_over(axis, right))
+        out = replace(t, left=left, over=t.over | {axis}, right=right)
+        return settled(out, self._axes(t))
 
     def _mapped(self, e: Map, m: LinearMap, form: Affine) -> Affine:
         terms = tuple(self._mapped_term(e, m, t) for t in form.terms)
@@ -278,8 +316,9 @@ class Analysis:
     def _mapped_term(self, e: Map, m: LinearMap, t: Term) -> Term:
         source = frozenset(m.source)
         live = live_axes(t, self._axes(t))
-        if not source & live and source <= t.left.axes:
-            return replace(t, left=map_factor(m, t.left))
+        held = live | further_axes(t, self._axes(t))
+        if not source & held and source <= t.left.axes:
+            return settled(replace(t, left=map_factor(m, t.left)), self._axes(t))
         touched = source | frozenset(m.target) | frozenset(m.each)
         apart = not touched & (t.left.axes | t.right.axes | t.over)
         # The map is applied to the state first, so it must commute with what the term does.
@@ -292,7 +331,7 @@ class Analysis:
         for t in form.terms:
             if old in live_axes(t, self._axes(t)) or old in t.right.axes - t.over:
                 raise NotAffine(e, "axes")
-            terms.append(replace(t, left=renamed(t.left, old, new)))
+            terms.append(settled(replace(t, left=renamed(t.left, old, new)), self._axes(t)))
         rest = None if form.rest is None else renamed(form.rest, old, new)
         return Affine(tuple(terms), rest)
 
@@ -312,7 +351,7 @@ def broadcast(
     terms = []
     for t in form.terms:
         missing = axes - live_axes(t, source(t)) - t.left.axes - (t.right.axes - t.over)
-        terms.append(replace(t, left=mul(t.left, ones(missing))) if missing else t)
+        terms.append(scaled(t, ones(missing), source(t)) if missing else t)
     rest = form.rest
     if rest is not None:
         rest = mul(rest, ones(axes - rest.axes)) if axes - rest.axes else rest

@@ -101,7 +101,8 @@ class ReadOuts:
     def _read(self, form: Affine, axes: frozenset[Axis]) -> ReadOut:
         """A Read, with the token-wise factors that all its terms share in front of it."""
         token = self.streams.token
-        terms = [_settled(replace(t, left=token(t.left), right=token(t.right))) for t in form.terms]
+        named = [replace(t, left=token(t.left), right=token(t.right)) for t in form.terms]
+        terms = [_with_constants(t, frozenset(self.model.states[t.source].axes)) for t in named]
         direct = None if form.rest is None else token(form.rest)
         if not terms:
             return Direct(direct if direct is not None else mul(ZERO, ones(axes)))
@@ -345,11 +346,21 @@ class ReadOuts:
         return Direct(self.streams.token(remake(e, tuple(self._named(c) for c in children(e)))))
 
 
-def _settled(t: Term) -> Term:
-    """Constants of a contraction stand with its right side: they belong to C."""
+def _with_constants(t: Term, axes: frozenset[Axis]) -> Term:
+    """Constants of a contraction stand with its right side: they belong to C.
+
+    Not those of an axis that the left side re-introduces, and beside one only those that the
+    source, of axes `axes`, has too.
+    """
     if not t.over:
         return t
-    moved = [f for f in factors_of(t.left) if f.time is Time.CONST and _per_head(f)]
+    anew = bool(t.left.axes & t.over)
+    moved = [
+        f
+        for f in factors_of(t.left)
+        if f.time is Time.CONST and _per_head(f) and not f.axes & t.over
+        and (not anew or f.axes <= live_axes(t, axes))
+    ]  # fmt: skip
     if not moved:
         return t
     kept = [f for f in factors_of(t.left) if f not in moved]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from dsfc.derive.affine import Affine, Analysis, NotAffine, broadcast, merged
+from dsfc.derive.affine import Affine, Analysis, NotAffine, broadcast, merged, scaled
 from dsfc.derive.flow import FlowProblem, discretised, kept_flow
 from dsfc.derive.model import Equation, Model
 from dsfc.derive.refusal import flow_refused, refused
@@ -73,7 +73,7 @@ def _chain(model: Model, stage: tuple[str, ...], s: Equation) -> Update:
         form = Analysis(model, stage, shifts=True, present=False, inner=inner).of(value)
         chain.insert(0, _with_axes(form, frozenset(s.axes), model))
         if below is None:
-            return Update(s, tuple(_joined(chain, s)))
+            return Update(s, tuple(_joined(chain, s, model)))
         value = model.definitions[below].value
 
 
@@ -95,12 +95,12 @@ def _with_axes(form: Affine, axes: frozenset[Axis], model: Model) -> Affine:
     return broadcast(form, axes, lambda t: frozenset(model.states[t.source].axes))
 
 
-def _joined(chain: list[Affine], s: Equation) -> list[Affine]:
+def _joined(chain: list[Affine], s: Equation, model: Model) -> list[Affine]:
     """Multiplies factors that are only diagonal into the one before them."""
     out = chain[:1]
     for f in chain[1:]:
         if len(f.terms) == 1 and _is_diagonal(f.terms[0], s):
-            out[-1] = _scaled(out[-1], f.terms[0].left, f.rest)
+            out[-1] = _scaled(out[-1], f.terms[0].left, f.rest, model)
         elif not out[-1].rest and _is_identity(out[-1], s):
             terms = tuple(replace(t, lag=s.step) for t in f.terms)
             out[-1] = replace(f, terms=terms)
@@ -117,8 +117,8 @@ def _is_identity(f: Affine, s: Equation) -> bool:
     return len(f.terms) == 1 and _is_diagonal(f.terms[0], s) and is_one(f.terms[0].left)
 
 
-def _scaled(form: Affine, factor: Expr, rest: Expr | None) -> Affine:
-    terms = tuple(replace(t, left=mul(factor, t.left)) for t in form.terms)
+def _scaled(form: Affine, factor: Expr, rest: Expr | None, model: Model) -> Affine:
+    terms = tuple(scaled(t, factor, frozenset(model.states[t.source].axes)) for t in form.terms)
     parts = [] if form.rest is None else [mul(factor, form.rest)]
     parts += [] if rest is None else [rest]
     axes = frozenset().union(*(p.axes for p in parts)) if parts else frozenset()
