@@ -324,7 +324,7 @@ class RecurrenceText:
         if bars:
             reads = self.kernel.reads
             places += [(self.names(r.bar), self.arrays[r.output].axes) for r in reads]
-        printer = _Printer(places, self.names)
+        printer = _Printer(places, self.names, [self.names(a.name) for a in body])
         params = self._tensors(n for n, _ in places)
         head = wrapped(f"def {name}{self.suffix}", params, " -> tuple[Tensor, ...]:", "")
         lines = [*head.split("\n"), f'    """{about}"""']
@@ -353,13 +353,16 @@ class _Printer(Printer):
     """Prints the expressions of one function; sizes are read off its arguments."""
 
     def __init__(
-        self, places: list[tuple[str, tuple[Axis, ...]]], names: Callable[[str], str]
+        self,
+        places: list[tuple[str, tuple[Axis, ...]]],
+        names: Callable[[str], str],
+        assigned: Iterable[str],
     ) -> None:
         self.like = places[0][0]
         self._places = places
         self._ident = names
         self._axes: dict[str, tuple[Axis, ...]] = dict(places)
-        self._used = set(self._axes)
+        self._used = {*self._axes, *assigned}  # a part has no name of a later value either
         super().__init__(self._named, _Sizes(places), self.like)
 
     def _named(self, ref: Ref) -> Code:
@@ -377,7 +380,6 @@ class _Printer(Printer):
         axes = self.print(value).axes
         lines = assign(name, value, self, self.fresh, wrap=wrap)
         self._axes[name] = axes if over is None else over
-        self._used.add(name)
         return lines
 
     def fresh(self, name: str) -> str:
