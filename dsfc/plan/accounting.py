@@ -165,14 +165,11 @@ def owed(block: Block, inliner: Inliner) -> Counter[Charge]:
     for factor in block.chain:
         plain: list[Expr] = []
         for t in factor.terms:
-            if t.source != block.state:
-                out[Charge(Kind.FOREIGN, t.source)] += 1
-            elif t.matrix is not None or t.after is not None:
-                out[Charge(Kind.MATRIX)] += 1
-            elif t.over:
-                out[Charge(Kind.LOW_RANK)] += 1
-            else:
+            charge = _charge_of(t, block.state)
+            if charge is None:
                 plain.append(mul(t.left, t.right))
+            else:
+                out[charge] += not is_idle(t)
         diagonal = mul(diagonal, add(*plain))
         out[Charge(Kind.DRIVE)] += sum(not is_idle(d) for d in factor.drives)
     if _is_nothing(diagonal):
@@ -182,9 +179,29 @@ def owed(block: Block, inliner: Inliner) -> Counter[Charge]:
     return +out
 
 
-def is_idle(drive: Drive) -> bool:
-    """Whether a drive adds 0: it owes nothing, and a node that holds it pays for nothing."""
-    return _is_nothing(mul(drive.key, drive.stream))
+def _charge_of(term: Term, state: str) -> Charge | None:
+    """What a term of the chain of a state owes; None for a summand of the diagonal."""
+    if term.source != state:
+        return Charge(Kind.FOREIGN, term.source)
+    if term.matrix is not None or term.after is not None:
+        return Charge(Kind.MATRIX)
+    return Charge(Kind.LOW_RANK) if term.over else None
+
+
+def is_idle(part: Drive | Term) -> bool:
+    """Whether a drive or term adds 0: it owes nothing, and a node that holds it pays nothing."""
+    both = (part.key, part.stream) if isinstance(part, Drive) else (part.left, part.right)
+    return _is_nothing(mul(*both))
+
+
+def _idle(block: Block) -> Counter[Charge]:
+    """What a node may pay for a block, or not, as it adds 0."""
+    out = Counter({Charge(Kind.DRIVE): sum(is_idle(d) for f in block.chain for d in f.drives)})
+    for t in (t for f in block.chain for t in f.terms if is_idle(t)):
+        charge = _charge_of(t, block.state)
+        if charge is not None:
+            out[charge] += 1
+    return out
 
 
 def settle(plan: Plan, system: System) -> None:
@@ -202,8 +219,7 @@ def settle(plan: Plan, system: System) -> None:
         if entry.state not in blocks:
             raise PlanError(f"{entry.state} is not a state of the system")
         run = blocks[entry.state]
-        idle = sum(is_idle(d) for f in run.chain for d in f.drives)
-        _settle(entry, owed(run, inliner), Counter({Charge(Kind.DRIVE): idle}))
+        _settle(entry, owed(run, inliner), _idle(run))
         befores.setdefault(entry.state, set()).update(entry.befores)
     for s in plan.states:
         block = blocks.get(s.name)

@@ -161,7 +161,7 @@ def reading(
         # Every output has a kernel of its own: all axes but the keys enumerate recurrences.
         form = Form.CONVOLUTION
         heads, channels = tuple(sorted((*heads, *channels))), ()
-        if vector.rest.time is Time.CONST:
+        if keys and vector.rest.time is Time.CONST:
             vector = Split(mul(vector.key, vector.rest), ONE)
     key = drive.key
     if keys and is_one(key):
