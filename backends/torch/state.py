@@ -68,9 +68,8 @@ class StateText:
         lines = []
         for r in self.plan.maxima:
             over = next(s for s in self.plan.states if set(r.axes) <= set(s.axes))
-            places = ", ".join(str(1 + over.axes.index(a)) for a in r.axes)
+            sizes = "".join(f", x.shape[{1 + over.axes.index(a)}]" for a in r.axes)
             lines.append(f'x = kept["{self.signature.identifier(over.name)}"]')
-            sizes = f", *(x.shape[at] for at in ({places},))" if places else ""
             lines.append(
                 f'kept["{self.signature.identifier(r.name)}"] = x.new_zeros(len(x), 1{sizes})'
             )
