@@ -316,20 +316,16 @@ class _Printer(Printer):
     def part(self, expr: Expr, whole: Expr) -> Code:
         """Returns the code of a part, which is wide where it stands outside of a narrow map too."""
         self._part_is_wide = self._is_wide and _widely_read(expr, whole, self._body.kept)
-        return self._in(self._part_is_wide, expr)
+        before, self._is_wide = self._is_wide, self._part_is_wide
+        code = super().part(expr, whole)
+        self._is_wide = before
+        return code
 
     def bind(self, name: str, code: Code) -> None:
         """Learns the variable that holds the part printed last, and whether it is wide."""
         super().bind(name, code)
         if self._part_is_wide:
             self._wide_parts.add(name)
-
-    def _in(self, wide: bool, expr: Expr) -> Code:
-        """The code of an expression that is wide or not, wherever it stands."""
-        before, self._is_wide = self._is_wide, wide
-        code = self.print(expr)
-        self._is_wide = before
-        return code
 
     def along(self, expr: Prim, code: Code, at: int) -> Code:
         """Returns the code of a primitive along an axis; norms are functions of the module."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dsfc
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.mixer import sample, sizes
+from dsfc.plan.evaluate import evaluate as evaluate_plan
 from dsfc.primitives.text import text
 from dsfc.structure.ir import ClassName
 from dsfc.structure.render import render
@@ -109,7 +112,21 @@ def test_what_is_outside_says_why_and_what_brings_it_in(loaded, body: str, why: 
     assert "w = exp(s)" in problem.hint and "taylor[2](s)" in problem.hint
 
 
-def test_beside_states_it_is_refused(loaded) -> None:
+def test_beside_states_it_is_stepped_and_is_the_attention_over_their_values(loaded) -> None:
     body = "state S : h × n; S = 1/2 * S[i-1] + k; y = " + PLAIN.replace("k[j]", "S[j]")
-    with pytest.raises(DiagnosticError, match="stands beside states that recur"):
-        _ = loaded(body).plan
+    it = loaded(body)
+    known = sizes(it.mixer, {"d": 8})
+    drawn = sample(it.mixer, known, 0, 5)
+    arguments = (drawn.inputs, drawn.params, known, drawn.initial)
+    got = evaluate_plan(it.plan, *arguments).arrays[it.plan.output]
+    (u,) = drawn.inputs.values()
+    q, k, v = (np.einsum("...d,ld->l...", drawn.params[f"W_{n}"], u) for n in "QKV")
+    held, keys = drawn.initial["S"], []
+    for key in k:
+        held = held / 2 + key
+        keys.append(held)
+    for i, (query, row) in enumerate(zip(q, got, strict=True)):
+        weights = np.exp(np.einsum("hn,lhn->lh", query, keys[: i + 1]) / known["n"] ** 0.5)
+        want = np.einsum("lh,lhp->hp", weights / weights.sum(0), v[: i + 1])
+        np.testing.assert_allclose(row, want, rtol=1e-12)
+    assert 'MODES = ("recurrent",)' in it.module().text
