@@ -36,6 +36,7 @@ from dsfc.primitives.expr import (
     Ref,
     Size,
     Time,
+    children,
 )
 
 from .attention import attention_lines
@@ -180,7 +181,8 @@ class Body:
         b = self._arrays[k.output]
         ident = self._ident(b.name)
         if k.value is ONE and b.role is Role.STREAM and not b.axes:
-            lines = [f"    {ident} = {self._like}.new_ones({self._like}.shape[:2])"]
+            dtype = ", dtype=wide" if b.name in self._wide else ""
+            lines = [f"    {ident} = {self._like}.new_ones({self._like}.shape[:2]{dtype})"]
         else:
             printer = _Printer(self, wide=b.name in self._wide)
             lines = assign(ident, k.value, printer, self._fresh, wrap=self._whole(b))
@@ -252,7 +254,7 @@ class Body:
         start = f"{past}.shape[1] - {lag}"
         return f"{self._all[name]}.narrow(1, {start}, {self._like}.shape[1])"
 
-    def filtered(self, fir: Fir, printer: Printer) -> Code:
+    def filtered(self, fir: Fir, printer: _Printer) -> Code:
         """Returns the code of a causal filter."""
         assert isinstance(fir.arg, Ref)
         self._filters = True
@@ -260,6 +262,7 @@ class Body:
         lag = fir.arg.at.lag if isinstance(fir.arg.at, Now) else 0
         until, start = (f"[:, :-{lag}]", f" - {lag}") if lag else ("", "")
         values = Code(f"{whole}{until}", self._arrays[fir.arg.name].axes, True)
+        values = printer.read(fir.arg, values)
         weight = printer.print(fir.weight)
         return filtered("_fir", fir, values, weight, f"{past}.shape[1]{start}")
 
@@ -337,7 +340,8 @@ class _Printer(Printer):
         """Returns the code of an expression.
 
         Everything in a wide expression is wide but the arguments of its maps, which have the
-        weights' dtype.
+        weights' dtype. Complex numbers are always wide, and so is what they are computed of: a real
+        value of complex ones is cast where it enters a narrow expression.
         """
         if isinstance(expr, Size):
             return Code(self._body.size(expr.axis), (), False, number=True)
@@ -353,20 +357,28 @@ class _Printer(Printer):
             if wide == inside or expr.field is Field.COMPLEX:
                 return code
             return self._cast(code, "wide" if wide else "dtype")
+        if any(e.field is Field.COMPLEX for e in (expr, *children(expr))):
+            wide, self._is_wide = self._is_wide, True
+            code = super().print(expr)
+            self._is_wide = wide
+            return code if wide or expr.field is Field.COMPLEX else self._cast(code, "dtype")
         code = super().print(expr)
-        if expr.field is Field.COMPLEX or code.number:
-            return code  # complex numbers are always wide
+        if code.number:
+            return code
         if isinstance(expr, Param | Ones):
             if self._is_wide:
                 return self._cast(code, "wide")
             kept = isinstance(expr, Param) and expr.name in self._body.kept
             return self._cast(code, "dtype") if kept else code
-        if isinstance(expr, Ref):
-            part = expr.name in self.local
-            wide = expr.name in self._wide_parts if part else self._body.is_wide(expr.name)
-            if self._is_wide != wide:
-                return self._cast(code, "wide" if self._is_wide else "dtype")
-        return code
+        return self.read(expr, code) if isinstance(expr, Ref) else code
+
+    def read(self, ref: Ref, code: Code) -> Code:
+        """Returns the code of a buffer's or a part's values in the dtype they are read in."""
+        part = ref.name in self.local
+        wide = ref.name in self._wide_parts if part else self._body.is_wide(ref.name)
+        if self._is_wide == wide or ref.field is Field.COMPLEX:
+            return code
+        return self._cast(code, "wide" if self._is_wide else "dtype")
 
     def _cast(self, code: Code, dtype: str) -> Code:
         return Code(f"{code.at_least(Binding.ATOM)}.to({dtype})", code.axes, code.lead)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import singledispatchmethod
 
-from dsfc.primitives.build import walk
 from dsfc.primitives.expr import (
     Add,
     Axis,
@@ -252,9 +251,8 @@ class Printer:
         stored = (m.each, m.source, m.target) if m.adjoint else (m.each, m.target, m.source)
         axes = tuple(sorted(expr.axes))
         weight = self._names[m.name] + (".conj()" if m.adjoint and m.field else "")
-        # A matrix product takes one field and one dtype; parts of complex numbers are wide.
-        parts = any(e.field is Field.COMPLEX for e in walk(expr.arg))
-        if m.field is not expr.arg.field or (m.field is Field.REAL and parts):
+        # A matrix product takes one field and one dtype.
+        if m.field is not expr.arg.field:
             narrow = expr.arg.field is Field.REAL
             argument = code.at_least(Binding.ATOM)
             if narrow:

@@ -359,6 +359,34 @@ AXES = {
     "complex_parameter": attention(f"{KEPT}; y = Re(sum[n](a * q * S))", "param a : n complex"),
     "complex_values": "dims d\n input u : d\n z = cplx(u, u * u)\n y = u + Re(z * z)",
     "complex_in_passing": "dims d\n input u : d\n y = Re(cis(u) * cplx(u, u))",
+    "complex_inside_a_map": """
+      dims d, e = 2 * d
+      input u : d
+      param W_x : d -> e ~ normal(0, 1)
+            W_o : e -> d ~ normal(0, 1)
+            g : e
+      state s : e complex
+      x = W_x u
+      s = sigmoid(x) * cis(x) * s[i-1] + x
+      y = W_o (x * Re(cis(x) * cplx(g, 1/2) * s) + abs(s))
+    """,
+    "first_in_a_phase": """
+      dims d
+      input u : d
+      state s : d complex
+      s = 1/2 * cis(first) * s[i-1] + exp(cplx(-first, first)) * u
+      y = Re(s)
+    """,
+    "filter_of_a_decay": """
+      dims d, k = 3
+      input u : d
+      param W_a, W_o : d -> d ~ normal(0, 1)
+            w : d × k ~ normal(0, 1)
+      state s : d
+      x = W_a u
+      s = sigmoid(x) * s[i-1] + u
+      y = W_o (s * fir[k](w, x * x))
+    """,
     "literal_decay": "dims d\n input u : d\n state s : d\ns = exp(log(0.999)) * s[i-1] + u; y = s",
     "literal_decay_per_head": attention("S = (1 - 2^(-12)) * S[i-1] + k ⊗ v; y = q · S"),
     "map_to_itself": attention(
