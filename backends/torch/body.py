@@ -336,6 +336,15 @@ class _Printer(Printer):
             return Code(f"{called(expr.name)}({code.text}, {at})", code.axes, code.lead)
         return super().along(expr, code, at)
 
+    def argument(self, expr: Prim, arg: Expr) -> Code:
+        """Returns the code of an argument; `torch.complex` takes two tensors of one dtype.
+
+        What is computed of numbers alone is a single float64, which other operators promote.
+        """
+        code = self.print(arg)
+        single = not (code.number or code.axes or code.lead or code.text.endswith(".to(wide)"))
+        return self._cast(code, "wide") if expr.name == "cplx" and single else code
+
     def print(self, expr: Expr) -> Code:
         """Returns the code of an expression.
 

@@ -300,7 +300,7 @@ class Printer:
 
     @print.register
     def _(self, expr: Prim) -> Code:
-        parts = [self.print(a) for a in expr.args]
+        parts = [self.argument(expr, a) for a in expr.args]
         axes, lead = shape(parts)
         if expr.axis is not None:
             (code,) = parts
@@ -341,6 +341,10 @@ class Printer:
             return Code(f"{called(expr.name)}({arguments})", axes, lead)
         made = called_as("torch", expr.name, whole_parts)
         return Code(made.text, axes, lead, made.binding)
+
+    def argument(self, expr: Prim, arg: Expr) -> Code:
+        """Returns the code of an argument of a primitive."""
+        return self.print(arg)
 
     def along(self, expr: Prim, code: Code, at: int) -> Code:
         """Returns the code of a primitive along an axis.

@@ -370,6 +370,14 @@ AXES = {
       s = sigmoid(x) * cis(x) * s[i-1] + x
       y = W_o (x * Re(cis(x) * cplx(g, 1/2) * s) + abs(s))
     """,
+    "decay_of_numbers_with_a_phase": """
+      dims d
+      input u : d
+      param W_a : d -> d ~ normal(0, 1)
+      state s : d complex
+      s = sigmoid(1/2) * cis(W_a u) * s[i-1] + u
+      y = Re(s)
+    """,
     "first_in_a_phase": """
       dims d
       input u : d
