@@ -66,8 +66,6 @@ class Printer:
         self._past = past
         self._fir = fir
         self.local: dict[str, Code] = {}
-        self._exact: set[str] = set()
-        self._part_is_exact = False
 
     def text(self, expr: Expr, axes: tuple[Axis, ...] | None = None) -> str:
         """Returns the text of an expression, broadcast to `axes` where given."""
@@ -76,33 +74,11 @@ class Printer:
 
     def part(self, expr: Expr, whole: Expr) -> Code:
         """Returns the code of a part of an expression, for a statement of its own."""
-        self._part_is_exact = self._is_exact(expr)
         return self.print(expr)
 
     def bind(self, name: str, code: Code) -> None:
         """Learns the variable that holds the part printed last."""
         self.local[name] = code
-        if self._part_is_exact:
-            self._exact.add(name)
-
-    def _is_exact(self, expr: Expr) -> bool:
-        """Whether a function of numbers alone, which is float64 by itself, stands in a value."""
-        return any(
-            e.name in self._exact if isinstance(e, Ref) else isinstance(e, Prim) and _of_numbers(e)
-            for e in walk(expr)
-        )
-
-    def _of_one_dtype(self, args: tuple[Expr, ...], parts: list[Code]) -> list[Code]:
-        """A real and an imaginary part in one dtype, as `torch.complex` promotes nothing."""
-        exact = [self._is_exact(a) for a in args]
-        if not any(exact):
-            return parts
-        like = exact.index(False) if False in exact else 0
-        dtype = f"{parts[like].at_least(Binding.ATOM)}.dtype"
-        return [
-            c if k == like else Code(f"{c.at_least(Binding.ATOM)}.to({dtype})", c.axes, c.lead)
-            for k, c in enumerate(parts)
-        ]
 
     @singledispatchmethod
     def print(self, expr: Expr) -> Code:
@@ -333,8 +309,6 @@ class Printer:
                 else c
                 for c in parts
             ]
-        if expr.name == "cplx":
-            parts = self._of_one_dtype(expr.args, parts)
         whole_parts = [c.broadcast(axes, lead) for c in parts]
         if expr.name in FUNCTIONS:
             arguments = ", ".join(c.text for c in whole_parts)
@@ -417,10 +391,6 @@ class Printer:
 _BOUNDS = {"max": "min", "min": "max"}
 _MATH = frozenset(("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh"))
 """Primitives that Python's `math` has under the same name."""
-
-
-def _of_numbers(expr: Expr) -> bool:
-    return all(isinstance(e, Num | Size | Prim | Add | Mul | Div | Pow) for e in walk(expr))
 
 
 def _is_finite(expr: Prim) -> bool:
