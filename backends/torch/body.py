@@ -27,6 +27,7 @@ from dsfc.primitives.expr import (
     Field,
     Fir,
     Iota,
+    LinearMap,
     Map,
     Mul,
     Now,
@@ -335,6 +336,12 @@ class _Printer(Printer):
         if expr.name in FUNCTIONS:
             return Code(f"{called(expr.name)}({code.text}, {at})", code.axes, code.lead)
         return super().along(expr, code, at)
+
+    def weight(self, linear: LinearMap) -> str:
+        """Returns the text of a weight; one that is stored wide may be given in a narrow dtype."""
+        text = super().weight(linear)
+        narrow = linear.name in self._body.kept and linear.field is Field.REAL
+        return f"{text}.to(wide)" if narrow else text
 
     def argument(self, expr: Prim, arg: Expr) -> Code:
         """Returns the code of an argument; `torch.complex` takes two tensors of one dtype.

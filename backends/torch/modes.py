@@ -14,7 +14,7 @@ from dsfc.plan.cost import CHUNK as TOKENS
 from dsfc.plan.ir import Attention, Form, Mode, Plan, Recurrence, Scan
 from dsfc.plan.modes import MODES
 from dsfc.primitives.build import ONE, num, prim, rewrite
-from dsfc.primitives.expr import Div, Expr, Field, Param, Prim
+from dsfc.primitives.expr import Div, Expr, Field, Num, Param, Prim
 from dsfc.primitives.text import text
 
 from .layout import WIDTH, literals
@@ -139,6 +139,8 @@ def _python(count: Expr) -> str:
     def rule(e: Expr) -> Expr | None:
         if isinstance(e, Param) and e in _LETTERS:
             return Param(_LETTERS[e], frozenset())
+        if isinstance(e, Num) and e.value.denominator != 1:
+            return Param(f"{e.value.numerator} / {e.value.denominator}", frozenset())
         if isinstance(e, Div) and e.den == _LOG_2:
             assert isinstance(e.num, Prim)
             return Param(f"math.log2({text(e.num.args[0])})", frozenset())

@@ -19,6 +19,7 @@ from dsfc.primitives.expr import (
     Fir,
     Iota,
     Lag,
+    LinearMap,
     Map,
     Mul,
     Num,
@@ -226,7 +227,7 @@ class Printer:
         m = expr.map
         stored = (m.each, m.source, m.target) if m.adjoint else (m.each, m.target, m.source)
         axes = tuple(sorted(expr.axes))
-        weight = self._names[m.name] + (".conj()" if m.adjoint and m.field else "")
+        weight = self.weight(m) + (".conj()" if m.adjoint and m.field else "")
         # A matrix product takes one field and one dtype.
         if m.field is not expr.arg.field:
             narrow = expr.arg.field is Field.REAL
@@ -315,6 +316,10 @@ class Printer:
             return Code(f"{called(expr.name)}({arguments})", axes, lead)
         made = called_as("torch", expr.name, whole_parts)
         return Code(made.text, axes, lead, made.binding)
+
+    def weight(self, linear: LinearMap) -> str:
+        """Returns the text of the weight of a map."""
+        return self._names[linear.name]
 
     def argument(self, expr: Prim, arg: Expr) -> Code:
         """Returns the code of an argument of a primitive."""

@@ -318,6 +318,7 @@ class RecurrenceText:
         axes: Sequence[tuple[Axis, ...]],
     ) -> list[str]:
         """A function of states and coefficients whose values have a batch, and may have tokens."""
+        body = _read(body, results)
         places = [(self.names(n), a) for n, a in given]
         coefficients = (*self.timed, *self.fixed)
         places += [(self.names(c), self.arrays[c].axes) for c in coefficients]
@@ -343,6 +344,17 @@ class RecurrenceText:
         if len(line) <= WIDTH:
             return [*lines, line]
         return [*lines, "    return (", *(f"        {x}," for x in returned), "    )"]
+
+
+def _read(body: Sequence[Assignment], results: Sequence[Expr]) -> list[Assignment]:
+    """Returns the assignments that results depend on, in order."""
+    needed = {e.name for r in results for e in walk(r) if isinstance(e, Ref)}
+    kept: list[Assignment] = []
+    for a in reversed(body):
+        if a.name in needed:
+            kept.append(a)
+            needed |= {e.name for e in walk(a.value) if isinstance(e, Ref)}
+    return kept[::-1]
 
 
 _SHORT = 60

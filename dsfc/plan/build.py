@@ -123,6 +123,7 @@ class _Planner:
         if graph.arrays[name].field is Field.COMPLEX:
             raise Unsupported(None, "its output is complex")
         take_real_parts(graph)
+        graph.forget_unread_turns()
         ran = tuple(k for k in graph.kernels if isinstance(k, Scan))
         walked = tuple(k for k in graph.kernels if isinstance(k, Recurrence))
         weighed = tuple(k for k in graph.kernels if isinstance(k, Attention))

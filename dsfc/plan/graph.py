@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, RunningMax, Turn, Unit
+from dsfc.plan.verify import reads
 from dsfc.primitives.build import ONE, add, is_zero, num, prim, replaced, rewrite, sub, walk
 from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Prim, Ref, Size, Time
@@ -218,6 +219,14 @@ class Graph:
         self._lengths[made], self._kept[value] = [], made
         self._registers[made] = self.fresh(register)
         return made
+
+    def forget_unread_turns(self) -> None:
+        """Takes out turned buffers that no kernel reads: what was turned twice is itself."""
+        read = {name for k in self.kernels for name, _ in reads(k)} | set(self._lengths)
+        unread = {k.output for k in self.kernels if isinstance(k, Turn)} - read
+        self.kernels = [k for k in self.kernels if not (isinstance(k, Turn) and k.output in unread)]
+        for name in unread:
+            del self.arrays[name]
 
     def registers(self) -> tuple[Register, ...]:
         """Returns what must be kept of earlier tokens, in the order it was first asked for."""
