@@ -21,8 +21,13 @@ from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
 
 LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
-WHERE_DEFINED = {("ratio", "ratio_gauged"), ("ratio_of_states", "ratio_gauged")}
-"""Pairs of equal outputs of which the second alone divides by η, which may be 0."""
+WHERE_DEFINED = {
+    ("ratio", "ratio_gauged"),
+    ("ratio_of_states", "ratio_gauged"),
+    ("series", "series_fractions"),
+    ("own_normaliser_rows", "ones_rows"),
+}
+"""Pairs of equal outputs of which one alone has a denominator that may be 0: η, λ - μ, a score."""
 LATER = {"laws": 3, "modes": 0, "dense": 3, "delta": 3, "theorems": 3, "couplings": 1, "members": 1}
 """Tables of which the fast tier decides few pairs of each kind: how many."""
 
