@@ -17,7 +17,7 @@ import pytest
 from dsfc.check_proof import check as checker
 from dsfc.check_proof import invariant, witness
 from dsfc.check_proof.check import SIZE_LIMIT, check, read, write
-from dsfc.check_proof.claim import Certificate, Claim, Condition, Invariant, Row, Witness
+from dsfc.check_proof.claim import Certificate, Claim, Condition, Invariant, Row, Somewhere, Witness
 from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
@@ -539,6 +539,9 @@ def everything_bad(certificate: Callable) -> Iterator[Certificate | str]:
         forged = dataclasses.replace(shown.claim, equal=True, sizes=made.claim.sizes)
         yield Certificate(forged, made.proof)
         yield dataclasses.replace(shown, claim=dataclasses.replace(shown.claim, case=True))
+        point = shown.proof
+        somewhere = Somewhere(point.length, point.values)
+        yield dataclasses.replace(shown, defined=somewhere)
         yield from bad_witnesses(shown)
 
 
@@ -572,18 +575,30 @@ REDUNDANT = (
 
 @pytest.mark.ci
 def test_every_check_is_needed(certificate: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    bad = [c if isinstance(c, str) else write(c) for c in everything_bad(certificate)]
+    bad = [text for c in everything_bad(certificate) for text in by_itself(c)]
     needless = []
-    for module, function in ((invariant, "check_invariant"), (witness, "check_witness")):
+    checks = {invariant: ["check_invariant"], witness: ["check_witness", "check_somewhere"]}
+    for module, functions in checks.items():
         lines = inspect.getsource(module).splitlines()
         for line in rejections(module):
             spoilt = without(module, line)
             spoilt.Rejected = Rejected
-            monkeypatch.setattr(checker, function, getattr(spoilt, function))
+            for function in functions:
+                monkeypatch.setattr(checker, function, getattr(spoilt, function))
             if not any(gets_through(text) for text in bad):
                 needless.append(lines[line - 1].strip())
             monkeypatch.undo()
     assert [n for n in needless if not any(r in n for r in REDUNDANT)] == []
+
+
+def by_itself(bad: Certificate | str) -> Iterator[str]:
+    """A bad certificate, and without its point of values, whose own checks reject some too."""
+    if isinstance(bad, str):
+        yield bad
+        return
+    yield write(bad)
+    if bad.defined is not None:
+        yield write(dataclasses.replace(bad, defined=None))
 
 
 def gets_through(text: str) -> bool:
