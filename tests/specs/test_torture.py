@@ -61,7 +61,7 @@ INPUTS = ("random", "cancelling", "large")
 
 @dataclass(frozen=True)
 class Operators:
-    """The forward and backward operators of a module's first scan.
+    """The forward and backward operators of a module's first scan; a running maximum is none.
 
     Attributes:
         forward, backward: the operators.
@@ -87,7 +87,7 @@ def operators(module: ModuleType) -> Operators:
     found = surface(module)
     length = 11
     calls = found.calls(found.sample(length, batch=2))
-    first = calls[0]
+    first = next(c for c in calls if "::forward" in c.op.name())
     back = first.op.name().replace("::forward", "::backward")
     second = next(c for c in calls if c.op.name() == back)
     arguments = first.op._schema.arguments
@@ -124,6 +124,8 @@ def draw(ops: Operators, length: int, gates: tuple[float, ...], inputs: str) -> 
                 x = torch.ones_like(x)
             else:
                 x = torch.complex(x_real, x.imag) if dtype.is_complex else x_real
+        elif name.endswith("_log_weight"):  # less its running maximum: at most 0
+            x = -x.abs()
         elif ops.is_matrix(name):  # its eigenvalues are the decays, and no state grows
             rates = torch.tensor(gates, dtype=torch.float64).exp()
             rates = rates[torch.randint(len(gates), whole[:-1], generator=generator)]
