@@ -198,11 +198,26 @@ class _Leaves:
         return {n: torch.view_as_complex(x) if n in self.complex else x for n, x in leaves.items()}
 
     def run(self, mode: str) -> Callable[..., Any]:
-        """Returns the functional form of positional leaves, in one mode."""
+        """Returns the functional form of positional leaves, in one mode.
+
+        A state over a running maximum m is S e^(-m), and m is a constant to gradients, which the
+        output does not depend on. So of such a mixer the output alone is returned, of two segments:
+        what is derived of the states is in that of the second.
+        """
+        surface = self.surface
 
         def run(*leaves: Tensor) -> tuple[Tensor, ...]:
             given = self.values(dict(zip(self.names, leaves, strict=True)))
-            return self.surface.functional(**given, mode=mode, chunk=_CHUNK)
+            if not surface.maxima:
+                return surface.functional(**given, mode=mode, chunk=_CHUNK)
+            outputs = []
+            length = len(given[next(iter(surface.inputs))][0])
+            for part in (slice(length // 2), slice(length // 2, length)):
+                cut = {n: given[n][:, part] for n in surface.inputs}
+                y, *states = surface.functional(**(given | cut), mode=mode, chunk=_CHUNK)
+                outputs.append(y)
+                given |= dict(zip(surface.states, states, strict=True))
+            return tuple(outputs)
 
         return run
 

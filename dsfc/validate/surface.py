@@ -108,6 +108,11 @@ class Surface:
         return tuple(getattr(self.module, "GROWING", ()))
 
     @property
+    def maxima(self) -> tuple[str, ...]:
+        """Names of the state's tensors that are running maxima; none of most."""
+        return tuple(getattr(self.module, "MAXIMA", ()))
+
+    @property
     def smooth(self) -> tuple[str, ...]:
         """Modes that have derivatives of any order; fused kernels may have the first alone."""
         return tuple(m for m in self.modes if not self.growing or m == "parallel")

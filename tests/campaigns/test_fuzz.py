@@ -24,8 +24,8 @@ def broken(found: list[Ran]) -> list[str]:
 
 @pytest.mark.timeout(100_000)
 def test_every_input_is_taken_or_refused_as_is_promised(tier: str) -> None:
-    """The same inputs in the fast tier, fresh ones in the others."""
-    seed = 0 if tier == "fast" else SystemRandom().randrange(10**9)
+    """The same inputs in every run, fresh ones in the full tier."""
+    seed = SystemRandom().randrange(10**9) if tier == "full" else 0
     found = list(campaign(range(seed, seed + COUNT[tier])))
     assert len(found) == COUNT[tier] and broken(found) == []
     assert Counter(it.outcome for it in found)["refused"] > len(found) // 2
