@@ -70,6 +70,7 @@ def both(function):
 
 
 PRIMS = {
+    "pi": lambda: torch.tensor(math.pi, dtype=torch.float64),
     "exp": torch.exp,
     "log": torch.log,
     "log1p": torch.log1p,
