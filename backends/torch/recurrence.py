@@ -21,7 +21,7 @@ from .nodes import Printer
 
 @dataclass(frozen=True)
 class RecurrenceText:
-    """What `recurrence.py.j2` is filled with.
+    """The values that fill `recurrence.py.j2`.
 
     Attributes:
         kernel: the recurrence.
@@ -37,7 +37,7 @@ class RecurrenceText:
 
     @property
     def of(self) -> str:
-        """What a heading says it is of."""
+        """The states of the recurrence, for a heading."""
         return " of " + " and ".join(s.state for s in self.kernel.states)
 
     # --- what it takes ----------------------------------------------------------------------------

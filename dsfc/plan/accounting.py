@@ -26,7 +26,7 @@ from dsfc.transform.inline import Inliner
 
 
 class Kind(Enum):
-    """What a chain holds, in words."""
+    """Names a part of a chain in messages."""
 
     DIAGONAL = "diagonal"
     ZERO = "diagonal of 0"
@@ -55,7 +55,7 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one node of a plan pays for one state that it runs.
+    """The payment of one node of a plan for one state that it runs.
 
     Attributes:
         state: the state.
