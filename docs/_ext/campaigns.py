@@ -65,20 +65,24 @@ def _coverage(found: dict[str, Any]) -> str:
 
 def mutation(found: dict[str, Any]) -> str:
     """Returns what changing the passes found, in Markdown."""
-    parts = {n: f for n, f in found.items() if n != "reasons"}
-    rows = [
-        (n, f["mutants"], f["tried"], f["killed"], _share(f["killed"], f["tried"]),
-         f.get("killed since, by tests written for them", 0), f["seed"], f"{f['seconds']} s")
-        for n, f in parts.items()
-    ]  # fmt: skip
-    head = ("part", "mutants", "tried", "killed", "score", "killed since", "seed", "duration")
-    left = [
-        ("`` " + m.replace("|", "\\|") + " ``", found["reasons"][m])
-        for f in parts.values()
-        for names in f["others"].values()
-        for m in names
-    ]
-    return table(head, rows) + "\n" + table(("survivor", "why"), left)
+    same, reasons = found["equivalent"], found["reasons"]
+    rows: list[tuple[object, ...]] = []
+    left: list[tuple[object, ...]] = []
+    for part, f in found["parts"].items():
+        names = [(end, name) for end, each in f["others"].items() for name in each]
+        equal = sum(name in same for _, name in names)
+        counted = f["drawn"] - equal
+        ends = [len(f["others"].get(e, ())) for e in ("survived", "unreached", "endless")]
+        score = (f["killed"], _share(f["killed"], counted))
+        rows.append((part, f["mutants"], f["seed"], f["drawn"], *ends, equal, *score))
+        left += [
+            ("`` " + name.replace("|", "\\|") + " ``", "equivalent" if name in same else end,
+             same.get(name) or reasons[name])
+            for end, name in names
+        ]  # fmt: skip
+    head = ("part", "mutants", "seed", "drawn", "survived", "unreached", "endless",
+            "of these equivalent", "killed", "score")  # fmt: skip
+    return table(head, rows) + "\n" + table(("not killed", "how", "why"), left)
 
 
 class Campaign(Generated):
