@@ -10,6 +10,7 @@ import stat
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 
 from dsfc import files
@@ -23,7 +24,6 @@ from dsfc.plan.ir import Plan
 from dsfc.plan.json import to_json
 from dsfc.source import NOWHERE
 
-PLACEHOLDER = "0" * 8
 _HEAD = """\
 # Written by dsfc {version} ({backend} backend) from {source}.
 # sha256 of the plan: {plan}
@@ -94,10 +94,12 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
     stem = f"dsfc_{plan.name}_"
     # A file may be called anything, and the name goes into comments.
     called = re.sub(r"[^A-Za-z0-9_.-]", "_", source)[:80] or "_"
-    identity = Identity(digest(plan), version("dsfc"), stem + PLACEHOLDER, called)
+    lasting = _lasting(plan)
+    placeholder = _placeholder(stem, lasting + called)
+    identity = Identity(_sha256(lasting), version("dsfc"), placeholder, called)
     draft = target.render(plan, identity, rename, cls, function)
     identity = replace(identity, namespace=stem + _sha256(draft)[:8])
-    body = target.render(plan, identity, rename, cls, function)
+    body = draft.replace(placeholder, identity.namespace)
     audit(body)
     return ModuleText(plan.name, cls, head(identity, backend, body) + body, identity)
 
@@ -107,8 +109,27 @@ def digest(plan: Plan) -> str:
 
     What a mode costs and why it is legal stays out: to predict better makes no other mixer.
     """
-    lasting = to_json(replace(plan, costs=(), modes=()))
-    return _sha256(json.dumps(lasting, sort_keys=True, separators=(",", ":")))
+    return _sha256(_lasting(plan))
+
+
+def _lasting(plan: Plan) -> str:
+    """Returns the JSON of what makes a plan this mixer and no other."""
+    document = to_json(replace(plan, costs=(), modes=()))
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+
+def _placeholder(stem: str, texts: str) -> str:
+    """Returns a namespace to render with, which no text of the user holds.
+
+    It is as long as a namespace with a hash, so that lines break where they will.
+
+    Args:
+        stem: the namespace but for its hash.
+        texts: all that the user chose in a module, in JSON.
+    """
+    escaped = json.dumps(stem)[1:-1]
+    digits = (f"{k:08x}" for k in count())
+    return stem + next(d for d in digits if escaped + d not in texts)
 
 
 def head(identity: Identity, backend: str, body: str) -> str:

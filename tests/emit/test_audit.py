@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dsfc.emit import audit as audit_module
 from dsfc.emit.audit import BUILTINS, IMPORTS, EmissionError, audit
 
 MODULE = '''"""A module."""
@@ -55,6 +58,14 @@ def test_a_plain_module_passes() -> None:
         "x = getattr(torch, 'load')",
         "x = getattr(torch, 'lo' + 'ad')",
         "x = getattr(torch, '__dict__')",
+        "x = getattr(torch, 'load', None)",
+        "x = getattr(torch, a + b, None)",
+        "x = getattr(_OPS, a + b)",
+        "x = hasattr(torch, '__dict__')",
+        "@torch.compile(__mode=1)\ndef f(): pass",
+        "class __A: pass",
+        "x = '__class__'",
+        "async def f():\n    await x",
         "key = '__dict__'\nx = getattr(torch, key)",
         "x = globals()",
         "setattr(torch, 'x', 1)",
@@ -81,10 +92,41 @@ def test_what_is_refused(line: str) -> None:
         audit(f"{MODULE}\n\n{line}\n")
 
 
+PLACES = (
+    "x = {}", "x = [a for a in b if {}]", "x = {{k: {} for k in b}}", "x = lambda a=({}): a",
+    "@({})\ndef f(): pass", "def f(a: {} = 1): pass", "def f(*, a=({})): pass",
+    "def f() -> ({}): pass", "class A(metaclass={}): pass", 'x = f"{{a:{{{}}}}}"', "x = a[b:{}]",
+    "match a:\n    case 1 if {}: pass", "with {} as a: pass", "try:\n    pass\nexcept {}: pass",
+    "while a:\n    pass\nelse:\n    {}", "x = f(*a, **{})", "x = (y := {})", "assert a, {}",
+    "del a[{}]", "x: int = {}", "x += {}", "def f():\n    yield from {}", "raise a from {}",
+)  # fmt: skip
+"""Every kind of place that an expression may stand in."""
+
+REFUSED = ("eval", "torch.hub", "__builtins__", "getattr(torch, 'load')", "hasattr(a, b + 'c')")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_expression_is_refused_wherever_it_stands(place: str) -> None:
+    audit(f"{MODULE}\n{place.format('a')}\n")
+    for expression in REFUSED:
+        with pytest.raises(EmissionError, match=r"^line \d+ (names|reads|computes)"):
+            audit(f"{MODULE}\n{place.format(expression)}\n")
+
+
+def test_the_walk_leaves_out_nothing_but_loads_and_stores() -> None:
+    text = "\n".join((MODULE, *(place.format("a.b(c)") for place in PLACES)))
+    tree = ast.parse(text)
+    every = [node for node in ast.walk(tree) if not isinstance(node, ast.expr_context)]
+    assert list(audit_module._walked(tree)) == every
+    assert len(every) > 250
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "x = getattr(torch.ops, NAME)",
+        "x = getattr(_OPS, a + b, None)",
+        "x = getattr(torch, 'compile', None)",
         "x = hasattr(torch, 'compile')",
         "def f(*_, **__): pass",
         "x = tl.load(p)",

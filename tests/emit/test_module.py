@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,45 @@ def test_the_namespace_is_of_mixer_and_text(plan: Plan) -> None:
 def test_two_texts_have_two_namespaces() -> None:
     names = {emit(dsfc.load(s).plan, "torch", "a.dsf").identity.namespace for s in SPECS}
     assert len(names) == len(SPECS)
+
+
+def test_a_module_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = load_backend("torch")
+    times = []
+
+    class Counting:
+        name, reserved = torch.name, torch.reserved
+
+        def render(self, *arguments: Any) -> str:
+            times.append(arguments)
+            return torch.render(*arguments)
+
+    compiled = dsfc.load("s6")
+    module = compiled.module()
+    monkeypatch.setattr(emission, "load_backend", lambda name: Counting())
+    assert emit(compiled.plan, "torch", "s6.dsf") == module
+    assert len(times) == 1
+
+
+HOLDS = """mixer λ "{doc}" {{
+  dims d
+  input u : d
+  a = sigmoid(u)   "{doc}"
+  y = a * u
+}}
+"""
+
+
+@pytest.mark.parametrize("doc", ["dsfc_λ_00000000", "dsfc_λ_00000000 and dsfc_λ_00000001"])
+def test_a_text_that_looks_like_the_namespace_stays(doc: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.dsf"
+    file.write_text(HOLDS.format(doc=doc), "utf-8")
+    module = dsfc.load(file).module()
+    file.write_text(HOLDS.format(doc="another text"), "utf-8")
+    other = dsfc.load(file).module()
+    assert module.text.count(doc) == other.text.count("another text") > 0
+    named = module.text.count(module.identity.namespace)
+    assert named == other.text.count(other.identity.namespace) > 0
 
 
 @pytest.mark.parametrize(
