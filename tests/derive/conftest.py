@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from dsfc.syntax.read import read_source
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import System
 from dsfc.system.verify import verify
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 SPECS = Path(__file__).parents[2] / "specs"
 

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from small_mixers import FORMS, STATES, mixer, with_states
 
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.report import DiagnosticError
@@ -34,71 +35,6 @@ from dsfc.system.ir import (
 )
 from dsfc.system.traverse import parts
 
-QKV = """dims d, heads h = 2, n = 3, p = 4
-  input u : d
-  param W_Q, W_K : d -> h × n;  W_V : d -> h × p
-  q = W_Q u;  k = W_K u;  v = W_V u
-"""
-
-
-def mixer(body: str, states: str = "") -> str:
-    return f"mixer m {{ {QKV}{states}\n{body} }}"
-
-
-FORMS = {
-    "queries in groups": (
-        "param W_G : d -> h × d\n y = sum[j ≤ i](W_G u · W_G u * q · k[j] * v[j])"
-    ),
-    "running mean": "y = sum[j ≤ i](v[j]) / sum[j ≤ i](1)",
-    "square by power": "y = sum[j ≤ i]((1 + q · k[j])^2 * v[j])",
-    "square of a square": "y = sum[j ≤ i]((q · k[j])^2^2 * v[j])",
-    "sum in a sum": "y = sum[j ≤ i](q · k[j] * sum[l ≤ j]((1/2)^(j-l) * k[j] · k[l] * v[l]))",
-    "a sum over a sum": ("o = sum[j ≤ i](q · k[j] * v[j])\n y = sum[j < i](q · k[j] * o[j])"),
-    "a cache in a sum": "y = sum[j ≤ i](q · k[j] * sum[l < j](exp(k[j] · k[l]) * v[l]))",
-    "lag in the past": "y = sum[j ≤ i-2]((1/2)^(i-j) * q · k[j] * v[j])",
-    "even lags": "param c : h unit\n y = sum[j ≤ i](c^(2*(i-j)+1) * q · k[j] * v[j])",
-    "both directions": (
-        "y = sum[j ≤ i](q · k[j] * v[j]) + sum[j > i]((1/2)^(j-i) * q · k[j] * v[j])"
-    ),
-    "gate in the exponent": (
-        "param w : d -> h\n c = w u\n y = sum[j ≤ i](exp(c - c[j] - 1/3 * (i-j)) * q · k[j] * v[j])"
-    ),
-    "a norm of the output": ("o = sum[j ≤ i](q · k[j] * v[j])\n y = o / sqrt(1 + sum[p](o * o))"),
-    "quotient of sides": (
-        "y = sum[j ≤ i](q · k[j] * v[j] / (1 + sum[n](q^2)) / (1 + sum[p](v[j]^2)))"
-    ),
-    "running product": (
-        "param w : d -> h\n a = sigmoid(w u)\n"
-        "y = sum[j < i](prod[j < l < i](a[l]) * q · k[j] * v[j])"
-    ),
-    "product to the present": (
-        "param w : d -> h\n a = sigmoid(w u)\n"
-        "y = sum[j < i](prod[j < l ≤ i](a[l]) * q · k[j] * v[j])"
-    ),
-    "product from before the start": (
-        "param w : d -> h\n a = sigmoid(w u)\n"
-        "y = sum[j ≤ i](prod[j-2 < l ≤ i](1 - a[l] / 2) * q · k[j] * v[j])"
-    ),
-    "product over a window": (
-        "param w : d -> h\n a = sigmoid(w u)\n"
-        "o = sum[j ≤ i](prod[j-2 < l ≤ j](a[l]) * prod[i-2 ≤ l < i](a[l]) * q · k[j] * v[j])\n"
-        "y = prod[i-3 < l ≤ i](1 + o[l])"
-    ),
-    "product over a window of a state": (
-        "state s : h × p\n s = prod[i-2 < l ≤ i](sigmoid(v[l])) * s[i-1] + v\n"
-        "y = prod[i-2 < l ≤ i](s[l])"
-    ),
-    "product of the future": (
-        "param w : d -> h\n a = sigmoid(w u)\n"
-        "y = sum[j ≥ i](prod[i < l ≤ j](a[l]) * q · k[j] * v[j])"
-    ),
-    "a map inside the sum": ("param W : h × p -> d\n y = sum[j ≤ i](W (q · k[j] * v[j]))"),
-    "turning": (
-        "param θ : h\n y = sum[j ≤ i](Re(cis(θ * (i-j))) * Im(cis(1/3 * (i-j))) * q · k[j] * v[j])"
-    ),
-}
-"""Sums over time: name → body. Each must be its literal meaning."""
-
 
 @pytest.mark.parametrize("name", [n for n in FORMS if n != "queries in groups"])
 def test_sums_over_time(name, mixer_of, error_of):
@@ -106,80 +42,9 @@ def test_sums_over_time(name, mixer_of, error_of):
     assert error_of(m, derive(m)) < 1e-12
 
 
-STATES = {
-    "a chain of three": (
-        "state S : h × n × p",
-        "param w : d -> h;  K : d -> h × n\n β = sigmoid(w u);  l = K u\n F = β * S[i-1]\n"
-        "G = F + k ⊗ (v - k · F)\n S = β * (G - l ⊗ (l · G))\n y = q · S",
-    ),
-    "low rank on both axes": (
-        "state S : h × n × p",
-        "param P : d -> h × p\n r = P u\n"
-        "S = S[i-1] + k ⊗ v - r ⊗ sum[p](r * S[i-1])"
-        " + n^(-1/2) * k ⊗ (k · sum[p](r * S[i-1])) ⊗ r\n y = q · S",
-    ),
-    "its own output, delayed": (
-        "state S : h × n × p",
-        "o = q · S\n S = S[i-1] + k ⊗ (v - 1/10 * o[i-1])\n y = o * silu(o) + max(o, 1/2)",
-    ),
-    "two states that feed back": (
-        "state S, Z : h × n × p",
-        "S = 1/2 * S[i-1] + 1/4 * Z[i-1] + k ⊗ v\n Z = 1/3 * Z[i-1] + 1/5 * S\n y = q · S + q · Z",
-    ),
-    "two states in series": (
-        "state S, Z : h × n × p",
-        "S = 1/2 * S[i-1] + k ⊗ v\n o = tanh(q · S)\n Z = Z[i-1] + k ⊗ o\n y = q · Z",
-    ),
-    "coefficients from an earlier stage": (
-        "state S : h × n × p;  z : h × n",
-        "z = 1/2 * z[i-1] + k\n S = sigmoid(z) * S[i-1] + k ⊗ v\n y = tanh(z) · S",
-    ),
-    "a state that runs backwards": (
-        "state S : h × n × p backward",
-        "S = 1/2 * S[i+1] + k ⊗ v\n y = q · S + q · S[i+1]",
-    ),
-    "functions of the read-out": (
-        "state S : h × n × p",
-        "S = 1/2 * S[i-1] + k ⊗ v\n y = sum[n](tanh(S) * S) + mean[n](tanh(S)) + max(q · S, v)",
-    ),
-    "delayed reads": (
-        "state S : h × n × p",
-        "S = 1/2 * S[i-1] + k ⊗ v\n o = q · S\n y = o[i-1] + o[i-2] + q · S[i-2] + q · S[i-1]",
-    ),
-    "a filter of a read-out": (
-        "state S : h × n × p",
-        "dims t = 3\n param w : h × p × t\n S = 1/2 * S[i-1] + k ⊗ v\n o = q · S\ny = fir[t](w, o)",
-    ),
-    "a map of a read-out": (
-        "state S : h × n × p",
-        "param W : h × p -> d\n S = 1/2 * S[i-1] + k ⊗ v\n y = W (q · S + v) + u",
-    ),
-    "a number in an update": ("state c : h", "c = 1/2 * c[i-1] + 1\n y = q · k * v / c"),
-    "a state of another shape": (
-        "state S : h × n × p;  z : h × n",
-        "z = 1/2 * z[i-1] + k - 1/9 * sum[p](S[i-1])\n"
-        "S = 1/3 * S[i-1] + k ⊗ v + 1/7 * z[i-1] ⊗ v\n"
-        "y = q · S",
-    ),
-    "a factor that stands twice in one part": (
-        "state x : d",
-        "x = 1/2 * x[i-1] + u\n y = u * u * x + 3 * u",
-    ),
-    "a dense map after a gate": (
-        "state x : d",
-        "param A : d -> d\n F = sigmoid(u) * x[i-1]\n x = 1/3 * A F + u\n y = x",
-    ),
-}
-"""State updates: name → (declaration, body)."""
-
-
 @pytest.mark.parametrize("name", list(STATES))
 def test_state_updates(name, mixer_of, error_of):
-    states, body = STATES[name]
-    if "dims t" in body:
-        body = body.replace("dims t = 3\n", "")
-        states = f"dims t = 3\n {states}"
-    m = mixer_of(mixer(body, states))
+    m = mixer_of(with_states(name))
     assert error_of(m, derive(m)) < 1e-12
 
 
