@@ -241,7 +241,9 @@ def test_entries_that_start_at_zero_and_only_grow_are_never_negative() -> None:
     assert never_negative(symbols, (step, {**step, "$A.x[]": x - e})) == frozenset()
     kept = frozenset({"$A.x[]"})
     assert positive(symbols, UNIT / (e + x), kept) and positive(symbols, e * x + a, kept)
-    for bad in (x, e + y, e - x, UNIT / x, UNIT / (e - a), w * e):
+    # Whichever term comes first: one is positive, the others are not negative.
+    assert positive(symbols, a + e * x, kept) and positive(symbols, x + e + x * x, kept)
+    for bad in (x, e + y, e - x, UNIT / x, UNIT / (e - a), w * e, x + x * x, e + x * y):
         assert not positive(symbols, bad, kept)
 
 

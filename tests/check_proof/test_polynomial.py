@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import gcd
 
 import pytest
 from hypothesis import assume, given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from dsfc.check_proof.polynomial import (
     IMAGINARY,
     ONE,
+    TERM_LIMIT,
     Polynomial,
     Quotient,
     TooLarge,
@@ -21,7 +23,7 @@ from dsfc.check_proof.polynomial import (
 )
 
 NAMES = ("x[]", "y[]", "z[]")
-SMALL = st.integers(-3, 3)
+SMALL = st.sampled_from([0, 1, -1, 2, -3, Fraction(1, 2), Fraction(-3, 4), Fraction(5, 6)])
 POINT = st.tuples(*[st.sampled_from([Fraction(2), Fraction(-3), Fraction(5, 7)])] * 3)
 
 
@@ -92,7 +94,14 @@ def test_a_polynomial_is_its_split(p: Polynomial) -> None:
     simple, rest = p.split()
     assert simple * rest == p
     assert len(simple.terms) == 1
-    assert rest == (p * constant(-6)).split()[1]
+    for factor in (-6, Fraction(4, 9)):
+        assert rest == (p * constant(factor)).split()[1]
+    # Primitive, with the last term positive, and without a common monomial.
+    numbers = rest.terms.values()
+    assert all(c.denominator == 1 for c in numbers)
+    assert gcd(*(c.numerator for c in numbers)) == 1 and rest.ordered[-1][1] > 0
+    for name in rest.names:
+        assert min(dict(m).get(name, 0) for m in rest.terms) == 0
 
 
 @given(polynomials(), polynomials(), polynomials(), POINT)
@@ -139,6 +148,10 @@ def test_growth_has_a_bound() -> None:
         p = p + generator(f"x{k}[]")
     with pytest.raises(TooLarge, match="a polynomial of"):
         p.power(12)
+    many = {(("x[]", k),): Fraction(1) for k in range(1, TERM_LIMIT + 1)}
+    assert len(Polynomial(many).terms) == TERM_LIMIT
+    with pytest.raises(TooLarge, match="a polynomial of 8001 terms"):
+        Polynomial(many | {(): Fraction(1)})
     with pytest.raises(TooLarge, match="a product of polynomials"):
         p.power(4) * p.power(5)
     with pytest.raises(TooLarge, match="a power of exponent 65"):
@@ -153,3 +166,33 @@ def test_substitution_keeps_other_names() -> None:
 
 def test_a_polynomial_is_no_number() -> None:
     assert constant(1) == ONE and ONE != 1
+
+
+def test_a_text_says_every_part() -> None:
+    """Names of generators are made of texts: two values of one text would be one function."""
+    x, y, i = (generator(name) for name in ("x[]", "y[]", IMAGINARY))
+    for p, text in (
+        (constant(0), "0"),
+        (constant(-1), "-1"),
+        (constant(Fraction(2, 3)) * x, "2/3*x[]"),
+        (x * y, "x[]*y[]"),
+        (x.power(-2) * y.power(3), "x[]^-2*y[]^3"),
+        (-x, "-1*x[]"),
+        (i * x + ONE, "1+i*x[]"),
+    ):
+        assert p.text == text
+    both = Quotient(x + y)
+    q = Quotient(x) / both / both / Quotient(x + ONE)
+    assert q.text == "(x[])/((1+x[])^1*(x[]+y[])^2)"
+
+
+def test_equal_polynomials_are_one_key() -> None:
+    x, y = generator("x[]"), generator("y[]")
+    assert len({x + y, y + x, x * y, y * x}) == 2 and x != y
+
+
+def test_a_number_is_told_from_what_is_none() -> None:
+    x = Quotient(generator("x[]"))
+    assert number(Fraction(3, 4)).number == Fraction(3, 4) and number(0).number == 0
+    assert x.number is None and (number(1) / (x + number(1))).number is None
+    assert ((x + number(1)) / (x + number(1))).number == 1
