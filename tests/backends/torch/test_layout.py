@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
-from dsfc.backends.torch.layout import WIDTH, fitted, rule
+import torch
+from drawn_expressions import BATCH, LENGTH, SIZES, SPACE, Maker, arrays, printer, wanted
+from dsfc.backends.torch.code import Code
+from dsfc.backends.torch.layout import WIDTH, assign, fitted, rule
 from unusual_specs import COMPILED, thirds
 
 import dsfc
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.locate import shipped_names
+from dsfc.primitives.build import add
 from dsfc.validate.compare import EXACT, agree
 from dsfc.validate.surface import surface
 from dsfc.validate.values import defined, outcome
@@ -111,6 +117,46 @@ def test_any_statement_is_as_a_formatter_leaves_it() -> None:
             lines.append(line)
     functions = (f"def f{k}():\n{fitted(line)}\n" for k, line in enumerate(lines))
     assert objections("\n\n".join(functions), "format", "--diff")[:3000] == ""
+
+
+def assigned(seed: int, lead: bool, target: str) -> list[str]:
+    """The lines of a long value, checked to compute it from parts, each named before it is read."""
+    rng = random.Random(seed)
+    expr = add(*(Maker(rng.randrange(2**32)).expression(rng.choice((2, 3))) for _ in range(6)))
+    data, axes, taken = arrays(seed, lead), tuple(sorted(expr.axes)), list[str]()
+
+    def fresh(name: str) -> str:
+        taken.append(f"{name}_{len(taken) + 1}")
+        return taken[-1]
+
+    def whole(code: Code) -> str:
+        return code.aligned(axes, lead)
+
+    lines = assign(target, expr, printer(lead), fresh, "", whole)
+    assert [line.partition(" = ")[0] for line in lines] == [*taken, target]
+    base = target if len(target) <= 16 else "part"
+    assert taken == [f"{base}_{k + 1}" for k in range(len(taken))]
+    with np.errstate(all="ignore"):
+        want = wanted(expr, data, lead, axes)
+    if np.isfinite(want).all() and np.abs(want).max() < 1e8:
+        names = {name: torch.from_numpy(np.asarray(x)) for name, x in data.items()}
+        exec("\n".join(lines), SPACE, names)  # our own text
+        got = torch.as_tensor(names[target], dtype=torch.float64).numpy()
+        shape = (*((BATCH, LENGTH) if lead else ()), *(SIZES[a] for a in axes))
+        room = 1e-11 * max(1.0, np.abs(want).max())  # roundings of some hundred operations
+        np.testing.assert_allclose(np.broadcast_to(got, shape), want, rtol=0, atol=room)
+    return lines
+
+
+def test_a_long_value_is_assigned_in_parts_that_fit() -> None:
+    lines: list[str] = []
+    for seed in range(80):
+        lines += assigned(seed, seed % 2 == 0, "y" if seed % 3 else "a_rather_long_target")
+    # Names alone may be too many for a line, and a call that has no name of its own too long.
+    assert sum(len(line) > WIDTH for line in lines) <= len(lines) / 100
+    # A part is worth a line, and half of a line is not left empty for want of a larger one.
+    parts = [line for line in lines if re.match(r"\w+_\d+ = ", line)]
+    assert sum(map(len, parts)) / len(parts) > WIDTH / 2
 
 
 @pytest.mark.parametrize("length", [1, 14, 40, 64])
