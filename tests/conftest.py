@@ -90,6 +90,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.timeout(PATIENCE[config.getoption("--tier")]))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Shows the seeds that tests drew, those that passed too."""
+    seeds = [
+        f"{report.nodeid}: {name} {value}"
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", None) == "call"
+        for name, value in report.user_properties
+        if "seed" in name
+    ]
+    if seeds:
+        terminalreporter.section("seeds drawn in this run")
+        terminalreporter.write_line("\n".join(sorted(seeds)))
+
+
 def _passed(report: Path) -> Iterator[tuple[str, str]]:
     """Class and name of the tests that passed, as the report calls them."""
     for case in ET.parse(report).iter("testcase"):

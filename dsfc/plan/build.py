@@ -58,7 +58,6 @@ from dsfc.system.ir import (
 from dsfc.system.render.index import equations
 from dsfc.system.traverse import (
     arrays,
-    held,
     names_in,
     stage_expressions,
     terms,
@@ -104,6 +103,7 @@ class _Planner:
         self.home = {b.state: s for s in system.stages for b in s.blocks}
         self.terms = tuple(_terms(ordered(system, reached_only=True)))
         self.stepped = self._stepped()
+        self.depths = _Depths(system)
         self.groups = self._group()
         self.made: dict[object, Scan] = {}
         self.asked = self._asked()
@@ -282,38 +282,34 @@ class _Planner:
         return scans.reading(term, block, structure, divided, backward)
 
     def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:
-        """Readings with one signature, of blocks that do not feed each other, share a scan."""
+        """Readings with one signature share a scan where as many scans stand before each.
+
+        Then no scan feeds another one of its group, nor a group one that feeds it.
+        """
         by_signature: dict[object, list[Reading]] = {}
         for term in self.terms:
-            if self.home[term.source] in self.stepped:
+            stage = self.home[term.source]
+            if stage in self.stepped:
                 continue
             r = self._reading(self.graph, term)
             block = r.block
             shared = r.signature.form in scans.SHARED
-            key = r.signature if shared else (r.signature, block.state)
+            behind = self.depths.of_read(stage, r.signature.read)
+            key = (r.signature, behind) if shared else (r.signature, block.state)
             members = by_signature.setdefault(key, [])
             if all(m.block is not block for m in members):
                 members.append(r)
         out: dict[tuple[scans.Signature, str], tuple[Reading, ...]] = {}
-        feeds = _feeds(self.system)
         for members in by_signature.values():
-            alone = [m for m in members if any(_tied(m, o, feeds) for o in members if o is not m)]
             # A column of one channel behind the others leaves the rows of those aligned.
-            rest = (m for m in members if m not in alone)
-            together = tuple(sorted(rest, key=lambda m: not m.channels))
+            together = tuple(sorted(members, key=lambda m: not m.channels))
             for m in together:
                 out[m.signature, m.block.state] = together
-            for m in alone:
-                out[m.signature, m.block.state] = (m,)
         return out
 
 
-def _tied(a: Reading, b: Reading, feeds: dict[str, frozenset[str]]) -> bool:
-    return b.block.state in feeds[a.block.state] or a.block.state in feeds[b.block.state]
-
-
 def _check_limits(system: System, limits: Limits) -> None:
-    longest = _cascade(system)
+    longest = max(_Depths(system).stages.values(), default=0)
     found = [(longest, "stages behind one another", limits.cascade, b.span) for b in system.blocks]
     found += [(len(axes), "axes of one array", limits.axes, span) for axes, span in arrays(system)]
     for size, what, most, span in found:
@@ -324,39 +320,35 @@ def _check_limits(system: System, limits: Limits) -> None:
             raise DiagnosticError((problem,))
 
 
-def _cascade(system: System) -> int:
-    """How many stages stand behind one another at most, each fed by a read of the one before."""
-    stage_of = {b.state: k for k, s in enumerate(system.stages) for b in s.blocks}
-    depth: dict[str, int] = {}
-    stages: dict[int, int] = {}
+class _Depths:
+    """How many stages and reads stand behind one another, at most, in what a value depends on.
 
-    def of(names: Iterable[str]) -> int:
-        return max((depth.get(n, 0) for n in names), default=0)
+    Attributes:
+        stages: for each stage of the system, itself counted.
+    """
 
-    def of_stage(k: int) -> int:
-        if k not in stages:
-            stages[k] = 1 + of(names_in(stage_expressions(system.stages[k])))
-        return stages[k]
+    def __init__(self, system: System) -> None:
+        """Counts them once, of all streams and stages in the order of their dependency."""
+        home = {b.state: s for s in system.stages for b in s.blocks}
+        self._names: dict[str, int] = {}
+        self._stages: dict[Stage, int] = {}
+        for s in ordered(system).streams:
+            tree = () if isinstance(s.value, Expr) else terms(s.value)
+            behind = (self.of_read(home[t.source], t.right) for t in tree)
+            self._names[s.name] = max(self._of(value_expressions(s.value)), *behind, 0)
+        self.stages = {s: self._of_stage(s) for s in system.stages}
 
-    for s in system.streams:
-        tree = () if isinstance(s.value, Expr) else terms(s.value)
-        behind = (of_stage(stage_of[t.source]) for t in tree)
-        depth[s.name] = max(of(names_in(value_expressions(s.value))), *behind, 0)
-    return max(map(of_stage, range(len(system.stages))), default=0)
+    def of_read(self, stage: Stage, vector: Expr) -> int:
+        """Returns the depth of a read of a stage, itself counted."""
+        return max(self._of_stage(stage), 1 + self._of((vector,)))
 
+    def _of_stage(self, stage: Stage) -> int:
+        if stage not in self._stages:
+            self._stages[stage] = 1 + self._of(stage_expressions(stage))
+        return self._stages[stage]
 
-def _feeds(system: System) -> dict[str, frozenset[str]]:
-    """State → states that its drives or decay depend on, through streams."""
-    read: dict[str, frozenset[str]] = {}
-
-    def of(items: Iterable[str]) -> frozenset[str]:
-        return frozenset().union(*(read.get(n, frozenset()) for n in items))
-
-    for s in system.streams:
-        tree = () if isinstance(s.value, Expr) else terms(s.value)
-        states = frozenset(t.source for t in tree)
-        read[s.name] = states | of(names_in(value_expressions(s.value)))
-    return {b.state: of(names_in(held(b))) for b in system.blocks}
+    def _of(self, values: Iterable[Expr]) -> int:
+        return max((self._names.get(n, 0) for n in names_in(values)), default=0)
 
 
 def _terms(system: System) -> Iterator[Term]:

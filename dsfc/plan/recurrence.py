@@ -93,6 +93,7 @@ class _Builder:
         self.why = why
         self.backward = stage.direction is Direction.BACKWARD
         self.blocks = {b.state: b for b in stage.blocks}
+        self.sized = frozenset(a for b in stage.blocks for a in b.axes)
         self.coefficients: dict[str, None] = {}
         self.transitions: dict[str, None] = {}
         self.weights: dict[str, Ref] = {}
@@ -136,8 +137,12 @@ class _Builder:
     # --- coefficients -----------------------------------------------------------------------------
 
     def _coefficient(self, wish: str, value: Expr, transition: bool = False) -> Expr:
-        """A value as a coefficient; numbers stand in the kernel as they are."""
-        if all(isinstance(e, Num | Ones | Mul) for e in walk(value)):
+        """A value as a coefficient; numbers over axes of states stand in the kernel as they are.
+
+        The size of any other axis is told by the coefficient alone.
+        """
+        plain = all(isinstance(e, Num | Ones | Mul) for e in walk(value))
+        if plain and value.axes <= self.sized:
             return value
         made = self.graph.define(wish, value)
         made = self.graph.turned(made) if self.backward else made

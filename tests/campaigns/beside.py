@@ -13,6 +13,7 @@ import functools
 import gc
 import hashlib
 import inspect
+import math
 import os
 import re
 import sys
@@ -20,6 +21,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -29,6 +31,7 @@ from typing import Any
 import torch
 from literal import Literal, Program, program, sizes_of
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 import dsfc
 
@@ -50,7 +53,12 @@ _NARROW = 0.5
 """A tolerance beyond half of the result says nothing; such a comparison is left out and counted."""
 
 _DRAWS = 8
-"""Changes of the arguments that are tried where a narrow dtype is off."""
+"""Changes of the arguments that are tried where a narrow dtype is off.
+
+No module knows its arguments better than to a rounding of its dtype, nor what it computes of them.
+An entry may be off by as much as such a change moves it, beyond the tolerance: `min(a, b)` has the
+derivative of the other argument, and the norm of a single number the other sign, a rounding away.
+"""
 
 _STORED: Mapping[str, tuple[str, Callable[[Tensor], Tensor]]] = {
     "complex": ("parts_", torch.view_as_complex),
@@ -65,8 +73,9 @@ class Outcome:
     """What came of one mixer.
 
     Attributes:
-        kind: `agrees`, `refused`, `ill-typed`, `internal error`, `crash`, `disagrees`, `undefined`
-            (the literal loop is not finite) or `unread` (the literal loop could not run).
+        kind: `agrees`, `refused`, `ill-typed` (the writer's fault), `internal error`, `crash`,
+            `disagrees`, `undefined` (the literal loop is not finite) or `unread` (the literal loop
+            could not run).
         where: the check that failed, or the stage that refused.
         what: the message.
         checks: comparisons made.
@@ -86,7 +95,7 @@ class Outcome:
     @property
     def failed(self) -> bool:
         """Whether this is a defect."""
-        return self.kind in ("internal error", "crash", "disagrees", "unread")
+        return self.kind in ("internal error", "crash", "disagrees", "unread", "ill-typed")
 
     @property
     def reason(self) -> str:
@@ -203,8 +212,8 @@ class Judge:
         want: values, last states and gradients of the whole batch.
         parts: those of the two shortened sequences.
         lost: by name, what rounding to float32 changes.
-        moved: by dtype and name, what changes of all arguments by its roundings change; a norm of
-            one number is its sign, and jumps.
+        moved: by dtype and name, by how much each entry moves where arguments, or the results of
+            every operation of the loop, are rounded.
     """
 
     want: Results
@@ -234,7 +243,11 @@ class Judge:
                 if got[n].shape != want[n].shape:
                     shapes = f"{list(got[n].shape)}, not {list(want[n].shape)}"
                     raise DisagreementError(f"{n} has shape {shapes}")
-                units = max(scale, self.lost.get(n, 0.0) / narrow, ratio / narrow * scale)
+                # Where all gradients cancel to 0, what cancels has the size of the outputs.
+                size = scale or max(
+                    (_size(x) for m, x in want.items() if m not in names), default=0.0
+                )
+                units = max(size, self.lost.get(n, 0.0) / narrow, ratio / narrow * scale)
                 bound = FACTOR[dtype] * eps * units
                 if not bound <= _NARROW * scale and scale:
                     said = False
@@ -242,8 +255,10 @@ class Judge:
                 error = got[n].to(want[n].dtype) - want[n]
                 off = _size(error)
                 if not off <= bound and dtype != torch.float64:
-                    steady = self.moved(dtype)[n] <= _NARROW * scale
-                    said, off = said and bool(steady.all()), _size(error[steady])
+                    moved = self.moved(dtype)[n]
+                    steady = moved <= _NARROW * scale
+                    beyond = (error.abs() - moved)[steady].clamp(min=0)
+                    said, off = said and bool(steady.all()), _size(beyond)
                 if not off <= bound:
                     raise DisagreementError(
                         f"{n} is off by {off:.3g} of {scale:.3g}; {bound:.3g} is allowed"
@@ -370,23 +385,33 @@ class _Case:
 
         @functools.cache
         def moved(dtype: torch.dtype) -> Results:
-            return self._moved(want, torch.finfo(dtype).eps)
+            return self._moved(want, dtype)
 
         parts = self._literal_parts()
         return Judge(want, parts, {n: _size(want[n] - lost[n]) for n in want}, moved)
 
-    def _moved(self, want: Results, eps: float) -> Results:
-        """By how much each entry of a result moves at most, arguments changed by up to `eps`."""
+    def _moved(self, want: Results, dtype: torch.dtype) -> Results:
+        """By how much each entry of a result moves at most, by changes of one rounding.
+
+        Args:
+            want: the results.
+            dtype: whose roundings: of all arguments, drawn, then of every result of the loop too.
+        """
+        eps = torch.finfo(dtype).eps
         most = {n: torch.zeros_like(x.real) for n, x in want.items()}
         generator = torch.Generator().manual_seed(11)
-        for _ in range(_DRAWS):
+        for k in range(2 * _DRAWS):
             leaves = {
                 n: x * (1 + eps * (2 * torch.rand(x.shape, generator=generator) - 1))
                 for n, x in self._fresh(torch.float64).items()
             }
             leaves = {n: x.detach().requires_grad_() for n, x in leaves.items()}
-            got = self._results(*self._literal(leaves, slice(None), None), leaves)
-            most = {n: torch.maximum(x, (got[n] - want[n]).abs()) for n, x in most.items()}
+            with Rounded(dtype) if k % 2 else nullcontext():
+                y, last = self._literal({n: 1 * x for n, x in leaves.items()}, slice(None), None)
+            got = self._results(y, last, leaves)
+            # A norm of exactly 0 has no derivative: nothing is known of what is not finite.
+            off = {n: (got[n] - x).abs().nan_to_num(nan=math.inf) for n, x in want.items()}
+            most = {n: torch.maximum(x, off[n]) for n, x in most.items()}
         return most
 
     def _draw_parts(self) -> None:
@@ -615,6 +640,25 @@ class _Case:
                     raise DisagreementError(f"the state {n} of an empty sequence changes")
             last = {n: x[[0, 2]] for n, x in full.items()}
         return self._results(y[0], last, leaves)
+
+
+class Rounded(TorchFunctionMode):
+    """Rounds the result of every operation to a narrow dtype; derivatives pass through."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if not isinstance(out, Tensor) or not (out.is_floating_point() or out.is_complex()):
+            return out
+        x = out.detach()
+        parts = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
+        rounded = parts.to(self.dtype).to(parts.dtype)
+        return out + ((torch.view_as_complex(rounded) if x.is_complex() else rounded) - x)
 
 
 def _copied(layer: Any) -> Any:

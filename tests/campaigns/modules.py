@@ -111,7 +111,7 @@ def figures(done: Iterable[Ran], started: float, seed: int) -> dict[str, Any]:
         checks["left out as ill-conditioned"] += r.outcome.skipped
         if r.outcome.kind == "refused":
             refusals[r.outcome.reason] += 1
-        if r.outcome.failed or r.outcome.kind == "ill-typed":
+        if r.outcome.failed:
             failures.setdefault(f"{r.outcome.kind}, {r.outcome.reason}", []).append(r.seed)
         for what, counts in r.covers.items():
             covered.setdefault(what, Counter()).update(counts)

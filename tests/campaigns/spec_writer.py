@@ -87,8 +87,9 @@ class _Writer:
         w = s.param(f"d -> {shape(given, self.random)}", "W")
         out = s.define(Text(f"{w} u"), given)
         if self.chance(0.3):
+            # silu is at least -0.28: a norm of 0 has no derivative to compare.
             out = s.define(self.pick(
-                lambda: Text(f"l2norm[{axes[1]}](silu({out}) + 1/5)"),
+                lambda: Text(f"l2norm[{axes[1]}](silu({out}) + 1/3)"),
                 lambda: Text(f"1/3 * {out} + (1 - 1/3) * {out}[i-1]", ADD),
                 lambda: Text(f"fir[t]({s.param(f'{shape(given)} × t')}, {out})"),
                 lambda: Text(f"{s.value(given, 2).at(MUL)} * {out}", MUL),

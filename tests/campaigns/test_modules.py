@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import SystemRandom
 
 import pytest
 import torch
-from beside import SPECS, DisagreementError, Judge, beside, library
-from known import known
+from beside import SPECS, DisagreementError, Judge, Outcome, Rounded, beside, library
 from literal import Literal, program, sizes_of
 from literal_text import units
 from modules import FOUND, campaign, covers, figures, keep
@@ -23,15 +24,17 @@ from dsfc.mixer import evaluate, sample, sizes
 
 torch.set_num_threads(1)
 
-FAST, HUNDREDS, ALL = 20, 500, 20_000
-START = 20_000
-OPEN = {
-    20_197: "in bfloat16 a gradient of a recurrence is off by more than rounding explains",
-    20_238: "a size that no tensor of a recurrence has cannot be printed",
-}
-"""Mixers of the ci tier that fail and are not mended yet."""
-ONCE = (31, 131)
-"""Mixers that failed: the norm of one number jumps; a gradient's part took another value's name."""
+SEEDS = "random mixers from seed"
+"""The property of a test that the summary of a run shows."""
+FAST = 20
+FRESH = {"ci": (5, 100), "full": (20, 1000)}
+"""Shares of fresh mixers, and how many are in each: a share ends within the patience of a test."""
+SHRUNK = 2
+"""Failures of a share that are made small: each takes a few minutes."""
+ONCE = (31, 131, 20_153, 20_197, 20_238, 20_369)
+"""Mixers that failed: the norm of one number jumps; a gradient's part took another value's name; a
+product had a factor without time; `min` took its other argument in bfloat16; an axis had no tensor.
+"""
 REFUSED = ("gate", "out_norm", "qk_norm", "qkv", "separable", "short_conv", "token_shift")
 COMPILED = sorted(p.stem for p in SPECS.glob("*.dsf") if p.stem not in REFUSED)
 
@@ -39,32 +42,50 @@ COMPILED = sorted(p.stem for p in SPECS.glob("*.dsf") if p.stem not in REFUSED)
 @pytest.mark.parametrize("seed", [*range(FAST), *ONCE])
 def test_the_module_of_a_random_mixer_is_the_literal_loop(seed: int, tmp_path: Path) -> None:
     out = beside(random_mixer(seed), seed, f"random_{seed}", tmp_path)
-    assert out.kind != "ill-typed", out
-    assert not out.failed or known(out), out
+    assert not out.failed, out
 
 
-def _run(count: int, seed: int, jobs: int) -> None:
+def _fresh(count: int, record_property: Callable[[str, object], None], jobs: int) -> None:
+    """Runs mixers that nobody has seen; those that fail are made small and kept."""
+    seed = SystemRandom().randrange(10**9)
+    record_property(SEEDS, seed)
     started = time.monotonic()
     done = list(campaign(range(seed, seed + count), jobs))
-    failed = [r for r in done if r.outcome.failed and r.seed not in OPEN]
-    new = [r for r in failed if known(r.outcome) is None]
-    kept = {r.outcome.reason: r for r in reversed(new)}
-    paths = [keep(r.seed, r.outcome, FOUND) for r in kept.values()]
+    failed = [r for r in done if r.outcome.failed]
+    one_each = {r.outcome.reason: r for r in reversed(failed)}
+    paths = [str(keep(r.seed, r.outcome, FOUND)) for r in list(one_each.values())[:SHRUNK]]
     said = json.dumps(figures(done, started, seed), indent=1, ensure_ascii=False)
-    assert not new, f"{len(new)} of {count} from seed {seed}; see {list(map(str, paths))}\n{said}"
+    assert not failed, f"{len(failed)} of {count} from seed {seed}; see {paths}\n{said}"
 
 
 @pytest.mark.ci
-def test_hundreds_of_random_mixers_agree_with_the_literal_loop() -> None:
-    """The same mixers in every run; fresh ones in the full tier."""
-    _run(HUNDREDS, START, 0)
+@pytest.mark.parametrize("share", range(FRESH["ci"][0]))
+def test_fresh_random_mixers_agree_with_the_literal_loop(share: int, record_property) -> None:
+    """Other mixers in every run; their first seed stands in the summary and the report."""
+    _fresh(FRESH["ci"][1], record_property, 0)
 
 
 @pytest.mark.full
-def test_twenty_thousand_random_mixers_agree_with_the_literal_loop(record_property) -> None:
-    seed = SystemRandom().randrange(10**9)
-    record_property("random mixers from seed", seed)
-    _run(ALL, seed, 2)
+@pytest.mark.parametrize("share", range(FRESH["full"][0]))
+def test_many_fresh_random_mixers_agree_with_the_literal_loop(share: int, record_property) -> None:
+    _fresh(FRESH["full"][1], record_property, 1)
+
+
+def test_a_fresh_mixer_that_fails_is_kept_and_its_seed_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(text: str, seed: int, mixer: str, folder: Path | None = None) -> Outcome:
+        return Outcome("disagrees" if "y =" in text else "agrees", "mode recurrent", "y is off")
+
+    monkeypatch.setattr("modules.beside", wrong)
+    monkeypatch.setattr(sys.modules[__name__], "FOUND", tmp_path)
+    told: dict[str, object] = {}
+    with pytest.raises(AssertionError, match=r"3 of 3 from seed (\d+); see .*random_") as raised:
+        _fresh(3, told.__setitem__, 0)
+    assert str(told[SEEDS]) in str(raised.value)
+    (kept,) = tmp_path.glob("*.dsf")
+    assert kept.stem == f"random_{told[SEEDS]}"
+    assert kept.read_text("utf-8").count("\n") <= 6
 
 
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*.dsf")), ids=lambda p: p.stem)
@@ -73,8 +94,6 @@ def test_what_failed_once_agrees_now(path: Path, tmp_path: Path) -> None:
     name = [n for n, u in units(text).items() if u.kind == "mixer"][-1]
     for seed in range(2):
         out = beside(text, seed, name, tmp_path)
-        if out.failed and known(out):
-            pytest.xfail(str(known(out)))
         assert out.kind in ("agrees", "refused"), out
 
 
@@ -131,6 +150,36 @@ def test_a_narrow_result_may_be_off_where_the_rounding_of_arguments_moves_it_alo
     for got, dtype in (([1.0, -1.0], torch.bfloat16), ([-1.0, 1.0], torch.float64)):
         with pytest.raises(DisagreementError, match="y is off by 2"):
             judge.agree({"y": torch.tensor(got)}, want, dtype)
+
+
+def test_a_narrow_entry_may_be_off_by_as_much_as_rounding_moves_it() -> None:
+    want = {"y": torch.tensor([1.0, 1.0])}
+    judge = Judge(want, want, {"y": 0.0}, lambda dtype: {"y": torch.tensor([0.4, 0.0])})
+    tolerance = 16 * torch.finfo(torch.bfloat16).eps
+    assert judge.agree({"y": torch.tensor([1.39 + tolerance, 1.0])}, want, torch.bfloat16)
+    for got in ([1.41 + tolerance, 1.0], [1.0, 1.01 + tolerance]):
+        with pytest.raises(DisagreementError, match="y is off"):
+            judge.agree({"y": torch.tensor(got)}, want, torch.bfloat16)
+
+
+def test_gradients_that_cancel_are_0_to_the_rounding_of_outputs() -> None:
+    want = {"y": torch.tensor([4.0]).double(), "gradient of param w": torch.zeros(1).double()}
+    judge = Judge(want, want, {}, lambda dtype: {})
+    allowed = 4 * 1024 * torch.finfo(torch.float64).eps
+    got = want | {"gradient of param w": torch.tensor([0.9 * allowed]).double()}
+    assert judge.agree(got, want, torch.float64)
+    got = want | {"gradient of param w": torch.tensor([1.1 * allowed]).double()}
+    with pytest.raises(DisagreementError, match="gradient of param w is off"):
+        judge.agree(got, want, torch.float64)
+
+
+def test_every_operation_of_the_loop_is_rounded_and_derivatives_pass_through() -> None:
+    read = program("mixer m {\n dims d = 1\n input u : d\n y = u + 1/3\n}\n", "m")
+    u = torch.full((1, 1, 1), 1e-3, dtype=torch.float64, requires_grad=True)
+    with Rounded(torch.bfloat16):
+        y = Literal(read, {"d": 1}, {"u": u}, {}, 1).output()
+    assert y.item() == torch.tensor(y.item()).bfloat16().item() != 1e-3 + 1 / 3
+    assert torch.autograd.grad(y.sum(), u)[0].item() == 1
 
 
 def test_a_failing_text_shrinks_to_what_makes_it_fail() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from token_values import NO_AXES, Scope, Text, over
+from token_values import NO_AXES, Axes, Scope, Text, over, shape
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,18 @@ class Trio:
     def run(self) -> str:
         """Returns the name of a decay in time."""
         axes = over(self.scope.random.choice(("h", "hn")))
-        inner = self.scope.projection(axes)
-        return self.scope.define(Text(f"sigmoid({inner.text})"), axes, "a").text
+        return self.scope.define(Text(f"sigmoid({self.moving(axes)})"), axes, "a").text
+
+    def moving(self, axes: Axes) -> str:
+        """Returns a linear map of something that depends on the token."""
+        inner = self.scope.projection(axes).text
+        if self.scope.moves(inner):
+            return inner
+        return f"{self.scope.param(f'd -> {shape(axes)}', 'W')}(u) * {inner}"
 
     def complex(self, axes: str) -> str:
         """Returns the name of a complex stream."""
-        a, b = (self.scope.projection(over(axes)).text for _ in range(2))
+        a, b = (self.moving(over(axes)) for _ in range(2))
         return self.scope.define(Text(f"cplx({a}, {b})"), NO_AXES | {"complex"}, "z").text
 
     def param(self, kind: str, flags: str = "") -> str:

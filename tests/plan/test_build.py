@@ -131,6 +131,21 @@ def test_a_column_of_one_channel_stands_behind_the_others(load) -> None:
     assert [c.state for c in scan.columns] == ["S", "z"]
 
 
+def test_scans_that_feed_each_other_through_a_third_share_no_pass(load) -> None:
+    """All three states have one decay, key and query: A feeds T, and T feeds C."""
+    body = """
+      dims n, p
+      input q, k : n; v : p
+      state A, C : p × n; T : p
+      A = 1/2 * A[i-1] + k ⊗ v
+      T = 1/3 * T[i-1] + q · A
+      C = 1/2 * C[i-1] + k ⊗ T
+      y = q · C
+    """
+    plan = load("fed", body).plan
+    assert [[c.state for c in s.columns] for s in scans(plan)] == [["A"], ["T"], ["C"]]
+
+
 def test_a_read_before_and_one_after_the_update_are_two_scans_of_one_state(load) -> None:
     plan = load("before_and_after", COMPILED["before_and_after"]).plan
     assert sorted(s.before for s in scans(plan)) == [False, True]
