@@ -206,7 +206,9 @@ class Body:
                 return f"{self._like}.new_full({sizes}, {code.text}{dtype})"
             text = code.aligned(b.axes, code.lead)
             atom = text if text is not code.text else code.at_least(Binding.ATOM)
-            return f"{atom}.expand({shape})"
+            # A result that is the same at every token is no view of what is stored.
+            copied = ".clone()" if b.role is Role.OUTPUT and not code.lead else ""
+            return f"{atom}.expand({shape}){copied}"
 
         return wrap
 

@@ -58,6 +58,7 @@ class Definitions:
             self.helpers,
         )
         self._sums = Sums(around)
+        self._result = plan.result
         body: list[str] = []
         parts = list(_parts(plan.reference))
         read = {plan.result}
@@ -81,9 +82,17 @@ class Definitions:
         return [*self._sums.pending(), *lines]
 
     def _full(self, r: Reference) -> Callable[[Code], str]:
-        """Gives a value the axes of its definition, and that of an update the batch."""
+        """Gives a value the axes of its definition, and that of an update the batch.
+
+        A result that is the same at every token stands at each of them.
+        """
 
         def wrap(code: Code) -> str:
+            if r.name == self._result and not r.update and not code.lead:
+                shape = ", ".join([f"*{self._like}.shape[:2]", *self._sizes(r.axes)])
+                if code.number:
+                    return f"{self._like}.new_full(({shape},), {code.text})"
+                return f"{code.aligned(r.axes, False)}.expand({shape})"
             if r.update and (code.number or not code.lead):
                 sizes = ", ".join([f"{self._like}.shape[0]", *self._sizes(r.axes)])
                 if code.number:

@@ -1,4 +1,8 @@
-"""What the output of a mixer reaches; the rest is not part of it."""
+"""What the output of a mixer reaches; the rest is not part of it.
+
+An output that reaches no input keeps the first that is declared: the tensor that a module takes
+says how many sequences and tokens there are.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ def reached(mixer: Mixer) -> Mixer:
     kept = reachable(mentions(mixer), [mixer.output])
     small = replace(
         mixer,
-        inputs=tuple(t for t in mixer.inputs if t.name in kept),
+        inputs=tuple(t for t in mixer.inputs if t.name in kept) or mixer.inputs[:1],
         params=tuple(t for t in mixer.params if t.name in kept),
         buffers=tuple(t for t in mixer.buffers if t.name in kept),
         abstracts=tuple(a for a in mixer.abstracts if a.name in kept),

@@ -163,7 +163,7 @@ class _Resolver:
         graph = mixer_readings(program)
         wanted = wanted_names(program, graph)
         self._report_circles(graph, wanted)
-        for name in wanted:
+        for name in (*wanted, *self._lead(wanted)):
             if name in program.declared:
                 self._declarations.typed(name)
         for name in typing_order(graph, self._scope.is_state):
@@ -184,6 +184,12 @@ class _Resolver:
             reporter.add(NoOutput(unit.name.span, mixer=unit.name.text))
         reporter.raise_errors()
         return reached(mixer)
+
+    def _lead(self, wanted: Iterable[str]) -> list[str]:
+        """The inherited input that says how long a sequence is, where no other one is wanted."""
+        declared = self._program.declared
+        inputs = [name for name, d in declared.items() if d.kind is ast.DeclKind.INPUT]
+        return [] if set(inputs) & set(wanted) else inputs[:1]
 
     def claims(self, decays: Mapping[str, Expr | None]) -> tuple[Statement, ...]:
         """The claims with their names bound, or everything that is wrong with them."""

@@ -117,7 +117,7 @@ class _Planner:
             if t.field is Field.COMPLEX:
                 raise Unsupported(t, "it is complex")
         if not system.inputs:
-            raise Unsupported(None, "its output reads no input")
+            raise Unsupported(None, _NO_INPUT, "declare one, which need not be read: `input u : d`")
         (out,) = system.outputs
         name = graph.output(out.name, self.read_out(out.value), out.axes, out.provenance)
         if graph.arrays[name].field is Field.COMPLEX:
@@ -306,6 +306,10 @@ class _Planner:
             for m in together:
                 out[m.signature, m.block.state] = together
         return out
+
+
+_NO_INPUT = "it declares no input, so nothing says how many sequences and tokens there are"
+"""Why a mixer without an input has no plan, as a clause."""
 
 
 def _check_limits(system: System, limits: Limits) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch._C._dynamo.eval_frame import _debug_get_cache_entry_list
 
 from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
-from dsfc.validate.surface import Sample, Surface, ends, loss
+from dsfc.validate.surface import Sample, Surface, ends, gradients, loss
 
 LENGTHS = (97, 7, 11, 2, 3, 64, 65, 130, 1000, 17)
 """Ten lengths that one graph must serve.
@@ -149,7 +149,7 @@ def _gradients(
     parameters = {k: p for k, p in sample.layer.named_parameters() if p.requires_grad}
     wrt = {**leaves, **{f"state {k}": v for k, v in before.items()}, **parameters}
     scalar = loss(*outs.values()) + 0 * sum(x.sum().double() for x in wrt.values())
-    grads = torch.autograd.grad(scalar, list(wrt.values()))
+    grads = gradients(scalar, list(wrt.values()))
     named = {f"gradient of {k}": g for k, g in zip(wrt, grads, strict=True)}
     return {k: v.detach() for k, v in {**outs, **named}.items()}
 

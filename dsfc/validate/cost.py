@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from dsfc.validate.attention import growth
 from dsfc.validate.compare import EXACT, BrokenPromiseError, agree
 from dsfc.validate.dispatch import Allocations
-from dsfc.validate.surface import Surface, ends, loss
+from dsfc.validate.surface import Surface, ends, loss, pull_back
 from dsfc.validate.surface import surface as read_surface
 from dsfc.validate.values import refused
 
@@ -74,7 +74,7 @@ def memory(surface: Surface) -> str:
         with Allocations(wide.namespace) as count:
             how: dict[str, Any] = {"mode": mode, "chunk": _CHUNK, **wide.carried}
             y, after = ends(sample.layer(**inputs, state=sample.state, **how))
-            loss(y, *wide.tensors(after).values()).backward()
+            pull_back(loss(y, *wide.tensors(after).values()))
         if count.largest > allowed:
             problem = f"a tensor of {count.largest} numbers, {_LONG} tokens of {state} state each"
             raise BrokenPromiseError(f"{mode}: {problem}")
@@ -91,7 +91,7 @@ def flops(surface: Surface) -> str:
     if not names:
         return "no operator"
     with FlopCounterMode(display=False) as counter:
-        sample.layer(**inputs).sum().backward()
+        pull_back(sample.layer(**inputs).sum())
     counts = {str(op): n for op, n in counter.get_flop_counts()["Global"].items()}
     mine = {op: n for op, n in counts.items() if surface.namespace in op}
     if len(mine) != len(names) or any(n <= 0 for n in mine.values()):

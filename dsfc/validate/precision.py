@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dsfc.validate.compare import BrokenPromiseError, Error, agree, bar_share, errors
-from dsfc.validate.surface import Sample, Surface, ends
+from dsfc.validate.surface import Sample, Surface, ends, pull_back
 from dsfc.validate.values import defined, outcome
 
 PRECISIONS = (torch.float32, torch.bfloat16)
@@ -135,7 +135,7 @@ def dtypes(surface: Surface) -> str:
             fresh = getattr(sample.layer.initial_state(2, dtype=dtype), name)
             if not x.dtype == before.dtype == fresh.dtype:
                 raise BrokenPromiseError(f"state {name} goes from {before.dtype} to {x.dtype}")
-        y.sum().backward()
+        pull_back(y.sum())
         for name, x in [*inputs.items(), *sample.layer.named_parameters()]:
             if x.grad is not None and x.grad.dtype != x.dtype:
                 raise BrokenPromiseError(f"the gradient of {name} is {x.grad.dtype}")
@@ -163,7 +163,7 @@ def autocast(surface: Surface) -> str:
     inputs = {k: v.clone().requires_grad_() for k, v in sample.inputs.items()}
     with torch.autocast("cpu", torch.bfloat16):
         y, after = ends(sample.layer(**inputs, **surface.carried))
-        y.sum().backward()
+        pull_back(y.sum())
         again = {k: v.detach().bfloat16() for k, v in inputs.items()}
         sample.layer(**again, state=after)
     if y.dtype != torch.bfloat16:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
@@ -252,7 +252,7 @@ class Surface:
         inputs = {k: v.detach().clone().requires_grad_() for k, v in sample.inputs.items()}
         with OperatorSpy(self.namespace) as spy:
             y, after = ends(sample.layer(**inputs, state=sample.state, **self.carried, **how))
-            loss(y, *self.tensors(after).values()).backward()
+            pull_back(loss(y, *self.tensors(after).values()))
         sample.layer.zero_grad()
         return tuple(spy.calls)
 
@@ -266,6 +266,21 @@ def loss(*outs: Tensor) -> Tensor:
     """Returns a scalar in which every entry of every tensor has a gradient of its own."""
     terms = [torch.sin(x.abs() if x.is_complex() else x).sum() for x in outs]
     return torch.stack([t.double() for t in terms]).sum()
+
+
+def gradients(
+    scalar: Tensor, wrt: Sequence[Tensor], create_graph: bool = False
+) -> tuple[Tensor, ...]:
+    """Returns the gradients of a scalar in tensors: zeros in those that it does not depend on."""
+    if not scalar.requires_grad:
+        return tuple(torch.zeros_like(x) for x in wrt)
+    return torch.autograd.grad(scalar, wrt, create_graph=create_graph, materialize_grads=True)
+
+
+def pull_back(scalar: Tensor) -> None:
+    """Adds the gradients of a scalar to the leaves that it depends on, if there are any."""
+    if scalar.requires_grad:
+        scalar.backward()
 
 
 def surface(module: ModuleType, sizes: Mapping[str, int] | None = None) -> Surface:
@@ -370,8 +385,7 @@ def _defined(found: Surface) -> bool:
     except Exception:
         return True  # a module that does not run is for the checks to show
     wrt = [*inputs.values(), *(p for p in sample.layer.parameters() if p.requires_grad)]
-    grads = torch.autograd.grad(loss(y), wrt, allow_unused=True)
-    return all(bool(torch.isfinite(x).all()) for x in (y, *grads) if x is not None)
+    return all(bool(torch.isfinite(x).all()) for x in (y, *gradients(loss(y), wrt)))
 
 
 def _normal(shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator) -> Tensor:

@@ -65,11 +65,11 @@ def test_the_system_is_the_mixer_run_literally(seed: int) -> None:
                     assert near(got.states[s.name], want[s.name])
 
 
-REFUSED = ("reads no input", "has no finite state", "is an abstract map", "output is complex")
+REFUSED = ("declares no input", "has no finite state", "is an abstract map", "output is complex")
 """What has no plan: all else runs, token by token at least."""
 
 
-def test_what_has_a_finite_state_and_reads_an_input_has_a_plan(seed: int) -> None:
+def test_what_has_a_finite_state_and_declares_an_input_has_a_plan(seed: int) -> None:
     system = system_of(mixer(seed))
     try:
         made = plan(system, classify(system))

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
-from unusual_specs import COMPILED, STEPPED
+from unusual_specs import COMPILED, STEPPED, UNREAD
 
 from dsfc.mixer import evaluate as evaluate_mixer
 from dsfc.system.evaluate import evaluate
@@ -159,3 +159,94 @@ def test_a_filter_of_a_state_does_not_see_the_initial_state(build) -> None:
             torch.testing.assert_close(
                 torch.from_numpy(value), want[row].detach(), rtol=1e-12, atol=1e-12
             )
+
+
+def keyed_sum(p: Params, S: Tensor, length: int) -> tuple[list[Tensor], Tensor]:
+    """S_i = σ(a) S_{i-1} + k vᵀ per head, read with k."""
+    out = []
+    for _ in range(length):
+        S = torch.sigmoid(p["a"])[:, None, None] * S + p["k"][:, :, None] * p["v"][:, None, :]
+        out.append(torch.einsum("hn,bhnp->bhp", p["k"], S))
+    return out, S
+
+
+def halved(p: Params, S: Tensor, length: int) -> tuple[list[Tensor], Tensor]:
+    """S_i = S_{i-1} / 2 + 1, read before its update."""
+    out = []
+    for _ in range(length):
+        out.append(S)
+        S = S / 2 + 1
+    return out, S
+
+
+def shrunk(p: Params, S: Tensor, length: int) -> tuple[list[Tensor], Tensor]:
+    """S_i = (tanh a + 1/4) S_{i-1}."""
+    out = []
+    for _ in range(length):
+        S = (torch.tanh(p["a"]) + 0.25) * S
+        out.append(S)
+    return out, S
+
+
+UNDRIVEN = {"state_of_parameters": keyed_sum, "state_of_numbers": halved, "state_of_itself": shrunk}
+"""Name of a mixer whose one state no input reaches → a loop."""
+
+
+@pytest.mark.parametrize("name", UNDRIVEN)
+def test_a_state_that_no_input_reaches_is_that_of_a_loop(name: str, build) -> None:
+    found = surface(build(name, UNREAD[name]).module)
+    sample = found.sample(LENGTH)
+    layer, u = sample.layer, sample.inputs["u"]
+    params = dict(layer.named_parameters())
+    S = sample.state.S.detach().requires_grad_()
+    rows, last = UNDRIVEN[name](params, S, LENGTH)
+    leaves = [*params.values(), S]
+    wanted = gradients(torch.stack(rows, 1), leaves), gradients(last, leaves)
+    for mode in found.modes:
+        state = replace(sample.state, S=S)
+        y, after = layer(u, state=state, mode=mode, chunk=CHUNK, return_state=True)
+        torch.testing.assert_close(y, torch.stack(rows, 1), rtol=1e-11, atol=1e-11)
+        torch.testing.assert_close(after.S, last, rtol=1e-11, atol=1e-11)
+        got = gradients(y, leaves), gradients(after.S, leaves)
+        torch.testing.assert_close(got, wanted, rtol=1e-11, atol=1e-11)
+        parts = []
+        for k in range(LENGTH):
+            row, state = layer.step(u[:, k], state)
+            parts.append(row)
+        torch.testing.assert_close(torch.stack(parts, 1), y, rtol=1e-11, atol=1e-11)
+    mask = torch.tensor([[True, False, True, False, False, True, True], [False] * LENGTH])
+    held = torch.where(mask[..., None], u, torch.nan)
+    start = layer.initial_state(2)
+    y, after = layer(held, mask=mask, return_state=True)
+    rows, last = UNDRIVEN[name](params, start.S, 4)
+    torch.testing.assert_close(y[0, mask[0]], torch.stack(rows, 1)[0], rtol=1e-11, atol=1e-11)
+    assert not y[~mask].any()
+    torch.testing.assert_close(after.S[0], last[0], rtol=1e-11, atol=1e-11)
+    assert torch.equal(after.S[1], start.S[1])
+    ends = torch.tensor([0, 4, 4, LENGTH])
+    packed, _ = layer(held[:1].nan_to_num(), cu_seqlens=ends, return_state=True)
+    want = torch.cat([torch.stack(rows, 1)[:1, :n] for n in (4, 3)], 1)
+    torch.testing.assert_close(packed, want, rtol=1e-11, atol=1e-11)
+
+
+def test_an_output_without_input_has_the_layout_of_the_input_and_is_no_view(build) -> None:
+    found = surface(build("parameter_alone", UNREAD["parameter_alone"]).module)
+    layer = found.cls(**found.sizes, dtype=torch.float64)
+    for dtype in (torch.float64, torch.bfloat16):
+        u = torch.full((1, 1, found.sizes["d"]), torch.nan, dtype=dtype, requires_grad=True)
+        layer = layer.to(dtype)
+        y = layer(u)
+        assert y.shape == (1, 1, found.sizes["h"]) and y.dtype == dtype
+        assert torch.equal(y[0, 0], layer.a)
+        (y * 2).sum().backward()
+        assert torch.equal(layer.a.grad, torch.full_like(layer.a, 2)) and u.grad is None
+        layer.a.grad, before = None, layer.a.detach().clone()
+        y.detach().zero_()
+        assert torch.equal(layer.a, before)
+    assert layer(u[:, :0]).shape == (1, 0, found.sizes["h"])
+
+
+def test_of_several_inputs_the_first_that_is_declared_says_how_many_tokens_there_are(build) -> None:
+    body = "dims d, r, heads h = 2\n input x : r\n input u : d\n param a : h\n y = a"
+    found = surface(build("two_unread", body).module)
+    assert list(found.inputs) == ["x"]

@@ -35,7 +35,7 @@ def found(built) -> Surface:
 
 
 def literal(built, found: Surface, layer: torch.nn.Module, tensors, row: int) -> np.ndarray:
-    """y of one row of a batch, by the meaning of the language."""
+    """y of one row of a batch, by the meaning of the language, at each token."""
     mixer: Mixer = built.spec.mixer
     known = {
         d.axis.name: getattr(layer, built.ident(d.axis.name))
@@ -46,7 +46,10 @@ def literal(built, found: Surface, layer: torch.nn.Module, tensors, row: int) ->
     arrays = {name: x.detach().numpy() for name, x in tensors.items()}
     inputs = {t.name: arrays[built.ident(t.name)][row] for t in mixer.inputs}
     params = {t.name: arrays[built.ident(t.name)] for t in (*mixer.params, *mixer.buffers)}
-    return evaluate_mixer(mixer, inputs, params, sizes_of(mixer, open_ones | known))["y"]
+    y = evaluate_mixer(mixer, inputs, params, sizes_of(mixer, open_ones | known))["y"]
+    axes = built.spec.system.outputs[0].axes
+    length = len(next(iter(inputs.values())))
+    return y if y.ndim > len(axes) else np.broadcast_to(y, (length, *y.shape))
 
 
 @pytest.mark.parametrize(

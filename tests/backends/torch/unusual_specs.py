@@ -903,6 +903,43 @@ SIZED = {
 }
 """Mixers with an axis that no tensor has: its size is an argument."""
 
+UNREAD = {
+    "parameter_alone": "dims d, heads h = 2\n input u : d\n param a : h\n y = a",
+    "number_alone": "dims d, heads h = 2\n input u : d\n y = 3 + iota[h]",
+    "softmax_of_a_parameter": "dims d\n input u : d\n param a : d\n y = softmax[d](a)",
+    "state_of_parameters": """dims d, heads h = 2, n = 3, p = 2
+      input u : d
+      param a : h; k : h × n; v : h × p
+      state S : h × n × p
+      S = sigmoid(a) * S[i-1] + k ⊗ v; y = k · S""",
+    "state_of_numbers": """dims d, heads h = 2
+      input u : d
+      state S : h
+      S = 1/2 * S[i-1] + 1; y = S[i-1]""",
+    "state_of_itself": """dims d, heads h = 2
+      input u : d
+      param a : h
+      state S : h
+      S = tanh(a) * S[i-1] + 1/4 * S[i-1]; y = S""",
+    "feedback_of_parameters": """dims d
+      input u : d
+      param a : d
+      state s, t : d
+      s = tanh(a) * s[i-1] + 1/3 * t[i-1] + 1; t = 1/4 * s[i-1] + a; y = s * t""",
+    "backwards_without_input": """dims d, heads h = 2
+      input u : d
+      param a : h
+      state S : h backward
+      S = sigmoid(a) * S[i+1] + 1; y = S""",
+    "ones_beside_a_state_without_that_axis": """dims d, heads h, n = 2, p = 2
+      input u : d
+      param a : n
+      state S : n × p
+      S = tanh(a) * S[i-1] + 1; y = sum[n](S[i-1]) ⊗ 0.75 * ones[h]""",
+    "positions_alone": "dims d, heads h = 2\n input u : d\n param a : h\n y = a * first",
+}
+"""Mixers whose output reads no input; the one that is declared says how many tokens there are."""
+
 COMPILED = {
     "decay_per_channel": SELECTIVE
     + "state S : d × n; S = sigmoid(W_D u) * S[i-1] + u ⊗ b; y = c · S",
@@ -921,6 +958,7 @@ COMPILED = {
     **COMPLEX_SCANS,
     **STEPPED,
     **SIZED,
+    **UNREAD,
 }
 """Name of a mixer → its body; each compiles."""
 
@@ -932,8 +970,8 @@ def thirds(first: Any, others: Any) -> list[Any]:
 
 REFUSED = {
     "no_input": (
-        "dims d\n input u : d\n param a : d\n y = softmax[d](a)",
-        "`y`: its output reads no input",
+        "dims d\n param a : d\n y = softmax[d](a)",
+        "`y`: it declares no input, so nothing says how many sequences and tokens there are",
         "y = softmax",
     ),
     "no_finite_state": (
