@@ -13,8 +13,9 @@ import dsfc
 from dsfc.pipeline import Compilation
 from dsfc.plan.ir import Plan
 
-# The unusual mixers of the backend's tests are planned here too.
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "backends" / "torch")]
+# The unusual mixers of the backend's tests and the small ones of derivation are planned here too.
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS / folder) for folder in ("plan", "backends/torch", "derive")]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,203 @@
+"""Plans and costs of kernels are what is written down in `golden/`.
+
+The mixers are few and reach, each part at least twice, all of the planner that any mixer of the
+tests reaches. A change that is meant is written down by `python tests/plan/test_written_down.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+if __name__ == "__main__":  # else conftest.py has done so
+    TESTS = Path(__file__).parents[1]
+    sys.path[:0] = [str(TESTS / folder) for folder in ("plan", "derive", "backends/torch")]
+
+import pytest
+from small_mixers import DERIVED
+from unusual_specs import COMPILED
+
+import dsfc
+from dsfc.plan.ir import Plan
+from dsfc.plan.kernel_cost import DEVICES, KernelCost, plan_costs, seconds, value
+from dsfc.plan.render import render
+
+GOLDEN = Path(__file__).parent / "golden"
+SHIPPED = (
+    "dlr_bidirectional",
+    "dlr_prod",
+    "h3",
+    "hgrn",
+    "linear_attn",
+    "linear_rnn",
+    "lru",
+    "mlstm",
+    "rg_lru",
+    "rwkv4",
+    "rwkv7",
+    "s6",
+    "softmax",
+)
+UNUSUAL = (
+    "attention_beside_a_state",
+    "attention_beside_feedback",
+    "both_ways_by_key",
+    "complex_inside_a_map",
+    "decay_elementwise_per_head",
+    "decay_of_a_later_token",
+    "decay_of_a_product_per_entry",
+    "decay_per_key_then_rewrite",
+    "decay_selective_entry_by_entry",
+    "dense_backward_chain",
+    "dense_read_before",
+    "elementwise_before",
+    "elementwise_complex_rate",
+    "filter_of_first",
+    "filtered_read_in_an_update",
+    "first_in_a_phase",
+    "fixed_numbers_only",
+    "flow_by_zoh",
+    "grouped_queries",
+    "idle_drive",
+    "mean_of_a_state",
+    "memoryless",
+    "mixed_heads",
+    "opposite_of_a_power",
+    "reductions",
+    "rewrite_of_a_ratio",
+    "selective_complex_backward",
+    "selective_complex_fixed_phase",
+    "selective_complex_rate",
+    "selective_complex_read_of_both_planes",
+    "softmax_of_a_softmax_by_groups",
+    "softmax_of_one_key",
+    "softmax_of_products",
+    "sum_of_a_sum",
+    "two_keys",
+    "two_rewrites",
+    "two_selective",
+    "words_of_this_mixer",
+)
+SMALL = {
+    "forms": (
+        "product of the future",
+        "product over a window",
+        "quotient of sides",
+        "turning",
+    ),
+    "read_outs": (
+        "a cast of a complex read",
+        "a contraction of two states that feed each other",
+        "a guard that is added",
+        "a guard with the constant first",
+        "a state over another's functions",
+        "attention beside a state",
+    ),
+    "states": (
+        "a dense map after a gate",
+        "a state that runs backwards",
+        "functions of the read-out",
+        "its own output, delayed",
+    ),
+    "sums": (
+        "a complex exponent",
+        "a conjugate",
+        "a lag times two, to the future",
+        "a mean inside",
+        "a power below 0",
+        "a rename to an axis that is summed",
+        "a running product that ends outside",
+    ),
+    "updates": (
+        "a channel decay before the sum",
+        "a constant drive",
+        "a full map",
+        "a full map and a low rank",
+        "a state that reads another's present",
+        "an identity factor",
+        "no drive",
+        "ones as a drive",
+    ),
+}
+MIXERS = {
+    **{name: None for name in SHIPPED},
+    **{name: f"mixer {name} {{\n{COMPILED[name]}\n}}\n" for name in UNUSUAL},
+    **{f"{t}, {title}": DERIVED[t][title] for t, titles in SMALL.items() for title in titles},
+}
+"""Title → text of the mixer, None for a shipped one."""
+
+
+def plan_of(title: str, folder: Path) -> Plan:
+    """Plans a mixer."""
+    text = MIXERS[title]
+    if text is None:
+        return dsfc.load(title).plan
+    path = folder / f"{title if title in UNUSUAL else 'm'}.dsf"
+    path.write_text(text, encoding="utf-8")
+    return dsfc.load(path).plan
+
+
+class Sizes(dict[str, float]):
+    """Sizes of axes, those that no test names too: three and more, by their letters."""
+
+    def __missing__(self, name: str) -> float:
+        return 3 + sum(name.encode()) % 29
+
+
+SIZES = Sizes(batch=2, length=2048, width=2, chunk=64, tile=16, segment=512)
+
+
+def counted(costs: tuple[KernelCost, ...]) -> str:
+    """What each pass of each kernel counts at `SIZES`, and its least time on each device."""
+    lines = []
+    for cost in costs:
+        floor = " ".join(f"{value(f, SIZES):.6g}" for f in cost.floor)
+        lines.append(f"{cost.scan}, {cost.way}: no less than {floor} bytes")
+        for p in cost.passes:
+            counts = (
+                p.bytes, p.reread, p.operations, p.exponentials, p.instructions,
+                p.programs, p.steps,
+            )  # fmt: skip
+            numbers = " ".join(f"{value(e, SIZES):.6g}" for e in counts)
+            lines.append(f"  {p.name}: {p.launches} launches, {numbers}")
+            for shared in (True, False):
+                times = " ".join(f"{seconds(p, d, SIZES, shared):.4g}" for d in DEVICES.values())
+                lines.append(f"    {times} s" + ("" if shared else " where nothing is shared"))
+    return "\n".join(lines) + "\n"
+
+
+def golden(file: str) -> dict[str, str]:
+    """Title → what is written down."""
+    held = (GOLDEN / f"{file}.txt").read_text(encoding="utf-8")
+    parts = re.split(r"^## (.*)\n", held, flags=re.MULTILINE)[1:]
+    return {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+@pytest.mark.parametrize("title", MIXERS)
+def test_a_plan_and_its_costs_are_as_written_down(title: str, tmp_path: Path) -> None:
+    plan = plan_of(title, tmp_path)
+    assert render(plan).strip() == golden("plans")[title]
+    assert counted(plan_costs(plan)).strip() == golden("kernel_costs")[title]
+
+
+@pytest.mark.parametrize("file", ["plans", "kernel_costs"])
+def test_nothing_else_is_written_down(file: str) -> None:
+    assert set(golden(file)) == set(MIXERS)
+
+
+def write() -> None:
+    """Writes down what the mixers are planned as now."""
+    with tempfile.TemporaryDirectory() as folder:
+        plans = {title: plan_of(title, Path(folder)) for title in MIXERS}
+    for file, text in {
+        "plans": {t: render(p) for t, p in plans.items()},
+        "kernel_costs": {t: counted(plan_costs(p)) for t, p in plans.items()},
+    }.items():
+        held = "\n".join(f"## {title}\n{each}" for title, each in text.items())
+        (GOLDEN / f"{file}.txt").write_text(held, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
