@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dsfc.check_proof.polynomial import (
+    DIVISION_LIMIT,
     IMAGINARY,
     ONE,
     TERM_LIMIT,
@@ -112,6 +113,7 @@ def test_quotients_are_a_field(a, b, c, point) -> None:
     assume(b and c)
     assert not (x / y * y - x)
     assert not (x / y + x / z - x * (y + z) / (y * z))
+    assert not (x / (y / z) * y - x * z)
     left = value(x / y + z, point)
     assume(at(b, point) != 0)
     assert left == at(a, point) / at(b, point) + at(c, point)
@@ -154,8 +156,28 @@ def test_growth_has_a_bound() -> None:
         Polynomial(many | {(): Fraction(1)})
     with pytest.raises(TooLarge, match="a product of polynomials"):
         p.power(4) * p.power(5)
+    assert generator("x[]").power(64).text == "x[]^64"
     with pytest.raises(TooLarge, match="a power of exponent 65"):
         generator("x[]").power(65)
+
+
+def test_a_long_quotient_is_left_as_a_fraction() -> None:
+    x = generator("x[]")
+
+    def power(k: int) -> Polynomial:
+        return Polynomial({(("x[]", k),): Fraction(1)})
+
+    for k in (2, DIVISION_LIMIT, DIVISION_LIMIT + 1):
+        found = divided(power(k) + -ONE, x + -ONE)
+        assert found is not None and len(found.terms) == k
+    assert divided(power(DIVISION_LIMIT + 2) + -ONE, x + -ONE) is None
+
+
+def test_renaming_reaches_denominators() -> None:
+    x, y = Quotient(generator("x[]")), Quotient(generator("y[]"))
+    q = (x + number(2)) / ((x + y) * (x - number(3)))
+    swapped = q.renamed(lambda g: {"x[]": "y[]", "y[]": "x[]"}[g])
+    assert not (swapped - (y + number(2)) / ((x + y) * (y - number(3))))
 
 
 def test_substitution_keeps_other_names() -> None:

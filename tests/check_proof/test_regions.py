@@ -44,6 +44,11 @@ def test_moduli_of_complex_numbers() -> None:
     disc = Region(False, UNIT)
     assert disc.excludes(Complex(real(Fraction(3, 5)), real(Fraction(4, 5))))
     assert not disc.excludes(Complex(real(Fraction(3, 5)), real(Fraction(3, 5))))
+    for re, im in ((Fraction(3, 2), Fraction(1, 10)), (Fraction(1, 10), Fraction(3, 2))):
+        for value in (Complex(real(re), real(im)), Complex(real(-re), real(-im))):
+            assert disc.excludes(value)
+    assert disc.excludes(Complex(real(-2), real(0)))
+    assert not disc.excludes(Complex(real(0), real(Fraction(1, 2))))
     assert disc.apart(Region(True, Interval(-2.0, -1.0)))
     inside = Region(True, Interval(-0.5, -0.5))
     assert not disc.apart(inside) and not inside.apart(disc)
