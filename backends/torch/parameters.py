@@ -1,4 +1,4 @@
-"""Sizes, parameters and initialisers of an emitted `nn.Module`.
+"""Parameters and initialisers of an emitted `nn.Module`.
 
 A constraint is kept by construction: a `positive` parameter is stored as its logarithm, a `unit`
 one as its logit, a `nonneg` one as its root. The module's text computes the value from what is
@@ -19,28 +19,11 @@ from dsfc.plan.ir import Plan
 from dsfc.primitives.build import ZERO, num, prim, walk
 from dsfc.primitives.declarations import Constraint, Init, MapTensor, Tensor
 from dsfc.primitives.distributions import distribution
-from dsfc.primitives.expr import Axis, Div, Draw, Expr, Field, Mul, Num, Ref
+from dsfc.primitives.expr import Axis, Draw, Field, Num, Ref
 
 from .code import Binding, Code
 from .layout import WIDTH, assign
 from .nodes import Printer
-
-
-@dataclass(frozen=True, slots=True)
-class SizeText:
-    """One size argument of the constructor.
-
-    Attributes:
-        name: identifier.
-        argument: its declaration, such as `h: int = 4` or `n: int | None = None`.
-        lines: statements that fill in a derived default; empty where there is none.
-        meaning: for the docstring.
-    """
-
-    name: str
-    argument: str
-    lines: tuple[str, ...]
-    meaning: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,71 +84,6 @@ class ParameterText:
     complex: bool
     kept: bool
     constrained: bool
-
-
-def sizes(plan: Plan, names: Callable[[str], str]) -> tuple[SizeText, ...]:
-    """Returns the size arguments in canonical order; copies of axes have none."""
-    out = []
-    printer = size_printer(plan, names, "")
-    for d in plan.axes:
-        if d.axis.copy_of is not None:
-            continue
-        name = names(d.axis.name)
-        if d.size is None:
-            out.append(SizeText(name, f"{name}: int", (), "required"))
-        elif isinstance(d.size, Num):
-            value = d.size.value.numerator
-            out.append(SizeText(name, f"{name}: int = {value}", (), f"{value} if not given"))
-        else:
-            text = whole(d.size, printer)
-            lines = tuple(_derived(name, d.size, text, printer))
-            meaning = f"{text.replace('//', '/')} if not given"
-            out.append(SizeText(name, f"{name}: int | None = None", lines, meaning))
-    return tuple(out)
-
-
-def whole(size: Expr, printer: Printer) -> str:
-    """Returns text of a size expression in integer arithmetic."""
-    if isinstance(size, Div):
-        above, below = printer.print(size.num), printer.print(size.den)
-        return f"{above.at_least(Binding.PRODUCT)} // {below.at_least(Binding.UNARY)}"
-    factor = _unit_fraction(size)
-    if factor is not None:
-        rest, den = factor
-        return f"{printer.print(rest).at_least(Binding.PRODUCT)} // {den}"
-    return printer.text(size)
-
-
-def _unit_fraction(size: Expr) -> tuple[Expr, int] | None:
-    """(x, k) for a size written (1/k) · x, as `d / 16` is."""
-    if isinstance(size, Mul) and len(size.args) == 2:
-        head, rest = size.args
-        if isinstance(head, Num) and head.value.numerator == 1:
-            return rest, head.value.denominator
-    return None
-
-
-def _derived(name: str, size: Expr, text: str, printer: Printer) -> list[str]:
-    lines = [f"if {name} is None:"]
-    if "//" in text:
-        above, below = text.split(" // ")
-        divisor = below if below.isdigit() else f"{{{below}}}"
-        why = f"{name} = {above} / {below} = {{{above}}} / {divisor} is not whole"
-        lines += [
-            f"    if {above} % {below}:",
-            f'        raise ValueError(f"{why}; give {name}")',
-        ]
-    return [*lines, f"    {name} = {text}"]
-
-
-def size_printer(plan: Plan, names: Callable[[str], str], prefix: str, like: str = "") -> Printer:
-    """Returns a printer of expressions over sizes, each size's name behind `prefix`."""
-
-    def ref(r: Ref) -> Code:
-        raise TypeError(f"{r.name} in a size or an initialiser")
-
-    table = {d.axis.name: f"{prefix}{names(d.axis.copy_of or d.axis.name)}" for d in plan.axes}
-    return Printer(ref, table, like)
 
 
 def parameters(

@@ -9,7 +9,8 @@ from dsfc.plan.ir import Plan
 from dsfc.plan.sensitive import sensitive
 from dsfc.primitives.expr import Axis
 
-from .parameters import ParameterText, SizeText, parameters, sizes, stored_axes
+from .parameters import ParameterText, parameters, stored_axes
+from .sizes import SizeText, sizes
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dsfc.primitives.expr import Axis, Field
 
 from .header import gauge
 from .layout import WIDTH, Call, wrapped
-from .parameters import size_printer
 from .signature import Signature
+from .sizes import size_printer
 
 
 @dataclass(frozen=True, slots=True)
