@@ -73,7 +73,7 @@ class HeaderText:
         for module in ("functools", "math", "threading", "warnings"):
             if f"{module}." in self.code:
                 yield f"import {module}"
-        names = ["Callable", *(["Iterable"] if self.modes.scans else [])]
+        names = ["Callable", *(["Iterable"] if "Iterable[" in self.code else [])]
         names += [*(["Iterator"] if self.modes.stepped else []), "Mapping"]
         yield f"from collections.abc import {', '.join(names)}"
         yield "from dataclasses import dataclass, fields"

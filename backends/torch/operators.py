@@ -98,6 +98,7 @@ def operators(
             transforms=transforms,
             exact=any(s.exact for s in skeletons),
             scans=bool(skeletons),
+            registers=bool(skeletons) or maxima,
         )
     if maxima:
         yield template("running_max.py.j2")

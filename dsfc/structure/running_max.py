@@ -16,25 +16,29 @@ def stabilised(system: System) -> System:
     upper bound, are stored over e^m with m their running maximum
     (`dsfc.transform.running_max`). A System without such a ratio is returned as it is.
     """
-    return running_max_gauge(system, unbounded(system))[0]
+    return running_max_gauge(system, bounds(system))[0]
 
 
-def unbounded(system: System) -> Unbounded:
-    """Returns the test whether an exponent of a System has no upper bound."""
-    return Unbounded(Ranges(constraints_of(system), nonzero_of(system)))
+def bounds(system: System) -> Bounds:
+    """Returns what intervals say of the exponents and decays of a System."""
+    return Bounds(Ranges(constraints_of(system), nonzero_of(system)))
 
 
-class Unbounded:
-    """Whether an exponent varies with the tokens and has no upper bound."""
+class Bounds:
+    """Says of exponents whether they have a bound, and of decays whether they have a logarithm.
+
+    Definitions are inlined in all expressions that it is given.
+    """
 
     def __init__(self, ranges: Ranges) -> None:
         """Takes ranges of leaves."""
         self._ranges = ranges
 
-    def __call__(self, exponent: Expr) -> bool:
-        """Returns whether it has none.
-
-        Args:
-            exponent: with definitions inlined.
-        """
+    def unbounded(self, exponent: Expr) -> bool:
+        """Returns whether an exponent varies with the tokens and has no upper bound."""
         return exponent.time is not Time.CONST and self._ranges.of(exponent).high == INF
+
+    def positive(self, decay: Expr) -> bool:
+        """Returns whether a decay is above 0 for all tokens and parameters."""
+        values = self._ranges.of(decay)
+        return values.low > 0 or (values.low == 0 and values.open_low)

@@ -16,10 +16,11 @@ and every R: no gradient passes through them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from dsfc.primitives.build import ONE, ZERO, add, div, is_zero, mul, neg, prim
+from dsfc.primitives.build import ONE, ZERO, add, div, is_zero, mul, neg, num, power, prim
 from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.expr import (
     Axis,
@@ -28,6 +29,7 @@ from dsfc.primitives.expr import (
     Field,
     Mul,
     Now,
+    Pow,
     Prim,
     Reduce,
     Reduction,
@@ -63,17 +65,25 @@ from dsfc.transform.record import Record
 from dsfc.transform.terms import Names
 
 
-def running_max_gauge(
-    system: System, unbounded: Callable[[Expr], bool], free: bool = False
-) -> tuple[System, Record]:
+class Bounds(Protocol):
+    """What is known of the values of expressions, definitions inlined."""
+
+    def unbounded(self, exponent: Expr) -> bool:
+        """Returns whether an exponent varies with the tokens and has no upper bound."""
+
+    def positive(self, decay: Expr) -> bool:
+        """Returns whether a decay is above 0 at all tokens, so that it has a finite logarithm."""
+
+
+def running_max_gauge(system: System, bounds: Bounds, free: bool = False) -> tuple[System, Record]:
     """Returns the System with the states of ratios stored over e^m, m their running maximum.
 
-    A ratio takes part where all states that it reads have one decay and one exponential weight, and
-    are read by such ratios only.
+    A ratio takes part where all states that it reads have one decay, which is positive, and one
+    exponential weight, and are read by such ratios only.
 
     Args:
         system: the System.
-        unbounded: whether an exponent, definitions inlined, has no upper bound.
+        bounds: which exponents have no upper bound, and which decays are positive.
         free: let each m and R be any value at all, an input of its name: the outputs do not depend
             on it, which is what proves the gauge.
 
@@ -81,7 +91,7 @@ def running_max_gauge(
         The System, the same object where no ratio takes part, and a record whose names map each
         state to its running maximum.
     """
-    return _Gauging(system, unbounded, free).build()
+    return _Gauging(system, bounds, free).build()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +114,9 @@ class _Weight:
 
 
 class _Gauging:
-    def __init__(self, system: System, unbounded: Callable[[Expr], bool], free: bool) -> None:
+    def __init__(self, system: System, bounds: Bounds, free: bool) -> None:
         self.system = system
-        self.unbounded = unbounded
+        self.bounds = bounds
         self.free = free
         self.names = Names.of(system)
         self.inliner = Inliner(system)
@@ -182,7 +192,11 @@ class _Gauging:
             (self.inliner.of(decay.log), self.inliner.of(exponent)),
         )
         fits = frozenset(found.axes) <= frozenset(b.axes) and decay.log.field is Field.REAL
-        return found if fits and self.unbounded(found.same[1]) else None
+        if not (fits and self.bounds.unbounded(found.same[1])):
+            return None
+        # log λ is added to the maximum; of a λ that may be 0 or negative it is no number.
+        closed = decay.form is LogForm.EXACT
+        return found if closed or self.bounds.positive(self.inliner.of(decay.value)) else None
 
     def ratios(self) -> tuple[Ratio, ...]:
         """The ratios that take part, each once."""
@@ -338,6 +352,12 @@ class _Gauging:
             case Div(above, below):
                 (x, top), (y, bottom) = self.split(above), self.split(below)
                 return add(x, neg(y)), div(top, bottom)
+            case Pow(base, exponent) if exponent.time is Time.CONST:
+                x, rest = self.split(base)
+                return (ZERO, e) if is_zero(x) else (mul(exponent, x), power(rest, exponent))
+            case Prim("sqrt", (arg,)):
+                x, rest = self.split(arg)
+                return (ZERO, e) if is_zero(x) else (div(x, num(2)), prim("sqrt", rest))
             case Prim("exp", (x,)) if e.field is Field.REAL and e.time is not Time.CONST:
                 return x, ONE
             case Ref(at=Now(0)) if e.name in self.values:

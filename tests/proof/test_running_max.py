@@ -15,7 +15,7 @@ from dsfc.primitives.normal import normalise
 from dsfc.primitives.polynomial import Polynomial
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.verdict import AtSizes, Proved
-from dsfc.structure.running_max import unbounded
+from dsfc.structure.running_max import bounds
 from dsfc.system.ir import Ratio, Read, System
 from dsfc.system.traverse import parts, trees
 from dsfc.transform.inline import Inliner
@@ -41,7 +41,7 @@ def test_the_compiler_makes_the_form_that_is_proved(
     name: str, system: Callable[[str, str], System]
 ) -> None:
     plain = system("running_max", name)
-    stored, _ = running_max_gauge(plain, unbounded(plain), free=True)
+    stored, _ = running_max_gauge(plain, bounds(plain), free=True)
     maximum, largest = (t.name for t in stored.inputs[len(plain.inputs) :])
     written = dict(zip((maximum, largest), MIXERS[name], strict=True))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -21,14 +23,14 @@ def ratio(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ModuleTyp
     folder = tmp_path_factory.mktemp("ratios")
     made: dict[str, ModuleType] = {}
 
-    def compiled(name: str) -> ModuleType:
+    def of(name: str) -> ModuleType:
         if name not in made:
             spec = folder / f"ratio_{name}.dsf"
             spec.write_text(f"mixer ratio_{name} {{{SPECS[name]}}}\n", encoding="utf-8")
             made[name] = dsfc.import_module(dsfc.compile(spec, out=folder))
         return made[name]
 
-    return compiled
+    return of
 
 
 BARS = {torch.float64: (1e-12, 1e-12), torch.float32: (3e-5, 2e-4), torch.bfloat16: (2e-2, 0.3)}
@@ -135,6 +137,69 @@ def test_ties_share_their_gradient(name: str, ratio: Callable[[str], ModuleType]
     for mode in ratio(name).MODES:
         error, slope = off(ran(made, inputs, mode=mode, chunk=CHUNK), want)
         assert error <= 1e-12 and slope <= 1e-12
+
+
+def compiled(text: str, folder: Path) -> ModuleType:
+    spec = folder / "ratio.dsf"
+    spec.write_text(f"mixer ratio {{{text}}}\n", encoding="utf-8")
+    return dsfc.import_module(dsfc.compile(spec, out=folder))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_states_that_are_stepped_have_a_maximum_too(scale: float, tmp_path: Path) -> None:
+    module = compiled(
+        """
+  dims n, p
+  input k : n
+        v, b : p
+        g : n × p
+  state S, Z : n × p
+  w = exp(b)
+  S = 1/2 * S[i-1] + w * (k ⊗ v)
+  Z = 1/2 * Z[i-1] + ones[n] ⊗ w
+  y = sum[n](g * S) / sum[n](Z)
+""",
+        tmp_path,
+    )
+    assert module.MODES == ("recurrent",)
+    torch.manual_seed(0)
+    k, v, b, g = (torch.randn(2, 7, *x, dtype=torch.float64) for x in ((5,), (3,), (3,), (5, 3)))
+    b = (scale * b).requires_grad_()
+    lag = (torch.arange(7)[:, None] - torch.arange(7)).double()
+    exponent = b[:, None] - math.log(2) * lag[:, :, None]
+    weight = torch.softmax(exponent.masked_fill(lag[:, :, None] < 0, -math.inf), 2)
+    want = torch.einsum("bijp,binp,bjn,bjp->bip", weight, g, k, v) / 5
+    y = module.Ratio(n=5, p=3).double()(k, v, b, g)
+    torch.testing.assert_close(y, want, rtol=1e-11, atol=1e-11)
+    slopes = [torch.autograd.grad(x.square().sum(), b)[0] for x in (y, want)]
+    torch.testing.assert_close(*slopes, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("decay", ["tanh(a)", "max(a, 0)"])
+def test_decays_that_are_0_or_less_are_as_written(decay: str, tmp_path: Path) -> None:
+    module = compiled(
+        f"""
+  dims d
+  input u, a, b : d
+  state s, t : d
+  s = ({decay}) * s[i-1] + exp(b) * u
+  t = ({decay}) * t[i-1] + exp(b)
+  y = s / t
+""",
+        tmp_path,
+    )
+    torch.manual_seed(0)
+    u, a, b = (torch.randn(2, 9, 3, dtype=torch.float64) for _ in range(3))
+    taken = torch.tanh(a) if "tanh" in decay else a.clamp(min=0)
+    s, t, rows = torch.zeros(2, 3), torch.zeros(2, 3), []
+    for i in range(9):
+        s = taken[:, i] * s + b[:, i].exp() * u[:, i]
+        t = taken[:, i] * t + b[:, i].exp()
+        rows.append(s / t)
+    want = torch.stack(rows, 1)
+    for mode in module.MODES:
+        y = module.Ratio(d=3).double()(u, a, b, mode=mode)
+        torch.testing.assert_close(y, want, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)

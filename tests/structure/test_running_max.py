@@ -15,7 +15,7 @@ from dsfc.mixer.sample import small_sizes
 from dsfc.pipeline import Compilation
 from dsfc.structure.classify import classify
 from dsfc.structure.ir import BoundKind
-from dsfc.structure.running_max import stabilised, unbounded
+from dsfc.structure.running_max import bounds, stabilised
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import LOWEST, GaugeKind, MaxPlus, Stream, System
 from dsfc.system.render.index import equations
@@ -64,6 +64,10 @@ def test_those_without_a_bound_are_and_no_others() -> None:
         ("exp(k)", True),
         ("exp(k) * (1 + k^2)", True),
         ("1 / exp(k)", True),
+        ("exp(k)^2", True),
+        ("sqrt(exp(k))", True),
+        ("exp(k)^(-1/2) * (1 + k^2)", True),
+        ("exp(-k^2)^2", False),
         ("exp(-k^2)", False),
         ("exp(tanh(k))", False),
         ("exp(-softplus(k))", False),
@@ -86,6 +90,37 @@ def test_an_exponent_that_varies_and_has_no_upper_bound(
 """
     path = tmp_path / "any.dsf"
     path.write_text(body, encoding="utf-8")
+    system = dsfc.load(path).system
+    assert (stabilised(system) is not system) is found
+
+
+@pytest.mark.parametrize(
+    ("decay", "found"),
+    [
+        ("sigmoid(a)", True),
+        ("1 / (1 + a^2)", True),
+        ("sigmoid(a) / 2 + 1/4", True),
+        ("tanh(a)", False),
+        ("max(a, 0)", False),
+        ("1 - first", False),
+    ],
+)
+def test_a_decay_that_may_be_0_or_less_has_no_maximum(
+    decay: str, found: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "signed.dsf"
+    body = """mixer signed {{
+  dims d
+  input u, a, b : d
+  state s, t : d
+  s = ({decay}) * s[i-1] + exp(b) * u
+  t = ({decay}) * t[i-1] + exp(b)
+  y = s / t{rest}
+}}
+"""
+    # An input that nothing reads is none.
+    text = body.format(decay=decay, rest="" if "(a" in decay or "a^" in decay else " + a")
+    path.write_text(text, encoding="utf-8")
     system = dsfc.load(path).system
     assert (stabilised(system) is not system) is found
 
@@ -164,7 +199,7 @@ def test_it_gives_the_same_outputs_from_any_state_and_across_cuts(spec: Compilat
 def test_its_outputs_do_not_depend_on_the_maximum(spec: Compilation) -> None:
     inputs, params, sizes = drawn(spec)
     plain = spec.system
-    free, _ = running_max_gauge(plain, unbounded(plain), free=True)
+    free, _ = running_max_gauge(plain, bounds(plain), free=True)
     verify(free)
     rng = np.random.default_rng(1)
     drawn_too = {
