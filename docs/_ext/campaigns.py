@@ -31,6 +31,7 @@ def _share(part: int, of: int) -> str:
 def random_modules(found: dict[str, Any]) -> str:
     """Returns what the campaign of random modules found, in Markdown."""
     versions = ", ".join(f"{n} {v}" for n, v in found["versions"].items())
+    seeds = ", ".join(f"{s['count']} from {s['seed']} on" for s in found["shares"])
     first = table(
         ("figure", "value"),
         [
@@ -40,8 +41,9 @@ def random_modules(found: dict[str, Any]) -> str:
             ("mixers run", found["mixers run"]),
             ("mixers written", found["count"]),
             ("comparisons", found["comparisons"]["made"]),
-            ("seeds", f"from {found['seed']} on"),
+            ("seeds", seeds),
             ("duration", f"{found['seconds']} s"),
+            ("source", f"`{found['source']}`"),
             ("versions", versions),
         ],
     )
@@ -54,13 +56,16 @@ def random_modules(found: dict[str, Any]) -> str:
 
 
 def _coverage(found: dict[str, Any]) -> str:
-    grammar = found["productions"]
+    names = {"productions": "productions of the grammar"}
     rows: list[tuple[object, ...]] = [
-        ("productions of the grammar", f"{grammar['reached']} of {grammar['of']}")
+        (names.get(what, what), f["reached"], f["of"]) for what, f in found.items()
     ]
-    rows += [(name, found[name]["reached"]) for name in found if name != "productions"]
-    missing = ", ".join(f"`{n}`" for n in grammar["not reached"])
-    return table(("what the mixers hold", "how many"), rows) + f"\nNot written: {missing}.\n"
+    missing = {n: why for f in found.values() for n, why in f.get("not reached", {}).items()}
+    rest: list[tuple[object, ...]] = [
+        (f"`` {n} ``", why or "not drawn in this run") for n, why in sorted(missing.items())
+    ]
+    whole = table(("what the mixers hold", "reached", "of"), rows)
+    return f"{whole}\n{table(('not reached', 'why'), rest)}" if rest else whole
 
 
 def mutation(found: dict[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 Productions are alternatives of the rules of the grammar file, counted by the parser's own
 reductions. Node kinds are the classes of values that the stages of one mixer hold, and pairs of
-them are a node and one that it holds.
+them are a node and one that it holds. Which kinds and pairs there may be, the annotations of fields
+say; the rules of a stage leave out many of these pairs (no sum holds a sum).
 """
 
 from __future__ import annotations
@@ -10,22 +11,43 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from lark import Lark
 
 from dsfc.diagnostics.report import Reporter
 from dsfc.limits import DEFAULT_LIMITS
+from dsfc.mixer.ir import Mixer
+from dsfc.plan.ir import Plan
 from dsfc.source import Source
 from dsfc.syntax.grammar import grammar_text
-from dsfc.syntax.lex import legal_tokens
+from dsfc.syntax.lex import read_tokens
+from dsfc.system.ir import System
+
+
+@dataclass(frozen=True)
+class StageOf:
+    """A stage: the class of its values, the compilation's names of them, the homes of its nodes."""
+
+    root: type
+    values: tuple[str, ...]
+    homes: tuple[str, ...]
+
 
 STAGES = {
-    "mixer": ("dsfc.mixer.", "dsfc.primitives."),
-    "system": ("dsfc.system.", "dsfc.primitives."),
-    "plan": ("dsfc.plan.", "dsfc.primitives."),
+    "mixer": StageOf(Mixer, ("mixer",), ("dsfc.mixer.", "dsfc.primitives.")),
+    "system": StageOf(System, ("system", "computed"), ("dsfc.system.", "dsfc.primitives.")),
+    "plan": StageOf(Plan, ("plan",), ("dsfc.plan.", "dsfc.primitives.")),
 }
+UNREACHABLE = {
+    "start: ": "a text without a mixer",
+    "start: _SEP": "a text of line ends alone",
+    "Abstract": "abstract maps stand for any function: they are proved of, not compiled",
+    "AbstractMap": "abstract maps stand for any function: they are proved of, not compiled",
+}
+"""What no mixer that compiles can have, and why."""
 _LEFT_OUT = ("Span", "Source")
 
 
@@ -55,7 +77,7 @@ class _Productions:
         """Returns how often each production stands in a text."""
         self.counts.clear()
         parser = self.lark.parse_interactive("")
-        for token in legal_tokens(Source("<random>", text), DEFAULT_LIMITS, Reporter()):
+        for token in read_tokens(Source("<random>", text), DEFAULT_LIMITS, Reporter()):
             parser.feed_token(token)
         parser.feed_eof()
         return Counter(self.counts)
@@ -81,11 +103,11 @@ def nodes(stage: str, value: object) -> tuple[Counter[str], Counter[str]]:
 
     Args:
         stage: `mixer`, `system` or `plan`.
-        value: what the stage made.
+        value: what the stage made: values, or a tuple of them.
     """
     kinds: Counter[str] = Counter()
     pairs: Counter[str] = Counter()
-    homes = STAGES[stage]
+    homes = STAGES[stage].homes
     seen: set[int] = set()
     stack: list[tuple[str, object]] = [("", value)]
     while stack:
@@ -111,3 +133,50 @@ def _parts(node: object) -> Iterator[object]:
             yield from node.values()
         case tuple() | list() | frozenset():
             yield from node
+
+
+def possible(what: str) -> tuple[str, ...]:
+    """Returns the productions, or the kinds or pairs of nodes of a stage, that there may be.
+
+    Args:
+        what: `productions`, or a stage and `kinds` or `pairs`.
+    """
+    if what == "productions":
+        return every_production()
+    stage, _, of = what.partition(" ")
+    kinds, pairs = _by_type(stage)
+    return kinds if of == "kinds" else pairs
+
+
+@cache
+def _by_type(stage: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The kinds of nodes that a stage's value may hold, and pairs, by the annotations of fields."""
+    homes, root = STAGES[stage].homes, STAGES[stage].root
+    kinds: set[type] = set()
+    pairs: set[str] = set()
+    pending = [root]
+    while pending:
+        above = pending.pop()
+        if above in kinds:
+            continue
+        kinds.add(above)
+        hints = get_type_hints(above)
+        for field in dataclasses.fields(above):
+            for below in _concrete(hints[field.name], homes):
+                pairs.add(f"{above.__name__} > {below.__name__}")
+                pending.append(below)
+    # A class with slots stands beside the one that it was made from.
+    return tuple(sorted({k.__name__ for k in kinds})), tuple(sorted(pairs))
+
+
+def _concrete(hint: Any, homes: tuple[str, ...]) -> Iterator[type]:
+    """The classes of nodes that an annotation names; a base class stands for those below it."""
+    if not isinstance(hint, type) or get_args(hint):
+        for part in get_args(hint):
+            yield from _concrete(part, homes)
+    elif hint.__module__.startswith(homes):
+        below = hint.__subclasses__()
+        for one in below:
+            yield from _concrete(one, homes)
+        if not below and dataclasses.is_dataclass(hint) and hint.__name__ not in _LEFT_OUT:
+            yield hint

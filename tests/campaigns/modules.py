@@ -3,13 +3,15 @@
     python tests/campaigns/modules.py --count 500 [--seed N] [--jobs N] [--out FILE] [--keep DIR]
 
 Seeds are `seed`, `seed + 1`, … Without `--seed` one is drawn and printed. Mixers that fail are made
-small and written to `--keep`. `--out` takes the figures as JSON; with it stands what was covered.
-Exit code 1 where something failed.
+small and written to `--keep`. `--out` takes the figures as JSON, with what was covered; figures of
+the same source that stand there already are added up, so that a long campaign is run in shares.
+Exit code 1 where something failed, 2 where a share has seeds that were run before.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import multiprocessing
 import platform
@@ -26,19 +28,23 @@ from typing import Any
 
 import torch
 from beside import Outcome, beside, quiet
-from covered import STAGES, every_production, nodes, productions
+from covered import STAGES, UNREACHABLE, nodes, possible, productions
 from shrink import shrunk
 from spec_writer import random_mixer
 
 import dsfc
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 FOUND = HERE / "found"
 FIGURES = HERE / "modules.json"
 _AT_A_TIME = 20
 _LIFE = 400
 """Mixers that one process runs: the modules it imports stay in memory."""
 _TRIES = 250
+
+Figures = dict[str, Any]
+"""What a campaign found, as it stands in a JSON file."""
 
 
 @dataclass
@@ -68,7 +74,7 @@ def covers(text: str, mixer: str, folder: Path) -> dict[str, Counter[str]]:
     compilation = dsfc.load(path, mixer)
     for stage in STAGES:
         try:
-            value = getattr(compilation, stage)
+            value = tuple(getattr(compilation, name) for name in STAGES[stage].values)
         except Exception:
             break
         found[f"{stage} kinds"], found[f"{stage} pairs"] = nodes(stage, value)
@@ -92,8 +98,8 @@ def campaign(seeds: Iterable[int], jobs: int, covered: bool = False) -> Iterator
         yield from pool.imap(partial(ran, covered=covered), seeds, _AT_A_TIME)
 
 
-def figures(done: Iterable[Ran], started: float, seed: int) -> dict[str, Any]:
-    """Returns what a campaign found, as JSON takes it.
+def figures(done: Iterable[Ran], started: float, seed: int) -> Figures:
+    """Returns what a share of a campaign found, as JSON takes it.
 
     Args:
         done: its mixers.
@@ -115,16 +121,82 @@ def figures(done: Iterable[Ran], started: float, seed: int) -> dict[str, Any]:
             failures.setdefault(f"{r.outcome.kind}, {r.outcome.reason}", []).append(r.seed)
         for what, counts in r.covers.items():
             covered.setdefault(what, Counter()).update(counts)
-    typed = sum(kinds.values()) - kinds["ill-typed"]
-    out = {
-        "seed": seed,
-        "count": sum(kinds.values()),
-        "seconds": round(time.monotonic() - started),
+    share = {"seed": seed, "count": kinds.total(), "seconds": round(time.monotonic() - started)}
+    reached = {what: {n for n in possible(what) if counts[n]} for what, counts in covered.items()}
+    return _told([share], kinds, refusals, checks, failures, reached)
+
+
+def merged(before: Figures, share: Figures) -> Figures:
+    """Returns the figures of two runs of one source together.
+
+    Raises:
+        ValueError: the sources or versions differ, or both have run a seed.
+    """
+    if not of_one_source(before, share):
+        raise ValueError("these are figures of another source")
+    for one in share["shares"]:
+        if (other := overlap(before, one["seed"], one["count"])) is not None:
+            raise ValueError(f"seeds from {other['seed']} on were run before")
+    failures = {k: [*seeds] for k, seeds in before["failures by reason"].items()}
+    for reason, seeds in share["failures by reason"].items():
+        failures[reason] = sorted([*failures.get(reason, []), *seeds])
+    reached = {
+        what: set(before["reached"].get(what, ())) | set(share["reached"].get(what, ()))
+        for what in {**before["reached"], **share["reached"]}
+    }
+    both = [
+        Counter(before[name]) + Counter(share[name])
+        for name in ("by outcome", "refusals by reason", "comparisons")
+    ]
+    return _told([*before["shares"], *share["shares"]], *both, failures, reached)
+
+
+def of_one_source(a: Figures, b: Figures) -> bool:
+    """Whether two runs judged the same source with the same versions."""
+    return bool(a["source"] == b["source"] and a["versions"] == b["versions"])
+
+
+def overlap(before: Figures, seed: int, count: int) -> dict[str, int] | None:
+    """Returns a share that has run one of `count` seeds from `seed` on."""
+    return next(
+        (o for o in before["shares"] if seed < o["seed"] + o["count"] and o["seed"] < seed + count),
+        None,
+    )
+
+
+def source() -> str:
+    """Returns a hash of all that an outcome depends on: compiler, specs, writer and judge."""
+    files = [p for f in ("dsfc", "backends", "grammar", "specs") for p in (ROOT / f).rglob("*")]
+    files = [
+        p for p in (*files, *HERE.glob("*.py")) if p.is_file() and "__pycache__" not in p.parts
+    ]
+    whole = hashlib.sha256()
+    for path in sorted(files):
+        whole.update(f"{path.relative_to(ROOT)}\0".encode())
+        whole.update(hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()[:16]
+
+
+def _told(
+    shares: list[dict[str, int]],
+    kinds: Counter[str],
+    refusals: Counter[str],
+    checks: Counter[str],
+    failures: dict[str, list[int]],
+    reached: dict[str, set[str]],
+) -> Figures:
+    """Lays figures out, with those that follow from others."""
+    typed = kinds.total() - kinds["ill-typed"]
+    out: Figures = {
+        "source": source(),
         "versions": {
             "dsfc": dsfc.__version__,
             "torch": torch.__version__,
             "python": platform.python_version(),
         },
+        "shares": sorted(shares, key=lambda share: share["seed"]),
+        "count": kinds.total(),
+        "seconds": sum(share["seconds"] for share in shares),
         "mixers run": kinds["agrees"] + kinds["disagrees"] + kinds["crash"],
         "disagreements": kinds["disagrees"],
         "internal errors": kinds["internal error"] + kinds["crash"],
@@ -134,27 +206,18 @@ def figures(done: Iterable[Ran], started: float, seed: int) -> dict[str, Any]:
         "comparisons": dict(sorted(checks.items())),
         "refusals by reason": dict(refusals.most_common()),
         "failures by reason": dict(sorted(failures.items())),
+        "coverage": {what: _coverage(what, reached[what]) for what in sorted(reached)},
+        "reached": {what: sorted(names) for what, names in sorted(reached.items())},
     }
-    if covered:
-        out["coverage"] = _coverage(covered)
     return out
 
 
-def _coverage(covered: dict[str, Counter[str]]) -> dict[str, Any]:
-    known = every_production()
-    seen = covered.pop("productions")
-    out: dict[str, Any] = {
-        "productions": {
-            "of": len(known),
-            "reached": sum(seen[n] > 0 for n in known),
-            "not reached": [n for n in known if not seen[n]],
-        }
-    }
-    for what, counts in sorted(covered.items()):
-        found = sorted(n for n in counts if counts[n])
-        out[what] = {"reached": len(found), "which": found} if "kinds" in what else {
-            "reached": len(found)
-        }  # fmt: skip
+def _coverage(what: str, reached: set[str]) -> dict[str, Any]:
+    """How many there are and were reached; which were not, where these are few."""
+    known = possible(what)
+    out: dict[str, Any] = {"of": len(known), "reached": len(reached)}
+    if not what.endswith("pairs"):
+        out["not reached"] = {n: UNREACHABLE.get(n, "") for n in known if n not in reached}
     return out
 
 
@@ -185,6 +248,17 @@ def keep(seed: int, outcome: Outcome, folder: Path) -> Path:
     return path
 
 
+def _before(path: Path) -> Figures | None:
+    """The figures that stand in a file, where they are of this source."""
+    if not path.exists():
+        return None
+    found: Figures = json.loads(path.read_text("utf-8"))
+    if of_one_source(found, figures((), time.monotonic(), 0)):
+        return found
+    print(f"{path} holds figures of another source: they are replaced", flush=True)
+    return None
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(usage=__doc__)
     asked.add_argument("--count", type=int, default=500)
@@ -196,6 +270,10 @@ def main() -> None:
     given = asked.parse_args()
     seed = SystemRandom().randrange(10**9) if given.seed is None else given.seed
     print(f"seeds {seed} to {seed + given.count - 1}", flush=True)
+    before = None if given.out is None else _before(given.out)
+    if before is not None and overlap(before, seed, given.count) is not None:
+        print(f"{given.out} has some of these seeds", file=sys.stderr)
+        sys.exit(2)
     started, done = time.monotonic(), []
     covered = given.covered or given.out is not None
     for r in campaign(range(seed, seed + given.count), given.jobs, covered):
@@ -206,9 +284,11 @@ def main() -> None:
             print(f"{len(done)} of {given.count}, {time.monotonic() - started:.0f} s", flush=True)
     out = figures(done, started, seed)
     if given.out is not None:
-        given.out.write_text(json.dumps(out, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        whole = out if before is None else merged(before, out)
+        text = json.dumps(whole, indent=1, ensure_ascii=False)
+        given.out.write_text(text + "\n", encoding="utf-8")
     print(
-        json.dumps({k: v for k, v in out.items() if k != "coverage"}, indent=1, ensure_ascii=False)
+        json.dumps({k: v for k, v in out.items() if k != "reached"}, indent=1, ensure_ascii=False)
     )
     failed = [r for r in done if r.outcome.failed]
     if given.keep is not None:

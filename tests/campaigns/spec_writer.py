@@ -27,7 +27,12 @@ from token_values import (
 )
 
 _SHAPES = ("hnp", "hnp", "hnp", "hn", "hp", "h", "n", "p", "np", "d")
-_CLAIMS = ("claim causal", "claim finite")
+_CLAIMS = (
+    "claim causal", "claim finite", "claim finite when u > 0", "claim finite when u > 0 and u < 1",
+)  # fmt: skip
+_HEIRS = ("{}", "{\n}", "{ % }", "{ %; % }", "{ %\n}", "{ %\n%\n}", "{\n% }", "{\n%\n% }",
+          "{\n%\n}", "{\n%\n%\n}")  # fmt: skip
+"""Bodies of a mixer that has all from its base, `%` for an item: each way to lay out a body."""
 _WORDS = (
     "lambda", "class", "def", "self", "torch", "forward", "mode", "chunk", "S_log_decay", "Tensor",
     "dtype", "None", "print", "len", "B", "L", "nn", "lengths", "reference", "counts", "wide",
@@ -118,13 +123,25 @@ class _Writer:
             *self._laid_out(self.scope.declarations),
             *(f"  {line}" for line in (*self.scope.functions, *self._shuffled(), *uses, *claims)),
         ]
-        head = self._head(bool(base))
+        heir = self._heir()
+        head = self._head("whole" if heir else self.name, bool(base))
         if self.chance(0.05):
             body = "; ".join(line.strip() for line in lines)
-            whole = [*own, *base, f"{head} {body} }}"]
+            whole = [*own, *base, f"{head} {body}{self.random.choice((' ', ';', '; ; '))}}}"]
+        elif self.chance(0.05):
+            whole = [*own, *base, head, *lines[:-1], f"{lines[-1]} }}"]
         else:
             whole = [*own, *base, head, *lines, "}"]
-        return self._renamed("\n".join(whole) + "\n")
+        start = self.random.choice(("", "", "", "", "\n", "\n; \n"))
+        return self._renamed(start + "\n".join((*whole, *heir)) + "\n")
+
+    def _heir(self) -> list[str]:
+        """A mixer that is this one by another name, with a claim or a size more; or nothing."""
+        if not self.chance(0.06):
+            return []
+        items = [*_CLAIMS] if self.qkv else [*_CLAIMS, "dims d", f"dims t = {self.sizes['t']}"]
+        body = re.sub("%", lambda _: self.random.choice(items), self.random.choice(_HEIRS))
+        return [f"mixer {self.name} extends whole {body}"]
 
     def _modifier(self, uses: list[str]) -> list[str]:
         """A modifier of this text, and its use; or nothing."""
@@ -141,19 +158,19 @@ class _Writer:
             lines.append("  soft_of(b, c) = c * tanh(b)")
         return [*lines, f"  x = {after}", "}"]
 
-    def _head(self, based: bool) -> str:
+    def _head(self, name: str, based: bool) -> str:
         doc = self.random.choice(("", ' "a random mixer"'))
         base = " extends base" if based else " extends qkv" if self.qkv else ""
-        return f"mixer {self.name}{doc}{base} {{"
+        return f"mixer {name}{doc}{base} {{"
 
     def _dims(self) -> str:
         h, n, p, t = (self.sizes[a] for a in "hnpt")
         if self.qkv:
             return f"  dims d = 4, heads h = 2, t = {t}, m = n"
         m = self.random.choice(("n", str(n), "n / 1", "2 * n - n"))
-        if self.chance(0.05):
-            return f"  dims d, heads h, n = {n}, p = {p}, t = {t}, m = {m}"
-        return f"  dims d, heads h = {h}, n = {n}, p = {p}, t = {t}, m = {m}"
+        heads = "heads h" if self.chance(0.05) else f"heads h = {h}"
+        first = self.random.choice(("  dims d, ",) * 9 + ("  dims d\n  dims ",))
+        return f"{first}{heads}, n = {n}, p = {p}, t = {t}, m = {m}"
 
     def _shuffled(self) -> list[str]:
         """Definitions in any order; their order means nothing."""
@@ -397,6 +414,7 @@ class _Writer:
         drive = self._drive(axes, complex_)
         s.body.append(
             f"{name}' = {rate} * {name}{low} + {drive.at(ADD + 1)} by {rule}({step.text})"
+            f"{s.provenance()}"
         )
 
     def _link(self, source: str, have: Axes, want: Axes) -> Text:

@@ -6,16 +6,19 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import SystemRandom
+from typing import Any
 
 import pytest
 import torch
 from beside import SPECS, DisagreementError, Judge, Outcome, Rounded, beside, library
+from covered import UNREACHABLE, possible
 from literal import Literal, program, sizes_of
 from literal_text import units
-from modules import FOUND, campaign, covers, figures, keep
+from modules import FOUND, Ran, campaign, covers, figures, keep, merged
 from shrink import candidates, shrunk
 from spec_writer import random_mixer
 
@@ -36,6 +39,7 @@ ONCE = (31, 131, 20_153, 20_197, 20_238, 20_369)
 product had a factor without time; `min` took its other argument in bfloat16; an axis had no tensor.
 """
 REFUSED = ("gate", "out_norm", "qk_norm", "qkv", "separable", "short_conv", "token_shift")
+WHATS = ("productions", "mixer kinds", "system kinds", "plan kinds")
 COMPILED = sorted(p.stem for p in SPECS.glob("*.dsf") if p.stem not in REFUSED)
 
 
@@ -187,6 +191,48 @@ def test_a_failing_text_shrinks_to_what_makes_it_fail() -> None:
     small = shrunk(text, lambda t: "S7[i" in t and "y =" in t)
     assert small.count("\n") <= 6 and "S7[i" in small
     assert all(len(units(t)) for t in candidates(small))
+
+
+def _share(seed: int, *outcomes: Outcome) -> dict[str, Any]:
+    covered = {"mixer pairs": Counter({"Add > Ref": seed, "Mul > Ref": 0})}
+    done = [Ran(seed + k, o, covered) for k, o in enumerate(outcomes)]
+    return figures(done, time.monotonic() - 5, seed)
+
+
+def test_shares_of_a_campaign_add_up() -> None:
+    agrees, off = Outcome("agrees", checks=3), Outcome("disagrees", "step", "y is off by 2", 1)
+    refused = Outcome("refused", "plan E-UNSUPPORTED", "`a` is none")
+    whole = merged(_share(7, agrees, off), merged(_share(0, agrees, refused), _share(3, off)))
+    assert whole["shares"] == [
+        {"seed": 0, "count": 2, "seconds": 5},
+        {"seed": 3, "count": 1, "seconds": 5},
+        {"seed": 7, "count": 2, "seconds": 5},
+    ]
+    assert (whole["count"], whole["mixers run"], whole["seconds"]) == (5, 4, 15)
+    assert (whole["disagreements"], whole["refused of well-typed"]) == (2, 0.2)
+    assert whole["failures by reason"] == {"disagrees, step: y is off by #": [3, 8]}
+    assert whole["comparisons"]["made"] == 8
+    assert whole["reached"] == {"mixer pairs": ["Add > Ref"]}
+    assert whole["coverage"]["mixer pairs"]["reached"] == 1
+    assert json.loads(json.dumps(whole)) == whole
+
+
+def test_a_share_of_another_source_or_of_seeds_that_were_run_is_not_added() -> None:
+    share = _share(4, Outcome("agrees"), Outcome("agrees"))
+    for seed in (3, 5):
+        with pytest.raises(ValueError, match="from 4 on were run before"):
+            merged(share, _share(seed, Outcome("agrees"), Outcome("agrees")))
+    with pytest.raises(ValueError, match="another source"):
+        merged(share | {"source": "0"}, _share(9, Outcome("agrees")))
+
+
+def test_what_is_reached_is_among_what_there_may_be(tmp_path: Path) -> None:
+    for seed in range(10):
+        for what, counts in covers(random_mixer(seed), f"random_{seed}", tmp_path).items():
+            names = {n for n in counts if counts[n] and not n.startswith("__")}
+            assert names <= set(possible(what)), what
+    assert all(len(set(possible(what))) == len(possible(what)) for what in WHATS)
+    assert set(UNREACHABLE) <= {n for what in WHATS for n in possible(what)}
 
 
 def test_random_mixers_cover_the_grammar(tmp_path: Path) -> None:

@@ -92,7 +92,8 @@ class Scope:
     def _start(self, flags: str) -> str:
         """How a parameter starts; the campaign draws its own values."""
         if flags:
-            return ""
+            fits = flags.strip() in ("unit", "positive", "nonneg")
+            return self.random.choice(("", "", " = 1/2", " ~ uniform(1/4, 3/4)")) if fits else ""
         starts = ("", "", "", " ~ normal(0, 0.02)", " ~ uniform(-1/2, 1/2)", " = 1/2")
         return self.random.choice(starts)
 
@@ -184,6 +185,8 @@ class Scope:
             return self.define(Text(f"{w} {v} u", UNARY), axes)
         if self.chance(0.2):
             return Text(f"{w}(u)")
+        if self.chance(0.1):
+            return Text(f"{w} {self.random.choice(('tanh', 'silu', 'sigmoid'))}(u)")
         if self.chance(0.3):
             return Text(f"{w} u")
         return self.define(Text(f"{w} u"), axes)
