@@ -108,6 +108,16 @@ def test_an_operation_on_intervals_gives_the_least_that_holds_all_values(x: Real
         assert isinstance(caught.value, balls.Undefined) is (y == real(0))
 
 
+def test_bounds_of_what_is_computed_have_a_bounded_size() -> None:
+    """Else numbers would have twice the digits after each product."""
+    third = Real(Fraction(1, 3), Fraction(2, 3))
+    other = Real(Fraction(3), Fraction(7))
+    for found in (third * third, third * real(Fraction(1, 7)), third / other):
+        assert 2**160 % found.low.denominator == 0 and 2**160 % found.high.denominator == 0
+        assert found.rounded() == found
+    assert (real(Fraction(1, 3)) * real(Fraction(1, 7))).low == Fraction(1, 21)
+
+
 def assert_tight(found: Real, values: list[Fraction]) -> None:
     """The least interval of its values, rounded outwards to 160 binary digits twice at most."""
     ulp = Fraction(64, 2**160)  # a value is below 32, so is what its rounding is multiplied by

@@ -43,9 +43,10 @@ def test_what_is_no_root_of_a_positive_number_stays() -> None:
     """(e^(log x / 2))^2 is x where x has a logarithm; the number e is no root at all."""
     x = S.leaf("x[]", real=True, positive=True)
     negative = S.exp(S.opaque("log", (number(-3),), True, False) * HALF)
+    zero = S.exp(S.log(number(0)) * HALF)
     product = S.exp(S.log(number(2)) * S.log(number(3)) * HALF)
     square = S.exp(S.log(number(2)).power(2) * HALF)
-    for other in (S.exp(S.log(x) * HALF), negative, S.exp(HALF), product, square,
+    for other in (S.exp(S.log(x) * HALF), negative, zero, S.exp(HALF), product, square,
                   S.exp(HALF / (x + number(1)) * S.log(number(2))), x):  # fmt: skip
         assert without_powers(other.power(2), S).text == other.power(2).text
 
