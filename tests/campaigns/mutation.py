@@ -63,9 +63,9 @@ _LEFT_OUT = ("test_removal.py", "test_campaign.py", "test_mutation.py", "test_fu
 _SOURCES = ("dsfc", "backends", "grammar", "specs")
 _READING = ("dsfc.syntax", "dsfc.primitives.table")
 """What is kept here, no part makes."""
-SECONDS_OF_A_TEST, SECONDS, BYTES = 10, 20, 12 * 2**30
+SECONDS_OF_A_TEST, SECONDS, BYTES = 10, 12, 12 * 2**30
 """No test of those asked takes 10 s; most mutants that are killed are killed within one second, and
-of those that lived for 20 s few would be killed later."""
+of those that lived for 12 s few would be killed later."""
 
 
 def drawn(part: str, seed: int, count: int) -> tuple[list[Mutant], int]:
@@ -142,7 +142,7 @@ class Experience:
         for name in sorted(tests, key=lambda n: (tests[n], n)):
             function = _function(name)
             ran, kills = self.counts.get(function, (0, 0))
-            chance = (kills + 0.2) / (ran + 2) * 0.8 ** before[function]
+            chance = (kills + 0.2) / (ran + 2) * 0.97 ** before[function]
             before[function] += 1
             if f"test_{module.rpartition('.')[2]}.py" in name:
                 chance *= 3
@@ -337,12 +337,24 @@ def _forked(tasks: Iterator[tuple[T, Callable[[], Any]]], jobs: int) -> Iterator
 
 def _forget() -> None:
     """Empties the caches of passes and tests: what was computed before a change would hide it."""
+    for each in _caches(len(sys.modules)):
+        each.cache_clear()
+
+
+@functools.cache
+def _caches(count: int) -> list[Any]:
+    """The caches of passes and tests, once for each count of modules: to look takes half a second.
+
+    What a fixture keeps goes with it at the end of its test.
+    """
+    caches = []
     for each in gc.get_objects():
-        if type(each) is functools._lru_cache_wrapper and each is not source:
+        if type(each) is functools._lru_cache_wrapper and each not in (source, _of_sources):
             home = str(getattr(each, "__module__", ""))
             file = getattr(sys.modules.get(home), "__file__", None) or ""
             if str(ROOT) in file and not home.startswith(_READING) and ".venv" not in file:
-                each.cache_clear()
+                caches.append(each)
+    return [c for c in caches if c is not _caches]
 
 
 # --- figures --------------------------------------------------------------------------------------

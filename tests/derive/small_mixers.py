@@ -249,6 +249,21 @@ READ_OUTS = {
     "a state over another's functions": (
         "z = 1/2 * z[i-1] + k\nS = 1/2 * S[i-1] + k ⊗ v\ny = q · S / (1 + exp(q · z))"
     ),
+    "sums of different decays make no pair": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/3 * z[i-1] + k\ny = q · S / (q · z)"
+    ),
+    "sums of different keys make no pair": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + q\ny = q · S / (k · z)"
+    ),
+    "a sum of two drives makes no pair": (
+        "S = 1/2 * S[i-1] + k ⊗ v + q ⊗ v\nz = 1/2 * z[i-1] + k\ny = q · S / (q · z)"
+    ),
+    "a denominator that is a sum of values makes no pair": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + sum[p](v) * k\ny = q · S / (q · z)"
+    ),
+    "two numerators over one denominator": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\ny = q · S / (q · z) + k · S / (k · z)"
+    ),
 }
 """Read-outs: name → body."""
 
@@ -268,6 +283,11 @@ FLOWS = {
     "a number drives": ("z' = -1/2 * z + 1 by euler(softplus(k · q))\ny = v * sum[n](q * z)"),
     "nothing drives": (
         "S = 1/2 * S[i-1] + k ⊗ v\nz' = -1/2 * z by euler(1/4)\ny = (q · S) + v * (q · z)"
+    ),
+    "bilinear of rank two, with a rate of each entry": (
+        "param a : h × n × p\n"
+        "S' = -exp(a) * S - k ⊗ (k · S) - q ⊗ (q · S) + k ⊗ v by bilinear(1/8)\n"
+        "y = q · S"
     ),
 }
 """Flows of the same states."""
@@ -312,6 +332,31 @@ UPDATES = {
     "a drive of two terms": ("S = 1/2 * S[i-1] + k ⊗ v + q ⊗ v\ny = q · S"),
     "a constant drive": ("param b : h × n × p\nS = 1/2 * S[i-1] + b + k ⊗ v\ny = q · S"),
     "no drive": ("S = 1/2 * S[i-1]\nz = 1/2 * z[i-1] + k\ny = q · S + v * (q · z)"),
+    "a decay that is a root": "S = sqrt(sigmoid(k · q)) * S[i-1] + k ⊗ v\n y = q · S",
+    "a decay that is a power": "S = sigmoid(k · q)^(1/8) * S[i-1] + k ⊗ v\n y = q · S",
+    "a decay that is a modulus": (
+        "param θ : h\n S = abs(cis(θ) * sigmoid(k · q)) * S[i-1] + k ⊗ v\n y = q · S"
+    ),
+    "a decay over a size": "S = exp(-(k · q)^2) / n * S[i-1] + k ⊗ v\n y = q · S",
+    "a decay that is one minus a gate": "S = (1 - sigmoid(k · q)) * S[i-1] + k ⊗ v\n y = q · S",
+    "a decay of unknown sign": "S = tanh(k · q) * tanh(q · q) * S[i-1] + k ⊗ v\n y = q · S",
+    "a decay of a number and a gate": "S = 3/4 * sigmoid(k · q) * S[i-1] + k ⊗ v\n y = q · S",
+    "a turning decay": (
+        "param θ : h\n C = exp(cplx(-(k · q)^2, θ)) * C[i-1] + k ⊗ v\n y = Re(q · C)"
+    ),
+    "a turning decay over another": (
+        "param θ : h\n C = conj(cis(θ)) / cis(θ * 2) * C[i-1] + k ⊗ v\n y = Re(q · C)"
+    ),
+    "a complement of the decay drives": (
+        "a = sigmoid(k)\n S = a * S[i-1] + (1 - a) ⊗ v\n y = q · S"
+    ),
+    "a root of the decay's complement drives": (
+        "a = sigmoid(v)\n S = a * S[i-1] + k ⊗ (sqrt(1 - a^2) * v)\n y = q · S"
+    ),
+    "a step drives": (
+        "param w : d -> h;  a : h\n Δ = softplus(w u)\n"
+        "S = exp(-exp(a) * Δ) * S[i-1] + (Δ * k) ⊗ v\n y = q · S"
+    ),
 }
 """Updates of the same states."""
 
@@ -377,6 +422,13 @@ SUMS = {
     "the distance as a factor": ("y = sum[j ≤ i]((i-j) * q · k[j] * v[j])"),
     "a quotient by both": ("y = sum[j ≤ i](v[j] / (1 + q · k[j]))"),
     "a quotient by one product": ("y = sum[j ≤ i](v[j] / (exp(q · q) * exp(k[j] · k[j])))"),
+    "a lag times a number, in an exponent": (
+        "param θ : h\n y = sum[j ≤ i](Re(cis(θ * (2*(i-j) + 3))) * q · k[j] * v[j])"
+    ),
+    "a power of a lag and a number": (
+        "param c : h unit\n y = sum[j ≤ i](c^(3*(i-j) - 1) * q · k[j] * v[j])"
+    ),
+    "a power below 0 of a product": ("y = sum[j ≤ i]((exp(q · q) * exp(k[j] · k[j]))^(-1) * v[j])"),
 }
 """Sums over time, those that stay sums too."""
 
@@ -413,6 +465,13 @@ REFUSED = {
     "a drift that is not linear": ("S' = tanh(S) + k ⊗ v by euler(1/2)\ny = q · S"),
     "a map of a scaled state": (
         "state x : d\nparam A : d -> d\ng = sigmoid(u)\nx = A (g * x[i-1]) + A x[i-1] + u\ny = x"
+    ),
+    "a map to other axes of a scaled state": (
+        "state x : d\n"
+        "param A : d -> h × n;  B : h × n -> d\n"
+        "g = sigmoid(u)\n"
+        "x = B A (g * x[i-1]) + u\n"
+        "y = x"
     ),
 }
 """Updates that are not linear in the state."""

@@ -35,8 +35,11 @@ def resolved(text: str) -> Mixer:
 
 
 def lowered(text: str) -> str:
-    """The system of a mixer as text."""
-    return equations(derive(resolved(text)))
+    """The system of a mixer as text, and which states share a pass over time."""
+    system = derive(resolved(text))
+    shared = (f"{b.state} with {', '.join(b.gauge.shared_with)}" for b in system.blocks
+              if b.gauge.shared_with)  # fmt: skip
+    return equations(system) + "".join(f"pair: {line}\n" for line in shared)
 
 
 def refusal(text: str) -> str:
