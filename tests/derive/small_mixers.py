@@ -357,6 +357,14 @@ UPDATES = {
         "param w : d -> h;  a : h\n Δ = softplus(w u)\n"
         "S = exp(-exp(a) * Δ) * S[i-1] + (Δ * k) ⊗ v\n y = q · S"
     ),
+    "zero-order hold of half a step": (
+        "param w : d -> h;  a : h\n Δ = softplus(w u)\n"
+        "S = exp(1/2 * a * Δ) * S[i-1] + ((exp(1/2 * a * Δ) - 1) / a * k) ⊗ v\n y = q · S"
+    ),
+    "zero-order hold of a falling rate": (
+        "param w : d -> h;  a : h\n Δ = softplus(w u)\n"
+        "S = exp(-a * Δ) * S[i-1] + ((1 - exp(-a * Δ)) / a * k) ⊗ v\n y = q · S"
+    ),
 }
 """Updates of the same states."""
 
@@ -429,6 +437,9 @@ SUMS = {
         "param c : h unit\n y = sum[j ≤ i](c^(3*(i-j) - 1) * q · k[j] * v[j])"
     ),
     "a power below 0 of a product": ("y = sum[j ≤ i]((exp(q · q) * exp(k[j] · k[j]))^(-1) * v[j])"),
+    "a complex number of two sides": (
+        "param θ : h\n y = sum[j ≤ i](Re(cplx(q · k[j], k · k[j]) * cis(θ * (i-j))) * v[j])"
+    ),
 }
 """Sums over time, those that stay sums too."""
 

@@ -15,6 +15,7 @@ from dsfc.derive.derive import derive
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer import Library, resolve
 from dsfc.mixer.ir import Mixer
+from dsfc.primitives.text import text as text_of
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.render.index import equations
@@ -35,11 +36,16 @@ def resolved(text: str) -> Mixer:
 
 
 def lowered(text: str) -> str:
-    """The system of a mixer as text, and which states share a pass over time."""
+    """The system of a mixer as text, its states' definitions and which share a pass over time."""
     system = derive(resolved(text))
     shared = (f"{b.state} with {', '.join(b.gauge.shared_with)}" for b in system.blocks
               if b.gauge.shared_with)  # fmt: skip
-    return equations(system) + "".join(f"pair: {line}\n" for line in shared)
+    meant = (f"{d.name} = {text_of(d.value)}" for d in system.definition if d.update)
+    return (
+        equations(system)
+        + "".join(f"defined: {line}\n" for line in meant)
+        + "".join(f"pair: {line}\n" for line in shared)
+    )
 
 
 def refusal(text: str) -> str:
