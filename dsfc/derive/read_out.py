@@ -189,8 +189,10 @@ class ReadOuts:
         return True
 
     def _product(self, args: tuple[Expr, ...]) -> ReadOut:
-        free = [a for a in args if not self._depends(a)]
-        inner = [self.of(a) for a in args if self._depends(a)]
+        # Told apart first: what the read-out of one factor names, the next one reads as a stream.
+        dependent = [a for a in args if self._depends(a)]
+        free = [a for a in args if a not in dependent]
+        inner = [self.of(a) for a in dependent]
         factor = self.streams.token(mul(*free))
         gates: list[Expr] = [] if is_one(factor) else [factor]
         out: ReadOut = inner[0] if len(inner) == 1 else Product(tuple(inner))

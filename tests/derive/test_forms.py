@@ -48,6 +48,17 @@ def test_state_updates(name, mixer_of, error_of):
     assert error_of(m, derive(m)) < 1e-12
 
 
+@pytest.mark.parametrize("product", ["fir[t](a, S) * fir[t](b, S)", "S[i-2] * S[i-3] * (S + u)"])
+def test_no_factor_of_a_product_is_lost_where_another_one_names_what_both_read(
+    product, mixer_of, error_of
+):
+    m = mixer_of(
+        "mixer m { dims p = 2, t = 2\n input u : p\n param a : p × t; b : p × t\n state S : p\n"
+        f"S = 1/2 * S[i-1] + u\n y = {product} }}"
+    )
+    assert error_of(m, derive(m)) < 1e-12
+
+
 def test_queries_in_groups_share_a_state(mixer_of, error_of):
     m = mixer_of(
         "mixer m { dims d, heads h = 2, g = 3, n = 4, p = 2\n input u : d\n"
