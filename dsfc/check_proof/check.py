@@ -14,6 +14,7 @@ from dsfc.check_proof.claim import (
     ConstantWord,
     Invariant,
     MarkovParameters,
+    Point,
     Same,
     Somewhere,
     Witness,
@@ -46,12 +47,16 @@ class Accepted:
         claim: what is shown.
         gap: the two values, where difference is shown.
         defined: a point at which both outputs have values, where equality is shown and one is
-            given. It is shown wherever both have.
+            given. It is shown wherever both have. Where the first is shown to be a case of the
+            second, one at which the first has.
+        holds: a point at which all conditions hold and the output is not 0, where equality under
+            conditions is shown and one is given.
     """
 
     claim: Claim
     gap: Gap | None
     defined: Somewhere | None
+    holds: Point | None = None
 
 
 def check(text: str) -> Accepted:
@@ -71,7 +76,9 @@ def check(text: str) -> Accepted:
         check_derived(certificate.claim)
         if certificate.defined is not None:
             check_somewhere(certificate.claim, certificate.defined)
-        return Accepted(certificate.claim, gap, certificate.defined)
+        proof = certificate.proof
+        holds = proof.holds if isinstance(proof, Conditional) else None
+        return Accepted(certificate.claim, gap, certificate.defined, holds)
     except Rejected:
         raise
     except (Obstacle, TooLarge) as e:

@@ -269,7 +269,8 @@ class Conditional:
     Attributes:
         invariant: its rows vanish where the conditions hold.
         holds: a point where all conditions hold and the output is not 0. None where a is claimed
-            to be a case of b, which says that they can be met: no point is needed then.
+            to be a case of b, which says that they can be met: where a has an output is said by
+            `Certificate.defined` then.
         needed: what was shown to be needed; need not cover all conditions.
     """
 
@@ -285,7 +286,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Somewhere:
-    """A point at which both outputs have values, at every token.
+    """A point at which both outputs have values, or a's alone, at every token.
 
     Attributes:
         length: number of tokens.
@@ -304,7 +305,8 @@ class Certificate:
         claim: what is shown.
         proof: what shows it, by which rule.
         defined: where both outputs have values, if equality is claimed without conditions: it is
-            shown wherever they do. None: nothing is said of where that is.
+            shown wherever they do. Where a is claimed to be a case of b, where a's has. None:
+            nothing is said of where that is.
     """
 
     claim: Claim

@@ -64,13 +64,24 @@ def check_witness(claim: Claim, proof: Witness) -> Gap:
 def check_somewhere(claim: Claim, point: Somewhere) -> None:
     """Checks that both outputs have values at a point.
 
+    Where a is claimed to be a case of b it is a's output alone: the claim is one about b's output
+    wherever a has one.
+
     Raises:
-        Rejected: they have not, or the claim is not one of equality without conditions.
+        Rejected: they have not, or the claim is another one.
         Obstacle: a definition cannot be executed.
     """
-    if not claim.equal or claim.conditions or claim.case:
-        raise Rejected("where the outputs have values is said of equality without conditions")
-    execute(claim, point)
+    if not claim.equal or (claim.conditions and not claim.case):
+        raise Rejected(
+            "where the outputs have values is said of equality without conditions, and of cases"
+        )
+    if not claim.case:
+        execute(claim, point)
+        return
+    try:
+        execute_one(claim, point, False)
+    except NotDefined as e:
+        raise Rejected(f"the first's output has no value here: {e}") from None
 
 
 def execute(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Ref
+from dsfc.primitives.expr import Add, Div, Expr, Mul, Ref
 from dsfc.system.ir import (
     Cast,
     Direct,
@@ -33,6 +33,7 @@ class Streams:
 
     def __init__(self, system: System) -> None:
         """Looks every stream up, in the order in which they stand."""
+        self._values = {s.name: s.value for s in system.streams}
         self._known: dict[str, frozenset[str]] = {b.state: frozenset({b.state})
                                                   for b in system.blocks}  # fmt: skip
         for s in system.streams:
@@ -43,6 +44,26 @@ class Streams:
         """Returns the states that a value holds."""
         names = (x.name for x in walk(e) if isinstance(x, Ref))
         return frozenset().union(*(self._known.get(n, frozenset()) for n in names))
+
+    def affine(self, e: Expr) -> bool:
+        """Returns whether a value is affine in states, read off its form."""
+        if not self.states(e):
+            return True
+        match e:
+            case Ref(name=name):
+                value = self._values.get(name)
+                if value is None or isinstance(value, Expr):
+                    return value is None or self.affine(value)
+                linear = all(isinstance(p, LINEAR) for p in parts(value))
+                return linear and not any(map(self.states, coefficients_of(value)))
+            case Add(args):
+                return all(map(self.affine, args))
+            case Mul(args):
+                held = [a for a in args if self.states(a)]
+                return len(held) == 1 and self.affine(held[0])
+            case Div(above, below):
+                return not self.states(below) and self.affine(above)
+        return False
 
     def _read(self, tree: ReadOut) -> frozenset[str]:
         out = frozenset(t.source for p in parts(tree) if isinstance(p, Read) for t in p.terms)

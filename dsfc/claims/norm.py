@@ -3,7 +3,8 @@
 The norm is the operator norm for the Euclidean length of the state, in the gauge the state is
 stored in. The state is that of all stages that run one way: where one of them drives another, as in
 s = s[i-1] + t[i-1], t = t[i-1], Λ has an entry beside its diagonal blocks, and may lengthen what no
-block lengthens. Where none does, Λ is made of blocks and its norm is the largest of theirs. A
+block lengthens. Where none does, Λ is made of blocks and its norm is the largest of theirs. Λ must
+have a value: a decay of a / a has none at a = 0. A
 transition is a chain of factors, and the norm of a product is at most the product of
 the norms, so each factor is looked at on its own:
 
@@ -20,9 +21,9 @@ the norms, so each factor is looked at on its own:
 from __future__ import annotations
 
 from dsfc.check_proof.balls import Complex, Real, absolute, real
-from dsfc.claims.compare import Facts, facts, satisfied
+from dsfc.claims.compare import Facts, facts, has_value, satisfied
 from dsfc.claims.execute import after, units
-from dsfc.claims.feeding import LINEAR, Streams, coefficients_of, driven_by
+from dsfc.claims.feeding import Streams, driven_by
 from dsfc.claims.points import Failed, Running, changed_at, search, shown
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.primitives.build import ZERO, add, mul, num, power, prim, walk
@@ -69,6 +70,8 @@ def stable(system: System, structure: Structure, when: tuple[Comparison, ...]) -
     for stage in system.stages:
         for block in stage.blocks:
             said, proved = _block(known, stage, block, structure)
+            if proved and not _exists(known, block):
+                said, proved = "Λ is not known to have a value everywhere", False
             if proved and fed[block.state]:
                 others = ", ".join(sorted(fed[block.state]))
                 said = f"it is driven by {others}, and the norm of all together is not known"
@@ -112,6 +115,19 @@ def _block(known: Facts, stage: Stage, block: Block, structure: Structure) -> tu
             return reason, False
         said.append(reason)
     return " and ".join(dict.fromkeys(said)) or "Λ = 0", True
+
+
+def _exists(known: Facts, block: Block) -> bool:
+    """Whether Λ is known to have a value everywhere: nothing is short of what is not there.
+
+    What a flow with Re A ≤ 0 is discretised to exists where A and the step do.
+    """
+    if block.flow is not None:
+        flow = block.flow
+        values = [flow.step, flow.diagonal, *(e for a, _, b in flow.low_rank for e in (a, b))]
+    else:
+        values = [e for f in block.chain for t in f.terms for e in (t.left, t.right)]
+    return all(has_value(known, e) for e in values)
 
 
 def _mixes(t: Term) -> bool:
@@ -245,22 +261,16 @@ def _is_linear(system: System) -> bool:
             at = e.at if isinstance(e, Ref) and e.name not in declared else None
             if isinstance(e, Past | Run | Lag | Fir) or (at is not None and at != Now(0)):
                 return False
-    made = {s.name: s.value for s in system.streams if not isinstance(s.value, Expr)}
     streams = Streams(system)
     for block in system.blocks:
         for factor in block.chain:
-            coefficients = [e for t in factor.terms for e in (t.left, t.right)]
-            coefficients += [d.key for d in factor.drives]
-            for drive in factor.drives:
-                tree = made.get(drive.stream.name) if isinstance(drive.stream, Ref) else None
-                if tree is None:
-                    coefficients.append(drive.stream)
-                    continue
-                if not all(isinstance(p, LINEAR) for p in parts(tree)):
-                    return False
-                coefficients += coefficients_of(tree)
-            if any(streams.states(e) for e in coefficients):
+            if any(streams.states(e) for t in factor.terms for e in (t.left, t.right)):
                 return False
+            for drive in factor.drives:
+                if streams.states(drive.key) and streams.states(drive.stream):
+                    return False
+                if not (streams.affine(drive.key) and streams.affine(drive.stream)):
+                    return False
     return True
 
 

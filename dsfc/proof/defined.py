@@ -2,7 +2,8 @@
 
 Rows show equality wherever both outputs have values. So a proof is one about something only with a
 point at which they do, which is executed; and where a point is found at which one of the two has a
-value and the other certainly has none, the verdict says so.
+value and the other certainly has none, the verdict says so. That the first is a case of the second
+is said of where the first has an output, so there is a point of it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import random
 from fractions import Fraction
 
 from dsfc.check_proof.balls import NotDefined, Undefined
-from dsfc.check_proof.claim import Claim, Somewhere, Witness
+from dsfc.check_proof.claim import Certificate, Claim, Somewhere, Witness
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import check_somewhere, execute_one
@@ -27,6 +28,8 @@ LARGE = 8
 
 LOW = (Fraction(0), Fraction(-1), Fraction(1), Fraction(2))
 """Numbers at which divisions, roots and logarithms have no value, among others."""
+
+NO_OUTPUT = "values that do it were found, but no point at which the first has an output"
 
 NOWHERE = "the outputs are equal wherever both have values, and no point was found at which they do"
 
@@ -59,6 +62,30 @@ def where_defined(verdict: Proved | AtSizes) -> Proved | AtSizes | ProvedWhereDe
         verdict, certificate=dataclasses.replace(certificate, defined=found)
     )
     return whole if lacking is None else ProvedWhereDefined(whole, *lacking)
+
+
+def where_first_defined(certificate: Certificate) -> tuple[Certificate | None, str]:
+    """Returns a certificate of a case with a point at which the first has an output.
+
+    Args:
+        certificate: which the checker accepted.
+
+    Returns:
+        The certificate, None where no such point was found, and why none is shown: the definition
+        cannot be executed.
+    """
+    claim = certificate.claim
+    alone = {d.axis.name for d in claim.a.axes}
+    sizes = tuple((name, k) for name, k in claim.sizes if name in alone)
+    try:
+        points = _points(Claim(claim.a, claim.a, (), sizes))
+        found = next((point for point in points if _value(claim, point, False)), None)
+    except (Obstacle, ValueError) as e:
+        return certificate, str(e)
+    if found is None:
+        return None, NO_OUTPUT
+    check_somewhere(claim, found)
+    return dataclasses.replace(certificate, defined=found), ""
 
 
 def _points(claim: Claim) -> list[Somewhere]:

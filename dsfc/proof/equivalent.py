@@ -33,6 +33,7 @@ from dsfc.proof.sizes import (
     chosen,
     declared,
     enough,
+    examined,
     lifted,
     small,
     with_whole_roots,
@@ -80,22 +81,35 @@ def equivalent(
         return where_defined(verdict)
     if conditions and isinstance(verdict, Refuted | Unknown):
         with suppress(ValueError):
-            claim = Claim(a, b, names, with_whole_roots(a, b, sizes))
-            return _under_conditions(claim, verdict)
+            return _under_conditions(Claim(a, b, names, ()), verdict, sizes)
     return verdict
 
 
-def _under_conditions(claim: Claim, otherwise: Refuted | Unknown) -> Verdict:
+def _under_conditions(
+    claim: Claim, otherwise: Refuted | Unknown, given: Mapping[str, int]
+) -> Conditionally | Refuted | Unknown:
+    """A proof under conditions at the declared sizes, those of either spec where they differ."""
+    found = list[Certificate]()
+    for pinned in examined(claim.a, claim.b, given):
+        sized = replace(claim, sizes=with_whole_roots(claim.a, claim.b, pinned))
+        proved = _conditioned(sized)
+        if proved is None:
+            return otherwise
+        found.append(proved)
+    return Conditionally(found[0], otherwise)
+
+
+def _conditioned(claim: Claim) -> Certificate | None:
     """A proof under conditions, on parameters alone or else on values inside both."""
     for free in (False, True):
         try:
             for conditions in candidates(replace(claim, free=free)):
                 found = _proved_under(replace(claim, free=free, conditions=conditions))
                 if found is not None:
-                    return Conditionally(found, otherwise)
+                    return found
         except (Obstacle, TooLarge, ValueError, ZeroDivisionError):
             continue
-    return otherwise
+    return None
 
 
 def _proved_under(claim: Claim) -> Certificate | None:

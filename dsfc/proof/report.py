@@ -17,6 +17,7 @@ from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.statement import state
 from dsfc.proof.condition_text import ConditionText, values_text
 from dsfc.proof.relations import relation_lines
+from dsfc.proof.sizes import unexamined
 from dsfc.proof.verdict import (
     AtSizes,
     Conditionally,
@@ -134,6 +135,7 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
         what = "those that feed states and outputs are taken for inputs, each in its range"
         lines.append(f"  values     {what}")
     lines.append(f"  sizes      {reach(claim)}; this version proves nothing of others")
+    lines += open_sizes(claim)
     lines.append("  conditions")
     needed = {k: n for n in proof.needed for k in n.without}
     for family, text in words.lines():
@@ -157,7 +159,7 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
         where = f", where {' and '.join(inside[1])}" if inside[1] else ""
         lines.append(f"  inside     {a} is {b} with {', '.join(inside[0])} as said{where}")
     lines.append(
-        f"  holds      at a point of {proof.holds.length} tokens whose output is not 0"
+        f"  holds      at a point of {_tokens(proof.holds.length)} whose output is not 0"
         f"; {len(proof.needed)} points show what is needed"
     )
     lines.append(f"  invariant  {len(proof.invariant.rows)} rows, accepted by the checker")
@@ -224,7 +226,12 @@ def shown(accepted: Accepted) -> list[str]:
         out += ["  conditions", *(f"    {words.plain(text)}" for _, text in words.lines())]
     if claim.sizes:
         out.append(f"  sizes      shown at {_sizes(claim)}")
-    if claim.equal and not (claim.conditions or claim.case):
+    if accepted.holds is not None:
+        tokens = _tokens(accepted.holds.length)
+        out.append(f"  holds      at a point of {tokens} whose output is not 0")
+    elif claim.equal and claim.case:
+        out.append(first_defined(accepted.defined, "the certificate has none"))
+    elif claim.equal and not claim.conditions:
         out.append(_defined(accepted.defined, "the certificate has none"))
     if gap is not None:
         out.append(f"  outputs    {number_text(gap.a)} and {number_text(gap.b)}")
@@ -242,8 +249,29 @@ def _defined(point: Somewhere | None, why: str = "") -> str:
     """Where both outputs have values, in a line."""
     if point is None:
         return f"  defined    wherever both outputs have values; no such point is shown ({why})"
-    tokens = "1 token" if point.length == 1 else f"{point.length} tokens"
-    return f"  defined    wherever both outputs have values, as at a point of {tokens}"
+    return (
+        f"  defined    wherever both outputs have values, as at a point of {_tokens(point.length)}"
+    )
+
+
+def first_defined(point: Somewhere | None, why: str) -> str:
+    """Where the first has an output, if it is a case of the second, in a line."""
+    if point is None:
+        return f"  defined    wherever the first has an output; no such point is shown ({why})"
+    return (
+        f"  defined    wherever the first has an output, as at a point of {_tokens(point.length)}"
+    )
+
+
+def _tokens(count: int) -> str:
+    return "1 token" if count == 1 else f"{count} tokens"
+
+
+def open_sizes(claim: Claim) -> list[str]:
+    """The declared sizes that a statement does not speak of, in a line, if there are any."""
+    plain = apart(claim)
+    others = unexamined(plain.a, plain.b, dict(plain.sizes))
+    return [f"  open       the declared {_listed(others)}"] * bool(others)
 
 
 def _somewhere(point: Somewhere | None) -> dict[str, Any] | None:

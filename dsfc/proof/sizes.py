@@ -17,8 +17,9 @@ from dsfc.check_proof.invariant import unlifted
 from dsfc.check_proof.legal import facts, kept
 from dsfc.check_proof.statement import Statement
 from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Num, Pow, Size
+from dsfc.primitives.expr import Fir, Iota, Num, Pow, Size
 from dsfc.system.ir import System
+from dsfc.system.known import fixed
 
 LARGEST = 8
 """Sizes beyond this one make a proof long."""
@@ -97,16 +98,66 @@ def declared(
     Where the two declare different numbers there are two. Where numbers of different axes do not go
     together (what is given may exclude them), each is taken by itself.
     """
+    return tuple(dict.fromkeys(chosen(a, b, 2, pinned) for pinned in pinnings(a, b, given)))
+
+
+def pinnings(
+    a: System, b: System, given: Mapping[str, int] = NONE_GIVEN, but: Collection[str] = ()
+) -> tuple[Mapping[str, int], ...]:
+    """Returns the sizes that a question is about: those given, and those declared as numbers.
+
+    Args:
+        a: one system.
+        b: the other.
+        given: sizes that some axes have, whatever is declared.
+        but: axes whose declared numbers are left out.
+
+    Returns:
+        One or more sets of sizes of some axes; see `declared`.
+    """
     out: dict[tuple[tuple[str, int], ...], None] = {}
     for system in (a, b):
         other = b if system is a else a
         numbers = dict(_numbers(other)) | dict(_numbers(system))
-        together = {name: k for name, k in numbers.items() if name not in given}
+        together = {name: k for name, k in numbers.items() if name not in {*given, *but}}
         for pinned in (together, *({name: k} for name, k in together.items())):
+            at = {**given, **pinned}
             with suppress(ValueError):
-                out[chosen(a, b, 2, {**given, **pinned})] = None
+                chosen(a, b, 2, at)
+                out[tuple(sorted(at.items()))] = None
                 break
-    return tuple(out) or (chosen(a, b, 2, given),)
+    return tuple(map(dict, out)) or (dict(given),)
+
+
+def examined(a: System, b: System, given: Mapping[str, int]) -> tuple[Mapping[str, int], ...]:
+    """Returns the sizes at which conditions and cases are looked for, those of some axes.
+
+    They are those of `pinnings`, of axes whose entries a formula tells apart (`iota`, the taps of a
+    filter): there two entries say nothing of a third. Others, and those above `LARGEST`, stay small
+    because a search takes long; a verdict names the declared sizes that it does not speak of.
+
+    Args:
+        a: one system.
+        b: the other.
+        given: sizes that the question is about.
+    """
+    told = {
+        e.axis.name
+        for s in (a, b)
+        for value in expressions((s.definition, tuple(fixed(s).values())))
+        for e in walk(value)
+        if isinstance(e, Iota | Fir)
+    }
+    left = {name for s in (a, b) for name, k in _numbers(s) if k > LARGEST or name not in told}
+    return pinnings(a, b, given, left)
+
+
+def unexamined(
+    a: System, b: System, sizes: Mapping[str, int], given: Mapping[str, int] = NONE_GIVEN
+) -> tuple[tuple[str, int], ...]:
+    """Returns the sizes that the specs declare as numbers, or that are given, and are others."""
+    asked = dict(_numbers(b)) | dict(_numbers(a)) | dict(given)
+    return tuple((name, k) for name, k in sorted(asked.items()) if sizes.get(name, k) != k)
 
 
 def beyond(

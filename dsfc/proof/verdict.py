@@ -175,10 +175,13 @@ class Case:
     """The first is a case of the second; the checker accepted it.
 
     Attributes:
-        certificate: the claim, with the values of the second's own parameters as conditions.
+        certificate: the claim, with the values of the second's own parameters as conditions, and
+            where the first has an output.
+        unseen: why no such point is shown: the definition cannot be executed.
     """
 
     certificate: Certificate
+    unseen: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,11 @@ from dsfc.primitives.expr import Field
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
 from dsfc.proof.constant_word import no_case
+from dsfc.proof.defined import where_first_defined
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.filters import filters
 from dsfc.proof.modal import modal
-from dsfc.proof.sizes import NONE_GIVEN, chosen, modest
+from dsfc.proof.sizes import NONE_GIVEN, chosen, examined, modest
 from dsfc.proof.verdict import (
     Case,
     Conditionally,
@@ -124,15 +125,21 @@ def within(
     if isinstance(found, Certificate):
         return NoCase(found)
     tried = [f"constant sequences: {found}"]
+    pinned = examined(a, b, sizes)
     if conditions:
-        shown = _case(replace(twos, sizes=modest(a, b, sizes)))
+        shown = _cases(twos, pinned)
         if isinstance(shown, Certificate):
-            return Case(shown)
+            whole, why = where_first_defined(shown)
+            if whole is not None:
+                return Case(whole, why)
+            shown = why
         tried.append(f"values of the second's own parameters: {shown}")
     # Functions of more than the token may be a case where those of the token are none.
-    apart = _no_case(partial(no_case_by_words, given=sizes), least)
-    if isinstance(apart, Certificate):
-        return NoCase(apart)
+    # At the declared sizes there are more equations, so these are asked where work was asked for.
+    for at in dict.fromkeys(map(_key, (sizes, *(pinned if conditions else ())))):
+        apart = _no_case(partial(no_case_by_words, given=dict(at)), least)
+        if isinstance(apart, Certificate):
+            return NoCase(apart)
     tried.append(f"short sequences: {apart}")
     decides = "values of the second's parameters (--conditions), or a reason that there are none"
     return Unknown(str(found), tuple(tried), decides)
@@ -150,6 +157,32 @@ def _terms(system: System) -> Iterator[Term]:
     for block in system.blocks:
         for factor in block.chain:
             yield from factor.terms
+
+
+def _key(sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(sizes.items()))
+
+
+def _cases(claim: Claim, pinned: tuple[Mapping[str, int], ...]) -> Certificate | str:
+    """A certificate that a is a case of b at the declared sizes, or why there is none.
+
+    Where the two declare different numbers, those of both are asked about.
+
+    Args:
+        claim: without conditions.
+        pinned: see `dsfc.proof.sizes.examined`.
+    """
+    found = list[Certificate]()
+    for sizes in pinned:
+        shown = _case(replace(claim, sizes=modest(claim.a, claim.b, sizes)))
+        if isinstance(shown, str):
+            return shown if not sizes else f"{shown} ({_listed(sizes)})"
+        found.append(shown)
+    return found[0]
+
+
+def _listed(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {size}" for name, size in sizes.items())
 
 
 def _case(claim: Claim) -> Certificate | str:

@@ -6,14 +6,15 @@ from fractions import Fraction
 from typing import Any
 
 from dsfc.check_proof.apart import apart
-from dsfc.check_proof.claim import Certificate, Claim, ConstantWord, Words
+from dsfc.check_proof.claim import Certificate, Claim, Conditional, ConstantWord, Words
 from dsfc.check_proof.conditional import localities
 from dsfc.check_proof.constant_word import Word
 from dsfc.check_proof.regions import Region
 from dsfc.check_proof.statement import state
 from dsfc.check_proof.steady import Base, steady
 from dsfc.proof.condition_text import ConditionText, interval_text
-from dsfc.proof.report import entries_text, number_text, reach
+from dsfc.proof.report import entries_text, first_defined, number_text, open_sizes, reach
+from dsfc.proof.sizes import unexamined
 from dsfc.proof.verdict import Case, NoCase, Unknown
 from dsfc.proof.within import Kinds, Within
 
@@ -66,11 +67,20 @@ def no_case_sizes(certificate: Certificate) -> str:
     return f"{sizes}{more}{every}"
 
 
+def holds_somewhere(certificate: Certificate) -> bool:
+    """Whether a certificate of a case holds a point at which the first's output is not 0."""
+    return isinstance(certificate.proof, Conditional) and certificate.proof.holds is not None
+
+
 def _both(kinds: Kinds) -> str:
+    """What is known of ISO; cases of one another at different sizes are none."""
     found = (kinds.forth, kinds.back)
     if any(isinstance(w, NoCase) and w.reads is None for w in found):
         return "refuted"
-    return "proved" if all(isinstance(w, Case) for w in found) else "unknown"
+    cases = [dict(w.certificate.claim.sizes) for w in found if isinstance(w, Case)]
+    if len(cases) < 2 or any(k != cases[1].get(name, k) for name, k in cases[0].items()):
+        return "unknown"
+    return "proved"
 
 
 def kind(found: Within, slots: tuple[str, ...]) -> str:
@@ -101,17 +111,16 @@ def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
     filled = f", its {', '.join(slots)} functions of tokens" if slots else ""
     head = f"{kind(found, slots)}  {a} is a case of {b}{filled}: "
     match found:
-        case Case(certificate):
+        case Case(certificate, unseen):
             claim = apart(certificate.claim)
             words = ConditionText(claim, state(claim, False))
             values = [words.plain(text) for _, text in words.lines()]
             told = APART if certificate.claim.apart else SHARED
-            return [
-                f"{head}proved",
-                f"  statement  {SLOTS if slots else STATEMENT}",
-                f"  sizes      {reach(claim)}",
-                f"  values     {'; '.join([*values, told])}",
-            ]
+            lines = [f"{head}proved {reach(claim)}".rstrip()]
+            lines += [f"  statement  {SLOTS if slots else STATEMENT}", *open_sizes(claim)]
+            if not holds_somewhere(certificate):
+                lines.append(first_defined(certificate.defined, unseen))
+            return [*lines, f"  values     {'; '.join([*values, told])}"]
         case NoCase(certificate):
             none = f"no functions of {_read(found)} and no parameters" if slots else "no parameters"
             return [f"{head}refuted, for {none}", *_no_case(found, slots, a, b)]
@@ -229,7 +238,10 @@ def _json(found: Within, slots: tuple[str, ...]) -> dict[str, Any]:
 def _decided(found: Within) -> dict[str, Any]:
     match found:
         case Case(certificate):
-            return {"verdict": "proved", "sizes": dict(certificate.claim.sizes)}
+            claim = apart(certificate.claim)
+            others = unexamined(claim.a, claim.b, dict(claim.sizes))
+            return {"verdict": "proved", "sizes": dict(certificate.claim.sizes),
+                    "open": dict(others)}  # fmt: skip
         case NoCase(certificate):
             claim, proof = certificate.claim, found.proof
             if isinstance(proof, Words):

@@ -17,7 +17,10 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
 from dsfc.primitives.interval import INF, Interval
+from dsfc.proof.defined import NO_OUTPUT
 from dsfc.proof.equivalent import equivalent
+from dsfc.proof.verdict import Case, Unknown
+from dsfc.proof.within import within
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
@@ -39,6 +42,25 @@ mixer halved { dims n
   state S : n
   S = S[i-1] / 2 + u
   y = S
+}
+mixer rooted { dims n
+  input u
+  param a
+  y = sqrt(a) * u
+}
+mixer times { dims n
+  input u
+  param c
+  y = c * u
+}
+mixer nowhere { dims n
+  input u
+  y = u * log(-exp(u))
+}
+mixer nowhere_times { dims n
+  input u
+  param c
+  y = c * u * log(-exp(u))
 }
 """
 
@@ -73,11 +95,30 @@ def test_a_difference_has_no_such_point(certificate: Callable, file: str, a: str
     assert "said of equality without conditions" in why
 
 
-def test_neither_has_equality_under_conditions(conditional: Callable, filled: Callable) -> None:
-    nowhere = Somewhere(1, ())
-    for made in (conditional("lattice", "linear", "template"), filled("linear", "template")):
-        why = reason(replace(made, defined=nowhere))
-        assert "said of equality without conditions" in why
+def test_neither_has_equality_under_conditions(conditional: Callable) -> None:
+    made = conditional("lattice", "linear", "template")
+    why = reason(replace(made, defined=Somewhere(1, ())))
+    assert "said of equality without conditions" in why
+
+
+@pytest.mark.parametrize(("value", "accepted"), [(1, True), (-1, False)])
+def test_a_case_has_a_point_of_the_first_alone(value: int, accepted: bool) -> None:
+    """√a · u is c · u with c = √a, wherever it is."""
+    found = within(system("rooted"), system("times"), (), True)
+    assert isinstance(found, Case) and found.certificate.defined is not None
+    names = [name for name, _ in found.certificate.defined.values]
+    assert names == ["u", "a"]
+    point = Somewhere(1, tuple((name, ((value, 1, 0, 1),)) for name in names))
+    made = replace(found.certificate, defined=point)
+    if accepted:
+        assert check(write(made)).defined == point
+    else:
+        assert "the first's output has no value here" in reason(made)
+
+
+def test_what_has_a_value_nowhere_is_no_case_of_anything() -> None:
+    found = within(system("nowhere"), system("nowhere_times"), (), True)
+    assert isinstance(found, Unknown) and NO_OUTPUT in " ".join(found.tried)
 
 
 def test_a_value_made_free_stays_where_its_definition_gives_it() -> None:

@@ -119,7 +119,7 @@ DRIVEN = [
     ("sigmoid(w * u) * t[i-1] + u", "s[i-1] + t[i-1]", "refuted"),
     ("t[i-1] / 2 + u", "s[i-1] / 2 + t[i-1] / 4 + u", "unknown"),  # it is one, with norm 0.64
     ("t[i-1] / 2 + u", "s[i-1] / 2 + tanh(t)", "unknown"),
-    ("t[i-1] / 2 + u", "s[i-1] / 2 + w * t * u", "unknown"),
+    ("t[i-1] / 2 + u", "s[i-1] / 2 + w * t * u", "refuted"),
     ("t[i-1] / 2 + u", "s[i-1] / 2 + u", "proved"),
     ("t[i-1] + u", "-s[i-1] + u", "proved"),
 ]
@@ -133,6 +133,33 @@ def test_stages_that_drive_each_other_are_one_state(
     assert isinstance(found, KINDS[kind]), found
     if kind == "refuted":
         assert "difference of two states" in said(found)
+
+
+SCALARS = """
+mixer scalars { dims n
+  input u
+  param a
+  state s, t
+  t = %s
+  s = %s
+  y = s + t
+}
+"""
+
+
+def test_states_without_axes_are_stages_too(verdict: Decide) -> None:
+    jordan = verdict(SCALARS % ("t[i-1] + u", "s[i-1] + t[i-1] + u"), "stable")
+    assert isinstance(jordan, Refuted) and "difference of two states" in said(jordan)
+    product = verdict(SCALARS % ("t[i-1] / 2 + u", "s[i-1] / 2 + t * t"), "stable")
+    assert isinstance(product, Unknown), product
+
+
+@pytest.mark.parametrize("decay", ["a / a", "tanh(log(a))", "exp(log(a) - log(a))", "a^(1/2) * 0"])
+def test_a_transition_without_a_value_is_not_stable(verdict: Decide, decay: str) -> None:
+    found = verdict(SCALARS % (f"{decay} * t[i-1] + u", "s[i-1] / 2 + u"), "stable")
+    folded = decay.endswith("* 0")  # is 0, whatever the other factor is
+    assert isinstance(found, Proved if folded else Unknown), found
+    assert folded or "not known to have a value" in said(found)
 
 
 def test_a_stage_that_runs_the_other_way_is_a_state_of_its_own(verdict: Decide) -> None:
