@@ -2,9 +2,9 @@
 
 Products of matrices multiply with zero what a token is not to read, and 0 · NaN is NaN: a token
 that is not finite spoils earlier outputs of its chunk. To mix such a block of chunks again, token
-by token, a module would have to look at each block. Here it looks in the cheapest way: at the sum of
-the outputs that the block has just written, which is not finite where any of them is not. Nothing
-is mixed again, so what is measured is the cost for inputs that are finite.
+by token, a module would have to look at each block. Here it looks in the cheapest way: at the sum
+of the outputs that the block has just written, which is not finite where any of them is not.
+Nothing is mixed again, so what is measured is the cost for inputs that are finite.
 
 Processor time on one thread: that of the checks is taken inside each forward pass, and divided by
 that of the rest of the same pass, of the recurrence alone and of the whole layer, so that a slow
