@@ -217,7 +217,8 @@ class Body:
         return attention_lines(k, self._arrays, self._ident, self._all, self.size, scale)
 
     def _running_max(self, k: RunningMax) -> list[str]:
-        """A call of the operator, on values without a gradient: the result has none."""
+        """A call of the operator; a reference is computed of values without a gradient."""
+        detached = "" if k.declared else ".detach()"
         axes = self._arrays[k.output].axes
 
         def given(name: str) -> str:
@@ -228,11 +229,12 @@ class Body:
             if b.axes != axes or not lead:
                 sizes = ", ".join(["*" + self._like + ".shape[:2]", *(self.size(a) for a in axes)])
                 text = f"{code.aligned(axes, lead)}.expand({sizes})"
-            return f"{text}.detach().to(wide)"
+            return f"{text}{detached}.to(wide)"
 
-        past = f"{self._ident(self._registers[k.output].name)}[:, -1].detach().to(wide)"
+        past = f"{self._ident(self._registers[k.output].name)}[:, -1]{detached}.to(wide)"
         items = [given(k.weight), past, "None" if k.decay is None else given(k.decay)]
-        call = wrapped(f"{self._ident(k.output)}, _ = _OPS.running_max", items, "", "    ")
+        called = "_maximum().apply" if k.declared else "_OPS.running_max"
+        call = wrapped(f"{self._ident(k.output)}, _ = {called}", items, "", "    ")
         return [call, *self._extend(k.output)]
 
     # --- earlier tokens --------------------------------------------------------------------------

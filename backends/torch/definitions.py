@@ -48,6 +48,7 @@ class Definitions:
         self._axes = {t.name: t.axes for t in plan.inputs}
         self._axes |= {r.name: r.axes for r in plan.reference}
         self._const = {r.name for r in plan.reference if r.value.time == 0 and not r.update}
+        self._maxima = frozenset(r.name for r in plan.reference if r.maximum)
         around = Surroundings(
             self._at_token,
             self._filter,
@@ -109,6 +110,8 @@ class Definitions:
         code = self._named(ref)
         if isinstance(ref.at, Now) and ref.at.lag:
             helper = "_delay" if ref.at.lag > 0 else "_ahead"
+            if ref.name in self._maxima:
+                helper = "_before"
             self.helpers.add(helper)
             return Code(f"{helper}({code.text}, {abs(ref.at.lag)})", code.axes, True)
         return code
@@ -164,9 +167,10 @@ class Definitions:
         for r in members:
             if r.update:
                 sizes = ", ".join([f"{self._like}.shape[0]", *self._sizes(r.axes)])
-                lines.append(
-                    f"    {self._ident(r.name)} = {self._alike(r.field)}.new_zeros({sizes})"
-                )
+                start = f"new_zeros({sizes})"
+                if r.maximum:
+                    start = f"new_full(({sizes}{',' if not r.axes else ''}), LOWEST)"
+                lines.append(f"    {self._ident(r.name)} = {self._alike(r.field)}.{start}")
             if r.name in rows:
                 lines.append(f"    {rows[r.name]} = []")
         times = f"range({self._like}.shape[1])"
@@ -261,6 +265,11 @@ HELPERS = {
 def _delay(x: Tensor, lag: int) -> Tensor:
     """The values `lag` tokens earlier; 0 before the first."""
     return F.pad(x, (0, 0) * (x.ndim - 2) + (lag, 0))[:, : x.shape[1]]
+''',
+    "_before": '''\
+def _before(x: Tensor, lag: int) -> Tensor:
+    """A running maximum `lag` tokens earlier; below all numbers before the first."""
+    return F.pad(x, (0, 0) * (x.ndim - 2) + (lag, 0), value=LOWEST)[:, : x.shape[1]]
 ''',
     "_ahead": '''\
 def _ahead(x: Tensor, lag: int) -> Tensor:

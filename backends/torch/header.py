@@ -69,7 +69,7 @@ class HeaderText:
     @property
     def imports(self) -> Iterable[str]:
         """Import statements, a blank line between the standard library and torch."""
-        recurs = self.modes.operators
+        recurs = self.modes.operators or self.plan.maxima
         for module in ("functools", "math", "threading", "warnings"):
             if f"{module}." in self.code:
                 yield f"import {module}"

@@ -77,6 +77,7 @@ def operators(
     legal: tuple[str, ...],
     template: Template,
     maxima: bool = False,
+    declared: bool = False,
 ) -> Iterator[str]:
     """Yields the text of all operators, part by part; nothing where nothing recurs.
 
@@ -86,6 +87,7 @@ def operators(
         legal: names of the module's modes.
         template: fills the template of a name with what is given by keyword.
         maxima: whether there are running maxima.
+        declared: whether the spec declares one: it has a gradient.
     """
     if skeletons or stepped or maxima:
         composes = any(s.decay and s.scan.form not in LOW_RANK for s in skeletons)
@@ -101,7 +103,7 @@ def operators(
             registers=bool(skeletons) or maxima,
         )
     if maxima:
-        yield template("running_max.py.j2")
+        yield template("running_max.py.j2", gradient=declared)
     if stepped:
         yield template("recurrence_shared.py.j2")
     for r in stepped:

@@ -111,10 +111,10 @@ def render_module(
     function = functional(target.plan(plan), names, choice, scans, stepped, target.call)
     layer = LayerText(plan, names, function.body.sizes)
     filled = _filled(target.packages)
-    maxima = bool(plan.maxima)
+    maxima, declared = bool(plan.maxima), plan.maxima != plan.references
     ops = (
         *target.shared(filled, names, scans),
-        *operators(scans, stepped, choice.legal, filled, maxima),
+        *operators(scans, stepped, choice.legal, filled, maxima, declared),
     )
     if choice.attentions:
         ops = (*ops, filled("attention.py.j2", operators=choice.operators))

@@ -59,14 +59,19 @@ class StateText:
 
     @property
     def maxima(self) -> tuple[str, ...]:
-        """Names of the running maxima, as items of a tuple."""
-        return tuple(f'"{self.signature.identifier(r.name)}"' for r in self.plan.maxima)
+        """Names of the maxima that states are stored over, as items of a tuple."""
+        return tuple(f'"{self.signature.identifier(r.name)}"' for r in self.plan.references)
+
+    @property
+    def lowest(self) -> bool:
+        """Whether a tensor of the state is a running maximum."""
+        return bool(self.plan.maxima)
 
     @property
     def unscaled(self) -> list[str]:
         """Statements that set each maximum to 0, of the shape that a state has."""
         lines = []
-        for r in self.plan.maxima:
+        for r in self.plan.references:
             over = next(s for s in self.plan.states if set(r.axes) <= set(s.axes))
             sizes = "".join(f", x.shape[{1 + over.axes.index(a)}]" for a in r.axes)
             lines.append(f'x = kept["{self.signature.identifier(over.name)}"]')

@@ -130,7 +130,9 @@ def _near(x: Fraction) -> int:
 
 
 def exp(x: Real) -> Real:
-    """Returns e^x."""
+    """Returns e^x; far below it is between 0 and the smallest that is computed."""
+    if x.high < -LARGEST_EXPONENT:
+        return Real(Fraction(0), _exp_of(Fraction(-LARGEST_EXPONENT)).high)
     return Real(_exp_of(x.low).low, _exp_of(x.high).high)
 
 

@@ -34,6 +34,7 @@ from dsfc.check_proof.schema import check_form, form
 from dsfc.check_proof.witness import Gap, check_somewhere, check_witness
 from dsfc.check_proof.words import check_words
 from dsfc.primitives.json import decode, encode
+from dsfc.system.ir import MaxPlus, System
 
 SIZE_LIMIT = 8_000_000
 """Bytes of a certificate."""
@@ -96,6 +97,8 @@ def _checked(certificate: Certificate) -> Gap | None:
     """Checks a certificate by the rule of its proof; returns the gap that a witness shows."""
     claim, proof = apart(certificate.claim), certificate.proof
     check_sizes(claim)
+    if not isinstance(proof, Same | Witness) and any(map(_has_maximum, (claim.a, claim.b))):
+        raise Rejected("a state is a running maximum, of which this rule says nothing")
     match proof:
         case Invariant():
             check_invariant(claim, proof)
@@ -112,6 +115,14 @@ def _checked(certificate: Certificate) -> Gap | None:
         case Witness():
             return check_witness(claim, proof)
     return None
+
+
+def _has_maximum(system: System) -> bool:
+    """Whether a state is a running maximum: it is no linear function of anything."""
+    held = (s.value for s in system.streams)
+    return any(isinstance(v, MaxPlus) and v.declared for v in held) or any(
+        d.maximum for d in system.definition
+    )
 
 
 def write(certificate: Certificate) -> str:

@@ -25,6 +25,7 @@ from dsfc.primitives.expr import (
     Relation,
     Run,
 )
+from dsfc.primitives.max_plus import LOWEST
 from dsfc.primitives.words import FIRST, TIME
 from dsfc.system.ir import Definition, System
 
@@ -120,7 +121,7 @@ class Execution(Entries[Complex]):
         return out
 
     def ref(self, ref: Ref, at: Index) -> Complex:
-        """Returns the value at a token, 0 outside the sequence."""
+        """Returns the value at a token, 0 outside the sequence; a maximum is `LOWEST` before it."""
         if ref.at is None:
             return self.at(self.definitions[ref.name], 0, at)
         token = self._instant(ref.at)
@@ -128,7 +129,8 @@ class Execution(Entries[Complex]):
         if ref.name == FIRST:
             return exact(1) if token == 0 and inside else ZERO
         if not inside:
-            return ZERO
+            state = self.updates.get(ref.name)
+            return exact(Fraction(LOWEST)) if state and state.maximum and token < 0 else ZERO
         if ref.name in self.inputs:
             axes = self.inputs[ref.name].axes
             each = len(self.given[ref.name]) // self.length

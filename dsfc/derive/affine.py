@@ -254,7 +254,7 @@ class Analysis:
         """The value of an expression `lag` steps before: 0 outside, so it needs a name."""
         if e.time is Time.CONST:
             return e
-        if isinstance(e, Ref):
+        if isinstance(e, Ref) and e.name not in self.model.maxima:
             return shift(e, lag)
         if isinstance(e, Mul):
             return mul(*(self._value_at(a, lag) for a in e.args))

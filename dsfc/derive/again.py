@@ -39,7 +39,8 @@ def derived_again(system: System) -> System | None:
         abstracts=system.abstracts,
         definitions=tuple(Definition(d.name, _of_all_axes(d)) for d in plain),
         states=tuple(
-            StateDecl(d.name, d.axes, d.field, d.backward, d.value, None) for d in updates
+            StateDecl(d.name, d.axes, d.field, d.backward, d.value, None, maximum=d.maximum)
+            for d in updates
         ),
         output=system.outputs[0].name,
         claims=(),

@@ -97,7 +97,7 @@ class _Lowering:
         settled = {name: over_streams(u, streams) for name, u in updates.items() if name in used}
         order = ordered(model, output.value, streams.made, settled, stages)
         trees = [output.value, *read_outs_of(order.streams)]
-        inliner = Inliner(model, (s.name for s in order.streams))
+        inliner = Inliner(model, (s.name for s in order.streams if s.name in model.definitions))
         blocks = Blocks(Splitter(model), inliner, trees, settled.values())
         made = [blocks.stage([settled[n] for n in names]) for names in order.stages]
         made = list(with_pairs(made, pairs(trees, made, inliner)))
@@ -141,11 +141,11 @@ class _Lowering:
     def _value(self) -> Expr:
         name = self.model.mixer.output
         d = self.model.definitions.get(name)
-        return self.model.states[name].ref(Now(0)) if d is None else d.value
+        return self.model.equation(name).ref(Now(0)) if d is None else d.value
 
     def _output(self, value: Expr, read_outs: ReadOuts) -> Output:
         model, name = self.model, self.model.mixer.output
-        named = model.definitions.get(name) or model.states[name]
+        named = model.definitions.get(name) or model.equation(name)
         tree = read_outs.of(value)
         for node in parts(tree):
             model.note("L5 read-out", type(node).__name__)

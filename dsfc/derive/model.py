@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
+from dsfc.diagnostics.catalogue import MaxPlus
+from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import DEFAULT_LIMITS, Limits
-from dsfc.mixer.ir import Definition, Flow, Mixer
-from dsfc.primitives.build import walk
+from dsfc.mixer.ir import Definition, Flow, Mixer, StateDecl
+from dsfc.primitives.build import rewrite, walk
 from dsfc.primitives.declarations import Dimension, Provenance
 from dsfc.primitives.expr import Axis, Bound, Expr, Field, Now, Past, Ref, Size, Time
+from dsfc.primitives.max_plus import NotMaxPlus, RunningMaximum, running_maximum
 from dsfc.primitives.words import FIRST, TIME
 from dsfc.source import NOWHERE, Span
 from dsfc.system.ir import Step
@@ -35,6 +39,7 @@ class Equation:
         update: value at i, reading states at `Now(1)` (`Now(-1)` backward); None for a flow.
         flow: continuous form.
         declared: whether the spec declares it.
+        maximum: what the update of a running maximum says; None for others.
     """
 
     name: str
@@ -46,6 +51,7 @@ class Equation:
     declared: bool = True
     provenance: Provenance | None = None
     span: Span | None = None
+    maximum: RunningMaximum | None = None
 
     @property
     def step(self) -> int:
@@ -57,6 +63,8 @@ class Equation:
         """Everything the update is made of."""
         if self.flow is not None:
             return (self.flow.drift, self.flow.step)
+        if self.maximum is not None:
+            return (self.maximum.log_decay, self.maximum.log_weight)
         return () if self.update is None else (self.update,)
 
     def ref(self, at: Now | Bound) -> Ref:
@@ -71,7 +79,9 @@ class Model:
     Attributes:
         mixer: what is being derived.
         definitions: name → definition, in dependency order of the mixer, then those added.
-        states: name → equation.
+        states: name → equation of an affine state.
+        maxima: name → equation of a running maximum. It is no state of a stage: it is a value per
+            token wherever it is read.
         axes: dimensions, copies of axes at the end.
         why: sums that do not separate → the reason.
         steps: record of the derivation.
@@ -86,6 +96,7 @@ class Model:
     limits: Limits = DEFAULT_LIMITS
     definitions: dict[str, Definition] = field(default_factory=dict)
     states: dict[str, Equation] = field(default_factory=dict)
+    maxima: dict[str, Equation] = field(default_factory=dict)
     axes: list[Dimension] = field(default_factory=list)
     why: dict[Expr, str] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
@@ -102,14 +113,47 @@ class Model:
         model = cls(mixer, limits, axes=list(mixer.axes))
         model.definitions = {d.name: d for d in mixer.definitions}
         for s in mixer.states:
-            model.states[s.name] = Equation(
-                s.name, s.axes, s.field, s.backward, s.update, s.flow, True, s.provenance, s.span
-            )
+            maximum = _maximum(s, mixer) if s.maximum else None
+            (model.states if maximum is None else model.maxima)[s.name] = Equation(
+                s.name, s.axes, s.field, s.backward, s.update, s.flow, True, s.provenance, s.span,
+                maximum,
+            )  # fmt: skip
+        model._read_maxima_per_token()
         tensors = (*mixer.inputs, *mixer.params, *mixer.buffers, *mixer.abstracts)
         model._names = {t.name for t in tensors} | set(model.definitions) | set(model.states)
+        model._names |= set(model.maxima)
         model._names |= {d.axis.name for d in mixer.axes} | {FIRST, TIME, mixer.name}
         model.forget()
         return model
+
+    def _read_maxima_per_token(self) -> None:
+        """Lets maxima, and definitions that depend on the past through them alone, be per token."""
+        times = dict.fromkeys(self.maxima, Time.TOKEN)
+
+        def rule(e: Expr) -> Expr | None:
+            if isinstance(e, Ref) and e.name in times and e.when is not times[e.name]:
+                return Ref(e.name, e.over, e.kind, times[e.name], e.at)
+            return None
+
+        def read(e: Expr) -> Expr:
+            return rewrite(e, rule)
+
+        if not self.maxima:
+            return
+        for name, d in self.definitions.items():
+            value = read(d.value)
+            self.definitions[name] = replace(d, value=value)
+            times[name] = value.time
+        for held in (self.states, self.maxima):
+            for name, s in held.items():
+                flow, maximum = s.flow, s.maximum
+                if flow is not None:
+                    flow = Flow(read(flow.drift), flow.rule, read(flow.step))
+                if maximum is not None:
+                    decay, weight = read(maximum.log_decay), read(maximum.log_weight)
+                    maximum = RunningMaximum(decay, weight)
+                update = None if s.update is None else read(s.update)
+                held[name] = replace(s, update=update, flow=flow, maximum=maximum)
 
     # --- names and axes ---------------------------------------------------------------------------
 
@@ -151,11 +195,15 @@ class Model:
 
     def span_of(self, name: str) -> Span:
         """Returns where a definition or state stands in the text, as well as it is known."""
-        d, s = self.definitions.get(name), self.states.get(name)
+        d, s = self.definitions.get(name), self.states.get(name) or self.maxima.get(name)
         found = d.span if d else s.span if s else None
         return found or self.mixer.span or NOWHERE
 
     # --- dependence -------------------------------------------------------------------------------
+
+    def equation(self, name: str) -> Equation:
+        """Returns the equation of a state or running maximum."""
+        return self.states[name] if name in self.states else self.maxima[name]
 
     def value(self, name: str) -> Expr | None:
         """Returns the value of a definition, None for other names."""
@@ -165,11 +213,12 @@ class Model:
     def reach(self, expr: Expr) -> frozenset[str]:
         """Returns the states that a value depends on through definitions, not through updates.
 
-        Contains `SUM_MARK` when the value holds a sum over the past. Ends at cuts.
+        Contains `SUM_MARK` when the value holds a sum over the past. Ends at cuts and maxima.
         """
         found = self._reach.get(expr)
         if found is None:
-            found = self._reach[expr] = self._find(expr, self.reach, self.cuts)
+            ends = self.cuts | self.maxima.keys()
+            found = self._reach[expr] = self._find(expr, self.reach, ends)
         return found
 
     def sources(self, expr: Expr) -> frozenset[str]:
@@ -191,6 +240,8 @@ class Model:
                     out.add(e.name)
                 elif e.name in self.definitions and e.name not in ends:
                     out |= inner(self.definitions[e.name].value)
+                elif e.name in self.maxima and e.name not in ends:
+                    out = out.union(*map(inner, self.maxima[e.name].body))
         return frozenset(out)
 
     def upstream(self, states: Iterable[str]) -> frozenset[str]:
@@ -221,3 +272,34 @@ class Model:
         if name not in self.cuts:
             self.cuts.add(name)
             self.forget()
+
+
+def _maximum(s: StateDecl, mixer: Mixer) -> RunningMaximum:
+    """What the update of a state that is declared to be a running maximum says."""
+    values = {d.name: d.value for d in mixer.definitions}
+    found = None
+    with suppress(NotMaxPlus):
+        if s.update is not None and not s.backward:
+            found = running_maximum(s.name, s.update, frozenset(s.axes), values.get)
+    if found is None or _depends(found, s.name, mixer):
+        # A text is refused before; this is a value that was made or read from elsewhere.
+        why = "its update has another form"
+        repair = f"write `{s.name} = max({s.name}[i-1] + …, …)`"
+        raise DiagnosticError([MaxPlus(s.span or NOWHERE, state=s.name, why=why, repair=repair)])
+    return found
+
+
+def _depends(found: RunningMaximum, name: str, mixer: Mixer) -> bool:
+    """Whether what a running maximum is of depends on it."""
+    bodies: dict[str, tuple[Expr, ...]] = {d.name: (d.value,) for d in mixer.definitions}
+    for s in mixer.states:
+        own = () if s.update is None else (s.update,)
+        bodies[s.name] = own if s.flow is None else (s.flow.drift, s.flow.step)
+    seen: set[str] = set()
+    waiting = [found.log_decay, found.log_weight]
+    while waiting:
+        for e in walk(waiting.pop()):
+            if isinstance(e, Ref) and e.name not in seen:
+                seen.add(e.name)
+                waiting += bodies.get(e.name, ())
+    return name in seen

@@ -25,11 +25,12 @@ def definitions_of(model: Model) -> tuple[Definition, ...]:
         if name in needed:
             axes = tuple(sorted(d.value.axes))
             out.append(Definition(name, d.value, axes, d.value.field))
-    for name, s in model.states.items():
+    for name, s in (*model.states.items(), *model.maxima.items()):
         if name in needed:
             value = s.update if s.update is not None else _flow_update(model, s)
             if value is not None:
-                out.append(Definition(name, value, s.axes, s.field, True, s.backward))
+                maximum = s.maximum is not None
+                out.append(Definition(name, value, s.axes, s.field, True, s.backward, maximum))
     return tuple(out)
 
 
@@ -51,6 +52,9 @@ def _bodies(model: Model, name: str) -> Iterator[Expr]:
         yield model.definitions[name].value
     elif name in model.states:
         yield from model.states[name].body
+    elif name in model.maxima:
+        update = model.maxima[name].update
+        yield from () if update is None else (update,)
 
 
 def _flow_update(model: Model, s: Equation) -> Expr | None:

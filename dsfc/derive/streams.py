@@ -23,7 +23,7 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
-from dsfc.system.ir import Direct, ReadOut, Stream
+from dsfc.system.ir import Direct, MaxPlus, ReadOut, Stream
 
 _ELEMENTWISE = (Add, Mul, Div)
 
@@ -77,7 +77,7 @@ class Streams:
     def _ref(self, e: Ref) -> Expr:
         if e.name in self.model.states:
             return self._state(e, self.model.states[e.name])
-        if e.name in self.model.definitions:
+        if e.name in self.model.definitions or e.name in self.model.maxima:
             self.ensure(e.name)
         return e
 
@@ -110,7 +110,9 @@ class Streams:
         return self._named[e]
 
     def ensure(self, name: str) -> Stream:
-        """Returns the stream of a definition, made now if it was not yet."""
+        """Returns the stream of a definition or running maximum, made now if it was not yet."""
+        if name not in self.made and name in self.model.maxima:
+            self.made[name] = self._maximum(self.model.maxima[name])
         if name not in self.made:
             d = self.model.definitions[name]
             value: Expr | ReadOut
@@ -126,6 +128,12 @@ class Streams:
                 d.provenance, d.span,
             )  # fmt: skip
         return self.made[name]
+
+    def _maximum(self, s: Equation) -> Stream:
+        decay, weight = map(self.token, s.body)
+        value = MaxPlus(decay, weight, declared=True)
+        self.model.note("L3 max-plus", s.name, s.span)
+        return Stream(s.name, value, s.axes, s.field, False, s.provenance, s.span)
 
     def cached(self, past: Past) -> Past:
         """Returns a sum that stays, its body over streams.

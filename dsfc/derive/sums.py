@@ -30,6 +30,7 @@ from dsfc.primitives.expr import (
     Relation,
     Time,
 )
+from dsfc.primitives.max_plus import RunningMaximum
 from dsfc.primitives.text import text
 from dsfc.primitives.words import TIME
 
@@ -52,6 +53,10 @@ def separate(model: Model) -> None:
             drift, step = (worker.replaced(e, name) for e in (flow.drift, flow.step))
             flow = Flow(drift, flow.rule, step)
         model.states[name] = replace(s, update=update, flow=flow)
+    for name, s in model.maxima.items():
+        assert s.maximum is not None
+        decay, weight = (worker.replaced(e, name) for e in s.body)
+        model.maxima[name] = replace(s, maximum=RunningMaximum(decay, weight))
     model.forget()
 
 

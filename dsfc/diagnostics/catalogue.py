@@ -52,6 +52,7 @@ from dsfc.diagnostics.time_codes import (
     Future,
     Lag,
     LagPower,
+    MaxPlus,
     NonlinearState,
     NoUpdate,
     Recursion,
@@ -74,9 +75,9 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     UnknownAxis, AxisTwice, NameClash, UnknownName, Base, Size, Order, Capture, Timeless, BadUse,
     Arguments, ComplexValue, Declaration, Initialiser, Constant, NoOutput,
     ShapeAdd, ShapeMul, ShapeOuter, ShapeDot, ShapeMap, Juxtaposition, ShapeSum, ShapeDiv,
-    ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, LagPower, FlowRule,
-    CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, RecurrentOnly, NoStep,
-    FileProblem, Overwrite, UnknownBackend, WhichMixer, Conversion, CertificateFormat,
+    ShapeState, Recursion, StateNow, Future, Lag, NoUpdate, NonlinearState, MaxPlus, LagPower,
+    FlowRule, CacheNote, ClaimForm, ClaimRefuted, ClaimNote, ClaimOpen, Unsupported, RecurrentOnly,
+    NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer, Conversion, CertificateFormat,
 )  # fmt: skip
 
 CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
@@ -138,6 +139,7 @@ __all__ = [
     "Lag",
     "LagPower",
     "Limit",
+    "MaxPlus",
     "NameClash",
     "NoOutput",
     "NoStep",

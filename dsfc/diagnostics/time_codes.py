@@ -221,6 +221,45 @@ class NonlinearState(Diagnostic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MaxPlus(Diagnostic):
+    """A state that is a maximum of its own past has another form than `m = max(m[i-1] + a, w)`.
+
+    Neither `a` nor `w` depends on `m`; its past is not multiplied, nothing but `max` is applied to
+    it, and it does not run backward. It is read at `i` and `i-1`, and no filter reads it. Before
+    the first token it is below all numbers. The published stabilised forms of xLSTM, RWKV-4 and
+    online softmax have such a state.
+
+    ```dsf wrong
+    mixer largest {
+      dims d
+      input u : d
+      state m : d
+      m = max(1/2 * m[i-1], u)
+      y = m
+    }
+    ```
+
+    A value is added to the past:
+
+    ```dsf right
+    mixer largest {
+      dims d
+      input u : d
+      state m : d
+      m = max(m[i-1] - 1/2, u)
+      y = m
+    }
+    ```
+    """
+
+    code: ClassVar[str] = "E-MAX-PLUS"
+    template: ClassVar[str] = "the maximum `{state}`: {why}; {repair}"
+    state: str
+    why: str
+    repair: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LagPower(Diagnostic):
     """A power over positions is not the power of a lag.
 

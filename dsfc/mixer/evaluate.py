@@ -39,6 +39,7 @@ from dsfc.primitives.expr import (
     Time,
 )
 from dsfc.primitives.graph import components
+from dsfc.primitives.max_plus import LOWEST
 from dsfc.primitives.table import row
 from dsfc.primitives.words import FIRST, TIME
 
@@ -67,7 +68,7 @@ def evaluate(
         sizes: size of every axis by name, as `dsfc.mixer.sizes` gives it.
         abstracts: for each abstract map a function `[..., *source] -> [..., *target]`.
         initial: states before the first token (after the last, for backward states) `[*axes]`;
-            zero where absent.
+            where absent zero, and `LOWEST` of running maxima.
 
     Returns:
         `[L, *axes]` by name; definitions that do not depend on time are `[*axes]`.
@@ -169,14 +170,18 @@ class _Run:
         return NamedArray(state.axes, value.data.astype(dtype_of(state.field)))
 
     def outside(self, name: str, token: int, axes: tuple[Axis, ...], kind: Field) -> NamedArray:
-        """The value of a name outside the sequence: 0, but for the initial value of a state."""
+        """The value of a name outside the sequence: 0, but for the initial value of a state.
+
+        A running maximum is `LOWEST` before the sequence.
+        """
         state = self.states.get(name)
         if state is not None and name in self.initial:
             start = self.length if state.backward else -1
             if token == start:
                 return self.initial[name]
+        below = state is not None and state.maximum and token < 0
         shape = [self.sizes[a.name] for a in axes]
-        return NamedArray(axes, np.zeros(shape, dtype_of(kind)))
+        return NamedArray(axes, np.full(shape, LOWEST if below else 0.0, dtype_of(kind)))
 
 
 def _at_one_token(part: tuple[str, ...], graph: Mapping[str, frozenset[Read]]) -> tuple[str, ...]:

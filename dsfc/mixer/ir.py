@@ -60,6 +60,8 @@ class StateDecl:
         update: the value at i, reading states at `Now(1)` (`Now(-1)` for backward states); None
             exactly when `flow` is given.
         flow: continuous form, kept because the rule cannot be read back once discretised.
+        maximum: whether the update is m = max(m[i-1] + a, w): then the state starts from `LOWEST`,
+            the zero of maxima, and not from 0.
     """
 
     name: str
@@ -70,6 +72,7 @@ class StateDecl:
     flow: Flow | None
     provenance: Provenance | None = None
     span: Span | None = None
+    maximum: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,8 @@ def _defined(definition: Definition) -> Iterator[str]:
 
 def _state(state: StateDecl) -> Iterator[str]:
     backward = " backward" if state.backward else ""
-    head = f"{state.name} : {shape(state.axes)}{_flags(state.field)}{backward}"
+    maximum = ", a running maximum" if state.maximum else ""
+    head = f"{state.name} : {shape(state.axes)}{_flags(state.field)}{backward}{maximum}"
     yield head + _quoted(state.provenance)
     if state.flow is not None:
         flow = state.flow

@@ -37,6 +37,7 @@ from dsfc.mixer.rules.function_scope import check_functions
 from dsfc.mixer.rules.has_update import check_updates
 from dsfc.mixer.rules.initial_values import check_initial_values
 from dsfc.mixer.rules.lag_power import check_lags
+from dsfc.mixer.rules.max_plus import check_maxima, is_maximum
 from dsfc.mixer.rules.one_step import check_one_step
 from dsfc.mixer.rules.present import check_present
 from dsfc.mixer.rules.recursion import Readings, circles, recurring, report
@@ -54,7 +55,7 @@ from dsfc.primitives.words import FIRST
 from dsfc.source import Span
 from dsfc.syntax import ast
 
-_RULES = (check_present, check_one_step, check_diagonal, check_initial_values)
+_RULES = (check_present, check_one_step, check_diagonal, check_maxima, check_initial_values)
 """Conditions on the typed mixer; W7 and W8, on linearity, are found by the derivation."""
 
 
@@ -395,6 +396,7 @@ class _Resolver:
                 flow,
                 _provenance(update),
                 update.name.span,
+                flow is None and is_maximum(name, value, state.axes, self._defined),
             )
 
 

@@ -151,7 +151,8 @@ class _Planner:
             modes=modes,
             costs=tuple(cost_of((*ran, *walked), m.name, weighed) for m in modes if m.legal),
             reference=tuple(
-                Reference(d.name, d.value, d.axes, d.field, d.update) for d in system.definition
+                Reference(d.name, d.value, d.axes, d.field, d.update, d.maximum)
+                for d in system.definition
             ),
             system=equations(system),
             structure=_structure(self.structure),
@@ -279,7 +280,7 @@ class _Planner:
         backward = name in self.backward
         if structure.name is ClassName.DENSE:
             return dense.reading(graph, term, block, divided, backward)
-        return scans.reading(term, block, structure, divided, backward)
+        return scans.reading(term, block, structure, divided, backward, graph.maxima)
 
     def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:
         """Readings with one signature share a scan where as many scans stand before each.

@@ -32,7 +32,7 @@ from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.evaluate import NamedArray
 from dsfc.primitives.evaluate import evaluate as value_of
 from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Now, Ref
-from dsfc.system.ir import LOWEST
+from dsfc.primitives.max_plus import LOWEST
 
 Array = NDArray[Any]
 
@@ -75,9 +75,10 @@ class _Scope:
         assert isinstance(ref.at, Now) and self._i is not None
         i = self._i - ref.at.lag
         inside = 0 <= i < len(data)
-        if not inside and i < 0 and ref.name in self._run.before:
+        if i == -1 and ref.name in self._run.before:
             return NamedArray(axes, self._run.before[ref.name])
-        return NamedArray(axes, data[i] if inside else np.zeros(data.shape[1:], data.dtype))
+        outside = LOWEST if i < 0 and ref.name in self._run.before else 0.0
+        return NamedArray(axes, data[i] if inside else np.full(data.shape[1:], outside, data.dtype))
 
     def abstract(self, name: str, value: NamedArray) -> NamedArray:
         raise TypeError(f"`{name}` has no values in a plan")
@@ -348,14 +349,16 @@ def evaluate(
         tensors: parameters and buffers by name, as stored.
         sizes: of every axis, by name.
         initial: initial state tensors; zeros where missing. Running maxima by the names of their
-            buffers; where missing, 0 beside a state that is given, else below all numbers.
+            buffers; where missing, below all numbers, but 0 beside a state that is given if the
+            spec does not declare them.
     """
     r = _Runner(plan, inputs, tensors, sizes)
     scope = _Scope(r, None)
     start = {s.name: np.zeros(tuple(scope.size(a) for a in s.axes)) for s in plan.states}
     lowest = 0.0 if initial else LOWEST
-    maxima = (r.buffers[k.output] for k in plan.kernels if isinstance(k, RunningMax))
-    start |= {b.name: np.full(tuple(scope.size(a) for a in b.axes), lowest) for b in maxima}
+    for m in (k for k in plan.kernels if isinstance(k, RunningMax)):
+        shape = tuple(scope.size(a) for a in r.buffers[m.output].axes)
+        start[m.output] = np.full(shape, LOWEST if m.declared else lowest)
     start |= dict(initial or {})
     finals: dict[str, Array] = {}
     for k in plan.kernels:

@@ -21,7 +21,11 @@ Lowering = Callable[[Stream], Expr]
 
 
 class Graph:
-    """Collects the kernels of a plan; `read_out` turns a stream into an expression over buffers."""
+    """Collects the kernels of a plan; `read_out` turns a stream into an expression over buffers.
+
+    Attributes:
+        maxima: names of running maxima that the spec declares.
+    """
 
     def __init__(self, system: System, read_out: Lowering) -> None:
         """Starts with the inputs of `system` and nothing else."""
@@ -36,6 +40,8 @@ class Graph:
         self._kept: dict[Expr, str] = {}
         self._streams = {s.name: s for s in system.streams}
         self._read_out = read_out
+        declared = (s for s in system.streams if isinstance(s.value, MaxPlus) and s.value.declared)
+        self.maxima = frozenset(s.name for s in declared)
         self._known = named_values(system)
         taken = {s.name for s in system.streams} | {b.state for b in system.blocks}
         taken |= {t.name for t in (*system.inputs, *system.params, *system.buffers)}
@@ -74,7 +80,7 @@ class Graph:
         match stream and stream.value:
             case Expr() as value:
                 held: tuple[Expr, ...] = (value,)
-            case MaxPlus(log_decay, log_weight):
+            case MaxPlus(log_decay=log_decay, log_weight=log_weight):
                 held = (log_decay, log_weight)
             case _:
                 return []
@@ -98,7 +104,7 @@ class Graph:
         if not is_zero(value.log_decay):
             decay = self.define(f"{s.name}_decay", bounded_log(value.log_decay))
         weight = self.define(f"{s.name}_weight", value.log_weight)
-        self.kernels.append(RunningMax(s.name, decay, weight))
+        self.kernels.append(RunningMax(s.name, decay, weight, value.declared))
         self.arrays[s.name] = Buffer(s.name, s.axes, s.field, Role.STREAM, s.provenance)
         self._keep(s.name, num(1))
 

@@ -86,19 +86,23 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class RunningMax:
-    """output_i = max(output_{i-1} + decay_i, weight_i): a reference, without a gradient.
+    """output_i = max(output_{i-1} + decay_i, weight_i).
 
-    The register of the output holds output_{-1}, which is `LOWEST` where nothing came before.
+    The register of the output holds output_{-1}, which is `LOWEST` where nothing came before. One
+    that the spec does not declare is a reference: it has no gradient. The gradient of one that it
+    declares goes to the larger of the two, and where they are equal half to each.
 
     Attributes:
         output: buffer written.
         decay: buffer of log λ; None for 0.
         weight: buffer of log w.
+        declared: whether the spec declares it.
     """
 
     output: str
     decay: str | None
     weight: str
+    declared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -592,6 +596,7 @@ class Reference:
 
     Attributes:
         update: True when it is the update of a declared state.
+        maximum: whether that state is a running maximum, which starts from `LOWEST`.
     """
 
     name: str
@@ -599,6 +604,7 @@ class Reference:
     axes: tuple[Axis, ...]
     field: Field
     update: bool
+    maximum: bool = False
 
 
 Kernel = Pointwise | RunningMax | Turn | Unit | Scan | Attention | Recurrence
@@ -660,6 +666,12 @@ class Plan:
         """Registers that hand on running maxima."""
         buffers = {k.output for k in self.kernels if isinstance(k, RunningMax)}
         return tuple(r for r in self.registers if r.buffer in buffers)
+
+    @property
+    def references(self) -> tuple[Register, ...]:
+        """Those of maxima that the spec does not declare: states are stored over them."""
+        declared = {k.output for k in self.kernels if isinstance(k, RunningMax) and k.declared}
+        return tuple(r for r in self.maxima if r.buffer not in declared)
 
     @property
     def recurrent_only(self) -> str | None:

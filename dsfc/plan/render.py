@@ -44,7 +44,8 @@ def _lines(plan: Plan) -> Iterator[str]:
         elif isinstance(k, RunningMax):
             decay = "" if k.decay is None else f" + {k.decay}"
             value = f"max({k.output}[i-1]{decay}, {k.weight})"
-            yield f"  maximum    {_buffer(arrays[k.output])} = {value}, without a gradient"
+            gradient = "" if k.declared else ", without a gradient"
+            yield f"  maximum    {_buffer(arrays[k.output])} = {value}{gradient}"
         elif isinstance(k, Turn):
             yield f"  turn       {_buffer(arrays[k.output])} = {k.source}, the last token first"
         elif isinstance(k, Unit):

@@ -19,10 +19,13 @@ from dsfc.primitives.build import (
     is_zero,
     lean,
     mul,
+    neg,
     num,
     ones,
     prim,
     remake,
+    rewrite,
+    walk,
 )
 from dsfc.primitives.declarations import AbstractMap, MapTensor, Tensor
 from dsfc.primitives.derivative import pull
@@ -116,7 +119,12 @@ class Reading:
 
 
 def reading(
-    term: Term, block: Block, structure: BlockStructure, divided: bool, backward: bool
+    term: Term,
+    block: Block,
+    structure: BlockStructure,
+    divided: bool,
+    backward: bool,
+    maxima: frozenset[str] = frozenset(),
 ) -> Reading:
     """Returns a read as a column.
 
@@ -127,6 +135,7 @@ def reading(
         divided: whether the block stands in a ratio. A convolution errs by a share of the largest
             output of the sequence, and a quotient of small ones would lose all digits.
         backward: whether the block runs backwards in time: a scan of turned buffers.
+        maxima: names of running maxima that the spec declares.
 
     Raises:
         Unsupported: no skeleton runs this block or this read.
@@ -151,7 +160,8 @@ def reading(
     vector = sides(term.right, frozenset(keys))
     assert structure.decay is not None
     log = _log_of(structure.decay)
-    if block.gauge.kind is GaugeKind.RUNNING_MAX and block.decay is not None:
+    rises = block.gauge.kind is GaugeKind.RUNNING_MAX or _rises(block, maxima)
+    if rises and block.decay is not None:
         # With definitions put in, log λ would lose its digits beside m before the two m are taken
         # from one another.
         log = prim("max", _log_of(block.decay), _FORGOTTEN)
@@ -183,6 +193,13 @@ def reading(
     signature = Signature(form, heads, keys, log, key, read, field, before, low_rank, backward)
     summed = term.over - frozenset(keys)
     return Reading(block, signature, channels, drive.rest, vector.rest, summed, term.left)
+
+
+def _rises(block: Block, maxima: frozenset[str]) -> bool:
+    """Whether log λ holds the change m[i-1] - m of a running maximum."""
+    log = None if block.decay is None else block.decay.log
+    reads = () if log is None else (e for e in walk(log) if isinstance(e, Ref))
+    return any(e.name in maxima and e.at == Now(1) for e in reads)
 
 
 def _log_of(decay: Decay) -> Expr:
@@ -374,7 +391,7 @@ def _log_decay(
 ) -> LogDecay | None:
     if is_zero(s.decay):
         return None
-    log = graph.named(s.decay)
+    log = graph.named(_changes(graph, s.decay))
     if s.form is not Form.SELECTIVE:
         leaf = define(f"{name}_log_decay", log)
         return LogDecay(_ref(graph, leaf), (leaf,))
@@ -404,6 +421,28 @@ def _log_decay(
         leaves.append(graph.ones())
         tile = mul(_ref(graph, leaves[-1]), tile)
     return LogDecay(tile, tuple(leaves))
+
+
+def _changes(graph: Graph, log: Expr) -> Expr:
+    """Names the change m[i-1] - m of each declared maximum in log λ.
+
+    Two large numbers: their difference has all digits, their sum with anything else has not.
+    """
+
+    def rule(e: Expr) -> Expr | None:
+        if not isinstance(e, Add):
+            return None
+        for before in (a for a in e.args if isinstance(a, Ref) and a.at == Now(1)):
+            now = neg(Ref(before.name, before.over, before.kind, before.when, Now(0)))
+            if before.name in graph.maxima and now in e.args:
+                rest = list(e.args)
+                rest.remove(before)
+                rest.remove(now)
+                made = graph.define(f"{before.name}_change", add(before, now))
+                return add(*rest, _ref(graph, made))
+        return None
+
+    return rewrite(log, rule) if graph.maxima else log
 
 
 def _unit_outside(log: Expr) -> Expr:

@@ -19,7 +19,7 @@ from dsfc.plan.evaluate import evaluate as evaluate_plan
 from dsfc.plan.ir import Plan
 from dsfc.plan.verify import PlanError
 from dsfc.system.evaluate import evaluate as evaluate_system
-from dsfc.system.ir import System
+from dsfc.system.ir import MaxPlus, System
 
 Array = NDArray[Any]
 
@@ -56,13 +56,20 @@ class Point:
 def starts(system: System, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
     """Returns positive initial values for all states of a System, `[*axes]` by name.
 
+    Maxima that the spec declares are states too.
+
     Args:
         system: the System.
         sizes: of every axis.
         seed: the same seed gives the same values.
     """
     generator = np.random.default_rng([seed, 1])
-    return {b.state: 0.5 + generator.random([sizes[a.name] for a in b.axes]) for b in system.blocks}
+    held = {b.state: b.axes for b in system.blocks}
+    maxima = (s for s in system.streams if isinstance(s.value, MaxPlus) and s.value.declared)
+    held |= {s.name: s.axes for s in maxima}
+    return {
+        name: 0.5 + generator.random([sizes[a.name] for a in axes]) for name, axes in held.items()
+    }
 
 
 def compare(plan: Plan, system: System, points: Iterable[Point]) -> None:

@@ -41,6 +41,7 @@ from dsfc.primitives.expr import (
     Size,
     children,
 )
+from dsfc.primitives.max_plus import LOWEST
 from dsfc.primitives.text import text
 from dsfc.primitives.words import FIRST
 from dsfc.proof.prelude import NEEDED
@@ -69,6 +70,7 @@ class Printed:
         self.mark = ""
         self.functions: set[str] = set()
         self.axes: dict[str, tuple[Axis, ...]] = {d.name: d.axes for d in system.definition}
+        self.maxima = {d.name for d in system.definition if d.maximum}
         self.inputs = {t.name: t.axes for t in system.inputs}
         axes = {t.name: stored_axes(t) for t in system.buffers}
         self.fixed = {name: (axes[name], value) for name, value in fixed(system).items()}
@@ -185,7 +187,10 @@ class Printed:
             index = [at[a] for a in self.inputs[ref.name]]
             return f"given({', '.join([repr(self.names.get(ref.name, ref.name)), token, *index])})"
         index = [at[a] for a in self.axes[ref.name]]
-        return f"{self.prefix}_{ref.name}({', '.join([token, *index])})"
+        value = f"{self.prefix}_{ref.name}({', '.join([token, *index])})"
+        if ref.name in self.maxima:
+            return f"({value} if {token} >= 0 else num({int(LOWEST)}))"
+        return value
 
     def _power(self, base: Expr, exponent: Expr, sub: Callable[[Expr], str], now: str) -> str:
         match exponent:

@@ -9,24 +9,26 @@ bounded atoms takes its extremes at corners of their box; intervals alone give l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import reduce
 from itertools import product
 from types import MappingProxyType
 
-from dsfc.primitives.build import mul, num, walk
+from dsfc.primitives.build import add, mul, neg, num, walk
 from dsfc.primitives.build import power as power_of
 from dsfc.primitives.declarations import Constraint
 from dsfc.primitives.expr import (
     Add,
     Expr,
     Field,
+    Now,
     Param,
     Prim,
     Reduce,
     Reduction,
     Ref,
+    Time,
 )
 from dsfc.primitives.interval import (
     INF,
@@ -43,8 +45,9 @@ from dsfc.primitives.ranges import ONE, PROMISED, above, power
 from dsfc.primitives.ranges import Ranges as Written
 from dsfc.primitives.table import row
 from dsfc.structure.ir import Bound, BoundKind
-from dsfc.system.ir import Decay, KeptFlow, LogForm, System
+from dsfc.system.ir import Decay, KeptFlow, LogForm, MaxPlus, System
 from dsfc.system.known import fixed, promises
+from dsfc.transform.inline import Inliner
 
 _NOTHING = Interval(0.0, 0.0)
 _CORNERS = 8
@@ -73,6 +76,26 @@ def constraints_of(system: System) -> dict[str, Interval]:
 def nonzero_of(system: System) -> frozenset[str]:
     """Returns the inputs, parameters and buffers that are declared other than 0, and are."""
     return frozenset(n for n, c in promises(system).items() if c is Constraint.NONZERO)
+
+
+def ranges_of(system: System) -> Ranges:
+    """Returns ranges of a System's expressions, from its declarations and running maxima."""
+    inline = Inliner(system).of
+    facts = {inline(e): _AT_MOST_0 for e in _below_maxima(system)}
+    return Ranges(constraints_of(system), nonzero_of(system), facts)
+
+
+_AT_MOST_0 = Interval(-INF, 0.0)
+
+
+def _below_maxima(system: System) -> Iterator[Expr]:
+    """Yields log λ + m_{i-1} - m_i and log w - m_i of each running maximum, the largest of both."""
+    for s in system.streams:
+        if isinstance(s.value, MaxPlus):
+            over = frozenset(s.axes)
+            now, before = (Ref(s.name, over, s.field, Time.TOKEN, Now(lag)) for lag in (0, 1))
+            yield add(s.value.log_decay, before, neg(now))
+            yield add(s.value.log_weight, neg(now))
 
 
 class Ranges(Written):

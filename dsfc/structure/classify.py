@@ -7,13 +7,12 @@ diagonal λ has and of its dependence on time; `ones` have no say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 from dsfc.derive.coupling import coupling_of, coupling_of_flow
 from dsfc.derive.decay import decay_of
-from dsfc.primitives.build import ONE, add, effective_axes, is_one, mul, neg, walk
+from dsfc.primitives.build import ONE, add, effective_axes, is_one, mul, walk
 from dsfc.primitives.expr import (
     Axis,
     Expr,
@@ -26,10 +25,9 @@ from dsfc.primitives.expr import (
     Size,
     Time,
 )
-from dsfc.primitives.interval import INF, Interval
 from dsfc.primitives.normal import normalise
 from dsfc.structure.attention import NotAttention, attention_of
-from dsfc.structure.bounds import Ranges, constraints_of, diagonal_bound, is_positive, nonzero_of
+from dsfc.structure.bounds import diagonal_bound, is_positive, ranges_of
 from dsfc.structure.classes import BY_CELL, GENERALITY
 from dsfc.structure.ir import (
     Attention,
@@ -52,7 +50,6 @@ from dsfc.system.ir import (
     Direction,
     KeptFlow,
     LogForm,
-    MaxPlus,
     Ratio,
     Read,
     ReadOut,
@@ -83,18 +80,6 @@ def _is_diagonal(term: Term, state: str, axes: frozenset[Axis]) -> bool:
     )
 
 
-_AT_MOST_0 = Interval(-INF, 0.0)
-
-
-def _never_rising(system: System) -> Iterator[Expr]:
-    """Yields log λ + m_{i-1} - m_i of each running maximum: m_i is at least the first two."""
-    for s in system.streams:
-        if isinstance(s.value, MaxPlus):
-            over = frozenset(s.axes)
-            now, before = (Ref(s.name, over, s.field, Time.TOKEN, Now(lag)) for lag in (0, 1))
-            yield add(s.value.log_decay, before, neg(now))
-
-
 @dataclass(frozen=True, slots=True)
 class _Transition:
     """What the chain of a block is made of, definitions inlined."""
@@ -111,8 +96,7 @@ class _Classifier:
         self.system = system
         self.streams = Inliner(system)
         self.inline = self.streams.of
-        facts = {self.inline(e): _AT_MOST_0 for e in _never_rising(system)}
-        self.ranges = Ranges(constraints_of(system), nonzero_of(system), facts)
+        self.ranges = ranges_of(system)
         self.reads = [p for t in trees(system) for p in parts(t) if isinstance(p, Read)]
         self.blocks = {b.state: b for b in system.blocks}
         self.ratios = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dsfc.primitives.expr import Expr, Time
 from dsfc.primitives.interval import INF
-from dsfc.structure.bounds import Ranges, constraints_of, nonzero_of
+from dsfc.structure.bounds import Ranges, ranges_of
 from dsfc.system.ir import System
 from dsfc.transform.running_max import running_max_gauge
 
@@ -21,7 +21,7 @@ def stabilised(system: System) -> System:
 
 def bounds(system: System) -> Bounds:
     """Returns what intervals say of the exponents and decays of a System."""
-    return Bounds(Ranges(constraints_of(system), nonzero_of(system)))
+    return Bounds(ranges_of(system))
 
 
 class Bounds:

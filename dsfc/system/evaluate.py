@@ -30,10 +30,10 @@ from dsfc.primitives.expr import (
     Relation,
     Run,
 )
+from dsfc.primitives.max_plus import LOWEST
 from dsfc.primitives.table import row
 from dsfc.primitives.words import FIRST, TIME
 from dsfc.system.ir import (
-    LOWEST,
     Block,
     Cache,
     Cast,
@@ -202,7 +202,9 @@ class _Run:
     def before(self, s: Stream) -> NamedArray:
         """A running maximum before the first token."""
         shape = [self.sizes[a.name] for a in s.axes]
-        value = self.initial.get(s.name, 0.0 if self.initial else LOWEST)
+        assert isinstance(s.value, MaxPlus)
+        beside = self.initial and not s.value.declared
+        value = self.initial.get(s.name, 0.0 if beside else LOWEST)
         return NamedArray(s.axes, np.zeros(shape) + value)
 
     def _run_maximum(self, s: Stream, value: MaxPlus) -> None:
@@ -434,11 +436,12 @@ class _Moment:
         if inside:
             return self.run.token(ref.name, token)
         held = self.run.streams.get(ref.name)
-        if held is not None and isinstance(held.value, MaxPlus) and token < 0:
+        maximum = held is not None and isinstance(held.value, MaxPlus) and token < 0
+        if held is not None and maximum and token == -1:
             return self.run.before(held)
         axes = canonical(ref.over)
         shape = [self.run.sizes[a.name] for a in axes]
-        return NamedArray(axes, np.zeros(shape, dtype_of(ref.kind)))
+        return NamedArray(axes, np.full(shape, LOWEST if maximum else 0.0, dtype_of(ref.kind)))
 
     def abstract(self, name: str, value: NamedArray) -> NamedArray:
         """An abstract map, called with the axes it takes at the end."""

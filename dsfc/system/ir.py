@@ -249,20 +249,20 @@ class Cache:
 class MaxPlus:
     r"""A running maximum, m_i = max(m_{i-1} + log_decay_i, log_weight_i): a stream by itself.
 
-    It is the log of the largest weight in Σ_j (Π_{k > j} λ_k) w_j, and has no gradient: it is a
-    reference that the outputs do not depend on. m_{-1} is handed on as the state is.
+    It is the log of the largest weight in Σ_j (Π_{k > j} λ_k) w_j. m_{-1} is handed on as the state
+    is, and is `LOWEST` where nothing came before. One that the spec does not declare is a reference
+    that the outputs do not depend on: it has no gradient, and starts from 0 beside states that are
+    given without it.
 
     Attributes:
         log_decay: log λ, real.
         log_weight: log w, real.
+        declared: whether the spec declares it: it is a value like any other, with a gradient.
     """
 
     log_decay: Expr
     log_weight: Expr
-
-
-LOWEST = -(2.0**100)
-"""m_{-1} of a running maximum where nothing came before: below any weight that is a number."""
+    declared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,6 +491,7 @@ class Definition:
         update: True when this is the update of a declared state.
         backward: direction of that state.
         axes: canonical order.
+        maximum: whether that state is a running maximum, which starts from `LOWEST`.
     """
 
     name: str
@@ -499,3 +500,4 @@ class Definition:
     field: Field
     update: bool = False
     backward: bool = False
+    maximum: bool = False

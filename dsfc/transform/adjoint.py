@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dsfc.primitives.adjoints import conj, real
-from dsfc.primitives.build import ONE, add, mul, ones, sub, total
+from dsfc.primitives.build import ONE, add, mul, ones, prim, sub, total
 from dsfc.primitives.declarations import Constraint, Dimension, MapTensor, Tensor
 from dsfc.primitives.derivative import (
     FilterGradient,
@@ -44,10 +44,13 @@ from dsfc.primitives.expr import (
 )
 from dsfc.primitives.words import FIRST, first
 from dsfc.system.ir import (
+    Block,
     Cache,
     Cast,
     Direct,
     Direction,
+    Drive,
+    Factor,
     Gate,
     MaxPlus,
     Output,
@@ -173,8 +176,34 @@ class _Adjoint:
                     self._pull([(direct, cotangent)])
             case Cache(past, why):
                 self._cache(past, why, cotangent)
+            case MaxPlus(declared=True):
+                self._maximum(node, node.value, cotangent)
             case MaxPlus():
                 pass  # a reference: the outputs are the same for any other
+
+    def _maximum(self, node: Node, value: MaxPlus, cotangent: Ref) -> None:
+        """Reverses m_i = max(m_{i-1} + a_i, w_i): what m_i was hands the gradient on, g.
+
+        g_i = cotangent_i + κ_{i+1} g_{i+1} with κ_i = 1 where m_{i-1} + a_i is the larger, 1/2
+        where both are equal, 0 else; a_i gets κ_i g_i, and w_i the rest.
+        """
+        over = frozenset(node.axes)
+        before = Ref(node.name, over, node.field, Time.TOKEN, Now(1))
+        moved = add(before, value.log_decay)
+        step = prim("step", sub(moved, value.log_weight))
+        kept = self._name(f"{node.name}_kept", step, node.axes, node.field)
+        state = self._fresh(node.name)
+        following = Ref(kept.name, kept.over, kept.kind, kept.when, Now(-1))
+        term = Term(state, -1, following, frozenset(), ONE)
+        chain = (Factor((term,), (Drive(ones(over), cotangent),)),)
+        block = Block(state, node.axes, node.field, chain, None, declared=False)
+        self.stages.append(Stage(Direction.BACKWARD, (block,)))
+        name = self.names.fresh(f"{state}_now")
+        read = Read((Term(state, 0, ONE, frozenset(), ONE),))
+        self.streams.append(Stream(name, read, node.axes, node.field))
+        now = Ref(name, over, node.field, Time.TOKEN, Now(0))
+        won, lost = mul(kept, now), mul(sub(ONE, kept), now)
+        self._pull([(value.log_decay, won), (value.log_weight, lost)])
 
     # --- stages -----------------------------------------------------------------------------------
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 from dsfc.primitives.build import ONE, add, mul, num, ones, rewrite, sub
 from dsfc.primitives.declarations import Tensor
 from dsfc.primitives.expr import Expr, Field, Fir, Now, Past, Ref, Time
+from dsfc.primitives.max_plus import LOWEST
 from dsfc.primitives.words import FIRST
 from dsfc.system.ir import (
-    LOWEST,
     Block,
     Cache,
     Drive,
@@ -73,7 +73,8 @@ def masked(system: System, name: str = "mask") -> tuple[System, Record]:
         if not isinstance(s.value, MaxPlus):
             return s
         weight = add(mul(keep, s.value.log_weight), mul(_NOTHING, sub(ONE, keep)))
-        return replace(s, value=MaxPlus(mul(keep, s.value.log_decay), weight))
+        decay = mul(keep, s.value.log_decay)
+        return replace(s, value=replace(s.value, log_decay=decay, log_weight=weight))
 
     made = replace(
         system,
@@ -104,8 +105,12 @@ def with_starts(system: System, name: str = "start") -> tuple[System, Record]:
     start = Ref(name, frozenset(), Field.REAL, Time.TOKEN, Now(0))
     going = sub(ONE, start)
 
+    maxima = {s.name for s in system.streams if isinstance(s.value, MaxPlus) and s.value.declared}
+
     def lagged(e: Expr) -> Expr | None:
         match e:
+            case Ref(at=Now(1)) if e.name in maxima:
+                return add(mul(going, e), mul(_NOTHING, start))
             case Ref() if e.name == FIRST:
                 return Ref(name, e.over, e.kind, e.when, e.at)
             case Ref(at=Now(lag)) if lag > 0:
@@ -135,7 +140,7 @@ def with_starts(system: System, name: str = "start") -> tuple[System, Record]:
             raise CompositionError("a sum over the past reaches over the start of a sequence")
         if isinstance(r, MaxPlus):
             # At a start the past weighs nothing.
-            return MaxPlus(add(r.log_decay, mul(_NOTHING, start)), r.log_weight)
+            return replace(r, log_decay=add(r.log_decay, mul(_NOTHING, start)))
         return replace(r, terms=tuple(map(stopped, r.terms))) if isinstance(r, Read) else r
 
     made = map_expressions(map_trees(system, tree), lambda e: rewrite(e, lagged))

@@ -13,11 +13,12 @@ from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer import sample
 from dsfc.mixer.sample import small_sizes
 from dsfc.pipeline import Compilation
+from dsfc.primitives.max_plus import LOWEST
 from dsfc.structure.classify import classify
 from dsfc.structure.ir import BoundKind
 from dsfc.structure.running_max import bounds, stabilised
 from dsfc.system.evaluate import evaluate
-from dsfc.system.ir import LOWEST, GaugeKind, MaxPlus, Stream, System
+from dsfc.system.ir import GaugeKind, MaxPlus, Stream, System
 from dsfc.system.render.index import equations
 from dsfc.system.render.json import from_json, to_json
 from dsfc.system.render.latex import latex_form
