@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dsfc.plan.ir import (
+    AllPairs,
     Attention,
     Buffer,
     Plan,
@@ -45,6 +46,7 @@ from .code import Binding, Code, filtered
 from .functions import FUNCTIONS, called
 from .layout import assign, paragraph, wrapped
 from .nodes import Printer
+from .pairs import pair_lines, pairs
 from .signature import size_read
 
 ScanCall = Callable[[Scan | Recurrence], list[str]]
@@ -136,6 +138,8 @@ class Body:
                 lines.append(f"    {self._ident(k.output)} = {text}")
             elif isinstance(k, Attention):
                 lines += self._attention(k)
+            elif isinstance(k, AllPairs):
+                lines += self._pairs(k)
             elif isinstance(k, RunningMax):
                 lines += self._running_max(k)
             elif isinstance(k, Turn):
@@ -215,6 +219,11 @@ class Body:
     def _attention(self, k: Attention) -> list[str]:
         scale = _Printer(self, wide=False).print(k.scale).text
         return attention_lines(k, self._arrays, self._ident, self._all, self.size, scale)
+
+    def _pairs(self, k: AllPairs) -> list[str]:
+        (text,) = (p for p in pairs(self._plan, self._ident) if p.kernel is k)
+        lines = pair_lines(text, self._all, self._like, self.size, lambda x, d: f"{x}.to({d})")
+        return [*lines, *self._extend(k.output)]
 
     def _running_max(self, k: RunningMax) -> list[str]:
         """A call of the operator; a reference is computed of values without a gradient."""

@@ -48,6 +48,8 @@ class HeaderText:
         facts = [f"{line.rstrip('.')}." for line in _plain_lines(self.plan.structure)]
         if self.plan.recurrent_only is not None:
             facts.append(f"Recurrent only: {_plain(self.plan.recurrent_only)}.")
+        if self.plan.pairs_only is not None:
+            facts.append(f"All pairs of tokens: {_plain(self.plan.pairs_only)}.")
         facts.append(f"Gauge {gauge(self.plan)}.")
         facts.append("Λ is the transition, B the batch, L the length; axes: head / key / channel.")
         facts.append("All arguments and states have gradients.")
@@ -62,7 +64,7 @@ class HeaderText:
         if self.plan.causal:
             return []
         names = [s.name for s in self.plan.states if s.backward]
-        states = f"{', '.join(names)} run{'s' if len(names) == 1 else ''}"
+        states = f"{', '.join(names)} run{'s' if len(names) == 1 else ''}" if names else _SUMS
         problem = NoStep(NOWHERE, mixer=_plain(self.plan.name), states=states)
         return literals(f"{problem.code}: {problem.message}", WIDTH - 4)
 
@@ -80,7 +82,7 @@ class HeaderText:
         yield "from typing import Any, ClassVar"
         yield ""
         yield "import torch"
-        if "F." in self.code:
+        if "F." in self.code or any(r.grows for r in self.plan.registers):
             yield "import torch.nn.functional as F"
         yield "from torch import Tensor, nn"
         if recurs:
@@ -93,6 +95,10 @@ class HeaderText:
         names = sorted({"State", self.signature.function, "reference"} - {cls})
         # The class comes first: it is what a reader and `dsfc verify` look for.
         return ", ".join(f'"{n}"' for n in [cls, *names])
+
+
+_SUMS = "a sum over tokens to come runs"
+"""What runs backwards where no state does."""
 
 
 def about(plan: Plan) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Attention, Form, Plan, Pointwise, Recurrence, Scan
+from dsfc.plan.ir import AllPairs, Attention, Form, Plan, Pointwise, Recurrence, Scan
 from dsfc.primitives.build import walk
 from dsfc.primitives.expr import Axis, Rename
 
@@ -182,7 +182,9 @@ class LayerText:
     @property
     def choices(self) -> list[str]:
         """The choice of a mode for the only scan; of several, what each one's takes."""
-        scans = [k for k in self.plan.kernels if isinstance(k, Scan | Attention | Recurrence)]
+        scans = [
+            k for k in self.plan.kernels if isinstance(k, Scan | Attention | AllPairs | Recurrence)
+        ]
         several = len({s.form for s in scans}) > 1
         if len(scans) == 1:
             shape = ["length", "batch", *self._tile(scans[0])]
@@ -192,14 +194,16 @@ class LayerText:
         for s in scans:
             sizes = self._tile(s)
             tile = f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-            name = s.output if isinstance(s, Attention) else s.name
+            name = s.output if isinstance(s, Attention | AllPairs) else s.name
             out.append(f'("{name}", _{f"{s.form.value}_" if several else ""}mode, {tile})')
         return out
 
-    def _tile(self, scan: Scan | Attention | Recurrence) -> list[str]:
+    def _tile(self, scan: Scan | Attention | AllPairs | Recurrence) -> list[str]:
         """Sizes of the operator's state: heads, keys and channels, each one number, or the axes."""
         if isinstance(scan, Recurrence):
             return [" + ".join(self._product(s.axes) for s in scan.states)]
+        if isinstance(scan, AllPairs):
+            return [f"self.{self.signature.size(a)}" for a in scan.axes]
         if isinstance(scan, Attention):
             return [self._product(axes) for axes in (scan.heads, scan.keys, scan.channels)]
         channels = " + ".join(self._product(c.channels) for c in scan.columns)

@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dsfc.plan.cost import BATCH, LENGTH, attention_counts, counts_of, stepped_counts
+from dsfc.plan.cost import (
+    BATCH,
+    LENGTH,
+    attention_counts,
+    counts_of,
+    pair_counts,
+    stepped_counts,
+)
 from dsfc.plan.cost import CHUNK as TOKENS
-from dsfc.plan.ir import Attention, Form, Mode, Plan, Recurrence, Scan
+from dsfc.plan.ir import AllPairs, Attention, Form, Mode, Plan, Recurrence, Scan
 from dsfc.plan.modes import MODES
 from dsfc.primitives.build import ONE, num, prim, rewrite
 from dsfc.primitives.expr import Div, Expr, Field, Num, Param, Prim
@@ -82,7 +89,7 @@ class CostText:
     """
 
     form: Form
-    scans: tuple[Scan | Attention | Recurrence, ...]
+    scans: tuple[Scan | Attention | AllPairs | Recurrence, ...]
     legal: tuple[str, ...]
 
     @property
@@ -111,9 +118,12 @@ class CostText:
         channels = Param("p", frozenset()) if "p" in names else ONE
         scans = [s for s in self.scans if isinstance(s, Scan)]
         stepped = [s for s in self.scans if isinstance(s, Recurrence)]
+        paired = [s for s in self.scans if isinstance(s, AllPairs)]
         for mode in self.legal:
             if stepped:
                 found = max(map(stepped_counts, stepped), key=str)
+            elif paired:
+                found = max((pair_counts(s, mode) for s in paired), key=str)
             elif scans:
                 scan = max(scans, key=lambda s: (s.decay is not None, s.field is Field.COMPLEX))
                 found = counts_of(scan, mode, keys, channels)
@@ -157,6 +167,7 @@ class Modes:
         all: every mode of the language, in its order, with the plan's reasons.
         scans: the scans.
         attentions: the kernels that weigh all tokens.
+        paired: the sums over all pairs of tokens.
         stepped: the recurrences.
         causal: whether no output needs a token to come.
     """
@@ -164,6 +175,7 @@ class Modes:
     all: tuple[Mode, ...]
     scans: tuple[Scan, ...]
     attentions: tuple[Attention, ...] = ()
+    paired: tuple[AllPairs, ...] = ()
     stepped: tuple[Recurrence, ...] = ()
     causal: bool = True
 
@@ -189,9 +201,9 @@ class Modes:
         return [CostText(f, scans, self.legal) for f, scans in by_form.items()]
 
     @property
-    def _run(self) -> tuple[Scan | Attention | Recurrence, ...]:
+    def _run(self) -> tuple[Scan | Attention | AllPairs | Recurrence, ...]:
         """All that has modes."""
-        return (*self.scans, *self.attentions, *self.stepped)
+        return (*self.scans, *self.attentions, *self.paired, *self.stepped)
 
     @property
     def block(self) -> int:
@@ -297,8 +309,9 @@ def modes(plan: Plan) -> Modes:
     """Returns the modes of a plan's module."""
     scans = tuple(k for k in plan.kernels if isinstance(k, Scan))
     attentions = tuple(k for k in plan.kernels if isinstance(k, Attention))
+    paired = tuple(k for k in plan.kernels if isinstance(k, AllPairs))
     stepped = tuple(k for k in plan.kernels if isinstance(k, Recurrence))
-    return Modes(plan.modes, scans, attentions, stepped, plan.causal)
+    return Modes(plan.modes, scans, attentions, paired, stepped, plan.causal)
 
 
 def _literals(line: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dsfc.plan.ir import LOW_RANK, Attention, Form, Plan, Recurrence, Scan
+from dsfc.plan.ir import LOW_RANK, AllPairs, Attention, Form, Plan, Recurrence, Scan
 
 from .calls import is_shared
 from .convolution import ConvolutionSkeleton
@@ -44,7 +44,7 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
     arrays = {b.name: b for b in plan.arrays}
     scans = [k for k in plan.kernels if isinstance(k, Scan)]
     adjoints = {a.scan: a for a in plan.adjoints}
-    kernels = (k for k in plan.kernels if isinstance(k, Scan | Attention | Recurrence))
+    kernels = (k for k in plan.kernels if isinstance(k, Scan | Attention | AllPairs | Recurrence))
     several = len({k.form for k in kernels}) > 1
     # The scans of a module share the code that cuts into chunks, heads in front or not.
     shared = all(is_shared(s, arrays) for s in scans if s.form is Form.MATRIX)

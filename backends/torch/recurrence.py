@@ -325,25 +325,50 @@ class RecurrenceText:
         if bars:
             reads = self.kernel.reads
             places += [(self.names(r.bar), self.arrays[r.output].axes) for r in reads]
-        printer = _Printer(places, self.names, [self.names(a.name) for a in body])
-        params = self._tensors(n for n, _ in places)
-        head = wrapped(f"def {name}{self.suffix}", params, " -> tuple[Tensor, ...]:", "")
-        lines = [*head.split("\n"), f'    """{about}"""']
-        for a in body:
-            lines += printer.assigned(self.names(a.name), a.value)
-        returned = []
-        for value, over in zip(results, axes, strict=True):
-            code = printer.print(value)
-            text = code.aligned(over, True)
-            if code.number or len(text) > _SHORT:
-                text = printer.fresh("result")
-                lines += printer.assigned(text, value, over)
-            returned.append(text)
-        tail = "," if len(returned) == 1 else ""
-        line = f"    return {', '.join(returned) or '()'}{tail}"
-        if len(line) <= WIDTH:
-            return [*lines, line]
-        return [*lines, "    return (", *(f"        {x}," for x in returned), "    )"]
+        return function_lines(
+            f"{name}{self.suffix}", about, places, self.names, body, results, axes
+        )
+
+
+def function_lines(
+    name: str,
+    about: str,
+    places: list[tuple[str, tuple[Axis, ...]]],
+    names: Callable[[str], str],
+    body: Sequence[Assignment],
+    results: Sequence[Expr],
+    axes: Sequence[tuple[Axis, ...]],
+) -> list[str]:
+    """Returns a function of tensors that have any number of axes in front of those of the spec.
+
+    Args:
+        name: of the function.
+        about: its docstring.
+        places: identifier and axes of each argument.
+        names: identifier of each name of the plan.
+        body: assignments, in order.
+        results: what it returns.
+        axes: of each result.
+    """
+    printer = _Printer(places, names, [names(a.name) for a in body])
+    params = [f"{n}: Tensor" for n, _ in places]
+    head = wrapped(f"def {name}", params, " -> tuple[Tensor, ...]:", "")
+    lines = [*head.split("\n"), f'    """{about}"""']
+    for a in body:
+        lines += printer.assigned(names(a.name), a.value)
+    returned = []
+    for value, over in zip(results, axes, strict=True):
+        code = printer.print(value)
+        text = code.aligned(over, True)
+        if code.number or len(text) > _SHORT:
+            text = printer.fresh("result")
+            lines += printer.assigned(text, value, over)
+        returned.append(text)
+    tail = "," if len(returned) == 1 else ""
+    line = f"    return {', '.join(returned) or '()'}{tail}"
+    if len(line) <= WIDTH:
+        return [*lines, line]
+    return [*lines, "    return (", *(f"        {x}," for x in returned), "    )"]
 
 
 def _read(body: Sequence[Assignment], results: Sequence[Expr]) -> list[Assignment]:

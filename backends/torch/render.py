@@ -20,6 +20,7 @@ from .layer import LayerText
 from .layout import entry, fitted, rule, wrapped
 from .modes import Modes, modes
 from .operators import operators, skeletons
+from .pairs import pairs
 from .recurrence import recurrences
 from .reference import ReferenceText, reference
 from .signature import Signature, signature
@@ -118,6 +119,9 @@ def render_module(
     )
     if choice.attentions:
         ops = (*ops, filled("attention.py.j2", operators=choice.operators))
+    if choice.paired:
+        ops = (*ops, filled("pairs_shared.py.j2"))
+        ops = (*ops, *(filled("pairs.py.j2", s=s) for s in pairs(plan, identifier)))
     literal = reference(plan, names)
     code = _code(layer, function, choice, ops, literal)
     spec, namespace = identity.spec[:16], identity.namespace

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from dsfc.plan.ir import Attention, Kernel, Plan, Recurrence, Scan
+from dsfc.plan.ir import AllPairs, Attention, Kernel, Plan, Recurrence, Scan
 from dsfc.plan.verify import PlanError
 from dsfc.primitives.build import ONE, add, is_zero, mul, walk
 from dsfc.primitives.expr import Add, Expr, Mul, Num, Reduce, Ref, Rename
 from dsfc.primitives.normal import normalise
+from dsfc.structure.attention import is_attention
 from dsfc.system.ir import Block, Cache, Direction, Drive, Ratio, ReadOut, System, Term
 from dsfc.system.traverse import expressions, parts, terms
 from dsfc.transform.inline import Inliner
@@ -229,7 +230,27 @@ def settle(plan: Plan, system: System) -> None:
             raise PlanError(f"state {s.name} runs the other way in the system")
     least, most = _Reached(system, inliner), _Reached(system, None)
     _check_reads(befores, least, most)
-    if len(set(least.ratios)) > sum(isinstance(k, Attention) for k in plan.kernels):
+    _check_sums(plan, least)
+
+
+def _check_sums(plan: Plan, least: _Reached) -> None:
+    """Checks that each sum without a finite state is run: in an attention, or over all pairs."""
+    attentions = set(filter(is_attention, least.ratios))
+    if len(attentions) > sum(isinstance(k, Attention) for k in plan.kernels):
+        raise PlanError("softmax attention is not in the plan")
+    whole = {c for r in attentions for c in (r.num, r.den)}
+    due = Counter(
+        (c.past.relation, c.past.lag, c.past.axes, c.past.field)
+        for c in set(least.caches)
+        if c not in whole
+    )
+    fields = {b.name: b.field for b in plan.arrays}
+    paid = Counter(
+        (k.relation, k.offset, frozenset(k.axes), fields[k.output])
+        for k in plan.kernels
+        if isinstance(k, AllPairs)
+    )
+    if due - paid:
         raise PlanError("a sum without a finite state is not in the plan")
 
 
@@ -272,7 +293,8 @@ class _Reached:
     Attributes:
         states: the states.
         reads: terms of reads.
-        ratios: ratios of sums without a finite state.
+        ratios: ratios by sums without a finite state.
+        caches: sums without a finite state.
     """
 
     def __init__(self, system: System, inliner: Inliner | None) -> None:
@@ -283,6 +305,7 @@ class _Reached:
         self.states: set[str] = set()
         self.reads: list[Term] = []
         self.ratios: list[Ratio] = []
+        self.caches: list[Cache] = []
         self._inliner = inliner
         self._names: list[str] = []
         blocks = {b.state: b for b in system.blocks}
@@ -312,6 +335,7 @@ class _Reached:
         found = list(terms(tree))
         self.reads += found
         self._names += [t.source for t in found]
+        self.caches += [p for p in parts(tree) if isinstance(p, Cache)]
         self.ratios += [p for p in parts(tree) if isinstance(p, Ratio) and isinstance(p.den, Cache)]
         self._expressions(expressions(tree))
 

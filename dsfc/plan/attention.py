@@ -6,32 +6,22 @@ from collections.abc import Iterable, Iterator
 
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Attention, Register
-from dsfc.plan.scans import Unsupported
 from dsfc.primitives.build import ONE, mul
 from dsfc.primitives.expr import Expr, Field, Now, Ref, Time
 from dsfc.structure.attention import NotAttention, attention_of
-from dsfc.system.ir import Cache, Ratio
-
-HINT = (
-    "what runs without a finite state is a mean: sum[j ≤ i](w * v[j]) / sum[j ≤ i](w), "
-    "w = exp(s), s a product of a function of i and one of j; a finite series in place of the "
-    "exponential, such as w = taylor[2](s), has a finite state"
-)
-"""What brings a sum without a finite state in."""
+from dsfc.system.ir import Ratio
 
 
-def read(graph: Graph, ratio: Ratio) -> Expr:
+def read(graph: Graph, ratio: Ratio) -> Expr | None:
     """Returns a ratio of sums as an expression over buffers, its attention planned.
 
-    Raises:
-        Unsupported: it is no softmax attention.
+    Returns:
+        None where it is no softmax attention.
     """
-    assert isinstance(ratio.den, Cache)
     try:
         found = attention_of(ratio)
-    except NotAttention as e:
-        why = f"it has no finite state ({ratio.den.why}) and is no softmax attention: {e}"
-        raise Unsupported(None, why, HINT) from e
+    except NotAttention:
+        return None
     axes = tuple(sorted((*found.heads, *found.channels)))
     query = graph.define("query", found.query)
     key = graph.kept("key", "keys", found.key)

@@ -9,11 +9,12 @@ from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.catalogue import Unsupported as UnsupportedDiagnostic
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import DEFAULT_LIMITS, Limits
-from dsfc.plan import attention, dense, recurrence, scans
+from dsfc.plan import attention, dense, pairs, recurrence, scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import (
+    AllPairs,
     Attention,
     Kernel,
     Plan,
@@ -126,7 +127,7 @@ class _Planner:
         graph.forget_unread_turns()
         ran = tuple(k for k in graph.kernels if isinstance(k, Scan))
         walked = tuple(k for k in graph.kernels if isinstance(k, Recurrence))
-        weighed = tuple(k for k in graph.kernels if isinstance(k, Attention))
+        weighed = tuple(k for k in graph.kernels if isinstance(k, Attention | AllPairs))
         registers = graph.registers()
         modes = modes_of((*ran, *walked, *weighed))
         states = tuple(
@@ -183,9 +184,9 @@ class _Planner:
                 return _scaled(self.graph.lower(factor), self.read_out(arg))
             case Product(args):
                 return mul(*map(self.read_out, args))
-            case Ratio(den=Cache()):
-                return attention.read(self.graph, out)
             case Ratio(num, den, guard):
+                if (weighed := attention.read(self.graph, out)) is not None:
+                    return weighed
                 above, below = self.read_out(num), self.read_out(den)
                 if guard.kind is GuardKind.MAX_ABS and guard.constant is not None:
                     below = prim("max", prim("abs", below), self.graph.lower(guard.constant))
@@ -204,8 +205,8 @@ class _Planner:
                 return total((axis,), self.read_out(arg))
             case MaxPlus():
                 raise Unsupported(None, "a running maximum stands inside a read-out")
-            case Cache(_, why):
-                raise Unsupported(None, f"it has no finite state ({why})", attention.HINT)
+            case Cache():
+                return pairs.build(self.graph, out)
 
     def term(self, term: Term) -> Expr:
         """Returns left · (output of the scan or recurrence that gives this read)."""

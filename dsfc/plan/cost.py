@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dsfc.plan.ir import Attention, Cost, Form, Recurrence, Scan
+from dsfc.plan.ir import AllPairs, Attention, Cost, Form, Recurrence, Scan
 from dsfc.primitives.build import ONE, ZERO, add, div, mul, num, prim, walk
 from dsfc.primitives.expr import Axis, Expr, Field, Param, Size, children
 
@@ -41,9 +41,9 @@ def log2(x: Expr) -> Expr:
 
 
 def cost_of(
-    scans: Iterable[Scan | Recurrence], mode: str, attentions: Iterable[Attention] = ()
+    scans: Iterable[Scan | Recurrence], mode: str, attentions: Iterable[Attention | AllPairs] = ()
 ) -> Cost:
-    """Returns the cost of running scans, recurrences and attention in a mode."""
+    """Returns the cost of running scans, recurrences, attention and all pairs in a mode."""
     calls: list[Expr] = []
     operations: list[Expr] = []
     words: list[Expr] = []
@@ -65,6 +65,13 @@ def cost_of(
         operations.append(mul(heads, found.operations))
         words.append(mul(heads, found.words))
     for k, a in enumerate(attentions):
+        if isinstance(a, AllPairs):
+            found = pair_counts(a, mode)
+            calls.append(found.calls)
+            words.append(mul(_size(a.axes), found.words))
+            kept = () if a.later else (ONE, *(_size(x.axes) for x in a.keys))
+            state[f"pairs {k}"] = mul(LENGTH, add(*kept))
+            continue
         heads, keys, channels = _size(a.heads), _size(a.keys), _size(a.channels)
         found = attention_counts(mode, keys, channels)
         calls.append(found.calls)
@@ -155,6 +162,22 @@ def attention_counts(mode: str, keys: Expr, channels: Expr) -> Counts:
             return Counts(num(35), _times(4, pairs), words)
         case _:
             return Counts(num(5), _times(2, pairs), add(div(pairs, num(128)), ends))
+
+
+def pair_counts(kernel: AllPairs, mode: str) -> Counts:
+    """Returns the counts of all pairs; words per token, batch entry and number of the output.
+
+    Each node of the summand is a call for a block of queries, and reads and writes a number for
+    every pair; on average a token counts L / 2 others, and all L are computed.
+
+    Args:
+        kernel: the sum.
+        mode: name of the mode.
+    """
+    nodes = sum(1 for e in walk(kernel.body) if children(e)) + 2
+    blocks = LENGTH if mode == "recurrent" else add(ONE, div(LENGTH, CHUNK))
+    calls = add(num(12), _times(nodes + 20 + len(kernel.leaves), blocks))
+    return Counts(calls, ZERO, _times(3 * nodes, LENGTH))
 
 
 def _pairs(mode: str, keys: Expr, channels: Expr, decay: bool, keyed: bool) -> Counts:

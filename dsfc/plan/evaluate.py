@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from dsfc.plan.adjoint import LOG_DECAY_BAR
 from dsfc.plan.ir import (
     Adjoint,
+    AllPairs,
     Attention,
     Factor,
     Group,
@@ -222,6 +224,42 @@ class _Runner:
         rows = [np.broadcast_to(row, shape) for row in rows]
         self.arrays[k.output] = np.stack(rows) if rows else np.zeros((0, *shape))
 
+    def all_pairs(self, k: AllPairs) -> None:
+        """Adds up the summand over the pairs that count, from no past."""
+        shape = tuple(_Scope(self, None).size(a) for a in k.axes)
+        dtype = _DTYPES[self.buffers[k.output].field]
+        out: Array = np.zeros((self.length, *shape), dtype)
+        for i, j in self._counted(k):
+            out[i] += self._inside(k.body, self._pair(k, i, j), k.axes)
+        self.arrays[k.output] = out
+
+    def all_pairs_adjoint(self, k: AllPairs, cotangent: Array) -> dict[str, Array]:
+        """The gradients of the leaves of a sum over pairs, by name of the leaf."""
+        buffers = {x.name: self.buffers[x.buffer] for x in k.leaves}
+        out: dict[str, Array] = {
+            g.leaf: np.zeros_like(self.arrays[buffers[g.leaf].name]) for g in k.gradients
+        }
+        queries, keys = ({x.name for x in side} for side in (k.queries, k.keys))
+        for i, j in self._counted(k):
+            here = self._pair(k, i, j) | {k.bar: NamedArray(k.axes, cotangent[i])}
+            for g in k.gradients:
+                at: Any = i if g.leaf in queries else j if g.leaf in keys else ...
+                out[g.leaf][at] += self._inside(g.value, here, buffers[g.leaf].axes)
+        return out
+
+    def _counted(self, k: AllPairs) -> Iterator[tuple[int, int]]:
+        for i, j in product(range(self.length), repeat=2):
+            if i - j <= k.bound if k.later else i - j >= k.bound:
+                yield i, j
+
+    def _pair(self, k: AllPairs, i: int, j: int) -> dict[str, NamedArray]:
+        """All values of a pair of tokens."""
+        here = {x.name: self.named(x.buffer, i) for x in k.queries + k.fixed}
+        here |= {x.name: self.named(x.buffer, j) for x in k.keys}
+        if k.lag is not None:
+            here[k.lag] = NamedArray((), np.asarray(float(i - j)))
+        return here
+
     def recurrence(
         self, k: Recurrence, initial: Mapping[str, Array], finals: dict[str, Array]
     ) -> None:
@@ -372,6 +410,8 @@ def evaluate(
             r.arrays[k.output] = r.arrays[k.source][::-1].copy()
         elif isinstance(k, Attention):
             r.attention(k)
+        elif isinstance(k, AllPairs):
+            r.all_pairs(k)
         elif isinstance(k, Recurrence):
             r.recurrence(k, start, finals)
         else:
@@ -498,6 +538,26 @@ def evaluate_recurrence_adjoint(
     r = _Runner(plan, {"": np.zeros(len(next(iter(cotangent.values()))))}, {}, sizes)
     r.arrays = dict(run.arrays)
     return r.recurrence_adjoint(kernel, cotangent, initial, final_bar)
+
+
+def evaluate_pairs_adjoint(
+    plan: Plan, kernel: AllPairs, run: Run, sizes: Mapping[str, int], cotangent: Array
+) -> dict[str, Array]:
+    """Runs the adjoint of one sum over pairs.
+
+    Args:
+        plan: the plan.
+        kernel: the sum.
+        run: what the forward kernels computed.
+        sizes: of every axis, by name.
+        cotangent: gradient of its output, `[L, *axes]`.
+
+    Returns:
+        gradients, by name of leaf (over time where it has one).
+    """
+    r = _Runner(plan, {"": np.zeros(len(cotangent))}, {}, sizes)
+    r.arrays = dict(run.arrays)
+    return r.all_pairs_adjoint(kernel, cotangent)
 
 
 def _zero(x: NamedArray) -> NamedArray:

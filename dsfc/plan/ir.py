@@ -3,7 +3,7 @@
     Plan = buffers + forward kernels (in order) + adjoint kernels of every scan
          + registers (earlier tokens kept while streaming) + modes, gauge, cost + declarations
 
-Seven kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
+Eight kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
 reads other buffers. A `Turn` puts the tokens of one buffer into the other order: a state that runs
 backwards in time is a scan of turned buffers. A `Unit` holds the unit vectors of an axis, of which
 the columns of a dense transition are made. A `Scan` runs one recurrence
@@ -12,7 +12,8 @@ the columns of a dense transition are made. A `Scan` runs one recurrence
 
 or, with a transition of diagonal plus rank one, the same with left_i ⊗ (Σ_keys right_i · h_{i-1})
 added to it; or, with a dense one, h_i = Λ h_{i-1} + key ⊗ value_i with a full matrix Λ. An
-`Attention` has no recurrence: it weighs the values of all tokens so far, which registers keep. A
+`Attention` has no recurrence: it weighs the values of all tokens so far, which registers keep, and
+an `AllPairs` adds up any other function of pairs of tokens, with its derived gradient. A
 `Recurrence` steps all states of a stage of the System together, whatever their update; it holds its
 own adjoint, and runs where no scan does. A `RunningMax` is m_i = max(m_{i-1} + log λ_i, log w_i),
 which states with unbounded weights are scaled by.
@@ -33,7 +34,7 @@ from dsfc.primitives.declarations import (
     Provenance,
     Tensor,
 )
-from dsfc.primitives.expr import Axis, Expr, Field
+from dsfc.primitives.expr import Axis, Expr, Field, Relation
 
 
 class Role(Enum):
@@ -132,6 +133,7 @@ class Form(Enum):
         out_i = h_i.
     DENSE_CONVOLUTION: so too, and key and read are constants: K_l = Σ_keys read · Λ^l · key.
     ATTENTION: no scan at all, but an `Attention` (class `softmax`).
+    PAIRS: no scan, but an `AllPairs`: a function of every pair of tokens.
     STEPPED: no scan, but a `Recurrence`: one token after another, any class.
     """
 
@@ -145,6 +147,7 @@ class Form(Enum):
     DENSE = "dense"
     DENSE_CONVOLUTION = "dense_convolution"
     ATTENTION = "attention"
+    PAIRS = "pairs"
     STEPPED = "stepped"
 
 
@@ -313,6 +316,93 @@ class Attention:
     def kept(self) -> tuple[str, ...]:
         """Buffers whose values at all earlier tokens it reads."""
         return self.key, self.value, self.present
+
+
+@dataclass(frozen=True, slots=True)
+class PairLeaf:
+    """What a pair of tokens has of one of them, or of none.
+
+    Attributes:
+        name: in the summand, unique in the plan.
+        buffer: what it is a value of.
+        axes: of the buffer.
+    """
+
+    name: str
+    buffer: str
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairGradient:
+    """The gradient of a leaf at one pair of tokens, to be summed over the pairs that it is in."""
+
+    leaf: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class AllPairs:
+    """output_i = Σ_j body(queries_i, keys_j, fixed, i - j), over the j in a relation to i - offset.
+
+    It runs a sum that has no finite state and is no softmax attention. The registers of `keys` and
+    `present` keep every token of a sum over the past; one over tokens to come has none.
+
+    Attributes:
+        output: buffer over `axes`.
+        axes: canonical order.
+        relation: of j to i - offset.
+        offset: tokens.
+        queries: leaves of token i.
+        keys: leaves of token j; kept.
+        fixed: leaves that are the same at every token.
+        lag: name of i - j in the summand; None where nothing reads it.
+        present: buffer without axes, 1 at every token; kept: 0 where there was none.
+        body: the summand; reads leaves and the lag as `Ref(name, Now(0))`.
+        bar: name of the gradient of the output at token i.
+        gradients: derived; they read leaves, the lag and the bar.
+        why: the reason why there is no finite state, as a clause; for messages.
+    """
+
+    output: str
+    axes: tuple[Axis, ...]
+    relation: Relation
+    offset: int
+    queries: tuple[PairLeaf, ...]
+    keys: tuple[PairLeaf, ...]
+    fixed: tuple[PairLeaf, ...]
+    lag: str | None
+    present: str
+    body: Expr
+    bar: str
+    gradients: tuple[PairGradient, ...]
+    why: str
+
+    @property
+    def form(self) -> Form:
+        """The skeleton that it needs, as that of a scan."""
+        return Form.PAIRS
+
+    @property
+    def later(self) -> bool:
+        """Whether it sums over tokens to come."""
+        return self.relation in (Relation.FROM, Relation.AFTER)
+
+    @property
+    def bound(self) -> int:
+        """Least i - j of the pairs that count; the largest where it sums over later tokens."""
+        strict = self.relation in (Relation.BEFORE, Relation.AFTER)
+        return self.offset + (-1 if self.later else 1) * strict
+
+    @property
+    def leaves(self) -> tuple[PairLeaf, ...]:
+        """All leaves, those of token i first, then those of token j."""
+        return self.queries + self.keys + self.fixed
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Buffers whose values at all earlier tokens it reads."""
+        return () if self.later else (*(x.buffer for x in self.keys), self.present)
 
 
 @dataclass(frozen=True, slots=True)
@@ -607,7 +697,7 @@ class Reference:
     maximum: bool = False
 
 
-Kernel = Pointwise | RunningMax | Turn | Unit | Scan | Attention | Recurrence
+Kernel = Pointwise | RunningMax | Turn | Unit | Scan | Attention | AllPairs | Recurrence
 
 
 @dataclass(frozen=True, slots=True)
@@ -659,7 +749,9 @@ class Plan:
     @property
     def causal(self) -> bool:
         """Whether no output needs a token to come: nothing runs backwards in time."""
-        return not any(isinstance(k, Turn) for k in self.kernels)
+        return not any(
+            isinstance(k, Turn) or (isinstance(k, AllPairs) and k.later) for k in self.kernels
+        )
 
     @property
     def maxima(self) -> tuple[Register, ...]:
@@ -680,6 +772,12 @@ class Plan:
         if legal != ["recurrent"]:
             return None
         return next(m.why for m in self.modes if not m.legal)
+
+    @property
+    def pairs_only(self) -> str | None:
+        """Why all pairs of tokens are the only form, as a clause; None where nothing needs them."""
+        why = dict.fromkeys(k.why for k in self.kernels if isinstance(k, AllPairs))
+        return "; ".join(why) or None
 
     def array(self, name: str) -> Buffer:
         """Returns the buffer of that name.

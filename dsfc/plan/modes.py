@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Attention, Form, Mode, Recurrence, Scan
+from dsfc.plan.ir import AllPairs, Attention, Form, Mode, Recurrence, Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ModeRow:
     resets: bool = True
 
 
-_FINITE = frozenset(Form) - {Form.ATTENTION, Form.STEPPED}
+_FINITE = frozenset(Form) - {Form.ATTENTION, Form.PAIRS, Form.STEPPED}
 
 MODES = (
     ModeRow(
@@ -66,14 +66,15 @@ MODES = (
 """Every mode of scans, in the order they are named."""
 
 _ATTENTION = frozenset({Form.ATTENTION})
+_KEPT = _ATTENTION | {Form.PAIRS}
 _NO_STATE = "no state of finite size sums up what came before"
 ATTENTION_MODES = (
-    ModeRow("recurrent", _ATTENTION, "one token after another, over what is kept of all", ""),
+    ModeRow("recurrent", _KEPT, "one token after another, over what is kept of all", ""),
     ModeRow("chunked", frozenset(), "", _NO_STATE),
     ModeRow("scan", frozenset(), "", _NO_STATE),
     ModeRow(
         "parallel",
-        _ATTENTION,
+        _KEPT,
         "all pairs of tokens at once, written out: has derivatives of any order",
         "",
     ),
@@ -82,26 +83,30 @@ ATTENTION_MODES = (
         "fused",
         _ATTENTION,
         "all pairs in PyTorch's scaled_dot_product_attention, never stored; first derivatives",
-        "",
+        "a sum over tokens is no mean with exponential weights",
     ),
 )
-"""Every mode of attention, in the order they are named."""
+"""Every mode of what weighs all tokens, in the order they are named."""
 
 
-def modes_of(scans: Sequence[Scan | Attention | Recurrence]) -> tuple[Mode, ...]:
+def modes_of(scans: Sequence[Scan | Attention | AllPairs | Recurrence]) -> tuple[Mode, ...]:
     """Returns every mode, legal where each scan has it, with the reason.
 
-    What is stepped token by token has one mode, and so has attention beside states.
+    What is stepped token by token has one mode, and so has what weighs all tokens beside states.
     """
     out = []
     alone = recurrent_only(scans)
     if alone is not None:
         rest = (row.name for row in MODES if row.name != "recurrent")
         return (Mode("recurrent", True, ONLY), *(Mode(n, False, alone) for n in rest))
-    attends = any(isinstance(s, Attention) for s in scans)
-    for row in ATTENTION_MODES if attends else MODES:
+    weighs = any(isinstance(s, Attention | AllPairs) for s in scans)
+    paired = "; ".join(dict.fromkeys(s.why for s in scans if isinstance(s, AllPairs)))
+    for row in ATTENTION_MODES if weighs else MODES:
         legal = all(s.form in row.forms for s in scans)
-        out.append(Mode(row.name, legal, row.why if legal else row.why_not))
+        why = row.why if legal else row.why_not
+        if paired and row.name == "parallel":
+            why = f"all pairs of tokens, in blocks of `chunk`: the only form, {paired}"
+        out.append(Mode(row.name, legal, why))
     return tuple(out)
 
 
@@ -109,11 +114,13 @@ ONLY = "the only form"
 """Why a mode is legal that is the only one."""
 
 
-def recurrent_only(kernels: Sequence[Scan | Attention | Recurrence]) -> str | None:
+def recurrent_only(kernels: Sequence[Scan | Attention | AllPairs | Recurrence]) -> str | None:
     """Returns why nothing but one token after another runs all kernels; None where more does."""
     stepped = [k.why for k in kernels if isinstance(k, Recurrence)]
     if stepped:
         return "; ".join(dict.fromkeys(stepped))
-    if len({isinstance(k, Attention) for k in kernels}) > 1:
-        return "softmax attention stands beside states that recur"
+    if len({isinstance(k, Attention | AllPairs) for k in kernels}) > 1:
+        if any(isinstance(k, Attention) for k in kernels):
+            return "softmax attention stands beside states that recur"
+        return "a sum without a finite state stands beside states that recur"
     return None

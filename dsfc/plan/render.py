@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dsfc.plan.cost import LENGTH
 from dsfc.plan.ir import (
     Adjoint,
+    AllPairs,
     Attention,
     Buffer,
     LogDecay,
@@ -52,17 +53,23 @@ def _lines(plan: Plan) -> Iterator[str]:
             yield f"  unit       {_buffer(arrays[k.output])}"
         elif isinstance(k, Attention):
             yield from _attention(k, arrays)
+        elif isinstance(k, AllPairs):
+            yield from _pairs(k, arrays)
         elif isinstance(k, Recurrence):
             yield from _recurrence(k, arrays)
         else:
             yield from _scan(k, arrays)
     stepped = [k for k in plan.kernels if isinstance(k, Recurrence)]
-    if plan.adjoints or stepped:
+    paired = [k for k in plan.kernels if isinstance(k, AllPairs)]
+    if plan.adjoints or stepped or paired:
         yield "adjoint"
     for a in plan.adjoints:
         yield from _adjoint(a)
     for k in stepped:
         yield from _stepped_adjoint(k)
+    for p in paired:
+        for g in p.gradients:
+            yield f"  {p.output}: {g.leaf}_bar = Σ {text(g.value)}"
     if plan.states or plan.registers:
         yield "state"
     for s in plan.states:
@@ -90,6 +97,18 @@ def _attention(k: Attention, arrays: dict[str, Buffer]) -> Iterator[str]:
     yield f"  attention  {_buffer(arrays[k.output])} = softmax({groups})"
     yield f"    score    {text(k.scale)} · {k.query} · {k.key}"
     yield f"    value    {k.value}"
+
+
+def _pairs(k: AllPairs, arrays: dict[str, Buffer]) -> Iterator[str]:
+    sign, number = ("≤" if k.later else "≥"), k.bound
+    yield f"  pairs      {_buffer(arrays[k.output])} = Σ over j, i - j {sign} {number}"
+    for title, leaves in (("i", k.queries), ("j", k.keys), ("both", k.fixed)):
+        if leaves:
+            yield f"    of {title:<5} {', '.join(f'{x.name} = {x.buffer}' for x in leaves)}"
+    if k.lag is not None:
+        yield f"    i - j    {k.lag}"
+    yield f"    summand  {text(k.body)}"
+    yield f"    why      {k.why}"
 
 
 def _recurrence(k: Recurrence, arrays: dict[str, Buffer]) -> Iterator[str]:

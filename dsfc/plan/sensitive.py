@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsfc.plan.ir import Plan, Pointwise, Recurrence, Role, RunningMax, Scan, Turn
+from dsfc.plan.ir import AllPairs, Plan, Pointwise, Recurrence, Role, RunningMax, Scan, Turn
+from dsfc.plan.pairs import sensitive_leaves
 from dsfc.primitives.expr import Expr, Map, Param, Pow, Prim, Ref, Series, children
 
 _EXPONENTIAL = frozenset(("exp", "expm1", "exprel", "cis", "sin", "cos", "sinh", "cosh"))
@@ -38,6 +39,10 @@ def sensitive(plan: Plan) -> frozenset[str]:
         for exponent in _exponents(value):
             found |= _params(exponent)
             waiting += _refs(exponent)
+    for k in plan.kernels:
+        if isinstance(k, AllPairs):
+            buffers = {x.name: x.buffer for x in k.leaves}
+            waiting += [buffers[n] for e in _exponents(k.body) for n in _refs(e) if n in buffers]
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
@@ -62,6 +67,8 @@ def decay_buffers(plan: Plan) -> Iterator[str]:
                 yield from k.decay.leaves
             if k.transition is not None:
                 yield k.transition.matrix
+        if isinstance(k, AllPairs):
+            yield from sorted(sensitive_leaves(k))
         if isinstance(k, RunningMax):
             yield k.output
             yield from (name for name in (k.weight, k.decay) if name is not None)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from dsfc.plan.ir import (
     LOW_RANK,
+    AllPairs,
     Attention,
     Buffer,
     Form,
@@ -36,9 +37,10 @@ def verify(plan: Plan) -> None:
     scan without keys is ELEMENTWISE or CONVOLUTION and has neither key nor read; what a CONVOLUTION
     reads besides its value is constant; a decay reads its leaves and nothing else; every column's
     state is a state of the plan; attention lies over its axes, and registers keep all tokens of
-    what it weighs; what is turned has a time and keeps its axes; a recurrence reads what is given
-    before it, and its last level is its states; a register hands a running maximum on; each scan
-    has one adjoint; parameters that are read are declared; the output is written.
+    what it weighs; a sum over pairs reads its leaves, and its gradients have their axes; what is
+    turned has a time and keeps its axes; a recurrence reads what is given before it, and its last
+    level is its states; a register hands a running maximum on; each scan has
+    one adjoint; parameters that are read are declared; the output is written.
 
     Raises:
         PlanError: naming the kernel and what is wrong with it.
@@ -68,6 +70,8 @@ def verify(plan: Plan) -> None:
                 raise PlanError(f"{k.output} is no unit matrix of {k.row} and {k.column}")
         elif isinstance(k, Attention):
             _check_attention(k, plan)
+        elif isinstance(k, AllPairs):
+            _check_pairs(k, plan)
         elif isinstance(k, RunningMax):
             _check_running_max(k, plan)
         elif isinstance(k, Recurrence):
@@ -90,7 +94,7 @@ def verify(plan: Plan) -> None:
 
 
 def _check_registers(plan: Plan, arrays: Mapping[str, Buffer]) -> None:
-    kept = {b for k in plan.kernels if isinstance(k, Attention) for b in k.kept}
+    kept = {b for k in plan.kernels if isinstance(k, Attention | AllPairs) for b in k.kept}
     for r in plan.registers:
         if r.buffer not in arrays:
             raise PlanError(f"the register {r.name} keeps {r.buffer}, which is no buffer")
@@ -139,6 +143,35 @@ def _check_attention(k: Attention, plan: Plan) -> None:
         raise PlanError(f"{k.output} reads {', '.join(sorted(missing))} without a register")
 
 
+def _check_pairs(k: AllPairs, plan: Plan) -> None:
+    where = f"the sum {k.output}"
+    if plan.array(k.output).axes != k.axes:
+        raise PlanError(f"{where} has the wrong axes")
+    given = {x.name: plan.array(x.buffer).axes for x in k.leaves}
+    if len(given) != len(k.leaves):
+        raise PlanError(f"{where}: two leaves have one name")
+    if any(x.axes != given[x.name] for x in k.leaves):
+        raise PlanError(f"{where}: a leaf has other axes than its buffer")
+    for x in k.queries + k.keys:
+        if plan.array(x.buffer).role is Role.CONSTANT:
+            raise PlanError(f"{where}: {x.buffer} has no time")
+    for x in k.fixed:
+        if plan.array(x.buffer).role is not Role.CONSTANT:
+            raise PlanError(f"{where}: {x.buffer} has a time")
+    if missing := set(k.kept) - {r.buffer for r in plan.registers}:
+        raise PlanError(f"{where} reads {', '.join(sorted(missing))} without a register")
+    if k.bound < 0 and not k.later:
+        raise PlanError(f"{where} reads the future")
+    known = given | ({} if k.lag is None else {k.lag: ()})
+    _checked(k.body, known, k.axes, where)
+    if not {e.name for e in walk(k.body) if isinstance(e, Ref)} >= set(given):
+        raise PlanError(f"{where} does not read all its leaves")
+    for g in k.gradients:
+        if g.leaf not in given:
+            raise PlanError(f"{where}: {g.leaf} has a gradient and is no leaf")
+        _checked(g.value, known | {k.bar: k.axes}, given[g.leaf], where)
+
+
 def _name(kernel: Kernel) -> str:
     if isinstance(kernel, Recurrence):
         return f"recurrence {kernel.name}"
@@ -170,6 +203,9 @@ def reads(kernel: Kernel) -> Iterator[tuple[str, int]]:
         return
     if isinstance(kernel, Attention):
         yield from ((name, 0) for name in (kernel.query, *kernel.kept))
+        return
+    if isinstance(kernel, AllPairs):
+        yield from ((name, 0) for name in (*(x.buffer for x in kernel.leaves), kernel.present))
         return
     if isinstance(kernel, Recurrence):
         yield from ((name, 0) for name in kernel.coefficients)

@@ -6,7 +6,7 @@ from typing import Any
 
 import networkx as nx
 
-from dsfc.plan.ir import Attention, Plan, Recurrence, RunningMax, Scan, Turn, Unit
+from dsfc.plan.ir import AllPairs, Attention, Plan, Recurrence, RunningMax, Scan, Turn, Unit
 from dsfc.plan.verify import reads, written_by
 
 
@@ -37,7 +37,13 @@ def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
         elif not isinstance(k, Scan):
             node = k.output
             axes = tuple(a.name for a in arrays[k.output].axes)
-            kinds = {Turn: "turn", Unit: "unit", Attention: "attention", RunningMax: "maximum"}
+            kinds = {
+                Turn: "turn",
+                Unit: "unit",
+                Attention: "attention",
+                AllPairs: "pairs",
+                RunningMax: "maximum",
+            }
             kind = kinds.get(type(k), "pointwise")
             graph.add_node(node, kind=kind, axes=axes)
             writer[k.output] = node

@@ -61,6 +61,15 @@ def attention_of(ratio: Ratio) -> Attention:
     return _Reader(above, below).attention()
 
 
+def is_attention(ratio: Ratio) -> bool:
+    """Whether a ratio is an attention."""
+    try:
+        attention_of(ratio)
+    except NotAttention:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class _Term:
     """Σ_over query · key, one term of a score: `query` of token i, `key` of the summed token."""

@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
-from unusual_specs import COMPILED, STEPPED, UNREAD
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from unusual_specs import COMPILED, PAIRS, STEPPED, UNREAD
 
 from dsfc.mixer import evaluate as evaluate_mixer
 from dsfc.system.evaluate import evaluate
@@ -250,3 +252,154 @@ def test_of_several_inputs_the_first_that_is_declared_says_how_many_tokens_there
     body = "dims d, r, heads h = 2\n input x : r\n input u : d\n param a : h\n y = a"
     found = surface(build("two_unread", body).module)
     assert list(found.inputs) == ["x"]
+
+
+def projected(p: Params, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return tuple(torch.einsum("...d,hxd->...hx", u, p[f"W_{x}"]) for x in "qkv")
+
+
+def sigmoids(p: Params, u: Tensor) -> Tensor:
+    """Σ_{j ≤ i} σ(q_i · k_j) v_j / √n."""
+    q, k, v = projected(p, u)
+    rows = []
+    for i in range(u.shape[1]):
+        terms = [
+            torch.sigmoid((q[:, i] * k[:, j]).sum(-1))[..., None] * v[:, j] for j in range(i + 1)
+        ]
+        rows.append(sum(terms) / q.shape[-1] ** 0.5)
+    return torch.stack(rows, 1)
+
+
+def powers(p: Params, u: Tensor) -> Tensor:
+    """Σ_{j ≤ i} σ(w u_i)^(i - j) (q_i · k_j) v_j."""
+    q, k, v = projected(p, u)
+    g = torch.sigmoid(u @ p["w_f"].T)
+    rows = []
+    for i in range(u.shape[1]):
+        terms = [
+            (g[:, i] ** (i - j) * (q[:, i] * k[:, j]).sum(-1))[..., None] * v[:, j]
+            for j in range(i + 1)
+        ]
+        rows.append(sum(terms))
+    return torch.stack(rows, 1)
+
+
+def both_ways(p: Params, u: Tensor) -> Tensor:
+    """Σ_{j < i} tanh(q_i · k_j) v_j + Σ_{j > i} exp(-softplus(q_i · k_j)) v_j."""
+    q, k, v = projected(p, u)
+    rows = []
+    for i in range(u.shape[1]):
+        row = torch.zeros_like(v[:, i])
+        for j in range(u.shape[1]):
+            score = (q[:, i] * k[:, j]).sum(-1)[..., None]
+            if j < i:
+                row = row + torch.tanh(score) * v[:, j]
+            if j > i:
+                row = row + torch.exp(-softplus(score)) * v[:, j]
+        rows.append(row)
+    return torch.stack(rows, 1)
+
+
+SUMS = {
+    "sigmoid_attention": sigmoids,
+    "power_of_a_varying_base": powers,
+    "sums_before_and_after": both_ways,
+}
+"""Name of a mixer whose sums have no finite state → a loop over pairs."""
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_sum_over_all_pairs_is_a_loop(name: str, build) -> None:
+    found = surface(build(name, PAIRS[name]).module)
+    layer, u = found.layer(), found.draw(LENGTH)["u"].requires_grad_()
+    params = dict(layer.named_parameters())
+    leaves = [u, *params.values()]
+    want = SUMS[name](params, u)
+    wanted = gradients(want, leaves)
+    for mode in found.modes:
+        for chunk in (1, CHUNK, 64):
+            y = layer(u, mode=mode, chunk=chunk)
+            torch.testing.assert_close(y, want, rtol=1e-11, atol=1e-11)
+            torch.testing.assert_close(gradients(y, leaves), wanted, rtol=1e-10, atol=1e-11)
+    if found.causal:
+        state, rows = layer.initial_state(len(u)), []
+        first, state = layer(u[:, :CHUNK], state, return_state=True)
+        for k in range(CHUNK, LENGTH):
+            row, state = layer.step(u[:, k], state)
+            rows.append(row)
+        y = torch.cat((first, torch.stack(rows, 1)), 1)
+        torch.testing.assert_close(y, want, rtol=1e-11, atol=1e-11)
+        torch.testing.assert_close(gradients(y, leaves), wanted, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_pairs_with_masked_tokens_and_neighbours_do_not_count(name: str, build) -> None:
+    found = surface(build(name, PAIRS[name]).module)
+    layer, u = found.layer(), found.draw(LENGTH)["u"]
+    params = dict(layer.named_parameters())
+    mask = torch.tensor([[True, False, True, False, False, True, True], [False] * LENGTH])
+    held = torch.where(mask[..., None], u, torch.nan).requires_grad_()
+    short = u[:1, mask[0]].detach().requires_grad_()
+    want = SUMS[name](params, short)
+    y = layer(held, mask=mask, chunk=2)
+    assert not y[~mask].any()
+    torch.testing.assert_close(y[mask], want[0], rtol=1e-11, atol=1e-11)
+    got = gradients(y[mask], [held, *params.values()])
+    wanted = gradients(want[0], [short, *params.values()])
+    torch.testing.assert_close(got[0][mask], wanted[0][0], rtol=1e-10, atol=1e-11)
+    assert not got[0][~mask].any()
+    torch.testing.assert_close(got[1:], wanted[1:], rtol=1e-10, atol=1e-11)
+    ends = torch.tensor([0, 4, 4, LENGTH])
+    y = layer(u[:1], cu_seqlens=ends, chunk=2)
+    parts = [SUMS[name](params, x) for x in (u[:1, :4], u[:1, 4:])]
+    torch.testing.assert_close(y, torch.cat(parts, 1), rtol=1e-11, atol=1e-11)
+
+
+def test_pairs_that_do_not_count_are_not_read(build) -> None:
+    """exp(q · k) of the last token with earlier ones is infinite, or the token is no number."""
+    found = surface(build("exponential_sum", PAIRS["exponential_sum"]).module)
+    layer, u = found.layer(), found.draw(LENGTH)["u"]
+    for late in (1e6, torch.nan):
+        x = u.clone()
+        x[:, -1] = late
+        for mode in found.modes:
+            y = layer(x, mode=mode)[:, :-1]
+            torch.testing.assert_close(y, layer(u[:, :-1]), rtol=1e-12, atol=1e-12)
+
+
+def test_memory_of_all_pairs_is_that_of_a_block_of_queries(build) -> None:
+    found = surface(build("sigmoid_attention", PAIRS["sigmoid_attention"]).module)
+    layer, length, chunk = found.layer(torch.float32), 512, 16
+    u = found.draw(length, 1, torch.float32)["u"].requires_grad_()
+    h, p = found.sizes["h"], found.sizes["p"]
+    kept: list[int] = []
+
+    def pack(x: Tensor) -> Tensor:
+        kept.append(x.numel())
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        y = layer(u, mode="parallel", chunk=chunk)
+    # No pair is kept for the gradient, and only those of a block are computed at once.
+    assert max(kept) <= length * max(h * p, h * found.sizes["n"], found.sizes["d"])
+    with Largest() as largest:
+        layer(u, mode="parallel", chunk=chunk).sum().backward()
+    assert largest.numbers <= chunk * length * h * max(p, found.sizes["n"])
+    assert y.shape == (1, length, h, p)
+
+
+class Largest(TorchDispatchMode):
+    """Notes the size of the largest tensor that is made.
+
+    Attributes:
+        numbers: its numbers.
+    """
+
+    numbers = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for x in tree_leaves(out):
+            if isinstance(x, Tensor):
+                self.numbers = max(self.numbers, x.untyped_storage().nbytes() // x.element_size())
+        return out

@@ -903,6 +903,52 @@ SIZED = {
 }
 """Mixers with an axis that no tensor has: its size is an argument."""
 
+
+def paired(body: str, more: str = "") -> str:
+    """The same without a state."""
+    return attention(body, more, state="")
+
+
+PAIRS = {
+    "exponential_sum": paired("y = sum[j ≤ i](exp(q · k[j]) * v[j])"),
+    "sigmoid_attention": paired("y = n^(-1/2) * sum[j ≤ i](sigmoid(q · k[j]) * v[j])"),
+    "sums_before_and_after": paired(
+        "y = sum[j < i](tanh(q · k[j]) * v[j]) + sum[j > i](exp(-softplus(q · k[j])) * v[j])"
+    ),
+    "softmax_of_tokens_to_come": paired(
+        "y = sum[j ≥ i](exp(q · k[j]) * v[j]) / sum[j ≥ i](exp(q · k[j]))"
+    ),
+    "power_of_a_varying_base": paired(
+        "g = sigmoid(w_f u); y = sum[j ≤ i](g^(i-j) * (q · k[j]) * v[j])"
+    ),
+    "power_of_a_base_that_is_0": paired(
+        "g = relu(w_f u); y = sum[j ≤ i](g^(i-j) * (q · k[j]) * v[j])"
+    ),
+    "earlier_tokens_in_pairs": paired(
+        "y = sum[j ≤ i](exp(q[i-1] · k[j-1]) * v[j-2]) / max(abs(sum[j ≤ i](exp(q · k[j]))), 1/2)"
+    ),
+    "parameters_in_pairs": paired(
+        "y = sum[j ≤ i](tanh(e * (q · k[j]) + n^(-1/2)) * v[j])", "param e : h"
+    ),
+    "pairs_of_a_sum": paired(
+        "x = sum[j ≤ i](exp(q · k[j]) * v[j]); z = sum[j < i](sigmoid(x · v[j]) * k[j]); y = q * z"
+    ),
+    "pairs_beside_a_state": attention(
+        f"{KEPT}; x = sum[j ≤ i](sigmoid(q · k[j]) * v[j]); y = x + q · S"
+    ),
+    "pairs_that_drive_a_state": attention(
+        "x = sum[j ≤ i](sigmoid(q · k[j]) * v[j]); S = f * S[i-1] + k ⊗ x; y = q · S"
+    ),
+    "pairs_with_attention": paired(
+        """x = sum[j ≤ i](exp(q · k[j]) * v[j]) / sum[j ≤ i](exp(q · k[j]))
+      y = x + sum[j ≤ i](sigmoid(q · k[j]) * v[j])"""
+    ),
+    "pairs_of_complex_values": paired(
+        "y = Re(sum[j ≤ i](cis(q · k[j]) * exp(tanh(q · k[j])) * v[j]))"
+    ),
+}
+"""Mixers with a sum over time that has no finite state and is no softmax attention."""
+
 UNREAD = {
     "parameter_alone": "dims d, heads h = 2\n input u : d\n param a : h\n y = a",
     "number_alone": "dims d, heads h = 2\n input u : d\n y = 3 + iota[h]",
@@ -958,6 +1004,7 @@ COMPILED = {
     **COMPLEX_SCANS,
     **STEPPED,
     **SIZED,
+    **PAIRS,
     **UNREAD,
 }
 """Name of a mixer → its body; each compiles."""
@@ -975,8 +1022,8 @@ REFUSED = {
         "y = softmax",
     ),
     "no_finite_state": (
-        RAW + "x = sum[j ≤ i](exp(q · k[j]) * v[j]); y = x * x",
-        "it has no finite state (`exp(q · k[j])` does not separate)",
+        RAW + "x = sum[j ≤ i](exp(q · k[j]) * sum[l ≤ j](exp(q · k[l]) * v[l])); y = x * x",
+        "it has no finite state (`exp(q · k[j])` does not separate), and the sum holds another one",
         "x = sum",
     ),
     "abstract_map": (
