@@ -21,7 +21,22 @@ from dsfc.plan.ir import (
     Unit,
 )
 from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Axis, Expr, Field, Fir, Lag, Map, Now, Num, Param, Past, Ref, Run
+from dsfc.primitives.derivative import pull
+from dsfc.primitives.expr import (
+    Axis,
+    Expr,
+    Field,
+    Fir,
+    Lag,
+    Map,
+    Now,
+    Num,
+    Param,
+    Past,
+    Ref,
+    Run,
+    Time,
+)
 
 
 class PlanError(Exception):
@@ -166,6 +181,10 @@ def _check_pairs(k: AllPairs, plan: Plan) -> None:
     _checked(k.body, known, k.axes, where)
     if not {e.name for e in walk(k.body) if isinstance(e, Ref)} >= set(given):
         raise PlanError(f"{where} does not read all its leaves")
+    bar = Ref(k.bar, frozenset(k.axes), plan.array(k.output).field, Time.TOKEN, Now(0))
+    due = {r.name for r in pull([(k.body, bar)]).refs} & set(given)
+    if missing := due - {g.leaf for g in k.gradients}:
+        raise PlanError(f"{where}: {', '.join(sorted(missing))} has no gradient")
     for g in k.gradients:
         if g.leaf not in given:
             raise PlanError(f"{where}: {g.leaf} has a gradient and is no leaf")

@@ -82,7 +82,7 @@ def _counted(surface: Surface, state: object, before: list[int], tokens: int) ->
 
 def fused(surface: Surface) -> str:
     """Where keys are as wide as values, PyTorch's fused attention runs and is the definition."""
-    if not surface.growing:
+    if "fused" not in surface.modes:
         return "no attention"
     wide = read_surface(surface.module, dict.fromkeys(surface.sizes, _EQUAL))
     worst, length = 0.0, 2 * CHUNK + 1

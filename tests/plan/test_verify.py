@@ -197,6 +197,7 @@ GOLDEN = Path(__file__).parent / "golden" / "damaged_plans.txt"
 EVERY_KIND = (
     "mlstm", "deltanet", "lru", "dense_backward_chain", "dense_read_before",
     "attention_beside_feedback", "runs_backward", "token_shift",
+    "power_of_a_varying_base",
 )  # fmt: skip
 """Plans that have among them every kind of node that `verify` knows."""
 
