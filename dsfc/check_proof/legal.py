@@ -76,13 +76,17 @@ def _derived(d: Dimension) -> Expr | None:
 
 
 def check_sizes(claim: Claim) -> None:
-    """Checks that there are sizes of both mixers that a claim speaks of.
+    """Checks that there are sizes of both mixers that a claim speaks of, and no others.
 
     Axes in `every` have any; those of all others are the claim's.
 
     Raises:
-        Rejected: none keep what both declare.
+        Rejected: none keep what both declare, or an axis is none of theirs.
     """
+    axes = {d.axis.name for s in (claim.a, claim.b) for d in s.axes}
+    for name, _ in claim.sizes:
+        if name not in axes:
+            raise Rejected(f"`{name}` has a size, and is no axis of the two")
     known = facts(claim.a, claim.b)
     sizes = {name: size for name, size in claim.sizes if name not in claim.every}
     for fact in known:

@@ -17,7 +17,7 @@ from dsfc.derive.flow import FlowProblem, discretised, kept_flow
 from dsfc.derive.model import Equation, Model
 from dsfc.derive.refusal import flow_refused, refused
 from dsfc.diagnostics.report import Diagnostic
-from dsfc.primitives.build import add, is_one, mul, ones, walk
+from dsfc.primitives.build import add, is_one, mul, walk
 from dsfc.primitives.expr import Axis, Expr, Now, Ref
 from dsfc.system.ir import KeptFlow, Term
 
@@ -121,6 +121,4 @@ def _scaled(form: Affine, factor: Expr, rest: Expr | None, model: Model) -> Affi
     terms = tuple(scaled(t, factor, frozenset(model.states[t.source].axes)) for t in form.terms)
     parts = [] if form.rest is None else [mul(factor, form.rest)]
     parts += [] if rest is None else [rest]
-    axes = frozenset().union(*(p.axes for p in parts)) if parts else frozenset()
-    full = [mul(p, ones(axes - p.axes)) for p in parts]
-    return Affine(merged(terms), add(*full) if full else None)
+    return Affine(merged(terms), add(*parts) if parts else None)

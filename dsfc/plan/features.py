@@ -383,9 +383,9 @@ class _Taking:
 
     def _opened(self, e: Expr) -> Expr:
         """What a buffer that nothing else needs is computed from."""
-        known = isinstance(e, Ref) and e.at == Now(0) and self._is_private(e.name)
-        known = known and isinstance(e, Ref) and e.name not in self._closed
-        return self._made.get(e.name, e) if known and isinstance(e, Ref) else e
+        if not isinstance(e, Ref) or e.at != Now(0) or e.name in self._closed:
+            return e
+        return self._made[e.name] if self._is_private(e.name) else e
 
     def _is_private(self, name: str) -> bool:
         if name in self._outside or name not in self._made:

@@ -116,6 +116,13 @@ def test_a_case_has_a_point_of_the_first_alone(value: int, accepted: bool) -> No
         assert "the first's output has no value here" in reason(made)
 
 
+def test_only_axes_of_the_two_have_sizes() -> None:
+    made = at(2)
+    claim = replace(made.claim, sizes=(("n", 1), ("other", 3)))
+    assert "`other` has a size, and is no axis of the two" in reason(replace(made, claim=claim))
+    assert reason(replace(made, claim=replace(made.claim, every=("other",))))
+
+
 def test_what_has_a_value_nowhere_is_no_case_of_anything() -> None:
     found = within(system("nowhere"), system("nowhere_times"), (), True)
     assert isinstance(found, Unknown) and NO_OUTPUT in " ".join(found.tried)

@@ -365,6 +365,10 @@ UPDATES = {
         "param w : d -> h;  a : h\n Δ = softplus(w u)\n"
         "S = exp(-a * Δ) * S[i-1] + ((1 - exp(-a * Δ)) / a * k) ⊗ v\n y = q · S"
     ),
+    "a map of what scales a contraction": (
+        "state x : n\n param A : d -> n\n"
+        "x = 1/2 * x[i-1] + A (1/8 * u * sum[n](x[i-1])) + A u\n y = x"
+    ),
 }
 """Updates of the same states."""
 
@@ -439,6 +443,9 @@ SUMS = {
     "a power below 0 of a product": ("y = sum[j ≤ i]((exp(q · q) * exp(k[j] · k[j]))^(-1) * v[j])"),
     "a complex number of two sides": (
         "param θ : h\n y = sum[j ≤ i](Re(cplx(q · k[j], k · k[j]) * cis(θ * (i-j))) * v[j])"
+    ),
+    "a constant in a function of the past": (
+        "param w : h\n c = sigmoid(w)\n y = sum[j ≤ i](q · tanh(c * k[j]) * v[j])"
     ),
 }
 """Sums over time, those that stay sums too."""
