@@ -140,7 +140,8 @@ class _Writer:
         if not self.chance(0.06):
             return []
         items = [*_CLAIMS] if self.qkv else [*_CLAIMS, "dims d", f"dims t = {self.sizes['t']}"]
-        body = re.sub("%", lambda _: self.random.choice(items), self.random.choice(_HEIRS))
+        self.random.shuffle(items)  # each stands there once: an axis has one size
+        body = re.sub("%", lambda _: items.pop(), self.random.choice(_HEIRS))
         return [f"mixer {self.name} extends whole {body}"]
 
     def _modifier(self, uses: list[str]) -> list[str]:
