@@ -36,7 +36,8 @@ SHRUNK = 2
 """Failures of a share that are made small: each takes a few minutes."""
 ONCE = (31, 131, 20_153, 20_197, 20_238, 20_369, 692_250_683)
 """Mixers that failed: the norm of one number jumps; a gradient's part took another value's name; a
-product had a factor without time; `min` took its other argument in bfloat16; an axis had no tensor; one stood there twice.
+product had a factor without time; `min` took its other argument in bfloat16; an axis had no tensor;
+one stood there twice.
 """
 REFUSED = ("gate", "out_norm", "qk_norm", "qkv", "separable", "short_conv", "token_shift")
 WHATS = ("productions", "mixer kinds", "system kinds", "plan kinds")
