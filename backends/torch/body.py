@@ -144,7 +144,10 @@ class Body:
                 lines += self._running_max(k)
             elif isinstance(k, Turn):
                 source = self._ident(k.source)
-                lines.append(f"    {self._ident(k.output)} = _turned({source}, lengths)")
+                narrow = k.output in self._wide and k.source not in self._wide
+                real = self._plan.array(k.output).field is Field.REAL
+                cast = ".to(wide)" if narrow and real else ""
+                lines.append(f"    {self._ident(k.output)} = _turned({source}, lengths){cast}")
                 lines += self._extend(k.output)
             else:
                 lines += self._pointwise(k)

@@ -320,12 +320,17 @@ class _Case:
         leaves: dict[str, Tensor] = {}
         stored: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {}
         have = dict(layer.named_parameters())
+        declared = mixer.named("param")  # `lambda_2` may be another parameter, `lambda` renamed
         for n, d in mixer.named("param").items():
             flag = next((f for f in d.flags if f in _STORED), "")
             prefix, read = _STORED.get(flag, ("", lambda x: x))
             attribute = next(
-                (a for a in (f"{prefix}{n}", f"{prefix}{n}_", f"{prefix}{n}_2") if a in have), ""
-            )
+                (
+                    a for a in (f"{prefix}{n}", f"{prefix}{n}_", f"{prefix}{n}_2")
+                    if a in have and (a == n or a not in declared)
+                ),
+                "",
+            )  # fmt: skip
             value = 0.6 * normal(shapes.layout(n), flag == "complex")
             if flag == "nonzero" or "nonzero" in d.flags:
                 value = value + 0.4 * torch.sgn(value)
