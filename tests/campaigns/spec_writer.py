@@ -482,6 +482,7 @@ class _Writer:
             lambda: self._of_group(want),
             self._ratio,
             self._cascade,
+            self._maximum,
         )
         return self._adorned(value)
 
@@ -509,6 +510,36 @@ class _Writer:
             f"{a} / ({b})",
             f"({self.q} · {top}) / (1 + abs({self.q} · {below}))",
         )), MUL)  # fmt: skip
+
+    def _maximum(self) -> Text:
+        """A running maximum: read as a value, or as the gauge of a ratio of states."""
+        s = self.scope
+        gauge = self.chance(0.5)
+        axes = over("h" if gauge else self.random.choice(("h", "hn", "hp", "p", "d")))
+        name = self._state(axes, False, False)
+        fall = self.pick(
+            lambda: Text(""),
+            lambda: Text("- 1/4"),
+            lambda: Text(f"- {s.define(s.unit(axes, 1), axes, 'a')}"),
+            lambda: Text(f"+ {s.value(s.subset(axes), 1).at(ADD + 1)}"),
+        ).text
+        weight = s.define(s.value(axes, 1), axes, "a").text
+        terms = [f"{name}[i-1] {fall}".rstrip(), weight]
+        if self.chance(0.3):
+            terms.reverse()
+        s.body.append(f"{name} = max({', '.join(terms)})")
+        if not gauge:
+            read = self.random.choice(("{0}", "{0} - {1}", "exp({1} - {0})", "{0} - {0}[i-1]"))
+            return self.fitted(f"({read.format(name, weight)})", axes, over("hp"))
+        decay = f"exp({name}[i-1] {fall} - {name})"
+        top, below = self._state(over("hnp"), False, False), self._state(over("hn"), False, False)
+        s.body.append(
+            f"{top} = {decay} * {top}[i-1] + (exp({weight} - {name}) * {self.k}) ⊗ {self.v}"
+        )
+        s.body.append(f"{below} = {decay} * {below}[i-1] + exp({weight} - {name}) * {self.k}")
+        a, b = f"({self.q} · {top})", f"abs({self.q} · {below})"
+        guard = self.random.choice((f"max({b}, exp(-{name}))", f"max({b}, 1)", f"(1 + {b})"))
+        return Text(f"{a} / {guard}", MUL)
 
     def _cascade(self) -> Text:
         """A stage that reads what an earlier one has given."""
