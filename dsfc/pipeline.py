@@ -45,7 +45,7 @@ from dsfc.mixer.verify import verify as verify_mixer
 from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan
 from dsfc.plan.ir import Plan, Recurrence
-from dsfc.plan.trial import LENGTH, Point, compare, starts
+from dsfc.plan.trial import LENGTH, Point, compare, compare_gauges, starts
 from dsfc.plan.verify import verify as verify_plan
 from dsfc.source import NOWHERE, Span
 from dsfc.structure.classify import classify
@@ -184,7 +184,10 @@ class Compilation:
         system = self.system
         with self._stage("plan"):
             made = stabilised(system)
-            return made if made is system else _verified(made, verify_system)
+            if made is system:
+                return made
+            compare_gauges(system, _verified(made, verify_system), self._points())
+            return made
 
     @cached_property
     def plan(self) -> Plan:

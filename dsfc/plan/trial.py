@@ -1,4 +1,4 @@
-"""A trial of a plan: its values beside those of its System, on numbers, at every compile.
+"""A trial of a plan and of its gauge: values beside the System's, on numbers, at every compile.
 
 The two are evaluated by interpreters that share nothing but the primitives, over four tokens and
 from states that are not zero. One sample says nothing of all inputs, and needs not: a plan that
@@ -90,13 +90,39 @@ def compare(plan: Plan, system: System, points: Iterable[Point]) -> None:
         for point in points:
             want = _of_system(system, point)
             got = _of_plan(plan, point)
-            _compare(want, got, partial(_of_system, system, _nudged(point)))
+            _compare("plan", want, got, partial(_of_system, system, _nudged(point)))
             if np.isfinite(want[plan.result]).any():
                 return
 
 
+def compare_gauges(system: System, computed: System, points: Iterable[Point]) -> None:
+    """Checks that a System in another gauge has the outputs of the first, from states of 0.
+
+    States differ by the gauge, so that both start from none. Where the first has a finite output,
+    the second must have one too.
+
+    Args:
+        system: the System as it was derived.
+        computed: the System that is planned.
+        points: where to evaluate both; their initial states are left out.
+
+    Raises:
+        PlanError: they differ by more than rounding explains.
+    """
+    with np.errstate(all="ignore"):
+        for point in points:
+            start = replace(point, initial={})
+            want, got = _outputs(system, start), _outputs(computed, start)
+            _compare("gauge", want, got, partial(_outputs, system, _nudged(start)))
+            if all(np.isfinite(y).any() for y in want.values()):
+                return
+
+
 def _compare(
-    want: Mapping[str, Array], got: Mapping[str, Array], nudged: Callable[[], Mapping[str, Array]]
+    what: str,
+    want: Mapping[str, Array],
+    got: Mapping[str, Array],
+    nudged: Callable[[], Mapping[str, Array]],
 ) -> None:
     off = {name: error for name in got if (error := _error(got[name], want[name])) > TOLERANCE}
     if not off:
@@ -105,7 +131,7 @@ def _compare(
     for name, error in off.items():
         # What rounding is amplified to is seen by rounding the arguments.
         if not error <= _AMPLIFIED * _error(moved[name], want[name]):
-            raise PlanError(f"the plan differs from the system: {name} by {error:.3g}")
+            raise PlanError(f"the {what} differs from the system: {name} by {error:.3g}")
 
 
 def _error(got: Array, want: Array) -> float:
@@ -123,6 +149,11 @@ def _of_system(system: System, at: Point) -> dict[str, Array]:
     out = evaluate_system(system, at.inputs, at.tensors, at.sizes, at.initial)
     (y,) = system.outputs
     return {f"state {n}": v for n, v in out.finals.items()} | {y.name: out.outputs[y.name]}
+
+
+def _outputs(system: System, at: Point) -> dict[str, Array]:
+    out = evaluate_system(system, at.inputs, at.tensors, at.sizes, at.initial)
+    return {y.name: out.outputs[y.name] for y in system.outputs}
 
 
 def _of_plan(plan: Plan, at: Point) -> dict[str, Array]:

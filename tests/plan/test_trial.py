@@ -10,7 +10,7 @@ from material import draw
 from shipped_specs import PLANNED
 
 from dsfc.plan.evaluate import evaluate as plan_values
-from dsfc.plan.trial import LENGTH, TOLERANCE, compare
+from dsfc.plan.trial import LENGTH, TOLERANCE, Point, compare, compare_gauges
 from dsfc.plan.verify import PlanError
 from dsfc.primitives.build import mul, num
 from dsfc.system.evaluate import evaluate
@@ -82,3 +82,33 @@ def test_what_rounding_does_to_a_difference_is_not_held_against_a_plan(load) -> 
     got = plan_values(spec.plan, point.inputs, point.tensors, point.sizes, alike).arrays["y"]
     want = evaluate(spec.computed, point.inputs, point.tensors, point.sizes, alike).outputs["y"]
     assert abs(got - want).max() > 10 * TOLERANCE
+
+
+def differs(system: System, computed: System, point: Point) -> bool:
+    try:
+        compare_gauges(system, computed, [point])
+    except PlanError as problem:
+        return "the gauge differs from the system" in str(problem)
+    return False
+
+
+STABILISED = ("mlstm", "rwkv4", "lln", "lnssm", "performer")
+
+
+@pytest.mark.parametrize("name", STABILISED)
+def test_every_coefficient_over_a_running_maximum_counts(name: str, shipped) -> None:
+    spec = shipped(name)
+    points = [draw(spec, LENGTH, seed) for seed in range(4)]  # a guard hides what it is larger than
+    for point in points:
+        compare_gauges(spec.system, spec.computed, [point])
+    others = list(other_systems(spec.computed))
+    assert others
+    for system in others:
+        assert any(differs(spec.system, system, point) for point in points)
+
+
+def test_a_gauge_without_values_is_seen_where_the_system_has_one(load) -> None:
+    spec = load("plain", RUNNING.format("s"))
+    none = load("none", RUNNING.format("s + sqrt(-1 - u * u)"))
+    with pytest.raises(PlanError, match="the gauge differs from the system: y by inf"):
+        compare_gauges(spec.system, none.system, [draw(spec, LENGTH)])
