@@ -13,20 +13,25 @@ class Unsupported(Diagnostic):
     """The mixer is understood, but this version cannot compile it.
 
     `check` and `show` work: the mixer is typed, lowered and classified. What is missing is named in
-    the message. Everything that has a finite state compiles. Of sums over the past that have none
-    only softmax attention does: a mean weighted by exponentials of one product of `q` and `k[j]`.
+    the message. Systems with a finite state compile, and so do sums over tokens whose summand reads
+    values of the two tokens alone: those run over all pairs. A sum without a finite state that
+    holds a product over the tokens between, another sum, or a linear map of a pair does not.
 
     ```dsf wrong
     mixer attention extends qkv {
-      y = sum[j ≤ i](exp(q · k[j]) * v[j])
+      param w : d -> h
+      a = sigmoid(w u)
+      y = sum[j ≤ i](prod[j < l ≤ i](a[l]) * exp(q · k[j]) * v[j])
     }
     ```
 
-    A sum with a finite state:
+    The same weights with a finite state:
 
     ```dsf right
     mixer attention extends qkv {
-      y = sum[j ≤ i](exp(q) · exp(k[j]) * v[j])
+      param w : d -> h
+      a = sigmoid(w u)
+      y = sum[j ≤ i](prod[j < l ≤ i](a[l]) * (exp(q) · exp(k[j])) * v[j])
     }
     ```
     """

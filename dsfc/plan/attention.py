@@ -8,20 +8,17 @@ from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Attention, Register
 from dsfc.primitives.build import ONE, mul
 from dsfc.primitives.expr import Expr, Field, Now, Ref, Time
-from dsfc.structure.attention import NotAttention, attention_of
+from dsfc.structure.attention import attention_of
 from dsfc.system.ir import Ratio
 
 
-def read(graph: Graph, ratio: Ratio) -> Expr | None:
+def read(graph: Graph, ratio: Ratio) -> Expr:
     """Returns a ratio of sums as an expression over buffers, its attention planned.
 
-    Returns:
-        None where it is no softmax attention.
+    Raises:
+        NotAttention: it is no softmax attention.
     """
-    try:
-        found = attention_of(ratio)
-    except NotAttention:
-        return None
+    found = attention_of(ratio)
     axes = tuple(sorted((*found.heads, *found.channels)))
     query = graph.define("query", found.query)
     key = graph.kept("key", "keys", found.key)

@@ -31,6 +31,7 @@ from dsfc.primitives.build import ONE, add, div, mul, prim, total
 from dsfc.primitives.expr import Div, Expr, Field, Map
 from dsfc.primitives.text import text
 from dsfc.source import NOWHERE
+from dsfc.structure.attention import NotAttention
 from dsfc.structure.ir import ClassName, Structure
 from dsfc.structure.render import bound_text
 from dsfc.system.ir import (
@@ -185,8 +186,10 @@ class _Planner:
             case Product(args):
                 return mul(*map(self.read_out, args))
             case Ratio(num, den, guard):
-                if (weighed := attention.read(self.graph, out)) is not None:
-                    return weighed
+                try:
+                    return attention.read(self.graph, out)
+                except NotAttention as e:
+                    self.graph.unlike_attention.update(dict.fromkeys((num, den), str(e)))
                 above, below = self.read_out(num), self.read_out(den)
                 if guard.kind is GuardKind.MAX_ABS and guard.constant is not None:
                     below = prim("max", prim("abs", below), self.graph.lower(guard.constant))

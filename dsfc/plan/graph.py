@@ -15,7 +15,7 @@ from dsfc.primitives.build import ONE, add, is_zero, num, prim, replaced, rewrit
 from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Prim, Ref, Size, Time
 from dsfc.primitives.words import FIRST
-from dsfc.system.ir import Cache, MaxPlus, Stream, System
+from dsfc.system.ir import Cache, MaxPlus, ReadOut, Stream, System
 
 Lowering = Callable[[Stream], Expr]
 
@@ -39,6 +39,8 @@ class Graph:
         self._registers: dict[str, str] = {}
         self._kept: dict[Expr, str] = {}
         self.paired: dict[Cache, Expr] = {}
+        self.unlike_attention: dict[ReadOut, str] = {}
+        """Parts of a ratio → why the ratio is no softmax attention."""
         self._streams = {s.name: s for s in system.streams}
         self._read_out = read_out
         declared = (s for s in system.streams if isinstance(s.value, MaxPlus) and s.value.declared)

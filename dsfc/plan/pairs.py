@@ -50,6 +50,8 @@ class _Builder:
         self.graph = graph
         self.past = cache.past
         self.why = cache.why
+        if cache in graph.unlike_attention:
+            self.why += f"; no softmax attention: {graph.unlike_attention[cache]}"
         self.later = cache.past.relation in (Relation.FROM, Relation.AFTER)
         self.strict = cache.past.relation in (Relation.BEFORE, Relation.AFTER)
         self.leaves: dict[str, dict[str, Ref]] = {side: {} for side in ("query", "key", "fixed")}

@@ -16,7 +16,10 @@ BAR = 0.02
 
 
 def test_the_check_sees_every_block_that_holds_a_value_that_is_not_finite(tmp_path: Path) -> None:
-    watched = finite_check.Watched(dsfc.import_module(dsfc.compile("retnet", out=tmp_path)))
+    # A mixer of its own: operators of one text are registered once in a process.
+    spec = tmp_path / "watched.dsf"
+    spec.write_text("mixer watched extends retnet { }\n", encoding="utf-8")
+    watched = finite_check.Watched(dsfc.import_module(dsfc.compile(spec, out=tmp_path)))
     layer = watched.layer(d=8, h=2)
     u = torch.randn(1, 200, 8)
     with torch.no_grad():

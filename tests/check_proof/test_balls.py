@@ -195,7 +195,6 @@ def test_pi() -> None:
         lambda: balls.sqrt(Real(Fraction(-1), Fraction(1))),
         lambda: balls.sqrt(real(-1)),
         lambda: balls.exp(real(balls.LARGEST_EXPONENT + 1)),
-        lambda: balls.exp(real(-balls.LARGEST_EXPONENT - 1)),
         lambda: balls.cos(real(balls.LARGEST_EXPONENT + 1)),
         lambda: balls.sin(real(-balls.LARGEST_EXPONENT - 1)),
     ],
@@ -203,6 +202,12 @@ def test_pi() -> None:
 def test_what_has_no_value_is_said(undefined) -> None:
     with pytest.raises(NotDefined):
         undefined()
+
+
+def test_an_exponential_far_below_lies_between_zero_and_the_smallest() -> None:
+    smallest = balls.exp(real(-balls.LARGEST_EXPONENT)).high
+    far = balls.exp(real(-(2**100)))
+    assert far == Real(Fraction(0), smallest) and not far.exact
 
 
 def test_complex_numbers_have_two_parts() -> None:

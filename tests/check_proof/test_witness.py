@@ -52,7 +52,7 @@ def test_a_value_lies_in_the_declared_range(constraint: Constraint, value: int |
     number = Fraction(value)
     entry = (number.numerator, number.denominator, 0, 1)
     point = Somewhere(1, (("u", ((1, 1, 0, 1),) * 2), ("w", (entry,) * 2)))
-    claim = Claim(system, system, (), (("n", 2), ("p", 3)))
+    claim = Claim(system, system, (), (("n", 2),))
     assert (answer(Certificate(claim, Same(), point)) == "") is allowed
 
 
@@ -67,7 +67,7 @@ def test_a_buffer_has_a_value_in_its_range_or_at_its_floor(
     # No text gives a buffer a value outside of its range, a certificate can.
     (g,) = plain.buffers
     system = replace(plain, buffers=(replace(g, constraint=constraint),))
-    claim = Claim(system, system, (), (("n", 2), ("p", 3)))
+    claim = Claim(system, system, (), (("n", 2),))
     point = Somewhere(1, (("u", ((1, 1, 0, 1),) * 2),))
     found = answer(Certificate(claim, Same(), point))
     assert (found == "") is (value in ALLOWED[constraint] or floor), found

@@ -306,7 +306,7 @@ def test_mistakes_in_a_spec_are_diagnostics(run: Callable) -> None:
 
 @pytest.mark.parametrize("option", ["--certificate", "--replay", "--case-certificate"])
 def test_a_file_that_cannot_be_written_is_said(run: Callable, option: str) -> None:
-    result = run("equiv", "normalized_attn", "s6", option, "none/there.txt")
+    result = run("equiv", "linear_attn", "retnet", option, "none/there.txt")
     assert result.exit_code == 1 and "error[E-FILE]: none/there.txt: no such file" in result.output
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from damages import damages
 from unusual_specs import COMPILED
 
 from dsfc.plan.ir import Form, Plan, Pointwise, Role, Scan, Transition, Turn
@@ -191,36 +188,3 @@ def test_registers_fit_what_they_keep(load) -> None:
     short = tuple(replace(r, lengths=(num(1),)) if r is deepest else r for r in plan.registers)
     with pytest.raises(PlanError, match="3 tokens back without a register"):
         verify(replace(plan, registers=short))
-
-
-GOLDEN = Path(__file__).parent / "golden" / "damaged_plans.txt"
-EVERY_KIND = (
-    "mlstm", "deltanet", "lru", "dense_backward_chain", "dense_read_before",
-    "attention_beside_feedback", "runs_backward", "token_shift",
-    "power_of_a_varying_base",
-)  # fmt: skip
-"""Plans that have among them every kind of node that `verify` knows."""
-
-
-def judged(plan: Plan) -> str:
-    """What `verify` says of each plan that differs from this one in one field."""
-    lines = []
-    for words, damaged in damages(plan):
-        try:
-            verify(damaged)
-            lines.append(f"{words}: stands")
-        except PlanError as problem:
-            lines.append(f"{words}: {problem}")
-    return "\n".join(lines) + "\n"
-
-
-def damaged_plans() -> dict[str, str]:
-    parts = re.split(r"^## (.*)\n", GOLDEN.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    return {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
-
-
-@pytest.mark.parametrize("name", EVERY_KIND)
-def test_each_field_that_is_changed_is_judged_as_written_down(name: str, load, plan_of) -> None:
-    """Those that stand are what another check sees, the accounting or the trial of the plan."""
-    plan = load(name, COMPILED[name]).plan if name in COMPILED else plan_of(name)
-    assert judged(plan).strip() == damaged_plans()[name]

@@ -11,7 +11,7 @@ from dsfc.plan.ir import Plan
 from dsfc.plan.view import order, to_networkx
 
 KINDS = {"input", "state", "pointwise", "maximum", "turn", "unit"}
-KINDS |= {"attention", "scan", "recurrence"}
+KINDS |= {"attention", "pairs", "scan", "recurrence"}
 
 
 def check(plan: Plan) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import dsfc
-from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer import sample, sizes
 from dsfc.plan.evaluate import evaluate as evaluate_plan
+from dsfc.plan.ir import AllPairs
 from dsfc.primitives.text import text
 from dsfc.structure.ir import ClassName
 from dsfc.structure.render import render
@@ -101,15 +101,13 @@ def test_its_state_is_said_to_grow() -> None:
         ("y = sum[j ≤ i](score(q, k[j]) * v[j]) / (1 + abs(q · k))", ""),
     ],
 )  # fmt: skip
-def test_what_is_outside_says_why_and_what_brings_it_in(loaded, body: str, why: str) -> None:
+def test_what_is_outside_runs_over_all_pairs_and_says_why(loaded, body: str, why: str) -> None:
     it = loaded(body)
     assert it.structure.attentions == ()
-    with pytest.raises(DiagnosticError) as raised:
-        _ = it.plan
-    (problem,) = raised.value.diagnostics
-    assert problem.code == "E-UNSUPPORTED"
-    assert why in problem.message
-    assert "w = exp(s)" in problem.hint and "taylor[2](s)" in problem.hint
+    pairs = [k for k in it.plan.kernels if isinstance(k, AllPairs)]
+    assert pairs
+    assert all(k.why.startswith("no finite state: ") for k in pairs)
+    assert why in " ".join(k.why for k in pairs)
 
 
 def test_beside_states_it_is_stepped_and_is_the_attention_over_their_values(loaded) -> None:
