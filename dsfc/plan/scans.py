@@ -46,7 +46,9 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
+from dsfc.primitives.interval import POSITIVE
 from dsfc.primitives.polynomial import IMAGINARY
+from dsfc.primitives.ranges import Ranges
 from dsfc.structure.ir import BlockStructure, ClassName
 from dsfc.system.ir import Block, Decay, GaugeKind, LogForm, Stream, Term
 from dsfc.system.ir import Factor as ChainFactor
@@ -417,6 +419,9 @@ def _log_decay(
 
     log = _unit_outside(log)
     tile = go(log)
+    if not _has_values(tile):
+        leaves.clear()
+        return LogDecay(leaf_of(log), tuple(leaves))
     if not _stops(log, {*s.keys, *channels}, s.field):
         leaves.append(graph.ones())
         tile = mul(_ref(graph, leaves[-1]), tile)
@@ -459,6 +464,34 @@ def _unit_outside(log: Expr) -> Expr:
             return remake(log, tuple(map(_unit_outside, log.args)))
         case _:
             return log
+
+
+def _has_values(tile: Expr) -> bool:
+    """Whether a function of leaves is finite, with its slope, at all finite leaves.
+
+    Leaves are 0 at tokens that do not count, where what the spec says of them does not hold.
+    """
+    ranges = Ranges()
+    for e in walk(tile):
+        match e:
+            case Expr(time=Time.CONST) | Div(den=Expr(time=Time.CONST)):
+                safe = True
+            case Div(_, den):
+                safe = 0.0 not in ranges.modulus(den)
+            case Pow(base, Num(value)):
+                safe = (value.denominator == 1 and value >= 0) or 0.0 not in ranges.modulus(base)
+                safe &= value.denominator == 1 or ranges.of(base).within(POSITIVE)
+            case Pow(base):
+                safe = ranges.of(base).within(POSITIVE)
+            case Prim("log" | "sqrt", (arg,)) if arg.field is Field.REAL:
+                safe = ranges.of(arg).within(POSITIVE)
+            case Prim("log1p", (arg,)):
+                safe = ranges.of(add(ONE, arg)).within(POSITIVE)
+            case _:
+                safe = True
+        if not safe:
+            return False
+    return True
 
 
 def _stops(log: Expr, tile: set[Axis], field: Field) -> bool:

@@ -358,6 +358,10 @@ class _Case:
                 like = fields.get(n, fields.get(f"{n}_"))
                 wanted = [known[a] for a in shapes.layout(n)]
                 plain = re.search(rf"\b{n}_?\b[^:;]*: identity", gauged)
+                if like is None and (held := _register(fields, n)):  # a running maximum
+                    assert list(fields[held].shape[2:]) == wanted
+                    leaves[f"state {n}"] = 0.5 * normal(shapes.layout(n), False, BATCH)
+                    continue
                 if like is None or list(like.shape[1:]) != wanted or not plain:
                     continue
                 if like.is_complex() == ("complex" in d.flags):
@@ -556,21 +560,21 @@ class _Case:
             if n is not None:
                 new[f.name] = leaves[f"state {n}"].to(getattr(fresh, f.name).dtype)
                 continue
-            source = f.name.removesuffix("_past")
-            if source != f.name and f"state {source}" in leaves:
+            bare = f.name.removesuffix("_past")
+            source = next((k for k in (bare, bare.rstrip("_")) if f"state {k}" in leaves), None)
+            if bare != f.name and source is not None:
                 past = getattr(fresh, f.name)
                 given = leaves[f"state {source}"].to(past.dtype).unsqueeze(1)
                 new[f.name] = torch.cat((past[:, :-1], given), 1)
         return dataclasses.replace(fresh, **new)
 
     def _last(self, state: Any, leaves: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return {
-            n[6:]: getattr(state, n[6:], None)
-            if hasattr(state, n[6:])
-            else getattr(state, f"{n[6:]}_")
-            for n in leaves
-            if n.startswith("state ")
-        }
+        fields = {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
+        out = {}
+        for n in (n[6:] for n in leaves if n.startswith("state ")):
+            name = next((k for k in (n, f"{n}_") if k in fields), None)
+            out[n] = fields[_register(fields, n)][:, -1] if name is None else fields[name]
+        return out
 
     def _call(
         self, layer: Any, leaves: Mapping[str, Tensor], inputs: Mapping[str, Tensor],
@@ -645,6 +649,11 @@ class _Case:
                     raise DisagreementError(f"the state {n} of an empty sequence changes")
             last = {n: x[[0, 2]] for n, x in full.items()}
         return self._results(y[0], last, leaves)
+
+
+def _register(fields: Mapping[str, Any], state: str) -> str:
+    """Returns the name of the field that holds the last values of a state; empty without one."""
+    return next((k for k in (f"{state}_past", f"{state}__past") if k in fields), "")
 
 
 class Rounded(TorchFunctionMode):

@@ -190,6 +190,10 @@ class Place:
     arguments: Mapping[str, tuple[Tree, Place]] = field(default_factory=dict)
 
 
+LOWEST = -(2.0**100)
+"""Where a running maximum starts: a state whose update is a maximum of its past and a value."""
+
+
 class Literal:
     """One mixer, run over one batch of sequences of equal length.
 
@@ -310,7 +314,8 @@ class Literal:
             start = self.length if d is not None and "backward" in d.flags else -1
             if name in self.initial and token == start:
                 return Value(like.axes, self.initial[name])
-            return Value(like.axes, torch.zeros_like(like.data))
+            rises = d is not None and self.mixer.definitions.get(name, ())[:2] == ("call", "max")
+            return Value(like.axes, torch.full_like(like.data, LOWEST if rises else 0))
         if d is not None and d.kind == "input":
             out = Value(self.shape(name).axes, self.values[name][:, token])
         elif name in self.mixer.flows:

@@ -521,7 +521,7 @@ class _Writer:
             lambda: Text(""),
             lambda: Text("- 1/4"),
             lambda: Text(f"- {s.define(s.unit(axes, 1), axes, 'a')}"),
-            lambda: Text(f"+ {s.value(s.subset(axes), 1).at(ADD + 1)}"),
+            lambda: Text(f"+ {s.value(axes, 1).at(ADD + 1)}"),
         ).text
         weight = s.define(s.value(axes, 1), axes, "a").text
         terms = [f"{name}[i-1] {fall}".rstrip(), weight]
