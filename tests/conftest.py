@@ -1,7 +1,9 @@
 """Tiers of tests, and what every test runs under.
 
 A test without a mark is `fast`. `@pytest.mark.ci` and `@pytest.mark.full` put it into a later tier;
-`--tier ci` runs fast and ci, `--tier full` runs all. This file is the only place that says so.
+`--tier ci` runs fast and ci, `--tier full` runs all. Of alike cases, `@pytest.mark.share(n)` leaves
+the first of every n in `fast` and puts the others into `ci`. This file is the only place that says
+so.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import importlib.util
 import os
 import sys
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +25,7 @@ TIERS = {
     "ci": "every spec, every mode, the docs and the wheel: before a change is merged",
     "full": "every class through every compiler, thousands of random programs: before a release",
 }
-EXAMPLES = {"fast": 50, "ci": 200, "full": 2000}
+EXAMPLES = {"fast": 25, "ci": 200, "full": 2000}
 """Examples that hypothesis draws for a law, unless the law says how many."""
 PATIENCE = {"fast": 600, "ci": 900, "full": 7200}
 """Seconds after which a test hangs, on a busy machine too: it fails, and the others go on."""
@@ -65,6 +68,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for tier, meaning in list(TIERS.items())[1:]:
         config.addinivalue_line("markers", f"{tier}: {meaning}")
+    config.addinivalue_line("markers", "share(n): one case of n is fast, the others are ci")
     for tier, count in EXAMPLES.items():
         hypothesis.settings.register_profile(
             tier, max_examples=count, derandomize=True, deadline=None, database=None
@@ -75,6 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     order = list(TIERS)
     later = order[order.index(config.getoption("--tier")) + 1 :]
+    _keep_shares(items)
     report = config.getoption("--but")
     passed = set() if report is None else set(_passed(report))
     left_out = [
@@ -88,6 +93,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in set(left_out)]
     for item in items:
         item.add_marker(pytest.mark.timeout(PATIENCE[config.getoption("--tier")]))
+
+
+def _keep_shares(items: list[pytest.Item]) -> None:
+    """Marks the cases with `ci` that `share` does not keep, of those that are fast otherwise."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        share = item.get_closest_marker("share")
+        if share is None or any(item.get_closest_marker(tier) for tier in list(TIERS)[1:]):
+            continue
+        function = item.nodeid.partition("[")[0]
+        if seen[function] % share.args[0]:
+            item.add_marker(pytest.mark.ci)
+        seen[function] += 1
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -193,6 +193,7 @@ def test_nothing_forbidden_occurs_but_where_it_is_listed(root: Path) -> None:
     assert sorted(found) == []
 
 
+@pytest.mark.ci
 def test_no_exception_is_left_over(root: Path) -> None:
     used = {
         (path.relative_to(root).as_posix(), name)

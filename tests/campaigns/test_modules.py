@@ -44,6 +44,7 @@ WHATS = ("productions", "mixer kinds", "system kinds", "plan kinds")
 COMPILED = sorted(p.stem for p in SPECS.glob("*.dsf") if p.stem not in REFUSED)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("seed", [*range(FAST), *ONCE])
 def test_the_module_of_a_random_mixer_is_the_literal_loop(seed: int, tmp_path: Path) -> None:
     out = beside(random_mixer(seed), seed, f"random_{seed}", tmp_path)
@@ -93,6 +94,7 @@ def test_a_fresh_mixer_that_fails_is_kept_and_its_seed_is_told(
     assert kept.read_text("utf-8").count("\n") <= 6
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*.dsf")), ids=lambda p: p.stem)
 def test_what_failed_once_agrees_now(path: Path, tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
@@ -228,7 +230,7 @@ def test_a_share_of_another_source_or_of_seeds_that_were_run_is_not_added() -> N
 
 
 def test_what_is_reached_is_among_what_there_may_be(tmp_path: Path) -> None:
-    for seed in range(10):
+    for seed in range(4):
         for what, counts in covers(random_mixer(seed), f"random_{seed}", tmp_path).items():
             names = {n for n in counts if counts[n] and not n.startswith("__")}
             assert names <= set(possible(what)), what
@@ -238,7 +240,7 @@ def test_what_is_reached_is_among_what_there_may_be(tmp_path: Path) -> None:
 
 def test_random_mixers_cover_the_grammar(tmp_path: Path) -> None:
     reached: set[str] = set()
-    for seed in range(40):
+    for seed in range(15):
         for what, counts in covers(random_mixer(seed), f"random_{seed}", tmp_path).items():
             reached |= {f"{what} {n}" for n in counts if counts[n]}
     wanted = ("Past", "Run", "Fir", "Flow", "Rename", "Series", "Reduce", "Map", "Pow")

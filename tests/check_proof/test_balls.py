@@ -32,6 +32,7 @@ def mp(x: Fraction) -> mpmath.mpf:
     return mpmath.mpf(x.numerator) / x.denominator
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "ours, theirs",
     [

@@ -50,6 +50,7 @@ def rejected(certificate: Certificate | str) -> str:
     return str(caught.value)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("pair", EQUAL + DIFFERENT)
 def test_what_the_prover_shows_is_accepted(certificate: Callable, pair) -> None:
     made = certificate(*pair)
@@ -97,6 +98,7 @@ def changed_side(cells: tuple[str, ...]) -> tuple[str, ...]:
                  for c in cells)  # fmt: skip
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("pair", EQUAL)
 def test_no_spoiled_row_is_accepted(certificate: Callable, pair, tier: str) -> None:
     made = certificate(*pair)
@@ -108,6 +110,7 @@ def test_no_spoiled_row_is_accepted(certificate: Callable, pair, tier: str) -> N
         rejected(bad)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("pair", EQUAL)
 def test_no_row_is_superfluous(certificate: Callable, pair) -> None:
     made = certificate(*pair)

@@ -43,6 +43,7 @@ def with_proof(c: Certificate, **changed) -> Certificate:
     return dataclasses.replace(c, proof=dataclasses.replace(c.proof, **changed))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_what_the_prover_shows_is_accepted(conditional: Callable, pair) -> None:
     made = conditional(*pair)
@@ -68,6 +69,7 @@ def spoiled(c: Condition) -> Iterator[Condition]:
                 yield dataclasses.replace(c, polynomial=changed)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_no_spoiled_condition_is_accepted(conditional: Callable, pair) -> None:
     """Another number in a condition is another condition, under which the outputs are apart."""
@@ -225,6 +227,7 @@ def test_a_value_must_exist_and_lie_in_the_range(conditional: Callable) -> None:
     assert conditional("parameters", "own_mode", "own_scaled").claim.case
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "other", ["zoh_gate", "convex_gate", "free_gate", "decay_alone", "exp_decay_alone",
               "gate_alone", "read_scaled", "constant_gate", "plain"],

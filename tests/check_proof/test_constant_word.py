@@ -94,6 +94,7 @@ def points(draw: st.DrawFn, name: str) -> tuple:
     return at, tuple(out)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", LINEAR)
 @settings(max_examples=3)
 @given(data=st.data())

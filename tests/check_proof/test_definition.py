@@ -56,6 +56,7 @@ def check_meaning(mixer: Mixer, system: System, size: dict[str, int], length: in
             assert ball.re.high - ball.re.low < Fraction(1, 2**60)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", SPECS)
 def test_a_definition_is_what_the_mixer_means(name: str) -> None:
     try:

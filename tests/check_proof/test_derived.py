@@ -80,6 +80,7 @@ def shipped_pairs() -> list:
     ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("a, b", shipped_pairs())
 def test_no_two_shipped_mixers_are_equal_by_hollow_systems(a: str, b: str) -> None:
     left, right = hollow(shipped(a)), hollow(shipped(b))
@@ -97,6 +98,7 @@ def test_softmax_is_not_linear_attention() -> None:
     assert why == "the derived form of softmax is not that of its definition"
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_mixer_is_derived_again_from_its_definition(name: str) -> None:
     system = shipped(name)

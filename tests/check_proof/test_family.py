@@ -157,6 +157,7 @@ def labelled(kind: str, first: int) -> list:
     ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("a, b", labelled("all_sizes", 3))
 def test_what_is_equal_at_all_sizes_is_proved_of_all(system: Callable, a: str, b: str) -> None:
     verdict = equivalent(system("delta", a), system("delta", b))

@@ -84,6 +84,7 @@ def with_relations(c: Certificate, *relations: Relation) -> Certificate:
     return dataclasses.replace(c, proof=dataclasses.replace(c.proof, relations=relations))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("pair", TRUE)
 def test_what_laws_show_is_accepted(proved: Callable, pair) -> None:
     assert check(write(proved(*pair))).gap is None
@@ -211,6 +212,7 @@ def test_spoiled_relations(proved: Callable, pair) -> None:
         rejected(bad)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("a, b", [("guarded", "guarded_by_one"), ("guarded", "guarded_half"),
                                   ("root_one_more", "root_one_more_exp")])  # fmt: skip
 def test_the_laws_of_a_true_pair_do_not_show_its_near_miss(

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dsfc.check_proof.check import check, write
@@ -84,12 +84,14 @@ def rejected(certificate: Certificate) -> str:
     return str(caught.value)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("file, a, b", pairs("equal"))
 def test_equal_systems_are_accepted(system: Callable, file: str, a: str, b: str) -> None:
     claim = claim_of(system, file, a, b)
     assert check(write(shown(claim))).claim == claim
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("file, a, b", pairs("different"))
 def test_no_other_systems_are(system: Callable, file: str, a: str, b: str) -> None:
     assert "is not 0" in rejected(shown(claim_of(system, file, a, b)))
@@ -147,7 +149,6 @@ TWO = st.lists(NUMBERS, min_size=2, max_size=2)
 SYSTEMS = st.tuples(st.lists(TWO, min_size=2, max_size=2), TWO, TWO)
 
 
-@settings(max_examples=60)
 @given(one=SYSTEMS, other=SYSTEMS, t=NUMBERS)
 def test_it_decides_systems_of_numbers(one: Numbers, other: Numbers, t: Fraction) -> None:
     """Against the parameters computed as numbers, and a change of basis [[1, t], [0, 1]]."""
@@ -213,6 +214,7 @@ def on_proof(c: Certificate, **changed) -> Certificate:
     return replace(c, proof=replace(c.proof, **changed))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_no_attack_is_accepted(system: Callable, attack: str) -> None:
     reason, change = ATTACKS[attack]

@@ -196,6 +196,7 @@ CLAIMS = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("reason", CLAIMS)
 def test_claims_that_put_nothing_side_by_side(reason: str) -> None:
     with pytest.raises(ValueError, match=r"\S") as caught:
@@ -255,6 +256,7 @@ ROWS = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("reason", ROWS)
 def test_rows_that_are_none(reason: str) -> None:
     others = () if ROWS[reason].pivot in {r.pivot for r in EQUAL_STATES} else EQUAL_STATES

@@ -72,6 +72,7 @@ def claiming(c: Certificate, **parts) -> Certificate:
 # --- what it rests on -----------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("entries", [False, True])
 @pytest.mark.parametrize("name", ["plain", "decayed", "normalised_window", "selective", "ratio",
                                   "two_taps", "own_weighted", "history"])  # fmt: skip

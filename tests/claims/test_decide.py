@@ -53,6 +53,7 @@ GATES = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("gate", "claim", "kind", "reason"), GATES)
 def test_gates(verdict: Decide, gate: str, claim: str, kind: str, reason: str) -> None:
     found = verdict(GATED % gate, claim)
@@ -88,7 +89,7 @@ RULES = [
     ("l2norm[n](W_K u)", "3 * sigmoid(w u)", "S[i-1]", "refuted"),
     ("l2norm[n](W_K u)", "-sigmoid(w u)", "S[i-1]", "refuted"),
     ("W_K u", "sigmoid(w u)", "S[i-1]", "refuted"),
-    ("softmax[n](W_K u)", "sigmoid(w u)", "S[i-1]", "unknown"),
+    pytest.param("softmax[n](W_K u)", "sigmoid(w u)", "S[i-1]", "unknown", marks=pytest.mark.ci),
 ]
 
 
@@ -125,6 +126,7 @@ DRIVEN = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("first", "second", "kind"), DRIVEN)
 def test_stages_that_drive_each_other_are_one_state(
     verdict: Decide, first: str, second: str, kind: str
@@ -216,6 +218,7 @@ WEIGHTS = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("weight", "kind"), WEIGHTS)
 def test_quotients_of_sums(verdict: Decide, weight: str, kind: str) -> None:
     mixer = f"mixer m extends qkv {{ y = sum[j ≤ i]({weight} * v[j]) / sum[j ≤ i]({weight}) }}"
@@ -396,6 +399,7 @@ SAME = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("claim", "kind"), SAME)
 def test_conditions(verdict: Decide, claim: str, kind: str) -> None:
     found = verdict(PAIR, claim)
@@ -421,6 +425,7 @@ mixer token extends qkv {
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("mixer", "claim", "kind"),
     [
@@ -458,6 +463,7 @@ mixer given extends qkv {
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("claim", "kind"),
     [

@@ -65,6 +65,7 @@ WRONG = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("command", ["check", "show", "compile"])
 @pytest.mark.parametrize("text", WRONG.values(), ids=list(WRONG))
 def test_a_wrong_text_gives_diagnostics_and_code_1(

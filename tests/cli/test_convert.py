@@ -87,6 +87,7 @@ def test_what_is_no_proof_is_refused(run: Callable, weights: torch.nn.Module, fo
         refused(result, folder, reason)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
@@ -128,6 +129,7 @@ mixer bare_again extends bare { s = (1 - 1 / 2^(iota[h] + 5)) * s[i-1] + w * u }
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("heads", [3, 4])
 def test_what_holds_at_some_sizes_serves_weights_of_these(
     run: Callable, spec: Callable, folder: Path, heads: int

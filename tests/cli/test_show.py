@@ -20,6 +20,7 @@ def test_the_system_in_index_form_by_default(run: Callable) -> None:
     assert "structure of normalized_attn\n  class       scalar (ID)\n" in result.output
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("form", ["index", "kronecker", "phi", "latex"])
 @pytest.mark.parametrize("gauge", ["lowered", "paper"])
 @pytest.mark.parametrize("spec_name", ["normalized_attn", "linear_attn", "s6"])

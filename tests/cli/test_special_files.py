@@ -77,6 +77,7 @@ def refused(result: Result) -> None:
     assert lines[0].startswith(coded) if result.exit_code == 1 else lines[0].startswith("error: ")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["pipe", "directory", "loop", "/dev/zero"])
 @pytest.mark.parametrize("command", READERS)
 def test_only_regular_files_are_read(
@@ -100,6 +101,7 @@ def test_a_base_that_is_a_pipe_is_not_waited_for(
     assert refused_base.exit_code == 1 and "E-BASE" in refused_base.output
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("where", IMPOSSIBLE)
 @pytest.mark.parametrize("command", WRITERS)
 def test_a_file_that_cannot_be_written_is_told_in_a_line(
@@ -113,6 +115,7 @@ def test_a_file_that_cannot_be_written_is_told_in_a_line(
     assert sorted(it.name for it in world.iterdir()) == before
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("command", READERS)
 def test_names_that_no_file_can_have_are_told_in_a_line(
     command: str, world: Path, run: Callable[..., Result]

@@ -56,6 +56,7 @@ print("\\n" + json.dumps([code, sorted({m.split(".")[0] for m in sys.modules})])
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "args, without",
     [
@@ -65,7 +66,7 @@ print("\\n" + json.dumps([code, sorted({m.split(".")[0] for m in sys.modules})])
         (["show", "s6"], {"torch", "sympy", "networkx", "jinja2", "rich"}),
         (["show", "s6", "--stage", "plan"], {"torch", "sympy", "networkx", "jinja2", "rich"}),
         (["compile", "s6"], {"torch", "sympy", "networkx", "rich"}),
-        (["equiv", "gla", "gla"], {"torch", "sympy", "networkx", "jinja2", "rich"}),
+        (["equiv", "retnet", "retnet"], {"torch", "sympy", "networkx", "jinja2", "rich"}),
         (["explain", "E-SYNTAX"], {"torch", "sympy", "numpy", "lark", "networkx", "jinja2"}),
     ],
 )

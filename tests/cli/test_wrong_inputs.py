@@ -37,6 +37,7 @@ def test_the_right_spec_is_right(run: Callable, spec: Callable) -> None:
     assert run("check", spec(RIGHT)).exit_code == 0
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("old", "new", "first"), MADE)
 def test_a_change(old: str, new: str, first: str, run: Callable, folder: Path) -> None:
     assert old in RIGHT

@@ -48,6 +48,7 @@ def feature_maps(module: ModuleType, seed: int):
     return {name: torch.tensor(matrix) for name, matrix in drawn.items()}, maps
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", MIXERS)
 def test_the_system_is_the_mixer_and_its_oracle(
     name: str, shipped: Callable[[str], Mixer], oracle: Callable[[str], ModuleType]
@@ -75,6 +76,7 @@ def test_the_system_is_the_mixer_and_its_oracle(
             assert near(got.finals[state], value[0].numpy())
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", MIXERS)
 def test_only_softmax_keeps_all_tokens(name: str, shipped: Callable[[str], Mixer]) -> None:
     system = derive(shipped(name))

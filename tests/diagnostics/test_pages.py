@@ -26,6 +26,7 @@ def pages() -> Iterator[ModuleType]:
         yield error_pages
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("code", [code for code in CODES if examples(code)])
 def test_the_wrong_spec_raises_the_code_and_the_right_one_nothing(
     code: str, pages: ModuleType

@@ -89,6 +89,7 @@ def test_a_text_that_looks_like_the_namespace_stays(doc: str, tmp_path: Path) ->
     assert named == other.text.count(other.identity.namespace) > 0
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "source", ["a\nimport os\n.dsf", 'a""".dsf', "\\", "", "é.dsf", "x" * 500, "{{ 7 * 7 }}.dsf"]
 )

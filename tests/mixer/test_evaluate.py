@@ -55,6 +55,7 @@ def _tanh(matrix: Array) -> Callable[[Array], Array]:
     return lambda x: np.tanh(x @ matrix.T)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", MIXERS)
 @pytest.mark.parametrize("length", [0, 1, 2, 7])
 def test_evaluation_is_the_oracle(name: str, length: int, shipped: Shipped, oracle: Oracle) -> None:
@@ -74,6 +75,7 @@ def test_evaluation_is_the_oracle(name: str, length: int, shipped: Shipped, orac
             assert not length or near(got[state][-1], value[0].numpy())
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", MIXERS)
 def test_declared_tensors_are_those_of_the_oracle(
     name: str, shipped: Shipped, oracle: Oracle

@@ -77,6 +77,7 @@ def test_an_oracle_imports_torch_and_nothing_of_the_project(name: str) -> None:
     assert imported <= {"torch"} | set(sys.stdlib_module_names)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", MIXERS)
 @pytest.mark.parametrize("batch", [0, 2])
 @pytest.mark.parametrize("length", [0, 1, 2, 7])
@@ -111,6 +112,7 @@ def test_declarations_name_tensors_of_the_oracle(name: str, load: Load) -> None:
     assert len(set(oracle.DIMS.values())) == len(oracle.DIMS), "axes are told apart by their sizes"
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", MIXERS)
 def test_every_tensor_matters(name: str, load: Load, draw: Draw) -> None:
     oracle = load(name)
@@ -162,6 +164,7 @@ def test_the_double_sum_is_the_recurrence(
         assert final[state].shape == (batch, *axes)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", sorted(set(STATEFUL) - set(WINDOWED)) + RECURRENT)
 @pytest.mark.parametrize("cut", [0, 1, 4, 7])
 def test_two_segments_are_the_whole(name: str, cut: int, load: Load, draw: Draw) -> None:
@@ -192,6 +195,7 @@ def test_a_sum_over_the_past_takes_no_initial_state(name: str, load: Load, draw:
         oracle.forward(draw(oracle), oracle.DIMS, {"S": torch.zeros(2)})
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", MIXERS)
 def test_derivatives_of_inputs_parameters_and_states(name: str, load: Load, draw: Draw) -> None:
     oracle = load(name)

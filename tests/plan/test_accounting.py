@@ -47,6 +47,7 @@ def caught(plan: Plan, system: System) -> bool:
     return False
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", PLANNED)
 def test_nothing_of_a_right_plan_is_missing_and_all_that_is_dropped_is(name: str, shipped) -> None:
     spec = shipped(name)
@@ -55,6 +56,7 @@ def test_nothing_of_a_right_plan_is_missing_and_all_that_is_dropped_is(name: str
         assert caught(damaged, spec.computed), part
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_unusual_plans_settle_and_their_damaged_ones_do_not(name: str, load) -> None:
     spec = load(name, COMPILED[name])

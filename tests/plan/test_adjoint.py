@@ -160,11 +160,13 @@ def summed_onto(x: np.ndarray, scan: Scan, role: Factor | None, axes, ndim: int)
     return x if x.ndim == ndim else x.sum(axis=0)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", PLANNED)
 def test_shipped_adjoints_are_the_derivatives(name: str, shipped) -> None:
     check(shipped(name))
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_unusual_adjoints_are_the_derivatives(name: str, load) -> None:
     check(load(name, COMPILED[name]))

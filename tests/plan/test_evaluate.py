@@ -30,12 +30,14 @@ def check(spec, length: int) -> None:
             near(got.finals[s.name], want.finals[s.name])
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("length", [0, 1, 5])
 @pytest.mark.parametrize("name", PLANNED)
 def test_shipped_plans_compute_their_systems(name: str, length: int, shipped) -> None:
     check(shipped(name), length)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_unusual_plans_compute_their_systems(name: str, load) -> None:
     check(load(name, COMPILED[name]), 4)

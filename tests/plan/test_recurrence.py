@@ -65,6 +65,7 @@ def test_equal_numbers_are_no_coefficients_and_one_coefficient_has_a_time(load) 
     assert plan.array(only).role is not Role.CONSTANT
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", STEPPED)
 def test_its_text_json_and_graph_hold_all_of_it(name: str, load) -> None:
     plan = load(name, STEPPED[name]).plan
@@ -84,6 +85,7 @@ def test_its_text_json_and_graph_hold_all_of_it(name: str, load) -> None:
 # --- the adjoint is the derivative ----------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=[pytest.mark.ci] * bool(k % 2)) for k, n in enumerate(STEPPED)],

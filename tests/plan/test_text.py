@@ -35,6 +35,7 @@ def test_plans_render_as_written_down(name: str, plan_of) -> None:
     assert len(text.encode()) <= 2048
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", PLANNED)
 def test_json_gives_the_plan_back(name: str, plan_of) -> None:
     plan = plan_of(name)

@@ -42,6 +42,7 @@ def twice(value):
     return mul(num(2), value)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", PLANNED)
 def test_every_coefficient_of_every_chain_counts(name: str, shipped) -> None:
     spec = shipped(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dsfc.primitives.build import add, mul, num
@@ -42,7 +42,6 @@ def through_text(value, hint):
     return decode(json.loads(json.dumps(encode(value))), hint)
 
 
-@settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_an_expression_comes_back_as_the_same_object(draw, seed):
     expr = draw(seed, 5)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dsfc.primitives.build import num, prim
@@ -61,7 +61,6 @@ def test_complex_values_agree_and_have_the_stated_field(row):
     [r for r in ROWS if r.arity and r.fields.result(True) is Field.REAL],
     ids=lambda r: r.name,
 )
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_values_lie_in_the_range_of_the_interval(row, data):
     point = st.floats(-50, 50)

@@ -30,6 +30,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("file, a, b", PAIRS)
 def test_a_pair_that_is_equal_under_conditions(system: Callable, file: str, a: str, b: str) -> None:
     verdict = equivalent(system(file, a), system(file, b), conditions=True)
@@ -43,9 +44,8 @@ def conditions_of(verdict: Conditionally) -> list[str]:
     return [c["text"] for c in document["conditions"]]
 
 
-@pytest.mark.parametrize(
-    "attention", [pytest.param("generalized_attn", marks=pytest.mark.ci), "normalized_attn"]
-)
+@pytest.mark.ci
+@pytest.mark.parametrize("attention", ["generalized_attn", "normalized_attn"])
 def test_attention_with_a_normaliser_and_s6(attention: str) -> None:
     """T8c: shared queries and keys, values Δ η u, and a normaliser that is a fixed sequence.
 
@@ -90,6 +90,7 @@ def test_attention_with_a_free_normaliser_and_ssd() -> None:
     assert "which positive values exclude" in text and "\n  otherwise  " in text
 
 
+@pytest.mark.ci
 def test_ssd_is_gated_linear_attention_but_for_its_skip() -> None:
     """T20: with functions of SSD's own values for those inside GLA, at sizes with whole roots."""
     verdict = equivalent(*(dsfc.load(n).system for n in ("ssd", "gla")), conditions=True)
@@ -141,6 +142,7 @@ def test_a_value_inside_is_said_where_the_second_can_have_it(
     assert ConditionText(claim, state(claim, False)).inside() == (("al",), where)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "file, a, b, found",
     [
@@ -163,6 +165,7 @@ def test_the_condition_of_a_theorem(
     assert found in conditions_of(verdict)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "file, a, b",
     [

@@ -117,6 +117,7 @@ def run(of: Output, point: Somewhere | Witness, size: int) -> np.ndarray:
         return np.full_like(u, np.nan)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("a", "first", "b", "second", "declared", "label"),
     OUTPUTS,
@@ -162,6 +163,7 @@ UPDATES = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("a", "b", "declared", "somewhere"), UPDATES)
 def test_conditions_that_hold_nowhere_prove_nothing(
     a: str, b: str, declared: str, somewhere: bool

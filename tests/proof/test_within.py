@@ -34,6 +34,7 @@ def test_what_is_no_case_is_refuted(system: Callable, a: str, b: str, _) -> None
     assert check(write(found.certificate)).claim == found.certificate.claim
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("a, b, _", [pytest.param(*row, id="-".join(row[:2]))
                                      for row in DENSE["no_case"]])  # fmt: skip
 def test_what_is_no_sum_of_powers_is_refuted(system: Callable, a: str, b: str, _) -> None:
@@ -87,6 +88,7 @@ def test_a_complex_decay_fills_two_real_slots(system: Callable) -> None:
     assert isinstance(found, Case) and kind(found, ("alpha1", "alpha2")) == "SLOT(token)"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("a, b, _", [pytest.param(*row, id="-".join(row[:2]))
                                      for row in LABELS["no_case_here"]])  # fmt: skip
 def test_what_constant_sequences_do_not_show_short_ones_do(
@@ -225,6 +227,7 @@ def test_what_is_equal_is_said_once(system: Callable) -> None:
     assert kinds_report(found, "a", "b") == "" and kinds_json(found) == {}
 
 
+@pytest.mark.ci
 def test_normalised_attention_is_no_case_of_s6() -> None:
     """T8d, for all sizes: of S6 those of its state, of attention its width, heads and keys."""
     import dsfc
@@ -237,6 +240,7 @@ def test_normalised_attention_is_no_case_of_s6() -> None:
     assert isinstance(within(s6, attention), NoCase)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("diagonal", ["dlr", "lru"])
 def test_dense_linear_rnns_are_no_case_of_diagonal_ones(diagonal: str) -> None:
     """T14: a Jordan block, of which one entry holds no mode of its own."""
@@ -255,6 +259,7 @@ def slots_of(system: Callable, row: list[str], **options):
     return found, kind(found, ("alpha", "kappa"))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "row",
     [pytest.param(row, marks=[pytest.mark.full] * (row[0] == "convex"), id="-".join(row[:2]))

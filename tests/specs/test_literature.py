@@ -43,6 +43,7 @@ def test_every_row_has_specs_and_every_spec_has_a_row() -> None:
     assert len({row["mixer"] for row in ROWS}) == len(ROWS)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "row",
     [

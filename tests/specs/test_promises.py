@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 import pytest
-from emitted import SOON, compiled, one_per_class
+from emitted import KINDS, SOON, compiled, one_per_class
 
 from dsfc.validate.report import Outcome
 from dsfc.validate.run import CHECKS, Check, run
@@ -37,7 +37,7 @@ VALUES = (
     "complaints",
 )
 ORACLES = ("modes",)
-"""Of other specs `test_oracles.py` asks the same, and every mode is held to the oracle in CI."""
+"""`test_oracles.py` asks the same of every spec: this runs with every test on one, in CI on few."""
 LONG = ("opcheck", "export", "streaming long", "dynamic", "compile")
 FEW = ("normalized_attn", "s6", "rg_lru", "s4d", "deltanet")
 """Of each class of gates, a complex convolution, a transition that is not diagonal."""
@@ -48,11 +48,12 @@ BY_NAME = {check.name: check for check in CHECKS}
 
 def tiered(check: Check, name: str) -> tuple[pytest.MarkDecorator, ...]:
     """Values of some always, of all in CI; there too, PyTorch's machinery of some or few."""
-    if name not in SOON:
-        soon = check.name in VALUES and check.name not in ORACLES
-        return (pytest.mark.ci if soon else pytest.mark.full,)
-    if check.name in VALUES:
-        return ()
+    if check.name in VALUES and check.name not in ORACLES:
+        return () if name in SOON else (pytest.mark.ci,)
+    if name not in KINDS:
+        return (pytest.mark.full,)
+    if check.name in ORACLES:
+        return () if name == FEW[0] else (pytest.mark.ci,)
     if check.name in LONG and name not in FEW:
         return (pytest.mark.full,)
     if check.name in NATIVE and name != NATIVE[check.name]:
@@ -72,6 +73,7 @@ def surfaces() -> dict[str, Surface]:
     return {}
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(("name", "promise"), CASES)
 def test_a_promise_is_kept(
     name: str, promise: str, module: ModuleType, surfaces: dict[str, Surface]

@@ -39,6 +39,7 @@ sums log-gates of size 30. In bfloat16 rounding the output to 8 bits is divided 
 """
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", BARS, ids=str)
 @pytest.mark.parametrize("name", SPECS)
 def test_weights_of_any_size_are_right_in_every_mode(
@@ -202,6 +203,7 @@ def test_decays_that_are_0_or_less_are_as_written(decay: str, tmp_path: Path) ->
         torch.testing.assert_close(y, want, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("name", ["mlstm", "rwkv4", "lln", "lnssm", "lnssm_block", "performer"])
 def test_shipped_mixers_stay_finite(

@@ -168,6 +168,7 @@ def _rows() -> list[object]:
     return [pytest.param(n, marks=[pytest.mark.ci] * (n in LATE), id=n) for n in names]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", _rows())
 def test_parameters_start_as_published(name: str, load: Callable[[str], ModuleType]) -> None:
     drawn = _drawn(load(name))

@@ -98,6 +98,7 @@ TABLE = {
 }
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", TABLE)
 def test_table_of_mixers(name, derived):
     cells, axes, closed, coupling, bound, read, title = TABLE[name]
@@ -114,6 +115,7 @@ def test_table_of_mixers(name, derived):
     assert s.causal == (name != "dlr_bidirectional")
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", TABLE)
 def test_structures_are_written_and_read(name, derived):
     s = classify(derived(name))

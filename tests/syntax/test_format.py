@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dsfc.source import Source
@@ -100,7 +100,6 @@ UNITS = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.lists(UNITS, max_size=2).map(tuple).map(ast.Spec), st.booleans())
 def test_every_tree_comes_back_from_its_text(spec, ascii):
     text = format_spec(spec, ascii=ascii)
@@ -109,7 +108,6 @@ def test_every_tree_comes_back_from_its_text(spec, ascii):
     assert format_spec(again, ascii=ascii) == text
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
 @given(CONDITIONS)
 def test_every_expression_comes_back_from_its_text(node):
     claim = parsed(f"mixer m {{ claim {format_expr(node)} }}").units[0].items[0]

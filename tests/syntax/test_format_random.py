@@ -103,6 +103,7 @@ def test_every_random_mixer_stays_the_same_mixer(tier: str) -> None:
         assert meanings(other) == meanings(form) == meaning, f"seed {seed}: {other!r}"
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", shipped_names())
 def test_every_shipped_spec_stays_the_same_mixer(name: str) -> None:
     text = (files("dsfc.specs") / f"{name}.dsf").read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from fractions import Fraction
 from importlib.resources import files
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dsfc.diagnostics.report import DiagnosticError
@@ -284,7 +284,6 @@ def test_each_shipped_spec_is_one_unit_named_like_its_file(name):
     assert spec.comments[0].span.start == 0
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
 @given(
     st.sampled_from(sorted(SPECS.values())),
     st.lists(
@@ -312,7 +311,6 @@ def test_damaged_specs_give_a_tree_or_diagnostics(text, damages):
             assert 0 <= found.span.start <= found.span.end <= len(source.text)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.text(max_size=60))
 def test_any_text_gives_a_tree_or_diagnostics(text):
     for source in (text, f"mixer m {{ {text} }}", f"mixer m {{ y = {text} }}"):

@@ -196,6 +196,7 @@ def system_output(m, i):
     return list(m.explicit(bridge.matrix([entries], len(entries)), LENGTH))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("gauge", ["lowered", pytest.param("paper", marks=pytest.mark.ci)])
 @pytest.mark.parametrize(
     "name", [n for n in FINITE if n != "gsa"]
@@ -326,6 +327,7 @@ class Dense:
         return sum(self.kron(k) for k in o)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("gauge", ["lowered", "paper"])
 @pytest.mark.parametrize("name", FINITE)
 def test_the_kronecker_form_written_out_is_the_explicit_one(derived, name, gauge):

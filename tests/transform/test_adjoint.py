@@ -16,6 +16,7 @@ from dsfc.system.ir import Block, Direction, Stage, Stream, Sum
 from dsfc.transform.adjoint import adjoint
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("judge", [run, by_definition])
 @pytest.mark.parametrize("length", [0, 1, 2, 5])
 @pytest.mark.parametrize("name", hand_built.ALL)
@@ -23,6 +24,7 @@ def test_adjoint_is_the_derivative(name, length, judge):
     check(hand_built.ALL[name], length, hand_built.SIZES, evaluate=judge)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", MIXERS)
 def test_adjoint_of_every_spec(name, derived):
     system = derived(name)
@@ -30,6 +32,7 @@ def test_adjoint_of_every_spec(name, derived):
     check(system, 4, sizes, evaluate=by_definition)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", MIXERS)
 def test_adjoint_is_the_derivative_of_the_oracle(name, derived, oracle):
     system, module = derived(name), oracle(name)

@@ -119,6 +119,7 @@ def test_paper_gauge_of_attention():
 FIRST = (frozenset(), Field.REAL, hand_built.Time.TOKEN, hand_built.Now(0))
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", MIXERS)
 def test_paper_gauge_of_every_mixer(name, derived):
     system = derived(name)

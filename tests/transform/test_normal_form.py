@@ -31,6 +31,7 @@ def test_value_is_kept(name):
     assert normal_form(made)[0] == made
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", MIXERS)
 def test_value_of_every_mixer_is_kept(name, derived: Callable[[str], System]):
     system = derived(name)

@@ -466,6 +466,7 @@ CASES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("name", "fault"), CASES)
 def test_a_fault_is_caught(
     name: str,

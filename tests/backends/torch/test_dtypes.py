@@ -93,11 +93,13 @@ def block(request: pytest.FixtureRequest, build) -> Surface:
     return surface(build(request.param, BLOCKS[request.param]).module)
 
 
+@pytest.mark.share(2)
 def test_a_stream_is_read_wide_by_a_decay_and_narrow_by_maps(block: Surface) -> None:
     precision.dtypes(block)
     precision.low_precision(block, NARROW)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("name", "kept"),
     [

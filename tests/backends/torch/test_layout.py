@@ -42,6 +42,7 @@ def check_layout(text: str) -> None:
     assert objections(text, *LINTS) == ""
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_a_module_is_as_a_formatter_leaves_it(name: str, build) -> None:
     check_layout(build(name, COMPILED[name]).text)
@@ -60,6 +61,7 @@ def test_a_shipped_module_is_as_a_formatter_leaves_it(name: str) -> None:
 LONG = "a_name_that_is_rather_long"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "line",
     [

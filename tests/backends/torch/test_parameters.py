@@ -111,6 +111,7 @@ def compiled() -> list[str]:
     return out
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.ci)]
 )
