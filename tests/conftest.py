@@ -58,6 +58,9 @@ if "benchmarks" not in sys.modules:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=list(TIERS), default="fast", help="how much to run")
     parser.addoption(
+        "--every-case", action="store_true", help="run what `share` leaves to a later tier, too"
+    )
+    parser.addoption(
         "--but",
         type=Path,
         metavar="REPORT",
@@ -79,7 +82,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     order = list(TIERS)
     later = order[order.index(config.getoption("--tier")) + 1 :]
-    _keep_shares(items)
+    if not config.getoption("--every-case"):
+        _keep_shares(items)
     report = config.getoption("--but")
     passed = set() if report is None else set(_passed(report))
     left_out = [

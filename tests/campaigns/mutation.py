@@ -383,7 +383,7 @@ def run(part: str, count: int, seed: int, jobs: int, again: bool) -> dict[str, A
         if name in names and (end == "killed" or not again):
             plugin.ends[name] = end, killer
     files = [f"--ignore-glob=*{name}" for name in _LEFT_OUT]
-    arguments = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    arguments = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--every-case"]
     code = pytest.main([*arguments, *files, *PARTS[part][1]], [plugin])
     assert len(plugin.ends) == len(tried), f"the run ended early, with {code!r}"
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

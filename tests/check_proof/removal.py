@@ -461,7 +461,8 @@ def run(files: list[str], tier: str, parts: list[str], jobs: int) -> dict[str, o
     files = files or [
         *sorted(str(p) for p in HERE.glob("test_*.py") if p.name not in LEFT_OUT), OF_THE_COMMAND
     ]  # fmt: skip
-    arguments = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--tier", tier, *files]
+    arguments = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--tier", tier]
+    arguments += ["--every-case", *files]
     pytest.main(arguments, [removal])
     return removal.found
 

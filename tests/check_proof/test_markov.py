@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsfc.check_proof.check import check, write
@@ -149,6 +149,7 @@ TWO = st.lists(NUMBERS, min_size=2, max_size=2)
 SYSTEMS = st.tuples(st.lists(TWO, min_size=2, max_size=2), TWO, TWO)
 
 
+@settings(max_examples=60)
 @given(one=SYSTEMS, other=SYSTEMS, t=NUMBERS)
 def test_it_decides_systems_of_numbers(one: Numbers, other: Numbers, t: Fraction) -> None:
     """Against the parameters computed as numbers, and a change of basis [[1, t], [0, 1]]."""

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dsfc.check_proof.check import check, write
@@ -99,6 +99,7 @@ def test_different_roots_are_taken_once(roots, data, zeros: int, factor: Fractio
     assert tuple(c / found[-1] for c in found) == once
 
 
+@settings(max_examples=40)
 @given(roots=ROOTS, weights=st.lists(SMALL.filter(bool), min_size=3, max_size=3), gap=SMALL)
 def test_what_is_a_sum_of_powers_goes_and_nothing_else(roots, weights, gap) -> None:
     """Σ w λ^l is taken away by its roots; a term l λ^l of weight `gap` is not."""
