@@ -77,6 +77,7 @@ class HeaderText:
                 yield f"import {module}"
         names = ["Callable", *(["Iterable"] if "Iterable[" in self.code else [])]
         names += [*(["Iterator"] if self.modes.stepped else []), "Mapping"]
+        names += ["Sequence"] if "Sequence[" in self.code else []
         yield f"from collections.abc import {', '.join(names)}"
         yield "from dataclasses import dataclass, fields"
         yield "from typing import Any, ClassVar"

@@ -65,6 +65,7 @@ CHUNK = {
     Form.DENSE: 64,
     Form.DENSE_CONVOLUTION: 64,
     Form.STEPPED: 64,
+    Form.PAIRS: 64,
 }
 # Powers of two: how many numbers the states of the chunks have that are computed at once, or
 # the values of a convolution.
@@ -181,8 +182,8 @@ class Modes:
 
     @property
     def operators(self) -> bool:
-        """Whether the module has operators of its own: anything recurs."""
-        return bool(self.scans or self.stepped)
+        """Whether the module has operators of its own: anything recurs, or sums over all pairs."""
+        return bool(self.scans or self.stepped or self.paired)
 
     @property
     def legal(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from .dense import DenseSkeleton
 from .keyed import KeyedSkeleton
 from .low_rank import KeyedLowRankSkeleton, LowRankSkeleton
 from .matrix import MatrixSkeleton
+from .pairs import PairsText
 from .recurrence import RecurrenceText
 from .selective import SelectiveSkeleton
 from .skeletons import ElementwiseSkeleton, Skeleton
@@ -74,6 +75,7 @@ def _suffixes(scans: list[str]) -> list[str]:
 def operators(
     skeletons: tuple[Skeleton, ...],
     stepped: tuple[RecurrenceText, ...],
+    summed: tuple[PairsText, ...],
     legal: tuple[str, ...],
     template: Template,
     maxima: bool = False,
@@ -84,12 +86,13 @@ def operators(
     Args:
         skeletons: one per scan.
         stepped: one per recurrence.
+        summed: one per sum over all pairs of tokens.
         legal: names of the module's modes.
         template: fills the template of a name with what is given by keyword.
         maxima: whether there are running maxima.
         declared: whether the spec declares one: it has a gradient.
     """
-    if skeletons or stepped or maxima:
+    if skeletons or stepped or summed or maxima:
         composes = any(s.decay and s.scan.form not in LOW_RANK for s in skeletons)
         conjugates = any(s.complex for s in skeletons)
         transforms = any(s.scan.form in _TRANSFORMED for s in skeletons)
@@ -106,8 +109,14 @@ def operators(
         yield template("running_max.py.j2", gradient=declared)
     if stepped:
         yield template("recurrence_shared.py.j2")
+    if stepped or summed:
+        yield template("enlist.py.j2")
     for r in stepped:
         yield template("recurrence.py.j2", s=r)
+    if summed:
+        yield template("pairs_shared.py.j2")
+    for p in summed:
+        yield template("pairs.py.j2", s=p)
     for s in skeletons:
         yield template(s.operator, s=s)
         yield template(f"{s.form}.py.j2", s=s.plain)

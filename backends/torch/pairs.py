@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dsfc.plan.ir import AllPairs, Buffer, Plan
-from dsfc.primitives.expr import Axis, Expr, Field
+from dsfc.primitives.build import walk
+from dsfc.primitives.expr import Axis, Expr, Field, children
 
 from .layout import wrapped
-from .recurrence import function_lines
+from .recurrence import function_lines, size_in, tuple_text
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,17 @@ class PairsText:
             [axes[n] for n in named],
         )
 
+    @property
+    def sizes(self) -> list[str]:
+        """The function that gives the sizes of the sum's axes, read off what the summand reads."""
+        places = [(self.names(x.name), x.axes) for x in self.kernel.leaves]
+        items = [size_in(a.copy_of or a.name, places) for a in self.kernel.axes]
+        used = {n for n, _ in places if any(i.startswith(f"{n}.") for i in items)}
+        params = [f"{n}: Tensor" if n in used else f"_{n}: Tensor" for n, _ in places]
+        head = wrapped(f"def _sizes{self.suffix}", params, " -> tuple[int, ...]:", "")
+        about = '    """Returns the sizes of the axes of the sum."""'
+        return [*head.split("\n"), about, f"    return {tuple_text(items)}"]
+
     def _function(
         self,
         name: str,
@@ -67,22 +79,111 @@ class PairsText:
         places = [(self.names(n), a) for n, a in (*given, *lag, *bars)]
         return function_lines(f"{name}{self.suffix}", about, places, self.names, [], results, axes)
 
+    # --- what makes the operators -----------------------------------------------------------------
+
+    @property
+    def constant(self) -> str:
+        """The suffix as constants have it."""
+        return self.suffix.upper()
+
+    @property
+    def leaves(self) -> list[str]:
+        """Identifiers of what the summand reads."""
+        return [self.names(x.name) for x in self.kernel.leaves]
+
+    @property
+    def leaves_tuple(self) -> str:
+        """What the summand reads, as a tuple."""
+        return tuple_text(self.leaves)
+
     @property
     def make(self) -> str:
         """The constant that gathers what is known of the sum."""
         k = self.kernel
-        found = {g.leaf for g in k.gradients}
-        wanted = [str(at) for at, x in enumerate(k.leaves) if x.name in found]
+        gradients = {g.leaf for g in k.gradients}
+        wanted = [str(at) for at, x in enumerate(k.leaves) if x.name in gradients]
         items = [
             f"_summand{self.suffix}",
             f"_pair_gradients{self.suffix}",
-            f"({', '.join(wanted)}{',' if len(wanted) == 1 else ''})",
+            f"_sizes{self.suffix}",
+            tuple_text(wanted),
             str(len(k.queries)),
             str(len(k.keys)),
             str(k.later),
             str(k.bound),
+            str(self.arrays[k.output].field is Field.COMPLEX),
         ]
-        return wrapped(f"_SUM{self.suffix.upper()} = _Pairs", items, "", "")
+        return wrapped(f"_SUM{self.constant} = _Pairs", items, "", "")
+
+    def _params(self, bars: list[str]) -> list[str]:
+        tensors = [f"{n}: Tensor" for n in (*bars, *self.leaves)]
+        return ["seen: Tensor", "lengths: Tensor | None", *tensors, "length: int", "block: int"]
+
+    def _arguments(self, bars: list[str]) -> list[str]:
+        return ["seen", "lengths", *bars, *self.leaves, "length", "block"]
+
+    @property
+    def define_forward(self) -> str:
+        """The `def` line of the operator that adds up."""
+        name = f"def _pairs_forward{self.suffix}"
+        return wrapped(name, self._params([]), " -> Tensor:", "")
+
+    @property
+    def define_backward(self) -> str:
+        """The `def` line of the operator that gives gradients."""
+        name = f"def _pairs_backward{self.suffix}"
+        count = len(self.leaves)
+        result = "Tensor" if self.alone else f"tuple[{', '.join(['Tensor'] * count)}]"
+        return wrapped(name, self._params(["bar"]), f" -> {result}:", "")
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is one gradient: PyTorch takes a tuple of one result for the result."""
+        return len(self.leaves) == 1
+
+    @property
+    def forward_method(self) -> str:
+        """The `def` line of the forward of the autograd function that adds up."""
+        return wrapped("def forward", self._params([]), " -> Tensor:", "    ")
+
+    @property
+    def backward_method(self) -> str:
+        """The `def` line of the forward of the autograd function that gives gradients."""
+        return wrapped("def forward", self._params(["bar"]), " -> tuple[Tensor, ...]:", "    ")
+
+    @property
+    def call_forward(self) -> str:
+        """Returns what the operator gives that adds up."""
+        head = f"return _OPS.pairs_forward{self.suffix}"
+        return wrapped(head, self._arguments([]), "", "        ")
+
+    @property
+    def call_backward(self) -> str:
+        """Returns what the operator gives that gives gradients, as a tuple."""
+        head = f"_OPS.pairs_backward{self.suffix}"
+        if self.alone:
+            call = wrapped(f"grad = {head}", self._arguments(["bar"]), "", "        ")
+            return f"{call}\n        return (grad,)"
+        return wrapped(f"return {head}", self._arguments(["bar"]), "", "        ")
+
+    @property
+    def enlist_forward(self) -> str:
+        """Registers the operator that adds up."""
+        s, count = self.suffix, _operations([self.kernel.body])
+        parts = [f"_fake_sum(_SUM{self.constant})", f"_sum_flops({count})"]
+        return wrapped("_enlist", [f'"pairs_forward{s}"', f"_pairs_forward{s}", *parts], "", "")
+
+    @property
+    def enlist_backward(self) -> str:
+        """Registers the operator that gives gradients."""
+        s, count = self.suffix, _operations([g.value for g in self.kernel.gradients])
+        parts = ["_fake_spread", f"_spread_flops({count})"]
+        return wrapped("_enlist", [f'"pairs_backward{s}"', f"_pairs_backward{s}", *parts], "", "")
+
+
+def _operations(values: list[Expr]) -> int:
+    """Operations at a pair of tokens and number of the sum; what stands there is added up too."""
+    return sum(1 for v in values for e in walk(v) if children(e)) + len(values)
 
 
 def pairs(plan: Plan, names: Callable[[str], str]) -> tuple[PairsText, ...]:
@@ -116,16 +217,17 @@ def pair_lines(
         kept = leaf in k.keys and not k.later
         value = whole[leaf.buffer] if kept else names(leaf.buffer)
         if leaf in k.fixed:
-            value = f"{value}[None, None]"
+            value = f"{value}.unsqueeze(0)"
         arguments.append(cast(value, "field" if b.field is Field.COMPLEX else "wide"))
     out = names(k.output)
     seen = names(k.present) if k.later else whole[k.present]
-    given = [f"_SUM{text.suffix.upper()}", '1 if mode == "recurrent" else chunk']
-    given += [f"{like}.shape[1]", seen, "lengths"]
+    length = f"{like}.shape[1]"
+    given = [cast(seen, "wide"), "lengths", *arguments, length]
+    given.append('1 if mode == "recurrent" else chunk')
     sizes = "".join(f", {size(a)}" for a in k.axes)
     made = cast(out, "field" if text.arrays[k.output].field is Field.COMPLEX else "dtype")
     return [
         "    _legal(mode)",
-        *wrapped(f"{out} = _AllPairs.apply", [*given, *arguments], "", "    ").split("\n"),
+        *wrapped(f"{out} = _all_pairs{text.suffix}().apply", given, "", "    ").split("\n"),
         f"    {out} = {made}.expand(*{like}.shape[:2]{sizes})",
     ]

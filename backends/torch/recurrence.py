@@ -82,22 +82,22 @@ class RecurrenceText:
     @property
     def timed_tuple(self) -> str:
         """The coefficients with a time, as a tuple."""
-        return _tuple([self.names(c) for c in self.timed])
+        return tuple_text([self.names(c) for c in self.timed])
 
     @property
     def fixed_tuple(self) -> str:
         """The others, as a tuple."""
-        return _tuple([self.names(c) for c in self.fixed])
+        return tuple_text([self.names(c) for c in self.fixed])
 
     @property
     def states_tuple(self) -> str:
         """The states, as a tuple."""
-        return _tuple(self.states)
+        return tuple_text(self.states)
 
     @property
     def bars_tuple(self) -> str:
         """The gradients of reads, as a tuple."""
-        return _tuple([self.names(r.bar) for r in self.kernel.reads])
+        return tuple_text([self.names(r.bar) for r in self.kernel.reads])
 
     @property
     def last_bars_tuple(self) -> str:
@@ -108,7 +108,7 @@ class RecurrenceText:
             else self.names(s.bar)
             for s in self.kernel.states
         ]
-        return _tuple(items)
+        return tuple_text(items)
 
     # --- definitions ------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class RecurrenceText:
         root = axis.copy_of or axis.name
         places = [(self.names(s.state), s.axes) for s in self.kernel.states]
         places += [(self.names(c), self.arrays[c].axes) for c in self.kernel.coefficients]
-        return _size_in(root, places)
+        return size_in(root, places)
 
     # --- the three functions ----------------------------------------------------------------------
 
@@ -305,7 +305,7 @@ class RecurrenceText:
         """Numbers of the coefficients that have a gradient, as a tuple."""
         found = {g.coefficient for g in self.kernel.adjoint.gradients}
         both = (*self.timed, *self.fixed)
-        return _tuple([str(k) for k, c in enumerate(both) if c in found])
+        return tuple_text([str(k) for k, c in enumerate(both) if c in found])
 
     def _function(
         self,
@@ -437,10 +437,19 @@ class _Sizes(dict[str, str]):
         self._places = places
 
     def __missing__(self, name: str) -> str:
-        return _size_in(name, self._places)
+        return size_in(name, self._places)
 
 
-def _size_in(name: str, places: list[tuple[str, tuple[Axis, ...]]]) -> str:
+def size_in(name: str, places: list[tuple[str, tuple[Axis, ...]]]) -> str:
+    """Returns the text that reads the size of an axis off the first argument that has the axis.
+
+    Args:
+        name: of the axis.
+        places: identifier and axes of each argument.
+
+    Raises:
+        KeyError: no argument has the axis.
+    """
     for ident, axes in places:
         for at, a in enumerate(axes):
             if name in (a.name, a.copy_of):
@@ -452,7 +461,8 @@ def _ref(name: str, axes: tuple[Axis, ...], kind: Field) -> Ref:
     return Ref(name, frozenset(axes), kind, Time.TOKEN, Now(0))
 
 
-def _tuple(items: list[str]) -> str:
+def tuple_text(items: list[str]) -> str:
+    """Returns the text of a tuple of texts."""
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 

@@ -108,20 +108,17 @@ def render_module(
     names = signature(plan, identifier, class_name, function_name)
     choice = modes(plan)
     scans = target.skeletons(plan)
-    stepped = recurrences(plan, identifier)
+    stepped, summed = recurrences(plan, identifier), pairs(plan, identifier)
     function = functional(target.plan(plan), names, choice, scans, stepped, target.call)
     layer = LayerText(plan, names, function.body.sizes)
     filled = _filled(target.packages)
     maxima, declared = bool(plan.maxima), plan.maxima != plan.references
     ops = (
         *target.shared(filled, names, scans),
-        *operators(scans, stepped, choice.legal, filled, maxima, declared),
+        *operators(scans, stepped, summed, choice.legal, filled, maxima, declared),
     )
     if choice.attentions:
         ops = (*ops, filled("attention.py.j2", operators=choice.operators))
-    if choice.paired:
-        ops = (*ops, filled("pairs_shared.py.j2"))
-        ops = (*ops, *(filled("pairs.py.j2", s=s) for s in pairs(plan, identifier)))
     literal = reference(plan, names)
     code = _code(layer, function, choice, ops, literal)
     spec, namespace = identity.spec[:16], identity.namespace

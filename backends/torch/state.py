@@ -38,7 +38,8 @@ class StateText:
     @property
     def growing(self) -> str:
         """The same as items of a tuple."""
-        return ", ".join(f'"{name}"' for name in self.grows)
+        comma = "," if len(self.grows) == 1 else ""
+        return ", ".join(f'"{name}"' for name in self.grows) + comma
 
     @property
     def dictionary(self) -> str:

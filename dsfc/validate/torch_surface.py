@@ -236,8 +236,11 @@ def complaints(surface: Surface) -> str:
         ("mode", {"mode": "none_such"}, ValueError, "mode must be"),
         ("chunk", {"chunk": 0}, ValueError, "chunk must be"),
     ]
-    alone = len(sample.inputs) == 1 and not any(True for _ in layer.parameters())
+    bare = not any(True for _ in layer.parameters())
+    alone = bare and len(sample.inputs) == 1
     for name, x in sample.inputs.items():
+        # Without parameters the others are held to the first input: one of them is named.
+        held_to = bare and name == next(iter(sample.inputs))
         cases += [
             (f"{name} without time", {name: x[:, 0]}, ValueError, name),
             (f"{name} of integers", {name: x.long()}, TypeError, "cast"),
@@ -245,7 +248,12 @@ def complaints(surface: Surface) -> str:
         if not alone:  # what no other argument is held to is of no other dtype, and not elsewhere
             cases += [
                 (f"{name} of another dtype", {name: x.double()}, TypeError, "cast"),
-                (f"{name} elsewhere", {name: x.to("meta")}, ValueError, name),
+                (
+                    f"{name} elsewhere",
+                    {name: x.to("meta")},
+                    ValueError,
+                    "want meta" if held_to else name,
+                ),
             ]
         if x.ndim > 2:
             cases.append((f"{name} too narrow", {name: x[..., :-1]}, ValueError, name))

@@ -943,6 +943,8 @@ PAIRS = {
         """x = sum[j ≤ i](exp(q · k[j]) * v[j]) / sum[j ≤ i](exp(q · k[j]))
       y = x + sum[j ≤ i](sigmoid(q · k[j]) * v[j])"""
     ),
+    "pairs_of_distances_alone": "dims d\n input u : d\n y = u * sum[j ≤ i](tanh(i - j))",
+    "pairs_of_one_value": "dims d\n input u : d\n y = u * sum[j ≤ i](sigmoid(u[j] * (i - j)))",
     "pairs_of_complex_values": paired(
         "y = Re(sum[j ≤ i](cis(q · k[j]) * exp(tanh(q · k[j])) * v[j]))"
     ),
