@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from dsfc.primitives.arithmetic import exact_power
 from dsfc.primitives.build import ZERO, div, mul, num, power, prim, remake
@@ -60,6 +61,7 @@ TERM_LIMIT = 512
 """Products and powers with more terms than this are not multiplied out."""
 
 
+@lru_cache(maxsize=256)  # classes, couplings and bounds ask for the same decay, one by one
 def normalise(expr: Expr) -> Polynomial:
     """Returns the normal form of an expression.
 
@@ -345,6 +347,7 @@ class Factors:
         return div(upper, mul(*bottom)) if bottom else upper
 
 
+@lru_cache(maxsize=256)
 def factors(expr: Expr) -> Factors:
     """Returns an expression as a product of normalised bases."""
     table: dict[Expr, Fraction] = {}
