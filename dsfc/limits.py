@@ -24,6 +24,7 @@ class Limits:
         exponent: absolute value of a decimal exponent, and of constant integer powers inside each
             other, multiplied. A number has at most `dsfc.primitives.arithmetic.LONGEST` bits.
         axes: how many axes one array of a module may have.
+        names: declarations and definitions that one mixer uses, its bases' and modifiers' too.
         extends_depth: mixers in a chain of `extends`.
         cascade: how many stages of states a plan may have in series, each fed by the one before.
         expansion_nodes: expression nodes after functions, modifiers and `extends` are expanded.
@@ -44,6 +45,7 @@ class Limits:
     integer_digits: int = 18
     exponent: int = 64
     axes: int = 24
+    names: int = 512
     extends_depth: int = 8
     cascade: int = 32
     expansion_nodes: int = 50_000

@@ -90,6 +90,40 @@ def mutation(found: dict[str, Any]) -> str:
     return table(head, rows) + "\n" + table(("not killed", "how", "why"), left)
 
 
+def fuzz(found: dict[str, Any]) -> str:
+    """Returns what came of texts that nobody would write, in Markdown."""
+    shares = found["shares"]
+    (slowest, slow), (largest, large) = found["slowest"][0], found["largest"][0]
+    first = table(
+        ("figure", "value"),
+        [
+            ("inputs", sum(it["count"] for it in shares)),
+            ("promises broken", found["broken"]),
+            ("refused because the time was over", found["out_of_time"]),
+            ("slowest input", f"{slowest:.2f} s of processor time (seed {slow})"),
+            ("largest process", f"{largest} MiB (seed {large})"),
+        ],
+    )
+    rows: list[tuple[object, ...]] = []
+    for kind, outcomes in found["outcomes"].items():
+        count = sum(outcomes.values())
+        if count:
+            mean = f"{1000 * found['seconds'][kind] / count:.1f} ms"
+            ends = (outcomes.get("accepted", 0), outcomes.get("refused", 0))
+            rows.append((kind, count, *ends, count - sum(ends), mean))
+    kinds = table(("inputs", "number", "taken", "refused", "broken", "mean time"), rows)
+    runs = table(
+        ("share from seed", "inputs", "hours", "hash of the source", "versions"),
+        [
+            (it["seed"], it["count"], it["hours"], f"`{it['source']}`",
+             ", ".join(f"{n} {v}" for n, v in it["versions"].items()))
+            for it in shares
+        ],
+    )  # fmt: skip
+    wrong = "".join(f"- {where}: seeds {seeds}\n" for where, seeds in found["where"].items())
+    return "\n".join((first, kinds, runs, wrong))
+
+
 class Campaign(Generated):
     """The figures of one campaign."""
 
@@ -99,7 +133,7 @@ class Campaign(Generated):
         """Writes its tables."""
         (name,) = self.arguments
         self.env.note_dependency(str(DATA / f"{name}.json"))
-        return {"modules": random_modules, "mutation": mutation}[name](read(name))
+        return {"modules": random_modules, "mutation": mutation, "fuzz": fuzz}[name](read(name))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

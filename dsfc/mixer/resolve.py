@@ -12,6 +12,7 @@ from dataclasses import replace
 from dsfc.diagnostics.catalogue import (
     ComplexValue,
     FlowRule,
+    Limit,
     NoOutput,
     Recursion,
     ShapeState,
@@ -163,6 +164,9 @@ class _Resolver:
         program, reporter = self._program, self._reporter
         graph = mixer_readings(program)
         wanted = wanted_names(program, graph)
+        if len(wanted) > self._library.limits.names:
+            reporter.add(_too_many(program.unit.name.span, len(wanted), self._library.limits.names))
+            reporter.raise_errors()
         self._report_circles(graph, wanted)
         for name in (*wanted, *self._lead(wanted)):
             if name in program.declared:
@@ -406,3 +410,7 @@ def _provenance(update: ast.Def | ast.Flow) -> Provenance | None:
 
 def _claim(claim: ast.Claim) -> ClaimText:
     return ClaimText(text_of(claim), claim.span)
+
+
+def _too_many(place: Span, names: int, bound: int) -> Limit:
+    return Limit(place, what="number of names in a mixer", size=str(names), bound=str(bound))

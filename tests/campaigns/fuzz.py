@@ -1,18 +1,22 @@
 """Gives dsfc texts and certificates that nobody would write, and says what came of them.
 
     python -P tests/campaigns/fuzz.py --count 1000 [--seed N] [--seconds S] [--out FILE]
+    python -P tests/campaigns/fuzz.py --merge FILE FILE … --out FILE
 
 Seeds are `seed`, `seed + 1`, … Without `--seed` one is drawn and printed. Each input must be taken,
 or refused by diagnostics that have a code and a place and can be shown in every format, within the
 ten seconds of processor time of a command and one GiB of memory, and nothing may be written. Those
 that are refused because the time is over are counted apart. Processes of their own run them, some
 hundred inputs each. What breaks a promise is told with its seed, by the place where it broke;
-`--keep` takes one input of each. Exit code 1 where something did.
+`--keep` takes one input of each. `--out` adds the run to the figures in a file as one more share,
+and `--merge` adds files up, so that a campaign can be made of several runs, side by side or one
+after another. Exit code 1 where something was broken.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -25,8 +29,11 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import cache, reduce
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from random import SystemRandom
 from types import FrameType
@@ -45,8 +52,15 @@ from dsfc.checking import checked
 from dsfc.diagnostics.render import render_all, render_short, to_json
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.diagnostics.sarif import to_sarif
+from dsfc.language_server.complete import complete
+from dsfc.language_server.document import document
+from dsfc.language_server.edits import fixes, formatted
+from dsfc.language_server.hover import hover
+from dsfc.language_server.lookup import definitions
+from dsfc.language_server.rename import Refused, rename
 from dsfc.limits import DEFAULT_LIMITS
 from dsfc.locate import Place
+from dsfc.mixer.library import Library
 from dsfc.pipeline import SpecText
 from dsfc.source import NOWHERE, Source
 from dsfc.syntax.format import format_spec
@@ -54,7 +68,7 @@ from dsfc.syntax.parse import parse
 from dsfc.syntax.read import decoded
 
 SECONDS, MEMORY = 1.5 * DEFAULT_LIMITS.seconds, 1 << 30
-_EACH = 200
+_EACH = 500
 """Inputs of one process."""
 _PLACE = Place(Path("fuzz.dsf"), shipped=True)  # bases are looked up among the shipped specs alone
 _MIXERS = 3
@@ -119,6 +133,8 @@ def ran(seed: int) -> Ran:
 
 def _held(kind: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     """Holds one input to the promises; returns the outcome and the codes."""
+    if kind == "editor session":
+        return _edited(*json.loads(data))
     if "certificate" in kind:
         try:
             check(data.decode())
@@ -139,7 +155,9 @@ def _compiled(data: bytes) -> None:
     """What `check`, `fmt` and `compile` do with a text, but for reading and writing files."""
     source = decoded(data[: DEFAULT_LIMITS.bytes + 1], "fuzz.dsf")
     spec = parse(source)
-    assert parse(Source("fuzz.dsf", format_spec(spec))) == spec, "the form is another spec"
+    some = len(data) % 8 == 0  # the form and the claims take time; some are enough
+    if some:
+        assert parse(Source("fuzz.dsf", format_spec(spec))) == spec, "the form is another spec"
     text = SpecText(_PLACE, spec)
     refused: list[Diagnostic] = []
     for name in dict.fromkeys(text.mixers[:_MIXERS]):
@@ -147,10 +165,39 @@ def _compiled(data: bytes) -> None:
             text.compilation(name).module("torch")
         except DiagnosticError as e:
             refused += e.diagnostics
-    if not text.mixers or len(data) % 8 == 0:  # claims take time; some are enough
+    if not text.mixers or some:
         refused += [it for it in checked(text, "fuzz.dsf").diagnostics if it.severity == "error"]
     if refused:
         raise DiagnosticError(refused)
+
+
+def _edited(text: str, requests: list[tuple[str, int, int, str]]) -> tuple[str, tuple[str, ...]]:
+    """Answers what an editor asks of a text that it changes; returns the outcome and the codes."""
+    library = Library()
+    it = document(Source("fuzz.dsf", text), library)
+    codes: set[str] = set()
+    for request, start, end, word in requests:
+        text = it.source.text
+        at = min(start, len(text))
+        to = min(end, len(text))
+        match request:
+            case "edit":
+                it = document(Source("fuzz.dsf", text[:at] + word + text[to:]), library, it)
+                codes |= {shown(d) for d in it.diagnostics}
+            case "complete":
+                assert all(c.label for c in complete(it, at))
+            case "hover":
+                hover(it, at)
+            case "definitions":
+                assert all(0 <= s.start <= s.end for s in definitions(it, at))
+            case "rename":
+                with suppress(Refused):
+                    rename(it, at, word)
+            case "format":
+                formatted(it)
+            case _:
+                fixes(it, at, to)
+    return ("refused" if codes else "accepted"), tuple(sorted(codes))
 
 
 def shown(it: Diagnostic) -> str:
@@ -181,7 +228,8 @@ def _where(error: BaseException) -> str:
 
 def campaign(seeds: Iterable[int], until: float = float("inf")) -> Iterator[Ran]:
     """Runs inputs, some hundred in each process; one that ends a process is told, and passed."""
-    specs(), certificates()  # made once, for all processes
+    specs(), certificates()  # made once, for all processes, like what the stages load when used
+    _compiled(specs()[0].encode())
     left = list(seeds)
     while left and time.monotonic() < until:
         done = 0
@@ -244,24 +292,31 @@ def _no_writing(event: str, arguments: tuple[Any, ...]) -> None:
             raise AssertionError(f"writes {arguments[0]!r:.100}")
 
 
+_EXTREMES = 5
+"""How many of the slowest and largest inputs are kept."""
+
+
 @dataclass
 class Figures:
-    """The figures of a campaign, as JSON."""
+    """The figures of one run, as JSON."""
 
     seed: int
     started: float = field(default_factory=time.monotonic)
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=dict)
     codes: Counter[str] = field(default_factory=Counter)
     broken: dict[str, list[int]] = field(default_factory=dict)
-    slowest: tuple[float, int] = (0.0, 0)
-    largest: tuple[int, int] = (0, 0)
+    slowest: list[tuple[float, int]] = field(default_factory=list)
+    largest: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, it: Ran) -> None:
         """Counts what came of one input."""
         self.outcomes[it.kind, it.outcome] += 1
+        self.seconds[it.kind] = self.seconds.get(it.kind, 0) + it.seconds
         self.codes.update(it.codes)
-        self.slowest = max(self.slowest, (round(it.seconds, 2), it.seed))
-        self.largest = max(self.largest, (it.megabytes, it.seed))
+        self.slowest = _most([*self.slowest, (round(it.seconds, 2), it.seed)])
+        if it.megabytes not in dict(self.largest):  # a process only grows: who took it there
+            self.largest = _most([*self.largest, (it.megabytes, it.seed)])
         if it.broken:
             self.broken.setdefault(f"{it.outcome}: {it.where}", []).append(it.seed)
 
@@ -269,19 +324,71 @@ class Figures:
         """Returns the figures."""
         outcomes = {k: {o: n for (kind, o), n in sorted(self.outcomes.items()) if kind == k}
                     for k in KINDS}  # fmt: skip
-        return {
+        share = {
             "seed": self.seed,
             "count": self.outcomes.total(),
             "hours": round((time.monotonic() - self.started) / 3600, 2),
+            "source": source_hash(),
             "versions": {"dsfc": version("dsfc"), "python": platform.python_version()},
+        }
+        return {
+            "shares": [share],
             "broken": sum(map(len, self.broken.values())),
             "outcomes": outcomes,
+            "seconds": {kind: round(seconds, 1) for kind, seconds in self.seconds.items()},
             "out_of_time": self.codes["E-LIMIT time"],
             "codes": dict(self.codes.most_common()),
-            "slowest": dict(zip(("seconds", "seed"), self.slowest, strict=True)),
-            "largest": dict(zip(("megabytes", "seed"), self.largest, strict=True)),
+            "slowest": self.slowest,
+            "largest": self.largest,
             "where": {where: seeds[:5] for where, seeds in sorted(self.broken.items())},
         }
+
+
+def _most(measured: list[Any]) -> list[Any]:
+    return sorted(measured, reverse=True)[:_EXTREMES]
+
+
+def merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    """Returns the figures of two campaigns that share no seed as those of one.
+
+    Raises:
+        ValueError: they share a seed.
+    """
+    runs = [range(s["seed"], s["seed"] + s["count"]) for s in (*a["shares"], *b["shares"])]
+    for before, after in pairwise(sorted(runs, key=lambda run: run.start)):
+        if before.stop > after.start:
+            raise ValueError(f"seeds from {after.start} are in two shares")
+    codes = Counter(a["codes"]) + Counter(b["codes"])
+    where = (*a["where"], *b["where"])
+    return {
+        "shares": [*a["shares"], *b["shares"]],
+        "broken": a["broken"] + b["broken"],
+        "outcomes": {
+            kind: dict(Counter(a["outcomes"].get(kind, {})) + Counter(b["outcomes"].get(kind, {})))
+            for kind in dict.fromkeys((*a["outcomes"], *b["outcomes"]))
+        },
+        "seconds": {
+            kind: round(a["seconds"].get(kind, 0) + b["seconds"].get(kind, 0), 1)
+            for kind in dict.fromkeys((*a["seconds"], *b["seconds"]))
+        },
+        "out_of_time": a["out_of_time"] + b["out_of_time"],
+        "codes": dict(codes.most_common()),
+        "slowest": _most([list(it) for it in (*a["slowest"], *b["slowest"])]),
+        "largest": _most([list(it) for it in (*a["largest"], *b["largest"])]),
+        "where": {w: [*a["where"].get(w, ()), *b["where"].get(w, ())][:5] for w in sorted(where)},
+    }
+
+
+@cache
+def source_hash() -> str:
+    """Returns the hash of the compiler's source that ran."""
+    root = Path(__file__).resolve().parents[2]
+    digest = hashlib.sha256()
+    for folder in ("dsfc", "backends", "grammar", "specs"):
+        for file in sorted((root / folder).rglob("*")):
+            if file.suffix in (".py", ".j2", ".lark", ".dsf"):
+                digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def main() -> int:
@@ -292,12 +399,25 @@ def main() -> int:
     parser.add_argument(
         "--seconds", type=float, default=float("inf"), help="end earlier, after so many"
     )
-    parser.add_argument("--out", type=Path, help="write the figures, as JSON")
+    parser.add_argument("--out", type=Path, help="add the figures to a file, as JSON")
     parser.add_argument("--keep", type=Path, help="folder for one input of each kind of fault")
+    parser.add_argument("--merge", type=Path, nargs="+", help="add figures up; run nothing")
     words = parser.parse_args()
+    before = [json.loads(file.read_text("utf-8")) for file in words.merge or ()]
+    if words.out is not None and words.out.exists():
+        before.insert(0, json.loads(words.out.read_text("utf-8")))
+    if words.merge:
+        _write(words.out, reduce(merged, before))
+        return 0
+    source_hash()
     seed = SystemRandom().randrange(10**9) if words.seed is None else words.seed
     print(f"seed {seed}", flush=True)
     figures = Figures(seed)
+
+    def save() -> None:
+        if words.out is not None:
+            _write(words.out, reduce(merged, [*before, figures.to_json()]))
+
     for it in campaign(range(seed, seed + words.count), time.monotonic() + words.seconds):
         new = it.broken and f"{it.outcome}: {it.where}" not in figures.broken
         figures.add(it)
@@ -306,16 +426,17 @@ def main() -> int:
             if words.keep is not None:
                 words.keep.mkdir(exist_ok=True, parents=True)
                 (words.keep / f"fuzz_{it.seed}").write_bytes(one(it.seed)[1])
-        if words.out is not None and figures.outcomes.total() % 5000 == 0:
-            _write(words.out, figures)
-    if words.out is not None:
-        _write(words.out, figures)
+        if figures.outcomes.total() % 5000 == 0:
+            save()
+    save()
     print(json.dumps(figures.to_json(), indent=1, ensure_ascii=False))
     return 1 if figures.broken else 0
 
 
-def _write(out: Path, figures: Figures) -> None:
-    out.write_text(json.dumps(figures.to_json(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+def _write(out: Path, figures: dict[str, Any]) -> None:
+    draft = out.with_name(f"{out.name}.part")
+    draft.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    draft.replace(out)
 
 
 if __name__ == "__main__":

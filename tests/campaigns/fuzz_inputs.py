@@ -1,8 +1,9 @@
 """Texts and certificates that nobody would write: a seed gives a kind and the bytes.
 
 Texts are random bytes, shipped specs and random mixers with changes, derivations of the grammar
-itself, and texts that are extreme in one thing. Certificates are such of `dsfc equiv`, changed as
-values and as bytes.
+itself, and texts that are extreme in one thing or two. Certificates are such of `dsfc equiv`,
+changed as values and as bytes, or with parts of others. Sessions are a text and what an editor
+asks of the language server while the text changes.
 """
 
 from __future__ import annotations
@@ -128,9 +129,17 @@ def derived(random: Random) -> bytes:
 
 
 def extreme(random: Random) -> bytes:
-    """A text that is extreme in one thing."""
-    size = random.choice((5, 60, 70, 130, 300, 1000, 4000, 12_000, 40_000))
-    return random.choice(EXTREMES)(random, size).encode()
+    """A text that is extreme in one thing or in two, of any size, sometimes with changes."""
+    text = random.choice(EXTREMES)(random, _size(random))
+    if random.random() < 0.3:
+        other = random.choice(EXTREMES)(random, _size(random))
+        text += "\n" + re.sub(r"\bmine\b", "other", other)
+    return _changed(text, random, most=2) if random.random() < 0.2 else text.encode()
+
+
+def _size(random: Random) -> int:
+    """A size from 4 to 40,000; each order of magnitude is as likely."""
+    return round(4 * 10 ** random.uniform(0, 4))
 
 
 def _mixer(body: str, head: str = "mine") -> str:
@@ -342,13 +351,50 @@ def _value(
     return random.choice((None, True, 0, -1, 1.5, 1e308, "", "u", "λ", "\0", "x" * 9999, [], {}))
 
 
+def swapped_certificates(random: Random) -> bytes:
+    """A certificate in which subtrees stand where others of their kind stood, or another's do."""
+    first, second = (json.loads(text) for text in random.sample(certificates(), 2))
+    here, there = list(_places(first)), list(_places(second))
+    for _ in range(random.choice((1, 1, 2, 4))):
+        at = random.choice(here)
+        step, kind = at[-1], type(_get(first, at))
+        alike = [p for p in there if p[-1] == step] if isinstance(step, str) else there
+        alike = [p for p in alike if isinstance(_get(second, p), kind)]
+        if alike:
+            _put(first, at, json.loads(json.dumps(_get(second, random.choice(alike)))))
+            here = list(_places(first))
+    return json.dumps(first).encode()
+
+
+# Editors
+
+REQUESTS = ("edit", "complete", "hover", "definitions", "rename", "format", "fix")
+
+
+def session(random: Random) -> bytes:
+    """A text that an editor opens and the requests that follow, in JSON."""
+    text = random.choice(specs())
+    requests: list[list[Any]] = []
+    for _ in range(random.randint(1, 12)):
+        at = random.choice((random.randrange(len(text) + 1), 0, len(text), 10**9))
+        word = random.choice((random.choice(WORDS), random.choice(ODD), random.choice(NUMBERS)))
+        requests.append([random.choice(REQUESTS), at, at + random.choice((0, 1, 9, 200)), word])
+    return json.dumps([text, requests]).encode()
+
+
 KINDS: dict[str, tuple[float, Callable[[Random], bytes]]] = {
     "noise": (0.1, noise),
-    "changed spec": (0.4, changed_spec),
-    "changed random mixer": (0.15, changed_mixer),
-    "text of the grammar": (0.1, derived),
-    "extreme text": (0.05, extreme),
-    "changed certificate": (0.15, changed_certificate),
-    "certificate, bytes changed": (0.05, changed_certificate_bytes),
+    "changed spec": (0.08, changed_spec),
+    "changed random mixer": (0.01, changed_mixer),
+    "text of the grammar": (0.16, derived),
+    "extreme text": (0.002, extreme),
+    "changed certificate": (0.238, changed_certificate),
+    "swapped certificates": (0.1, swapped_certificates),
+    "certificate, bytes changed": (0.3, changed_certificate_bytes),
+    "editor session": (0.01, session),
 }
-"""Kinds of inputs: their share, and what makes one."""
+"""Kinds of inputs: their share, and what makes one.
+
+Shares go against the time of an input: random mixers and extreme texts take tens to a thousand
+times what the others take.
+"""
