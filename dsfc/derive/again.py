@@ -11,6 +11,7 @@ from contextlib import suppress
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer.ir import Definition, Mixer, StateDecl
+from dsfc.mixer.verify import MixerError, verify
 from dsfc.primitives.build import mul, ones
 from dsfc.primitives.expr import Expr
 from dsfc.system.ir import Definition as Defined
@@ -18,7 +19,9 @@ from dsfc.system.ir import System
 
 
 def derived_again(system: System) -> System | None:
-    """Returns the System that is derived from a System's definition, None where it has none.
+    """Returns the System that is derived from a System's definition.
+
+    None where there is none: the definition is no mixer that a spec can mean, or is refused.
 
     It is the given one, if that was derived from a mixer, but for what a definition does not hold:
     where a value stands in a text, and the continuous form of a flow, of which a definition holds
@@ -46,7 +49,8 @@ def derived_again(system: System) -> System | None:
         claims=(),
         rewrites=(),
     )
-    with suppress(DiagnosticError):
+    with suppress(DiagnosticError, MixerError):
+        verify(mixer)
         return derive(mixer)
     return None
 

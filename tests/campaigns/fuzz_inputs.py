@@ -347,7 +347,7 @@ def _value(
         rest = {key: value for key, value in there.items() if key != gone}
         return random.choice((rest, {**there, "other": 0}, {**rest, f"{gone}_": there[gone]}))
     if isinstance(there, int) and not isinstance(there, bool) and random.random() < 0.7:
-        return random.choice((there + 1, -there, 0, 2**31, 2**64, 10**4000, float(there)))
+        return random.choice((there + 1, -there, 0, 2**31, 2**64, 10**4000, float(there % 2**64)))
     return random.choice((None, True, 0, -1, 1.5, 1e308, "", "u", "λ", "\0", "x" * 9999, [], {}))
 
 

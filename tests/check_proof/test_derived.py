@@ -30,7 +30,8 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
 from dsfc.derive.again import derived_again
 from dsfc.pipeline import read
-from dsfc.primitives.build import mul, ones
+from dsfc.primitives.build import mul, ones, rewrite
+from dsfc.primitives.expr import Expr, Ref, Time
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.sizes import chosen
 from dsfc.proof.within import within
@@ -106,6 +107,21 @@ def test_a_shipped_mixer_is_derived_again_from_its_definition(name: str) -> None
     assert again is not None and again.definition == system.definition
     assert derived_again(again) == again
     check(write(Certificate(Claim(system, system, (), chosen(system, system, 1)), Same())))
+
+
+def test_a_definition_that_no_spec_can_mean_has_no_system() -> None:
+    """A state is read at some token; a document may say otherwise."""
+    system = shipped("s6")
+    updates = {d.name for d in system.definition if d.update}
+
+    def timeless(e: Expr) -> Expr | None:
+        if not (isinstance(e, Ref) and e.name in updates):
+            return None
+        return Ref(e.name, e.over, e.kind, Time.CONST, None)
+
+    definition = tuple(replace(d, value=rewrite(d.value, timeless)) for d in system.definition)
+    assert definition != system.definition
+    assert derived_again(replace(system, definition=definition)) is None
 
 
 # --- every rule -----------------------------------------------------------------------------------
