@@ -20,6 +20,7 @@ from dsfc.plan.ir import (
     Plan,
     Recurrence,
     Reference,
+    Role,
     Scan,
     StateTensor,
 )
@@ -27,11 +28,12 @@ from dsfc.plan.modes import modes_of
 from dsfc.plan.real_parts import take_real_parts
 from dsfc.plan.recurrence import StageRead
 from dsfc.plan.scans import Reading, Unsupported
-from dsfc.primitives.build import ONE, add, div, mul, prim, total
-from dsfc.primitives.expr import Div, Expr, Field, Map
+from dsfc.primitives.build import ONE, ZERO, add, div, mul, neg, prim, sub, total
+from dsfc.primitives.expr import Div, Expr, Field, Map, Mul, Now, Prim, Ref, Time
 from dsfc.primitives.text import text
 from dsfc.source import NOWHERE
 from dsfc.structure.attention import NotAttention
+from dsfc.structure.bounds import ranges_of
 from dsfc.structure.ir import ClassName, Structure
 from dsfc.structure.render import bound_text
 from dsfc.system.ir import (
@@ -41,6 +43,7 @@ from dsfc.system.ir import (
     Direct,
     Direction,
     Gate,
+    Guard,
     GuardKind,
     MapOut,
     MaxPlus,
@@ -67,6 +70,7 @@ from dsfc.system.traverse import (
     value_expressions,
 )
 from dsfc.transform.flatten import stage_key
+from dsfc.transform.inline import Inliner
 from dsfc.transform.order import ordered, reached_from
 
 
@@ -92,6 +96,10 @@ def plan(system: System, structure: Structure, limits: Limits = DEFAULT_LIMITS) 
         raise DiagnosticError((problem,)) from e
 
 
+_LARGE = 80.0
+"""e^80 is a number in float32, of which e^88.7 is the largest; and so are its multiples."""
+
+
 class _Planner:
     """The state of one planning run."""
 
@@ -99,6 +107,7 @@ class _Planner:
         self.system = system
         self.structure = structure
         self.graph = Graph(system, self.stream)
+        self.inline, self.ranges = Inliner(system).of, ranges_of(system)
         self.blocks = {b.state: b for b in system.blocks}
         turned = (s for s in system.stages if s.direction is Direction.BACKWARD)
         self.backward = frozenset(b.state for s in turned for b in s.blocks)
@@ -190,12 +199,7 @@ class _Planner:
                     return attention.read(self.graph, out)
                 except NotAttention as e:
                     self.graph.unlike_attention.update(dict.fromkeys((num, den), str(e)))
-                above, below = self.read_out(num), self.read_out(den)
-                if guard.kind is GuardKind.MAX_ABS and guard.constant is not None:
-                    below = prim("max", prim("abs", below), self.graph.lower(guard.constant))
-                elif guard.kind is GuardKind.ADD and guard.constant is not None:
-                    below = add(below, self.graph.lower(guard.constant))
-                return div(above, below)
+                return self.ratio(self.read_out(num), self.read_out(den), guard)
             case Cast(part, arg):
                 return prim("re" if part is Part.RE else "im", self.read_out(arg))
             case Sum(args):
@@ -210,6 +214,36 @@ class _Planner:
                 raise Unsupported(None, "a running maximum stands inside a read-out")
             case Cache():
                 return pairs.build(self.graph, out)
+
+    def ratio(self, above: Expr, below: Expr, guard: Guard) -> Expr:
+        """Returns a guarded ratio over buffers.
+
+        A guard e^x without a bound overflows where the ratio is merely small, and its gradient is
+        0 · ∞ there. Numerator, denominator and guard are divided by e^R, R = max(x, 0): it cancels,
+        so that R is a constant for gradients.
+        """
+        if guard.constant is None:
+            return div(above, below)
+        factors = guard.constant.args if isinstance(guard.constant, Mul) else (guard.constant,)
+        powers = [f for f in factors if isinstance(f, Prim) and f.name == "exp"]
+        exponent = add(*(f.args[0] for f in powers))
+        if powers and self.ranges.of(self.inline(exponent)).high > _LARGE:
+            scale = self.named("scale", prim("stop_gradient", prim("max", exponent, ZERO)))
+            rest = (self.graph.lower(f) for f in factors if f not in powers)
+            least = mul(*rest, prim("exp", sub(self.graph.lower(exponent), scale)))
+            above, below = (mul(prim("exp", neg(scale)), e) for e in (above, below))
+        else:
+            least = self.graph.lower(guard.constant)
+        if guard.kind is GuardKind.MAX_ABS:
+            return div(above, prim("max", prim("abs", below), least))
+        return div(above, add(below, least))
+
+    def named(self, name: str, value: Expr) -> Expr:
+        """Plans a value as a buffer of its own, and returns what reads the buffer."""
+        b = self.graph.arrays[self.graph.define(name, value)]
+        constant = b.role is Role.CONSTANT
+        time, at = (Time.CONST, None) if constant else (Time.TOKEN, Now(0))
+        return Ref(b.name, frozenset(b.axes), b.field, time, at)
 
     def term(self, term: Term) -> Expr:
         """Returns left · (output of the scan or recurrence that gives this read)."""
