@@ -24,7 +24,8 @@ class Limits:
         exponent: absolute value of a decimal exponent, and of constant integer powers inside each
             other, multiplied. A number has at most `dsfc.primitives.arithmetic.LONGEST` bits.
         axes: how many axes one array of a module may have.
-        names: declarations and definitions that one mixer uses, its bases' and modifiers' too.
+        names: how many declarations and definitions one mixer uses, with those of its bases and
+            modifiers.
         extends_depth: mixers in a chain of `extends`.
         cascade: how many stages of states a plan may have in series, each fed by the one before.
         expansion_nodes: expression nodes after functions, modifiers and `extends` are expanded.
