@@ -133,7 +133,7 @@ def ran(seed: int) -> Ran:
 
 def _held(kind: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     """Holds one input to the promises; returns the outcome and the codes."""
-    if kind == "editor session":
+    if kind == "editor dialogue":
         return _edited(*json.loads(data))
     if "certificate" in kind:
         try:

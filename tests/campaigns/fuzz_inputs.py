@@ -371,7 +371,7 @@ def swapped_certificates(random: Random) -> bytes:
 REQUESTS = ("edit", "complete", "hover", "definitions", "rename", "format", "fix")
 
 
-def session(random: Random) -> bytes:
+def dialogue(random: Random) -> bytes:
     """A text that an editor opens and the requests that follow, in JSON."""
     text = random.choice(specs())
     requests: list[list[Any]] = []
@@ -391,7 +391,7 @@ KINDS: dict[str, tuple[float, Callable[[Random], bytes]]] = {
     "changed certificate": (0.238, changed_certificate),
     "swapped certificates": (0.1, swapped_certificates),
     "certificate, bytes changed": (0.3, changed_certificate_bytes),
-    "editor session": (0.01, session),
+    "editor dialogue": (0.01, dialogue),
 }
 """Kinds of inputs: their share, and what makes one.
 

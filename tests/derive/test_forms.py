@@ -343,11 +343,11 @@ def test_expansions_end_in_a_diagnostic(mixer_of):
 
 
 def test_long_chains_of_definitions(mixer_of, error_of):
-    steps = "".join(f"x{k + 1} = tanh(x{k}) + u\n" for k in range(600))
-    m = mixer_of(mixer(f"x0 = u\n{steps} y = x600"))
-    assert len(derive(m).streams) == 601
-    steps = "".join(f"x{k + 1} = tanh(x{k}) + u\n" for k in range(900))
-    (found,) = refusal(mixer(f"s = s[i-1] + u\n x0 = s\n{steps} y = x900", "state s : d"), mixer_of)
+    steps = "".join(f"x{k + 1} = tanh(x{k}) + u\n" for k in range(480))
+    m = mixer_of(mixer(f"x0 = u\n{steps} y = x480"))
+    assert len(derive(m).streams) == 481
+    steps = "".join(f"x{k + 1} = tanh(x{k}) + u\n" for k in range(490))
+    (found,) = refusal(mixer(f"s = s[i-1] + u\n x0 = s\n{steps} y = x490", "state s : d"), mixer_of)
     assert found.startswith("E-LIMIT: height of the expression that reads a state")
 
 

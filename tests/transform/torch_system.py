@@ -34,9 +34,12 @@ from dsfc.primitives.expr import (
     Series,
     Size,
 )
-from dsfc.system.ir import Cache, Read, Stage
+from dsfc.system.ir import Cache, MaxPlus, Read, Stage
 from dsfc.transform.flatten import flatten
 from dsfc.transform.terms import Names
+
+LOWEST = -(2.0**100)
+"""A running maximum before the first token."""
 
 F = torch.nn.functional
 
@@ -113,6 +116,7 @@ class Interpreter:
         self.length, self.sizes = length, sizes
         self.tensors = tensors  # name -> Value (with "i" first for streams)
         self.maps = maps
+        self.maxima = set()  # names of running maxima, which are LOWEST before the first token
 
     def size(self, axis):
         return self.sizes[axis.name]
@@ -211,10 +215,10 @@ class Interpreter:
         )
         return Value(tuple(kept), data)
 
-    def shifted(self, v, lag):
+    def shifted(self, v, lag, before=0.0):
         if lag == 0:
             return v
-        zeros = torch.zeros_like(v.data[: min(abs(lag), self.length)])
+        zeros = torch.full_like(v.data[: min(abs(lag), self.length)], before if lag > 0 else 0.0)
         if lag > 0:
             data = torch.cat([zeros, v.data[: self.length - lag]]) if lag < self.length else zeros
         else:
@@ -230,7 +234,7 @@ class Interpreter:
             v = self.tensors[e.name]
         if e.at is None:
             return v
-        v = self.shifted(v, e.at.lag)
+        v = self.shifted(v, e.at.lag, LOWEST if e.name in self.maxima else 0.0)
         name = "i" if isinstance(e.at, Now) else e.at.var
         return Value(tuple(name if x == "i" else x for x in v.labels), v.data)
 
@@ -305,6 +309,8 @@ def run(system, length, sizes, values, initial=None):
         if isinstance(item, Stage):
             scan(machine, item, initial or {}, states, final)
         else:
+            if isinstance(item.value, MaxPlus):
+                machine.maxima.add(item.name)
             value = node(machine, item.value, states)
             labels = item.axes if item.constant else ("i", *item.axes)
             tensors[item.name] = exactly(machine, value, labels, item.field)
@@ -334,7 +340,21 @@ def node(machine, value, states):
             return out
         case Cache(past):
             return machine.of(past)
+        case MaxPlus(log_decay=fall, log_weight=weight):
+            return maximum(machine, machine.of(fall), machine.of(weight))
     return machine.of(value)
+
+
+def maximum(machine, fall, weight):
+    """m_i = max(m_{i-1} + fall_i, weight_i)."""
+    labels = ("i", *sorted({*fall.labels, *weight.labels} - {"i"}))
+    shape = [machine.length if x == "i" else machine.size(x) for x in labels]
+    fall, weight = (v.over(labels).expand(shape) for v in (fall, weight))
+    rows, held = [], weight.new_full(shape[1:], LOWEST)
+    for f, w in zip(fall, weight, strict=True):
+        held = torch.maximum(held + f, w)
+        rows.append(held)
+    return Value(labels, torch.stack(rows) if rows else weight)
 
 
 def term(machine, t, h):
