@@ -121,6 +121,7 @@ def test_no_row_is_superfluous(certificate: Callable, pair) -> None:
     assert all(rejected(c) for c in kept)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("file, a, b", DIFFERENT)
 @pytest.mark.parametrize("source", EQUAL)
 def test_no_forgery_for_a_false_claim(

@@ -164,7 +164,7 @@ BIG = [
     "state S : d\na0 = 0.5 * S[i-1]\n"
     + "\n".join(f"a{k + 1} = 0.5 * a{k}" for k in range(1200))
     + "\nS = a1200 + u\ny = S",
-    *(f"y = {f' {sign} '.join(['u'] * 1200)}" for sign in "/-*+"),
+    *(f"y = {f' {sign} '.join(['u'] * 800)}" for sign in "/-*+"),
     *(pytest.param(f"y = {f' {s} '.join(['u'] * 4000)}", marks=pytest.mark.ci) for s in "/-"),
 ]  # fmt: skip
 

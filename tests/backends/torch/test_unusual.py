@@ -52,7 +52,7 @@ def literal(built, found: Surface, layer: torch.nn.Module, tensors, row: int) ->
     return y if y.ndim > len(axes) else np.broadcast_to(y, (length, *y.shape))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "length", [LENGTH, *(pytest.param(n, marks=pytest.mark.ci) for n in (0, 1, 2))]
 )
