@@ -329,7 +329,7 @@ _ROWS = (
               meaning="x / |x|, 0 at 0"),
     Primitive("step", 1, _R, lambda x: (np.sign(x) + 1) / 2, adjoints.nothing, _step_of, _UP,
               "Heaviside",
-              {"torch": "torch.heaviside({0}, torch.full_like({0}, 0.5))",
+              {"torch": "(0.5 + 0.5 * torch.sgn({0}))",
                "triton": "(0.5 + 0.5 * ((({0}) > 0).to(tl.float32) - (({0}) < 0).to(tl.float32)))"},
               "1/2 at 0, so that ties of max and min share their derivative", in_specs=False,
               meaning="1 above 0, 0 below, 1/2 at 0"),

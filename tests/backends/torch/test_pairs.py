@@ -76,3 +76,11 @@ def test_the_sum_and_its_gradient_are_one_operator_each(name: str, found: Surfac
 def test_a_tensor_that_grows_is_named_by_a_tuple(build) -> None:
     name = "pairs_of_distances_alone"
     assert surface(build(name, PAIRS[name]).module).growing == ("seen",)
+
+
+def test_a_maximum_of_a_pair_has_second_derivatives(build) -> None:
+    """The gradient of a maximum is a step, whose own derivative is 0."""
+    text = "dims d\n input u : d\n y = sum[j < i](max(u, u[j]) * u[j])"
+    found = surface(build("maximum", text).module)
+    u = found.draw(3, batch=1)["u"].requires_grad_()
+    assert torch.autograd.gradgradcheck(found.layer(), (u,))
