@@ -4,7 +4,9 @@ The names of generators are made of the names of axes, maps and primitives, and 
 generators of one name for one function. Text reaches a system through the language, which lets
 nothing be used that is not declared. A certificate may hold a system that no text gives: a `Size`
 of an axis that calls itself a copy of another one, a map that calls itself real, a primitive with a
-name that spells a sum. Each would be another function under a name that is taken.
+name that spells a sum. Each would be another function under a name that is taken. So would a
+complex number that is declared positive, as |z| = z for positive z alone, and a real buffer of a
+complex value, or one made of parameters.
 """
 
 from __future__ import annotations
@@ -13,21 +15,38 @@ import dataclasses
 from collections.abc import Iterator
 from functools import lru_cache
 
-from dsfc.primitives.declarations import MapTensor, Tensor
+from dsfc.primitives.build import walk
+from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
 from dsfc.primitives.expr import (
     Abstract,
+    Add,
     Axis,
+    Div,
     Expr,
     Field,
+    Iota,
     LinearMap,
+    Mul,
+    Num,
+    Ones,
     Param,
+    Pow,
     Prim,
+    Reduce,
     Ref,
+    Rename,
+    Series,
+    Size,
     argument_names,
 )
 from dsfc.primitives.table import row
 from dsfc.primitives.words import FIRST
 from dsfc.system.ir import Definition, Output, Post, Stream, System
+
+_VALUES = (Num, Size, Ones, Iota, Add, Mul, Div, Pow, Reduce, Rename, Prim, Series)
+"""Nodes of what a buffer may be set to."""
+_OF_COMPLEX = (Constraint.NONE, Constraint.NONZERO)
+"""What may be promised of complex numbers."""
 
 
 @lru_cache(maxsize=64)
@@ -38,6 +57,11 @@ def closed(system: System) -> None:
     if positions != sorted(set(positions)):
         # Arrays are stored in this order: in another one the entries would be other numbers.
         raise ValueError("the axes are not in the order of their positions")
+    for t in (*system.inputs, *system.params, *system.buffers):
+        if isinstance(t, Tensor) and t.field is not Field.REAL and t.constraint not in _OF_COMPLEX:
+            raise ValueError(f"`{t.name}` is complex, and cannot be {t.constraint.value}")
+    for t in system.buffers:
+        _buffer(t)
     maps = {t.name: t.map for t in (*system.params, *system.buffers) if isinstance(t, MapTensor)}
     abstracts = {a.name: (a.source, a.target) for a in system.abstracts}
     declared = _declared(system)
@@ -101,6 +125,20 @@ def _stored(m: LinearMap) -> LinearMap:
     if not m.adjoint:
         return m
     return dataclasses.replace(m, source=m.target, target=m.source, adjoint=False)
+
+
+def _buffer(t: Tensor | MapTensor) -> None:
+    if t.init is None or t.init.drawn:
+        return
+    value = t.init.value
+    if isinstance(t, Tensor):
+        axes, kind = t.axes, t.field
+    else:
+        axes, kind = (*t.map.each, *t.map.target, *t.map.source), t.map.field
+    if not value.axes <= frozenset(axes) or value.field > kind:
+        raise ValueError(f"the value of `{t.name}` is another array than declared")
+    if not all(isinstance(e, _VALUES) for e in walk(value)):
+        raise ValueError(f"the value of `{t.name}` is not made of numbers")
 
 
 def _primitive(e: Prim) -> None:

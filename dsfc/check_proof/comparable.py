@@ -88,6 +88,9 @@ def _well_formed(system: System, sizes: Mapping[str, int]) -> None:
     names += [a.name for a in system.abstracts]
     if len(set(names)) != len(names):
         raise ValueError("two values of a system have one name")
+    # What is accepted is printed by the names of both: a line break in one would say more.
+    if not _IDENTIFIER.fullmatch(system.name):
+        raise ValueError(f"`{system.name}` is not a name")
     for name in (*names, *(d.axis.name for d in system.axes)):
         if not _IDENTIFIER.fullmatch(name) or name == FIRST:
             raise ValueError(f"`{name}` is not a name")

@@ -84,6 +84,8 @@ def check_sizes(claim: Claim) -> None:
         Rejected: none keep what both declare, or an axis is none of theirs.
     """
     axes = {d.axis.name for s in (claim.a, claim.b) for d in s.axes}
+    if len(dict(claim.sizes)) != len(claim.sizes):
+        raise Rejected("an axis has two sizes")
     for name, _ in claim.sizes:
         if name not in axes:
             raise Rejected(f"`{name}` has a size, and is no axis of the two")

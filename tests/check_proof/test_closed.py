@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,15 @@ from dsfc.check_proof.claim import Certificate, Claim, Invariant
 from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
+from dsfc.primitives.declarations import Constraint, Init, Tensor
 from dsfc.primitives.expr import (
     Abstract,
     Axis,
     Expr,
     Field,
+    Iota,
     LinearMap,
+    Num,
     Param,
     Prim,
     Ref,
@@ -86,6 +90,33 @@ mixer normed { dims n
   state S : n
   S = S[i-1] + u
   y = l2norm[n](S)
+}
+mixer measured { dims n
+  input u : n
+  param w : n complex
+  y = (abs(w) + 1) * u
+}
+mixer measured_at_once { dims n
+  input u : n
+  param w : n complex
+  y = abs(w + 1) * u
+}
+mixer set_to { dims n
+  input u : n
+  param w, x : n
+  buffer c : n = 2
+  y = (c + w - x) * u
+}
+mixer set_to_again { dims n
+  input u : n
+  param w, x : n
+  buffer c : n = 2
+  y = (c + x - w) * u
+}
+mixer imaginary { dims n
+  input u : n
+  buffer c : n = 2
+  y = Im(c * cplx(1, 0)) * u
 }
 """
 
@@ -292,6 +323,46 @@ def _maps(own: System) -> list[Expr]:
     return found
 
 
+def complex_numbers_that_are_positive() -> Certificate:
+    """|w| + 1 = |w + 1|, as |x| = x for positive x; at w = i it is not so."""
+
+    def positive(part: object) -> object:
+        if isinstance(part, Tensor) and part.name == "w":
+            return dataclasses.replace(part, constraint=Constraint.POSITIVE)
+        return part
+
+    a, b = (changed(system(name), positive) for name in ("measured", "measured_at_once"))
+    return claim(a, b)
+
+
+def _set_to(value: Expr, name: str) -> System:
+    own = system(name)
+    (buffer,) = own.buffers
+    buffer = dataclasses.replace(buffer, init=Init(value, drawn=False))
+    return dataclasses.replace(own, buffers=(buffer,))
+
+
+def a_buffer_that_is_a_parameter() -> Certificate:
+    """The second's w is the first's x, so c = w is not one buffer."""
+    axis = system("set_to").axes[0].axis
+    value = Param("w", frozenset({axis}), Field.REAL)
+    made = claim(_set_to(value, "set_to"), _set_to(value, "set_to_again"))
+    return dataclasses.replace(
+        made, claim=dataclasses.replace(made.claim, names=(("w", "x"), ("x", "w")))
+    )
+
+
+def a_real_buffer_of_a_complex_value() -> Certificate:
+    """Im c = 0, where c = i."""
+    value = Prim("cplx", (Num(Fraction(0)), Num(Fraction(1))), Field.COMPLEX)
+    return claim(_set_to(value, "imaginary"), system("nothing"))
+
+
+def a_buffer_of_another_axis() -> Certificate:
+    axis = system("two_axes").axes[1].axis
+    return claim(_set_to(Iota(axis), "imaginary"), system("nothing"))
+
+
 FORGED = {
     a_size_of_another_axis: "the axis `n` is used and not declared so",
     an_axis_of_another_place: "the axis `n` is used and not declared so",
@@ -309,6 +380,10 @@ FORGED = {
     a_norm_without_its_axis: "`l2norm` is used as what it is not",
     a_norm_of_no_name: "certain",
     a_complex_stream_that_is_real: "`z` is declared real and is not",
+    complex_numbers_that_are_positive: "`w` is complex, and cannot be positive",
+    a_buffer_that_is_a_parameter: "the value of `c` is not made of numbers",
+    a_real_buffer_of_a_complex_value: "the value of `c` is another array than declared",
+    a_buffer_of_another_axis: "the value of `c` is another array than declared",
 }
 
 
@@ -319,7 +394,14 @@ def test_a_forged_system_is_rejected(make: Callable[[], Certificate]) -> None:
     assert FORGED[make] in str(caught.value)
 
 
-FALSE = [a_size_of_another_axis, a_name_that_spells_a_sum, a_complex_map_that_is_real]
+FALSE = [
+    a_size_of_another_axis,
+    a_name_that_spells_a_sum,
+    a_complex_map_that_is_real,
+    complex_numbers_that_are_positive,
+    a_buffer_that_is_a_parameter,
+    a_real_buffer_of_a_complex_value,
+]
 
 
 @pytest.mark.parametrize("make", FALSE, ids=lambda make: make.__name__)

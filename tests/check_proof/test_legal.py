@@ -68,9 +68,11 @@ def test_a_number_is_a_default_and_no_fact() -> None:
     assert different(1, 3, mixer("d = 4, r = 2", "2"), mixer("d = 4, r = 2")) == ""
 
 
-def equal(sizes: tuple[tuple[str, int], ...], every: tuple[str, ...], b: System = A) -> str:
+def equal(
+    sizes: tuple[tuple[str, int], ...], every: tuple[str, ...], b: System = A, a: System = A
+) -> str:
     try:
-        check(write(Certificate(Claim(A, b, (), sizes, every=every), Same())))
+        check(write(Certificate(Claim(a, b, (), sizes, every=every), Same())))
     except Rejected as e:
         return str(e)
     return ""
@@ -85,6 +87,13 @@ def test_an_equality_speaks_of_sizes_that_there_are() -> None:
     other = dataclasses.replace(A, axes=mixer("d, r = d").axes)
     both = "there are no sizes that keep r = 1/16 * d and r = d"
     assert equal(small, ("d", "r"), other) == both
+
+
+def test_an_axis_has_one_size() -> None:
+    """Two would be printed, and the last one alone looked at."""
+    free = mixer("d, r")
+    assert equal((("d", 1), ("r", 1)), (), free, free) == ""
+    assert equal((("d", 1), ("r", 7), ("r", 1)), (), free, free) == "an axis has two sizes"
 
 
 def test_sizes_that_are_derived_in_turn_are_found() -> None:

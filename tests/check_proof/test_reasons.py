@@ -182,6 +182,7 @@ CLAIMS = {
     "is not a name": lambda: with_b(
         lambda s: replace(s, params=(*s.params, replace(s.params[0], name="w[0]")))
     ),
+    "\n` is not a name": lambda: with_b(lambda s: replace(s, name="m, and of all others\n")),
     "how far back slots read is said": lambda: claim(locality=0),
     "how far back slots read is said ": lambda: claim(case=True, locality=0),
     "how far back slots read is said  ": lambda: claim(equal=False, locality=0),
