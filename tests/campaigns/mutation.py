@@ -15,10 +15,10 @@ tests were collected:
   that a sample can be made larger, and `--again` asks anew about what was not killed.
 
 A mutant ends `killed` by a test that fails, `survived`, `unreached` (no test reaches its segment)
-or `endless` (a test did not end in `SECONDS_OF_A_TEST`, and none fails). `--save` writes the part's
-figures into `mutation.json`, beside the reasons that a person has written there. A survivor under
-`equivalent` there computes the same on every input, as reading the code shows, and does not count:
-the score is killed / (drawn - equivalent). An equivalent one that a test kills is an error.
+or `endless` (a test takes far longer than without the change, and none fails). `--save` writes the
+part's figures into `mutation.json`, beside the reasons that a person has written there. A survivor
+under `equivalent` there computes the same on every input, as reading the code shows, and does not
+count: the score is killed / (drawn - equivalent). An equivalent one that a test kills is an error.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ _LEFT_OUT = ("test_removal.py", "test_campaign.py", "test_mutation.py", "test_fu
 _SOURCES = ("dsfc", "backends", "grammar", "specs")
 _READING = ("dsfc.syntax", "dsfc.primitives.table")
 """What is kept here, no part makes."""
-SECONDS_OF_A_TEST, SECONDS, BYTES = 10, 12, 12 * 2**30
-"""No test of those asked takes 10 s; most mutants that are killed are killed within one second, and
-of those that lived for 12 s few would be killed later."""
+SECONDS_OF_A_TEST, SLOWER, SECONDS, BYTES = 10, 5, 12, 12 * 2**30
+"""No test of those asked takes 10 s. One that takes 2 s and five times what it takes without the
+change is left, for others to say what they see. Most mutants that are killed are killed within one
+second, and of those that lived for 12 s few would be killed later."""
 
 
 def drawn(part: str, seed: int, count: int) -> tuple[list[Mutant], int]:
@@ -198,7 +199,8 @@ class Run:
         gc.freeze()
 
         def trial(mutant: Mutant, names: list[str]) -> Callable[[], Any]:
-            return lambda: self._tried(every[mutant.module], mutant, [items[n] for n in names])
+            tests = [(items[n], notes[n][0]) for n in names]
+            return lambda: self._tried(every[mutant.module], mutant, tests)
 
         def todo() -> Iterator[tuple[Mutant, Callable[[], Any]]]:
             for mutant in self.mutants:
@@ -271,19 +273,22 @@ class Run:
         self.late = True
         raise TimeoutError
 
-    def _tried(self, module: types.ModuleType, mutant: Mutant, tests: list[pytest.Item]) -> Any:
+    def _tried(
+        self, module: types.ModuleType, mutant: Mutant, tests: list[tuple[pytest.Item, float]]
+    ) -> Any:
         resource.setrlimit(resource.RLIMIT_CPU, (2 * SECONDS, 2 * SECONDS))
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-        _quiet(tests[0])
+        _quiet(tests[0][0])
         if not change(module, mutant):
             return "unchanged", "", []
         end, ran, start = "survived", [], time.process_time()
         signal.signal(signal.SIGVTALRM, self._out_of_time)
-        for item in tests:
+        for item, seconds in tests:
             if time.process_time() - start > SECONDS:
                 break
             self.late = False
-            signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS_OF_A_TEST)
+            longest = min(SECONDS_OF_A_TEST, 2 + SLOWER * seconds)
+            signal.setitimer(signal.ITIMER_VIRTUAL, longest)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             ran.append(item.nodeid)

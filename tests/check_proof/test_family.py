@@ -19,10 +19,10 @@ from dsfc.check_proof.family import Names, Terms, _check_renamed
 from dsfc.check_proof.index_form import NoCount
 from dsfc.check_proof.invariant import unlifted
 from dsfc.check_proof.one_step import OneStep, entries
-from dsfc.check_proof.polynomial import ONE, Polynomial, constant
+from dsfc.check_proof.polynomial import ONE, Polynomial, Quotient, constant
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
-from dsfc.check_proof.symbols import Spelled, Symbols
+from dsfc.check_proof.symbols import Spelled, Symbols, shifted
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
 from dsfc.proof.closure import Differs, close
@@ -336,6 +336,34 @@ def test_a_name_with_an_index_spells_it() -> None:
     assert names.renamed("x[0]", {0: 1}) == "x[1]"
     with pytest.raises(NoCount, match="does not spell its indices"):
         names.renamed("x", {0: 1})
+
+
+def test_a_function_has_the_indices_of_what_it_does_not_run_over() -> None:
+    symbols = Symbols()
+    x = [symbols.leaf(f"x[{n}]@1", real=True, spelled=Spelled((("n", n),))) for n in (0, 1)]
+    z = symbols.leaf("z[1]@1", real=True, spelled=Spelled((("p", 1),)))
+    names = Names(symbols, frozenset({"n"}))
+    to = {0: 1, 1: 0}
+
+    def renamed(q: Quotient) -> tuple[frozenset[int], str]:
+        (name,) = q.names
+        return names.of(name), names.renamed(name, to)
+
+    def name(q: Quotient) -> str:
+        return next(iter(q.names))
+
+    assert renamed(symbols.exp(x[0])) == ({0}, name(symbols.exp(x[1])))
+    assert renamed(symbols.exp(x[0] * x[1] * z)) == ({0, 1}, name(symbols.exp(x[0] * x[1] * z)))
+    assert renamed(symbols.exp(z)) == (set(), name(symbols.exp(z)))
+    # Of what runs over the axis the arguments stay, and its own index is another.
+    norms = [symbols.along("l2norm", tuple(x), at, "n") for at in (0, 1)]
+    assert renamed(norms[0]) == ({0}, name(norms[1]))
+    across = symbols.along("l2norm", (x[0], x[0] * z), 1, "p")
+    assert renamed(across) == ({0}, name(symbols.along("l2norm", (x[1], x[1] * z), 1, "p")))
+    # At a later token it is the same.
+    later = [shifted(name(symbols.exp(v)), -1) for v in x]
+    assert names.renamed(later[0], to) == later[1] and names.of(later[0]) == {0}
+    assert list(names.arrays(later[0])) == ["exp", "x"]
 
 
 # --- norms along the axis -------------------------------------------------------------------------

@@ -241,6 +241,9 @@ def test_entries_that_start_at_zero_and_only_grow_are_never_negative() -> None:
     # z is fed by y, which has any sign.
     assert never_negative(symbols, (step,)) == {"$A.x[]"}
     assert never_negative(symbols, (step, {**step, "$A.x[]": x - e})) == frozenset()
+    # What one token has no update of is not known there.
+    for steps in ((step, {}), ({}, step), ()):
+        assert never_negative(symbols, steps) == frozenset()
     kept = frozenset({"$A.x[]"})
     assert positive(symbols, UNIT / (e + x), kept) and positive(symbols, e * x + a, kept)
     # Whichever term comes first: one is positive, the others are not negative.

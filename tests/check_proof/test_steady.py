@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,12 +11,28 @@ import pytest
 from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.steady import steady
+from dsfc.check_proof.steady import _affine, steady
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
+from dsfc.primitives.expr import Axis, LinearMap, Num
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
-from dsfc.system.ir import System
+from dsfc.system.ir import (
+    Cast,
+    Direct,
+    Gate,
+    MapOut,
+    Part,
+    Post,
+    Product,
+    Ratio,
+    Read,
+    ReadOut,
+    Sum,
+    SumOver,
+    System,
+    Term,
+)
 
 SIZES = {"n": 2, "t": 3}
 POINT = {
@@ -136,3 +153,46 @@ ACCEPTED = {
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_coefficients_of_states_may_be_any_function_of_tokens(name: str) -> None:
     assert steady(system(ACCEPTED[name]), SIZES).window == 0
+
+
+VALUE = Num(Fraction(2))
+
+
+def state_at(lag: int) -> Read:
+    return Read((Term("s", lag, VALUE, frozenset(), VALUE),))
+
+
+STATE, PLAIN = state_at(0), Direct(VALUE)
+BENT = Post("tanh", (STATE,))
+AROUND: dict[str, Callable[[ReadOut], ReadOut]] = {
+    "a factor": lambda r: Gate(VALUE, r),
+    "a real part": lambda r: Cast(Part.RE, r),
+    "a map": lambda r: MapOut(LinearMap("W", (), (), ()), r),
+    "a sum over an axis": lambda r: SumOver(Axis(0, "n"), r),
+    "a sum": lambda r: Sum((PLAIN, r)),
+    "a product": lambda r: Product((PLAIN, r)),
+    "a quotient": lambda r: Ratio(r, PLAIN),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_what_is_around_a_value_does_not_hide_what_it_is(name: str) -> None:
+    around = AROUND[name]
+    _affine(around(STATE))
+    _affine(around(Post("tanh", (PLAIN,))))
+    with pytest.raises(Obstacle, match="`tanh` is applied"):
+        _affine(around(BENT))
+    # A divisor, an argument and a second factor hold no state, whatever is around it.
+    _affine(Ratio(STATE, around(PLAIN)))
+    _affine(Product((STATE, around(PLAIN))))
+    for bad in (
+        Ratio(PLAIN, around(STATE)),
+        Ratio(PLAIN, Ratio(PLAIN, around(STATE))),
+        Post("tanh", (PLAIN, around(STATE))),
+        Product((STATE, around(STATE))),
+    ):
+        with pytest.raises(Obstacle):
+            _affine(bad)
+    for lag in (2, -1):
+        with pytest.raises(Obstacle, match="another token"):
+            _affine(around(state_at(lag)))

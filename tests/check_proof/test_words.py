@@ -18,7 +18,7 @@ from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Part, Words
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.polynomial import Quotient, generator
+from dsfc.check_proof.polynomial import UNIT, Quotient, generator
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.words import LENGTH_LIMIT, WORD_LIMIT, Equations, check_words
 from dsfc.locate import Place
@@ -307,6 +307,28 @@ REASONS: list[tuple[str, tuple[str, str, str], Callable[[Certificate], Certifica
 @pytest.mark.parametrize("reason, pair, change", REASONS)
 def test_a_refusal_says_why(reason: str, pair, change: Callable) -> None:
     assert reason in rejected(change(made(*pair)))
+
+
+def test_as_many_words_as_are_allowed() -> None:
+    c = made(*TAPS)
+    more = ((0,),) * (WORD_LIMIT - len(c.proof.words))
+    check_words(c.claim, replace(c.proof, words=(*c.proof.words, *more)))
+
+
+def test_what_the_second_divides_by_is_not_0() -> None:
+    """A factor of a sum may be a denominator of an equation, and none that stands in none."""
+    a, b = (_mixer(f"input u\n param r\n y = {value}") for value in ("u", "u / (r + u) / r"))
+    number = ((2, 1, 0, 1),)
+    proof = Words((), ((("u", number),),), ((0,),), False, (Part(0, 0, (), ONE),))
+    equations = Equations(Claim(a, b, (), (), False, case=True), proof)
+    e = equations.of(proof.parts[0])
+    assert {base.text for base in e.den} == {"2+r[]"}
+    r, (base,) = Quotient(generator("r[]")), map(Quotient, e.den)
+    for factor in (r, base, r * r * base.power(3)):
+        equations.check_nonzero(factor)
+        for other in (r + UNIT, factor * (r + UNIT)):
+            with pytest.raises(Rejected, match="may be 0"):
+                equations.check_nonzero(other)
 
 
 def test_an_output_of_no_real_number_has_no_equation() -> None:
