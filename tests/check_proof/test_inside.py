@@ -135,6 +135,10 @@ REFUSED = {
     "a logarithm of any number": (
         "input u\n param w\n y = w * u", "input u\n param r\n y = exp(r) * u",
         value("r[]", (-1, {"log(w[])": 1})), "which the claim does not have"),
+    "a number of the claim's own": (
+        PLAIN, "input u\n param r, s\n y = r * s * u", value("r[]", (-1, {"κ[0]": 1})),
+        Condition((((), -1), ((("s[]", 1), ("κ[0]", 1)), 1)), "s[]"),
+        "made of a number of the claim's own"),
     "a real angle that is not": (
         "input u\n param w\n y = exp(w) * u", "input u\n param r\n y = Re(cis(r)) * u",
         value("r[]", (1, {"i": 1, "w[]": 1})), ""),
