@@ -30,8 +30,6 @@ def _share(part: int, of: int) -> str:
 
 def random_modules(found: dict[str, Any]) -> str:
     """Returns what the campaign of random modules found, in Markdown."""
-    versions = ", ".join(f"{n} {v}" for n, v in found["versions"].items())
-    seeds = ", ".join(f"{s['count']} from {s['seed']} on" for s in found["shares"])
     first = table(
         ("figure", "value"),
         [
@@ -41,10 +39,6 @@ def random_modules(found: dict[str, Any]) -> str:
             ("mixers run", found["mixers run"]),
             ("mixers written", found["count"]),
             ("comparisons", found["comparisons"]["made"]),
-            ("seeds", seeds),
-            ("duration", f"{found['seconds']} s"),
-            ("source", f"`{found['source']}`"),
-            ("versions", versions),
         ],
     )
     rows = sorted(found["refusals by reason"].items(), key=lambda it: (-it[1], it[0]))
@@ -52,7 +46,22 @@ def random_modules(found: dict[str, Any]) -> str:
     failed = found["failures by reason"].items()
     rest = [(k.replace("|", "\\|"), len(seeds)) for k, seeds in sorted(failed)]
     wrong = table(("failed", "mixers"), rest) if rest else "Nothing failed.\n"
-    return "\n".join((first, why, wrong, _coverage(found["coverage"])))
+    return "\n".join((first, why, wrong, _shares(found), _coverage(found["coverage"])))
+
+
+def _shares(found: dict[str, Any]) -> str:
+    """Returns the shares of a campaign by the source that they judged, in Markdown."""
+    runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for one in found["shares"]:
+        versions = ", ".join(f"{n} {v}" for n, v in one["versions"].items())
+        runs.setdefault((one["source"], versions), []).append(one)
+    rows: list[tuple[object, ...]] = []
+    for (source, versions), shares in runs.items():
+        seeds = ", ".join(f"{one['seed']} to {one['seed'] + one['count'] - 1}" for one in shares)
+        minutes = round(sum(one["seconds"] for one in shares) / 60)
+        count = sum(one["count"] for one in shares)
+        rows.append((f"`{source}`", count, seeds, f"{minutes} min", versions))
+    return table(("hash of the source", "inputs", "seeds", "duration", "versions"), rows)
 
 
 def _coverage(found: dict[str, Any]) -> str:
@@ -112,16 +121,8 @@ def fuzz(found: dict[str, Any]) -> str:
             ends = (outcomes.get("accepted", 0), outcomes.get("refused", 0))
             rows.append((kind, count, *ends, count - sum(ends), mean))
     kinds = table(("inputs", "number", "taken", "refused", "broken", "mean time"), rows)
-    runs = table(
-        ("share from seed", "inputs", "hours", "hash of the source", "versions"),
-        [
-            (it["seed"], it["count"], it["hours"], f"`{it['source']}`",
-             ", ".join(f"{n} {v}" for n, v in it["versions"].items()))
-            for it in shares
-        ],
-    )  # fmt: skip
     wrong = "".join(f"- {where}: seeds {seeds}\n" for where, seeds in found["where"].items())
-    return "\n".join((first, kinds, runs, wrong))
+    return "\n".join((first, kinds, _shares(found), wrong))
 
 
 class Campaign(Generated):

@@ -16,10 +16,8 @@ after another. Exit code 1 where something was broken.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
-import platform
 import re
 import resource
 import select
@@ -31,9 +29,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import cache, reduce
-from importlib.metadata import version
-from itertools import pairwise
+from functools import reduce
 from pathlib import Path
 from random import SystemRandom
 from types import FrameType
@@ -43,6 +39,7 @@ os.environ["DSFC_CHECK"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from fuzz_inputs import KINDS, certificates, one, specs
+from shares import joined, share, source_hash
 
 from dsfc.bounds import bounded
 from dsfc.check_proof.check import check
@@ -324,15 +321,9 @@ class Figures:
         """Returns the figures."""
         outcomes = {k: {o: n for (kind, o), n in sorted(self.outcomes.items()) if kind == k}
                     for k in KINDS}  # fmt: skip
-        share = {
-            "seed": self.seed,
-            "count": self.outcomes.total(),
-            "hours": round((time.monotonic() - self.started) / 3600, 2),
-            "source": source_hash(),
-            "versions": {"dsfc": version("dsfc"), "python": platform.python_version()},
-        }
+        count = self.outcomes.total()
         return {
-            "shares": [share],
+            "shares": [share(self.seed, count, time.monotonic() - self.started)],
             "broken": sum(map(len, self.broken.values())),
             "outcomes": outcomes,
             "seconds": {kind: round(seconds, 1) for kind, seconds in self.seconds.items()},
@@ -354,14 +345,11 @@ def merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: they share a seed.
     """
-    runs = [range(s["seed"], s["seed"] + s["count"]) for s in (*a["shares"], *b["shares"])]
-    for before, after in pairwise(sorted(runs, key=lambda run: run.start)):
-        if before.stop > after.start:
-            raise ValueError(f"seeds from {after.start} are in two shares")
+    shares = joined(a["shares"], b["shares"])
     codes = Counter(a["codes"]) + Counter(b["codes"])
     where = (*a["where"], *b["where"])
     return {
-        "shares": [*a["shares"], *b["shares"]],
+        "shares": shares,
         "broken": a["broken"] + b["broken"],
         "outcomes": {
             kind: dict(Counter(a["outcomes"].get(kind, {})) + Counter(b["outcomes"].get(kind, {})))
@@ -377,18 +365,6 @@ def merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
         "largest": _most([list(it) for it in (*a["largest"], *b["largest"])]),
         "where": {w: [*a["where"].get(w, ()), *b["where"].get(w, ())][:5] for w in sorted(where)},
     }
-
-
-@cache
-def source_hash() -> str:
-    """Returns the hash of the compiler's source that ran."""
-    root = Path(__file__).resolve().parents[2]
-    digest = hashlib.sha256()
-    for folder in ("dsfc", "backends", "grammar", "specs"):
-        for file in sorted((root / folder).rglob("*")):
-            if file.suffix in (".py", ".j2", ".lark", ".dsf"):
-                digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def main() -> int:
@@ -409,7 +385,7 @@ def main() -> int:
     if words.merge:
         _write(words.out, reduce(merged, before))
         return 0
-    source_hash()
+    source_hash()  # of the source that runs now: it may change meanwhile
     seed = SystemRandom().randrange(10**9) if words.seed is None else words.seed
     print(f"seed {seed}", flush=True)
     figures = Figures(seed)

@@ -3,18 +3,16 @@
     python tests/campaigns/modules.py --count 500 [--seed N] [--jobs N] [--out FILE] [--keep DIR]
 
 Seeds are `seed`, `seed + 1`, … Without `--seed` one is drawn and printed. Mixers that fail are made
-small and written to `--keep`. `--out` takes the figures as JSON, with what was covered; figures of
-the same source that stand there already are added up, so that a long campaign is run in shares.
-Exit code 1 where something failed, 2 where a share has seeds that were run before.
+small and written to `--keep`. `--out` adds the figures to a JSON file as one more share, with what
+was covered, so that a long campaign is run in shares. Exit code 1 where something failed, 2 where
+some of the seeds were run before.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import multiprocessing
-import platform
 import sys
 import tempfile
 import time
@@ -26,16 +24,15 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Any
 
-import torch
 from beside import Outcome, beside, quiet
 from covered import STAGES, UNREACHABLE, nodes, possible, productions
+from shares import Share, joined, share, source_hash
 from shrink import shrunk
 from spec_writer import random_mixer
 
 import dsfc
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 FOUND = HERE / "found"
 FIGURES = HERE / "modules.json"
 _AT_A_TIME = 20
@@ -121,64 +118,34 @@ def figures(done: Iterable[Ran], started: float, seed: int) -> Figures:
             failures.setdefault(f"{r.outcome.kind}, {r.outcome.reason}", []).append(r.seed)
         for what, counts in r.covers.items():
             covered.setdefault(what, Counter()).update(counts)
-    share = {"seed": seed, "count": kinds.total(), "seconds": round(time.monotonic() - started)}
+    run = share(seed, kinds.total(), time.monotonic() - started)
     reached = {what: {n for n in possible(what) if counts[n]} for what, counts in covered.items()}
-    return _told([share], kinds, refusals, checks, failures, reached)
+    return _told([run], kinds, refusals, checks, failures, reached)
 
 
-def merged(before: Figures, share: Figures) -> Figures:
-    """Returns the figures of two runs of one source together.
+def merged(before: Figures, more: Figures) -> Figures:
+    """Returns the figures of two runs together.
 
     Raises:
-        ValueError: the sources or versions differ, or both have run a seed.
+        ValueError: both have run a seed.
     """
-    if not of_one_source(before, share):
-        raise ValueError("these are figures of another source")
-    for one in share["shares"]:
-        if (other := overlap(before, one["seed"], one["count"])) is not None:
-            raise ValueError(f"seeds from {other['seed']} on were run before")
+    shares = joined(before["shares"], more["shares"])
     failures = {k: [*seeds] for k, seeds in before["failures by reason"].items()}
-    for reason, seeds in share["failures by reason"].items():
+    for reason, seeds in more["failures by reason"].items():
         failures[reason] = sorted([*failures.get(reason, []), *seeds])
     reached = {
-        what: set(before["reached"].get(what, ())) | set(share["reached"].get(what, ()))
-        for what in {**before["reached"], **share["reached"]}
+        what: set(before["reached"].get(what, ())) | set(more["reached"].get(what, ()))
+        for what in {**before["reached"], **more["reached"]}
     }
     both = [
-        Counter(before[name]) + Counter(share[name])
+        Counter(before[name]) + Counter(more[name])
         for name in ("by outcome", "refusals by reason", "comparisons")
     ]
-    return _told([*before["shares"], *share["shares"]], *both, failures, reached)
-
-
-def of_one_source(a: Figures, b: Figures) -> bool:
-    """Whether two runs judged the same source with the same versions."""
-    return bool(a["source"] == b["source"] and a["versions"] == b["versions"])
-
-
-def overlap(before: Figures, seed: int, count: int) -> dict[str, int] | None:
-    """Returns a share that has run one of `count` seeds from `seed` on."""
-    return next(
-        (o for o in before["shares"] if seed < o["seed"] + o["count"] and o["seed"] < seed + count),
-        None,
-    )
-
-
-def source() -> str:
-    """Returns a hash of all that an outcome depends on: compiler, specs, writer and judge."""
-    files = [p for f in ("dsfc", "backends", "grammar", "specs") for p in (ROOT / f).rglob("*")]
-    files = [
-        p for p in (*files, *HERE.glob("*.py")) if p.is_file() and "__pycache__" not in p.parts
-    ]
-    whole = hashlib.sha256()
-    for path in sorted(files):
-        whole.update(f"{path.relative_to(ROOT)}\0".encode())
-        whole.update(hashlib.sha256(path.read_bytes()).digest())
-    return whole.hexdigest()[:16]
+    return _told(shares, *both, failures, reached)
 
 
 def _told(
-    shares: list[dict[str, int]],
+    shares: list[Share],
     kinds: Counter[str],
     refusals: Counter[str],
     checks: Counter[str],
@@ -188,15 +155,9 @@ def _told(
     """Lays figures out, with those that follow from others."""
     typed = kinds.total() - kinds["ill-typed"]
     out: Figures = {
-        "source": source(),
-        "versions": {
-            "dsfc": dsfc.__version__,
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-        },
-        "shares": sorted(shares, key=lambda share: share["seed"]),
+        "shares": shares,
         "count": kinds.total(),
-        "seconds": sum(share["seconds"] for share in shares),
+        "seconds": sum(one["seconds"] for one in shares),
         "mixers run": kinds["agrees"] + kinds["disagrees"] + kinds["crash"],
         "disagreements": kinds["disagrees"],
         "internal errors": kinds["internal error"] + kinds["crash"],
@@ -248,17 +209,6 @@ def keep(seed: int, outcome: Outcome, folder: Path) -> Path:
     return path
 
 
-def _before(path: Path) -> Figures | None:
-    """The figures that stand in a file, where they are of this source."""
-    if not path.exists():
-        return None
-    found: Figures = json.loads(path.read_text("utf-8"))
-    if of_one_source(found, figures((), time.monotonic(), 0)):
-        return found
-    print(f"{path} holds figures of another source: they are replaced", flush=True)
-    return None
-
-
 def main() -> None:
     asked = argparse.ArgumentParser(usage=__doc__)
     asked.add_argument("--count", type=int, default=500)
@@ -270,11 +220,16 @@ def main() -> None:
     given = asked.parse_args()
     seed = SystemRandom().randrange(10**9) if given.seed is None else given.seed
     print(f"seeds {seed} to {seed + given.count - 1}", flush=True)
-    before = None if given.out is None else _before(given.out)
-    if before is not None and overlap(before, seed, given.count) is not None:
-        print(f"{given.out} has some of these seeds", file=sys.stderr)
-        sys.exit(2)
+    source_hash()  # of the source that runs now: it may change meanwhile
     started, done = time.monotonic(), []
+    before: Figures | None = None
+    if given.out is not None and given.out.exists():
+        before = json.loads(given.out.read_text("utf-8"))
+        try:
+            joined(before["shares"], [share(seed, given.count, 0)])
+        except ValueError as e:
+            print(f"{given.out}: {e}", file=sys.stderr)
+            sys.exit(2)
     covered = given.covered or given.out is not None
     for r in campaign(range(seed, seed + given.count), given.jobs, covered):
         done.append(r)
