@@ -78,6 +78,7 @@ def test_a_tensor_that_grows_is_named_by_a_tuple(build) -> None:
     assert surface(build(name, PAIRS[name]).module).growing == ("seen",)
 
 
+@pytest.mark.ci
 def test_a_maximum_of_a_pair_has_second_derivatives(build) -> None:
     """The gradient of a maximum is a step, whose own derivative is 0."""
     text = "dims d\n input u : d\n y = sum[j < i](max(u, u[j]) * u[j])"
