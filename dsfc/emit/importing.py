@@ -3,6 +3,10 @@
 The name in `sys.modules` is made of the file's path and its bytes: the same file gives the same
 module object again, an edited one gives a second module and leaves the first alone. Nothing is
 cached on disk. `importlib.reload`, `copy` and `pickle` work as for any other module.
+
+PyTorch keeps the first operators of a name, and an edited file names the operators of the file it
+was made of. So of two texts that name the same ones, the second registers its own: NAMESPACE is
+another one there.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from types import CodeType, ModuleType
 from dsfc import files
 
 _PREFIX = "dsfc_emitted_"
+_NAMESPACE = re.compile(rb"^NAMESPACE = ['\"](\w+)['\"]", re.MULTILINE)
 
 
 def import_module(path: str | os.PathLike[str]) -> ModuleType:
@@ -56,7 +61,30 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType | None:
         path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
+        return self.source_to_code(_with_its_own_operators(self.get_data(path)), path)
+
+
+_OWNERS: dict[bytes, str] = {}
+"""The text that registered each namespace of operators first, by its hash."""
+
+
+def _with_its_own_operators(content: bytes) -> bytes:
+    """Renames the namespace of a text if another text, or a plain import, has it already."""
+    found = _NAMESPACE.search(content)
+    if found is None:
+        return content
+    name, digest = found[1], hashlib.sha256(content).hexdigest()
+    if name not in _OWNERS and not _is_imported(name.decode()):
+        _OWNERS[name] = digest
+    if _OWNERS.get(name) == digest:
+        return content
+    return re.sub(rb"\b" + name + rb"\b", name + b"_" + digest[:8].encode(), content)
+
+
+def _is_imported(namespace: str) -> bool:
+    """Whether a module that `import` found has this namespace: of which text, nobody can say."""
+    known = [getattr(m, "__dict__", {}) for m in list(sys.modules.values())]
+    return any(names.get("NAMESPACE") == namespace for names in known)
 
 
 class _Finder(MetaPathFinder):

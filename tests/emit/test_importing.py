@@ -6,12 +6,17 @@ import importlib
 import pickle
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import dsfc
 from dsfc.emit.importing import import_module
 
+OPERATORS = """NAMESPACE = "dsfc_s6_01234567"
+OPS = "torch.ops.dsfc_s6_01234567"
+VERSION = {}
+"""
 TEXT = '"""A module."""\n\nVERSION = {}\n\n\nclass S6:\n    pass\n'
 
 
@@ -89,3 +94,33 @@ def test_dots_in_the_file_name_make_no_package(path: Path) -> None:
 def test_what_is_no_module(path: Path, name: str, message: str) -> None:
     with pytest.raises(ImportError, match=message):
         import_module(path.parent / name)
+
+
+def test_two_texts_never_share_operators(path: Path) -> None:
+    """PyTorch keeps those that came first, so the second text would run the first one's."""
+    path.write_text(OPERATORS.format(1), encoding="utf-8")
+    one = import_module(path)
+    path.write_text(OPERATORS.format(2), encoding="utf-8")
+    two = import_module(path)
+    assert one.NAMESPACE == "dsfc_s6_01234567" and two.NAMESPACE.startswith("dsfc_s6_01234567_")
+    assert two.OPS == f"torch.ops.{two.NAMESPACE}"
+    importlib.reload(one)
+    assert one.NAMESPACE == two.NAMESPACE
+
+
+def test_the_same_text_shares_operators(path: Path, tmp_path: Path) -> None:
+    text = OPERATORS.format(1).replace("s6", "s7")
+    path.write_text(text, encoding="utf-8")
+    copy = tmp_path / "copy.py"
+    copy.write_text(text, encoding="utf-8")
+    assert import_module(path).NAMESPACE == import_module(copy).NAMESPACE == "dsfc_s7_01234567"
+
+
+def test_a_module_that_was_imported_otherwise_keeps_its_operators(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = ModuleType("other")
+    other.NAMESPACE = "dsfc_s8_01234567"
+    monkeypatch.setitem(sys.modules, "other", other)
+    path.write_text(OPERATORS.format(1).replace("s6", "s8"), encoding="utf-8")
+    assert import_module(path).NAMESPACE != other.NAMESPACE
