@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from dsfc.derive.model import Model
 from dsfc.derive.separated import map_factor, renamed, sum_over
-from dsfc.primitives.build import ONE, add, div, is_one, mul, ones, shift
+from dsfc.primitives.build import ONE, add, div, is_one, mul, ones, shift, sub
 from dsfc.primitives.expr import (
     Add,
     Axis,
@@ -33,6 +33,7 @@ from dsfc.primitives.expr import (
     Size,
     Time,
 )
+from dsfc.primitives.words import first
 from dsfc.system.ir import Term
 
 
@@ -42,7 +43,8 @@ class NotAffine(Exception):
     Attributes:
         node: the expression that is not.
         factors: for a product of two dependent factors, those; empty otherwise.
-        why: "product", "function", "lag" (too far back) or "axes" (no term can hold it).
+        why: "product", "function", "lag" (too far back), "axes" (no term can hold it) or "end"
+            (it is 0 after the last token, where the state may not be).
     """
 
     def __init__(self, node: Expr, why: str, factors: tuple[Expr, ...] = ()) -> None:
@@ -239,27 +241,33 @@ class Analysis:
     def _delayed(self, e: Ref, form: Affine, lag: int) -> Affine:
         terms = []
         for t in form.terms:
-            if t.lag:
+            if t.lag or lag != self.model.states[t.source].step:
                 raise NotAffine(e, "lag")
-            terms.append(
-                replace(t, lag=lag, left=self._value_at(t.left, lag),
-                        right=self._value_at(t.right, lag))
-            )  # fmt: skip
-            if lag != self.model.states[t.source].step:
-                raise NotAffine(e, "lag")
+            left, right = self._value_at(t.left, lag), self._value_at(t.right, lag)
+            if left.time is Time.CONST and right.time is Time.CONST:
+                left = mul(_inside(e, lag), left)
+            terms.append(replace(t, lag=lag, left=left, right=right))
         rest = None if form.rest is None else self._value_at(form.rest, lag)
+        if rest is not None and rest.time is Time.CONST:
+            rest = mul(_inside(e, lag), rest)
         return Affine(tuple(terms), rest)
 
     def _value_at(self, e: Expr, lag: int) -> Expr:
-        """The value of an expression `lag` steps before: 0 outside, so it needs a name."""
+        """The value of an expression `lag` steps before, 0 outside; a constant stays what it is."""
         if e.time is Time.CONST:
             return e
-        if isinstance(e, Ref) and e.name not in self.model.maxima:
+        if isinstance(e, Ref) and self._is_0_outside(e, lag):
             return shift(e, lag)
         if isinstance(e, Mul):
             return mul(*(self._value_at(a, lag) for a in e.args))
         name = self.model.define("delayed", e)
         return Ref(name, e.axes, e.field, e.time, Now(lag))
+
+    def _is_0_outside(self, e: Ref, lag: int) -> bool:
+        """Whether a name read `lag` steps before is 0 where the present one would be outside."""
+        if e.name in self.model.states or e.name in self.model.maxima:
+            return False  # it has an initial value there
+        return isinstance(e.at, Now) and e.at.lag * lag >= 0
 
     def _axes(self, term: Term) -> frozenset[Axis]:
         return frozenset(self.model.states[term.source].axes)
@@ -334,6 +342,17 @@ class Analysis:
             terms.append(settled(replace(t, left=renamed(t.left, old, new)), self._axes(t)))
         rest = None if form.rest is None else renamed(form.rest, old, new)
         return Affine(tuple(terms), rest)
+
+
+def _inside(e: Ref, lag: int) -> Expr:
+    """1 where the token `lag` steps before is one of the sequence, else 0.
+
+    Raises:
+        NotAffine: it is a later one; which token is the last no name says.
+    """
+    if lag < 0:
+        raise NotAffine(e, "end")
+    return sub(ONE, add(*(first(k) for k in range(lag))))
 
 
 def _small(factor: Expr, axis: Axis) -> bool:

@@ -23,6 +23,8 @@ def refused(model: Model, stage: Iterable[str], state: Equation, problem: NotAff
         return Lag(span, reference=text(problem.node))
     if problem.why == "axes":
         return _no_term(span, state, problem.node)
+    if problem.why == "end":
+        return _after_the_end(span, state, problem.node)
     if problem.why == "product":
         why, repair = _product(model, names, problem)
     else:
@@ -41,6 +43,13 @@ def _no_term(span: Span, state: Equation, node: Expr) -> Diagnostic:
     else:
         what = f"the update of `{state.name}` mixes two axes of the state at once in `{shown}`"
         hint = "name the inner contraction, or write the mixing as a linear map"
+    return Unsupported(span, what=what, hint=hint)
+
+
+def _after_the_end(span: Span, state: Equation, node: Expr) -> Diagnostic:
+    """Linear, but for the last token, where a name read one token later is 0."""
+    what = f"in the update of `{state.name}`, `{text(node)}`, which is 0 at the last token"
+    hint = "write in its place what it reads of the state, which has an initial value there"
     return Unsupported(span, what=what, hint=hint)
 
 

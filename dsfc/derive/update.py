@@ -59,6 +59,12 @@ def _flow(model: Model, stage: tuple[str, ...], s: Equation) -> Update:
     if model.reach(s.flow.step) & set(stage):
         raise FlowProblem("its step depends on the state itself")
     drift = Analysis(model, stage, shifts=False).of(s.flow.drift)
+    before = set() if drift.rest is None else model.reach(drift.rest) & set(stage)
+    if before:
+        raise FlowProblem(
+            f"its drift reads the state `{min(before)}` through a name at another token; only its "
+            "own present value may be read"
+        )
     flow = kept_flow(s.name, drift, s.flow.rule, s.flow.step)
     return Update(s, (discretised(s.name, axes, s.step, flow),), flow)
 

@@ -136,6 +136,89 @@ STATES = {
         "state x : d",
         "param A : d -> d\n F = sigmoid(u) * x[i-1]\n x = 1/3 * A F + u\n y = x",
     ),
+    "the output is a state": ("state y : h × p", "y = 1/2 * y[i-1] + v"),
+    "the output is a running maximum": ("state y : h × p", "y = max(y[i-1] - 1/2, v)"),
+    "one numerator over two denominators": (
+        "state S : h × n × p;  z, w : h × n",
+        "S = 1/2 * S[i-1] + k ⊗ v\n z = 1/2 * z[i-1] + k\n w = 1/2 * w[i-1] + k\n"
+        "y = q · S / (q · z) + q · S / (k · w)",
+    ),
+    "two numerators over two denominators": (
+        "state S, T : h × n × p;  z, w : h × n",
+        "S = 1/2 * S[i-1] + k ⊗ v\n T = 1/2 * T[i-1] + k ⊗ (v * v)\n"
+        "z = 1/2 * z[i-1] + k\n w = 1/2 * w[i-1] + k\n"
+        "y = (q · S + q · T) / (q · z + k · w)",
+    ),
+    "a denominator of two drives": (
+        "state S, Z : h × p",
+        "S = 1/2 * S[i-1] + 1/3 * v\n Z = 1/2 * Z[i-1] + 1/3 + v\n y = S / (1 + Z) + Z",
+    ),
+    "a denominator that reads another state": (
+        "state S : h × n × p;  z, w : h × n",
+        "w = 1/3 * w[i-1] + q\n S = 1/2 * S[i-1] + k ⊗ v\n"
+        "z = 1/2 * z[i-1] + 1/8 * w[i-1] + k + 1/9 * sum[p](S[i-1])\n"
+        "y = q · S / (1 + exp(q · z)) + q · w * v",
+    ),
+    "a circle of four": (
+        "state a, b, c, e, f : d",
+        "a = 1/2 * a[i-1] + 1/8 * b[i-1] + u\n b = 1/2 * b[i-1] + 1/8 * c[i-1] + 1/9 * e[i-1]\n"
+        "c = 1/3 * c[i-1] + 1/8 * a[i-1]\n e = 1/4 * e[i-1] + 1/7 * b[i-1] + f\n"
+        "f = 1/5 * f[i-1] + u\n y = a * c + e",
+    ),
+    "states that stand before others for a read of both": (
+        "state S : h × n × p;  z : h × n",
+        "S = 1/2 * S[i-1] + k ⊗ v\n z = 1/3 * z[i-1] + k\n o = q · S\n y = o * tanh(o) + z · S",
+    ),
+    "names that derivation would give": (
+        "state S_now, z : h × p",
+        "param decay : h;  W_D : d -> h × p\n buffer S : h × p = 1/2\n read = W_D u\n"
+        "S_now = 1/2 * S_now[i-1] + read * S\n z = 1/3 * z[i-1] + tanh(S_now[i-1])\n"
+        "delayed = sum[j ≤ i](q · k[j] * v[j]) / sum[j ≤ i](exp(decay * (j-i)))\n"
+        "S_before = tanh(delayed) + z * tanh(z)\n"
+        "y = S_before[i-1] + sum[j < i](prod[j < l < i](sigmoid(read[l])) * S_now[j])",
+    ),
+    "a flow that reads a name of another state before": (
+        "state S : h × n × p;  z : h × n",
+        "z = 1/2 * z[i-1] + k\n g = sigmoid(q · z)\n o = g * v\n"
+        "S' = -S + k ⊗ o[i-1] by euler(1/8)\n y = q · S",
+    ),
+    "a state of complex and real factors": (
+        "state C : h × n × p complex;  S : h × n × p",
+        "param θ, ω : h\n S = 1/2 * S[i-1] + Re(C[i-1]) + k ⊗ v\n C = cis(θ) * C[i-1] + k ⊗ v\n"
+        "y = Re(cis(ω) * (q · C)) + Im(q · conj(C)) + abs(k · C) + q · S",
+    ),
+    "a state along an axis of maps for each head": (
+        "state x : h × n",
+        "param A : each h : n -> n;  B : each h : n -> p\n"
+        "F = sigmoid(q) * x[i-1]\n x = 1/3 * A F + k\n y = B x + B (tanh(x)) + v",
+    ),
+    "what an update reads twice through one name": (
+        "state S : h × n × p",
+        "F = 1/2 * S[i-1] + 1/4 * k ⊗ (q · S[i-1])\n o = k · F\n"
+        "S = F - k ⊗ (1/8 * o) + 1/9 * q ⊗ (k · F + o) + k ⊗ v\n y = q · S",
+    ),
+    "a name before, of a state and a number": (
+        "state S : h × n × p",
+        "o = 1/3 * S + 1\n S = 1/2 * S[i-1] + 1/5 * o[i-1] + k ⊗ v\n y = q · S",
+    ),
+    "a name before, of a state times an earlier one": (
+        "state S : h × n × p;  z : h × n",
+        "z = 1/2 * z[i-1] + k\n o = z * S + z[i-1] ⊗ v + z ⊗ ones[p]\n"
+        "S = 1/2 * S[i-1] + 1/5 * o[i-1] + k ⊗ v\n y = q · S",
+    ),
+    "a name before, of a state that runs backwards": (
+        "state S : h × p;  R : h × p backward",
+        "R = 1/3 * R[i+1] + v\n o = R[i+1] * S + R\n S = 1/2 * S[i-1] + 1/4 * o[i-1] + v\ny = S",
+    ),
+    "a name after, of a state and a stream": (
+        "state R : h × p backward",
+        "o = v * R + v\n R = 1/2 * R[i+1] + 1/5 * o[i+1] + v\n y = R",
+    ),
+    "a name before that is a sum of states": (
+        "state S, Z : h × n × p",
+        "o = 1/3 * S + q ⊗ v * (1/7)\n S = 1/2 * S[i-1] + 1/5 * o[i-1] + k ⊗ v\n"
+        "Z = 1/2 * Z[i-1] + o[i-1] - 1/4 * o\n y = q · S + q · Z",
+    ),
 }
 """State updates: name → (declaration, body)."""
 
@@ -264,8 +347,123 @@ READ_OUTS = {
     "two numerators over one denominator": (
         "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\ny = q · S / (q · z) + k · S / (k · z)"
     ),
+    "an exponential in front of the numerator alone": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\n"
+        "y = exp(sum[p](v)) * (q · S) / (exp(sum[n](q)) * (q · z))"
+    ),
+    "a function on both sides that may be 0": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\n"
+        "y = sin(sum[p](v)) * (q · S) / (sin(sum[p](v)) * (q · z))"
+    ),
+    "an exponential on both sides of a guarded ratio": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\n"
+        "y = exp(sum[p](v)) * (q · S) / (1/8 + exp(sum[p](v)) * (q · z))"
+    ),
+    "an exponential twice above and once below": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\n"
+        "y = exp(sum[p](v))^2 * exp(sum[p](v)) * (q · S) / (exp(sum[p](v)) * (q · z))"
+    ),
+    "a contraction of a sum of different axes": (
+        "S = 1/2 * S[i-1] + k ⊗ v\ny = sum[n](tanh(S) + q ⊗ ones[p] + k * q ⊗ v)"
+    ),
+    "a contraction of an axis that is not there": (
+        "z = 1/2 * z[i-1] + k\ny = v * sum[n](tanh(q · z) ⊗ ones[n]) + v * mean[n](tanh(z))"
+    ),
+    "a contraction of three states": (
+        "S = 1/3 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\ny = sum[n](q * tanh(z) * z * S)"
+    ),
+    "a contraction of a square through a name": (
+        "S = 1/3 * S[i-1] + k ⊗ v\no = q * S\ny = sum[n](o * o) + sum[n](o)"
+    ),
+    "a rename of a factor of a read": (
+        "dims m = 3\nparam M : h × m\nS = 1/2 * S[i-1] + k ⊗ v\n"
+        "y = sum[m](M * rename[n, m](k ⊗ (q · S)))"
+    ),
+    "a rename of a read": (
+        "dims m = 4\nparam M : h × m × p\nS = 1/2 * S[i-1] + k ⊗ v\n"
+        "y = sum[m](M * rename[p, m](q · S)) + v"
+    ),
+    "a rename of a function of a read": (
+        "dims m = 4\nparam M : h × m × p\nS = 1/2 * S[i-1] + k ⊗ v\n"
+        "y = sum[m](M * rename[p, m](tanh(q · S))) + v"
+    ),
+    "a map of an earlier read-out": (
+        "param W : h × p -> h × p\nS = 1/2 * S[i-1] + k ⊗ v\no = W (q · S)\ny = o[i-1] + k · S"
+    ),
+    "a map under a contraction": (
+        "param W : h × p -> h × p\nS = 1/2 * S[i-1] + k ⊗ v\n"
+        "y = v * sum[p](W (q · S) * v) + sum[p](W (tanh(q · S))) * v"
+    ),
+    "a map of what two maps give": (
+        "param W : h × p -> h × p;  V : h × p -> d;  U : d -> h × p\n"
+        "S = 1/2 * S[i-1] + k ⊗ v\ny = U V (W (q · S) * v) + W (k · S)"
+    ),
+    "a map of factors without its axes": (
+        "param W : p -> p\nS = 1/2 * S[i-1] + k ⊗ v\ny = sum[n](W (k ⊗ v * (q · S)) * q)"
+    ),
+    "a constant per head under a contraction": (
+        "param c : h;  e : h × n\nS = 1/2 * S[i-1] + k ⊗ v\ny = c * (q · S) + e · S * (k · q)"
+    ),
+    "a constant and a gate beside a new axis": (
+        "param c : h;  e : n\nz = 1/2 * z[i-1] + k\ny = v * sum[n]((c * (q · z)) ⊗ e * k)"
+    ),
+    "reads at two lags": (
+        "S = 1/2 * S[i-1] + k ⊗ v\ny = silu(v) * (q · S - 1/3 * (q · S[i-1])) - k · S[i-1]"
+    ),
+    "a quotient of quotients": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\n"
+        "y = (q · S / (1 + v * v)) / (q · z / (1 + k · k))"
+    ),
+    "a token's value over a state": (
+        "z = 1/2 * z[i-1] + k\ny = v / (1 + (q · z)^2) + 1 / (1 + exp(q · z)) * v"
+    ),
+    "a power of a state": ("S = 1/2 * S[i-1] + k ⊗ v\ny = (q · S)^2 + (1 + (k · S)^2)^(1/2)"),
+    "a filter of a sum that stays": (
+        "dims t = 2\nparam w : h × p × t\no = sum[j ≤ i](exp(q · k[j]) * v[j])\ny = fir[t](w, o)"
+    ),
+    "attention over values before": (
+        "S = 1/2 * S[i-1] + k ⊗ v\no = q · S\n"
+        "y = sum[j < i](exp(q · k[j]) * o[j-1] * (1 + sum[p](o)))"
+    ),
+    "attention over a state and the one before": (
+        "z = 1/2 * z[i-1] + k\ny = sum[j ≤ i](exp(q · z[j]) * (k · z[j-1]) * v[j])"
+    ),
+    "attention to the future": ("y = sum[j > i](exp(q · k[j]) * v[j]) / (1 + v * v)"),
+    "attention in attention": (
+        "y = sum[j ≤ i](exp(q · k[j]) * sum[l ≤ j](exp(k[j] · k[l]) * v[l] * q · k[j]))"
+    ),
+    "a running maximum in a read-out": (
+        "state m : h\nparam w : d -> h\nc = w u\nm = max(m[i-1] + log(sigmoid(c)), k · q)\n"
+        "S = exp(log(sigmoid(c)) + m[i-1] - m) * S[i-1] + exp(k · q - m) * k ⊗ v\n"
+        "y = q · S * exp(m) / (1 + abs(m[i-1])) + m[i-1] * v"
+    ),
 }
 """Read-outs: name → body."""
+
+_HEIGHT = {
+    "a function": "exp({})",
+    "a map": "W ({})",
+    "a part": "Re({} * cis(k · q))",
+    "a gate": "v * ({})",
+    "a sum over an axis": "sum[n](q * exp(S))",
+    "a product": "({}) * (k · S)",
+    "a sum": "exp({}) + k · S",
+    "a sum over time": "sum[j ≤ i](exp(q · k[j]) * v[j]) + 0 * ({})",
+    "a ratio": "({}) / (3 + tanh(k · S))",
+    "a read": "{}",
+    "a softmax": "softmax[p]({})",
+    "a map for each head": "V ({})",
+}
+"""Nodes of a read-out of q · S, by what stands on top."""
+
+for _name, _value in _HEIGHT.items():
+    _states = "param W : h × p -> h × p;  V : each h : p -> p\n" * ("W" in _value or "V" in _value)
+    _states += "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\n"
+    _value = _value.format("q · S")
+    READ_OUTS[f"a ratio over {_name}, which has an axis more"] = (
+        f"{_states}y = (tanh(q · z) ⊗ ones[p]) / ({_value})"
+    )
+    READ_OUTS[f"{_name} over a function"] = f"{_states}y = ({_value}) / (2 + tanh(q · z))"
 
 FLOWS = {
     "zoh": ("param a : h\nS' = -exp(a) * S + k ⊗ v by zoh(softplus(k · q))\ny = q · S"),
@@ -369,6 +567,71 @@ UPDATES = {
         "state x : n\n param A : d -> n\n"
         "x = 1/2 * x[i-1] + A (1/8 * u * sum[n](x[i-1])) + A u\n y = x"
     ),
+    "two keys of one stream": "S = 1/2 * S[i-1] + k ⊗ v + ones[n] ⊗ v\ny = q · S",
+    "a rename of what contracts the state": (
+        "dims m = 3\nparam M : h × m\n"
+        "S = 1/2 * S[i-1] + k ⊗ sum[m](M * rename[n, m](1/8 * q ⊗ (k · S[i-1]))) + k ⊗ v\n"
+        "y = q · S"
+    ),
+    "a map of what a name scales": (
+        "param A : d -> d\nstate x : d\nF = 1/2 * x[i-1] + u\nx = A F - 1/3 * F\ny = x"
+    ),
+    "streams of every degree": (
+        "param W, V : d -> h × p;  c : h × p;  N : h × p -> h × p\n"
+        "dims t = 2\nparam f : h × p × t\n"
+        "S = 1/2 * S[i-1] + k ⊗ (tanh(v) * (W u)) + k ⊗ (tanh(v) * sigmoid(v * v))"
+        " + q ⊗ (c * tanh(v) * exp(v * v)) + k ⊗ (tanh(v * v) * sin(v)) + k ⊗ fir[t](f, v)"
+        " + q ⊗ (N (v / 3) + c * v) + q ⊗ (v / (1 + v * v)) + k ⊗ mean[n](k ⊗ v)\n"
+        "y = q · S"
+    ),
+    "streams of complex values": (
+        "param θ : h × p;  W : d -> h × p complex\n"
+        "C = 1/2 * C[i-1] + k ⊗ cplx(v, 2 * v) + k ⊗ conj(W u) * sigmoid(v)"
+        " + q ⊗ (cis(θ) * v) + q ⊗ (Re(W u) * tanh(v)) + k ⊗ cis(v)\ny = Re(q · C)"
+    ),
+    "a stream that is a name of a function": (
+        "a = tanh(v)\nb = a\nc = v * v\n"
+        "S = 1/2 * S[i-1] + k ⊗ (b * c) + q ⊗ (b * sigmoid(c))\ny = q · S"
+    ),
+    "a stream read from another state": (
+        "z = 1/2 * z[i-1] + k\nS = 1/2 * S[i-1] + k ⊗ (v * (q · z)) + z ⊗ tanh(v)\ny = q · S"
+    ),
+    "a part of the decay's complement drives": (
+        "a = sigmoid(k)\nb = sigmoid(q)\n"
+        "S = a * b * S[i-1] + (1 - a) * (1 - b) ⊗ v + (1 - a * b) ⊗ tanh(v)\ny = q · S"
+    ),
+    "a bilinear step by hand": (
+        "param w : d -> h;  a : h\nΔ = softplus(w u)\nr = 1 / (1 + Δ * exp(a) / 2)\n"
+        "S = (2 * r - 1) * S[i-1] + (r * Δ * k) ⊗ v\ny = q · S"
+    ),
+    "a bilinear step by hand, without names": (
+        "param w : d -> h;  a : h\n"
+        "S = (1 - softplus(w u) * exp(a) / 2) / (1 + softplus(w u) * exp(a) / 2) * S[i-1]"
+        " + (softplus(w u) / (1 + softplus(w u) * exp(a) / 2) * k) ⊗ v\ny = q · S"
+    ),
+    "a drive over its decay": (
+        "a = sigmoid(k)\nS = a * S[i-1] + (log(a) * k) ⊗ v + (1 / a) ⊗ v * (k · q)\ny = q · S"
+    ),
+    "a low-rank term with the drive's key": (
+        "β = sigmoid(k · q)\nS = S[i-1] - (β * k) ⊗ (k · S[i-1]) + (2 * β * k) ⊗ v + q ⊗ v\n"
+        "y = q · S"
+    ),
+    "a rank of each side": (
+        "S = S[i-1] - 1/8 * k ⊗ (q · S[i-1]) - 1/9 * sum[p](v * S[i-1]) ⊗ v + k ⊗ v\ny = q · S"
+    ),
+    "a decay that vanishes": "S = 0 * S[i-1] + k ⊗ v\ny = q · S",
+    "a decay of every axis": (
+        "param w : h × n × p\nS = sigmoid(w) * sigmoid(k) * sigmoid(v) * S[i-1] + k ⊗ v\ny = q · S"
+    ),
+    "a decay at the first token": ("S = (1 - first) * sigmoid(k) * S[i-1] + k ⊗ v\ny = q · S"),
+    "a decay of a token before": "a = sigmoid(k)\nS = a[i-1] * S[i-1] + a[i-2] ⊗ v\ny = q · S",
+    "a product of three decays in names": (
+        "a = sigmoid(k · q)\nb = a * exp(-a)\nc = b\nF = a * S[i-1]\nG = b * F + k ⊗ v\n"
+        "S = c * G + q ⊗ v\ny = q · S"
+    ),
+    "a contraction of two axes at once": (
+        "S = S[i-1] + k ⊗ v * sum[n](q * sum[p](v * (k ⊗ v) * S[i-1])) + k ⊗ v\ny = q · S"
+    ),
 }
 """Updates of the same states."""
 
@@ -447,6 +710,111 @@ SUMS = {
     "a constant in a function of the past": (
         "param w : h\n c = sigmoid(w)\n y = sum[j ≤ i](q · tanh(c * k[j]) * v[j])"
     ),
+    "a lag power of a function": (
+        "param w : h\ny = sum[j ≤ i](sigmoid(w)^(2*(i-j)) * tanh(w)^(i-j+2) * q · k[j] * v[j])"
+    ),
+    "a lag power of an exponential": (
+        "param w : h\ny = sum[j ≤ i](exp(-w)^(3*(i-j)+2) * Re(cis(w)^(i-j)) * q · k[j] * v[j])"
+    ),
+    "an exponential of a squared lag": (
+        "y = sum[j ≤ i](exp(-1/8 * (i-j) * (i-j)) * q · k[j] * v[j])"
+    ),
+    "a map of a sum of unlike axes": (
+        "param W : h × p -> h × p\ny = sum[j ≤ i](W (v * v[j] + 1 + q · k[j] * v))"
+    ),
+    "a rename of a sum": (
+        "dims m = 4\nparam M : h × m × p\ny = sum[j ≤ i](sum[m](rename[p, m](v * v[j] + 1) * M))"
+    ),
+    "a future that begins before": (
+        "param w : d -> h\na = sigmoid(w u)\n"
+        "y = sum[j ≥ i](prod[i-1 < l ≤ j](a[l]) * q · k[j] * v[j])"
+    ),
+    "a future that begins after": (
+        "param w : d -> h\na = sigmoid(w u)\n"
+        "y = sum[j ≥ i](prod[i+1 < l ≤ j](a[l]) * q · k[j] * v[j])"
+    ),
+    "a strict future that begins after": (
+        "param w : d -> h\na = sigmoid(w u)\n"
+        "y = sum[j > i](prod[i+1 < l ≤ j](1 - a[l] / 2) * q · k[j] * v[j])"
+    ),
+    "a future that ends after": (
+        "param w : d -> h\na = sigmoid(w u)\n"
+        "y = sum[j ≥ i](prod[i < l ≤ j+1](a[l]) * q · k[j] * v[j])"
+    ),
+    "a future that ends before": (
+        "param w : d -> h\na = sigmoid(w u)\n"
+        "y = sum[j > i](prod[i < l ≤ j-1](1 - a[l] / 2) * q · k[j] * v[j])"
+    ),
+    "a future of a function": (
+        "param w : d -> h\na = w u\n"
+        "y = sum[j ≥ i](prod[i < l ≤ j](sigmoid(a[l])) * q · k[j] * v[j])"
+    ),
+    "a future of a constant": (
+        "param c : h unit\ny = sum[j ≥ i](prod[i < l ≤ j](c) * q · k[j] * v[j])"
+    ),
+    "a past of a constant": (
+        "param c : h unit\ny = sum[j ≤ i](prod[j < l ≤ i](c * 1/2) * q · k[j] * v[j])"
+    ),
+    "a turning product under a part": (
+        "param w : d -> h\nb = w u\n"
+        "y = sum[j ≤ i](Re(prod[j < l ≤ i](cis(b[l]))) * Im(cis(k · k[j])) * v[j])"
+    ),
+    "a turning product of a real part and a complex number": (
+        "param w : d -> h;  θ : h\nb = w u\n"
+        "y = sum[j ≤ i](Re(cplx(k · k[j], 1) * Re(cis(θ * (i-j))) "
+        " * prod[j < l ≤ i](cis(b[l]))) * v[j])"
+    ),
+    "every pair of parts": (
+        "param θ, ω : h\ny = sum[j ≤ i]((Re(cis(θ * (i-j)) * (q · k[j])) * Re(cis(ω * (i-j)))"
+        " + Re(cis(θ * (i-j))) * Im(cis(ω * (i-j)) * (k · k[j]))"
+        " + Im(cis(θ * (i-j)) * (k · q[j])) * Re(cis(ω * (i-j)))"
+        " + Im(cis(θ * (i-j))) * Im(cis(ω * (i-j)) * (q · q[j]))) * v[j])"
+    ),
+    "a product in a sum that stays inside": (
+        "param w : d -> h\na = sigmoid(w u)\n"
+        "y = sum[j ≤ i](q · k[j] * sum[l ≤ j](prod[l < m ≤ j](a[m]) * exp(k[j] · k[l]) * v[l]))"
+    ),
+    "a sum in a sum in a sum": (
+        "y = sum[j ≤ i](q · k[j] * sum[l < j](k[j] · k[l] * sum[m ≤ l](1/2^(l-m) * v[m])))"
+    ),
+    "a sum inside that reads the outer token": (
+        "y = sum[j ≤ i](q · k[j] * sum[l ≤ j](q · k[l] * v[l]))"
+    ),
+    "a sum inside of both tokens before": (
+        "y = sum[j ≤ i](k · k[j] * sum[l ≤ j](exp(q · k[l]) * v[l]))"
+    ),
+    "a lag of an inner sum": (
+        "param c : h unit\n"
+        "y = sum[j ≤ i](c^(i-j) * q · k[j] * sum[l ≤ j-1](c^(j-l) * k[j] · k[l] * v[l]))"
+    ),
+    "a lag over two sums": (
+        "param c : h unit\ny = sum[j ≤ i](q · k[j] * sum[l ≤ j](c^(i-l) * k[j] · k[l] * v[l]))"
+    ),
+    "a series of a sum": "y = sum[j ≤ i](taylor[2](q · k[j] + 1/2) * v[j])",
+    "a series of order 1": "y = sum[j ≤ i](taylor[1](mean[n](q * k[j])) * v[j])",
+    "a power over two axes": "y = sum[j ≤ i]((q · k[j] * sum[p](v * v[j]))^2 * v[j])",
+    "powers of two contractions": (
+        "y = sum[j ≤ i]((q · k[j])^2 * (k · q[j])^2 * v[j]) + sum[j ≤ i]((k · k[j])^3) * v"
+    ),
+    "a contraction of what is contracted": (
+        "y = sum[j ≤ i](sum[n](q * k[j] * (k · q[j])) * sum[n](q * k[j]) * v[j])"
+    ),
+    "a quotient by a power": (
+        "y = sum[j ≤ i](q · k[j] * v[j] / (2 + sum[p](v[j]^2))^2 / (1 + k · k)^3)"
+    ),
+    "a numerator and a denominator of one sum": (
+        "y = sum[j ≤ i](q · k[j] * v[j]) / (1 + sum[j ≤ i](q · k[j]) / 7)"
+    ),
+    "a sum that nothing of the token scales": "y = sum[j ≤ i](v[j] * 3) - sum[j ≤ i](1/2) * v",
+    "a sum of what the summed token does not scale": "y = sum[j ≤ i](v * q · k)",
+    "a power of a lag in the base": "y = sum[j ≤ i]((1 + (i-j))^(-1) * v[j])",
+    "a conjugate of a part": (
+        "param θ : h\ny = sum[j ≤ i](Re(cis(θ) * conj(Re(cis(θ * (i-j))) * q · k[j])) * v[j])"
+    ),
+    "the position as a factor of the past": "y = sum[j ≤ i](q · k[j] * v[j] * (i-j)^2)",
+    "a sum of the state before a name": (
+        "S = 1/2 * S[i-1] + k ⊗ v\no = q · S\ny = sum[j ≤ i-1]((1/2)^(i-j) * q · k[j] * o[j-1])"
+    ),
 }
 """Sums over time, those that stay sums too."""
 
@@ -491,6 +859,26 @@ REFUSED = {
         "x = B A (g * x[i-1]) + u\n"
         "y = x"
     ),
+    "a flow that reads a name of itself before": (
+        "o = 1/3 * q · S\nS' = -S + k ⊗ o[i-1] by euler(1/8)\ny = q · S"
+    ),
+    "a flow that reads a name of a state that reads it": (
+        "z = 1/2 * z[i-1] + k ⊗ sum[h](sum[p](q · S[i-1]))\no = q · z * v\n"
+        "S' = -S + k ⊗ o[i-1] by euler(1/8)\ny = q · S"
+    ),
+    "a name of a state after the end": (
+        "state R : h × p backward\no = 1/3 * R\nR = 1/2 * R[i+1] + 1/5 * o[i+1] + v\ny = R"
+    ),
+    "a product of two names": ("F = tanh(S[i-1])\nG = 1/2 * S[i-1]\nS = F * G + k ⊗ v\ny = q · S"),
+    "a square of the state": ("S = S[i-1]^2 + k ⊗ v\ny = q · S"),
+    "a map of what does not depend on the state": ("S = tanh(S[i-1]) + k ⊗ (W_V u)\ny = q · S"),
+    "two states with functions of each other": (
+        "z = sigmoid(k · z[i-1]) * z[i-1] + k\nS = tanh(z ⊗ v) * S[i-1] + sin(S[i-1])\ny = q · S"
+    ),
+    "a quotient of the state by itself": (
+        "F = S[i-1]\nS = F / (1 + F * F) + 1 / (2 + F) + k ⊗ v\ny = q · S"
+    ),
+    "a softmax of the state": "S = softmax[n](S[i-1]) + k ⊗ v\ny = q · S",
 }
 """Updates that are not linear in the state."""
 

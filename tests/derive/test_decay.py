@@ -98,6 +98,70 @@ EXACT = {
     ),
 }
 
+turn, other = prim("cis", theta), prim("cplx", nu, theta)
+COMPLEX = {
+    "a quotient": (div(turn, prim("exp", flow)), prim("exp", a), sub(theta, omega)),
+    "a quotient by a real value": (div(turn, prim("exp", a)), neg(a), theta),
+    "a quotient of a real value": (div(prim("exp", a), turn), a, neg(theta)),
+    "a power": (power(prim("exp", flow), num(3)), mul(num(-3), prim("exp", a)), mul(num(3), omega)),
+    "a power below 0": (power(prim("exp", other), num(-1)), neg(nu), neg(theta)),
+    "a conjugate": (prim("conj", prim("exp", other)), nu, neg(theta)),
+    "a renamed turn": (
+        Rename(N, N2, prim("exp", prim("cplx", param("b", N), param("c", N)))),
+        Rename(N, N2, param("b", N)),
+        Rename(N, N2, param("c", N)),
+    ),
+    "an exponential of a sum": (prim("exp", add(a, other)), add(a, nu), theta),
+    "an exponential of a product": (
+        prim("exp", mul(flow, other, a)),
+        add(neg(mul(a, nu, prim("exp", a))), neg(mul(a, omega, theta))),
+        sub(mul(a, omega, nu), mul(a, prim("exp", a), theta)),
+    ),
+    "an exponential of a square": (
+        prim("exp", mul(other, other)),
+        sub(mul(nu, nu), mul(theta, theta)),
+        mul(num(2), nu, theta),
+    ),
+    "an exponential of a quotient": (prim("exp", div(other, a)), div(nu, a), div(theta, a)),
+    "an exponential of a conjugate": (prim("exp", prim("conj", other)), nu, neg(theta)),
+    "an exponential of a renamed value": (
+        prim("exp", Rename(N, N2, prim("cplx", param("b", N), param("c", N)))),
+        Rename(N, N2, param("b", N)),
+        Rename(N, N2, param("c", N)),
+    ),
+    "an exponential of a real value of complex kind": (
+        prim("exp", mul(prim("cplx", nu, num(0)), prim("cplx", a, num(0)))),
+        mul(nu, a),
+        num(0),
+    ),
+    "an exponential of a quotient without a phase": (
+        prim("exp", div(prim("cplx", nu, num(0)), a)),
+        div(nu, a),
+        num(0),
+    ),
+    "an exponential of an imaginary value": (prim("exp", prim("cplx", num(0), nu)), num(0), nu),
+    "an exponential of a parameter": (
+        prim("exp", param("z", D, kind=Field.COMPLEX)),
+        prim("re", param("z", D, kind=Field.COMPLEX)),
+        prim("im", param("z", D, kind=Field.COMPLEX)),
+    ),
+}
+"""Name → a value with a closed polar form, the logarithm of its modulus, its phase."""
+
+plain = param("z", D, kind=Field.COMPLEX)
+OPEN = {
+    "a parameter": plain,
+    "a sum": add(turn, plain),
+    "a product": mul(turn, plain),
+    "a quotient of an open value": div(plain, turn),
+    "a quotient by an open value": div(turn, plain),
+    "a conjugate": prim("conj", plain),
+    "a power of an open value": power(plain, num(2)),
+    "a root": power(turn, num(Fraction(1, 2))),
+    "a renamed value": Rename(N, N2, param("z", N, kind=Field.COMPLEX)),
+}
+"""Complex values without a polar form."""
+
 lower, keep = param("lb"), prim("sigmoid", gate("W_f"))
 LOG_OF = {
     "retnet": (param("gamma", H), prim("log", param("gamma", H))),
@@ -156,10 +220,30 @@ def test_factors_of_unknown_sign_stay_together():
     assert decay.log is add(omega, prim("log", mul(a, nu)))
 
 
-def test_a_complex_value_without_polar_form():
-    value = add(prim("cis", theta), param("z", D, kind=Field.COMPLEX))
+@pytest.mark.parametrize("name", COMPLEX)
+def test_polar_forms_of_complex_values(name):
+    value, log, phase = COMPLEX[name]
     decay = decay_of(value)
-    assert (decay.form, decay.phase, decay.log) == (LogForm.LOG_OF, None, prim("log", value))
+    assert (decay.value, decay.form) == (value, LogForm.EXACT)
+    assert normalise(decay.log) == normalise(log)
+    assert normalise(decay.phase) == normalise(phase)
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_complex_value_without_polar_form(name):
+    decay = decay_of(OPEN[name])
+    assert (decay.form, decay.phase) == (LogForm.LOG_OF, None)
+    assert decay.log is prim("log", OPEN[name])
+
+
+def test_a_modulus_has_a_logarithm_where_its_argument_has_a_polar_form():
+    value, log, _ = COMPLEX["an exponential of a product"]
+    assert normalise(decay_of(prim("abs", value)).log) == normalise(log)
+    assert decay_of(prim("abs", value)).form is LogForm.EXACT
+    for value in OPEN.values():
+        decay = decay_of(prim("abs", value))
+        assert decay.form is LogForm.LOG_OF
+        assert decay.log is prim("log", prim("abs", value))
 
 
 def test_renamed_axes_go_to_the_leaves():
