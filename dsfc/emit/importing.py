@@ -83,7 +83,7 @@ def _with_its_own_operators(content: bytes) -> bytes:
 
 def _is_imported(namespace: str) -> bool:
     """Whether a module that `import` found has this namespace: of which text, nobody can say."""
-    known = [getattr(m, "__dict__", {}) for m in list(sys.modules.values())]
+    known = [vars(m) for m in list(sys.modules.values()) if isinstance(m, ModuleType)]
     return any(names.get("NAMESPACE") == namespace for names in known)
 
 
