@@ -60,6 +60,11 @@ class Commands(click.Group):
                 raise  # the reader of a pipe went away; click ends quietly
             from dsfc.cli.failure import report
 
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                from dsfc.diagnostics.file_error import file_error
+
+                # Files that cannot be written are told where they are written.
+                error = file_error(error.filename or "standard output", error)
             ctx.exit(report(error))
 
 

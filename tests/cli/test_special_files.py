@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import pytest
 import torch
 from click.testing import Result
@@ -122,3 +124,19 @@ def test_names_that_no_file_can_have_are_told_in_a_line(
 ) -> None:
     for name in (IMPOSSIBLE["too long a name"], IMPOSSIBLE["too long a path"], "there/x", "loop/x"):
         refused(run(*(word.format(name) for word in READERS[command])))
+
+
+def test_a_full_disk_behind_standard_output_is_told_in_a_line(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    echo = click.echo
+
+    def full(message: object = None, *, err: bool = False, **how: object) -> None:
+        if not err:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        echo(message, err=True)
+
+    monkeypatch.setattr(click, "echo", full)
+    result = run("explain", "E-LIMIT")
+    refused(result)
+    assert "standard output: no space left on device" in result.output
