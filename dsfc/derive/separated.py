@@ -64,9 +64,14 @@ class Separated:
     part: Part | None = None
 
     @property
+    def decay_axes(self) -> frozenset[Axis]:
+        """Axes of the powers of the distance and of the products over the tokens between."""
+        return _axes((*(x.base for x in self.lags), *(x.arg for x in self.runs)))
+
+    @property
     def state_axes(self) -> frozenset[Axis]:
         """Axes of the state that this term needs."""
-        return _axes((self.then, *(x.base for x in self.lags), *(x.arg for x in self.runs)))
+        return self.then.axes | self.decay_axes
 
     @property
     def all_axes(self) -> frozenset[Axis]:

@@ -318,7 +318,7 @@ class Separator:
         source, made = frozenset(m.source), frozenset(m.target) | frozenset(m.each)
         for axis in sorted(term.over & (source | made)):
             term = term.renamed(axis, self._copy(axis, term.all_axes | source | made))
-        if source & (term.state_axes - term.then.axes):
+        if source & term.decay_axes:  # the map does not commute with what decays along its source
             raise NotSeparable(e)
         if not source & term.then.axes:
             return replace(term, now=map_factor(m, term.now))

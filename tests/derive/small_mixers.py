@@ -7,6 +7,10 @@ and C : h × n × p complex are states where they have an update.
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+FOUND = Path(__file__).parents[1] / "campaigns" / "found"
+"""Mixers that the compiler has failed on."""
 
 QKV = """dims d, heads h = 2, n = 3, p = 4
   input u : d
@@ -437,6 +441,21 @@ READ_OUTS = {
         "S = exp(log(sigmoid(c)) + m[i-1] - m) * S[i-1] + exp(k · q - m) * k ⊗ v\n"
         "y = q · S * exp(m) / (1 + abs(m[i-1])) + m[i-1] * v"
     ),
+    "a maximum that is no guard": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\n"
+        "y = q · S / max(exp(q · z), 1) + k · S / max(tanh(q · z), 1)"
+    ),
+    "a denominator of numbers and a stream": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\n"
+        "y = q · S / (exp(q · z) + exp(k · k) + 1) + k · S / (exp(k · z) + tanh(k · z) + 2)"
+    ),
+    "a denominator before": (
+        "S = 1/2 * S[i-1] + k ⊗ v\nz = 1/2 * z[i-1] + k\nη = max(abs(q · z), 1)\n"
+        "ζ = 1 + η * η\ny = q · S / (1 + ζ[i-1] * ζ[i-1])"
+    ),
+    "a maximum over an axis of a ratio": (
+        "S = 1/2 * S[i-1] + k ⊗ v\ny = max[n](S / (1 + k * k ⊗ ones[p])) - min(q · S, v)"
+    ),
 }
 """Read-outs: name → body."""
 
@@ -486,6 +505,33 @@ FLOWS = {
         "param a : h × n × p\n"
         "S' = -exp(a) * S - k ⊗ (k · S) - q ⊗ (q · S) + k ⊗ v by bilinear(1/8)\n"
         "y = q · S"
+    ),
+    "euler without a rate, of a number": (
+        "z' = ones[h, n] by euler(1/8)\nS' = k ⊗ v by euler(softplus(k · q))\n"
+        "y = q · S + v * (q · z)"
+    ),
+    "bilinear, of an axis that is contracted and one that is not": (
+        "param a : h × n\nS' = -(exp(a) ⊗ ones[p]) * S - v ⊗ sum[p](v * S) + k ⊗ v"
+        " by bilinear(softplus(k · q))\ny = q · S"
+    ),
+    "bilinear of a scaled rank": (
+        "param a : h;  b : h × p\n"
+        "S' = -exp(a) * S - k ⊗ exp(b) * (k · S) + q ⊗ v by bilinear(1/8)\ny = q · S"
+    ),
+    "a flow of what a state has read": (
+        "z = 1/2 * z[i-1] + k\nS' = -(1 + (q · z)^2) * S + z ⊗ v by zoh(1 / (1 + exp(q · z)))\n"
+        "y = q · S"
+    ),
+    "a complex flow": (
+        "param a, θ : h\nC' = cplx(-exp(a), θ) * C + k ⊗ v by zoh(softplus(k · q))\ny = Re(q · C)"
+    ),
+    "a flow backwards": (
+        "state R : h × p backward\nparam a : h\nR' = -exp(a) * R + v by zoh(softplus(k · q))\n"
+        "y = R + R[i+1]"
+    ),
+    "a flow beside its own value": (
+        "z' = -z + k by euler(1/4)\nS' = -S + k ⊗ v + z ⊗ v by euler(1/8)\n"
+        "y = q · S + v * (q · z[i-1])"
     ),
 }
 """Flows of the same states."""
@@ -815,6 +861,47 @@ SUMS = {
     "a sum of the state before a name": (
         "S = 1/2 * S[i-1] + k ⊗ v\no = q · S\ny = sum[j ≤ i-1]((1/2)^(i-j) * q · k[j] * o[j-1])"
     ),
+    "a lag in pieces": (
+        "param c : h unit\ny = sum[j ≤ i](c^((i-j) + 2*((i-j) + 1) - 3) * q · k[j] * v[j])"
+    ),
+    "a lag in pieces, in an exponent": (
+        "param θ : h\ny = sum[j ≤ i](exp(-1/2 * ((i-j) + 2*(i-j+1)) * θ * θ) * q · k[j] * v[j])"
+    ),
+    "a rate of a sum of lags": (
+        "param θ : h\ny = sum[j ≤ i](Re(cis(θ * (i-j) * 3 - (i-j) / 7)) * q · k[j] * v[j])"
+    ),
+    "a map of a contraction": (
+        "param W : n -> n\ny = sum[j ≤ i](sum[n](W (q * (q · k[j])) * k[j]) * v[j])"
+    ),
+    "a map of values of both tokens": (
+        "param W : h × n -> h × n\ny = sum[j ≤ i](W (q * k[j]) · k * v[j])"
+    ),
+    "a map of a token's value": (
+        "param W : h × p -> h × p\ny = sum[j ≤ i](q · k[j] * W (v * (k · k[j])))"
+    ),
+    "a map of the lag's axis": (
+        "param W : h × p -> h × p;  c : h × p unit\ny = sum[j ≤ i](W (c^(i-j) * v[j]) * (q · k[j]))"
+    ),
+    "a map of what a product along its axis scales": (
+        "param W : h × p -> h × p\na = sigmoid(v)\n"
+        "y = sum[j ≤ i](q · k[j] * W (prod[j < l ≤ i](a[l]) * v[j]))"
+    ),
+    "a map of what decays along its axis, and nothing else": (
+        "param W : h × p -> h × p;  c : h × p unit\ny = sum[j ≤ i](W (c^(i-j) * v[j]))"
+    ),
+    "a map of what decays along another axis": (
+        "param W : p -> p;  c : h unit\ny = sum[j ≤ i](q · k[j] * W (c^(i-j) * v[j]))"
+    ),
+    "a map for each head of a contraction": (
+        "param W : each h : n -> p\ny = sum[j ≤ i](W ((q · k[j]) * k[j]) * v)"
+    ),
+    "a map to the axis that is contracted": (
+        "param W : h × p -> h × n\ny = sum[j ≤ i](W ((q · k[j]) * v[j]) · k * v)"
+    ),
+    "a sum under another's step": (
+        "o = sum[j ≤ i](q · k[j])\nS' = -S + k ⊗ v * o by euler(1 / (1 + exp(o)))\ny = q · S"
+    ),
+    "a sum in an update": ("S = 1/2 * S[i-1] + k ⊗ sum[j ≤ i]((1/3)^(i-j) * v[j])\ny = q · S"),
 }
 """Sums over time, those that stay sums too."""
 
@@ -869,6 +956,7 @@ REFUSED = {
     "a name of a state after the end": (
         "state R : h × p backward\no = 1/3 * R\nR = 1/2 * R[i+1] + 1/5 * o[i+1] + v\ny = R"
     ),
+    "two refusals": ("z = tanh(z[i-1]) + k\nS = sin(S[i-1]) + z ⊗ v\ny = q · S"),
     "a product of two names": ("F = tanh(S[i-1])\nG = 1/2 * S[i-1]\nS = F * G + k ⊗ v\ny = q · S"),
     "a square of the state": ("S = S[i-1]^2 + k ⊗ v\ny = q · S"),
     "a map of what does not depend on the state": ("S = tanh(S[i-1]) + k ⊗ (W_V u)\ny = q · S"),
@@ -906,5 +994,6 @@ DERIVED: dict[str, dict[str, str]] = {
     "updates": {title: small(body) for title, body in UPDATES.items()},
     "read_outs": {title: small(body) for title, body in READ_OUTS.items()},
     "flows": {title: small(body) for title, body in FLOWS.items()},
+    "found": {p.stem: p.read_text(encoding="utf-8") for p in sorted(FOUND.glob("*.dsf"))},
 }
 """Table → title → text of the mixer, of all that are derived."""

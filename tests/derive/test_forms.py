@@ -342,6 +342,28 @@ def test_expansions_end_in_a_diagnostic(mixer_of):
     assert found.startswith("E-LIMIT")
 
 
+LEAST = {
+    "y = sum[j ≤ i]((1 + q · k[j])^2 * v[j])": 4,
+    "y = sum[j ≤ i](taylor[2](q · k[j]) * v[j])": 3,
+    "y = sum[j ≤ i]((q · k[j] + k · q[j] + 1) * v[j])": 3,
+    "a = sigmoid(k · q)\n b = a * a\n S = b * b * S[i-1] + k ⊗ v\n y = q · S": 4,
+    "a = tanh(k · q)\n b = 2 + a + a * a\n S = (b + exp(b)) * S[i-1] + k ⊗ v\n y = q · S": 4,
+}
+"""Body → how many terms or factors must be allowed."""
+
+
+@pytest.mark.parametrize("body", LEAST)
+def test_as_many_terms_are_allowed_as_the_limits_say(body, mixer_of):
+    m = mixer_of(mixer(body, "state S : h × n × p" if "S =" in body else ""))
+    least = LEAST[body]
+    derive(m, Limits(expansion_terms=least))
+    with pytest.raises(DiagnosticError) as caught:
+        derive(m, Limits(expansion_terms=least - 1))
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.bound) == ("E-LIMIT", str(least - 1))
+    assert found.size in (str(least), f"more than {least - 1}")
+
+
 def test_long_chains_of_definitions(mixer_of, error_of):
     steps = "".join(f"x{k + 1} = tanh(x{k}) + u\n" for k in range(480))
     m = mixer_of(mixer(f"x0 = u\n{steps} y = x480"))

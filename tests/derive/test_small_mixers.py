@@ -6,6 +6,7 @@ A change of a system that is meant is written down by `python tests/derive/test_
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ from dsfc.mixer.ir import Mixer
 from dsfc.primitives.text import text as text_of
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
+from dsfc.system.ir import Ratio
 from dsfc.system.render.index import equations
+from dsfc.system.traverse import parts, trees
 from dsfc.system.verify import verify
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -36,15 +39,24 @@ def resolved(text: str) -> Mixer:
 
 
 def lowered(text: str) -> str:
-    """The system of a mixer as text, its states' definitions and which share a pass over time."""
+    """The system of a mixer as text, its states' definitions, shared passes, and each step taken."""
     system = derive(resolved(text))
     shared = (f"{b.state} with {', '.join(b.gauge.shared_with)}" for b in system.blocks
               if b.gauge.shared_with)  # fmt: skip
     meant = (f"{d.name} = {text_of(d.value)}" for d in system.definition if d.update)
+    copies = (f"{d.axis.name} of {d.axis.copy_of}" for d in system.axes if d.axis.copy_of)
+    guards = (
+        f"{n.guard.kind.name} {'' if n.guard.constant is None else text_of(n.guard.constant)}"
+        for t in trees(system) for n in parts(t) if isinstance(n, Ratio)
+    )  # fmt: skip
+    rules = groupby(system.derivation, lambda step: step.rule)
     return (
         equations(system)
         + "".join(f"defined: {line}\n" for line in meant)
         + "".join(f"pair: {line}\n" for line in shared)
+        + "".join(f"copy: {line}\n" for line in copies)
+        + "".join(f"guard: {line.lower().strip()}\n" for line in guards)
+        + "".join(f"{rule}: {'; '.join(s.detail for s in steps)}\n" for rule, steps in rules)
     )
 
 
