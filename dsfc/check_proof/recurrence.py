@@ -19,7 +19,8 @@ and ρ(E) s were 0. So no parameters of b give the outputs of a: neither those o
 where μ has a root twice, nor those of a filter that ends, where 0 is its only root. If 0 is no root
 of μ, the recurrence runs back in time too, so ρ(E) s is not 0 at infinitely many tokens, and it
 does not matter from which on the increments of b are sums of powers. If it is one, b must have no
-slots and no filter of any number of taps, which may do at the first tokens what they like.
+slots, and no filter that has more taps at other sizes that are spoken of: they may do at the first
+tokens what they like.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from dsfc.check_proof.claim import Claim, ConstantWord, Number
 from dsfc.check_proof.comparable import slots
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.free import expressions
+from dsfc.check_proof.legal import facts
 from dsfc.check_proof.markov import affine
 from dsfc.check_proof.polynomial import NOTHING, Quotient
 from dsfc.check_proof.polynomial import number as quotient
@@ -64,7 +66,7 @@ def check_recurrence(claim: Claim, proof: ConstantWord) -> None:
     mu = trimmed(tuple(Fraction(p, q) for p, q in proof.recurrence))
     if not mu:
         raise Rejected("the recurrence is 0")
-    if not mu[0] and (slots(claim) or _filtered(claim) & set(claim.every)):
+    if not mu[0] and (slots(claim) or longer(claim, proof.larger)):
         raise Rejected("the second may go on for as many tokens as the first")
     rolled = Rolled(claim, proof.values)
     place = place_of(claim, proof.index)
@@ -168,6 +170,21 @@ def _numbers(moment: Moment, known: dict[str, Quotient]) -> list[Fraction]:
     if None in found:
         raise Rejected("the states of a are not rational at the point")
     return [x for x in found if x is not None]
+
+
+def longer(claim: Claim, larger: tuple[str, ...]) -> bool:
+    """Returns whether a filter of b may have more taps at other sizes that are spoken of.
+
+    Args:
+        claim: the two systems, and b's own axes of any size.
+        larger: axes of a that are spoken of at larger sizes; all of a's are then.
+    """
+    axes = {*claim.every, *(d.axis.name for d in claim.a.axes if larger)}
+    together = [{f.name, *f.names} for f in facts(claim.a, claim.b)]
+    taps = _filtered(claim)
+    while more := {name for names in together if names & taps for name in names} - taps:
+        taps |= more
+    return bool(taps & axes)
 
 
 def _filtered(claim: Claim) -> set[str]:

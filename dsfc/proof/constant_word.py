@@ -21,7 +21,7 @@ from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.constant_word import ZERO, Word, always_apart, growing_axes, own_axes
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import TooLarge
-from dsfc.check_proof.recurrence import Coefficients, Rolled, applied, distinct
+from dsfc.check_proof.recurrence import Coefficients, Rolled, applied, distinct, longer
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import LENGTH_LIMIT, in_range, stored_axes
 from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
@@ -78,12 +78,15 @@ def no_case(claim: Claim) -> Certificate | str:
     if found is None:
         return why
     found = _simplified(claim, found, shown)
+    larger = growing_axes(claim)
+    if found.recurrence and not found.recurrence[0] and longer(claim, larger):
+        larger = ()
     proof = ConstantWord(
         found.values,
         found.token,
         _index(claim, found.place),
         not found.recurrence and always_apart(claim),
-        growing_axes(claim),
+        larger,
         tuple((c.numerator, c.denominator) for c in found.recurrence),
     )
     certificate = Certificate(claim, proof)

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dsfc.check_proof.check import check, write
-from dsfc.check_proof.claim import Certificate, Claim
+from dsfc.check_proof.claim import Certificate, Claim, ConstantWord
 from dsfc.check_proof.constant_word import check_constant_word
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.recurrence import Rolled, applied, distinct, trimmed
@@ -38,8 +38,9 @@ def system(name: str):
     return TEXT.compilation(name).system
 
 
-def compiled(body: str):
-    text = f"mixer m {{\n  input u\n  {body}\n}}\n"
+def compiled(body: str, dims: str = ""):
+    first = f"dims {dims}" if dims else "input u"
+    text = f"mixer m {{\n  {first}\n  {body}\n}}\n"
     return SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text))).compilation("m").system
 
 
@@ -195,6 +196,37 @@ def test_a_kernel_that_ends_may_be_one_of_a_slot_or_a_filter(b: str) -> None:
     own = ("t",) if b == "any_taps" else ()
     forged = on_claim(made(*TAPS), b=system(b), every=own, sizes=(("t", 1),) if own else ())
     assert "as many tokens as the first" in rejected(forged)
+
+
+LATE = "input x : t\n param w\n s = sum[t](x)\n y = w * s[i-3]"
+
+
+@pytest.mark.parametrize(
+    "dims, taps, sizes, grows",
+    [
+        ("t", "t", {"t": 1}, True),
+        ("t, r = 2 * t", "r", {"r": 2, "t": 1}, True),
+        ("r, t = 2 * r", "r", {"r": 1, "t": 2}, True),
+        ("t, r", "r", {"r": 1, "t": 1}, False),
+    ],
+)
+def test_a_filter_may_have_more_taps_at_larger_sizes_of_the_first(
+    dims: str, taps: str, sizes: dict[str, int], grows: bool
+) -> None:
+    """With four taps it reads three tokens back, as the first does."""
+    a = compiled(LATE, "t")
+    b = compiled(f"input x : t\n param v : {taps}\n s = sum[t](x)\n y = fir[{taps}](v, s)", dims)
+    one = Claim(a, b, (), tuple(sizes.items()), equal=False, case=True)
+    x, w = ((1, 1, 0, 1),) * sizes["t"], ((1, 1, 0, 1),)
+    proof = ConstantWord((("x", x), ("w", w)), 3, (), False, (), ((0, 1), (0, 1), (1, 1)))
+    check(write(Certificate(one, proof)))
+    larger = Certificate(one, replace(proof, larger=("t",)))
+    if grows:
+        assert "as many tokens as the first" in rejected(larger)
+        found = no_case(replace(one, sizes=chosen(a, b, 1)))
+        assert isinstance(found, str) or not found.proof.larger
+    else:
+        check(write(larger))
 
 
 def test_a_filter_of_known_length_is_spoken_of() -> None:
