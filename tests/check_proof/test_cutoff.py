@@ -333,14 +333,14 @@ mixer along { dims n, p
   input u : n × p
   y = 2 * u
 }
-mixer flat { dims n, p, d
-  input w : d
-  y = w
+mixer flat { dims n, p, d, h
+  input w : d; v, z : h
+  y = w * (v · z)
 }
 """))).compilation  # fmt: skip
-    claim = claim_of(flat("along").system, flat("flat").system, n=2, p=2, d=4)
+    claim = claim_of(flat("along").system, flat("flat").system, n=2, p=2, d=4, h=2)
     found = cutoff(claim, False)
-    assert all("other axes" in str(found[axis]) for axis in ("n", "p", "d"))
+    assert all("other axes" in str(found[axis]) for axis in ("n", "p", "d")) and found["h"] == 1
 
 
 # --- terms at random -----------------------------------------------------------------------------

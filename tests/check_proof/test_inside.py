@@ -8,7 +8,9 @@ import pytest
 
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Conditional, Invariant
-from dsfc.check_proof.defined import never_zero
+from dsfc.check_proof.defined import Defined, never_zero
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, total
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.symbols import IMAGINARY_UNIT, Symbols
 from dsfc.locate import Place
@@ -227,8 +229,71 @@ def test_what_the_first_reads_now_excuses_the_second() -> None:
     assert isinstance(within(a, b, conditions=True), Case)
 
 
-def test_the_number_i_is_never_0() -> None:
-    assert never_zero(Symbols(), IMAGINARY_UNIT, frozenset())
+def test_what_is_never_0() -> None:
+    """What has one sign term by term, and products of what is never 0."""
+    s = Symbols()
+    x, z, w = s.leaf("x[]@0", True), s.leaf("z[0]", False), s.leaf("w[]", True)
+    a, e = s.leaf("a[]", True, positive=True), s.exp(x)
+    low, turned = s.conjugate(z), s.exp(IMAGINARY_UNIT * x)
+    for q in (IMAGINARY_UNIT, UNIT + e, -UNIT - e, a, -a, e * w, w / a, turned, z * low * a,
+              UNIT / (UNIT + e), w / (e + a)):  # fmt: skip
+        assert never_zero(s, q, frozenset({"w", "z"}))
+    tanh = s.opaque("tanh", (x,), real=True, positive=False)
+    for q in (NOTHING, x, x * a, a - e, a + w, w + z, turned + UNIT, tanh):
+        assert not never_zero(s, q, frozenset({"w", "z"}))
+    for q in (w, z, low, w * a):
+        assert not never_zero(s, q, frozenset())
+
+
+@pytest.mark.parametrize(
+    "head, some, none",
+    [
+        ("/", ("a", "-a-1", "w"), ("x", "a-1", "0")),
+        ("log1p", ("a", "a-1"), ("x", "-a", "w")),
+        ("tanh", ("x", "0"), ("z", "x+z")),
+        ("log", ("a", "a+1"), ("x", "a-1", "0", "w")),
+    ],
+)
+def test_where_a_function_has_a_value(
+    head: str, some: tuple[str, ...], none: tuple[str, ...]
+) -> None:
+    s = Symbols()
+    known = {"x": s.leaf("x[]@0", True), "z": s.leaf("z[]", False), "w": s.leaf("w[]", True),
+             "a": s.leaf("a[]", True, positive=True), "1": UNIT, "0": NOTHING}  # fmt: skip
+
+    def of(text: str) -> Quotient:
+        parts = text.replace("-", "+-").split("+")
+        return total(known[p] if p[0] != "-" else -known[p[1:]] for p in parts if p)
+
+    for text in (*some, *none):
+        for update in (False, True):
+            asked = Defined(s, frozenset({"w"}), {})
+            if text in some:
+                asked.check(head, of(text), update)
+                continue
+            with pytest.raises(Obstacle, match=f"in `{head}`"):
+                asked.check(head, of(text), update)
+            # What stands in the same function of a is no more than a has.
+            asked.note(head, of(text), update)
+            asked.check(head, of(text), update)
+            with pytest.raises(Obstacle):
+                asked.check("log" if head == "/" else "/", of(text) - known["x"], update)
+
+
+def test_what_the_first_needs_at_a_token_it_needs_not_later() -> None:
+    """A divisor of an output is none of later outputs, unless it is the same at all tokens."""
+    s = Symbols()
+    x, w = s.leaf("x[]@0", True), s.leaf("w[]", True)
+    it = Defined(s, frozenset(), {"y[]@0": x})
+    it.note("/", x, False)
+    it.note("/", w, False)
+    it.check("/", x, False)
+    it.check("/", w, True)
+    it.check("/", s.leaf("y[]@0", True), False)
+    with pytest.raises(Obstacle):
+        it.check("/", x, True)
+    it.note("/", x, True)
+    it.check("/", x, True)
 
 
 def test_a_ratio_of_states_takes_no_values() -> None:
