@@ -16,7 +16,7 @@ from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, ConstantWord
 from dsfc.check_proof.constant_word import check_constant_word
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.recurrence import Rolled, applied, distinct, trimmed
+from dsfc.check_proof.recurrence import Rolled, _divided, applied, distinct, trimmed
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import LENGTH_LIMIT
 from dsfc.locate import Place
@@ -98,6 +98,21 @@ def test_different_roots_are_taken_once(roots, data, zeros: int, factor: Fractio
     found = distinct(p)
     once = with_roots(roots)
     assert tuple(c / found[-1] for c in found) == once
+
+
+@pytest.mark.parametrize(
+    "p, q, quotient, rest",
+    [
+        ((-1, 0, 1), (1, 1), (-1, 1), ()),
+        ((5, -3, 0, 2), (2, 1), (5, -4, 2), (-5,)),
+        ((1, 2, 3, 4, 6), (1, 0, 2), (0, 2, 3), (1,)),
+        ((1, 1), (2, 4), (Fraction(1, 4),), (Fraction(1, 2),)),
+        ((7, 3), (2,), (Fraction(7, 2), Fraction(3, 2)), ()),
+    ],
+)
+def test_a_quotient_has_a_rest_of_lower_degree(p, q, quotient, rest) -> None:
+    """The lowest coefficient comes first."""
+    assert _divided(tuple(map(Fraction, p)), tuple(map(Fraction, q))) == (quotient, rest)
 
 
 @settings(max_examples=40)
