@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Conditional, Invariant
+from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.defined import Defined, never_zero
 from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.inside import put_in
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, total
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.symbols import IMAGINARY_UNIT, Symbols
@@ -303,6 +306,25 @@ def test_a_ratio_of_states_takes_no_values() -> None:
     a = "input u\n state s\n s = s[i-1] + u\n y = log(s) + u"
     b = "input u\n param r\n state s\n s = s[i-1] + u\n y = log(s) + u * exp(r * u)"
     assert "`log` of states" in verdict(a, b, ZERO)
+
+
+def test_values_of_the_seconds_own_parameters_are_put_in() -> None:
+    b = mixer("input u, z\n param r, w\n y = exp(-r * w * u) * z")
+    symbols = Symbols()
+    symbols.leaf("w[]", real=True)
+    conditions = Conditions((
+        ZERO,
+        value("w[]", (-2, {})),
+        value("z[]@0", (-1, {"u[]@0": 1})),
+    ))  # fmt: skip
+    claim = Claim(mixer(WU), b, (), (), case=True)
+    assert {n: q.text for n, q in put_in(claim, conditions, symbols).items()} == {"r[]": "0"}
+    for other in ({"case": False}, {"equal": False}):
+        assert put_in(replace(claim, **other), conditions, symbols) == {}
+    # A value that speaks of what is not there is none.
+    by_w = Conditions((value("r[]", (-1, {"w[]": 1})),))
+    assert put_in(claim, by_w, Symbols()) == {}
+    assert put_in(claim, by_w, symbols)["r[]"].text == "w[]"
 
 
 def test_without_a_case_there_is_nothing_to_show() -> None:

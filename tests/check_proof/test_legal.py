@@ -9,7 +9,7 @@ import pytest
 
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Same, Witness
-from dsfc.check_proof.legal import facts, kept
+from dsfc.check_proof.legal import NUMBERS, SMALL, _options, facts, kept
 from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
@@ -108,3 +108,15 @@ def test_sizes_that_are_derived_in_turn_are_found() -> None:
     assert kept(a, a, {"h": 4, "r": 64}, 1) == {"d": 256, "h": 4, "r": 64}
     assert kept(mixer("d, r = (d - 3) / 2"), A, {}, 1) is None
     assert kept(mixer("d, r = d^(1/2)"), mixer("d, r"), {"r": 3}, 1) == {"d": 9, "r": 3}
+
+
+def test_sizes_to_try_are_small_ones_times_the_numbers_that_are_there() -> None:
+    small = set(range(1, SMALL + 1))
+    assert _options((), {}) == _options((), {"h": 1}) == sorted(small)
+    assert _options((), {"h": 3, "n": 5}) == sorted({k * f for k in small for f in (1, 3, 5, 15)})
+    assert _options(facts(A, A), {}) == sorted(small | {16 * k for k in small})
+    # Of many numbers the least are multiplied.
+    many = {f"n{k}": k for k in range(11, 11 + NUMBERS + 2)}
+    product = 11 * 12 * 13 * 14 * 15
+    assert max(_options((), many)) == SMALL * product
+    assert {11, 15} <= set(_options((), many)) and 17 not in _options((), many)
