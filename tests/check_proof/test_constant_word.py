@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dsfc
-from dsfc.check_proof.balls import NotDefined
+from dsfc.check_proof.balls import Complex, NotDefined, real
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, ConstantWord, Witness
 from dsfc.check_proof.constant_word import (
@@ -105,6 +105,34 @@ def test_increments_of_a_definition_are_sums_of_powers_of_its_bases(name: str, d
     assert not word.foreign
     for token in (word.first, word.first + 1):
         assert all(part.meets(ZERO) for part in word.parts(token))
+
+
+def test_a_base_of_two_entries_is_taken_once() -> None:
+    """The real part of an output has the conjugate of each base that is not real."""
+    real_base = "param a : n\n state s : n\n s = a * s[i-1] + u\n y = s"
+    turned = "param a : n complex\n state s : n complex\n s = a * s[i-1] + u\n y = Re(s)"
+    half, zero, two, turn = ((1, 2, 0, 1), (0, 1, 0, 1), (2, 1, 0, 1), (1, 2, 1, 1))
+
+    def word(a: str, b: str, *values: tuple[int, int, int, int]) -> Word:
+        left, right = (
+            SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", f"""mixer m {{ dims n
+ input u : n
+ {body}
+}}"""))).compilation("m").system for body in (a, b)
+        )  # fmt: skip
+        at = Claim(left, right, (), (("n", 3),), equal=False, case=True)
+        return Word(at, (("a", values), ("u", (two,) * 3)))
+
+    def exact(p: int, q: int, r: int = 0) -> Complex:
+        return Complex(real(Fraction(p, q)), real(r))
+
+    own = word(real_base, real_base, half, half, zero)
+    assert own.others == (exact(1, 2),) and own.foreign == ()
+    assert word(real_base, real_base, half, two, half).others == (exact(1, 2), exact(2, 1))
+    both = word(turned, turned, turn, turn, half)
+    assert both.others == (exact(1, 2, 1), exact(1, 2, -1), exact(1, 2)) and not both.foreign
+    apart = word(turned, real_base, turn, half, turn)
+    assert apart.foreign == (exact(1, 2, 1), exact(1, 2, -1)) and apart.others == (exact(1, 2),)
 
 
 def test_the_window_is_that_of_the_longest_path_back() -> None:

@@ -156,6 +156,15 @@ def test_another_recurrence_that_holds_will_do() -> None:
     check(write(on_proof(c, recurrence=tuple((x.numerator, x.denominator) for x in wider))))
 
 
+def test_the_first_may_have_axes() -> None:
+    body = "dims h, n\n param a, w : h\n state s, r : h\n s = a * s[i-1] + u\n"
+    one = compiled(f"{body} r = a * r[i-1] + s\n y = sum[h](w * r)")
+    found = no_case(claim(one, system("modes")))
+    assert isinstance(found, Certificate) and found.proof.recurrence
+    check_constant_word(found.claim, found.proof)
+    assert "may be a sum of powers" in rejected(with_value(found, "w", 0))
+
+
 ATTACKS: dict[str, tuple[str, Callable[[Certificate], Certificate]]] = {
     "all parameters": ("one of a point", lambda c: on_proof(c, always=True)),
     "nothing": ("the recurrence is 0", lambda c: on_proof(c, recurrence=((0, 1),))),
