@@ -127,3 +127,26 @@ def test_an_axis_where_both_meet_keeps_its_name() -> None:
 def test_the_sizes_of_what_is_told_apart_are_its_own(real: Certificate) -> None:
     sizes = tuple((name, k + (name == "n_")) for name, k in real.claim.sizes)
     assert rejected(claiming(real, sizes=sizes))
+
+
+def test_what_is_put_side_by_side_keeps_its_name() -> None:
+    """Axes of inputs, buffers and outputs, what is identified, and what a has not."""
+    first = mixer("""{ dims n, p, d, h
+ input u : d
+ param w : n; k, m, z : h; g : p
+ y = sum[d](u) * w * sum[h](k * m * z) * sum[p](g)
+}""")
+    second = mixer("""{ dims n, p, d, h, r
+ input u : d
+ buffer g : p = ones[p]
+ param w : n; k, m, more : h; own : r
+ y = sum[d](u) * w * sum[h](k * m * more) * sum[p](g) * sum[r](own)
+}""")
+    at = Claim(first, second, (("m", "z"),), (), case=True)
+    assert own_names(at) == {"w": "w_", "k": "k_", "h": "h_"}
+    # A name that is taken is not given, by either of the two.
+    taken = mixer("{ dims n\n input u\n param w, w_, w__ : n\n y = u * sum[n](w * w_ * w__)\n}")
+    less = mixer("{ dims n\n input u\n param w : n\n n_ = w * u\n y = sum[n](n_ + tanh(n_))\n}")
+    assert own_names(Claim(taken, less, (), ())) == {"w": "w___", "n": "n__"}
+    every = own_names(Claim(taken, taken, (), ()))
+    assert len(set(every.values())) == len(every) == 4 and not set(every) & set(every.values())

@@ -12,6 +12,7 @@ import pytest
 from dsfc.check_proof import comparable
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.check_proof.closed import _declared
 from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
@@ -112,6 +113,10 @@ mixer set_to_again { dims n
   param w, x : n
   buffer c : n = 2
   y = (c + x - w) * u
+}
+mixer summed { dims n
+  input u : n
+  y = sum[j ≤ i](u[j])
 }
 mixer imaginary { dims n
   input u : n
@@ -411,3 +416,10 @@ def test_what_is_refused_would_have_been_accepted(
     # The claims are false: nothing else in the checker sees it.
     monkeypatch.setattr(comparable, "closed", lambda system: None)
     assert check(write(make())).claim.equal
+
+
+def test_a_state_that_no_definition_makes_is_declared_by_its_block() -> None:
+    made = system("summed")
+    (block,) = made.blocks
+    assert all(d.name != block.state for d in made.definition)
+    assert _declared(made)[block.state] == {(frozenset(block.axes), block.field)}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.check_proof import conditional as rule
 from dsfc.check_proof.check import check, read, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Conditional, Invariant, Needed
 from dsfc.check_proof.conditional import localities
@@ -439,3 +440,14 @@ def test_the_other_conditions_hold_where_one_is_left_out(conditional: Callable) 
     assert not set(one.without) & set(other.without)
     swapped = with_proof(made, needed=(Needed(one.without, other.point),))
     assert "another condition does not hold" in rejected(swapped)
+
+
+def test_as_many_points_as_are_allowed(
+    conditional: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = conditional(*PAIRS[2])
+    count = len(made.proof.needed)
+    monkeypatch.setattr(rule, "NEEDED_LIMIT", count)
+    check(write(made))
+    monkeypatch.setattr(rule, "NEEDED_LIMIT", count - 1)
+    assert f"more than {count - 1} points" in rejected(made)

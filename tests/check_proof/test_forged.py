@@ -335,6 +335,8 @@ def refused(text: str) -> str:
 def test_a_document_is_not_too_long() -> None:
     good = write(over())
     check(good + " ")
+    check(good.ljust(SIZE_LIMIT))
+    assert "longer than" in refused(good.ljust(SIZE_LIMIT + 1))
     assert "longer than" in refused(good + " " * SIZE_LIMIT)
 
 

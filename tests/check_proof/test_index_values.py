@@ -64,6 +64,8 @@ REASONS = [
     ("n", "state S, R : n\n  S = S[i-1] + exp(k)\n  R = (R[i-1] + q) / S", "sum[n](R) * v",
      "an update divides by a value of the state"),
     ("n", "", "sum[n](q * q)^(1/2) * v", "a power holds a sum over it"),
+    ("n", "", "sum[n](q * q)^8 * v", "a power holds a sum over it"),
+    ("n", "", "sum[n](q * q)^(-1) * v", "a power holds a sum over it"),
     ("t", "param w : t", "v * sum[n](fir[t](w, q))", "it counts the taps of a filter"),
     ("n", "", "sum[j ≤ i](exp(q · k[j]) * v[j])", "a sum over the past has no finite state"),
 ]  # fmt: skip
@@ -73,6 +75,31 @@ REASONS = [
 def test_what_has_no_count_says_why(axis: str, declared: str, output: str, reason: str) -> None:
     found = cutoff(claim(mixer(declared, output)), False)[axis]
     assert isinstance(found, str) and reason in found
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "1 / {}", "1 / (1 + {})", "{}^(-2)", "{}^(1/2)", "2^{}", "tanh({})", "exp({}) * exp(-{})",
+        "exp({} * {})", "exp(tanh({}))", "silu({}) * exp({})", "elu({})", "(elu({}) + {})",
+        "max({}, s)", "abs({} + s)", "1 / exp({})", "max[p]({} ⊗ v)",
+    ],
+)  # fmt: skip
+def test_what_stands_in_a_function_is_never_put_to_0(function: str) -> None:
+    """Σ q is carried by q, unless q stands where it may be no 0."""
+    base = "(sum[n](q) + sum[n](k * {})) * v"
+    both = "param z, r : n\n  param s\n  c = 2 * z"
+    for name in ("q", "c"):
+        text = base.replace("sum[n](q)", f"sum[n]({'q' if name == 'q' else 'z'})")
+        found = cutoff(claim(mixer(both, text.format(function.replace("{}", name)))), False)
+        assert "factor of every term" in str(found["n"]), found["n"]
+        other = text.format(function.replace("{}", "r"))
+        assert cutoff(claim(mixer(both, other)), False)["n"] == 1
+
+
+def test_a_natural_power_has_its_indices_as_often() -> None:
+    for power in (1, 2, 7):
+        assert cutoff(claim(mixer("", f"sum[n](q * q)^{power} * v")), False)["n"] == power
 
 
 def test_an_axis_is_one_of_both() -> None:

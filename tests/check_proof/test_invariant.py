@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from dsfc.check_proof.claim import Claim, Condition, Invariant, Row
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.invariant import (
     Columns,
     ReadRow,
     after,
+    check_rows,
     cleared,
     columns,
     difference,
@@ -16,6 +20,11 @@ from dsfc.check_proof.invariant import (
 )
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, generator, number
 from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.statement import state
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
 
 
 def q(name: str) -> Quotient:
@@ -92,3 +101,21 @@ def test_a_row_after_a_token_has_its_states_updated_and_its_conditions_put_in() 
     # What the update divides by is other than 0.
     divided = after(row, {x: A / (X + B), y: Y}, {})
     assert texts(divided) == texts(columns(A * A + A * B * Y))
+
+
+def test_conditions_hold_at_the_first_token_and_after() -> None:
+    """With z = u at every token, s - z is 0 after each, where s is u."""
+    text = Source("m.dsf", "mixer m {\n input u, z\n state s\n s = u\n y = s * z\n}\n")
+    of = SpecText(Place(Path("m.dsf")), parse(text)).compilation("m").system
+    z_is_u = Condition((((("u[]@0", 1),), -1), ((("z[]@0", 1),), 1)), "z[]@0")
+
+    def proof(k: int) -> Invariant:
+        terms = (((), (((("z[]@0", 1),), k),)), (("$A.s[]",), (((), 1),)))
+        return Invariant((Row(("$A.s[]",), terms),), False)
+
+    statement = state(Claim(of, of, (), (), conditions=(z_is_u,)), False)
+    check_rows(statement, proof(-1))
+    with pytest.raises(Rejected, match="does not vanish at the start"):
+        check_rows(statement, proof(-2))
+    with pytest.raises(Rejected, match="does not vanish at the start"):
+        check_rows(state(Claim(of, of, (), ()), False), proof(-1))

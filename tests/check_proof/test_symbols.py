@@ -284,6 +284,38 @@ def test_exponentials_of_what_is_positive_are_more_than_one() -> None:
     assert s.positive(f("log", large + one))
 
 
+def test_exponentials_are_compared_with_one_up_to_a_power() -> None:
+    s = Symbols()
+    f, _, _, a, one = of(s)
+    large = f("exp", a)
+    for low, high in ((0, 8), (2, 10), (-3, 5)):
+        assert s.positive(large.power(high) - large.power(low))
+        assert not s.positive(large.power(high + 1) - large.power(low))
+    # Each of two is less one.
+    more = f("exp", a * a)
+    assert s.positive(large * more - one) and s.positive(large.power(8) * more.power(8) - one)
+    assert not s.positive(large - more) and not s.positive(large * more - large - more)
+
+
+@pytest.mark.parametrize(
+    "value, primes",
+    [
+        (Fraction(1), {}),
+        (Fraction(12), {2: 2, 3: 1}),
+        (Fraction(9, 8), {3: 2, 2: -3}),
+        (Fraction(49, 997), {7: 2, 997: -1}),
+        (Fraction(2 * 1009), {2: 1, 1009: 1}),
+        (Fraction(1009 * 1013), {1009 * 1013: 1}),
+    ],
+)
+def test_the_logarithm_of_a_number_is_made_of_those_of_primes(value, primes) -> None:
+    s = Symbols()
+    found = s.log(number(value))
+    assert found.num.terms == {((f"log({p})", 1),): Fraction(k) for p, k in primes.items()}
+    assert not s.exp(found) - number(value)
+    assert s.defined == {f"log({p})": ("log", (s.defined[f"log({p})"][1][0],)) for p in primes}
+
+
 def test_of_a_name_that_was_never_written_nothing_is_known() -> None:
     """Values of one branch of a search may name a logarithm that another never writes."""
     assert not Symbols().is_positive(constant(1) + generator("log(1+exp(s[])*v[])"))
