@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from dsfc.check_proof.claim import Certificate, Claim, Condition, Conditional, I
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.defined import Defined, never_zero
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.inside import put_in
+from dsfc.check_proof.inside import literals, put_in
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, total
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.symbols import IMAGINARY_UNIT, Symbols
@@ -325,6 +326,22 @@ def test_values_of_the_seconds_own_parameters_are_put_in() -> None:
     by_w = Conditions((value("r[]", (-1, {"w[]": 1})),))
     assert put_in(claim, by_w, Symbols()) == {}
     assert put_in(claim, by_w, symbols)["r[]"].text == "w[]"
+
+
+def test_buffers_of_one_number_are_that_number() -> None:
+    """Those with axes, and 0, where one size is spoken of alone."""
+    of = mixer("""input u : h
+    buffer a = 1 / 2
+    buffer b = 3
+    buffer c = 0
+    buffer d = log(2)
+    buffer e : h = 5 * ones[h]; f : h = iota[h]; g : h = ones[h] / 3; z : h = 0
+    y = u * (a + b + c + d + e + f + g + z)""")
+    claim = Claim(of, mixer("input u : h\n y = u"), (), SIZES)
+    scalars, all_ = {"a": Fraction(1, 2), "b": 3}, {"c": 0, "e": 5, "g": Fraction(1, 3), "z": 0}
+    assert literals(claim, False) == scalars and literals(claim, True) == {}
+    for one in (replace(claim, case=True), replace(claim, conditions=(ZERO,))):
+        assert literals(one, False) == scalars | all_
 
 
 def test_without_a_case_there_is_nothing_to_show() -> None:
