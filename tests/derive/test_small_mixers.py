@@ -39,7 +39,7 @@ def resolved(text: str) -> Mixer:
 
 
 def lowered(text: str) -> str:
-    """The system of a mixer as text, its states' definitions, shared passes, and each step taken."""
+    """The system of a mixer as text, its states' definitions, shared passes, each step taken."""
     system = derive(resolved(text))
     shared = (f"{b.state} with {', '.join(b.gauge.shared_with)}" for b in system.blocks
               if b.gauge.shared_with)  # fmt: skip
