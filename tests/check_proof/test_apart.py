@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import dsfc
 from dsfc.check_proof.apart import apart, own_names
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Conditional, Invariant
+from dsfc.check_proof.closed import closed
 from dsfc.check_proof.polynomial import constant, generator
 from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
@@ -150,3 +152,20 @@ def test_what_is_put_side_by_side_keeps_its_name() -> None:
     assert own_names(Claim(taken, less, (), ())) == {"w": "w___", "n": "n__"}
     every = own_names(Claim(taken, taken, (), ()))
     assert len(set(every.values())) == len(every) == 4 and not set(every) & set(every.values())
+
+
+@pytest.mark.parametrize("name", ["gla", "lru", "s6"])
+def test_what_is_told_apart_has_its_new_name_throughout(name: str) -> None:
+    of = dsfc.load(name).system
+    claim = Claim(of, of, (), (), case=True)
+    own = own_names(claim)
+    told = apart(dataclasses.replace(claim, apart=tuple(own)))
+    assert own and told.a is of and not told.apart
+    closed(told.b)
+    for part in (lambda s: s.params, lambda s: [d.axis for d in s.axes], lambda s: s.inputs):
+        assert [x.name for x in part(told.b)] == [own.get(x.name, x.name) for x in part(of)]
+    one = next(iter(own))
+    some = apart(dataclasses.replace(claim, apart=(one,))).b
+    closed(some)
+    names = {x.name for x in (*some.params, *(d.axis for d in some.axes))}
+    assert own[one] in names and one not in names and not names & {own[n] for n in own if n != one}

@@ -14,6 +14,7 @@ from dsfc.check_proof.check import check, read, write
 from dsfc.check_proof.claim import Certificate, Claim
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.schema import OtherFormat, form
+from dsfc.source import Span
 
 
 @pytest.fixture
@@ -76,3 +77,29 @@ def test_another_format_is_refused(certificate: Callable) -> None:
         with pytest.raises(Rejected, match="the format is not") as refused:
             read(json.dumps(document | {"format": foreign}))
         assert not isinstance(refused.value, OtherFormat)
+
+
+def test_an_annotation_is_written_by_the_names_of_its_classes() -> None:
+    class Inner:
+        pass
+
+    for hint, written, classes in (
+        (int, "int", [int]),
+        (tuple[Inner, ...], "tuple[Inner,Ellipsis]", [Inner]),
+        (Inner | None, "one[Inner,NoneType]", [Inner, type(None)]),
+        (tuple[tuple[str, Inner], ...] | int,
+         "one[tuple[tuple[str,Inner],Ellipsis],int]", [str, Inner, int]),
+    ):  # fmt: skip
+        assert schema._text(hint) == written and schema._classes(hint) == classes
+
+
+def test_fields_that_are_not_written_are_left_out(forms: Callable[[type], str]) -> None:
+    own = made("Certificate", ("claim", Claim))
+    more = dataclasses.make_dataclass(
+        "Certificate",
+        [("claim", Claim), ("span", Span | None), ("kept", int, dataclasses.field(init=False))],
+    )
+    assert forms(own) == forms(more) != forms(made("Certificate", ("claim", Claim), ("kept", int)))
+    with_lines = [line for line in schema._lines() if line.startswith("Certificate: ")]
+    assert with_lines == ["Certificate: claim=Claim kept=int"]
+    assert not any(line.startswith("Span") for line in schema._lines())

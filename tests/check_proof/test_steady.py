@@ -15,6 +15,7 @@ from dsfc.check_proof.steady import _affine, steady
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
 from dsfc.primitives.expr import Axis, LinearMap, Num
+from dsfc.primitives.text import text
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import (
@@ -43,8 +44,8 @@ POINT = {
 
 def system(body: str) -> System:
     declared = "dims n, t\n input u, v : n\n param a, b : n; w : t"
-    text = f"mixer m {{ {declared}\n {body}\n}}"
-    return SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text))).compilation("m").system
+    source = f"mixer m {{ {declared}\n {body}\n}}"
+    return SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", source))).compilation("m").system
 
 
 def run(of: System, length: int) -> Execution:
@@ -153,6 +154,27 @@ ACCEPTED = {
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_coefficients_of_states_may_be_any_function_of_tokens(name: str) -> None:
     assert steady(system(ACCEPTED[name]), SIZES).window == 0
+
+
+@pytest.mark.parametrize(
+    "decay, base",
+    [
+        ("a", "a"),
+        ("(a + first)", "a"),
+        ("(a * (1 - first) + b * first)", "a"),
+        ("(a + first / b)", "a"),
+        ("(first * u)", "0"),
+        ("(first[i-1] + first)", "0"),
+        ("tanh(u[i-2])", "tanh(u)"),
+        ("exp(first * a)", "exp(0)"),
+        ("(u * x[i-1])", "u * v"),
+        ("c", "2 * a"),
+    ],
+)
+def test_a_base_is_what_a_decay_is_after_the_first_tokens(decay: str, base: str) -> None:
+    body = f"x = v + 0 * u\n c = 2 * a\n state s : n\n s = {decay} * s[i-1] + u\n y = s * b"
+    (found,) = steady(system(body), SIZES).bases
+    assert text(found.value) == base and found.state == "s"
 
 
 VALUE = Num(Fraction(2))
