@@ -16,8 +16,9 @@ b has no such part, whatever its parameters are, so its output is another from s
 can be said of coupled states of a is in `dsfc.check_proof.recurrence`.
 
 Larger sizes of a contain the point: where each summed index of an axis is carried
-(`dsfc.check_proof.cutoff`) and no formula holds the size, entries of carriers with further indices
-are put to 0, the others made like those that are there, and the output is the same.
+(`dsfc.check_proof.cutoff`), no formula holds the size and no norm runs along the axis, entries of
+carriers with further indices are put to 0, the others made like those that are there, and the
+output is the same.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.steady import Steady, steady
 from dsfc.check_proof.witness import LENGTH_LIMIT, arrays, check_token, constants_of, place_of
 from dsfc.primitives.declarations import Constraint
-from dsfc.primitives.expr import Expr, Reduce, Reduction, Size, children
+from dsfc.primitives.expr import Expr, Prim, Reduce, Reduction, Size, children
 from dsfc.system.known import fixed
 
 ZERO = Complex(real(0), real(0))
@@ -103,7 +104,10 @@ def growing_axes(claim: Claim) -> tuple[str, ...]:
 
 
 def _sizes_in(value: object) -> set[str]:
-    """The axes whose sizes stand in formulas as numbers, or are summed or averaged over freely."""
+    """The axes whose sizes stand in formulas as numbers, or are summed or averaged over freely.
+
+    So are those that a norm runs along: further entries make it larger, whatever is 0 of its value.
+    """
     out: set[str] = set()
     stack, seen = list(expressions(value)), set[Expr]()
     while stack:
@@ -114,6 +118,8 @@ def _sizes_in(value: object) -> set[str]:
         if isinstance(e, Size):
             out.add(e.axis.name)
         if isinstance(e, Reduce) and (e.how is not Reduction.SUM or e.axis not in e.arg.axes):
+            out.add(e.axis.name)
+        if isinstance(e, Prim) and e.axis is not None:
             out.add(e.axis.name)
         stack += children(e)
     return out

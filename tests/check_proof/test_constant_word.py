@@ -361,3 +361,31 @@ mixer summed {{ dims n
     spec = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text)))
     made = spec.compilation("summed").system
     assert growing_axes(Claim(made, made, (), (("n", 1),))) == (("n",) if grows else ())
+
+
+@pytest.mark.parametrize(("value", "grows"), [("l2norm[n](w * w + 1)", False), ("w", True)])
+def test_a_norm_is_another_at_larger_sizes(value: str, grows: bool) -> None:
+    """The norm of one entry is 1; those of two positive ones are below 1, which `c` can be too."""
+    text = f"""
+mixer normed {{ dims n
+  input u
+  param w, q : n
+  state S : n
+  S = {value} * S[i-1] + u
+  y = q · S
+}}
+mixer decayed {{ dims n
+  input u
+  param c : n unit;  q : n
+  state S : n
+  S = c * S[i-1] + u
+  y = q · S
+}}
+"""
+    spec = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text)))
+    a, b = (spec.compilation(name).system for name in ("normed", "decayed"))
+    found = no_case(Claim(a, b, (), (("n", 1),), equal=False, case=True))
+    assert isinstance(found, Certificate)
+    assert found.proof.larger == (("n",) if grows else ())
+    if not grows:
+        assert "larger sizes" in rejected(on_proof(found, larger=("n",)))
