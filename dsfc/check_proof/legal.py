@@ -1,14 +1,16 @@
 """Sizes that go together: what two mixers declare of their axes holds of both at once.
 
 A size that a spec derives from others (n = d / h) is a fact of it, and so is that a copy of an axis
-has its size. A size that is a number (h = 4) is a default, and may be any other. What is claimed at
-sizes that break a fact is claimed of nothing.
+has its size, and that two of which one is renamed to the other have one size. A size that is a
+number (h = 4) is a default, and may be any other. What is claimed at sizes that break a fact is
+claimed of nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -16,7 +18,7 @@ from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.rejected import Rejected
 from dsfc.primitives.build import walk
 from dsfc.primitives.declarations import Dimension
-from dsfc.primitives.expr import Axis, Expr, Num, Size
+from dsfc.primitives.expr import Axis, Expr, Num, Rename, Size
 from dsfc.primitives.size import size_value
 from dsfc.primitives.text import text
 from dsfc.system.ir import System
@@ -66,7 +68,24 @@ def facts(a: System, b: System) -> tuple[Fact, ...]:
         if size is not None:
             fact = Fact(d.axis.name, size)
             out.setdefault(fact.text, fact)
+    for fact in (*_renamed(a), *_renamed(b)):
+        out.setdefault(fact.text, fact)
     return tuple(out.values())
+
+
+@lru_cache(maxsize=64)
+def _renamed(system: System) -> tuple[Fact, ...]:
+    """What is said of sizes by `rename[n, m](x)`; of a copy it is said anyway."""
+    values = [d.value for d in system.definition]
+    values += [t.init.value for t in system.buffers if t.init is not None]
+    pairs = {
+        tuple(sorted((e.old, e.new), key=lambda axis: axis.name))
+        for value in values
+        for e in walk(value)
+        if isinstance(e, Rename) and (e.old.copy_of or e.old.name) != (e.new.copy_of or e.new.name)
+    }
+    named = sorted((second.name, first.name) for first, second in pairs)
+    return tuple(Fact(name, Size(Axis(0, other))) for name, other in named)
 
 
 def _derived(d: Dimension) -> Expr | None:

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from dsfc.check_proof.check import check, write
-from dsfc.check_proof.claim import Certificate, Claim, Same, Witness
+from dsfc.check_proof.claim import Certificate, Claim, Invariant, Same, Witness
 from dsfc.check_proof.legal import NUMBERS, SMALL, _options, facts, kept
 from dsfc.check_proof.rejected import Rejected
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
+from dsfc.proof.equivalent import equivalent
+from dsfc.proof.verdict import Unknown
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
@@ -120,3 +122,28 @@ def test_sizes_to_try_are_small_ones_times_the_numbers_that_are_there() -> None:
     product = 11 * 12 * 13 * 14 * 15
     assert max(_options((), many)) == SMALL * product
     assert {11, 15} <= set(_options((), many)) and 17 not in _options((), many)
+
+
+RENAMED = """
+mixer renamed {{ dims n, m
+  input u : n;  v : m
+  y = {value}
+}}
+"""
+
+
+def test_an_axis_that_is_renamed_to_another_has_its_size() -> None:
+    """With three entries of v and two of u, one of u is read that is not there."""
+    a, b = (
+        SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", RENAMED.format(value=value))))
+        .compilation()
+        .system
+        for value in ("sum[m](max(rename[n, m](u), v))", "sum[n](max(rename[m, n](v), u))")
+    )
+    assert [f.text for f in facts(a, b)] == ["n = m"]
+    assert kept(a, b, {"n": 2}, 1) == {"m": 2, "n": 2} and kept(a, b, {"m": 3, "n": 2}, 1) is None
+    claim = Claim(a, a, (), (("m", 3), ("n", 2)))
+    with pytest.raises(Rejected, match="the sizes do not keep n = m"):
+        check(write(Certificate(claim, Invariant((), entries=False))))
+    # Nothing larger is looked at than there is: the two are equal, which no rule sees.
+    assert isinstance(equivalent(a, b), Unknown)
