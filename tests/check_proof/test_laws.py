@@ -14,7 +14,18 @@ import pytest
 from dsfc.check_proof import statement
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Coefficient, Invariant, Relation, Row
-from dsfc.check_proof.laws import MOVES, SCALES, Law, check_names, law, never_negative, positive
+from dsfc.check_proof.entries import Obstacle
+from dsfc.check_proof.laws import (
+    MOVES,
+    SCALES,
+    Law,
+    check_divisors,
+    check_names,
+    check_signs,
+    law,
+    never_negative,
+    positive,
+)
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, generator, number
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
@@ -250,6 +261,64 @@ def test_entries_that_start_at_zero_and_only_grow_are_never_negative() -> None:
     assert positive(symbols, a + e * x, kept) and positive(symbols, x + e + x * x, kept)
     for bad in (x, e + y, e - x, UNIT / x, UNIT / (e - a), w * e, x + x * x, e + x * y):
         assert not positive(symbols, bad, kept)
+
+
+def test_an_update_divides_by_what_is_positive_at_every_token() -> None:
+    symbols = Symbols()
+    a, w = symbols.leaf("a[]", True, True), symbols.leaf("w[]@0", True)
+    x, y = (symbols.leaf(f"$A.{n}[]", True) for n in "xy")
+    grows = {"$A.x[]": a * x + symbols.exp(w)}
+    for value in (y + w, y / w, y / (a + w), y / (w * w)):
+        check_divisors(symbols, ({**grows, "$A.y[]": value},), True)
+    check_divisors(symbols, ({**grows, "$A.y[]": y / (y + a)},), False)
+    for value in (y / (x + a), y / (x * x + a) / (a * x + a)):
+        step = {**grows, "$A.y[]": value}
+        check_divisors(symbols, (step,), False)
+        check_divisors(symbols, (step, step), False)
+        for steps, conditions in (
+            ((step,), True),
+            (({**step, "$A.x[]": w * x},), False),
+            ((step, {**step, "$A.x[]": x - a}), False),
+        ):
+            with pytest.raises(Obstacle, match="divides by a value of the state"):
+                check_divisors(symbols, steps, conditions)
+    for value in (y / x, y / (x + w), y / (x + a) / (x - a), y / (y + a) - a, w / x + y):
+        with pytest.raises(Obstacle, match="divides by a value of the state"):
+            check_divisors(symbols, ({**grows, "$A.y[]": value},), False)
+
+
+def test_a_factor_is_looked_at_where_a_law_needs_it() -> None:
+    symbols = Symbols()
+    a, w = symbols.leaf("a[]", True, True), symbols.leaf("w[]@0", True)
+    cell = symbols.leaf("$A.S[0]", True)
+    kept = frozenset({"$A.S[0]"})
+    for scale, heads in (
+        (a, "abs relu max log"),
+        (-a, "abs exp"),
+        (-a - UNIT, "abs"),
+        (a + cell, "abs relu"),
+        (w, "exp"),
+        (UNIT, "relu log"),
+    ):
+        for head in heads.split():
+            check_signs(symbols, (by(scale),), (head,), kept)
+    for scale, heads in (
+        (-a, "relu max log"),
+        (w, "abs relu"),
+        (a - UNIT, "abs"),
+        (cell, "abs relu"),
+        (a + cell, "log"),
+    ):
+        for head in heads.split():
+            with pytest.raises(Rejected):
+                check_signs(symbols, (by(scale),), (head,), kept)
+            # That of the second call is looked at too, and none without a call.
+            with pytest.raises(Rejected):
+                check_signs(symbols, (by(UNIT), by(scale)), ("exp", head), kept)
+            check_signs(symbols, (by(UNIT), by(scale)), ("exp",), kept)
+    moved = Law(UNIT, w)
+    check_signs(symbols, (moved,), ("max",), frozenset())
+    assert not moved.trivial and not by(a).trivial and by(UNIT).trivial
 
 
 def test_a_softplus_is_positive_and_a_logarithm_is_not() -> None:
