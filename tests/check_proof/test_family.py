@@ -15,7 +15,7 @@ from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import CellMonomial, Certificate, Claim, Invariant, Row
 from dsfc.check_proof.cutoff import kinds_of
 from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.family import Names, Terms, _check_renamed
+from dsfc.check_proof.family import Names, Terms, _check_renamed, one_token
 from dsfc.check_proof.index_form import NoCount
 from dsfc.check_proof.invariant import unlifted
 from dsfc.check_proof.one_step import OneStep, entries
@@ -305,6 +305,26 @@ def test_one_token_divides_by_no_state_and_has_no_state_beside(of: Callable) -> 
         assert not side.after("S").divided
         with pytest.raises(NoCount, match=reason):
             side.after(state_)
+
+
+@pytest.mark.parametrize(
+    "body, n",
+    [
+        ("t = t[i-1] - k * (k · t[i-1]) + k\n y = t[i-1]", 2),
+        ("t = t[i-1] - k * (k · t[i-1]) + k\n y = q · t[i-1]", 2),
+        ("t = t[i-1] - k * (k · t[i-1]) + k\n y = q · t", 2),
+        ("t = t[i-1] - k * (k · t[i-1]) + k\n y = (q · t) * (k · t)", 4),
+        ("t = t[i-1] + k\n y = q · k * v", 1),
+        ("t = t[i-1] + k * sum[p](v)\n y = t", 1),
+        ("t = t[i-1] + k\n y = 1 / (q · t)", None),
+    ],
+)
+def test_how_many_indices_one_token_has(body: str, n: int | None) -> None:
+    source = f"mixer m {{ dims n, p\n input q, k : n; v : p\n state t : n\n {body}\n}}\n"
+    made = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", source))).compilation("m").system
+    claim = claim_of(made, made, n=2, p=1)
+    assert one_token(claim, False, "n") == n
+    assert one_token(claim, False, "r") is None
 
 
 def test_a_row_renamed_is_one_up_to_a_factor() -> None:

@@ -51,6 +51,15 @@ def test_what_is_no_root_of_a_positive_number_stays() -> None:
         assert without_powers(other.power(2), S).text == other.power(2).text
 
 
+def test_what_stands_beside_a_root_stays() -> None:
+    x = S.leaf("x[]", real=True, positive=True)
+    for other in (x, x.power(-2), S.log(number(3)), S.exp(HALF), root(3), x * S.exp(x)):
+        found = without_powers(root(2).power(3) * other + other.power(2), S)
+        wanted = number(2) * root(2) * other + without_powers(other.power(2), S)
+        assert found.text == wanted.text
+    assert without_powers(root(2).power(2) * x, S).text == (number(2) * x).text
+
+
 def test_a_coupling_by_a_root(conditional: Callable) -> None:
     """T8c: the squares of η grow by 1, which leaves no point of rational numbers."""
     made = conditional("couplings", "normalised", "root_gate")

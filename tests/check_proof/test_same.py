@@ -12,8 +12,10 @@ import dsfc
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Same
 from dsfc.check_proof.rejected import Rejected
+from dsfc.check_proof.same import _Walk
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
+from dsfc.primitives.expr import Axis
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import report
 from dsfc.proof.sizes import chosen
@@ -221,3 +223,21 @@ def test_nothing_else_is_claimed_by_it(of: Callable) -> None:
         {"sizes": ()},
     ):
         rejected(claim_of(a, a, **changed))
+
+
+def test_an_axis_is_a_copy_of_the_same_one_in_both() -> None:
+    text = SpecText(
+        Place(Path("m.dsf")), parse(Source("m.dsf", "mixer m {\n input u\n y = u\n}\n"))
+    )
+    plain = text.compilation("m").system
+    walk = _Walk(claim_of(plain, plain))
+    axes = [Axis(0, "m"), Axis(0, "m", copy_of="n"), Axis(0, "m", copy_of="p"), Axis(0, "r")]
+    for x in axes:
+        for y in axes:
+            for one, other in ((x, y), (frozenset({x}), frozenset({y})), ((x,), (y,))):
+                walk.left = [(one, other)]
+                if x == y:
+                    walk._all()
+                    continue
+                with pytest.raises(Rejected, match="not the same"):
+                    walk._all()

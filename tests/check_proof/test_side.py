@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -18,10 +19,10 @@ from dsfc.check_proof.side import CELL_LIMIT, Side
 from dsfc.check_proof.symbols import Symbols
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.expr import Field
+from dsfc.primitives.expr import Field, Now, Num, Ref, Time
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
-from dsfc.system.ir import Guard, GuardKind, Ratio, System
+from dsfc.system.ir import Factor, Guard, GuardKind, Ratio, System, Term
 
 
 @cache
@@ -81,6 +82,24 @@ def test_what_is_before_the_first_token_is_0(output: str, values: list[str]) -> 
         assert text(it.outputs()[0]) == value
     reach = {"u[i-2]": 2, "first * u": 1, "first[i-2] * u": 3}
     assert it.symbols.reach == reach.get(output, 1)
+
+
+def test_a_state_of_fewer_factors_stays_while_others_go_on() -> None:
+    of = mixer("state s, r : n\n s = r[i-1] + u\n r = u * r[i-1] + s[i-1]\n y = s * r * v")
+    (stage,) = of.stages
+    one, two = stage.blocks
+    (n,) = two.axes
+    v = Ref("v", frozenset({n}), Field.REAL, Time.TOKEN, Now(0))
+    again = Factor((Term("r", 0, v, frozenset(), Num(Fraction(1))),), ())
+    longer = replace(two, chain=(*two.chain, again))
+    r = g("$A.r[0]")
+    for blocks in ((one, longer), (longer, one)):
+        joined = replace(of, stages=(replace(stage, blocks=blocks),))
+        step = Side(claim(joined), False, Symbols(), False, None).step()
+        assert {name: text(q) for name, q in step.items()} == {
+            "$A.s[0]": text(r + U),
+            "$A.r[0]": text(V * (U * r + S)),
+        }
 
 
 class Counted(Side):

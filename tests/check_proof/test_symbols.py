@@ -321,6 +321,24 @@ def test_of_a_name_that_was_never_written_nothing_is_known() -> None:
     assert not Symbols().is_positive(constant(1) + generator("log(1+exp(s[])*v[])"))
 
 
+def test_a_range_is_one_of_real_numbers() -> None:
+    """What is positive of real numbers is no number in a range of complex ones."""
+    s = Symbols()
+    x, z = s.leaf("x[]", True), s.leaf("z[]", False)
+    for name, args, positive in (
+        ("exprel_slope", (x,), True),
+        ("pi", (), True),
+        ("relu", (x,), False),
+        ("sqrt", (x,), False),
+        ("max", (x, x), False),
+    ):
+        found = s.primitive(name, args, Field.REAL)
+        assert s.is_real(found) and s.positive(found) is positive
+    turned = s.primitive("exprel_slope", (z,), Field.COMPLEX)
+    assert not s.is_real(turned) and not s.positive(turned)
+    assert not s.positive(s.primitive("exp", (z,), Field.COMPLEX))
+
+
 @pytest.mark.parametrize("name", ["log", "log1p", "sqrt"])
 def test_a_complex_function_of_what_is_real_has_another_branch(name: str) -> None:
     """Log(-1) is iπ where -1 is complex."""
