@@ -300,7 +300,8 @@ class _Reached:
     def __init__(self, system: System, inliner: Inliner | None) -> None:
         """Follows names from the outputs.
 
-        With an inliner, names in values that cancel when definitions are put in are not followed.
+        With an inliner, names in values that cancel when definitions are put in are not followed,
+        nor those of terms and drives that add 0.
         """
         self.states: set[str] = set()
         self.reads: list[Term] = []
@@ -321,9 +322,10 @@ class _Reached:
             if name in blocks:
                 self.states.add(name)
                 for f in blocks[name].chain:
-                    self._expressions(e for t in f.terms for e in (t.left, t.right))
-                    self._expressions(mul(d.key, d.stream) for d in f.drives)
-                    self._names += [t.source for t in f.terms]
+                    run = [t for t in f.terms if self._adds(t)]
+                    self._expressions(e for t in run for e in (t.left, t.right))
+                    self._expressions(mul(d.key, d.stream) for d in f.drives if self._adds(d))
+                    self._names += [t.source for t in run]
             elif name in streams:
                 value = streams[name]
                 if isinstance(value, Expr):
@@ -332,12 +334,17 @@ class _Reached:
                     self._tree(value)
 
     def _tree(self, tree: ReadOut) -> None:
-        found = list(terms(tree))
+        every = list(terms(tree))
+        found = [t for t in every if self._adds(t)]
         self.reads += found
         self._names += [t.source for t in found]
         self.caches += [p for p in parts(tree) if isinstance(p, Cache)]
         self.ratios += [p for p in parts(tree) if isinstance(p, Ratio) and isinstance(p.den, Cache)]
-        self._expressions(expressions(tree))
+        idle = Counter(e for t in every if not self._adds(t) for e in (t.left, t.right))
+        self._expressions(Counter(expressions(tree)) - idle)
+
+    def _adds(self, part: Drive | Term) -> bool:
+        return self._inliner is None or not is_idle(part)
 
     def _expressions(self, found: Iterable[Expr]) -> None:
         for e in found:

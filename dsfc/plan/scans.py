@@ -175,6 +175,8 @@ def reading(
         heads, channels = tuple(sorted((*heads, *channels))), ()
         if keys and vector.rest.time is Time.CONST:
             vector = Split(mul(vector.key, vector.rest), ONE)
+    elif form is Form.KEYED and log.axes & frozenset(channels):
+        form = Form.SELECTIVE
     key = drive.key
     if keys and is_one(key):
         key = ones(keys)

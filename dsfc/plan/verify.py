@@ -254,6 +254,13 @@ def _check_value(value: Expr, output: str, declared: set[str]) -> None:
             raise PlanError(f"{output} reads the undeclared parameter {name}")
 
 
+_BY_HEADS = (Form.MATRIX, Form.LOW_RANK)
+"""Forms whose decay has head axes only."""
+
+_BY_CHANNELS = (Form.SELECTIVE, Form.ELEMENTWISE)
+"""Forms whose decay may have channel axes."""
+
+
 def _check_scan(scan: Scan, plan: Plan) -> None:
     heads, keys = set(scan.heads), set(scan.keys)
     arrays = {b.name: set(b.axes) for b in plan.arrays}
@@ -292,6 +299,10 @@ def _check_scan(scan: Scan, plan: Plan) -> None:
         read = {e.name for e in walk(scan.decay.expr) if isinstance(e, Ref)}
         if read != set(scan.decay.leaves):
             raise PlanError(f"scan {scan.name}: its decay does not read its leaves")
+        carried = heads | (set() if scan.form in _BY_HEADS else keys)
+        carried |= set(scan.channels) if scan.form in _BY_CHANNELS else set()
+        if not scan.decay.expr.axes <= carried:
+            raise PlanError(f"scan {scan.name}: its decay has axes that {scan.form.value} lacks")
 
 
 def _check_recurrence(k: Recurrence, plan: Plan) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import time
@@ -178,6 +179,28 @@ def test_gradients_that_cancel_are_0_to_the_rounding_of_outputs() -> None:
     got = want | {"gradient of param w": torch.tensor([1.1 * allowed]).double()}
     with pytest.raises(DisagreementError, match="gradient of param w is off"):
         judge.agree(got, want, torch.float64)
+
+
+def test_gradients_of_a_rounding_of_the_outputs_are_what_is_left_of_larger_ones() -> None:
+    """The norm of one number is its sign: its gradient is 0 up to the eps of the norm."""
+    y, name = torch.tensor([1.0]).double(), "gradient of param w"
+    want = {"y": y, name: torch.tensor([1e-17]).double()}
+    judge = Judge(want, want, {}, lambda dtype: {})
+    assert judge.agree(want | {name: -want[name]}, want, torch.float64)
+    want = {"y": y, name: torch.tensor([1e-6]).double()}
+    judge = Judge(want, want, {}, lambda dtype: {})
+    assert judge.agree(want | {name: want[name] + 2e-16}, want, torch.float64)
+    with pytest.raises(DisagreementError, match="gradient of param w is off"):
+        judge.agree(want | {name: want[name] + 3e-16}, want, torch.float64)
+
+
+def test_a_dtype_whose_range_the_loop_leaves_is_not_asked() -> None:
+    want = {"y": torch.tensor([1e60]).double()}
+    got = {"y": torch.tensor([math.nan])}
+    for lost in ({}, {"y": math.nan}):
+        assert not Judge(want, want, lost, lambda dtype: {}).agree(got, want, torch.float32)
+    with pytest.raises(DisagreementError, match="y is off"):
+        Judge(want, want, {}, lambda dtype: {}).agree(got, want, torch.float64)
 
 
 def test_every_operation_of_the_loop_is_rounded_and_derivatives_pass_through() -> None:

@@ -138,6 +138,21 @@ def test_reads_and_directions_are_those_of_the_system(load) -> None:
         settle(spec.plan, backward)
 
 
+def test_a_read_that_cancels_owes_nothing(load) -> None:
+    """The System keeps a term of weight 0, which the planner does not run."""
+    body = """dims d, heads h = 2, n = 3, p = 2
+  input u : d
+  param W : d -> h × n × p
+  param V : d -> p × h
+  state S : h × p × n
+  S = 1/2 * S[i-1] + W u
+  o = sum[n](S[i-1])
+  y = V u * sigmoid(o - o)"""
+    spec = load("reads_cancel", body)
+    assert not any(k.before for k in spec.plan.kernels if isinstance(k, Scan))
+    settle(spec.plan, spec.computed)
+
+
 def test_a_decay_of_one_owes_nothing_and_any_other_owes_a_diagonal(load) -> None:
     body = "dims d\n input u : d\n state s : d\n s = {} * s[i-1] + u; y = s"
     steady, decays = (load(f"by_{n}", body.format(v)) for n, v in (("one", "1"), ("half", "1/2")))

@@ -150,6 +150,25 @@ def test_damaged_plans_are_refused(name: str, load) -> None:
         verify(damage(plan))
 
 
+@pytest.mark.parametrize("form", [Form.MATRIX, Form.KEYED, Form.SELECTIVE])
+def test_a_decay_has_the_axes_of_its_form(form: Form, load) -> None:
+    """A constant decay per value in a ratio, which no convolution may run."""
+    body = """dims d, heads h = 2, n = 3, p = 2
+  input u : d
+  param W : d -> p × h
+  param c : p unit
+  state S : h × n × p
+  S = c * S[i-1] + ones[h, n, p]
+  y = W u / (1 + abs(mean[n](S)))"""
+    plan = load("decay_by_value_in_a_ratio", body).plan
+    assert plan.kernels[first(plan, Scan)].form is Form.SELECTIVE
+    if form is Form.SELECTIVE:
+        verify(plan)
+        return
+    with pytest.raises(PlanError, match=f"its decay has axes that {form.value} lacks"):
+        verify(with_scan(form=form)(plan))
+
+
 def test_a_transition_mixes_the_rows_of_its_state(load) -> None:
     plan = load("dense_read_before", COMPILED["dense_read_before"]).plan
     verify(plan)
