@@ -15,7 +15,7 @@ from dsfc.derive.affine import Affine, Analysis, NotAffine, factors_of, live_axe
 from dsfc.derive.model import SUM_MARK, Model
 from dsfc.derive.separated import sum_over
 from dsfc.derive.streams import Streams
-from dsfc.primitives.build import ONE, ZERO, add, div, is_one, mul, ones, remake, walk
+from dsfc.primitives.build import ONE, ZERO, add, div, is_one, mul, ones, prim, remake, walk
 from dsfc.primitives.expr import (
     Add,
     Axis,
@@ -207,6 +207,10 @@ class ReadOuts:
             if isinstance(inner, Gate):
                 return Gate(mul(inner.factor, factor), inner.arg)
             return Gate(factor, inner)
+        if denominator.field is Field.COMPLEX:
+            # a / z = a conj(z) / |z|²: denominators of a System are real.
+            squares = (mul(part, part) for part in (prim(n, denominator) for n in _PARTS))
+            return self._quotient(mul(numerator, prim("conj", denominator)), add(*squares))
         den, guard = self._guarded(denominator)
         missing = denominator.axes - numerator.axes
         num = self.of(mul(numerator, ones(missing)) if missing else numerator)
@@ -259,8 +263,9 @@ class ReadOuts:
             e = self.model.definitions[e.name].value
         if isinstance(e, Prim) and e.name == "max":
             for a, c in (e.args, e.args[::-1]):
-                if isinstance(a, Prim) and a.name == "abs" and not self._depends(c):
-                    return a.args[0], Guard(GuardKind.MAX_ABS, self.streams.token(c))
+                match a:
+                    case Prim("abs", (of,)) if of.field is Field.REAL and not self._depends(c):
+                        return of, Guard(GuardKind.MAX_ABS, self.streams.token(c))
         if isinstance(e, Add):
             constant = [a for a in e.args if a.time is Time.CONST]
             rest = [a for a in e.args if a.time is not Time.CONST]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import sys
 import tempfile
 import time
@@ -23,6 +24,8 @@ from functools import partial
 from pathlib import Path
 from random import SystemRandom
 from typing import Any
+
+os.environ["DSFC_CHECK"] = "1"
 
 from beside import Outcome, beside, quiet
 from covered import STAGES, UNREACHABLE, nodes, possible, productions

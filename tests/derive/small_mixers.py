@@ -306,6 +306,12 @@ READ_OUTS = {
         "ζ = η\n"
         "y = q · S / ζ"
     ),
+    "a quotient by a complex state": (
+        "param θ : h\n C = 1/2 * cis(θ) * C[i-1] + k ⊗ v\n y = Re(v / (q · C))"
+    ),
+    "a guard of a complex state": (
+        "param θ : h\n C = 1/2 * cis(θ) * C[i-1] + k ⊗ v\n y = Re(q · C) / max(abs(q · C), 1)"
+    ),
     "one over a state": ("S = 1/2 * S[i-1] + k ⊗ v\ny = 1 / (q · S)"),
     "a mean over an axis of a state": (
         "S = 1/2 * S[i-1] + k ⊗ v\ny = mean[n](tanh(S)) + mean[n](q * S)"
