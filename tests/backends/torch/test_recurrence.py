@@ -202,7 +202,8 @@ def test_complex_states_that_read_each_other_have_their_gradients(build) -> None
 def test_the_states_that_are_kept_are_no_more_than_the_root_of_the_length(
     length: int, chunk: int, most: int, build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = build("feedback_of_gates", COUPLED).module
+    # Operators outlive the module that is read: these are no other test's.
+    module = build(f"kept_{length}_{chunk}", COUPLED).module
     spans: list[int] = []
     walk = module._walk
 
