@@ -150,6 +150,12 @@ def test_what_is_put_side_by_side_keeps_its_name() -> None:
     taken = mixer("{ dims n\n input u\n param w, w_, w__ : n\n y = u * sum[n](w * w_ * w__)\n}")
     less = mixer("{ dims n\n input u\n param w : n\n n_ = w * u\n y = sum[n](n_ + tanh(n_))\n}")
     assert own_names(Claim(taken, less, (), ())) == {"w": "w___", "n": "n__"}
+    buffer = mixer(
+        "{ dims n\n input u\n buffer w_ : n = 2\n param w, n_ : n\n y = u * sum[n](w * w_ * n_)\n}"
+    )
+    assert own_names(Claim(buffer, less, (), ())) == {"w": "w__", "n": "n__"}
+    own = mixer("{ dims n\n input u\n param w_ : n\n y = u * sum[n](w_)\n}")
+    assert own_names(Claim(buffer, own, (), ())) == {"w_": "w__", "n": "n__"}
     every = own_names(Claim(taken, taken, (), ()))
     assert len(set(every.values())) == len(every) == 4 and not set(every) & set(every.values())
 

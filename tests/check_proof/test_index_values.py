@@ -102,6 +102,19 @@ def test_a_natural_power_has_its_indices_as_often() -> None:
         assert cutoff(claim(mixer("", f"sum[n](q * q)^{power} * v")), False)["n"] == power
 
 
+def test_how_many_indices_a_state_has_is_bounded() -> None:
+    """Eight of one term are counted, and more are said to grow."""
+    for power, count in ((6, 7), (7, 8), (8, None)):
+        product = f"sum[n](q * q)^{min(power, 7)} * (q · k)" + " * sum[n](k)" * (power - 7)
+        found = cutoff(claim(mixer("", f"sum[j ≤ i]({spread(product)} * v[j])")), False)["n"]
+        assert found == count if count else "couples its entries" in str(found)
+
+
+def spread(product: str) -> str:
+    """A value at the token that is summed over."""
+    return product.replace("q", "q[j]").replace("k", "k[j]")
+
+
 def test_an_axis_is_one_of_both() -> None:
     a = mixer("", "v")
     assert cutoff(Claim(a, a, (), (("r", 1),)), False)["r"] == "no axis of the two has this name"

@@ -287,6 +287,11 @@ def test_states_that_are_not_those_of_the_definition() -> None:
         ("param a\n state s\n s = exp(a) * s[i-1] + u\n y = s", "not rational"),
         ("param a\n state s\n s = a * s[i-1] + u\n y = tanh(s)", "function of states"),
         ("param a\n state s\n s = a * s[i-1] + u\n y = s * s", "multiplied"),
+        ("state s, r\n s = s[i-1] + u\n x = 2 * s\n r = x * r[i-1] + u\n y = r", "multiplied"),
+        (
+            "state s, r\n s = s[i-1] + u\n x = tanh(s)\n r = r[i-1] + x\n y = r",
+            "function of states",
+        ),
     ],
 )
 def test_what_is_not_rational_and_affine_is_not_spoken_of(body: str, reason: str) -> None:

@@ -157,6 +157,20 @@ def test_a_map_of_tokens_is_a_generator_and_one_of_states_is_written_out() -> No
     assert [text(side(late, token=k).outputs()[0]) for k in (0, 1)] == ["0", "W[;0](x[0]@1,x[1]@1)"]
 
 
+def test_a_map_for_each_index_is_one_generator_for_each() -> None:
+    body = "param W : each n : d -> p\n y = W (u ⊗ x)"
+    it = Side(claim(mixer(body), 2), False, Symbols(), False, None)
+    for k, found in enumerate(it.outputs()):
+        (name,) = found.names
+        head, args = it.symbols.defined[name]
+        assert head == f"W[{k};0]" and [text(a) for a in args] == [
+            text(g(f"u[{k}]@0") * g(f"x[{j}]@0")) for j in range(2)
+        ]
+    undeclared = replace(mixer(body), params=())
+    with pytest.raises(ValueError, match="`W` is no parameter or buffer"):
+        Side(claim(undeclared, 2), False, Symbols(), False, None).outputs()
+
+
 def test_a_size_is_a_positive_symbol() -> None:
     it = side("y = u * n")
     assert text(it.outputs()[0]) == "size[n]*u[0]@0" and it.symbols.positive(g("size[n]"))

@@ -11,7 +11,7 @@ import pytest
 
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import Quotient, constant, generator, number
-from dsfc.check_proof.symbols import IMAGINARY_UNIT, Symbols, lags, shifted
+from dsfc.check_proof.symbols import IMAGINARY_UNIT, Spelled, Symbols, lags, shifted
 from dsfc.primitives.expr import Field
 
 Function = Callable[..., Quotient]
@@ -319,6 +319,39 @@ def test_the_logarithm_of_a_number_is_made_of_those_of_primes(value, primes) -> 
 def test_of_a_name_that_was_never_written_nothing_is_known() -> None:
     """Values of one branch of a search may name a logarithm that another never writes."""
     assert not Symbols().is_positive(constant(1) + generator("log(1+exp(s[])*v[])"))
+
+
+def test_what_is_real_has_no_conjugate_of_its_own() -> None:
+    s = Symbols()
+    _, x, _, _, _ = of(s)
+    z, f = s.leaf("c[]", False), s.opaque("f", (x,), True, False)
+    assert s.knows("~c[]") and not s.knows("~x[]") and not s.knows("~f(x[])")
+    for q in (x, f, x * f):
+        assert s.conjugate(q) is q and s.is_real(q)
+    assert s.conjugate(z).text == "~c[]" and not s.is_real(z) and not s.is_real(z + x)
+
+
+def test_softmax_is_made_of_exponentials_that_add_up() -> None:
+    s = Symbols()
+    _, x, z, a, one = of(s)
+    parts = [s.along("softmax", (x, z, a), k, "n") for k in range(3)]
+    assert not parts[0] + parts[1] + parts[2] - one
+    assert not parts[1] / parts[0] - s.exp(z - x)
+    assert all(map(s.positive, parts))
+
+
+def test_a_norm_says_its_axis_and_its_entry() -> None:
+    s = Symbols()
+    _, x, z, _, _ = of(s)
+    (name,) = s.along("l2norm", (x, z), 1, "n").names
+    assert name == "l2norm.n[1](x[],z[])" and s.spelled[name] == Spelled((("n", 1),), {"n"})
+    assert s.defined[name][1] == (x, z) and s.is_real(s.along("rmsnorm", (x, z), 0, "n"))
+    state = s.leaf("$A.S[0]", True)
+    with s.recorded() as calls:
+        s.along("l2norm", (state, x), 1, "n")
+    assert [c.head for c in calls] == ["l2norm[1]"]
+    with pytest.raises(Obstacle, match="applied to complex values"):
+        s.along("l2norm", (s.leaf("c[]", False), x), 0, "n")
 
 
 def test_a_range_is_one_of_real_numbers() -> None:
