@@ -11,8 +11,9 @@ from unusual_specs import COMPILED, GATES, STEPPED, thirds
 
 from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan as plan_of
-from dsfc.plan.ir import Attention, Plan, Scan
+from dsfc.plan.ir import Attention, Plan, Pointwise, Scan
 from dsfc.plan.verify import PlanError, verify
+from dsfc.primitives.build import num
 from dsfc.structure.classify import classify
 from dsfc.system.ir import Block, Direction, System
 from dsfc.system.traverse import map_blocks
@@ -136,6 +137,15 @@ def test_reads_and_directions_are_those_of_the_system(load) -> None:
     backward = replace(spec.computed, stages=(replace(stage, direction=Direction.BACKWARD),))
     with pytest.raises(PlanError, match="runs the other way"):
         settle(spec.plan, backward)
+
+
+def test_a_state_whose_outputs_are_numbers_is_missed(shipped) -> None:
+    """Accounting alone sees it: each buffer is written once."""
+    spec = shipped("retnet")
+    at = next(k for k, kernel in enumerate(spec.plan.kernels) if isinstance(kernel, Scan))
+    zeros = (Pointwise(c.output, num(0)) for c in spec.plan.kernels[at].columns)
+    with pytest.raises(PlanError, match=r"state \w+ is read and is not in the plan"):
+        settle(without(spec.plan, at, *zeros), spec.computed)
 
 
 def test_a_read_that_cancels_owes_nothing(load) -> None:

@@ -75,7 +75,9 @@ def test_what_no_kernel_computes_stays_in_front(plan_of: Callable[[str], Plan]) 
     (features,) = taken.features
     assert said(features) == ("q", "k", None, "eta", "1")
     taken = take_features(plan_of("retnet"), lambda _: False)
-    assert taken.features[0].read.plain and taken.features[0].key.plain
+    (features,) = taken.features
+    assert features.read.plain and features.key.plain
+    assert text(features.factor) == "n^(-1/2)" and not features.plain
 
 
 DENOMINATOR = "state z : h × n\nS = S[i-1] + k ⊗ v\nz = z[i-1] + {value}\n"
@@ -114,6 +116,11 @@ state S : h × n × p
 @pytest.mark.parametrize(
     ("rest", "want"),
     [
+        # elu(x) + 1 has a form that keeps its digits; elu(x) + 2 is another function.
+        (
+            "S = S[i-1] + (elu(k) + 2) ⊗ v\ny = (elu(q) + 1) · S",
+            ("relu(q) + exp(min(q, 0))", "elu(k) + 2", None, None, "1"),
+        ),
         # Two buffers of the size of a key: loading both would move more.
         ("S = S[i-1] + (k * sigmoid(q)) ⊗ v\ny = q · S", ("q", "S_key", None, None, "1")),
         # Another token's query is read.

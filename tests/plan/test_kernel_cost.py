@@ -218,7 +218,9 @@ def test_forms_without_kernels_have_no_cost(plan_of, load) -> None:
 
 def test_the_text_names_every_way_pass_and_what_it_assumes(plan_of) -> None:
     said = render(plan_costs(plan_of("retnet")))
-    for line in ("fused, forward: 1 launches", "split, forward: 2 launches", "read by neighbours"):
+    chosen = "takes the way, and as many segments, as are predicted to take least time"
+    ways = ("fused, forward: 1 launches", "split, forward: 2 launches")
+    for line in (*ways, "read by neighbours", chosen):
         assert line in said
     for (platform, version), device in DEVICES.items():
         assert f"{device.name} ({platform} {version})" in said
