@@ -254,8 +254,9 @@ class Judge:
                 if dtype != torch.float64 and not (math.isfinite(lost) and scale < largest):
                     said = False
                     continue
-                # Where all gradients cancel to 0, what cancels has the size of the outputs.
-                size = outputs if cancel else scale
+                # Where all gradients cancel to 0, what cancels has the size of the outputs, or of
+                # their weights.
+                size = (outputs or 1.0) if cancel else scale
                 units = max(size, lost / narrow, ratio / narrow * scale)
                 bound = max(FACTOR[dtype] * eps * units, noise)
                 if not cancel and not bound <= _NARROW * scale:
@@ -273,6 +274,11 @@ class Judge:
                         f"{n} is off by {off:.3g} of {scale:.3g}; {bound:.3g} is allowed"
                     )
         return said
+
+
+def _like(dtype: torch.dtype, x: Tensor) -> torch.dtype:
+    """The dtype, or that of complex numbers of such parts where a tensor is complex."""
+    return dtype.to_complex() if x.is_complex() else dtype
 
 
 def _size(x: Tensor) -> float:
@@ -413,14 +419,17 @@ class _Case:
 
         Args:
             want: the results.
-            dtype: whose roundings: of all arguments, drawn, then of every result of the loop too.
+            dtype: whose roundings: those of the arguments and of every result of the loop, as they
+                are and with drawn changes of the arguments, or a few of all arguments, drawn.
         """
         eps = torch.finfo(dtype).eps
         most = {n: torch.zeros_like(x.real) for n, x in want.items()}
         generator = torch.Generator().manual_seed(11)
-        for k in range(2 * _DRAWS):
+        for k in range(-1, 2 * _DRAWS):
+            size = 0 if k < 0 else (4, 1)[k % 2] * eps
             leaves = {
-                n: x * (1 + eps * (2 * torch.rand(x.shape, generator=generator) - 1))
+                n: (x if k >= 0 else x.to(_like(dtype, x)).to(x.dtype))
+                * (1 + size * (2 * torch.rand(x.shape, generator=generator) - 1))
                 for n, x in self._fresh(torch.float64).items()
             }
             leaves = {n: x.detach().requires_grad_() for n, x in leaves.items()}
@@ -439,10 +448,7 @@ class _Case:
         self.keep = keep
 
     def _fresh(self, dtype: torch.dtype) -> dict[str, Tensor]:
-        return {
-            n: x.to(dtype.to_complex() if x.is_complex() else dtype).clone().requires_grad_()
-            for n, x in self.leaves.items()
-        }
+        return {n: x.to(_like(dtype, x)).clone().requires_grad_() for n, x in self.leaves.items()}
 
     def _literal(
         self, leaves: Mapping[str, Tensor], row: slice, tokens: list[int] | None
@@ -463,9 +469,11 @@ class _Case:
             axes = loop.shape("y").axes
             return torch.zeros(1, 0, *(self.sizes[a] for a in axes), dtype=real), initial
         y = loop.output()
-        last = {n: loop.final(n) for n in initial}
         rows = next(iter(inputs.values())).shape[0]
-        return y.expand(rows, *y.shape[1:]), last
+        last = {n: loop.final(n) for n in initial}
+        return y.expand(rows, *y.shape[1:]), {
+            n: x.expand(rows, *x.shape[1:]) for n, x in last.items()
+        }
 
     def _literal_parts(self) -> Results:
         """The two shortened sequences, each alone."""
