@@ -365,7 +365,8 @@ class _Printer(Printer):
         What is computed of numbers alone is a single float64, which other operators promote.
         """
         code = self.print(arg)
-        single = not (code.number or code.axes or code.lead or code.text.endswith(".to(wide)"))
+        cast = code.binding is Binding.ATOM and code.text.endswith(".to(wide)")
+        single = not (code.number or code.axes or code.lead or cast)
         return self._cast(code, "wide") if expr.name == "cplx" and single else code
 
     def print(self, expr: Expr) -> Code:
