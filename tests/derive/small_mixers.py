@@ -208,6 +208,15 @@ STATES = {
         "z = 1/2 * z[i-1] + k\n g = sigmoid(q · z)\n o = g * v\n"
         "S' = -S + k ⊗ o[i-1] by euler(1/8)\n y = q · S",
     ),
+    "a denominator whose state has an axis that the numerator's lacks": (
+        "state S : h × p;  z : h × n",
+        "S = 1/2 * S[i-1] + v\nz = 1/2 * z[i-1] + k\ny = S / (q · z)",
+    ),
+    "states that a filter of the first's definition puts in a row": (
+        "state S, T, R : h × n × p",
+        "S = 1/2 * S[i-1] + k ⊗ v\nT = sigmoid(q · S[i-1]) * T[i-1] + k ⊗ v\n"
+        "R = sigmoid(q · T[i-1]) * R[i-1] + k ⊗ v\ny = q · R",
+    ),
     "a state of complex and real factors": (
         "state C : h × n × p complex;  S : h × n × p",
         "param θ, ω : h\n S = 1/2 * S[i-1] + Re(C[i-1]) + k ⊗ v\n C = cis(θ) * C[i-1] + k ⊗ v\n"
