@@ -10,15 +10,16 @@ from typing import Any
 from dsfc.atlas.ir import Atlas, Found, Node, Pair
 from dsfc.atlas.store import Document, Store, fingerprint
 from dsfc.check_proof.claim import Certificate, Claim, Conditional
-from dsfc.check_proof.comparable import comparable, slots
+from dsfc.check_proof.comparable import comparable, ranges, slots
 from dsfc.check_proof.statement import state
 from dsfc.claims.verdict import Decided, Proved
+from dsfc.primitives.declarations import Constraint
 from dsfc.primitives.statements import Comparison, Predicate, Word
 from dsfc.proof.condition_text import ConditionText
 from dsfc.proof.equivalent import equivalent
-from dsfc.proof.report import as_json
+from dsfc.proof.report import RANGES, as_json
 from dsfc.proof.sizes import chosen
-from dsfc.proof.verdict import Conditionally, NoCase, ProvedWhereDefined, Unknown
+from dsfc.proof.verdict import Conditionally, Equal, NoCase, ProvedWhereDefined, Unknown
 from dsfc.proof.within import within
 from dsfc.proof.within_report import kind, no_case_sizes
 from dsfc.system.ir import System
@@ -66,7 +67,19 @@ def _equal(a: System, b: System) -> Document:
     found = equivalent(a, b)
     if isinstance(found, ProvedWhereDefined):
         return {"verdict": "unknown", "statement": "EQ", "obstacle": found.obstacle}
+    if isinstance(found, Equal):
+        return {**as_json(found), "conditions": _both_allow(found.certificate.claim)}
     return as_json(found)
+
+
+def _both_allow(claim: Claim) -> list[str]:
+    """The ranges that one mixer promises of what both have and the other does not, in words."""
+    return [
+        f"{name} is {RANGES[promise]}"
+        for name, promised in ranges(claim).items()
+        for promise in promised
+        if promise is not Constraint.NONE
+    ]
 
 
 def _under_conditions(a: System, b: System) -> Document:

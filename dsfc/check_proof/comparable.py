@@ -245,13 +245,18 @@ _WITHIN = {
 """Ranges → the larger ones that hold them; each holds itself, and all are in `NONE`."""
 
 
-def narrower(claim: Claim) -> str | None:
-    """Returns what both have and b has in a smaller range than a."""
+def ranges(claim: Claim) -> dict[str, tuple[Constraint, Constraint]]:
+    """Returns what both declare and promise otherwise, by common name: a's promise and b's."""
     names = array_names(claim, True)
     theirs = {common_names(claim, False).get(n, n): c for n, c in promises(claim.a).items()}
-    for name, large in promises(claim.b).items():
-        same = names.get(name, name)
-        small = theirs.get(same, large)
-        if large not in (Constraint.NONE, small, *_WITHIN.get(small, ())):
-            return same
+    found = {names.get(n, n): (theirs.get(names.get(n, n), c), c)
+             for n, c in promises(claim.b).items()}  # fmt: skip
+    return {name: pair for name, pair in found.items() if pair[0] is not pair[1]}
+
+
+def narrower(claim: Claim) -> str | None:
+    """Returns what both have and b has in a smaller range than a."""
+    for name, (small, large) in ranges(claim).items():
+        if large not in (Constraint.NONE, *_WITHIN.get(small, ())):
+            return name
     return None

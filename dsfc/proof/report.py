@@ -11,10 +11,12 @@ from dsfc.check_proof.apart import apart
 from dsfc.check_proof.balls import Complex, Real
 from dsfc.check_proof.check import Accepted
 from dsfc.check_proof.claim import CellMonomial, Claim, Coefficient, Number, Point, Row, Somewhere
+from dsfc.check_proof.comparable import ranges
 from dsfc.check_proof.invariant import unlifted
 from dsfc.check_proof.laws import law
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.statement import state
+from dsfc.primitives.declarations import Constraint
 from dsfc.proof.condition_text import ConditionText, values_text
 from dsfc.proof.relations import relation_lines
 from dsfc.proof.sizes import unexamined
@@ -31,6 +33,15 @@ from dsfc.proof.verdict import (
 
 SHOWN = 4
 """Consequences of one kind that are printed; a verdict as JSON has all."""
+
+RANGES = {
+    Constraint.NONE: "any number",
+    Constraint.POSITIVE: "positive",
+    Constraint.NONNEG: "at least 0",
+    Constraint.UNIT: "in (0, 1)",
+    Constraint.NONZERO: "not 0",
+}
+"""Constraints in words, after "is"."""
 
 STATEMENT = "equal outputs for equal inputs and equal parameters, for every length"
 
@@ -107,12 +118,14 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
             return {"verdict": name, "statement": "EQ", "sizes": sizes,
                     "every": list(certificate.claim.every), "at": _fixed(verdict),
                     "rule": verdict.rule, "rows": len(verdict.invariant.rows),
+                    "values": _values(certificate.claim),
                     "defined": _somewhere(certificate.defined)}  # fmt: skip
         case Refuted(certificate, gap, shortest):
             witness = verdict.witness
             point = {n: [_number(v) for v in values] for n, values in witness.values}
             return {"verdict": "refuted", "statement": "EQ",
-                    "sizes": dict(certificate.claim.sizes), "length": witness.length,
+                    "sizes": dict(certificate.claim.sizes),
+                    "values": _values(certificate.claim), "length": witness.length,
                     "shortest": shortest, "point": point, "token": witness.token,
                     "index": list(witness.index), "a": _ends(gap.a),
                     "b": _ends(gap.b)}  # fmt: skip
@@ -286,10 +299,18 @@ def _stated(claim: Claim) -> list[str]:
 
 
 def _names(claim: Claim) -> list[str]:
-    if not claim.names:
-        return []
-    pairs = (f"{theirs} for {ours}" for ours, theirs in claim.names)
-    return [f"  names      the second reads {', '.join(pairs)}"]
+    """What is identified with what, and values that only one of the two allows, in lines."""
+    pairs = [f"{theirs} for {ours}" for ours, theirs in claim.names]
+    lines = [f"  names      the second reads {', '.join(pairs)}"] * bool(pairs)
+    for name, (first, second) in _values(claim).items():
+        lines.append(f"  values     {name} that both allow: it is {first} in the first, and "
+                     f"{second} in the second")  # fmt: skip
+    return lines
+
+
+def _values(claim: Claim) -> dict[str, tuple[str, str]]:
+    """What both declare in different ranges: its range in the first and in the second, in words."""
+    return {name: (RANGES[a], RANGES[b]) for name, (a, b) in ranges(claim).items()}
 
 
 def reach(claim: Claim) -> str:

@@ -173,7 +173,7 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     # Declarations
     Mistake(
-        "a bound is a flag: `param a : d unit` is in [0, 1]; the others are `positive`, `nonneg`",
+        "a bound is a flag: `param a : d unit` is in (0, 1); the others are `positive`, `nonneg`",
         ("param a : d in (0, 1)", "param a in (0, 1)", "param W : d -> n in (0, 1)"),
         at="in",
     ),

@@ -127,6 +127,28 @@ def test_what_is_equal_at_some_sizes_is_no_edge(chart: Chart) -> None:
     assert as_json(found)["pairs"][0]["sizes"] == {"h": 4}
 
 
+def test_ranges_that_one_mixer_alone_promises_are_conditions(chart: Chart) -> None:
+    text = """
+mixer free { dims d
+  input u : d
+  param a : d
+  state s : d
+  s = a * s[i-1] + u
+  y = s
+}
+mixer bounded { dims d
+  input u : d
+  param a : d unit
+  state s : d
+  s = a * s[i-1] + u
+  y = s
+}
+"""
+    (edge,) = build(chart(text)).edges
+    assert edge.conditions == ("a is in (0, 1)",)
+    assert "free = bounded  where a is in (0, 1)" in report(build(chart(text)))
+
+
 def test_other_statements_become_edges_as_they_come(chart: Chart) -> None:
     """A question of another kind, asked both ways, with conditions and a direction."""
 

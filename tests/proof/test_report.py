@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
+from dsfc.check_proof.check import check, write
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
 from dsfc.proof.equivalent import equivalent
-from dsfc.proof.report import as_json, report
-from dsfc.proof.verdict import Unknown
+from dsfc.proof.report import as_json, report, shown
+from dsfc.proof.verdict import Proved, Unknown
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+from dsfc.system.ir import System
 
 
 def test_a_proof_says_what_was_proved_and_where(system: Callable) -> None:
@@ -46,6 +53,33 @@ def test_identified_names_are_part_of_the_statement(system: Callable) -> None:
     a, b = system("linear", "one_mode"), system("linear", "one_mode_moved")
     text = report(equivalent(a, b, (("b", "c"), ("c", "b"))), "a", "b")
     assert "c for b" in text and "b for c" in text
+
+
+def ranged(flag: str) -> System:
+    text = f"""mixer ranged {{ dims d
+  input u : d
+  param a : d {flag}
+  state s : d
+  s = a * s[i-1] + u
+  y = s
+}}
+"""
+    return SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text))).compilation().system
+
+
+def test_values_that_only_one_mixer_allows_are_named() -> None:
+    verdict = equivalent(ranged("unit"), ranged(""))
+    line = "a that both allow: it is in (0, 1) in the first, and any number in the second"
+    assert f"  values     {line}\n" in report(verdict, "a", "b")
+    assert as_json(verdict)["values"] == {"a": ("in (0, 1)", "any number")}
+    assert isinstance(verdict, Proved)
+    accepted = check(write(verdict.certificate))
+    assert f"  values     {line}" in shown(accepted)
+
+
+def test_values_that_both_mixers_allow_are_no_matter() -> None:
+    verdict = equivalent(ranged("positive"), ranged("positive"))
+    assert "  values" not in report(verdict, "a", "b") and as_json(verdict)["values"] == {}
 
 
 def test_unknown_has_an_obstacle_and_a_way_on() -> None:
