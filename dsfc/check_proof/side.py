@@ -44,6 +44,7 @@ from dsfc.system.ir import (
     Gate,
     GuardKind,
     MapOut,
+    MaxPlus,
     Part,
     Post,
     Product,
@@ -454,6 +455,8 @@ class Side(Entries[Quotient]):
                 return self.value(value, at)
             case Cache(why=why):
                 raise Obstacle(f"a sum over the past has no finite state: {why}")
+            case MaxPlus():
+                raise Obstacle("a running maximum has a rule only where both have it in one text")
             case Gate(factor, arg):
                 return self.value(factor, at) * self.read(arg, at)
             case Product(args):

@@ -14,7 +14,7 @@ from dsfc.primitives.expr import Expr, Ref
 from dsfc.primitives.normal import normalise
 from dsfc.primitives.polynomial import Polynomial
 from dsfc.proof.equivalent import equivalent
-from dsfc.proof.verdict import AtSizes, Proved
+from dsfc.proof.verdict import AtSizes, Proved, Unknown
 from dsfc.structure.running_max import bounds
 from dsfc.system.ir import Ratio, Read, System
 from dsfc.system.traverse import parts, trees
@@ -35,6 +35,14 @@ def test_states_over_any_exponential_give_the_same_outputs(
 ) -> None:
     plain, stored = system("running_max", name), system("running_max", f"{name}_any")
     assert isinstance(equivalent(plain, stored), Proved | AtSizes)
+
+
+def test_a_maximum_in_the_language_is_equal_to_its_own_text_alone(system: Callable) -> None:
+    one, turned = system("running_max", "maximum"), system("running_max", "maximum_turned")
+    assert isinstance(equivalent(one, one), Proved)
+    found = equivalent(one, turned)
+    assert isinstance(found, Unknown)
+    assert found.obstacle.startswith("a running maximum has a rule only where")
 
 
 @pytest.mark.parametrize("name", MIXERS)
