@@ -148,6 +148,8 @@ def has_value(known: Facts, e: Expr) -> bool:
                 args[0].field is Field.COMPLEX or not _DEFINED[name](known.ranges.of(args[0]))
             ):
                 return False
+            case Prim(name="tanh", args=(arg,)) if arg.field is Field.COMPLEX:
+                return False  # it has poles
             case Pow(base, exponent) if not _has_power(known, base, exponent):
                 return False
     return True

@@ -46,6 +46,7 @@ from dsfc.primitives.interval import (
 from dsfc.primitives.table import row
 
 ONE = Interval(1.0, 1.0)
+_ZERO = Interval(0.0, 0.0)
 PROMISED: Mapping[Constraint, Interval] = MappingProxyType(
     {
         Constraint.NONE: REALS,
@@ -148,8 +149,11 @@ class Ranges:
                 return ONE
             case Iota():
                 return NONNEG
-            case Param(name=name) | Ref(name=name):
+            case Param(name=name):
                 return self._known.get(name, REALS)
+            case Ref(name=name):
+                found = self._known.get(name, REALS)
+                return found if inside(e) else found.hull(_ZERO)
             case Add(args):
                 return reduce(plus, map(self.of, args))
             case Mul(args):
@@ -189,6 +193,11 @@ def power(base: Interval, exponent: Fraction) -> Interval:
     if exponent % 2 == 0:
         base = row("abs").range(base)
     return reduce(times, [base] * int(exponent), ONE)
+
+
+def inside(ref: Ref) -> bool:
+    """Returns whether a name is read within the sequence; outside it is 0, whatever its range."""
+    return ref.at is None or ref.at.lag == 0
 
 
 def above(a: Interval, point: float) -> bool:

@@ -32,6 +32,7 @@ from dsfc.primitives.expr import (
 )
 from dsfc.primitives.interval import (
     INF,
+    NONNEG,
     POSITIVE,
     REALS,
     Interval,
@@ -41,7 +42,7 @@ from dsfc.primitives.interval import (
 )
 from dsfc.primitives.normal import normalise
 from dsfc.primitives.polynomial import Monomial, Polynomial, order_key
-from dsfc.primitives.ranges import ONE, PROMISED, above, power
+from dsfc.primitives.ranges import ONE, PROMISED, above, inside, power
 from dsfc.primitives.ranges import Ranges as Written
 from dsfc.primitives.table import row
 from dsfc.structure.ir import Bound, BoundKind
@@ -136,8 +137,9 @@ class Ranges(Written):
 
     def size(self, e: Expr) -> Interval:
         """Returns what the factors of an expression say of |x|."""
-        if isinstance(e, Param | Ref) and e.name in self._nonzero:
-            return POSITIVE
+        match e:
+            case Param(name=name) | Ref(name=name) if name in self._nonzero:
+                return POSITIVE if isinstance(e, Param) or inside(e) else NONNEG
         return super().size(e)
 
     def written(self, e: Expr) -> Interval:

@@ -364,6 +364,29 @@ def test_what_has_no_value_is_equal_to_nothing(
     assert kind != "refuted" or "has no value" in said(found)
 
 
+OUTSIDE = [
+    ("u > 0", "positive", "proved"),
+    ("u[i-1] > 0", "positive", "refuted"),
+    ("u[i-1] >= 0", "positive", "proved"),
+    ("u[i-1] < 1", "unit", "proved"),
+    ("u[i-1] != 0", "nonzero", "refuted"),
+    ("u[i-1] / u[i-1] == 1", "nonzero", "refuted"),
+]
+
+
+@pytest.mark.parametrize(("claim", "declared", "kind"), OUTSIDE)
+def test_inputs_are_0_before_the_first_token_whatever_their_range(
+    verdict: Decide, claim: str, declared: str, kind: str
+) -> None:
+    mixer = f"mixer m {{ dims d\n input u : d {declared}\n y = u + u[i-1]\n}}"
+    assert isinstance(verdict(mixer, claim), KINDS[kind])
+
+
+def test_tanh_of_complex_numbers_has_poles(verdict: Decide) -> None:
+    mixer = "mixer m { dims d\n input u : d\n param z : d complex\n y = Re(tanh(z)) * u\n}"
+    assert isinstance(verdict(mixer, "tanh(z) == tanh(z)"), Unknown)
+
+
 def test_one_that_has_no_value_is_not_the_same(verdict: Decide) -> None:
     text = "mixer {} {{ dims d\n input u : d\n param a : d\n y = {}\n}}\n"
     found = verdict(text.format("one", "u") + text.format("it", "a / a * u"), "equivalent one")
