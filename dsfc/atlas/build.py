@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -159,8 +159,9 @@ def build(
         equal = found.found is Found.PROVED and not question.otherwise
         if equal or found.found is Found.SKIPPED:
             settled.add(frozenset(names))
+    systems = {m.node.name: m.system for m in mixers}
     for m in mixers:
-        pairs += _claimed(m, frozenset(prints))
+        pairs += _claimed(m, systems)
     return Atlas(tuple(m.node for m in mixers), tuple(pairs), left_out)
 
 
@@ -237,7 +238,7 @@ def _sizes(sizes: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {size}" for name, size in sizes.items())
 
 
-def _claimed(m: Charted, known: frozenset[str]) -> Iterator[Pair]:
+def _claimed(m: Charted, known: Mapping[str, System]) -> Iterator[Pair]:
     """What a mixer claims of another, where that is proved under conditions."""
     for it in m.claims:
         what = it.statement.what
@@ -246,6 +247,7 @@ def _claimed(m: Charted, known: frozenset[str]) -> Iterator[Pair]:
         other = what.about or ""
         if other in known and other != m.node.name and isinstance(it.verdict, Proved):
             conditions = tuple(_text(c) for c in it.statement.when)
+            conditions += tuple(_both_allow(Claim(m.system, known[other], (), ())))
             yield Pair(m.node.name, other, Found.PROVED, "EQ", conditions, it.verdict.by)
 
 

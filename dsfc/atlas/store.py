@@ -2,8 +2,8 @@
 
 The key of an answer is the hash of both systems, of the question and of the prover's own text: an
 answer of another prover, or about another spec, is not found. One file per answer, written whole or
-not at all; a file that cannot be read as an answer is none. The folder belongs to the user alone,
-and nothing in it is executed.
+not at all, with a hash of its key and itself beside it; a file that is not as it was written is no
+answer. The folder belongs to the user alone, and nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dsfc.system.ir import System
 Document = dict[str, Any]
 """A verdict as JSON."""
 
-_PROVER = ("proof", "check_proof", "primitives", "system")
-"""Packages whose text decides an answer."""
+_PROVER = ("atlas", "proof", "check_proof", "primitives", "system", "derive")
+"""Packages whose text decides an answer, and what of it is kept."""
 
 
 class NotPrivate(Exception):
@@ -84,15 +84,24 @@ class Store:
     def get(self, key: str) -> Document | None:
         """Returns an answer, None where there is none that can be read."""
         try:
-            found = json.loads(files.read(self._folder / f"{key}.json"))
-        except (OSError, ValueError, RecursionError):
+            kept = json.loads(files.read(self._folder / f"{key}.json"))
+            answer: Document = kept["answer"]
+            whole: bool = kept["sha256"] == _digest(key, answer)
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
-        if isinstance(found, dict) and isinstance(found.get("verdict"), str):
-            return found
-        return None
+        return answer if whole else None
 
     def put(self, key: str, answer: Document) -> None:
         """Keeps an answer; a disk that is full loses it and nothing else."""
-        text = json.dumps(answer, ensure_ascii=False, sort_keys=True)
+        text = _text({"answer": answer, "sha256": _digest(key, answer)})
         with suppress(OSError):
             files.replace(self._folder / f"{key}.json", text.encode(), 0o600)
+
+
+def _text(document: Document) -> str:
+    return json.dumps(document, ensure_ascii=False, sort_keys=True)
+
+
+def _digest(key: str, answer: Document) -> str:
+    """What tells that an answer is as it was written, and where; it keeps no forger out."""
+    return hashlib.sha256(f"{key}\n{_text(answer)}".encode()).hexdigest()

@@ -44,24 +44,33 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
         when: conditions.
     """
     left, right = a, b
-    rest: list[Comparison] = []
+    rest: tuple[Comparison, ...] = ()
     exact = True
-    for condition in when:
+    waiting = when
+    while waiting:
+        condition, waiting = waiting[0], waiting[1:]
         put = _replacement(left, condition)
         if put is None:
-            rest.append(condition)
+            rest = (*rest, condition)
             continue
         name, value = put
         exact = exact and _allowed(left, name, value)
+        plain = _over_leaves(left, value)
+        other = () if plain is None else _other_things(right, plain)
         if _leaf(right, name):
-            plain = _over_leaves(left, value)
             if plain is None:
                 return Unknown(f"what {name} is equal to is not made of inputs and parameters")
+            if other:
+                return Unknown(f"`{other[0]}` is no input or parameter of {b.name}")
+            allowed = _allowed(right, name, plain)
+            if isinstance(plain, Num) and not allowed:
+                return Unknown(f"what {name} is equal to is not in its range in {b.name}")
+            exact = exact and allowed
             right = _put(_with_leaves(right, left, plain), name, plain)
-        elif _same_definition(a, b, name):
-            plain = _over_leaves(left, value)
-            if plain is not None:
-                right = _put(_with_leaves(right, left, plain), name, plain)
+        elif plain is not None and not other and _same_definition(a, b, name):
+            right = _put(_with_leaves(right, left, plain), name, plain)
+        if any(t.name == name for t in left.params):
+            rest, waiting = (_read_as_stream(x, name) for x in (rest, waiting))
         left = _put(left, name, value)
     first, second = derived_again(left), derived_again(right)
     if first is None or second is None:
@@ -78,7 +87,7 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
             verdict.certificate,
         )
     if isinstance(verdict, Different):
-        return _refuted(left, tuple(rest), verdict, exact, b.name)
+        return _refuted(left, rest, verdict, exact, b.name)
     if isinstance(verdict, AtSizes):
         known = reach(verdict.certificate.claim)
         return Unknown(f"equal outputs for equal inputs and parameters{given} are shown {known}")
@@ -134,7 +143,7 @@ def _replacement(system: System, condition: Comparison) -> tuple[str, Expr] | No
         match one:
             case Param(name=name) | Ref(name=name, at=Now(0) | None):
                 known = _leaf(system, name) or any(s.name == name for s in system.streams)
-                if known and name not in _names(other) and other.axes <= one.axes:
+                if known and name not in _reached(system, other) and other.axes <= one.axes:
                     constant = other.time is Time.CONST
                     if constant or isinstance(one, Ref):
                         return name, other
@@ -149,6 +158,23 @@ def _leaf(system: System, name: str) -> bool:
 def _names(e: Expr) -> frozenset[str]:
     maps = {x.map.name for x in walk(e) if isinstance(x, Map)}
     return frozenset(maps | {x.name for x in walk(e) if isinstance(x, Param | Ref)})
+
+
+def _reached(system: System, e: Expr) -> frozenset[str]:
+    """The names that a value holds, and those that their definitions hold, at whatever token."""
+    definitions = {d.name: d.value for d in system.definition}
+    out, stack = set[str](), [e]
+    while stack:
+        new = _names(stack.pop()) - out
+        out |= new
+        stack += [definitions[n] for n in new if n in definitions]
+    return frozenset(out)
+
+
+def _other_things(system: System, value: Expr) -> tuple[str, ...]:
+    """Names that a value of another system's leaves reads, and that are no leaves of this one."""
+    own = {t.name for t in system.buffers} | {d.name for d in system.definition}
+    return tuple(sorted(_names(value) & own))
 
 
 def _allowed(system: System, name: str, value: Expr) -> bool:
@@ -227,8 +253,8 @@ def of_each_token(value: Expr) -> Expr:
     return mul(value, add(first(0), sub(Num(Fraction(1)), first(0))))
 
 
-def _read_as_stream(system: System, name: str) -> System:
-    """The system with a parameter read as a constant stream of that name."""
+def _read_as_stream(whole: _ValueT, name: str) -> _ValueT:
+    """A system or a condition with a parameter read as a constant stream of that name."""
 
     def rule(e: Expr) -> Expr | None:
         if isinstance(e, Param) and e.name == name:
@@ -245,4 +271,4 @@ def _read_as_stream(system: System, name: str) -> System:
             return replace(value, **made)
         return value
 
-    return go(system)
+    return go(whole)

@@ -143,9 +143,15 @@ mixer bounded { dims d
   s = a * s[i-1] + u
   y = s
 }
+mixer scaled extends free {
+  param c : d
+  y = c * s
+  claim equivalent bounded when c == 1
+}
 """
-    (edge,) = build(chart(text)).edges
+    edge, claimed = build(chart(text)).edges
     assert edge.conditions == ("a is in (0, 1)",)
+    assert claimed.conditions == ("c == 1", "a is in (0, 1)")
     assert "free = bounded  where a is in (0, 1)" in report(build(chart(text)))
 
 
@@ -234,11 +240,18 @@ def test_a_spoiled_answer_is_none(chart: Chart, tmp_path: Path) -> None:
     store = Store(tmp_path / "kept")
     build(chart(FAMILY), store=store)
     files = sorted((tmp_path / "kept").glob("*.json"))
-    for file, text in zip(files, ["", "[]", '{"verdict": 3}'], strict=True):
-        file.write_text(text, encoding="utf-8")
-    counting = Counting()
-    build(chart(FAMILY), (counting.question,), store)
-    assert len(counting.asked) == 3
+    kept = [file.read_text(encoding="utf-8") for file in files]
+    for texts in (
+        ("", "[]", '{"verdict": 3}'),
+        ('{"verdict": "proud"}', '{"answer": {}, "sha256": 1}', "[" * 100_000),
+        tuple(text.replace("proved", "proud").replace("refuted", "proved") for text in kept),
+        (kept[1], kept[2], kept[0]),
+    ):
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text, encoding="utf-8")
+        counting = Counting()
+        build(chart(FAMILY), (counting.question,), store)
+        assert len(counting.asked) == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owners here")

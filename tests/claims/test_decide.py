@@ -503,6 +503,15 @@ def test_definitions_of_one_name_need_not_be_the_same(
     assert isinstance(found, KINDS[kind]), found
 
 
+OTHER = """
+mixer doubled { dims d
+  input u : d
+  param a, c : d
+  y = 2 * c * a * u
+}
+"""
+
+
 def test_a_condition_keeps_declared_ranges(verdict: Decide) -> None:
     pair = """
 mixer plain { dims d
@@ -520,6 +529,10 @@ mixer scaled { dims d
     # a value of a is chosen freely, and -1 is none of c
     assert isinstance(verdict(pair, "equivalent plain when c == a"), Unknown)
     assert isinstance(verdict(pair, "equivalent plain when c == -1"), Unknown)
+    # nor is it one of c in the other
+    assert isinstance(verdict(pair + OTHER, "equivalent scaled when c == -1"), Unknown)
+    assert isinstance(verdict(pair + OTHER, "equivalent scaled when c == a"), Unknown)
+    assert isinstance(verdict(pair + OTHER, "equivalent scaled when c == 1"), Refuted)
 
 
 def test_a_condition_that_never_holds_proves_nothing(verdict: Decide) -> None:
@@ -543,6 +556,45 @@ def test_pages_about_claims(claims: Callable) -> None:
         assert isinstance(proved.verdict, Proved)
     with pytest.raises(DiagnosticError, match="did you mean `stable`"):
         claims(examples("E-CLAIM-FORM")[0])
+
+
+TWO = """
+mixer recurrent { dims d
+  input u, v : d
+  param a : d
+  state s : d
+  s = a * s[i-1] + u
+  y = s + 0.5 * v
+}
+mixer fixed extends recurrent {
+  buffer c : d = 1
+  s = a * s[i-1] + c * u
+}
+mixer product { dims d
+  input u, v, w : d
+  param a, b, c : d
+  state s : d
+  s = a * b * s[i-1] + u + (b - c) * w
+  y = s + 0.5 * v
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "kind"),
+    [
+        ("recurrent when b == 1 and c == b", "proved"),
+        ("recurrent when c == b and b == 1", "proved"),
+        ("recurrent when b == 1 and c == 1 and a == b", "proved"),
+        ("recurrent when v == w and w == v", "unknown"),
+        ("recurrent when v == w[i-1] and w == v[i-1]", "unknown"),
+        ("recurrent when a == b and b == a", "unknown"),
+        ("fixed when b == 1 and a == c", "unknown"),  # c is another one there
+    ],
+)
+def test_conditions_about_one_another(verdict: Decide, claim: str, kind: str) -> None:
+    found = verdict(TWO, f"equivalent {claim}")
+    assert isinstance(found, KINDS[kind]), found
 
 
 # --- what is no claim -----------------------------------------------------------------------------
