@@ -18,7 +18,7 @@ from dsfc.check_proof.free import side
 from dsfc.check_proof.polynomial import UNIT, Quotient, generator, number
 from dsfc.check_proof.symbols import LEAF, Symbols
 from dsfc.check_proof.witness import stored_axes
-from dsfc.primitives.expr import Div, Expr, Mul, Num, Ones
+from dsfc.primitives.expr import Expr, Mul, Num, Ones
 from dsfc.system.known import fixed
 
 _LOGARITHM_OF_NUMBER = re.compile(r"log\(([1-9]\d{0,2})\)")
@@ -82,8 +82,6 @@ def _literal(e: Expr) -> Fraction | None:
     match e:
         case Num(value):
             return value
-        case Div(Num(above), Num(below)) if below:
-            return above / below
         case Mul((Num(factor), Ones())):
             return factor
     return None

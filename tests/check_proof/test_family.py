@@ -356,6 +356,8 @@ def test_a_name_with_an_index_spells_it() -> None:
     assert names.renamed("x[0]", {0: 1}) == "x[1]"
     with pytest.raises(NoCount, match="does not spell its indices"):
         names.renamed("x", {0: 1})
+    with pytest.raises(NoCount, match="stands in a row of the proof and in neither of the two"):
+        names.of("z[0]")
 
 
 def test_a_function_has_the_indices_of_what_it_does_not_run_over() -> None:

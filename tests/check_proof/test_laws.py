@@ -340,6 +340,13 @@ def test_a_law_of_an_exponential_has_a_small_integer() -> None:
             Law(number(factor), NOTHING).value(s, "exp", value)
 
 
+def test_a_law_of_equal_arguments_is_one_of_any_function() -> None:
+    q = Quotient(generator("x[]"))
+    assert Law(UNIT, NOTHING).value(Symbols(), "tanh", q) is q
+    with pytest.raises(Rejected):
+        Law(number(2), NOTHING).value(Symbols(), "tanh", q)
+
+
 def test_a_law_adds_what_is_real() -> None:
     s = Symbols()
     z = s.leaf("z[]@0", real=False)

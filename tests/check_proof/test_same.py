@@ -95,6 +95,14 @@ mixer backwards extends raw {
 mixer forwards extends raw {
   y = sum[j ≤ i](q · k[j] * v[j])
 }
+mixer first_token extends raw {
+  s = q · k
+  y = s * first * v
+}
+mixer twice extends raw {
+  s = q · k
+  y = s * s * v
+}
 """
 
 
@@ -123,6 +131,7 @@ def rejected(claim: Claim) -> str:
         ("scored", "scored_by_another_name"),
         ("kept", "state_by_another_name"),
         ("backwards", "backwards"),
+        ("first_token", "first_token"),
     ],
 )
 def test_names_of_definitions_do_not_matter(of: Callable, a: str, b: str) -> None:
@@ -152,6 +161,8 @@ def test_a_shipped_spec_is_itself_at_all_sizes(name: str) -> None:
         ("kept", "state_read_before"),
         ("forwards", "backwards"),
         ("relu_of_sum", "relu_of_product"),
+        ("first_token", "twice"),
+        ("twice", "first_token"),
     ],
 )
 def test_anything_else_matters(of: Callable, a: str, b: str) -> None:
