@@ -890,6 +890,9 @@ SUMS = {
     ),
     "a sum that nothing of the token scales": "y = sum[j ≤ i](v[j] * 3) - sum[j ≤ i](1/2) * v",
     "a sum of what the summed token does not scale": "y = sum[j ≤ i](v * q · k)",
+    "a lag times a value of the summed token": (
+        "y = sum[j ≤ i](exp(-(i-j) * sum[n](k[j] * k[j])) * v[j])"
+    ),
     "a power of a lag in the base": "y = sum[j ≤ i]((1 + (i-j))^(-1) * v[j])",
     "a conjugate of a part": (
         "param θ : h\ny = sum[j ≤ i](Re(cis(θ) * conj(Re(cis(θ * (i-j))) * q · k[j])) * v[j])"
