@@ -117,13 +117,19 @@ class Watch:
         clock = _clock(worker)
         watch = threading.Thread(target=self._watch, args=(worker, clock), daemon=True)
         watch.start()
-        try:
-            yield
-        finally:
-            with self._lock:  # from here on the other thread raises nothing
-                self._done.set()
-            if watch.is_alive():
-                watch.join()
+        with _DROPPED.noted():
+            try:
+                try:
+                    yield
+                finally:
+                    with self._lock:  # from here on the other thread raises nothing
+                        self._done.set()
+            except Expired:
+                self._done.set()  # where it came in the lines above
+                raise
+            finally:
+                if watch.is_alive():
+                    watch.join()
 
     def _watch(self, worker: int, clock: Callable[[], float]) -> None:
         began, started, held = time.monotonic(), clock(), _resident()
@@ -138,6 +144,57 @@ class Watch:
             if not self._done.is_set():
                 self.place = underway.place()
                 _raise_in(worker)
+        while not self._done.wait(_TICK):
+            with self._lock:
+                if not self._done.is_set() and _DROPPED.taken(worker):
+                    _raise_in(worker)
+
+
+class _Dropped:
+    """The threads in which Python dropped an `Expired`.
+
+    It drops what is raised in a callback of a weak reference or in `__del__`, and tells
+    `sys.unraisablehook`. That is replaced while anything is watched.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watched = 0
+        self._threads: set[int] = set()
+        self._before = sys.unraisablehook
+        self._hook = self._told  # the same object each time, unlike a method
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Notes what is dropped in this thread meanwhile."""
+        with self._lock:
+            self._watched += 1
+            if sys.unraisablehook is not self._hook:
+                self._before, sys.unraisablehook = sys.unraisablehook, self._hook
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._threads.discard(threading.get_ident())
+                self._watched -= 1
+                if not self._watched and sys.unraisablehook is self._hook:
+                    sys.unraisablehook = self._before
+
+    def taken(self, thread: int) -> bool:
+        """Returns whether one was dropped in a thread since this was asked last."""
+        with self._lock:
+            dropped = thread in self._threads
+            self._threads.discard(thread)
+        return dropped
+
+    def _told(self, what: sys.UnraisableHookArgs) -> None:
+        if what.exc_type is Expired:
+            self._threads.add(threading.get_ident())
+        else:
+            self._before(what)
+
+
+_DROPPED = _Dropped()
 
 
 def _raise_in(thread: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -126,6 +127,47 @@ def test_nothing_is_raised_when_the_work_is_done() -> None:
         for _ in range(200):  # where a late exception would come
             pass
     assert ended + expired == 400 and ended > 0
+
+
+def test_what_python_drops_is_raised_again(capfd: pytest.CaptureFixture[str]) -> None:
+    """Python drops what is raised in a callback of a weak reference, and goes on."""
+
+    class Thing:
+        pass
+
+    dropped = []
+
+    def spin(_: object) -> None:
+        last = time.thread_time() + 2
+        try:
+            while time.thread_time() < last:
+                pass
+        except Expired:
+            dropped.append(1)
+            raise
+
+    def work() -> None:
+        with bounded("work", Limits(seconds=0.01)):
+            thing = Thing()
+            kept = weakref.ref(thing, spin)
+            del thing
+            endless(kept)
+
+    before = sys.unraisablehook
+    assert "time to work" in diagnostic(work).message and dropped == [1]
+    assert capfd.readouterr().err == "" and sys.unraisablehook is before
+
+
+def test_what_others_cannot_raise_is_told_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        def __del__(self) -> None:
+            raise ZeroDivisionError
+
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: told.append(what.exc_type))
+    with bounded("work"):
+        Failing()
+    assert told == [ZeroDivisionError]
 
 
 def test_bounds_may_be_infinite() -> None:
