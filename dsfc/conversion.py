@@ -13,9 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dsfc.check_proof.claim import Claim
+from dsfc.check_proof.comparable import unlike
 from dsfc.diagnostics.catalogue import Conversion
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
+from dsfc.emit.module import identifiers
 from dsfc.emit.module import write as write_module
 from dsfc.pipeline import Compilation
 from dsfc.primitives.declarations import MapTensor
@@ -25,6 +28,9 @@ from dsfc.proof.verdict import AtSizes, Conditionally, Equal, ProvedWhereDefined
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 from dsfc.validate.weights import Carried, Unfit, carry, read, sizes_of, write
+
+BACKEND = "torch"
+"""Prints the modules that are run; all backends store weights alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,9 @@ def convert(
     assert not isinstance(verdict, Conditionally)  # nobody asked for conditions
     if isinstance(verdict, Unknown | ProvedWhereDefined):
         raise refuse(f"that they are one function is not proved: {verdict.obstacle}")
-    modules = [it.module() for it in (a, b)]
+    modules = [it.module(BACKEND) for it in (a, b)]
+    called = (identifiers(a.plan, BACKEND), identifiers(b.plan, BACKEND))
+    axes = {called[0](name): found for name, found in _axes(a.system).items()}
     try:
         given = read(weights)
         with tempfile.TemporaryDirectory() as folder:
@@ -81,13 +89,14 @@ def convert(
                 file = place / f"{text.mixer}.py"
                 write_module(text, file)
                 imported.append(import_module(file))
-            names = dict(parameters.names)
             if isinstance(verdict, AtSizes):
-                sizes = sizes_of(imported[0], given, _axes(a.system))
+                sizes = sizes_of(imported[0], given, axes)
                 problem = _at_sizes(a.system, b.system, parameters, verdict, sizes)
                 if problem is not None:
                     raise Unfit(problem)
-            carried = carry(imported[0], imported[1], given, _axes(a.system), names)
+            names = {called[1](n): called[0](same)
+                     for n, same in _shared(verdict.certificate.claim).items()}  # fmt: skip
+            carried = carry(imported[0], imported[1], given, axes, names, called)
         write(carried.weights, out)
     except Unfit as e:
         raise refuse(str(e)) from None
@@ -110,11 +119,22 @@ def _at_sizes(
         found = equivalent(a, b, parameters.names, sizes=asked)
     except ValueError as e:
         return f"that they are one function for {text} is not proved: {e}"
-    if isinstance(found, Equal):
+    if isinstance(found, Equal) and all(sizes.get(name) == size for name, size in found.fixed):
         return None
     if isinstance(found, Refuted):
         return f"they are different functions of equal parameters for {text}"
     return f"that they are one function for {text} is not proved"
+
+
+def _shared(claim: Claim) -> dict[str, str]:
+    """What of the second is one array with something of the first, and with what.
+
+    A buffer of the second whose value is another one keeps it.
+    """
+    first, second = ({t.name for t in (*s.inputs, *s.params, *s.buffers)}
+                     for s in (claim.a, claim.b))  # fmt: skip
+    names, apart = dict(claim.names), unlike(claim)
+    return {n: names.get(n, n) for n in second if names.get(n, n) in first and n not in apart}
 
 
 def _axes(system: System) -> dict[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -18,7 +19,7 @@ from dsfc.diagnostics.catalogue import Overwrite
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.audit import audit
-from dsfc.emit.backend import Identity, load_backend
+from dsfc.emit.backend import Backend, Identity, load_backend
 from dsfc.emit.names import class_name, file_name, identifier
 from dsfc.plan.ir import Plan
 from dsfc.plan.json import to_json
@@ -88,9 +89,8 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
         EmissionError: the backend printed what no module may hold.
     """
     target = load_backend(backend)
-    cls = class_name(plan.name, target.reserved)
-    function = identifier(plan.name, target.reserved | {cls})
-    rename = partial(identifier, reserved=target.reserved | {cls, function})
+    cls, function = _own_names(plan, target)
+    rename = identifiers(plan, backend)
     stem = f"dsfc_{plan.name}_"
     # A file may be called anything, and the name goes into comments.
     called = re.sub(r"[^A-Za-z0-9_.-]", "_", source)[:80] or "_"
@@ -102,6 +102,26 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
     body = draft.replace(placeholder, identity.namespace)
     audit(body)
     return ModuleText(plan.name, cls, head(identity, backend, body) + body, identity)
+
+
+def identifiers(plan: Plan, backend: str) -> Callable[[str], str]:
+    """Returns the function that gives the emitted identifier of a name of the spec.
+
+    Args:
+        plan: whose module is meant.
+        backend: which backend prints it.
+
+    Raises:
+        DiagnosticError: E-BACKEND.
+    """
+    target = load_backend(backend)
+    return partial(identifier, reserved=target.reserved.union(_own_names(plan, target)))
+
+
+def _own_names(plan: Plan, target: Backend) -> tuple[str, str]:
+    """The names of the class and of the functional form."""
+    cls = class_name(plan.name, target.reserved)
+    return cls, identifier(plan.name, target.reserved | {cls})
 
 
 def digest(plan: Plan) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
+import pickle
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +30,9 @@ CLOSE = 1e-9
 """Largest relative difference in float64: one function by two formulas, whose rounding differs."""
 
 Weights = Mapping[str, Tensor]
+
+Called = Callable[[str], str]
+"""Name in a spec → its name in the spec's module."""
 
 
 class Unfit(Exception):
@@ -59,13 +64,18 @@ def read(path: Path) -> Weights:
     """Returns the tensors of a file that `torch.save` wrote; nothing in it is executed.
 
     Raises:
-        Unfit: the file cannot be read, or holds anything but tensors by name.
+        Unfit: the file cannot be read, or holds anything but finite numbers by name.
     """
     try:
-        with files.opened(path) as file:
+        with files.opened(path) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they speak to programs that save files
             found = torch.load(file, map_location="cpu", weights_only=True)
     except OSError as e:
         raise Unfit(f"{path} cannot be read: {e.strerror or e}") from None
+    except pickle.UnpicklingError:  # torch says how to execute what is in it
+        raise Unfit(
+            f"{path} is no file of weights: it holds things other than tensors, or is damaged"
+        ) from None
     except Exception as e:  # a damaged file makes the reader raise anything
         first = (str(e).strip().splitlines() or ["it is damaged"])[0]
         raise Unfit(f"{path} is no file of weights: {first[:120]}") from None
@@ -74,7 +84,21 @@ def read(path: Path) -> Weights:
     for name, value in found.items():
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise Unfit(f"`{name}` in {path} is no tensor with a name")
+        problem = _problem(value)
+        if problem is not None:
+            raise Unfit(f"`{name}` in {path} {problem}")
     return dict(found)
+
+
+def _problem(value: Tensor) -> str | None:
+    """Why a tensor is nothing that a module stores, None if it is."""
+    if value.layout is not torch.strided or value.is_meta or value.is_quantized:
+        return "is no dense tensor of numbers"
+    if not value.is_floating_point():
+        return f"holds {str(value.dtype).removeprefix('torch.')}, not floating-point numbers"
+    if not bool(torch.isfinite(value.double()).all()):
+        return "is not finite"
+    return None
 
 
 def write(weights: Weights, path: Path) -> None:
@@ -100,6 +124,7 @@ def carry(
     weights: Weights,
     axes: Mapping[str, tuple[str, ...]],
     names: Mapping[str, str],
+    called: tuple[Called, Called],
 ) -> Carried:
     """Returns the weights of the second module that make it the first with the weights given.
 
@@ -108,7 +133,8 @@ def carry(
         second: one that is the same function of equal inputs and parameters.
         weights: the `state_dict` of the first.
         axes: names of the axes of each parameter and buffer of the first, as they are stored.
-        names: parameter of the second → that of the first; names left out stand for themselves.
+        names: argument of the second module → what of the first is the same.
+        called: how the first and the second module call an axis.
 
     Raises:
         Unfit: the weights are not those of the first module, a parameter is stored in two ways, or
@@ -117,8 +143,7 @@ def carry(
     try:
         ours, theirs = _entries(surface(first)), _entries(surface(second))
         sizes = _sizes(weights, ours, axes)
-        a = _made(first, sizes)
-        b = _made(second, sizes)
+        a, b = map(_made, (first, second), (sizes, sizes), called)
     except SurfaceError as e:
         raise Unfit(str(e)) from None
     _check_keys(weights, a)
@@ -130,7 +155,7 @@ def carry(
     kind = next((w.dtype for w in weights.values() if w.is_floating_point()), torch.float32)
     for entry, value in start.items():
         argument = theirs[entry]
-        source = by_argument.get(names.get(argument, argument))
+        source = by_argument.get(names.get(argument, ""))
         if source is None:
             free.append(entry)
             out[entry] = value.to(kind) if value.is_floating_point() else value
@@ -166,12 +191,10 @@ def sizes_of(
         raise Unfit(str(e)) from None
 
 
-def _made(module: ModuleType, sizes: Mapping[str, int]) -> Surface:
+def _made(module: ModuleType, sizes: Mapping[str, int], called: Called) -> Surface:
     """The module at those of the sizes that it has."""
-    known = surface(module).cls
-    return surface(
-        module, {n: k for n, k in sizes.items() if n in inspect.signature(known).parameters}
-    )
+    known = inspect.signature(surface(module).cls).parameters
+    return surface(module, {called(n): k for n, k in sizes.items() if called(n) in known})
 
 
 def _entries(found: Surface) -> dict[str, str]:
@@ -250,15 +273,16 @@ def _compared(
         layer.load_state_dict({n: v.double() if v.is_floating_point() else v
                                for n, v in state.items()})  # fmt: skip
         layers.append(layer)
-    before, after = (_values(s, layer, a.draw(1)) for s, layer in zip((a, b), layers, strict=True))
+    before, after = (_values(s, layer, s.draw(1)) for s, layer in zip((a, b), layers, strict=True))
     for entry, argument in theirs.items():
-        same = names.get(argument, argument)
+        same = names.get(argument)
         if same in before and not torch.equal(before[same], after[argument]):
             raise Unfit(f"`{entry}` is stored in another way than `{same}` of the first mixer")
     worst = 0.0
     for length in LENGTHS:
         inputs = a.draw(length, seed=length)
-        given = {n: inputs[names.get(n, n)] for n in b.inputs}
+        own = b.draw(length, seed=length)
+        given = {n: inputs[names[n]] if n in names else own[n] for n in b.inputs}
         with torch.no_grad():
             left, right = layers[0](**inputs), layers[1](**given)
         error = relative_error(right.reshape(left.shape), left)

@@ -156,6 +156,42 @@ def test_weights_that_do_not_say_a_size_are_refused(
     refused(result, folder, "the weights do not say what h is")
 
 
+NAMED = """\
+mixer lasting { dims in
+  input u : in
+  param λ : in unit ~ uniform(0.2, 0.8)
+  buffer b : in = 3
+  state s : in
+  s = λ * s[i-1] + u * b / b
+  y = s
+}
+mixer kept { dims in
+  input λ : in; x : in nonzero
+  param def : in unit ~ uniform(0.2, 0.8)
+  buffer b : in = 2
+  state s : in
+  s = λ * (x * b / (b * x)) + s[i-1] * def
+  y = s
+}
+"""
+
+
+@pytest.mark.ci
+def test_words_of_python_and_values_that_the_second_alone_has(
+    run: Callable, spec: Callable, folder: Path
+) -> None:
+    """Modules spell some names otherwise; a buffer with another value keeps it."""
+    file = spec(NAMED, "named.dsf")
+    module = dsfc.import_module(dsfc.compile(file, out=folder, mixer="lasting")).Lasting
+    torch.save(module(in_=5).state_dict(), folder / "first.pt")
+    done = run("convert", "named.dsf:lasting", "named.dsf:kept", "first.pt", "--out", "second.pt",
+               "--map", "lambda=u", "--map", "def=lambda")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    first, second = (torch.load(folder / f"{name}.pt") for name in ("first", "second"))
+    assert torch.equal(second["logit_def_"], first["logit_lambda_"])
+    assert second["b"].tolist() == [2.0] * 5
+
+
 class Planted:
     """What must not be called when a file is read."""
 
