@@ -150,8 +150,9 @@ class Printed:
             case Prim(axis=None):
                 return self._call(e, [sub(a) for a in e.args])
             case Prim(args=(arg,), axis=Axis() as axis):
-                inner = self.code(arg, {**at, axis: "_k"}, now)
-                vector = f"[{inner} for _k in range({self.sizes[axis.name]})]"
+                each = _fresh("_k", at)
+                inner = self.code(arg, {**at, axis: each}, now)
+                vector = f"[{inner} for {each} in range({self.sizes[axis.name]})]"
                 self.functions |= {e.name}
                 if e.name not in NEEDED:
                     raise Obstacle(f"`{e.name}` is not printed")
@@ -213,16 +214,17 @@ class Printed:
         if e.how is Reduction.MAX:
             raise Obstacle("a maximum over an axis is not printed")
         size = self.sizes[e.axis.name]
-        inner = self.code(e.arg, {**at, e.axis: f"_{e.axis.name}"}, now)
-        out = f"total({inner} for _{e.axis.name} in range({size}))"
+        each = _fresh(f"_{e.axis.name}", at)
+        inner = self.code(e.arg, {**at, e.axis: each}, now)
+        out = f"total({inner} for {each} in range({size}))"
         return f"{out} / num({size})" if e.how is Reduction.MEAN else out
 
     def _mapped(self, m: LinearMap, arg: Expr, at: Mapping[Axis, str], now: str) -> str:
         rest = {a: k for a, k in at.items() if a not in m.target}
-        source = {a: f"s_{a.name}" for a in m.source}
+        source = {a: _fresh(f"s_{a.name}", at) for a in m.source}
         index = [at[a] for a in (*m.each, *m.target)] + list(source.values())
         entry = self._stored(m.name, tuple(index))
-        loops = " ".join(f"for s_{a.name} in range({self.sizes[a.name]})" for a in m.source)
+        loops = " ".join(f"for {k} in range({self.sizes[a.name]})" for a, k in source.items())
         return f"total({entry} * {self.code(arg, {**rest, **source}, now)} {loops})"
 
     def _filter(self, e: Fir, at: Mapping[Axis, str], now: str) -> str:
@@ -254,6 +256,13 @@ class Printed:
             raise Obstacle(f"`{e.name}` is not printed")
         self.functions |= {name}
         return f"{self.mark}{name}({', '.join(args)})"
+
+
+def _fresh(name: str, at: Mapping[Axis, str]) -> str:
+    """A name of a loop's index that no other index in sight has."""
+    while name in at.values():
+        name += "_"
+    return name
 
 
 def _reads(e: Expr) -> set[str]:

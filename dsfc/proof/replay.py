@@ -49,7 +49,9 @@ def script(refuted: Refuted, a: str, b: str) -> str:
     parts = [
         _HEAD.format(
             title=f"{a} and {b} are not the same function.",
-            claim="The statement: equal outputs for equal inputs and parameters of equal names.",
+            claim="The statement: equal outputs for equal inputs and parameters of equal names"
+            + "".join(f",\n{theirs} of b for {ours} of a" for theirs, ours in claim.names)
+            + ".",
             bounds=" and proven bounds" if functions or imaginary else "",
         )
     ]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,42 @@ def test_a_power_of_a_negative_number_is_replayed(tmp_path: Path, kind: str) -> 
     a, b = (text.compilation(name + kind).system for name in ("one", "other"))
     run = replay(script(refuted(a, b), "one", "other"), tmp_path / "replay.py")
     assert run.returncode == 0, run.stderr
+
+
+NESTED = """
+mixer one { dims n, m
+  input u : n
+  param M : n × m
+  y = sum[m](M * rename[n, m](u))
+}
+mixer other { dims n, m
+  input u : n
+  param M : n × m
+  y = sum[m](M * rename[n, m](sum[m](M * rename[n, m](u))))
+}
+mixer one_map { dims n
+  input u : n
+  param M : n -> n
+  y = M u
+}
+mixer other_map { dims n
+  input u : n
+  param M : n -> n
+  y = M (M u)
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["", "_map"])
+def test_indices_of_loops_inside_loops_are_their_own(tmp_path: Path, kind: str) -> None:
+    text = SpecText(Place(Path("nested.dsf")), parse(Source("nested.dsf", NESTED)))
+    found = refuted(*(text.compilation(name + kind).system for name in ("one", "other")), least=2)
+    values = {"u": (1, 0), "M": (1, 2, 3, 4)}
+    point = tuple((n, tuple((x, 1, 0, 1) for x in v)) for n, v in values.items())
+    witness = replace(found.witness, length=1, values=point, token=0, index=(0,))
+    found = replace(found, certificate=replace(found.certificate, proof=witness))
+    run = replay(script(found, "one", "other"), tmp_path / "replay.py")
+    assert "a: 1\nb: 7\n" in run.stdout, run.stderr
 
 
 FAR = "mixer near { input u; y = u }\nmixer far { input u; y = u + %s }\n"
