@@ -266,7 +266,7 @@ def holders(module: types.ModuleType) -> list[types.FunctionType]:
     out: dict[types.FunctionType, None] = {}
     for holder in (module, *classes):
         for value in vars(holder).values():
-            registry = getattr(value, "registry", None)
+            registry = getattr(getattr(value, "dispatcher", value), "registry", None)
             cases = registry.values() if isinstance(registry, types.MappingProxyType) else ()
             for each in (value, *cases):
                 each = getattr(each, "fget", None) or getattr(each, "func", None) or each

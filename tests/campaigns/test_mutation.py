@@ -62,6 +62,32 @@ def test_a_module_runs_the_change(monkeypatch: pytest.MonkeyPatch, tmp_path) -> 
     assert not change(module, mutant)
 
 
+def test_cases_by_type_run_the_change(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    """They are all called `_`, and the name holds the last one alone."""
+    text = """
+from functools import singledispatch, singledispatchmethod
+class Printer:
+    @singledispatchmethod
+    def of(self, x): return 0
+    @of.register
+    def _(self, x: int): return x + 3
+    @of.register
+    def _(self, x: str): return 0
+@singledispatch
+def of(x): return 0
+@of.register
+def _(x: int): return x + 3
+@of.register
+def _(x: str): return 0
+"""
+    module = _module(text, "cases", monkeypatch, tmp_path)
+    ran = set()
+    for mutant in [m for m in mutants("cases", ast.parse(text)) if "Sub" in m.text]:
+        assert change(module, mutant)
+        ran.add((module.Printer().of(5), module.of(5)))
+    assert ran == {(2, 8), (8, 2)}
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_has_mutants(part: str) -> None:
     package, _ = PARTS[part]
