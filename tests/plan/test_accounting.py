@@ -11,9 +11,10 @@ from unusual_specs import COMPILED, GATES, STEPPED, thirds
 
 from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan as plan_of
-from dsfc.plan.ir import Attention, Plan, Pointwise, Scan
+from dsfc.plan.ir import Attention, Plan, Pointwise, Recurrence, Scan
 from dsfc.plan.verify import PlanError, verify
-from dsfc.primitives.build import num
+from dsfc.primitives.build import add, mul, num, walk
+from dsfc.primitives.expr import Expr, Ref
 from dsfc.structure.classify import classify
 from dsfc.system.ir import Block, Direction, System
 from dsfc.system.traverse import map_blocks
@@ -37,6 +38,10 @@ def damaged_plans(plan: Plan) -> Iterator[tuple[str, Plan]]:
             for c in k.columns:
                 rest = tuple(other for other in k.columns if other is not c)
                 yield "column", without(plan, at, replace(k, columns=rest))
+
+
+def refs(e: Expr) -> Iterator[Ref]:
+    return (part for part in walk(e) if isinstance(part, Ref))
 
 
 def caught(plan: Plan, system: System) -> bool:
@@ -123,6 +128,25 @@ def test_a_plan_of_states_that_do_not_meet_does_not_settle_states_that_do(name: 
     settle(plan, apart)
     with pytest.raises(PlanError, match=r"state \w: .*term of state \w is not in the plan"):
         settle(plan, system)
+
+
+@pytest.mark.parametrize("name", [n for n in STEPPED if n.startswith("feedback_of_")])
+def test_a_recurrence_runs_no_part_that_the_system_lacks(name: str, load) -> None:
+    spec = load(name, STEPPED[name])
+    at, kernel = next(
+        (k, kernel) for k, kernel in enumerate(spec.plan.kernels) if isinstance(kernel, Recurrence)
+    )
+    (first, *others), *levels = kernel.levels
+    read = {name for state in kernel.states for name in (state.before, state.after)}
+    drive = next(a for a in first.value.args if not read & {e.name for e in refs(a)})
+
+    def with_more(more: Expr) -> Plan:
+        value = replace(first, value=add(first.value, more))
+        return without(spec.plan, at, replace(kernel, levels=((value, *others), *levels)))
+
+    settle(with_more(mul(num(2), drive)), spec.computed)  # any number of one kind
+    with pytest.raises(PlanError, match=r"state \w: drive is not in the system"):
+        settle(with_more(mul(drive, drive)), spec.computed)
 
 
 def test_reads_and_directions_are_those_of_the_system(load) -> None:
