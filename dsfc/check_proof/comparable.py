@@ -246,11 +246,15 @@ _WITHIN = {
 
 
 def ranges(claim: Claim) -> dict[str, tuple[Constraint, Constraint]]:
-    """Returns what both declare and promise otherwise, by common name: a's promise and b's."""
-    names = array_names(claim, True)
+    """Returns what both declare and promise otherwise, by common name: a's promise and b's.
+
+    What has a fixed value has no other, whatever is promised: in both it is that one, or they are
+    two arrays.
+    """
+    names, values = array_names(claim, True), fixed(claim.b)
     theirs = {common_names(claim, False).get(n, n): c for n, c in promises(claim.a).items()}
     found = {names.get(n, n): (theirs.get(names.get(n, n), c), c)
-             for n, c in promises(claim.b).items()}  # fmt: skip
+             for n, c in promises(claim.b).items() if n not in values}  # fmt: skip
     return {name: pair for name, pair in found.items() if pair[0] is not pair[1]}
 
 

@@ -55,10 +55,10 @@ def test_identified_names_are_part_of_the_statement(system: Callable) -> None:
     assert "c for b" in text and "b for c" in text
 
 
-def ranged(flag: str) -> System:
+def ranged(flag: str, kind: str = "param") -> System:
     text = f"""mixer ranged {{ dims d
   input u : d
-  param a : d {flag}
+  {kind} a : d {flag}
   state s : d
   s = a * s[i-1] + u
   y = s
@@ -88,3 +88,8 @@ def test_unknown_has_an_obstacle_and_a_way_on() -> None:
         "a = b: unknown\n  obstacle   the obstacle\n  tried      one\n  tried      two\n"
         "  to decide  a rule\n"
     )
+
+
+def test_values_that_are_fixed_in_both_mixers_are_no_matter() -> None:
+    pair = ranged("positive = 1/2", "buffer"), ranged("= 1/2", "buffer")
+    assert as_json(equivalent(*pair))["values"] == {}
