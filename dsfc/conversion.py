@@ -27,6 +27,7 @@ from dsfc.proof.report import reach
 from dsfc.proof.verdict import AtSizes, Conditionally, Equal, ProvedWhereDefined, Refuted, Unknown
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
+from dsfc.validate.surface import bounded
 from dsfc.validate.weights import Carried, Unfit, carry, read, sizes_of, write
 
 BACKEND = "torch"
@@ -94,9 +95,20 @@ def convert(
                 problem = _at_sizes(a.system, b.system, parameters, verdict, sizes)
                 if problem is not None:
                     raise Unfit(problem)
+            shared = _shared(verdict.certificate.claim)
+            inner = bounded(b.system.inputs)
+            inner_first = bounded(a.system.inputs) | {shared[n] for n in inner if n in shared}
             names = {called[1](n): called[0](same)
-                     for n, same in _shared(verdict.certificate.claim).items()}  # fmt: skip
-            carried = carry(imported[0], imported[1], given, axes, names, called)
+                     for n, same in shared.items()}  # fmt: skip
+            carried = carry(
+                imported[0],
+                imported[1],
+                given,
+                axes,
+                names,
+                called,
+                (frozenset(map(called[0], inner_first)), frozenset(map(called[1], inner))),
+            )
         write(carried.weights, out)
     except Unfit as e:
         raise refuse(str(e)) from None

@@ -20,13 +20,13 @@ from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.audit import parsed
 from dsfc.emit.importing import import_module
-from dsfc.emit.module import Origin, digest, origin
+from dsfc.emit.module import Origin, digest, identifiers, origin
 from dsfc.locate import SUFFIX
 from dsfc.pipeline import Compilation, compile_spec, load
 from dsfc.validate.report import Outcome, Report, Row
 from dsfc.validate.run import Progress
 from dsfc.validate.run import verify as run_checks
-from dsfc.validate.surface import SurfaceError
+from dsfc.validate.surface import SurfaceError, bounded
 
 PathText = str | os.PathLike[str]
 
@@ -58,16 +58,25 @@ def verify(
     """
     file = Path(str(target.__file__) if isinstance(target, ModuleType) else target)
     if file.suffix == ".py":
-        row = _origin(file, spec, mixer)
+        row, known = _origin(file, spec, mixer)
         try:
             module = target if isinstance(target, ModuleType) else _imported(file)
-            report = run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress)
+            report = run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress,
+                                inner=_inner(known))  # fmt: skip
         except SurfaceError as e:
             raise _refused(file, str(e)) from e
         return replace(report, rows=(row, *report.rows))
     with tempfile.TemporaryDirectory(prefix="dsfc-") as folder:
         module = import_module(compile_spec(file, out=folder, mixer=mixer))
-        return run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress)
+        return run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress,
+                          inner=_inner(load(file, mixer)))  # fmt: skip
+
+
+def _inner(known: Compilation | None) -> frozenset[str]:
+    """Inputs that a spec declares in a range, as its module calls them."""
+    if known is None:
+        return frozenset()
+    return frozenset(map(identifiers(known.plan, "torch"), bounded(known.system.inputs)))
 
 
 def _imported(file: Path) -> ModuleType:
@@ -80,8 +89,8 @@ def _imported(file: Path) -> ModuleType:
         raise _refused(file, f"importing it raises {type(e).__name__}: {e}") from e
 
 
-def _origin(file: Path, spec: PathText | None, mixer: str | None) -> Row:
-    """The row that says whether the module's reference is the one of its spec."""
+def _origin(file: Path, spec: PathText | None, mixer: str | None) -> tuple[Row, Compilation | None]:
+    """The row that says whether the module's reference is the one of its spec, and this spec."""
     began = time.perf_counter()
     try:
         data = files.read(file)
@@ -94,7 +103,7 @@ def _origin(file: Path, spec: PathText | None, mixer: str | None) -> Row:
     kept, figure = _compared(data.decode(), said, known)
     outcome = Outcome.KEPT if kept else Outcome.BROKEN
     promise = "The reference is the definition in the spec"
-    return Row("origin", promise, outcome, figure, time.perf_counter() - began)
+    return Row("origin", promise, outcome, figure, time.perf_counter() - began), known
 
 
 def _spec_of(file: Path, said: Origin, mixer: str | None) -> Compilation | None:

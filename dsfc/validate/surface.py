@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
@@ -20,6 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from dsfc.primitives.declarations import Constraint
+from dsfc.primitives.declarations import Tensor as Declared
 from dsfc.validate.dispatch import Call, Narrow, OperatorSpy
 
 SIZES = (6, 2, 4, 3, 5, 7)
@@ -73,12 +75,14 @@ class Surface:
         sizes: arguments of the constructor.
         inputs: shape of each input without batch and length, by name.
         unit: whether inputs are drawn from (0, 1) because the mixer is not defined elsewhere.
+        inner: inputs that are drawn from (0, 1) because they are declared in a range.
     """
 
     module: ModuleType
     sizes: Mapping[str, int]
     inputs: Mapping[str, tuple[int, ...]]
     unit: bool = False
+    inner: frozenset[str] = frozenset()
 
     # --- names -----------------------------------------------------------------------------------
 
@@ -184,7 +188,8 @@ class Surface:
         drawn = {}
         for name, axes in self.inputs.items():
             x = _normal((batch, length, *axes), dtype, generator)
-            drawn[name] = 0.1 + 0.8 * torch.sigmoid(x) if self.unit else x + 0.25 * x.sgn()
+            within = self.unit or name in self.inner
+            drawn[name] = 0.1 + 0.8 * torch.sigmoid(x) if within else x + 0.25 * x.sgn()
         return drawn
 
     def sample(
@@ -283,12 +288,17 @@ def pull_back(scalar: Tensor) -> None:
         scalar.backward()
 
 
-def surface(module: ModuleType, sizes: Mapping[str, int] | None = None) -> Surface:
+def surface(
+    module: ModuleType,
+    sizes: Mapping[str, int] | None = None,
+    inner: frozenset[str] = frozenset(),
+) -> Surface:
     """Reads the public surface of an emitted module.
 
     Args:
         module: the Python module.
         sizes: of the axes; by default small ones, all different.
+        inner: inputs that are declared in a range, all of which hold (0, 1).
 
     Raises:
         SurfaceError: this is no emitted module, or its class refuses the sizes.
@@ -299,8 +309,15 @@ def surface(module: ModuleType, sizes: Mapping[str, int] | None = None) -> Surfa
         raise SurfaceError(f"{module.__name__} is not a module that dsfc wrote: it lacks {lacks}")
     cls = getattr(module, _exports(module)[0])
     chosen = _sizes(cls, sizes)
-    found = Surface(module, chosen, _inputs(cls, chosen))
+    found = Surface(module, chosen, _inputs(cls, chosen), inner=inner)
     return found if _defined(found) else dataclasses.replace(found, unit=True)
+
+
+def bounded(inputs: Iterable[Declared]) -> frozenset[str]:
+    """Returns the names of inputs that are declared in a range, all of which hold (0, 1)."""
+    return frozenset(
+        t.name for t in inputs if t.constraint not in (Constraint.NONE, Constraint.NONZERO)
+    )
 
 
 def _exports(module: ModuleType) -> tuple[str, str]:

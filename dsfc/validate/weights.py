@@ -125,6 +125,7 @@ def carry(
     axes: Mapping[str, tuple[str, ...]],
     names: Mapping[str, str],
     called: tuple[Called, Called],
+    inner: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
 ) -> Carried:
     """Returns the weights of the second module that make it the first with the weights given.
 
@@ -135,6 +136,7 @@ def carry(
         axes: names of the axes of each parameter and buffer of the first, as they are stored.
         names: argument of the second module → what of the first is the same.
         called: how the first and the second module call an axis.
+        inner: inputs of the first and of the second that one of the two declares in a range.
 
     Raises:
         Unfit: the weights are not those of the first module, a parameter is stored in two ways, or
@@ -143,7 +145,7 @@ def carry(
     try:
         ours, theirs = _entries(surface(first)), _entries(surface(second))
         sizes = _sizes(weights, ours, axes)
-        a, b = map(_made, (first, second), (sizes, sizes), called)
+        a, b = map(_made, (first, second), (sizes, sizes), called, inner)
     except SurfaceError as e:
         raise Unfit(str(e)) from None
     _check_keys(weights, a)
@@ -191,10 +193,12 @@ def sizes_of(
         raise Unfit(str(e)) from None
 
 
-def _made(module: ModuleType, sizes: Mapping[str, int], called: Called) -> Surface:
+def _made(
+    module: ModuleType, sizes: Mapping[str, int], called: Called, inner: frozenset[str]
+) -> Surface:
     """The module at those of the sizes that it has."""
     known = inspect.signature(surface(module).cls).parameters
-    return surface(module, {called(n): k for n, k in sizes.items() if called(n) in known})
+    return surface(module, {called(n): k for n, k in sizes.items() if called(n) in known}, inner)
 
 
 def _entries(found: Surface) -> dict[str, str]:

@@ -192,6 +192,36 @@ def test_words_of_python_and_values_that_the_second_alone_has(
     assert second["b"].tolist() == [2.0] * 5
 
 
+RANGED = """\
+mixer gated { dims d
+  input u : d; g : d unit
+  param a : d
+  state s : d
+  s = g * s[i-1] + a * u
+  y = s
+}
+mixer rooted { dims d
+  input u : d; w : d unit
+  param a : d
+  state s : d
+  s = w * s[i-1] + u
+  y = a * s * (1 + log(w)^2) / (1 + log(w)^2)
+}
+"""
+
+
+@pytest.mark.ci
+def test_inputs_are_drawn_where_both_are_defined(
+    run: Callable, spec: Callable, folder: Path
+) -> None:
+    file = spec(RANGED, "ranged.dsf")
+    module = dsfc.import_module(dsfc.compile(file, out=folder, mixer="gated")).Gated
+    torch.save(module(d=3).state_dict(), folder / "first.pt")
+    done = run("convert", "ranged.dsf:gated", "ranged.dsf:rooted", "first.pt", "--out",
+               "second.pt", "--map", "w=g")  # fmt: skip
+    assert done.exit_code == 0, done.output
+
+
 class Planted:
     """What must not be called when a file is read."""
 

@@ -180,7 +180,35 @@ def test_an_imported_module_and_the_sizes_are_taken_as_they_are(
     imported = dsfc.import_module(module)
     dsfc.verify(imported, sizes={"d": 5}, quick=False)
     options = {"sizes": {"d": 5}, "quick": False, "fast": False, "progress": None}
+    options["inner"] = frozenset()
     assert seen == {"module": imported, **options}
+
+
+GATED = """\
+mixer mine { dims d
+  input u : d; lambda : d unit; z : d nonzero
+  state s : d
+  s = lambda * s[i-1] + u * z
+  y = s
+}
+"""
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_ranges_of_inputs_come_from_the_spec(
+    spec: Callable, folder: Path, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module does not say what is promised of its arguments, and decays rest on it."""
+    seen: list[object] = []
+
+    def run(it: ModuleType, **options: object) -> Report:
+        seen.append(options["inner"])
+        return Report("mine", "ns", {})
+
+    monkeypatch.setattr(verification, "run_checks", run)
+    file = spec(GATED)
+    dsfc.verify(dsfc.compile(file, out=folder) if compiled else file)
+    assert seen == [frozenset({"lambda_"})]
 
 
 @pytest.mark.parametrize(
