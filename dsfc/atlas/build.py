@@ -9,6 +9,7 @@ from typing import Any
 
 from dsfc.atlas.ir import Atlas, Found, Node, Pair
 from dsfc.atlas.store import Document, Store, fingerprint
+from dsfc.check_proof.apart import apart
 from dsfc.check_proof.claim import Certificate, Claim, Conditional
 from dsfc.check_proof.comparable import comparable, ranges, slots
 from dsfc.check_proof.statement import state
@@ -108,7 +109,7 @@ def _case(a: System, b: System) -> Document:
 
 def _certified(certificate: Certificate) -> Document:
     """The conditions of a claim in words, and what its proof rests on."""
-    claim, proof = certificate.claim, certificate.proof
+    claim, proof = apart(certificate.claim), certificate.proof
     assert isinstance(proof, Conditional)
     words = ConditionText(claim, state(claim, False))
     conditions = [words.plain(text) for _, text in words.lines()]

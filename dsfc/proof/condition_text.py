@@ -233,16 +233,22 @@ class ConditionText:
         for n, match in enumerate(found[0]):
             columns = list(zip(*(_numbers(each[n][2]) for each in found), strict=True))
             axes = self.axes.get(match[1], ("k",) * len(columns))
-            index = []
+            index, free = [], set[tuple[int, ...]]()
             for axis, column in zip(axes, columns, strict=True):
                 if len(set(column)) == 1 and len(texts) > 1:
                     index.append(str(column[0]))
                     continue
                 ranks = _ranks(column)
                 index.append(letters.setdefault(ranks, axis))
+                free.add(ranks)
+            if len(set(zip(*free, strict=True))) < math.prod(len(set(r)) for r in free) and free:
+                return None  # some of the entries alone
             replaced.append(",".join(index))
         if len(set(letters.values())) != len(letters):
             return None
+        sizes = dict(self.claim.sizes)
+        if any(sizes.get(axis, len(set(r))) != len(set(r)) for r, axis in letters.items()):
+            return None  # a letter says all entries
         parts, end = [], 0
         for match, index_text in zip(found[0], replaced, strict=True):
             parts.append(texts[0][end : match.start(2)] + index_text)

@@ -155,6 +155,20 @@ mixer scaled extends free {
     assert "free = bounded  where a is in (0, 1)" in report(build(chart(text)))
 
 
+def test_parameters_of_one_name_may_have_other_values_in_a_case(chart: Chart) -> None:
+    text = """
+mixer scaled { dims d
+  input u : d
+  param a : d
+  y = a * u
+}
+mixer squared extends scaled { y = a^2 * u }
+"""
+    found = build(chart(text), (EQUAL, *CONDITIONAL))
+    edges = [(p.a, p.b, p.conditions) for p in found.edges if p.directed]
+    assert ("squared", "scaled", ("a_[d] = a[d]^2",)) in edges
+
+
 def test_other_statements_become_edges_as_they_come(chart: Chart) -> None:
     """A question of another kind, asked both ways, with conditions and a direction."""
 

@@ -204,3 +204,28 @@ def test_the_order_exchanges_the_sides(system: Callable) -> None:
     verdict = equivalent(a, b, conditions=True)
     assert isinstance(verdict, Conditionally)
     assert "eta[i; h] = 1 + eta[i-1; h]" in conditions_of(verdict)
+
+
+FILTERED = """
+mixer scaled { dims d
+  input u : d
+  param a : d
+  y = a * u
+}
+mixer kept { dims d
+  input u : d
+  param g, w : d
+  state s : d
+  s = g * s[i-1] + w * u
+  y = s
+}
+"""
+
+
+def test_a_condition_on_some_entries_is_none_on_all() -> None:
+    """One entry may be without a filter, and the other without an output."""
+    spec = SpecText(Place(Path("filtered.dsf")), parse(Source("filtered.dsf", FILTERED)))
+    systems = (spec.compilation(name).system for name in ("scaled", "kept"))
+    verdict = equivalent(*systems, conditions=True)
+    assert isinstance(verdict, Conditionally)
+    assert conditions_of(verdict) == ["w[0] = 0", "w[1] = a[1]", "a[0] = 0", "g[1] = 0"]
