@@ -87,7 +87,9 @@ def _under_conditions(a: System, b: System) -> Document:
     """Whether the outputs are equal where conditions hold."""
     found = equivalent(a, b, conditions=True)
     if isinstance(found, Conditionally):
-        return {"verdict": "proved", "statement": "COND", **_certified(found.certificate)}
+        shown = _certified(found.certificate)
+        shown["conditions"] += _both_allow(found.certificate.claim)
+        return {"verdict": "proved", "statement": "COND", **shown}
     obstacle = "conditions: none were found under which they are equal"
     return {"verdict": "unknown", "statement": "COND", "obstacle": obstacle}
 

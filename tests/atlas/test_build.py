@@ -145,13 +145,16 @@ mixer bounded { dims d
 }
 mixer scaled extends free {
   param c : d
-  y = c * s
+  s = a * s[i-1] + c * u
   claim equivalent bounded when c == 1
 }
 """
     edge, claimed = build(chart(text)).edges
     assert edge.conditions == ("a is in (0, 1)",)
     assert claimed.conditions == ("c == 1", "a is in (0, 1)")
+    _, bounded, scaled = chart(text)
+    found = build((scaled, bounded), CONDITIONAL).pairs
+    assert found[0].conditions == ("c[d] = 1", "a is in (0, 1)")
     assert "free = bounded  where a is in (0, 1)" in report(build(chart(text)))
 
 
