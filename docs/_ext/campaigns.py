@@ -57,11 +57,22 @@ def _shares(found: dict[str, Any]) -> str:
         runs.setdefault((one["source"], versions), []).append(one)
     rows: list[tuple[object, ...]] = []
     for (source, versions), shares in runs.items():
-        seeds = ", ".join(f"{one['seed']} to {one['seed'] + one['count'] - 1}" for one in shares)
+        seeds = ", ".join(f"{first} to {last}" for first, last in _spans(shares))
         minutes = round(sum(one["seconds"] for one in shares) / 60)
         count = sum(one["count"] for one in shares)
         rows.append((f"`{source}`", count, seeds, f"{minutes} min", versions))
     return table(("hash of the source", "inputs", "seeds", "duration", "versions"), rows)
+
+
+def _spans(shares: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    """The first and the last seed of each run of shares that follow each other."""
+    out: list[tuple[int, int]] = []
+    for first, count in sorted((one["seed"], one["count"]) for one in shares):
+        if out and out[-1][1] == first - 1:
+            out[-1] = out[-1][0], first + count - 1
+        else:
+            out.append((first, first + count - 1))
+    return out
 
 
 def _coverage(found: dict[str, Any]) -> str:
