@@ -12,7 +12,7 @@ from dsfc.check_proof.balls import Complex, Undefined
 from dsfc.claims.points import Failed, Running, place, search, shown
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.primitives.build import rewrite, sub, walk
-from dsfc.primitives.expr import Div, Expr, Field, Num, Pow, Prim
+from dsfc.primitives.expr import Div, Expr, Field, Num, Pow, Prim, Ref
 from dsfc.primitives.interval import INF, POSITIVE, Interval
 from dsfc.primitives.normal import normalise
 from dsfc.primitives.statements import Comparison, Relation
@@ -37,11 +37,13 @@ class Facts:
         inline: puts definitions in.
         equal: expression → what a condition says it is.
         ranges: of expressions with both put in.
+        definitions: name → its value as defined, updates of states among them.
     """
 
     inline: Inliner
     equal: Mapping[Expr, Expr]
     ranges: Ranges
+    definitions: Mapping[str, Expr]
 
     def value(self, e: Expr) -> Expr:
         """Returns an expression over inputs and parameters, with what conditions say put in."""
@@ -74,7 +76,7 @@ def facts(system: System, structure: Structure, when: tuple[Comparison, ...] = (
             _learn(bounds, one, Interval(-INF, high, open_high=strict))
             _learn(bounds, other, Interval(low, INF, open_low=strict))
     known = Ranges(constraints_of(system), nonzero_of(system), bounds)
-    return Facts(inline, equal, known)
+    return Facts(inline, equal, known, {d.name: d.value for d in system.definition})
 
 
 def _learn(bounds: dict[Expr, Interval], e: Expr, found: Interval) -> None:
@@ -139,19 +141,32 @@ _DEFINED: Mapping[str, Callable[[Interval], bool]] = {
 
 
 def has_value(known: Facts, e: Expr) -> bool:
-    """Returns whether an expression has a value everywhere, by ranges of what it is made of."""
-    for part in walk(known.value(e)):
-        match part:
-            case Div(_, below) if _may_be_zero(known.ranges.modulus(below)):
+    """Returns whether an expression has a value everywhere, by ranges of what it is made of.
+
+    That is all it reads: names at other tokens, and states, have one where their definitions do.
+    """
+    waiting, seen = [e], set[str]()
+    while waiting:
+        for part in walk(known.value(waiting.pop())):
+            if not _has_own_value(known, part):
                 return False
-            case Prim(name=name, args=args) if name in _DEFINED and (
-                args[0].field is Field.COMPLEX or not _DEFINED[name](known.ranges.of(args[0]))
-            ):
-                return False
-            case Prim(name="tanh", args=(arg,)) if arg.field is Field.COMPLEX:
-                return False  # it has poles
-            case Pow(base, exponent) if not _has_power(known, base, exponent):
-                return False
+            if isinstance(part, Ref) and part.name in known.definitions and part.name not in seen:
+                seen.add(part.name)
+                waiting.append(known.definitions[part.name])
+    return True
+
+
+def _has_own_value(known: Facts, part: Expr) -> bool:
+    """Whether an expression has a value where its arguments have."""
+    match part:
+        case Div(_, below):
+            return not _may_be_zero(known.ranges.modulus(below))
+        case Prim(name=name, args=(arg,)) if name in _DEFINED:
+            return arg.field is Field.REAL and _DEFINED[name](known.ranges.of(arg))
+        case Prim(name="tanh", args=(arg,)):
+            return arg.field is Field.REAL  # of complex numbers it has poles
+        case Pow(base, exponent):
+            return _has_power(known, base, exponent)
     return True
 
 

@@ -382,6 +382,25 @@ def test_inputs_are_0_before_the_first_token_whatever_their_range(
     assert isinstance(verdict(mixer, claim), KINDS[kind])
 
 
+BEHIND = [
+    ("x[i-1] == x[i-1]", "x = 1 / u", "x", "refuted"),
+    ("x[i-1] - x[i-1] == 0", "x = log(1 + u)", "x", "refuted"),
+    ("x[i-1]^2 >= 0", "x = log(1 + u)", "x", "refuted"),
+    ("s[i-1] == s[i-1]", "x = 1 / u", "x", "refuted"),
+    ("s == s", "x = exp(u)", "x", "proved"),
+    ("s == s", "x = u[i-1]; g = log(1 + x)", "g * u", "refuted"),
+]
+
+
+@pytest.mark.parametrize(("claim", "defined", "drive", "kind"), BEHIND)
+def test_names_of_other_tokens_and_states_need_values_too(
+    verdict: Decide, claim: str, defined: str, drive: str, kind: str
+) -> None:
+    update = f"{defined}\n s = s[i-1] / 2 + {drive}"
+    mixer = f"mixer m {{ dims d\n input u : d\n state s : d\n {update}\n y = s + x[i-1]\n}}"
+    assert isinstance(verdict(mixer, claim), KINDS[kind])
+
+
 def test_tanh_of_complex_numbers_has_poles(verdict: Decide) -> None:
     mixer = "mixer m { dims d\n input u : d\n param z : d complex\n y = Re(tanh(z)) * u\n}"
     assert isinstance(verdict(mixer, "tanh(z) == tanh(z)"), Unknown)
