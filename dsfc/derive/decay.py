@@ -94,7 +94,8 @@ def _real(e: Expr) -> _Polar:
             return _scaled(_real(x), Fraction(1, 2))
         case Prim("abs", (x,)) if x.field is Field.COMPLEX:
             polar = _complex(x)
-            return _log_of(e) if polar is None else _Polar(polar.log, ZERO, polar.exact)
+            # A real factor of x without a closed logarithm may be negative, and |x| has one.
+            return _Polar(polar.log, ZERO, True) if polar and polar.exact else _log_of(e)
         case Prim("re", (x,)) if x.field is Field.REAL:
             return _real(x)
         case Mul(args):

@@ -240,7 +240,8 @@ def test_a_modulus_has_a_logarithm_where_its_argument_has_a_polar_form():
     value, log, _ = COMPLEX["an exponential of a product"]
     assert normalise(decay_of(prim("abs", value)).log) == normalise(log)
     assert decay_of(prim("abs", value)).form is LogForm.EXACT
-    for value in OPEN.values():
+    unsigned = mul(U, prim("cis", U))
+    for value in (*OPEN.values(), unsigned):
         decay = decay_of(prim("abs", value))
         assert decay.form is LogForm.LOG_OF
         assert decay.log is prim("log", prim("abs", value))
