@@ -120,9 +120,7 @@ def _checked(certificate: Certificate) -> Gap | None:
 def _has_maximum(system: System) -> bool:
     """Whether a state is a running maximum: it is no linear function of anything."""
     held = (s.value for s in system.streams)
-    return any(isinstance(v, MaxPlus) and v.declared for v in held) or any(
-        d.maximum for d in system.definition
-    )
+    return any(isinstance(v, MaxPlus) for v in held) or any(d.maximum for d in system.definition)
 
 
 def write(certificate: Certificate) -> str:

@@ -76,7 +76,7 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
     kind = "equal outputs" if claim.equal else "different outputs"
     if claim.conditions:
         kind += f" under {len(claim.conditions)} conditions"
-    if claim.equal and claim.case:
+    if claim.case:
         kind += ", the first a case of the second"
     parts = (f"{claim.a.name} and {claim.b.name}", kind, reach(claim))
     said = ", ".join(part for part in parts if part)

@@ -447,6 +447,28 @@ def test_values_of_states_go_through_the_same_functions() -> None:
         check(write(Certificate(claim, Invariant((), False))))
 
 
+MAXIMUM = """mixer m { dims h
+  input u, w : h
+  state a : h;  s : h
+  a = max(a[i-1], w)
+  s = exp(a[i-1] - a) * s[i-1] + exp(w - a) * u
+  y = s
+}
+"""
+
+
+def test_running_maxima_have_the_rule_of_one_text_alone() -> None:
+    made = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", MAXIMUM))).compilation("m").system
+    claim = Claim(made, made, (), (("h", 1),))
+    with pytest.raises(Obstacle, match="a running maximum has a rule only where both have it"):
+        state(claim, False)
+    with pytest.raises(Rejected, match="a state is a running maximum, of which this rule says"):
+        check(write(Certificate(claim, Invariant((), False))))
+    bare = replace(made, definition=())  # the derived form says so too
+    with pytest.raises(Rejected, match="a state is a running maximum, of which this rule says"):
+        check(write(Certificate(Claim(bare, bare, (), (("h", 1),)), Invariant((), False))))
+
+
 def test_no_condition_is_one_on_a_function_of_states() -> None:
     bent = system("bent")
     claim = Claim(bent, bent, (), (("n", 1),))

@@ -138,6 +138,11 @@ def test_the_square_of_i_is_minus_one() -> None:
     assert (z * (x - Quotient(i)) - x * x).number == 1
 
 
+def test_a_zero_has_no_denominator() -> None:
+    x = generator("x[]")
+    assert Quotient(constant(0), {x: 1}).den == {} and Quotient(ONE, {x: 2}).den == {x: 2}
+
+
 def test_a_zero_has_no_inverse() -> None:
     x = Quotient(generator("x[]"))
     with pytest.raises(ZeroDivisionError, match="a denominator is 0"):

@@ -12,7 +12,7 @@ import dsfc
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Same
 from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.same import _Walk
+from dsfc.check_proof.same import _Walk, check_same
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
 from dsfc.primitives.expr import Axis
@@ -206,6 +206,13 @@ def test_definition_and_derived_form_must_both_be_the_same(of: Callable) -> None
     ):
         rejected(claim_of(a, forged))
         rejected(claim_of(forged, a))
+
+
+def test_a_name_has_one_definition(of: Callable) -> None:
+    a = of("kept")
+    twice = dataclasses.replace(a, definition=(*a.definition, *a.definition))
+    with pytest.raises(Rejected, match="a name has two definitions"):
+        check_same(claim_of(a, twice))
 
 
 def test_two_mixers_without_definitions_are_not_the_same(of: Callable) -> None:

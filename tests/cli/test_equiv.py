@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -128,6 +129,9 @@ def test_a_certificate_is_checked_against_its_specs(
     Path("bad.json").write_text(text.replace('"equal":true', '"equal":false'), encoding="utf-8")
     spoiled = run("check-proof", "bad.json")
     assert spoiled.exit_code == 1 and spoiled.output.startswith("rejected: ")
+    os.mkfifo("pipe.json")
+    unread = run("check-proof", "pipe.json")
+    assert unread.exit_code == 1 and "E-FILE" in unread.output + unread.stderr
     older = '{"format":"dsfc-proof/1"' + text[text.index(",") :]
     Path("old.json").write_text(older, encoding="utf-8")
     refused = run("check-proof", "old.json")
