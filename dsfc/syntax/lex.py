@@ -45,6 +45,7 @@ _ENDLESS = 'this string has no end on its line; close it with `"`'
 _LETTERS = "".join(GREEK)
 _CHUNK = re.compile(
     r'(?P<comment>\#[^\n]*)|(?P<string>"[^"\n]*")|(?P<quote>"[^\n]*)'
+    r"|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
     rf"|(?P<name>[A-Za-z{_LETTERS}][A-Za-z0-9_{_LETTERS}]*)"
     r"|(?P<legal>\r?\n|\r(?=\n)|!=|[ \t\f0-9+\-*/^.,:;=<>~'(){}\[\]⊗·×≤≥])"
     r"|(?P<illegal>.)",

@@ -211,6 +211,10 @@ class TestMistakes:
     def test_a_lone_carriage_return_is_no_line_ending(self):
         assert codes("mixer m { y = a\rz = b }") == ["E-CHAR"]
 
+    @pytest.mark.parametrize("number", ["1_000", "1e3_00", "1.5e-2_", "2E+1_x"])
+    def test_a_number_holds_no_underscore(self, number):
+        assert codes(f"mixer m {{ y = {number} }}") == ["E-CHAR"]
+
 
 class TestLimits:
     @staticmethod
