@@ -37,10 +37,11 @@ def convert(a: str, b: str, weights: Path, out: Path, renamed: tuple[str, ...]) 
     two are proved to be one function of equal parameters, as by `dsfc equiv`, and after both
     modules gave equal outputs in float64. Else it says why not, and writes nothing.
     """
-    from dsfc.cli.equiv import mixer, pair
+    from dsfc.cli.equiv import identified, mixer, pair
 
-    names = tuple(pair(word) for word in renamed)
+    pairs = tuple(pair(word) for word in renamed)
     first, second = mixer(a), mixer(b)
+    names = identified(pairs, first, second)
     try:
         from dsfc.conversion import ParameterMap
         from dsfc.conversion import convert as run

@@ -92,7 +92,7 @@ def equiv(
     both outputs have values while somewhere only one has, 7 for proved for some sizes alone, 1 for
     mistakes in a spec.
     """
-    names = tuple(pair(word) for word in renamed)
+    pairs = tuple(pair(word) for word in renamed)
     asked = sizes_of(sizes)
     for path in (certificate, case_certificate, replay):
         if path is not None and os.path.lexists(path):
@@ -123,7 +123,7 @@ def equiv(
                 check_given(first.system, second.system, asked)
             except ValueError as e:
                 raise click.UsageError(f"--size: {e}") from None
-            found = equivalent(first, second, names, conditions, asked)
+            found = equivalent(first, second, identified(pairs, first, second), conditions, asked)
         verdict = found.equal
     if form == "json":
         import json
@@ -159,6 +159,24 @@ def pair(word: str) -> tuple[str, str]:
     if not theirs or not equals or not ours:
         raise click.UsageError(f"--map wants THEIRS=OURS, not {word}")
     return theirs, ours
+
+
+def identified(
+    pairs: tuple[tuple[str, str], ...], first: Compilation, second: Compilation
+) -> tuple[tuple[str, str], ...]:
+    """The names that `--map` identifies, in ASCII; an error where a mixer has no such name."""
+    from dsfc.syntax.letters import fold
+
+    names = tuple((fold(theirs), fold(ours)) for theirs, ours in pairs)
+    for name, it in (side for pair in names for side in zip(pair, (second, first), strict=True)):
+        system = it.system
+        known = [t.name for t in (*system.inputs, *system.params, *system.buffers)]
+        if name not in known:
+            has = ", ".join(known)
+            raise click.UsageError(
+                f"--map: {it.name} has no input or parameter {name}; it has {has}"
+            )
+    return names
 
 
 def sizes_of(words: tuple[str, ...]) -> dict[str, int]:

@@ -283,11 +283,28 @@ def test_json_and_names(run: Callable, spec: Callable) -> None:
         ["equiv", "s6"],
         ["equiv", "s6", "s6", "--map", "x"],
         ["equiv", "s6", "s6", "--map", "=x"],
+        ["equiv", "s6", "s6", "--map", "w=u"],
+        ["equiv", "s6", "s6", "--map", "u=w"],
         ["check-proof", "nowhere.json"],
     ],
 )
 def test_wrong_usage(run: Callable, args: list[str]) -> None:
     assert run(*args).exit_code == 2
+
+
+def test_a_map_takes_greek_names_and_says_which_there_are(run: Callable, spec: Callable) -> None:
+    text = """mixer a { dims d
+  input u : d;  param λ : d
+  y = λ * u }
+mixer b { dims d
+  input u : d;  param κ : d
+  y = κ * u }
+"""
+    path = spec(text)
+    assert run("equiv", f"{path}:a", f"{path}:b", "--map", "κ=λ").exit_code == 0
+    wrong = run("equiv", f"{path}:a", f"{path}:b", "--map", "μ=λ")
+    told = " ".join((wrong.output + wrong.stderr).split())
+    assert wrong.exit_code == 2 and "b has no input or parameter mu; it has u, kappa" in told
 
 
 def test_a_certificate_is_text_of_two_specs_or_none(
