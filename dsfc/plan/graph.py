@@ -11,7 +11,19 @@ from fractions import Fraction
 
 from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, RunningMax, Turn, Unit
 from dsfc.plan.verify import reads
-from dsfc.primitives.build import ONE, add, is_zero, num, prim, replaced, rewrite, sub, walk
+from dsfc.primitives.build import (
+    ONE,
+    add,
+    is_zero,
+    mul,
+    neg,
+    num,
+    prim,
+    replaced,
+    rewrite,
+    sub,
+    walk,
+)
 from dsfc.primitives.declarations import Provenance
 from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Prim, Ref, Size, Time
 from dsfc.primitives.words import FIRST
@@ -267,12 +279,18 @@ class Graph:
 def bounded_log(log: Expr) -> Expr:
     """Returns log λ with no logarithm of a computed value below that of the least normal number.
 
-    Below it λ is as good as 0, and the gradient through a logarithm of 0 would be 0 / 0.
+    Below it λ is as good as 0, and the gradient through a logarithm of 0 would be 0 / 0. That of
+    1 + x is split at x = -1/2, below which the sum 1 + x has no rounding.
     """
 
     def rule(e: Expr) -> Expr | None:
-        if isinstance(e, Prim) and e.name == "log" and e.field is Field.REAL:
-            return prim("log", prim("max", e.args[0], _LEAST))
+        match e:
+            case Prim(name="log", args=(x,)) if e.field is Field.REAL:
+                return prim("log", prim("max", x, _LEAST))
+            case Prim(name="log1p", args=(x,)) if e.field is Field.REAL:
+                doubled = mul(num(2), prim("min", add(ONE, x), _HALF))
+                small = prim("log", prim("max", doubled, _LEAST))
+                return add(prim("log1p", prim("max", x, neg(_HALF))), small)
         return None
 
     return rewrite(log, rule)
@@ -280,6 +298,7 @@ def bounded_log(log: Expr) -> Expr:
 
 _LEAST = num(Fraction(1, 2**126))
 """The least normal number of float32."""
+_HALF = num(Fraction(1, 2))
 
 
 TURNED = "_turned"

@@ -256,6 +256,23 @@ def test_norms_of_nothing_and_of_little_have_finite_gradients(
         assert all(torch.isfinite(p.grad).all() for p in layer.parameters())
 
 
+ROUNDED = "dims d\n input u, v : d\n state h : d\n h = (1 - tanh(u)^2) * h[i-1] + v\n y = h"
+
+
+def test_decays_that_round_to_0_have_gradients(build) -> None:
+    module = build("rounded", ROUNDED).module
+    layer = layer_of(build, "rounded", ROUNDED)
+    v = torch.randn(2, 5, layer.d)
+    u = v.clone()
+    u[:, 2], u[:, 3] = 60, -60
+    given = u.double().requires_grad_()
+    (want,) = torch.autograd.grad(module.reference(given, v.double()).sum(), given)
+    for mode in module.MODES:
+        u.grad = None
+        layer(u.requires_grad_(), v, mode=mode).sum().backward()
+        torch.testing.assert_close(u.grad.double(), want, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize("name", [*BLOCKS, "lru", "only_decays"])
 def test_a_cast_layer_is_one_graph(build, name: str) -> None:
