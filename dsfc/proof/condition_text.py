@@ -218,8 +218,12 @@ class ConditionText:
     # --- one line for many ------------------------------------------------------------------------
 
     def _solved(self, k: int) -> tuple[str, str]:
-        name = self.claim.conditions[k].solved
-        return name, _text(self.values[name])
+        it = self.claim.conditions[k]
+        value, before = self.values[it.solved], reach(self.conditions.polynomials[k])
+        if max(lags(value.names), default=0) > before:
+            # With the values of others it would say nothing of the first tokens, where it holds.
+            value = Conditions((it,)).values(before)[it.solved]
+        return it.solved, _text(value)
 
     def _joined(self, pairs: Sequence[tuple[str, str]]) -> str | None:
         """One text for all, with axes in the place of positions; None where they differ."""

@@ -229,3 +229,34 @@ def test_a_condition_on_some_entries_is_none_on_all() -> None:
     verdict = equivalent(*systems, conditions=True)
     assert isinstance(verdict, Conditionally)
     assert conditions_of(verdict) == ["w[0] = 0", "w[1] = a[1]", "a[0] = 0", "g[1] = 0"]
+
+
+LAGGED = """
+mixer normed { dims d
+  input u : d
+  input n : d positive
+  param r : d unit
+  state s : d
+  s = r * n[i-1] / n * s[i-1] + u / n
+  y = s
+}
+mixer convex { dims d
+  input u : d
+  input g : d unit
+  state s : d
+  s = g * s[i-1] + (1 - g) * u
+  y = s
+}
+"""
+
+
+def test_a_condition_of_every_token_is_printed_as_one() -> None:
+    """With the law of n put in, that on g would read n[i-1], and say nothing of the first token."""
+    spec = SpecText(Place(Path("lagged.dsf")), parse(Source("lagged.dsf", LAGGED)))
+    systems = (spec.compilation(name).system for name in ("normed", "convex"))
+    verdict = equivalent(*systems, conditions=True)
+    assert isinstance(verdict, Conditionally)
+    assert conditions_of(verdict) == [
+        "g[i; d] = (-1 + n[i; d]) / n[i; d]",
+        "n[i; d] = 1 + n[i-1; d] * r[d]",
+    ]
