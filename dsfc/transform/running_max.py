@@ -100,12 +100,14 @@ class _Weight:
 
     Attributes:
         same: log λ and x with definitions inlined: states with the same share a maximum.
+        closed: whether log λ is a form of its own; else it is the logarithm of a computed value.
     """
 
     log_decay: Expr
     exponent: Expr
     drive: Drive
     same: tuple[Expr, Expr]
+    closed: bool
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -190,13 +192,13 @@ class _Gauging:
             exponent,
             Drive(key, stream),
             (self.inliner.of(decay.log), self.inliner.of(exponent)),
+            decay.form is LogForm.EXACT,
         )
         fits = frozenset(found.axes) <= frozenset(b.axes) and decay.log.field is Field.REAL
         if not (fits and self.bounds.unbounded(found.same[1])):
             return None
         # log λ is added to the maximum; of a λ that may be 0 or negative it is no number.
-        closed = decay.form is LogForm.EXACT
-        return found if closed or self.bounds.positive(self.inliner.of(decay.value)) else None
+        return found if found.closed or self.bounds.positive(self.inliner.of(decay.value)) else None
 
     def ratios(self) -> tuple[Ratio, ...]:
         """The ratios that take part, each once."""
@@ -239,7 +241,8 @@ class _Gauging:
         w = self.weights[state]
         if w.same not in self.maxima:
             name = self.names.fresh(f"{state}_max")
-            log_decay = self.stream(f"{state}_log_decay", w.log_decay)
+            # Plans bound the logarithm of a computed value where they see that it is one.
+            log_decay = self.stream(f"{state}_log_decay", w.log_decay) if w.closed else w.log_decay
             exponent = self.stream(f"{state}_exponent", w.exponent)
             for s, other in self.weights.items():
                 if other.same == w.same:

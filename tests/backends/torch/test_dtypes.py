@@ -256,12 +256,19 @@ def test_norms_of_nothing_and_of_little_have_finite_gradients(
         assert all(torch.isfinite(p.grad).all() for p in layer.parameters())
 
 
-ROUNDED = "dims d\n input u, v : d\n state h : d\n h = (1 - tanh(u)^2) * h[i-1] + v\n y = h"
+ROUNDED = {
+    "rounded": "dims d\n input u, v : d\n state h : d\n h = (1 - tanh(u)^2) * h[i-1] + v\n y = h",
+    "rounded_in_a_ratio": """dims d\n input u, v : d\n state s, t : d
+  s = (1 - tanh(u)^2) * s[i-1] + exp(v) * v
+  t = (1 - tanh(u)^2) * t[i-1] + exp(v)
+  y = s / t""",
+}
 
 
-def test_decays_that_round_to_0_have_gradients(build) -> None:
-    module = build("rounded", ROUNDED).module
-    layer = layer_of(build, "rounded", ROUNDED)
+@pytest.mark.parametrize("name", ROUNDED)
+def test_decays_that_round_to_0_have_gradients(build, name: str) -> None:
+    module = build(name, ROUNDED[name]).module
+    layer = layer_of(build, name, ROUNDED[name])
     v = torch.randn(2, 5, layer.d)
     u = v.clone()
     u[:, 2], u[:, 3] = 60, -60
