@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from lark import Token
 
@@ -19,7 +20,7 @@ from dsfc.limits import Limits
 from dsfc.source import Source, Span
 from dsfc.syntax import grammar
 from dsfc.syntax.ast import Comment
-from dsfc.syntax.letters import GREEK, describe, fold, legal_spelling
+from dsfc.syntax.letters import describe, fold, legal_spelling
 
 KEYWORDS = frozenset(
     (
@@ -42,15 +43,19 @@ NEVER_IN_BRACKETS = KEYWORDS | {
 """Types of the tokens before which every bracket is closed."""
 
 _ENDLESS = 'this string has no end on its line; close it with `"`'
-_LETTERS = "".join(GREEK)
-_CHUNK = re.compile(
-    r'(?P<comment>\#[^\n]*)|(?P<string>"[^"\n]*")|(?P<quote>"[^\n]*)'
-    r"|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
-    rf"|(?P<name>[A-Za-z{_LETTERS}][A-Za-z0-9_{_LETTERS}]*)"
-    r"|(?P<legal>\r?\n|\r(?=\n)|!=|[ \t\f0-9+\-*/^.,:;=<>~'(){}\[\]⊗·×≤≥])"
-    r"|(?P<illegal>.)",
-    re.DOTALL,
-)
+
+
+@cache
+def _chunks() -> re.Pattern[str]:
+    """Pieces of a text, legal or not: names and numbers are the grammar's, in ASCII digits."""
+    terminals = grammar.terminals()
+    return re.compile(
+        r'(?P<comment>\#[^\n]*)|(?P<string>"[^"\n]*")|(?P<quote>"[^\n]*)'
+        rf"|(?P<number>(?a:{terminals['NUMBER']}))|(?P<name>{terminals['NAME']})"
+        r"|(?P<legal>\r?\n|\r(?=\n)|!=|[ \t\f+\-*/^.,:;=<>~'(){}\[\]⊗·×≤≥])"
+        r"|(?P<illegal>.)",
+        re.DOTALL,
+    )
 
 
 def read_tokens(source: Source, limits: Limits, reporter: Reporter) -> tuple[Token, ...]:
@@ -98,7 +103,7 @@ def is_hidden(source: Source) -> bool:
     """Whether what is written on behind a text stands in a comment or a string."""
     start = source.line_starts[-1]
     last = None
-    for chunk in _CHUNK.finditer(source.text, start):
+    for chunk in _chunks().finditer(source.text, start):
         last = chunk.lastgroup
     return last in ("comment", "quote")
 
@@ -109,7 +114,7 @@ def comments(source: Source) -> tuple[Comment, ...]:
 
 
 def _comments(source: Source) -> Iterator[Comment]:
-    for chunk in _CHUNK.finditer(source.text):
+    for chunk in _chunks().finditer(source.text):
         if chunk.lastgroup == "comment":
             start, end = chunk.span()
             line_start = source.text.rfind("\n", 0, start) + 1
@@ -121,7 +126,7 @@ def _legal_text(source: Source, limits: Limits, reporter: Reporter) -> str:
     """The text with every illegal character replaced by a legal one of the same length."""
     pieces: list[str] = []
     broken = -1  # line of the last string without an end
-    for chunk in _CHUNK.finditer(source.text):
+    for chunk in _chunks().finditer(source.text):
         text, kind = chunk.group(), chunk.lastgroup
         if kind in ("comment", "string"):
             pieces.append(_check_hidden(source, chunk, reporter))
