@@ -18,7 +18,6 @@ from dsfc.check_proof.comparable import unlike
 from dsfc.diagnostics.catalogue import Conversion
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
-from dsfc.emit.module import identifiers
 from dsfc.emit.module import write as write_module
 from dsfc.pipeline import Compilation
 from dsfc.primitives.declarations import MapTensor
@@ -27,11 +26,8 @@ from dsfc.proof.report import reach
 from dsfc.proof.verdict import AtSizes, Conditionally, Equal, ProvedWhereDefined, Refuted, Unknown
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
-from dsfc.validate.surface import bounded
+from dsfc.validate.surface import unit_inputs
 from dsfc.validate.weights import Carried, Unfit, carry, read, sizes_of, write
-
-BACKEND = "torch"
-"""Prints the modules that are run; all backends store weights alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +73,8 @@ def convert(
     assert not isinstance(verdict, Conditionally)  # nobody asked for conditions
     if isinstance(verdict, Unknown | ProvedWhereDefined):
         raise refuse(f"that they are one function is not proved: {verdict.obstacle}")
-    modules = [it.module(BACKEND) for it in (a, b)]
-    called = (identifiers(a.plan, BACKEND), identifiers(b.plan, BACKEND))
+    modules = [it.module() for it in (a, b)]
+    called = (a.identifiers(), b.identifiers())
     axes = {called[0](name): found for name, found in _axes(a.system).items()}
     try:
         given = read(weights)
@@ -96,19 +92,11 @@ def convert(
                 if problem is not None:
                     raise Unfit(problem)
             shared = _shared(verdict.certificate.claim)
-            inner = bounded(b.system.inputs)
-            inner_first = bounded(a.system.inputs) | {shared[n] for n in inner if n in shared}
-            names = {called[1](n): called[0](same)
-                     for n, same in shared.items()}  # fmt: skip
-            carried = carry(
-                imported[0],
-                imported[1],
-                given,
-                axes,
-                names,
-                called,
-                (frozenset(map(called[0], inner_first)), frozenset(map(called[1], inner))),
-            )
+            names = {called[1](n): called[0](same) for n, same in shared.items()}
+            theirs = unit_inputs(b.system.inputs)
+            ours = unit_inputs(a.system.inputs) | {shared[n] for n in theirs if n in shared}
+            unit = (frozenset(map(called[0], ours)), frozenset(map(called[1], theirs)))
+            carried = carry(imported[0], imported[1], given, axes, names, called, unit)
         write(carried.weights, out)
     except Unfit as e:
         raise refuse(str(e)) from None
@@ -139,7 +127,7 @@ def _at_sizes(
 
 
 def _shared(claim: Claim) -> dict[str, str]:
-    """What of the second is one array with something of the first, and with what.
+    """Arrays of the second mixer that are one with an array of the first: name → its name there.
 
     A buffer of the second whose value is another one keeps it.
     """

@@ -33,7 +33,7 @@ from dsfc.derive.derive import derive, refusals
 from dsfc.diagnostics.catalogue import RecurrentOnly, WhichMixer
 from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import DiagnosticError, defined, nearest
-from dsfc.emit.module import ModuleText, destination, emit, write
+from dsfc.emit.module import ModuleText, destination, emit, identifiers, write
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.locate import Place, locate
 from dsfc.mixer.ir import Mixer
@@ -247,6 +247,14 @@ class Compilation:
         planned = self.plan
         with self._stage("emit"):
             return emit(planned, backend, self.text.place.file.name)
+
+    def identifiers(self, backend: str = "torch") -> Callable[[str], str]:
+        """Returns the function that gives the identifier that a name of the spec has in its module.
+
+        Args:
+            backend: which backend prints the module.
+        """
+        return identifiers(self.plan, backend)
 
     def _stage(self, name: str) -> AbstractContextManager[None]:
         return _stage(name, self.name, self._span, self.text.limits)

@@ -20,13 +20,13 @@ from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.audit import parsed
 from dsfc.emit.importing import import_module
-from dsfc.emit.module import Origin, digest, identifiers, origin
+from dsfc.emit.module import Origin, digest, origin
 from dsfc.locate import SUFFIX
 from dsfc.pipeline import Compilation, compile_spec, load
 from dsfc.validate.report import Outcome, Report, Row
 from dsfc.validate.run import Progress
 from dsfc.validate.run import verify as run_checks
-from dsfc.validate.surface import SurfaceError, bounded
+from dsfc.validate.surface import SurfaceError, unit_inputs
 
 PathText = str | os.PathLike[str]
 
@@ -62,21 +62,21 @@ def verify(
         try:
             module = target if isinstance(target, ModuleType) else _imported(file)
             report = run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress,
-                                inner=_inner(known))  # fmt: skip
+                                unit=_unit(known))  # fmt: skip
         except SurfaceError as e:
             raise _refused(file, str(e)) from e
         return replace(report, rows=(row, *report.rows))
     with tempfile.TemporaryDirectory(prefix="dsfc-") as folder:
         module = import_module(compile_spec(file, out=folder, mixer=mixer))
         return run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress,
-                          inner=_inner(load(file, mixer)))  # fmt: skip
+                          unit=_unit(load(file, mixer)))  # fmt: skip
 
 
-def _inner(known: Compilation | None) -> frozenset[str]:
+def _unit(known: Compilation | None) -> frozenset[str]:
     """Inputs that a spec declares in a range, as its module calls them."""
     if known is None:
         return frozenset()
-    return frozenset(map(identifiers(known.plan, "torch"), bounded(known.system.inputs)))
+    return frozenset(map(known.identifiers(), unit_inputs(known.system.inputs)))
 
 
 def _imported(file: Path) -> ModuleType:

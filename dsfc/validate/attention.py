@@ -84,7 +84,7 @@ def fused(surface: Surface) -> str:
     """Where keys are as wide as values, PyTorch's fused attention runs and is the definition."""
     if "fused" not in surface.modes:
         return "no attention"
-    wide = read_surface(surface.module, dict.fromkeys(surface.sizes, _EQUAL), surface.inner)
+    wide = read_surface(surface.module, dict.fromkeys(surface.sizes, _EQUAL), surface.unit)
     worst, length = 0.0, 2 * CHUNK + 1
     sample = wide.sample(length, state=False)
     with _Kernels() as seen:

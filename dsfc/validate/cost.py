@@ -60,7 +60,7 @@ def memory(surface: Surface) -> str:
     if surface.growing:
         return "no operator: PyTorch's own holds what it holds"
     large = {axis: 8 * size for axis, size in surface.sizes.items()}
-    wide = read_surface(surface.module, large, surface.inner)
+    wide = read_surface(surface.module, large, surface.unit)
     sample = wide.sample(_LONG, batch=1, dtype=torch.float32)
     kept = sample.state if wide.causal else sample.layer.initial_state(1)
     state = sum(x.numel() for x in wide.tensors(kept).values())

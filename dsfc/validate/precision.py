@@ -57,9 +57,8 @@ def extremes(surface: Surface) -> str:
     worst, narrow, count = 0.0, 0.0, 0
     for scale in (0.0, 4.0, 16.0, 64.0, 512.0):
         sample = surface.sample(_LENGTH, dtype=torch.float32, state=False)
-        if not surface.unit:
-            scaled = {k: v if k in surface.inner else scale * v for k, v in sample.inputs.items()}
-            sample = dataclasses.replace(sample, inputs=scaled)
+        scaled = {k: v if k in surface.unit else scale * v for k, v in sample.inputs.items()}
+        sample = dataclasses.replace(sample, inputs=scaled)
         plain = defined(surface, sample, dtype=torch.float32)
         if not all(bool(torch.isfinite(x).all()) for x in plain.values()):
             continue

@@ -115,7 +115,7 @@ def verify(
     quick: bool = True,
     fast: bool = False,
     progress: Progress | None = None,
-    inner: frozenset[str] = frozenset(),
+    unit: frozenset[str] = frozenset(),
 ) -> Report:
     """Holds an emitted module to its promises.
 
@@ -125,7 +125,7 @@ def verify(
         quick: leave out what compiles machine code and what takes thousands of steps.
         fast: leave out all but values and gradients: modes, cuts, steps, masks and packs.
         progress: called before each check.
-        inner: inputs that are declared in a range, all of which hold (0, 1).
+        unit: inputs to draw from (0, 1), see `dsfc.validate.surface.unit_inputs`.
 
     Returns:
         one row per check; `report.kept` says whether all promises are kept.
@@ -135,7 +135,7 @@ def verify(
     """
     chosen = tuple(c for c in CHECKS if c.fast or not (fast or (quick and c.slow)))
     with settled():
-        found = surface(module, sizes, inner)
+        found = surface(module, sizes, unit)
         rows = []
         for done, check in enumerate(chosen):
             if progress is not None:

@@ -74,15 +74,14 @@ class Surface:
         module: the Python module.
         sizes: arguments of the constructor.
         inputs: shape of each input without batch and length, by name.
-        unit: whether inputs are drawn from (0, 1) because the mixer is not defined elsewhere.
-        inner: inputs that are drawn from (0, 1) because they are declared in a range.
+        unit: inputs that are drawn from (0, 1): those that are declared in a range; all of them
+            where the mixer is not defined elsewhere.
     """
 
     module: ModuleType
     sizes: Mapping[str, int]
     inputs: Mapping[str, tuple[int, ...]]
-    unit: bool = False
-    inner: frozenset[str] = frozenset()
+    unit: frozenset[str] = frozenset()
 
     # --- names -----------------------------------------------------------------------------------
 
@@ -188,8 +187,8 @@ class Surface:
         drawn = {}
         for name, axes in self.inputs.items():
             x = _normal((batch, length, *axes), dtype, generator)
-            within = self.unit or name in self.inner
-            drawn[name] = 0.1 + 0.8 * torch.sigmoid(x) if within else x + 0.25 * x.sgn()
+            unit = name in self.unit
+            drawn[name] = 0.1 + 0.8 * torch.sigmoid(x) if unit else x + 0.25 * x.sgn()
         return drawn
 
     def sample(
@@ -291,14 +290,14 @@ def pull_back(scalar: Tensor) -> None:
 def surface(
     module: ModuleType,
     sizes: Mapping[str, int] | None = None,
-    inner: frozenset[str] = frozenset(),
+    unit: frozenset[str] = frozenset(),
 ) -> Surface:
     """Reads the public surface of an emitted module.
 
     Args:
         module: the Python module.
         sizes: of the axes; by default small ones, all different.
-        inner: inputs that are declared in a range, all of which hold (0, 1).
+        unit: inputs to draw from (0, 1), see `unit_inputs`.
 
     Raises:
         SurfaceError: this is no emitted module, or its class refuses the sizes.
@@ -309,12 +308,12 @@ def surface(
         raise SurfaceError(f"{module.__name__} is not a module that dsfc wrote: it lacks {lacks}")
     cls = getattr(module, _exports(module)[0])
     chosen = _sizes(cls, sizes)
-    found = Surface(module, chosen, _inputs(cls, chosen), inner=inner)
-    return found if _defined(found) else dataclasses.replace(found, unit=True)
+    found = Surface(module, chosen, _inputs(cls, chosen), unit)
+    return found if _defined(found) else dataclasses.replace(found, unit=frozenset(found.inputs))
 
 
-def bounded(inputs: Iterable[Declared]) -> frozenset[str]:
-    """Returns the names of inputs that are declared in a range, all of which hold (0, 1)."""
+def unit_inputs(inputs: Iterable[Declared]) -> frozenset[str]:
+    """Returns the names of inputs that are declared in a range; (0, 1) lies in every range."""
     return frozenset(
         t.name for t in inputs if t.constraint not in (Constraint.NONE, Constraint.NONZERO)
     )

@@ -71,9 +71,7 @@ def read(path: Path) -> Weights:
             found = torch.load(file, map_location="cpu", weights_only=True)
     except OSError as e:
         raise Unfit(f"{path} cannot be read: {e.strerror or e}") from None
-    except (
-        Exception
-    ):  # a damaged file makes the reader raise anything; torch says how to execute it
+    except Exception:  # whatever a damaged file makes torch raise; it tells how to execute the file
         raise Unfit(
             f"{path} is no file of weights: it holds things other than tensors, or is damaged"
         ) from None
@@ -89,7 +87,7 @@ def read(path: Path) -> Weights:
 
 
 def _problem(value: Tensor) -> str | None:
-    """Why a tensor is nothing that a module stores, None if it is."""
+    """The reason why no module stores a tensor, None where one does."""
     if value.layout is not torch.strided or value.is_meta or value.is_quantized:
         return "is no dense tensor of numbers"
     if not value.is_floating_point():
@@ -123,7 +121,7 @@ def carry(
     axes: Mapping[str, tuple[str, ...]],
     names: Mapping[str, str],
     called: tuple[Called, Called],
-    inner: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
+    unit: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
 ) -> Carried:
     """Returns the weights of the second module that make it the first with the weights given.
 
@@ -134,7 +132,7 @@ def carry(
         axes: names of the axes of each parameter and buffer of the first, as they are stored.
         names: argument of the second module → what of the first is the same.
         called: how the first and the second module call an axis.
-        inner: inputs of the first and of the second that one of the two declares in a range.
+        unit: inputs of the first and of the second to draw from (0, 1).
 
     Raises:
         Unfit: the weights are not those of the first module, a parameter is stored in two ways, or
@@ -143,7 +141,7 @@ def carry(
     try:
         ours, theirs = _entries(surface(first)), _entries(surface(second))
         sizes = _sizes(weights, ours, axes)
-        a, b = map(_made, (first, second), (sizes, sizes), called, inner)
+        a, b = map(_made, (first, second), (sizes, sizes), called, unit)
     except SurfaceError as e:
         raise Unfit(str(e)) from None
     _check_keys(weights, a)
@@ -192,11 +190,11 @@ def sizes_of(
 
 
 def _made(
-    module: ModuleType, sizes: Mapping[str, int], called: Called, inner: frozenset[str]
+    module: ModuleType, sizes: Mapping[str, int], called: Called, unit: frozenset[str]
 ) -> Surface:
     """The module at those of the sizes that it has."""
     known = inspect.signature(surface(module).cls).parameters
-    return surface(module, {called(n): k for n, k in sizes.items() if called(n) in known}, inner)
+    return surface(module, {called(n): k for n, k in sizes.items() if called(n) in known}, unit)
 
 
 def _entries(found: Surface) -> dict[str, str]:

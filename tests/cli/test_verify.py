@@ -180,7 +180,7 @@ def test_an_imported_module_and_the_sizes_are_taken_as_they_are(
     imported = dsfc.import_module(module)
     dsfc.verify(imported, sizes={"d": 5}, quick=False)
     options = {"sizes": {"d": 5}, "quick": False, "fast": False, "progress": None}
-    options["inner"] = frozenset()
+    options["unit"] = frozenset()
     assert seen == {"module": imported, **options}
 
 
@@ -202,7 +202,7 @@ def test_ranges_of_inputs_come_from_the_spec(
     seen: list[object] = []
 
     def run(it: ModuleType, **options: object) -> Report:
-        seen.append(options["inner"])
+        seen.append(options["unit"])
         return Report("mine", "ns", {})
 
     monkeypatch.setattr(verification, "run_checks", run)

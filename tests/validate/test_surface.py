@@ -104,6 +104,6 @@ def test_sizes_that_do_not_fit(
 
 
 def test_inputs_that_are_declared_in_a_range_are_drawn_in_it() -> None:
-    found = Surface(ModuleType("mine"), {}, {"u": (3,), "g": (3,)}, inner=frozenset({"g"}))
+    found = Surface(ModuleType("mine"), {}, {"u": (3,), "g": (3,)}, unit=frozenset({"g"}))
     drawn = found.draw(20)
     assert 0 < drawn["g"].min() and drawn["g"].max() < 1 and drawn["u"].min() < 0
