@@ -11,14 +11,13 @@ from dsfc.atlas.ir import Atlas, Found, Node, Pair
 from dsfc.atlas.store import Document, Store, fingerprint
 from dsfc.check_proof.apart import apart
 from dsfc.check_proof.claim import Certificate, Claim, Conditional
-from dsfc.check_proof.comparable import comparable, ranges, slots
+from dsfc.check_proof.comparable import comparable, slots
 from dsfc.check_proof.statement import state
 from dsfc.claims.verdict import Decided, Proved
-from dsfc.primitives.declarations import Constraint
 from dsfc.primitives.statements import Comparison, Predicate, Word
 from dsfc.proof.condition_text import ConditionText
 from dsfc.proof.equivalent import equivalent
-from dsfc.proof.report import RANGES, as_json
+from dsfc.proof.report import as_json, range_conditions
 from dsfc.proof.sizes import chosen
 from dsfc.proof.verdict import Conditionally, Equal, NoCase, ProvedWhereDefined, Unknown
 from dsfc.proof.within import within
@@ -69,18 +68,8 @@ def _equal(a: System, b: System) -> Document:
     if isinstance(found, ProvedWhereDefined):
         return {"verdict": "unknown", "statement": "EQ", "obstacle": found.obstacle}
     if isinstance(found, Equal):
-        return {**as_json(found), "conditions": _both_allow(found.certificate.claim)}
+        return {**as_json(found), "conditions": range_conditions(found.certificate.claim)}
     return as_json(found)
-
-
-def _both_allow(claim: Claim) -> list[str]:
-    """The ranges that one mixer promises of what both have and the other does not, in words."""
-    return [
-        f"{name} is {RANGES[promise]}"
-        for name, promised in ranges(claim).items()
-        for promise in promised
-        if promise is not Constraint.NONE
-    ]
 
 
 def _under_conditions(a: System, b: System) -> Document:
@@ -88,8 +77,8 @@ def _under_conditions(a: System, b: System) -> Document:
     found = equivalent(a, b, conditions=True)
     if isinstance(found, Conditionally):
         shown = _certified(found.certificate)
-        shown["conditions"] += _both_allow(found.certificate.claim)
-        return {"verdict": "proved", "statement": "COND", **shown}
+        conditions = [*shown["conditions"], *range_conditions(found.certificate.claim)]
+        return {"verdict": "proved", "statement": "COND", **shown, "conditions": conditions}
     obstacle = "conditions: none were found under which they are equal"
     return {"verdict": "unknown", "statement": "COND", "obstacle": obstacle}
 
@@ -250,7 +239,7 @@ def _claimed(m: Charted, known: Mapping[str, System]) -> Iterator[Pair]:
         other = what.about or ""
         if other in known and other != m.node.name and isinstance(it.verdict, Proved):
             conditions = tuple(_text(c) for c in it.statement.when)
-            conditions += tuple(_both_allow(Claim(m.system, known[other], (), ())))
+            conditions += tuple(range_conditions(Claim(m.system, known[other], (), ())))
             yield Pair(m.node.name, other, Found.PROVED, "EQ", conditions, it.verdict.by)
 
 

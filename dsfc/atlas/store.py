@@ -103,5 +103,5 @@ def _text(document: Document) -> str:
 
 
 def _digest(key: str, answer: Document) -> str:
-    """What tells that an answer is as it was written, and where; it keeps no forger out."""
+    """The hash of a key and its answer: it shows damage, and keeps no forger out."""
     return hashlib.sha256(f"{key}\n{_text(answer)}".encode()).hexdigest()

@@ -246,10 +246,9 @@ _WITHIN = {
 
 
 def ranges(claim: Claim) -> dict[str, tuple[Constraint, Constraint]]:
-    """Returns what both declare and promise otherwise, by common name: a's promise and b's.
+    """Returns arrays that a and b declare in different ranges: common name → both promises.
 
-    What has a fixed value has no other, whatever is promised: in both it is that one, or they are
-    two arrays.
+    A buffer with a fixed value is left out: it has that value in both, or they are two arrays.
     """
     names, values = array_names(claim, True), fixed(claim.b)
     theirs = {common_names(claim, False).get(n, n): c for n, c in promises(claim.a).items()}

@@ -245,7 +245,8 @@ class ConditionText:
                 ranks = _ranks(column)
                 index.append(letters.setdefault(ranks, axis))
                 free.add(ranks)
-            if len(set(zip(*free, strict=True))) < math.prod(len(set(r)) for r in free) and free:
+            places = set(zip(*free, strict=True))
+            if places and len(places) < math.prod(len(set(r)) for r in free):
                 return None  # some of the entries alone
             replaced.append(",".join(index))
         if len(set(letters.values())) != len(letters):

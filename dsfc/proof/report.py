@@ -34,7 +34,7 @@ from dsfc.proof.verdict import (
 SHOWN = 4
 """Consequences of one kind that are printed; a verdict as JSON has all."""
 
-RANGES = {
+_RANGES = {
     Constraint.NONE: "any number",
     Constraint.POSITIVE: "positive",
     Constraint.NONNEG: "at least 0",
@@ -143,7 +143,7 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
         f"{a} = {b}: proved under conditions",
         f"  statement  {STATEMENT}, where the conditions hold at every token",
     ]
-    lines += _names(claim)
+    lines += _premises(claim)
     if claim.free:
         what = "those that feed states and outputs are taken for inputs, each in its range"
         lines.append(f"  values     {what}")
@@ -211,7 +211,7 @@ def _conditional_json(verdict: Conditionally) -> dict[str, Any]:
     inside = {"values": list(found[0]), "where": list(found[1])} if found else None
     return {
         "verdict": "proved under conditions", "statement": "COND", "free": claim.free,
-        "case": claim.case,
+        "case": claim.case, "values": _values(claim),
         "sizes": dict(claim.sizes), "rows": len(proof.invariant.rows),
         "conditions": [{"text": text, "needed": family[0] in needed}
                        for family, text in map(words.spelled, words.lines())],
@@ -228,7 +228,7 @@ def shown(accepted: Accepted) -> list[str]:
         accepted: with the two values, where difference is shown.
     """
     claim, gap = accepted.claim, accepted.gap
-    out = _names(claim)
+    out = _premises(claim)
     if claim.apart:
         out.append(f"  apart      {', '.join(claim.apart)} of the second, and not the first's")
     if claim.free:
@@ -295,11 +295,11 @@ def _somewhere(point: Somewhere | None) -> dict[str, Any] | None:
 
 
 def _stated(claim: Claim) -> list[str]:
-    return [f"  statement  {STATEMENT}", *_names(claim)]
+    return [f"  statement  {STATEMENT}", *_premises(claim)]
 
 
-def _names(claim: Claim) -> list[str]:
-    """What is identified with what, and values that only one of the two allows, in lines."""
+def _premises(claim: Claim) -> list[str]:
+    """Lines about names that `--map` identifies, and about values that one mixer alone allows."""
     pairs = [f"{theirs} for {ours}" for ours, theirs in claim.names]
     lines = [f"  names      the second reads {', '.join(pairs)}"] * bool(pairs)
     for name, (first, second) in _values(claim).items():
@@ -309,8 +309,18 @@ def _names(claim: Claim) -> list[str]:
 
 
 def _values(claim: Claim) -> dict[str, tuple[str, str]]:
-    """What both declare in different ranges: its range in the first and in the second, in words."""
-    return {name: (RANGES[a], RANGES[b]) for name, (a, b) in ranges(claim).items()}
+    """Names that the two mixers declare in different ranges → both ranges, in words."""
+    return {name: (_RANGES[a], _RANGES[b]) for name, (a, b) in ranges(claim).items()}
+
+
+def range_conditions(claim: Claim) -> list[str]:
+    """Returns the ranges that one mixer promises and the other does not, each as a condition."""
+    return [
+        f"{name} is {_RANGES[promise]}"
+        for name, promised in ranges(claim).items()
+        for promise in promised
+        if promise is not Constraint.NONE
+    ]
 
 
 def reach(claim: Claim) -> str:

@@ -82,14 +82,14 @@ def test_values_that_both_mixers_allow_are_no_matter() -> None:
     assert "  values" not in report(verdict, "a", "b") and as_json(verdict)["values"] == {}
 
 
+def test_values_that_are_fixed_in_both_mixers_are_no_matter() -> None:
+    pair = ranged("positive = 1/2", "buffer"), ranged("= 1/2", "buffer")
+    assert as_json(equivalent(*pair))["values"] == {}
+
+
 def test_unknown_has_an_obstacle_and_a_way_on() -> None:
     text = report(Unknown("the obstacle", ("one", "two"), "a rule"), "a", "b")
     assert text == (
         "a = b: unknown\n  obstacle   the obstacle\n  tried      one\n  tried      two\n"
         "  to decide  a rule\n"
     )
-
-
-def test_values_that_are_fixed_in_both_mixers_are_no_matter() -> None:
-    pair = ranged("positive = 1/2", "buffer"), ranged("= 1/2", "buffer")
-    assert as_json(equivalent(*pair))["values"] == {}
