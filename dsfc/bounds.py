@@ -188,7 +188,7 @@ class _Dropped:
         return dropped
 
     def _told(self, what: sys.UnraisableHookArgs) -> None:
-        if what.exc_type is Expired:
+        if what.exc_type is Expired:  # without the lock, which this thread may hold
             self._threads.add(threading.get_ident())
         else:
             self._before(what)

@@ -65,7 +65,7 @@ def _shares(found: dict[str, Any]) -> str:
 
 
 def _spans(shares: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    """The first and the last seed of each run of shares that follow each other."""
+    """Returns the first and the last seed of each run of shares that follow each other."""
     out: list[tuple[int, int]] = []
     for first, count in sorted((one["seed"], one["count"]) for one in shares):
         if out and out[-1][1] == first - 1:

@@ -168,13 +168,13 @@ def identified(
     from dsfc.syntax.letters import fold
 
     names = tuple((fold(theirs), fold(ours)) for theirs, ours in pairs)
-    for name, it in (side for pair in names for side in zip(pair, (second, first), strict=True)):
+    for name, it in (side for each in names for side in zip(each, (second, first), strict=True)):
         system = it.system
         known = [t.name for t in (*system.inputs, *system.params, *system.buffers)]
         if name not in known:
             has = ", ".join(known)
             raise click.UsageError(
-                f"--map: {it.name} has no input or parameter {name}; it has {has}"
+                f"--map: {it.name} has no input, parameter or buffer {name}; it has {has}"
             )
     return names
 

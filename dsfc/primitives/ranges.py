@@ -187,7 +187,7 @@ def power(base: Interval, exponent: Fraction) -> Interval:
         found = row("exp").range(times(exactly(exponent), row("log").range(base)))
         # The logarithm of 0 is a limit that is not taken, but 0 has powers: 0.
         zero = 0.0 in base and exponent > 0
-        return found.hull(Interval(0.0, 0.0)) if zero else found
+        return found.hull(_ZERO) if zero else found
     if exponent < 0:
         return inverse(power(base, -exponent))
     if exponent % 2 == 0:
