@@ -1,0 +1,356 @@
+"""Runs a kernel with NumPy: the judge of every printer.
+
+It follows the kernel word by word, in the precision asked for. Loads of entries that no store wrote
+and stores outside of the argument are errors here, as nothing would tell of them on a machine.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsfc.kernel_ir.ir import (
+    Access,
+    Along,
+    Axis,
+    Between,
+    Compare,
+    Const,
+    Cumulate,
+    Dot,
+    Index,
+    Int,
+    Integer,
+    InverseUnit,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Map,
+    Operation,
+    Part,
+    Position,
+    Reduce,
+    Rename,
+    Statement,
+    Store,
+    Symbol,
+    Triangle,
+)
+from dsfc.kernel_ir.types import united
+from dsfc.primitives.table import row
+
+Array = NDArray[Any]
+
+
+class KernelError(Exception):
+    """A kernel reads or writes where there is nothing."""
+
+
+def interpret(
+    kernel: Kernel,
+    arguments: Mapping[str, Array],
+    sizes: Mapping[str, int],
+    dtype: Any = np.float64,  # noqa: ANN401 - whatever NumPy takes
+) -> dict[str, Array]:
+    """Returns what a kernel writes.
+
+    Args:
+        kernel: the kernel.
+        arguments: what it reads, by name.
+        sizes: static and dynamic sizes.
+        dtype: of all computing.
+
+    Returns:
+        the arguments written, by name; entries that are not written are nan.
+
+    Raises:
+        KernelError: it reads or writes where there is nothing.
+    """
+    written = {
+        a.name: np.full([_int(s, sizes) for s in a.shape], np.nan, dtype)
+        for a in kernel.arguments
+        if a.access is Access.WRITE
+    }
+    read = {n: np.asarray(x, dtype) for n, x in arguments.items()}
+    for a in kernel.arguments:
+        wanted = tuple(_int(s, sizes) for s in a.shape)
+        if a.access is Access.READ and read[a.name].shape != wanted:
+            raise KernelError(f"{a.name} has shape {read[a.name].shape}, not {wanted}")
+    counts = [range(_int(g.count, sizes)) for g in kernel.grid]
+    for place in itertools.product(*counts):
+        scratch = {
+            a.name: np.full([_int(s, sizes) for s in a.shape], np.nan, dtype)
+            for a in kernel.arguments
+            if a.access is Access.SCRATCH
+        }
+        integers = dict(sizes) | {g.index: i for g, i in zip(kernel.grid, place, strict=True)}
+        with np.errstate(all="ignore"):
+            _Program({**read, **written, **scratch}, integers, dtype).run(kernel.body)
+    return written
+
+
+class _Value:
+    """An array whose dimensions are axes."""
+
+    __slots__ = ("array", "axes")
+
+    def __init__(self, axes: tuple[Axis, ...], array: Array) -> None:
+        self.axes, self.array = axes, array
+
+    def over(self, axes: tuple[Axis, ...]) -> Array:
+        """Returns the array with these axes, of size 1 where the value lacks one."""
+        order = [self.axes.index(a) for a in axes if a in self.axes]
+        index = tuple(slice(None) if a in self.axes else None for a in axes)
+        return self.array.transpose(order)[index]
+
+
+class _Program:
+    """One program of the grid."""
+
+    def __init__(self, arguments: dict[str, Array], integers: dict[str, int], dtype: Any) -> None:  # noqa: ANN401
+        self._arguments = arguments
+        self._integers = integers
+        self._dtype = dtype
+        self._values: dict[str, _Value] = {}
+
+    def run(self, body: tuple[Statement, ...]) -> None:
+        """Runs statements in order."""
+        for s in body:
+            match s:
+                case Let():
+                    self._values[s.name] = self._value(s.operation)
+                case Store():
+                    self._store(s)
+                case Loop():
+                    self._loop(s)
+
+    def _loop(self, loop: Loop) -> None:
+        count = self._int(loop.count)
+        carried = [self._values[c.first] for c in loop.carries]
+        for i in reversed(range(count)) if loop.reverse else range(count):
+            self._integers[loop.counter] = i
+            for c, value in zip(loop.carries, carried, strict=True):
+                self._values[c.name] = value
+            self.run(loop.body)
+            carried = [self._values[c.next] for c in loop.carries]
+        for c, value in zip(loop.carries, carried, strict=True):
+            self._values[c.last] = value
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    def _entries(self, at: tuple[Position, ...], shape: tuple[int, ...], what: str) -> list[Any]:
+        """Index arrays and, of tile axes, which entries exist."""
+        out: list[Any] = []
+        for p, size in zip(at, shape, strict=True):
+            if isinstance(p, Along):
+                start, bound = self._int(p.start), self._int(p.bound)
+                index = start + np.arange(self._size(p.axis))
+                inside = index < bound
+                if bound > size or (start < 0 and inside.any()):
+                    raise KernelError(f"{what}: {start} to {bound} of {size} entries")
+                out.append((p.axis, index, inside))
+            else:
+                i = self._int(p)
+                if not 0 <= i < size:
+                    raise KernelError(f"{what}: entry {i} of {size}")
+                out.append(i)
+        return out
+
+    def _load(self, load: Load) -> _Value:
+        array = self._arguments[load.argument]
+        entries = self._entries(load.at, array.shape, load.argument)
+        axes = tuple(e[0] for e in entries if isinstance(e, tuple))
+        live = [e[1][e[2]] if isinstance(e, tuple) else np.array([e]) for e in entries]
+        block = array[np.ix_(*live)] if live else array
+        block = block.reshape(
+            [len(x) for x, e in zip(live, entries, strict=True) if isinstance(e, tuple)]
+        )
+        full = np.zeros([self._size(a) for a in axes], self._dtype)
+        full[tuple(slice(0, n) for n in block.shape)] = block
+        return _Value(axes, full)
+
+    def _store(self, store: Store) -> None:
+        array = self._arguments[store.argument]
+        entries = self._entries(store.at, array.shape, store.argument)
+        axes = tuple(e[0] for e in entries if isinstance(e, tuple))
+        value = self._values[store.value]
+        if set(value.axes) - set(axes):
+            raise KernelError(f"{store.argument}: a tile of {value.axes} is stored over {axes}")
+        whole = np.broadcast_to(value.over(axes), [self._size(a) for a in axes])
+        live = [e[1][e[2]] if isinstance(e, tuple) else np.array([e]) for e in entries]
+        kept = whole[tuple(slice(0, int(e[2].sum())) for e in entries if isinstance(e, tuple))]
+        if live:
+            array[np.ix_(*live)] = kept.reshape([len(x) for x in live])
+        else:
+            array[...] = kept
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def _value(self, operation: Operation) -> _Value:
+        match operation:
+            case Const(value=value):
+                return _Value((), np.asarray(value, self._dtype))
+            case Index(axis=axis):
+                start = self._int(operation.start)
+                return _Value((axis,), start + np.arange(self._size(axis)))
+            case Compare():
+                return self._compare(operation)
+            case Map():
+                return self._map(operation)
+            case Rename():
+                x = self._values[operation.operand]
+                axes = tuple(operation.to if a == operation.axis else a for a in x.axes)
+                return _Value(axes, x.array)
+            case Reduce():
+                x = self._values[operation.operand]
+                at = x.axes.index(operation.axis)
+                fold = {"sum": np.sum, "product": np.prod, "max": np.max}[operation.function]
+                return _Value(x.axes[:at] + x.axes[at + 1 :], fold(x.array, axis=at))
+            case Cumulate():
+                return self._cumulate(operation)
+            case Between():
+                return self._between(operation)
+            case Dot():
+                return self._dot(operation)
+            case InverseUnit():
+                x = self._values[operation.operand]
+                a = x.over((operation.row, operation.column))
+                one = np.eye(len(a), dtype=self._dtype)
+                return _Value((operation.row, operation.column), np.linalg.inv(one + a))
+            case Load():
+                return self._load(operation)
+
+    def _compare(self, operation: Compare) -> _Value:
+        left = self._values[operation.left]
+        if isinstance(operation.right, str):
+            right = self._values[operation.right]
+        else:
+            right = _Value((), np.asarray(self._int(operation.right)))
+        axes = united(left.axes, right.axes)
+        test = {"<": np.less, "<=": np.less_equal, "==": np.equal}[operation.operator]
+        return _Value(axes, test(left.over(axes), right.over(axes)))
+
+    def _map(self, operation: Map) -> _Value:
+        values = [self._values[x] for x in operation.operands]
+        axes = united(*(v.axes for v in values))
+        function = _FUNCTIONS.get(operation.function) or row(operation.function).value
+        result = np.asarray(function(*(v.over(axes) for v in values)))
+        return _Value(axes, np.broadcast_to(result, [self._size(a) for a in axes]))
+
+    def _cumulate(self, operation: Cumulate) -> _Value:
+        x = self._values[operation.operand]
+        at = x.axes.index(operation.axis)
+        rows = np.moveaxis(x.array, at, 0)
+        neutral = 0 if operation.function == "sum" else 1
+        block = operation.block or len(rows)
+        out = np.empty_like(rows)
+        order = range(len(rows) - 1, -1, -1) if operation.reverse else range(len(rows))
+        so_far = np.full(rows.shape[1:], neutral, self._dtype)
+        for i in order:
+            place = len(rows) - 1 - i if operation.reverse else i
+            if place % block == 0:
+                so_far = np.full(rows.shape[1:], neutral, self._dtype)
+            with_own = so_far + rows[i] if operation.function == "sum" else so_far * rows[i]
+            out[i] = so_far if operation.exclusive else with_own
+            so_far = with_own
+        return _Value(x.axes, np.moveaxis(out, 0, at))
+
+    def _between(self, operation: Between) -> _Value:
+        x = self._values[operation.operand]
+        at = x.axes.index(operation.axis)
+        rows = np.moveaxis(x.array, at, 0)
+        size = len(rows)
+        out = np.zeros((size, size, *rows.shape[1:]), self._dtype)
+        last = int(operation.exclusive)
+        for j in range(size):
+            product = np.ones(rows.shape[1:], self._dtype)
+            for i in range(j + last, size):
+                if i - last > j:
+                    product = product * rows[i - last]
+                out[i, j] = product
+        rest = tuple(a for a in x.axes if a != operation.axis)
+        return _Value((operation.to, operation.since, *rest), out)
+
+    def _dot(self, operation: Dot) -> _Value:
+        left, right = self._values[operation.left], self._values[operation.right]
+        left = self._masked(left, operation.left_part)
+        right = self._masked(right, operation.right_part)
+        axes = tuple(a for a in united(left.axes, right.axes) if a != operation.over)
+        # NumPy knows 52 letters, a tile has few axes.
+        letters = {a: chr(97 + i) for i, a in enumerate((*axes, operation.over))}
+        spell = ["".join(letters[a] for a in v.axes) for v in (left, right)]
+        out = "".join(letters[a] for a in axes)
+        result = np.einsum(f"{spell[0]},{spell[1]}->{out}", left.array, right.array)
+        return self._masked(_Value(axes, result), operation.out)
+
+    def _masked(self, value: _Value, part: Triangle | None) -> _Value:
+        if part is None:
+            return value
+        rows, columns = self._size(part.row), self._size(part.column)
+        mask = _Value((part.row, part.column), _part(part, rows, columns))
+        return _Value(value.axes, np.where(mask.over(value.axes), value.array, 0))
+
+    def _size(self, axis: Axis) -> int:
+        return axis.size if isinstance(axis.size, int) else self._integers[axis.size]
+
+    def _int(self, e: Int) -> int:
+        return _int(e, self._integers)
+
+
+def _part(t: Triangle, rows: int, columns: int) -> Array:
+    """Where a triangle has entries."""
+    i, j = np.arange(rows)[:, None], np.arange(columns)[None, :]
+    if t.block is not None:
+        later, earlier = (i, j) if t.part in (Part.LOWER, Part.STRICTLY_LOWER) else (j, i)
+        return np.asarray(
+            (later // t.block % 2 == 1) & (earlier // t.block == later // t.block - 1)
+        )
+    match t.part:
+        case Part.LOWER:
+            return np.asarray(j <= i)
+        case Part.STRICTLY_LOWER:
+            return np.asarray(j < i)
+        case Part.UPPER:
+            return np.asarray(j >= i)
+        case Part.STRICTLY_UPPER:
+            return np.asarray(j > i)
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "neg": np.negative,
+    "max": np.maximum,
+    "min": np.minimum,
+    "where": np.where,
+    "and": np.logical_and,
+}
+"""Functions of entries that are no primitive of the language."""
+
+
+def _int(e: Int, integers: Mapping[str, int]) -> int:
+    match e:
+        case int():
+            return e
+        case Symbol(name=name):
+            return integers[name]
+        case Integer():
+            left, right = _int(e.left, integers), _int(e.right, integers)
+            return _OPERATORS[e.operator](left, right)
+
+
+_OPERATORS: Mapping[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "min": min,
+    "max": max,
+}

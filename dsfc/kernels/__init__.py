@@ -1,0 +1,1 @@
+"""Kernels of the forms of scans, forward and backward, as programs of the kernel IR."""

@@ -1,0 +1,455 @@
+"""Kernels of scans over keys and channels: chunks of tokens as products of matrices.
+
+A token writes to the state and reads from it,
+
+    h_i = λ_i h_{i-1} + Σ_w key_w,i ⊗ value_w,i        y_r,i = Σ_keys read_r,i · h_i
+
+and a low-rank part is one write and one read more: `left` is written with what `right` reads of the
+state before the token, its echo. Inside a chunk the echoes of all tokens solve one unit triangular
+system. With the pairs P of reads and writes and the decays of `decay`,
+
+    y_r = head ∘ read_r S + Σ_w P_rw value_w           S' = whole ∘ S + Σ_w (tail ∘ key_w)ᵀ value_w
+
+The gradient runs the chunks in reverse, from the state that enters each one: which are those that
+one pass forwards kept, one a span of chunks, and those of a span are computed again. Which products
+there are in it is read off the plan's adjoint, role by role; none is written down for a form.
+
+References: Yang et al. 2024 (GLA, eq. 4 to 6; DeltaNet in parallel, eq. 9 to 12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dsfc.kernel_ir.build import KernelBuilder, LoopScope, Tile
+from dsfc.kernel_ir.ir import (
+    Access,
+    Along,
+    Argument,
+    Axis,
+    Int,
+    Kernel,
+    Storage,
+    Symbol,
+    ceil_div,
+    least,
+    minus,
+    plus,
+    times,
+)
+from dsfc.kernels.decay import Decay, HeadDecay, KeyDecay, Tokens
+from dsfc.plan.ir import Adjoint, Factor, Form, Group, RoleScan, Scan, ScanDirection
+from dsfc.primitives.interval import INF, Interval
+
+NAMES: Mapping[Factor, str] = {
+    Factor.READ: "q",
+    Factor.KEY: "k",
+    Factor.VALUE: "v",
+    Factor.COTANGENT: "do",
+    Factor.LEFT: "a",
+    Factor.RIGHT: "b",
+    Factor.ECHO: "echo",
+    Factor.ECHO_BAR: "d_echo",
+}
+"""Names of the roles in kernels; arguments have those of the operators."""
+
+CHUNK: Mapping[Form, int] = {
+    Form.MATRIX: 32,
+    Form.KEYED: 16,
+    Form.LOW_RANK: 32,
+    Form.KEYED_LOW_RANK: 16,
+}
+"""Tokens of a chunk. The floor is lowest where the pairs cost as much as the state; pairs of keys
+are made level by level, so that short chunks are the better."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """What a token writes: key ⊗ value."""
+
+    key: Factor
+    value: Factor
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a token reads: Σ_keys read · state, and the gradient of what it gets.
+
+    Attributes:
+        early: whether it reads the state before the token.
+    """
+
+    read: Factor
+    bar: Factor
+    early: bool
+
+
+def has_chunks(scan: Scan) -> bool:
+    """Whether a scan has these kernels."""
+    return scan.form in CHUNK and not scan.before and not scan.powers
+
+
+def forward(scan: Scan, shared: bool, bounded: bool) -> Kernel:
+    """Returns the kernel that computes outputs and the last state.
+
+    Args:
+        scan: a scan of a form with chunks.
+        shared: whether read and key are the same for all heads.
+        bounded: whether log λ ≤ 0 is proved.
+    """
+    return _Chunks(scan, shared, bounded).forward()
+
+
+def backward(scan: Scan, adjoint: Adjoint, shared: bool, bounded: bool) -> Kernel:
+    """Returns the kernel that computes all gradients.
+
+    Args:
+        scan: a scan of a form with chunks.
+        adjoint: its gradient, derived.
+        shared: whether read and key are the same for all heads.
+        bounded: whether log λ ≤ 0 is proved.
+    """
+    return _Chunks(scan, shared, bounded).backward(adjoint)
+
+
+class _Chunk:
+    """The tiles of one chunk, and what is computed of them."""
+
+    def __init__(self, of: _Chunks, start: Int) -> None:
+        self.of = of
+        self.start = start
+        self.tiles: dict[Factor, Tile] = {}
+        self.decay: Decay = of.decay(start)
+
+    def tile(self, role: Factor) -> Tile:
+        """Returns the tile of a role; an argument is loaded when it is first asked for."""
+        if role not in self.tiles:
+            self.tiles[role] = self.of.load(NAMES[role], role, self.start)
+        return self.tiles[role]
+
+    def pairs(self, look: Look, write: Write) -> Tile:
+        """Returns the pairs of a read and a write."""
+        name = f"{NAMES[look.read]}_{NAMES[write.key]}"
+        return self.decay.pairs(self.tile(look.read), self.tile(write.key), look.early, name)
+
+    def after_head(self, look: Look) -> Tile:
+        """Returns a read, decayed from the chunk's start."""
+        return _times(self.tile(look.read), self.decay.head(look.early))
+
+    def before_tail(self, write: Write) -> Tile:
+        """Returns a key, decayed to the chunk's end."""
+        return _times(self.tile(write.key), self.decay.tail)
+
+    def output(self, look: Look, state: Tile, writes: tuple[Write, ...]) -> Tile:
+        """Returns what a read gets: of the state that enters, and of what the chunk writes."""
+        k, of = self.of.k, self.of
+        total = k.dot(self.after_head(look), state, of.keys)
+        part = of.tokens.triangle(look.early)
+        for write in writes:
+            value = of.columns(self.tile(write.value))
+            total = total + k.dot(self.pairs(look, write), value, of.tokens.column, left_part=part)
+        return total
+
+    def next_state(self, state: Tile) -> Tile:
+        """Returns the state that leaves the chunk."""
+        k, of = self.of.k, self.of
+        total = _times(state, self.decay.whole)
+        for write in of.writes:
+            total = total + k.dot(self.before_tail(write), self.tile(write.value), of.tokens.row)
+        return total
+
+    def solve_echo(self, state: Tile) -> None:
+        """Finds the echoes: (1 - P_ba) echo = what b reads without them."""
+        if self.of.echo is None:
+            return
+        look, write = self.of.echo
+        others = tuple(w for w in self.of.writes if w != write)
+        right = self.output(look, state, others)
+        columns = self.of.columns(right)
+        part = self.of.tokens.triangle(False)
+        column = self.of.tokens.column
+        echo = self.of.k.dot(self.inverse(), columns, column, left_part=part, exact=True)
+        self.tiles[Factor.ECHO] = self.of.k.named("echo", echo)
+
+    def inverse(self) -> Tile:
+        """Returns (1 - P_ba)⁻¹."""
+        assert self.of.echo is not None
+        look, write = self.of.echo
+        tokens, k = self.of.tokens, self.of.k
+        inverse = k.inverse_unit(-self.pairs(look, write), tokens.row, tokens.column)
+        return k.named("inverse", inverse)
+
+
+class _Chunks:
+    """The kernels of one scan."""
+
+    def __init__(self, scan: Scan, shared: bool, bounded: bool) -> None:
+        self.k = KernelBuilder("", "")
+        self._scan = scan
+        self._shared = shared
+        self._promise = Interval(-INF, 0.0) if bounded else Interval(-INF, INF)
+        size = CHUNK[scan.form]
+        self.tokens = Tokens(Axis("t", size), Axis("s", size))
+        self.keys = Axis("n", "N")
+        self.writes: tuple[Write, ...] = (Write(Factor.KEY, Factor.VALUE),)
+        self.looks: tuple[Look, ...] = (Look(Factor.READ, Factor.COTANGENT, False),)
+        self.echo: tuple[Look, Write] | None = None
+        if scan.low_rank is not None:
+            look = Look(Factor.RIGHT, Factor.ECHO_BAR, True)
+            write = Write(Factor.LEFT, Factor.ECHO)
+            self.echo = look, write
+            self.writes, self.looks = (*self.writes, write), (*self.looks, look)
+
+    # --- kernels ----------------------------------------------------------------------------------
+
+    def forward(self) -> Kernel:
+        """Returns the forward kernel: some channels of one head."""
+        self._open("forward", "Outputs and last state of one head, for some channels.", True)
+        k = self.k
+        o = k.argument("o", self._sizes(Factor.VALUE), Access.WRITE)
+        last = k.argument("S_last", self._state_sizes, Access.WRITE, Storage.WIDE)
+        first = k.load(self._arguments["S"], *self._state_at)
+        with k.loop("chunk", self._count, S=first) as loop:
+            chunk = _Chunk(self, self._start(loop.counter))
+            state = loop["S"]
+            chunk.solve_echo(state)
+            output = chunk.output(self.looks[0], state, self.writes)
+            k.store(o, *self._at(Factor.VALUE, chunk.start), value=output)
+            loop.next(S=chunk.next_state(state))
+        k.store(last, *self._state_at, value=loop.last("S"))
+        return k.kernel()
+
+    def backward(self, adjoint: Adjoint) -> Kernel:
+        """Returns the backward kernel: all gradients of one head."""
+        self._open("backward", "The gradients of one head, chunk by chunk from the last.", False)
+        k = self.k
+        do = k.argument("do", self._sizes(Factor.VALUE))
+        d_last = k.argument("dS_last", self._state_sizes, storage=Storage.WIDE)
+        self._arguments |= {"do": do, "dS_last": d_last}
+        self._results = {
+            s.result: k.argument(f"d{NAMES[s.result]}", self._sizes(s.result, False), Access.WRITE)
+            for s in adjoint.scans
+        }
+        if self._scan.decay is not None:
+            sizes = self._decay_sizes
+            self._dg = k.argument("dg", sizes, Access.WRITE)
+        d_first = k.argument("dS", self._state_sizes, Access.WRITE, Storage.WIDE)
+        spans, span = k.dynamic("SPANS"), k.dynamic("SPAN")
+        tile = Symbol("N"), Symbol("P")
+        starts = k.argument("starts", (spans, *tile), Access.SCRATCH, Storage.WIDE)
+        states = k.argument("states", (span, *tile), Access.SCRATCH, Storage.WIDE)
+        entries = k.all(self.keys), k.all(self.channels)
+        first = k.load(self._arguments["S"], *self._state_at)
+        with k.loop("span", spans, S=first) as outer:
+            k.store(starts, outer.counter, *entries, value=outer["S"])
+            # What follows the last span's start is not needed: it has no iterations.
+            done = least(minus(minus(spans, 1), outer.counter), 1)
+            with k.loop("chunk", times(done, span), S=outer["S"]) as inner:
+                at = plus(times(outer.counter, span), inner.counter)
+                inner.next(S=self._advance(at, inner))
+            outer.next(S=inner.last("S"))
+        after = k.load(d_last, *self._state_at)
+        with k.loop("span", spans, reverse=True, dS=after) as outer:
+            first_chunk = times(outer.counter, span)
+            count = least(span, minus(self._count, first_chunk))
+            start = k.load(starts, outer.counter, *entries)
+            with k.loop("chunk", count, S=start) as inner:
+                k.store(states, inner.counter, *entries, value=inner["S"])
+                inner.next(S=self._advance(plus(first_chunk, inner.counter), inner))
+            with k.loop("chunk", count, reverse=True, dS=outer["dS"]) as inner:
+                state = k.load(states, inner.counter, *entries)
+                chunk = _Chunk(self, self._start(plus(first_chunk, inner.counter)))
+                inner.next(dS=self._retreat(chunk, state, inner["dS"], adjoint))
+            outer.next(dS=inner.last("dS"))
+        k.store(d_first, *self._state_at, value=outer.last("dS"))
+        return k.kernel()
+
+    def _advance(self, chunk_at: Int, loop: LoopScope) -> Tile:
+        chunk = _Chunk(self, self._start(chunk_at))
+        chunk.solve_echo(loop["S"])
+        return chunk.next_state(loop["S"])
+
+    def _retreat(self, chunk: _Chunk, state: Tile, future: Tile, adjoint: Adjoint) -> Tile:
+        """Writes all gradients of a chunk; returns that of the state that enters it.
+
+        Args:
+            chunk: the chunk.
+            state: the state that enters it.
+            future: the gradient of the state that leaves it.
+            adjoint: the derived gradient.
+        """
+        k = self.k
+        chunk.solve_echo(state)
+        self._solve_echo_bar(chunk, future)
+        gradients = {s.result: self._gradient(s, chunk, state, future) for s in adjoint.scans}
+        for role, gradient in gradients.items():
+            k.store(self._results[role], *self._at(role, chunk.start, False), value=gradient)
+        chunk.decay.pull_whole(state, future)
+        passed = chunk.decay.gradient
+        if passed is not None:
+            k.store(self._dg, *self._decay_at(chunk.start), value=k.named("dg", passed))
+        total = _times(future, chunk.decay.whole)
+        for look in self.looks:
+            bar = chunk.tile(look.bar)
+            total = total + k.dot(chunk.after_head(look), bar, self.tokens.row)
+        return total
+
+    def _solve_echo_bar(self, chunk: _Chunk, future: Tile) -> None:
+        """Finds the gradients of the echoes: (1 - P_baᵀ) d_echo = what comes from outside."""
+        if self.echo is None:
+            return
+        look, write = self.echo
+        others = tuple(x for x in self.looks if x != look)
+        right = self._value_gradient(write.key, chunk, future, others)
+        part = self.tokens.triangle(False)
+        bar = self.k.dot(chunk.inverse(), right, self.tokens.row, left_part=part, exact=True)
+        bar = self.k.rename(bar, self.tokens.column, self.tokens.row)
+        chunk.tiles[look.bar] = self.k.named("d_echo", bar)
+
+    def _gradient(self, s: RoleScan, chunk: _Chunk, state: Tile, future: Tile) -> Tile:
+        """Returns the gradient that a role scan gives, in one chunk."""
+        name = f"d{NAMES[s.result]}"
+        if s.direction is ScanDirection.REVERSE and s.contracted is Group.KEYS:
+            gradient = self._value_gradient(s.read, chunk, future, self.looks)
+        elif s.direction is ScanDirection.REVERSE:
+            gradient = self._key_gradient(s, chunk, future)
+        else:
+            gradient = self._read_gradient(s, chunk, state)
+        return self.k.named(name, gradient)
+
+    def _value_gradient(
+        self, key: Factor, chunk: _Chunk, future: Tile, looks: tuple[Look, ...]
+    ) -> Tile:
+        """Σ_keys key · h̃: of the state that leaves, and of what the chunk reads."""
+        write = next(w for w in self.writes if w.key is key)
+        total = self.k.dot(chunk.before_tail(write), future, self.keys)
+        for look in looks:
+            part = self.tokens.triangle(look.early)
+            pairs, bar = chunk.pairs(look, write), chunk.tile(look.bar)
+            dot = self.k.dot(pairs, bar, self.tokens.row, left_part=part)
+            total = total + self.k.rename(dot, self.tokens.column, self.tokens.row)
+        return total
+
+    def _key_gradient(self, s: RoleScan, chunk: _Chunk, future: Tile) -> Tile:
+        """Σ_channels value · h̃."""
+        write = next(w for w in self.writes if w.value is s.read)
+        outside = self.k.dot(chunk.tile(s.read), future, self.channels)
+        total = _times(outside, chunk.decay.tail)
+        chunk.decay.pull_tail(chunk.tile(write.key), total)
+        for look in self.looks:
+            weights = self._weights(chunk, look, write)
+            x, y = chunk.tile(look.read), chunk.tile(write.key)
+            total = total + chunk.decay.pull_column(weights, x, y, look.early)
+        return total
+
+    def _read_gradient(self, s: RoleScan, chunk: _Chunk, state: Tile) -> Tile:
+        """Σ_channels gradient · h."""
+        look = next(x for x in self.looks if x.bar is s.read)
+        outside = self.k.dot(chunk.tile(s.read), state, self.channels)
+        total = _times(outside, chunk.decay.head(look.early))
+        chunk.decay.pull_head(chunk.tile(look.read), total, look.early)
+        for write in self.writes:
+            weights = self._weights(chunk, look, write)
+            x, y = chunk.tile(look.read), chunk.tile(write.key)
+            total = total + chunk.decay.pull_row(weights, x, y, look.early)
+        return total
+
+    def _weights(self, chunk: _Chunk, look: Look, write: Write) -> Tile:
+        """The gradient of the pairs of a read and a write: Σ_channels bar_i · value_j."""
+        bar, value = chunk.tile(look.bar), self.columns(chunk.tile(write.value))
+        part = self.tokens.triangle(look.early)
+        weights = self.k.dot(bar, value, self.channels, out=part)
+        return self.k.named(f"{NAMES[look.bar]}_{NAMES[write.value]}", weights)
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    def _open(self, name: str, doc: str, split: bool) -> None:
+        """Starts a kernel: sizes, the grid, and the arguments that both directions read."""
+        k = self.k = KernelBuilder(name, doc)
+        self._batch, self._length, self._heads = (k.dynamic(n) for n in "BLH")
+        self._n, self._p = k.static("N"), k.static("P")
+        self._b, self._h = k.grid("b", self._batch), k.grid("h", self._heads)
+        if split:
+            tile = k.static("PT")
+            self.channels = Axis("p", "PT")
+            part = k.grid("part", ceil_div(self._p, tile))
+            self._channels_at = Along(self.channels, times(part, tile), self._p)
+        else:
+            self.channels = Axis("p", "P")
+            self._channels_at = k.all(self.channels)
+        self._count = ceil_div(self._length, self.tokens.size)
+        roles = [Factor.READ, Factor.KEY, Factor.VALUE]
+        roles += [Factor.LEFT, Factor.RIGHT] if self.echo is not None else []
+        self._arguments: dict[str, Argument] = {
+            NAMES[role]: k.argument(NAMES[role], self._sizes(role)) for role in roles
+        }
+        if self._scan.decay is not None:
+            self._arguments["g"] = k.argument("g", self._decay_sizes, promise=self._promise)
+        self._arguments["S"] = k.argument("S", self._state_sizes, storage=Storage.WIDE)
+
+    def decay(self, start: Int) -> Decay:
+        """Returns the decay of the chunk that starts at a token."""
+        form = KeyDecay if self._by_keys else HeadDecay
+        if self._scan.decay is None:
+            return HeadDecay(self.k, self.tokens, self.keys, None)
+        log = self.k.named("log_decay", self.k.load(self._arguments["g"], *self._decay_at(start)))
+        factor = self.k.named("decay", self.k.map("exp", log, free=True))
+        return form(self.k, self.tokens, self.keys, factor)
+
+    def load(self, name: str, role: Factor, start: Int) -> Tile:
+        """Returns the tile of an argument."""
+        return self.k.load(self._arguments[name], *self._at(role, start))
+
+    def columns(self, tile: Tile) -> Tile:
+        """Returns the tile with its tokens as columns."""
+        return self.k.rename(tile, self.tokens.row, self.tokens.column)
+
+    @property
+    def _by_keys(self) -> bool:
+        return self._scan.form in (Form.KEYED, Form.KEYED_LOW_RANK)
+
+    def _start(self, chunk: Int) -> Int:
+        return times(chunk, self.tokens.size)
+
+    def _is_wide(self, role: Factor) -> bool:
+        """Whether a role is over channels."""
+        return role in (Factor.VALUE, Factor.COTANGENT)
+
+    def _sizes(self, role: Factor, shared: bool | None = None) -> tuple[Int, ...]:
+        last = self._p if self._is_wide(role) else self._n
+        if self._is_shared(role, shared):
+            return self._batch, self._length, last
+        return self._batch, self._length, self._heads, last
+
+    def _is_shared(self, role: Factor, shared: bool | None) -> bool:
+        # The gradients of what heads share are made head by head.
+        return (self._shared if shared is None else shared) and not self._is_wide(role)
+
+    def _at(self, role: Factor, start: Int, shared: bool | None = None) -> tuple[Int | Along, ...]:
+        last = self._channels_at if self._is_wide(role) else self.k.all(self.keys)
+        tokens = Along(self.tokens.row, start, self._length)
+        if self._is_shared(role, shared):
+            return self._b, tokens, last
+        return self._b, tokens, self._h, last
+
+    @property
+    def _decay_sizes(self) -> tuple[Int, ...]:
+        sizes = self._batch, self._length, self._heads
+        return (*sizes, self._n) if self._by_keys else sizes
+
+    def _decay_at(self, start: Int) -> tuple[Int | Along, ...]:
+        at = self._b, Along(self.tokens.row, start, self._length), self._h
+        return (*at, self.k.all(self.keys)) if self._by_keys else at
+
+    @property
+    def _state_sizes(self) -> tuple[Int, ...]:
+        return self._batch, self._heads, self._n, self._p
+
+    @property
+    def _state_at(self) -> tuple[Int | Along, ...]:
+        return self._b, self._h, self.k.all(self.keys), self._channels_at
+
+
+def _times(x: Tile, factor: Tile | None) -> Tile:
+    return x if factor is None else x * factor
