@@ -132,6 +132,7 @@ class KernelBuilder:
         self._static: list[str] = []
         self._dynamic: list[str] = []
         self._grid: list[Grid] = []
+        self._order: tuple[Axis, ...] = ()
         self._scopes: list[list[Statement]] = [[]]
         self._known: list[dict[Operation, Tile]] = [{}]
         self._names: dict[str, str] = {}
@@ -157,6 +158,10 @@ class KernelBuilder:
         """Declares a dimension of the grid and returns its index."""
         self._grid.append(Grid(index, count))
         return Symbol(index)
+
+    def order(self, *axes: Axis) -> None:
+        """Says how tiles should lie in memory: of their axes, the last one densest."""
+        self._order = axes
 
     def argument(
         self,
@@ -304,8 +309,11 @@ class KernelBuilder:
 
     def kernel(self) -> Kernel:
         """Returns the kernel, every value under its final name."""
-        reserved = {*self._static, *self._dynamic, *(a.name for a in self._arguments)}
-        self._taken = reserved | {g.index for g in self._grid}
+        outside = [*self._static, *self._dynamic]
+        outside += [x.name for x in self._arguments] + [g.index for g in self._grid]
+        self._taken = set(outside)
+        if len(self._taken) < len(outside):
+            raise ValueError(f"two sizes, arguments or indices have one name: {outside}")
         final: dict[str, str] = {}
         body = tuple(self._final(s, final) for s in self._scopes[0])
         return Kernel(
@@ -315,6 +323,7 @@ class KernelBuilder:
             tuple(self._static),
             tuple(self._dynamic),
             tuple(self._grid),
+            self._order,
             body,
         )
 

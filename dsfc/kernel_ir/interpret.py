@@ -209,8 +209,8 @@ class _Program:
             case Reduce():
                 x = self._values[operation.operand]
                 at = x.axes.index(operation.axis)
-                fold = {"sum": np.sum, "product": np.prod, "max": np.max}[operation.function]
-                return _Value(x.axes[:at] + x.axes[at + 1 :], fold(x.array, axis=at))
+                fold = _FOLDS[operation.function]
+                return _Value(x.axes[:at] + x.axes[at + 1 :], fold.reduce(x.array, axis=at))
             case Cumulate():
                 return self._cumulate(operation)
             case Between():
@@ -320,6 +320,8 @@ def _part(t: Triangle, rows: int, columns: int) -> Array:
         case Part.STRICTLY_UPPER:
             return np.asarray(j > i)
 
+
+_FOLDS = {"sum": np.add, "product": np.multiply, "max": np.maximum}
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "add": np.add,

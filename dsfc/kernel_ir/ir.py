@@ -437,6 +437,7 @@ class Kernel:
         static: names of static sizes.
         dynamic: names of dynamic sizes.
         grid: dimensions of the grid; programs may run in any order, at once.
+        order: axes of tiles; of a tile, the last of them should lie densest in memory.
     """
 
     name: str
@@ -445,6 +446,7 @@ class Kernel:
     static: tuple[str, ...]
     dynamic: tuple[str, ...]
     grid: tuple[Grid, ...]
+    order: tuple[Axis, ...]
     body: tuple[Statement, ...]
 
     def argument(self, name: str) -> Argument:

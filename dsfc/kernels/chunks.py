@@ -369,7 +369,7 @@ class _Chunks:
         k = self.k = KernelBuilder(name, doc)
         self._batch, self._length, self._heads = (k.dynamic(n) for n in "BLH")
         self._n, self._p = k.static("N"), k.static("P")
-        self._b, self._h = k.grid("b", self._batch), k.grid("h", self._heads)
+        self._b, self._h = k.grid("row", self._batch), k.grid("head", self._heads)
         if split:
             tile = k.static("PT")
             self.channels = Axis("p", "PT")
@@ -378,6 +378,7 @@ class _Chunks:
         else:
             self.channels = Axis("p", "P")
             self._channels_at = k.all(self.channels)
+        k.order(self.tokens.row, self.tokens.column, self.keys, self.channels)
         self._count = ceil_div(self._length, self.tokens.size)
         roles = [Factor.READ, Factor.KEY, Factor.VALUE]
         roles += [Factor.LEFT, Factor.RIGHT] if self.echo is not None else []

@@ -1,0 +1,1 @@
+"""The C target: kernels of the kernel IR as plain C, compiled where they run."""

@@ -1,0 +1,40 @@
+"""Names that a printed kernel must not use: C's own, and those of the header."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+
+_KEYWORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if "
+    "inline int long register restrict return short signed sizeof static struct switch typedef "
+    "union unsigned void volatile while asm typeof main errno threads failed entries memory at given_ free_ "
+    "y0 y1 yn j0 j1 jn gamma".split()
+)
+
+
+def header() -> str:
+    """Returns the text of the header."""
+    return (files(__package__ or "") / "runtime" / "kernel.h").read_text(encoding="utf-8")
+
+
+@cache
+def _reserved() -> frozenset[str]:
+    text = header()
+    functions = re.findall(r"^(?:FUNCTION|INLINE)[^(]*?(\w+)\(", text, re.MULTILINE)
+    macros = re.findall(r"^#define (\w+)", text, re.MULTILINE)
+    types = re.findall(r"^typedef [^;]*?(\w+)(?: __attribute__.*)?;", text, re.MULTILINE)
+    terms = re.findall(r"[A-Z]+_TERMS|TERMS_\w+", text)
+    return _KEYWORDS.union(functions, macros, types, terms)
+
+
+def safe_name(name: str) -> str:
+    """Returns the name, or one like it that means nothing else in C.
+
+    Names end in an underscore here only, and hold no two of them in a row: those are the
+    printer's.
+    """
+    name = re.sub(r"__+", "_", name)
+    ours = re.fullmatch(r"slot_\d+|i_\w+", name)
+    return f"{name}_" if ours or name in _reserved() or name.endswith("_") else name
