@@ -9,7 +9,8 @@ from importlib.resources import files
 _KEYWORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if "
     "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while asm typeof main errno threads failed entries memory at given_ free_ "
+    "union unsigned void volatile while asm typeof main errno threads failed entries memory at "
+    "given_ free_ "
     "y0 y1 yn j0 j1 jn gamma".split()
 )
 

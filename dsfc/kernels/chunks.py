@@ -40,6 +40,7 @@ from dsfc.kernel_ir.ir import (
 )
 from dsfc.kernels.decay import Decay, HeadDecay, KeyDecay, Tokens
 from dsfc.plan.ir import Adjoint, Factor, Form, Group, RoleScan, Scan, ScanDirection
+from dsfc.primitives.expr import Field
 from dsfc.primitives.interval import INF, Interval
 
 NAMES: Mapping[Factor, str] = {
@@ -87,7 +88,7 @@ class Look:
 
 def has_chunks(scan: Scan) -> bool:
     """Whether a scan has these kernels."""
-    return scan.form in CHUNK and not scan.before and not scan.powers
+    return scan.form in CHUNK and scan.field is Field.REAL and not scan.powers
 
 
 def forward(scan: Scan, shared: bool, bounded: bool) -> Kernel:
@@ -233,7 +234,7 @@ class _Chunks:
         }
         if self._scan.decay is not None:
             sizes = self._decay_sizes
-            self._dg = k.argument("dg", sizes, Access.WRITE)
+            self._dg = k.argument("dg", sizes, Access.WRITE, Storage.WIDE)
         d_first = k.argument("dS", self._state_sizes, Access.WRITE, Storage.WIDE)
         spans, span = k.dynamic("SPANS"), k.dynamic("SPAN")
         tile = Symbol("N"), Symbol("P")
@@ -386,7 +387,9 @@ class _Chunks:
             NAMES[role]: k.argument(NAMES[role], self._sizes(role)) for role in roles
         }
         if self._scan.decay is not None:
-            self._arguments["g"] = k.argument("g", self._decay_sizes, promise=self._promise)
+            sizes = self._decay_sizes
+            g = k.argument("g", sizes, storage=Storage.WIDE, promise=self._promise)
+            self._arguments["g"] = g
         self._arguments["S"] = k.argument("S", self._state_sizes, storage=Storage.WIDE)
 
     def decay(self, start: Int) -> Decay:
