@@ -1,1 +1,24 @@
-"""The C target: kernels of the kernel IR as plain C, compiled where they run."""
+"""The C target: the torch module, whose operators run kernels in C on CPUs.
+
+A module of this backend is that of `dsfc.backends.torch`. Where a scan has kernels, as
+`dsfc.kernels` builds them, its operators start them: their text stands in the module, and the
+machine's compiler compiles it when it is first needed. Where there is no compiler, the torch form
+runs, and `explain` says why.
+
+| file             | what it holds                                                              |
+|------------------|----------------------------------------------------------------------------|
+| `schedule.py`    | what of a kernel is computed where: in a loop, in place, in memory          |
+| `printer.py`     | kernel → C function                                                        |
+| `expressions.py` | integers and functions of entries as C                                     |
+| `words.py`       | names that C or the header have                                            |
+| `skeletons.py`   | which scans have kernels, and how their operators start them                |
+| `render.py`      | the module                                                                 |
+| `runtime/`       | what stands in modules as it is: the header, and what compiles and starts   |
+"""
+
+from __future__ import annotations
+
+from ..torch import TorchBackend
+from .render import RUNTIME, target
+
+BACKEND = TorchBackend(name="c", target=target, runtime=RUNTIME)

@@ -9,6 +9,7 @@ whole is read where it lies.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -72,6 +73,10 @@ class Place:
         terms = [_product(indices[a], s) for a, s in self.strides.items() if a in indices]
         offset = _sum(terms)
         return self.pointer if offset == "0" else f"{self.pointer} + {offset}"
+
+
+_WIDTH = 98
+"""Of a line."""
 
 
 def print_kernel(kernel: Kernel) -> str:
@@ -682,7 +687,16 @@ class _Printer:
         self._line("}")
 
     def _line(self, text: str) -> None:
-        self._lines.append("  " * self._indent + text)
+        indent = "  " * self._indent
+        lines = textwrap.wrap(
+            text,
+            _WIDTH,
+            initial_indent=indent,
+            subsequent_indent=indent + "    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        self._lines += [indent + text] if text.startswith("#") else lines
 
 
 def _flat(body: tuple[Statement, ...]) -> Iterator[Statement]:

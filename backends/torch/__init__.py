@@ -19,12 +19,14 @@ class TorchBackend:
     Attributes:
         target: what the module of a plan runs on besides torch.
         faults: what is known of versions of a compiler besides torch's own.
+        runtime: a section that modules hold as it stands; a `dsfc.emit.audit.Runtime`.
     """
 
     name: str = "torch"
     reserved: frozenset[str] = RESERVED
     target: Callable[[Plan], Target] = lambda plan: TORCH
     faults: tuple[Any, ...] = ()
+    runtime: Any = None
 
     def render(
         self,

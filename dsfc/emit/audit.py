@@ -13,6 +13,7 @@ import ast
 import builtins
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -90,21 +91,60 @@ def parsed(text: str | bytes) -> ast.Module:
         return ast.parse(text)
 
 
-def audit(text: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A section that a backend puts into modules as it stands, from a file of this package.
+
+    Attributes:
+        text: the section; nothing in it depends on a spec.
+        modules: what it needs imported; the rest of the module must not name these.
+    """
+
+    text: str
+    modules: frozenset[str]
+
+
+def audit(text: str, runtime: Runtime | None = None) -> None:
     """Checks emitted text, in one walk over its syntax tree.
+
+    Args:
+        text: of a module.
+        runtime: a section that is left out, byte for byte.
 
     Raises:
         EmissionError: it does not parse, imports something unexpected, or names a built-in
             function or an attribute that it has no use for.
     """
+    modules: frozenset[str] = frozenset()
+    if runtime is not None and runtime.text in text:
+        text, modules = text.replace(runtime.text, "", 1), runtime.modules
     try:
         tree = parsed(text)
     except (SyntaxError, ValueError) as e:
         raise EmissionError(f"the text does not parse: {e}") from e
     for node in _walked(tree):
-        problem = _problem(node)
+        problem = _named(node, modules) if modules else None
+        if problem is None and not _is_import_of(node, modules):
+            problem = _problem(node)
         if problem is not None:
             raise EmissionError(f"line {getattr(node, 'lineno', 0)} {problem}")
+
+
+def _is_import_of(node: ast.AST, modules: frozenset[str]) -> bool:
+    """Whether a node imports what the runtime needs, and nothing else."""
+    match node:
+        case ast.Import():
+            return all(a.name in modules and a.asname is None for a in node.names)
+        case ast.ImportFrom(module=module, level=0):
+            return f"{module}" in modules
+    return False
+
+
+def _named(node: ast.AST, modules: frozenset[str]) -> str | None:
+    """What is wrong with a name outside of the runtime: it is that of a module of the runtime."""
+    if isinstance(node, ast.Name) and node.id in modules | {"Path"}:
+        return f"names {node.id}"
+    return None
 
 
 def _walked(tree: ast.AST) -> Iterator[ast.AST]:

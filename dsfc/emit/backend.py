@@ -10,6 +10,7 @@ from typing import Protocol
 
 from dsfc.diagnostics.catalogue import UnknownBackend
 from dsfc.diagnostics.report import DiagnosticError, nearest
+from dsfc.emit.audit import Runtime
 from dsfc.plan.ir import Plan
 from dsfc.source import NOWHERE
 
@@ -66,11 +67,13 @@ class Backend(Protocol):
         name: as in `--backend`.
         reserved: words that a spec's names must not collide with in the emitted text.
         faults: what is known of versions of its compiler.
+        runtime: a section that its modules hold as it stands; None where there is none.
     """
 
     name: str
     reserved: frozenset[str]
     faults: tuple[Fault, ...]
+    runtime: Runtime | None
 
     def render(
         self,

@@ -100,7 +100,7 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
     draft = target.render(plan, identity, rename, cls, function)
     identity = replace(identity, namespace=stem + _sha256(draft)[:8])
     body = draft.replace(placeholder, identity.namespace)
-    audit(body)
+    audit(body, target.runtime)
     return ModuleText(plan.name, cls, head(identity, backend, body) + body, identity)
 
 

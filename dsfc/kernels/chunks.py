@@ -41,7 +41,6 @@ from dsfc.kernel_ir.ir import (
 from dsfc.kernels.decay import Decay, HeadDecay, KeyDecay, Tokens
 from dsfc.plan.ir import Adjoint, Factor, Form, Group, RoleScan, Scan, ScanDirection
 from dsfc.primitives.expr import Field
-from dsfc.primitives.interval import INF, Interval
 
 NAMES: Mapping[Factor, str] = {
     Factor.READ: "q",
@@ -91,27 +90,27 @@ def has_chunks(scan: Scan) -> bool:
     return scan.form in CHUNK and scan.field is Field.REAL and not scan.powers
 
 
-def forward(scan: Scan, shared: bool, bounded: bool) -> Kernel:
+def forward(scan: Scan, shared: bool, name: str = "forward") -> Kernel:
     """Returns the kernel that computes outputs and the last state.
 
     Args:
         scan: a scan of a form with chunks.
         shared: whether read and key are the same for all heads.
-        bounded: whether log λ ≤ 0 is proved.
+        name: of the kernel.
     """
-    return _Chunks(scan, shared, bounded).forward()
+    return _Chunks(scan, shared).forward(name)
 
 
-def backward(scan: Scan, adjoint: Adjoint, shared: bool, bounded: bool) -> Kernel:
+def backward(scan: Scan, adjoint: Adjoint, shared: bool, name: str = "backward") -> Kernel:
     """Returns the kernel that computes all gradients.
 
     Args:
         scan: a scan of a form with chunks.
         adjoint: its gradient, derived.
         shared: whether read and key are the same for all heads.
-        bounded: whether log λ ≤ 0 is proved.
+        name: of the kernel.
     """
-    return _Chunks(scan, shared, bounded).backward(adjoint)
+    return _Chunks(scan, shared).backward(adjoint, name)
 
 
 class _Chunk:
@@ -185,11 +184,10 @@ class _Chunk:
 class _Chunks:
     """The kernels of one scan."""
 
-    def __init__(self, scan: Scan, shared: bool, bounded: bool) -> None:
+    def __init__(self, scan: Scan, shared: bool) -> None:
         self.k = KernelBuilder("", "")
         self._scan = scan
         self._shared = shared
-        self._promise = Interval(-INF, 0.0) if bounded else Interval(-INF, INF)
         size = CHUNK[scan.form]
         self.tokens = Tokens(Axis("t", size), Axis("s", size))
         self.keys = Axis("n", "N")
@@ -204,9 +202,9 @@ class _Chunks:
 
     # --- kernels ----------------------------------------------------------------------------------
 
-    def forward(self) -> Kernel:
+    def forward(self, name: str) -> Kernel:
         """Returns the forward kernel: some channels of one head."""
-        self._open("forward", "Outputs and last state of one head, for some channels.", True)
+        self._open(name, "Outputs and last state of one head, for some channels.", True)
         k = self.k
         o = k.argument("o", self._sizes(Factor.VALUE), Access.WRITE)
         last = k.argument("S_last", self._state_sizes, Access.WRITE, Storage.WIDE)
@@ -221,9 +219,9 @@ class _Chunks:
         k.store(last, *self._state_at, value=loop.last("S"))
         return k.kernel()
 
-    def backward(self, adjoint: Adjoint) -> Kernel:
+    def backward(self, adjoint: Adjoint, name: str) -> Kernel:
         """Returns the backward kernel: all gradients of one head."""
-        self._open("backward", "The gradients of one head, chunk by chunk from the last.", False)
+        self._open(name, "The gradients of one head, chunk by chunk from the last.", False)
         k = self.k
         do = k.argument("do", self._sizes(Factor.VALUE))
         d_last = k.argument("dS_last", self._state_sizes, storage=Storage.WIDE)
@@ -388,7 +386,7 @@ class _Chunks:
         }
         if self._scan.decay is not None:
             sizes = self._decay_sizes
-            g = k.argument("g", sizes, storage=Storage.WIDE, promise=self._promise)
+            g = k.argument("g", sizes, storage=Storage.WIDE)
             self._arguments["g"] = g
         self._arguments["S"] = k.argument("S", self._state_sizes, storage=Storage.WIDE)
 

@@ -1,0 +1,97 @@
+"""Plan → text of a torch module with kernels in C: the torch module's, with another target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.resources import files
+
+from dsfc.plan.ir import Plan
+
+from ..torch import render as torch
+from ..torch.calls import ScanCall
+from ..torch.signature import Signature
+from ..torch.skeletons import Skeleton
+from .skeletons import NativeSkeleton, scans_with_kernels, skeletons
+from .words import header
+
+NONE = "no scan of this mixer has kernels in C"
+
+
+def runtime() -> str:
+    """Returns the text of the runtime, without its docstring and imports."""
+    text = (files(__package__ or "") / "runtime" / "native.py").read_text(encoding="utf-8")
+    return text[text.index("\n_LOG = ") :].strip("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class NativeRuntime:
+    """The runtime as the audit of emitted texts takes it; see `dsfc.emit.audit.Runtime`."""
+
+    text: str
+    modules: frozenset[str]
+
+
+_IMPORTS = (
+    "import ctypes",
+    "import hashlib",
+    "import logging",
+    "import os",
+    "import platform",
+    "import shutil",
+    "import stat",
+    "import subprocess",
+    "import tempfile",
+    "from pathlib import Path",
+)
+
+RUNTIME = NativeRuntime(
+    runtime(), frozenset(line.split()[1] for line in _IMPORTS if line.split()[1] != "logging")
+)
+
+
+def target(plan: Plan) -> torch.Target:
+    """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
+    scans = scans_with_kernels(plan)
+    if not scans:
+        said = f'        where = f"torch on {{device}} ({NONE})"'
+        return replace(torch.TORCH, explained=lambda names: (said,), runs="{where}")
+
+    def shared(
+        filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
+    ) -> tuple[str, ...]:
+        kernels: dict[str, str] = {}
+        for s in scans:
+            if isinstance(s, NativeSkeleton):
+                kernels |= s.kernels
+        text = filled("native.py.j2", header=header(), kernels=kernels)
+        return (runtime(), text)
+
+    def explained(names: Signature) -> tuple[str, ...]:
+        what = f"C on {{device}}: a kernel each way for {', '.join(scans)}"
+        return (
+            "        why = _NATIVE.why_never()",
+            '        if torch.device(device).type != "cpu":',
+            '            why = "kernels in C run on CPUs"',
+            "        elif mode not in NATIVE_MODES:",
+            '            why = f"mode {mode} has no kernel in C"',
+            "        if not why:",
+            f'            what = f"{what}"',
+            '            return f"{what}; gauge: {State.gauge}; spec: {SPEC}"',
+            '        where = f"torch on {device} ({why})"',
+        )
+
+    return torch.Target(
+        plan=lambda plan: plan,
+        skeletons=skeletons,
+        call=_call,
+        packages=(__package__ or "", *torch.TORCH.packages),
+        imports=_IMPORTS,
+        shared=shared,
+        explained=explained,
+        runs="{where}",
+    )
+
+
+def _call(skeleton: Skeleton, *args: object) -> ScanCall:
+    return ScanCall(skeleton.plain, *args)  # type: ignore[arg-type]  # as the torch target's

@@ -1,0 +1,164 @@
+"""Which scans have kernels in C, and how their operators start them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol
+from dsfc.kernels import chunks
+from dsfc.plan.ir import Plan, Scan
+
+from ..torch.calls import is_shared
+from ..torch.layout import wrapped
+from ..torch.operators import skeletons as torch_skeletons
+from ..torch.skeletons import Skeleton
+from .expressions import integer
+from .printer import print_kernel
+
+
+@dataclass(frozen=True)
+class NativeSkeleton:
+    """A scan whose operators start kernels in C; for the rest, the scan as torch runs it.
+
+    Attributes:
+        plain: the scan as torch runs it.
+        forward: kernel of outputs and last state.
+        backward: kernel of all gradients.
+    """
+
+    plain: Skeleton
+    forward: Kernel
+    backward: Kernel
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever templates ask for
+        """Returns what the torch form has of that name."""
+        return getattr(self.plain, name)
+
+    @property
+    def choice(self) -> str:
+        """Name of the template of what its operators call."""
+        return "native_choice.py.j2"
+
+    @cached_property
+    def kernels(self) -> dict[str, str]:
+        """Texts of the kernels, by name."""
+        return {k.name: print_kernel(k) for k in (self.forward, self.backward)}
+
+    # --- launches ---------------------------------------------------------------------------------
+
+    @property
+    def given(self) -> list[str]:
+        """Arguments that the caller's dtype decides."""
+        kept = {a.name for a in self.backward.arguments if a.storage is Storage.GIVEN}
+        return [n for n in self.plain.inputs if n in kept]
+
+    @property
+    def wide(self) -> list[str]:
+        """Arguments that are kept in the dtype of sums."""
+        return [n for n in self.plain.inputs if n not in self.given]
+
+    def define_native(self, direction: str) -> str:
+        """The `def` line of the function that starts a kernel."""
+        args = [*self.plain.leaves, *(["do", "dS"] if direction == "backward" else [])]
+        params = [f"{a}: Tensor" for a in args]
+        result = " -> tuple[Tensor, ...] | None:"
+        return wrapped(f"def _{direction}_native{self.plain.suffix}", params, result, "")
+
+    def starts(self, direction: str) -> list[str]:
+        """Statements that start a kernel if one runs."""
+        back = direction == "backward"
+        given = [*self.given, *(["do"] if back else [])]
+        wide = [*self.wide, "S", *(["dS"] if back else [])]
+        args = [*self.plain.leaves, *(["do", "dS"] if back else [])]
+        suffix = self.plain.suffix
+        call = wrapped(f"outs = _{direction}_native{suffix}", args, "", "        ")
+        rest = [*args, *self.plain.option_names]
+        return [
+            f"    given, wide = {_tuple(given)}, {_tuple(wide)}",
+            "    if _runs_native(mode, given, wide):",
+            call,
+            "        if outs is not None:",
+            "            return outs",
+            wrapped(f"return _{direction}_torch{suffix}", rest, "", "    "),
+        ]
+
+    def launch(self, kernel: Kernel) -> list[str]:
+        """Statements that start a kernel and return what it writes."""
+        reads = [a for a in kernel.arguments if a.access is Access.READ]
+        writes = [a for a in kernel.arguments if a.access is Access.WRITE]
+        lines = self._sizes(kernel, reads)
+        lines += [self._empty(a) for a in writes]
+        lines.append("    static = " + _tuple([f'("{n}", {n})' for n in kernel.static]))
+        tensors = [*(_parameter(a.name) for a in reads), *(_variable(a.name) for a in writes)]
+        lines.append(wrapped("tensors = ", tensors, "", "    "))
+        sizes = ", ".join(kernel.dynamic)
+        call = f'"{kernel.name}", v.dtype, S.dtype, static, tensors, ({sizes})'
+        lines.append(f"    ran = _NATIVE.run({call}, work)")
+        lines.append(f"    return ({', '.join(self._returned(kernel))}) if ran else None")
+        return lines
+
+    def _sizes(self, kernel: Kernel, reads: list[Argument]) -> list[str]:
+        """Statements that read sizes off the tensors."""
+        known: dict[str, str] = {}
+        for a in reads:
+            for k, size in enumerate(a.shape):
+                if isinstance(size, Symbol):
+                    known.setdefault(size.name, f"{_parameter(a.name)}.shape[{k}]")
+        names = [n for n in (*kernel.dynamic, *kernel.static) if n in known]
+        lines = [f"    {', '.join(names)} = {', '.join(known[n] for n in names)}"]
+        lines.append("    work = 4 * B * L * H * N * P")
+        if "PT" in kernel.static:
+            lines.append("    PT = _part(P, B * H)")
+        if "SPAN" in kernel.dynamic:
+            chunk = chunks.CHUNK[self.plain.scan.form]
+            lines.append(f"    SPANS, SPAN = _spans(-(-L // {chunk}))")
+        return lines
+
+    def _empty(self, a: Argument) -> str:
+        like = "S" if a.storage is Storage.WIDE else "v"
+        shape = ", ".join(integer(n) for n in a.shape)
+        return f"    {_variable(a.name)} = {like}.new_empty(({shape}))"
+
+    def _returned(self, kernel: Kernel) -> list[str]:
+        if kernel is self.forward:
+            return ["o", "S_last"]
+        shared = ("dq", "dk") if self.plain.shared else ()
+        grads = [f"{g}.sum(2)" if g in shared else g for g in self.plain.grads]
+        return [*grads, "dS_first"]
+
+
+def _tuple(items: list[str]) -> str:
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def _parameter(name: str) -> str:
+    """The parameter of the operator for an argument of the kernel."""
+    return {"dS_last": "dS"}.get(name, name)
+
+
+def _variable(name: str) -> str:
+    """The variable of a tensor that a kernel writes."""
+    return {"dS": "dS_first"}.get(name, name)
+
+
+def native(s: Skeleton) -> NativeSkeleton | None:
+    """Returns a scan with its kernels; None where it has none."""
+    if not chunks.has_chunks(s.scan):
+        return None
+    shared = is_shared(s.scan, s.arrays)
+    forward = chunks.forward(s.scan, shared, f"forward{s.suffix}")
+    backward = chunks.backward(s.scan, s.adjoint, shared, f"backward{s.suffix}")
+    return NativeSkeleton(s, forward, backward)
+
+
+def skeletons(plan: Plan) -> tuple[Any, ...]:
+    """Returns what the templates of each scan are filled with, in the order of the plan."""
+    return tuple(native(s) or s for s in torch_skeletons(plan))
+
+
+def scans_with_kernels(plan: Plan) -> tuple[str, ...]:
+    """Returns the names of the scans that have kernels, in the order of the plan."""
+    scans = (k for k in plan.kernels if isinstance(k, Scan))
+    return tuple(s.name for s in scans if chunks.has_chunks(s))
