@@ -47,6 +47,7 @@ class Listing:
     name: str = "listing"
     reserved: frozenset = frozenset({"KERNELS"})
     faults: tuple = ()
+    runtime: None = None
 
     def render(self, plan, identity, identifier, class_name, function_name):
         """Returns the text."""
@@ -134,6 +135,7 @@ FORMS = {
         "scans",
         "verify",
     },
+    "dsfc/kernels": {"chunks"},
     "backends/torch": {"calls", "layer", "modes", "operators"},
     "backends/triton": {"render", "skeletons", "tiles", "toolchains"},
 }

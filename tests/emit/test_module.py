@@ -55,7 +55,7 @@ def test_a_module_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     times = []
 
     class Counting:
-        name, reserved = torch.name, torch.reserved
+        name, reserved, runtime = torch.name, torch.reserved, torch.runtime
 
         def render(self, *arguments: Any) -> str:
             times.append(arguments)
@@ -105,6 +105,7 @@ def test_what_a_backend_may_not_write_is_an_internal_error(monkeypatch: pytest.M
     class Backend:
         name = "torch"
         reserved: frozenset[str] = frozenset()
+        runtime = None
 
         def render(self, *_: object) -> str:
             return "import os\n"

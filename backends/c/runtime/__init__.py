@@ -1,0 +1,1 @@
+"""What stands in modules with kernels in C as it is: the header of kernels, and what runs them."""
