@@ -72,19 +72,19 @@ def interpret(
         KernelError: it reads or writes where there is nothing.
     """
     written = {
-        a.name: np.full([_int(s, sizes) for s in a.shape], np.nan, dtype)
+        a.name: np.full([value_of(s, sizes) for s in a.shape], np.nan, dtype)
         for a in kernel.arguments
         if a.access is Access.WRITE
     }
     read = {n: np.asarray(x, dtype) for n, x in arguments.items()}
     for a in kernel.arguments:
-        wanted = tuple(_int(s, sizes) for s in a.shape)
+        wanted = tuple(value_of(s, sizes) for s in a.shape)
         if a.access is Access.READ and read[a.name].shape != wanted:
             raise KernelError(f"{a.name} has shape {read[a.name].shape}, not {wanted}")
-    counts = [range(_int(g.count, sizes)) for g in kernel.grid]
+    counts = [range(value_of(g.count, sizes)) for g in kernel.grid]
     for place in itertools.product(*counts):
         scratch = {
-            a.name: np.full([_int(s, sizes) for s in a.shape], np.nan, dtype)
+            a.name: np.full([value_of(s, sizes) for s in a.shape], np.nan, dtype)
             for a in kernel.arguments
             if a.access is Access.SCRATCH
         }
@@ -299,7 +299,7 @@ class _Program:
         return axis.size if isinstance(axis.size, int) else self._integers[axis.size]
 
     def _int(self, e: Int) -> int:
-        return _int(e, self._integers)
+        return value_of(e, self._integers)
 
 
 def _part(t: Triangle, rows: int, columns: int) -> Array:
@@ -337,14 +337,15 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 """Functions of entries that are no primitive of the language."""
 
 
-def _int(e: Int, integers: Mapping[str, int]) -> int:
+def value_of(e: Int, integers: Mapping[str, int]) -> int:
+    """Returns the value of an integer, by the values of the names in it."""
     match e:
         case int():
             return e
         case Symbol(name=name):
             return integers[name]
         case Integer():
-            left, right = _int(e.left, integers), _int(e.right, integers)
+            left, right = value_of(e.left, integers), value_of(e.right, integers)
             return _OPERATORS[e.operator](left, right)
 
 
