@@ -16,8 +16,13 @@ _KEYWORDS = frozenset(
 
 
 def header() -> str:
-    """Returns the text of the header."""
-    return (files(__package__ or "") / "runtime" / "kernel.h").read_text(encoding="utf-8")
+    """Returns the text of the header, with those of its parts that it includes."""
+    folder = files(__package__ or "") / "runtime"
+
+    def text(name: str) -> str:
+        return (folder / name).read_text(encoding="utf-8")
+
+    return re.sub(r'^#include "(\w+\.h)"$', lambda m: text(m[1]), text("kernel.h"), flags=re.M)
 
 
 @cache

@@ -1,12 +1,13 @@
-"""Runs kernels in C: compiles their text with the machine's compiler, once, and starts them.
+"""Compiles kernels in C with the machine's compiler, once, and starts them.
 
 The text of this file stands in emitted modules as it is; it needs the standard library and torch.
 
-What is compiled lies in a folder that only its owner may write (`XDG_CACHE_HOME/dsfc`, or
-`~/.cache/dsfc`), under a hash of the text, the flags, the compiler with its version, and the
+A compiled kernel lies in a folder that only its owner may write (`XDG_CACHE_HOME/dsfc`, or
+`~/.cache/dsfc`), under a hash of its text, the flags, the compiler with its version, and the
 processor. A library is written beside its place and moved there, so that several processes may
-compile the same at once, and it is loaded only if its own hash is the one written down with it.
-Nothing is compiled where the environment says `DSFC_C=0`.
+compile the same kernel at once, and it is loaded only if its own hash is the one written down with
+it. Nothing is compiled where the environment says `DSFC_C=0`. `DSFC_CC`, then `CC`, name a compiler
+other than gcc, clang or cc, with its first arguments; no shell reads them.
 """
 
 from __future__ import annotations
@@ -30,43 +31,73 @@ from torch import Tensor
 
 _LOG = logging.getLogger("dsfc")
 _COMPILERS = ("gcc", "clang", "cc")
-_FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-fno-math-errno", "-fno-trapping-math", "-w")
+# No fast-math: exp(nan) must stay nan. Products may be contracted into sums, under gcc as under
+# clang: half of the speed of a product of matrices; no function of the header relies on rounding
+# between the two.
+_FLAGS: tuple[str, ...] = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-w")
+_FLAGS += ("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
 # gcc's -O3 takes four times as long, and the kernels run a twentieth faster.
 _GCC_FLAGS = ("-ftree-vectorize", "-fvect-cost-model=dynamic")
 # Tried in order: the first that compiles is taken.
-_WISHES = (("-march=native", "-fopenmp"), ("-march=native",), ("-fopenmp",), ())
-_GIVEN = {torch.float16: "HALF_", torch.bfloat16: "BRAIN_"}
+_WISHES = (
+    ("-march=native", "-fopenmp"),
+    ("-march=native", "-fopenmp-simd"),
+    ("-fopenmp",),
+    ("-fopenmp-simd",),
+    (),
+)
+_STORED_AS = {torch.float16: "HALF_", torch.bfloat16: "BRAIN_", torch.float32: "SINGLE_"}
 _SECONDS = 120
+_WORTH_THREADS = 200_000  # operations; a second thread takes about 5 µs to start
 
 
-class _NoCompiler(Exception):
+class _NoKernels(Exception):
     """Why kernels in C do not run."""
 
 
-@functools.cache
-def _compiler() -> tuple[str, str]:
-    """Returns the path of the compiler and what it says of its version.
+# --- the compiler ---------------------------------------------------------------------------------
 
-    `CC` names another one than gcc, clang or cc.
+
+def _compiler() -> tuple[tuple[str, ...], str]:
+    """Returns the command of the compiler, and what it says of its version.
 
     Raises:
-        _NoCompiler: there is none, or it does not answer.
+        _NoKernels: no compiler is there, or it does not answer.
     """
-    names = (os.environ["CC"],) if os.environ.get("CC") else _COMPILERS
-    path = next((p for p in map(shutil.which, names) if p), None)
-    if path is None:
-        raise _NoCompiler(f"there is no C compiler ({', '.join(names)})")
-    run = _run([path, "--version"])
-    return path, run.stdout.split("\n", 1)[0]
+    for variable in ("DSFC_CC", "CC"):
+        if os.environ.get(variable):
+            return _asked_compiler(f"{variable}={os.environ[variable]}", (os.environ[variable],))
+    return _asked_compiler(", ".join(_COMPILERS), _COMPILERS)
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+@functools.cache
+def _asked_compiler(wanted: str, commands: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    for command in commands:
+        # A path that holds a space, or a command with arguments.
+        first, *rest = [command] if shutil.which(command) else command.split() or [""]
+        path = shutil.which(first)
+        if path is not None:
+            run = _run((path, *rest, "--version"))
+            if run.returncode != 0:
+                raise _NoKernels(f"{path} --version ends with exit code {run.returncode}")
+            return (path, *rest), run.stdout.split("\n", 1)[0].strip()
+    raise _NoKernels(f"no C compiler is there ({wanted})")
+
+
+def _run(command: Sequence[str], folder: str | None = None) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
         )
     except (OSError, subprocess.SubprocessError) as e:
-        raise _NoCompiler(f"{command[0]} does not run: {e}") from e
+        raise _NoKernels(f"{command[0]} does not run: {e}") from e
 
 
 @functools.cache
@@ -76,77 +107,94 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         lines = []
-    wanted = ("model name", "flags", "Features", "CPU part")
+    wanted = ("model name", "flags", "Features", "CPU part", "isa")
     kept = sorted({line for line in lines if line.startswith(wanted)})
-    return "\n".join([platform.machine(), platform.system(), *kept])
+    return "\n".join([platform.system(), platform.machine(), platform.processor(), *kept])
 
 
-def _folder() -> Path:
-    """Returns the folder of compiled kernels, which it makes.
+# --- the folder of compiled kernels ---------------------------------------------------------------
+
+
+def _cache_folder() -> Path:
+    """Returns the folder of compiled kernels, and makes it.
 
     Raises:
-        _NoCompiler: it cannot be made, or others may write there.
+        _NoKernels: it cannot be made, or others may write there.
     """
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(base) / "dsfc"
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    folder = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache")) / "dsfc"
+    if not hasattr(os, "getuid"):
+        raise _NoKernels(f"kernels in C do not run on {platform.system()}")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        there = folder.lstat()
-    except OSError as e:
-        raise _NoCompiler(f"no folder for compiled kernels: {e}") from e
-    others = stat.S_IWGRP | stat.S_IWOTH
-    if not stat.S_ISDIR(there.st_mode) or there.st_uid != os.getuid() or there.st_mode & others:
-        raise _NoCompiler(f"others may write to {folder}: kernels compiled there are not trusted")
+        folder = folder.resolve(strict=True)
+        own = folder.stat()
+        above = [(f, f.stat()) for f in folder.parents]
+    except (OSError, RuntimeError) as e:
+        raise _NoKernels(f"no folder for compiled kernels: {e}") from e
+    if not stat.S_ISDIR(own.st_mode) or own.st_uid != os.getuid():
+        raise _NoKernels(f"{folder} is no folder of this user: kernels there are not trusted")
+    if own.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _NoKernels(f"others may write to {folder}: kernels there are not trusted")
+    for parent, about in above:
+        sticky = about.st_mode & stat.S_ISVTX
+        if about.st_uid not in (0, os.getuid()) or (about.st_mode & stat.S_IWOTH and not sticky):
+            raise _NoKernels(f"others may rename what lies in {parent}, above {folder}")
     return folder
 
 
 def _library(text: str, defines: tuple[str, ...]) -> ctypes.CDLL:
-    """Returns the library of a C text, compiled if it is not kept.
+    """Returns the library of a C text, and compiles it unless the cache has it.
 
     Args:
         text: the whole text.
         defines: macros, as NAME=VALUE.
 
     Raises:
-        _NoCompiler: it cannot be compiled or kept.
+        _NoKernels: it cannot be compiled, kept or loaded.
     """
-    path, version = _compiler()
-    flags = (*_FLAGS, *(_GCC_FLAGS if "clang" not in version else ()))
-    parts = (text, *defines, *flags, path, version, _processor())
+    command, version = _compiler()
+    flags = (*_FLAGS, *(() if "clang" in version else _GCC_FLAGS), *(f"-D{d}" for d in defines))
+    parts = (text, *flags, *command, version, _processor())
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    folder = _folder()
-    kept, proof = folder / f"{name}.so", folder / f"{name}.sha256"
-    if not _is_whole(kept, proof):
-        _LOG.info("compiling a kernel with %s into %s", path, folder)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".") as made:
-            source, built = Path(made) / "kernel.c", Path(made) / "kernel.so"
-            source.write_text(text, encoding="utf-8")
-            _compile(path, [*flags, *(f"-D{d}" for d in defines)], source, built)
-            sum_file = Path(made) / "sum"
-            sum_file.write_text(_digest(built), encoding="utf-8")
-            os.replace(built, kept)
-            os.replace(sum_file, proof)
+    folder = _cache_folder()
+    library, proof = folder / f"{name}.so", folder / f"{name}.sha256"
     try:
-        return ctypes.CDLL(str(kept))
+        if not _is_whole(library, proof):
+            _announce(command, folder)
+            with tempfile.TemporaryDirectory(dir=folder, prefix=".part-") as draft:
+                Path(draft, "kernel.c").write_text(text, encoding="utf-8")
+                _compile(command, flags, draft)
+                Path(draft, "sha256").write_text(_digest(Path(draft, "kernel.so")))
+                os.replace(Path(draft, "kernel.so"), library)
+                os.replace(Path(draft, "sha256"), proof)
+        return ctypes.CDLL(str(library))
     except OSError as e:
-        raise _NoCompiler(f"the compiled kernel does not load: {e}") from e
+        raise _NoKernels(f"the compiled kernel cannot be kept or loaded: {e}") from e
 
 
-def _compile(path: str, flags: list[str], source: Path, built: Path) -> None:
+@functools.cache
+def _announce(command: tuple[str, ...], folder: Path) -> None:
+    """Says once a process that a compiler runs."""
+    _LOG.info("kernels are compiled by %s into %s", " ".join(command), folder)
+
+
+def _compile(command: tuple[str, ...], flags: tuple[str, ...], folder: str) -> None:
     said = ""
     for wish in _WISHES:
-        run = _run([path, *flags, *wish, str(source), "-o", str(built), "-lm"])
+        files = ("kernel.c", "-o", "kernel.so", "-lm")
+        run = _run((*command, *flags, *wish, *files), folder)
         if run.returncode == 0:
             return
         lines = run.stderr.strip().split("\n")
         said = said or next((x for x in lines if "error" in x), lines[0])
-    raise _NoCompiler(f"{path} does not compile the kernel: {said}")
+    raise _NoKernels(f"{" ".join(command)} does not compile the kernel: {said}")
 
 
-def _is_whole(kept: Path, proof: Path) -> bool:
-    """Whether a library is there, as it was written."""
+def _is_whole(library: Path, proof: Path) -> bool:
+    """Returns whether a library is there, as it was written."""
     try:
-        return proof.read_text(encoding="utf-8") == _digest(kept)
+        return proof.read_text(encoding="utf-8", errors="replace") == _digest(library)
     except OSError:
         return False
 
@@ -155,12 +203,26 @@ def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+# --- starting kernels -----------------------------------------------------------------------------
+
+_IN_FORK = threading.Event()
+
+
+def _register_fork() -> None:
+    """Makes kernels run on one thread in forked processes, which have none of their parent's."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_IN_FORK.set)
+
+
+_register_fork()
+
+
 class _Native:
-    """The C kernels of a module, each compiled for the sizes it is first started with.
+    """The C kernels of a module, each compiled for the sizes with which it first starts.
 
     Args:
         header: what all kernels include.
-        kernels: name → text of its function.
+        kernels: name → text of its function `int name(const int64_t *)`.
     """
 
     def __init__(self, header: str, kernels: dict[str, str]) -> None:
@@ -168,27 +230,25 @@ class _Native:
         self._kernels = kernels
         self._functions: dict[tuple[object, ...], ctypes._NamedFuncPointer] = {}
         self._lock = threading.Lock()
-        self._failed = ""
+        self._reason = ""
+        self._has_compiler = False
 
     def why_not(self, x: Tensor) -> str:
         """Returns why no kernel runs on a tensor; empty if one does."""
-        if x.device.type != "cpu":
-            return "kernels in C run on CPUs"
-        return self.why_never()
+        return "kernels in C run on CPUs" if x.device.type != "cpu" else self.why_never()
 
     def why_never(self) -> str:
         """Returns why no kernel runs on this machine; empty as far as is known."""
         if os.environ.get("DSFC_C") == "0":
             return "DSFC_C=0"
-        if self._failed:
-            return self._failed
-        try:
-            _compiler()
-            _folder()
-        except _NoCompiler as e:
-            self._failed = str(e)
-            _LOG.warning("kernels in C do not run, torch does: %s", e)
-        return self._failed
+        if not self._reason and not self._has_compiler:
+            try:
+                _compiler()
+                _cache_folder()
+                self._has_compiler = True
+            except _NoKernels as e:
+                self._refuse(e)
+        return self._reason
 
     def run(
         self,
@@ -210,46 +270,52 @@ class _Native:
             tensors: in the order of its arguments.
             dynamic: sizes in their order.
             work: about how many operations; few are not worth a second thread.
+
+        Raises:
+            MemoryError: the kernel got no memory for its tiles.
         """
         key = (name, given, real, static)
-        function = self._functions.get(key)
+        function = self._functions.get(key) or self._load(key, name, given, real, static)
         if function is None:
-            function = self._load(name, given, real, static, key)
-            if function is None:
-                return False
+            return False
         numbers: list[int] = []
         for x in tensors:
             numbers.append(x.data_ptr())
             numbers += x.stride()
-        threads = torch.get_num_threads() if work > 200_000 else 1
-        numbers += (*dynamic, threads)
+        numbers += dynamic
+        alone = work < _WORTH_THREADS or _IN_FORK.is_set()
+        numbers.append(1 if alone else torch.get_num_threads())
         if function((ctypes.c_int64 * len(numbers))(*numbers)):
             raise MemoryError(f"no memory for the kernel {name}")
         return True
 
     def _load(
         self,
+        key: tuple[object, ...],
         name: str,
         given: torch.dtype,
         real: torch.dtype,
         static: tuple[tuple[str, int], ...],
-        key: tuple[object, ...],
     ) -> ctypes._NamedFuncPointer | None:
         with self._lock:
-            if self._failed:
+            if self.why_never():
                 return None
+            stored_as = "REAL_" if given == real else _STORED_AS[given]
             defines = (
                 f"REAL_IS_DOUBLE={int(real == torch.float64)}",
-                f"GIVEN_IS={_GIVEN.get(given, 'REAL_')}",
+                f"GIVEN_IS={stored_as}",
                 *(f"{n}={size}" for n, size in static),
             )
             try:
-                library = _library(f"{self._header}\n{self._kernels[name]}", defines)
-            except (_NoCompiler, OSError) as e:
-                self._failed = str(e)
-                _LOG.warning("kernels in C do not run, torch does: %s", e)
+                function = _library(f"{self._header}\n{self._kernels[name]}", defines)[name]
+            except _NoKernels as e:
+                self._refuse(e)
                 return None
-            function = library[name]
             function.restype = ctypes.c_int
             self._functions[key] = function
             return function
+
+    def _refuse(self, reason: _NoKernels) -> None:
+        self._reason = str(reason)
+        _LOG.warning("kernels in C do not run, torch does: %s", reason)
+
