@@ -188,7 +188,7 @@ def _compile(command: tuple[str, ...], flags: tuple[str, ...], folder: str) -> N
             return
         lines = run.stderr.strip().split("\n")
         said = said or next((x for x in lines if "error" in x), lines[0])
-    raise _NoKernels(f"{" ".join(command)} does not compile the kernel: {said}")
+    raise _NoKernels(f"{' '.join(command)} does not compile the kernel: {said}")
 
 
 def _is_whole(library: Path, proof: Path) -> bool:
@@ -318,4 +318,3 @@ class _Native:
     def _refuse(self, reason: _NoKernels) -> None:
         self._reason = str(reason)
         _LOG.warning("kernels in C do not run, torch does: %s", reason)
-
