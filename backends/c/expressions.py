@@ -19,6 +19,18 @@ def integer(e: Int) -> str:
             return f"({left} {operator} {right})"
 
 
+def python_integer(e: Int) -> str:
+    """Returns an integer as a Python expression."""
+    match e:
+        case Integer(operator=operator):
+            left, right = python_integer(e.left), python_integer(e.right)
+            if operator in ("min", "max"):
+                return f"{operator}({left}, {right})"
+            return f"({left} {operator} {right})"
+        case _:
+            return integer(e)
+
+
 _CALLS = {"//": "int_div", "min": "int_min", "max": "int_max"}
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&"}
 
@@ -35,3 +47,12 @@ def function_call(function: str, arguments: list[str]) -> str:
             return f"({mask} ? {x} : {y})"
         case _:
             return f"real_{function}({', '.join(arguments)})"
+
+
+_KNOWN = frozenset({"exp"})
+"""Primitives that the header has."""
+
+
+def knows(name: str) -> bool:
+    """Returns whether kernels in C compute a primitive."""
+    return name in _KNOWN

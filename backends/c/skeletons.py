@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol
-from dsfc.kernels import chunks
-from dsfc.plan.ir import Plan, Scan
+from dsfc.kernels import chunks, tokens
+from dsfc.plan.ir import Form, Plan
 
 from ..torch.calls import is_shared
 from ..torch.layout import wrapped
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton
-from .expressions import integer
+from .expressions import knows, python_integer
 from .printer import print_kernel
 
 
@@ -87,8 +87,10 @@ class NativeSkeleton:
     def launch(self, kernel: Kernel) -> list[str]:
         """Statements that start a kernel and return what it writes."""
         reads = [a for a in kernel.arguments if a.access is Access.READ]
+        kept = ["v", "S", *(n for n in self.plain.decays if kernel is self.backward)]
         writes = [a for a in kernel.arguments if a.access is Access.WRITE]
-        lines = self._sizes(kernel, reads)
+        lines = [f"    {n}_shape = {n}.shape" for n in kept] if self.rows else []
+        lines += self._sizes(kernel, reads)
         lines += [self._empty(a) for a in writes]
         lines.append("    static = " + _tuple([f'("{n}", {n})' for n in kernel.static]))
         tensors = [*(_parameter(a.name) for a in reads), *(_variable(a.name) for a in writes)]
@@ -100,7 +102,7 @@ class NativeSkeleton:
         return lines
 
     def _sizes(self, kernel: Kernel, reads: list[Argument]) -> list[str]:
-        """Statements that read sizes off the tensors."""
+        """Statements that read sizes off the tensors, and say how the work is divided."""
         known: dict[str, str] = {}
         for a in reads:
             for k, size in enumerate(a.shape):
@@ -108,25 +110,62 @@ class NativeSkeleton:
                     known.setdefault(size.name, f"{_parameter(a.name)}.shape[{k}]")
         names = [n for n in (*kernel.dynamic, *kernel.static) if n in known]
         lines = [f"    {', '.join(names)} = {', '.join(known[n] for n in names)}"]
-        lines.append("    work = 4 * B * L * H * N * P")
+        if self.rows:
+            args = [_parameter(a.name) for a in reads]
+            flat = ", ".join(f"_flat({x}, {1 if x in ('S', 'dS') else 2})" for x in args)
+            lines = [f"    {', '.join(args)} = {flat}", *lines]
+        lines.append("    work = 4 * L * S.numel()")
         if "PT" in kernel.static:
             lines.append("    PT = _part(P, B * H)")
+        if "BLOCK" in kernel.static:
+            lines.append(self._block(kernel))
         if "SPAN" in kernel.dynamic:
-            chunk = chunks.CHUNK[self.plain.scan.form]
-            lines.append(f"    SPANS, SPAN = _spans(-(-L // {chunk}))")
+            chunk = chunks.CHUNK.get(self.plain.scan.form, 1)
+            count = f"-(-L // {chunk})" if chunk > 1 else "L"
+            lines.append(f"    SPANS, SPAN = _spans({count})")
         return lines
+
+    @property
+    def rows(self) -> bool:
+        """Whether kernels take all axes of a token as one row."""
+        return self.plain.scan.form is Form.ELEMENTWISE
+
+    def _block(self, kernel: Kernel) -> str:
+        """A statement that says how many channels a program has."""
+        where = tokens.layout(self.plain.scan)
+        if where.block is None:
+            return "    BLOCK = _part(CHANNELS, B)"
+        keys = " * ".join(f"SIZE_{a.name}" for a in where.keys)
+        outer = " * ".join(["B", *(f"SIZE_{a.name}" for a in where.outer)])
+        return f"    BLOCK = _part(SIZE_{where.block.name}, {outer}, {keys})"
 
     def _empty(self, a: Argument) -> str:
         like = "S" if a.storage is Storage.WIDE else "v"
-        shape = ", ".join(integer(n) for n in a.shape)
+        shape = ", ".join(python_integer(n) for n in a.shape)
         return f"    {_variable(a.name)} = {like}.new_empty(({shape}))"
 
     def _returned(self, kernel: Kernel) -> list[str]:
+        s = self.plain
         if kernel is self.forward:
-            return ["o", "S_last"]
-        shared = ("dq", "dk") if self.plain.shared else ()
-        grads = [f"{g}.sum(2)" if g in shared else g for g in self.plain.grads]
-        return [*grads, "dS_first"]
+            return [self._shaped("o", "v"), self._shaped("S_last", "S")]
+        if s.scan.form in chunks.CHUNK:
+            shared = ("dq", "dk") if s.shared else ()
+            grads = [f"{g}.sum(2)" if g in shared else g for g in s.grads]
+            return [*grads, "dS_first"]
+        arguments = {a.name: a for a in kernel.arguments}
+        grads = []
+        for g, x in zip(s.grads, s.inputs, strict=True):
+            lead = 2 if x in s.timed else 1
+            own = len(arguments[x].shape) - lead
+            apart = len(arguments[g].shape) - lead - own
+            dims = ", ".join(str(lead + k) for k in range(apart))
+            text = f"{g}.sum(({dims}{',' * (apart == 1)})).to({x}.dtype)" if apart else g
+            grads.append(self._shaped(text, x))
+        return [*grads, self._shaped("dS_first", "S")]
+
+    def _shaped(self, text: str, like: str) -> str:
+        """What a kernel gives, with the axes that the operator has."""
+        return f"{text}.view({like}_shape)" if self.rows else text
 
 
 def _tuple(items: list[str]) -> str:
@@ -145,12 +184,17 @@ def _variable(name: str) -> str:
 
 def native(s: Skeleton) -> NativeSkeleton | None:
     """Returns a scan with its kernels; None where it has none."""
-    if not chunks.has_chunks(s.scan):
-        return None
-    shared = is_shared(s.scan, s.arrays)
-    forward = chunks.forward(s.scan, shared, f"forward{s.suffix}")
-    backward = chunks.backward(s.scan, s.adjoint, shared, f"backward{s.suffix}")
-    return NativeSkeleton(s, forward, backward)
+    names = f"forward{s.suffix}", f"backward{s.suffix}"
+    if chunks.has_chunks(s.scan):
+        shared = is_shared(s.scan, s.arrays)
+        forward = chunks.forward(s.scan, shared, names[0])
+        return NativeSkeleton(s, forward, chunks.backward(s.scan, s.adjoint, shared, names[1]))
+    if tokens.has_tokens(s.scan, s.adjoint, knows):
+        leaves = dict(zip(s.leaf_buffers, s.decays, strict=True))
+        forward = tokens.forward(s.scan, s.arrays, leaves, names[0])
+        backward = tokens.backward(s.scan, s.adjoint, s.arrays, leaves, names[1])
+        return NativeSkeleton(s, forward, backward)
+    return None
 
 
 def skeletons(plan: Plan) -> tuple[Any, ...]:
@@ -160,5 +204,4 @@ def skeletons(plan: Plan) -> tuple[Any, ...]:
 
 def scans_with_kernels(plan: Plan) -> tuple[str, ...]:
     """Returns the names of the scans that have kernels, in the order of the plan."""
-    scans = (k for k in plan.kernels if isinstance(k, Scan))
-    return tuple(s.name for s in scans if chunks.has_chunks(s))
+    return tuple(s.scan.name for s in torch_skeletons(plan) if native(s) is not None)

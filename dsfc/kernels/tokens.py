@@ -1,0 +1,425 @@
+"""Kernels of scans that go token by token: elementwise and selective ones.
+
+    h_i = λ_i h_{i-1} + key_i ⊗ value_i        y_i = Σ_keys read_i · h_i
+
+A program has one row of the batch and a block of channels; its state, over keys and channels,
+stays where it is while the tokens pass by, and everything of a token is computed at once: the decay
+of its leaves, the state, what is read. A scan without keys reads the state itself.
+
+The gradient goes through the tokens in reverse, span by span: one pass forwards keeps the state
+before each span, those within a span are computed again. What it computes of a token is read off
+the plan's adjoint: the reversed recurrence, a contraction for each role, and the pairing of both
+recurrences for the leaves of log λ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from dsfc.kernel_ir.build import KernelBuilder, LoopScope, Tile
+from dsfc.kernel_ir.ir import (
+    Access,
+    Along,
+    Argument,
+    Int,
+    Kernel,
+    Position,
+    Storage,
+    Symbol,
+    ceil_div,
+    least,
+    minus,
+    plus,
+    times,
+)
+from dsfc.kernel_ir.ir import Axis as TileAxis
+from dsfc.kernels.chunks import NAMES
+from dsfc.kernels.formula import formula, is_formula
+from dsfc.plan.adjoint import LOG_DECAY_BAR
+from dsfc.plan.ir import Adjoint, Buffer, Factor, Form, Role, RoleScan, Scan, ScanDirection
+from dsfc.primitives.expr import Axis, Field
+
+
+class Knows(Protocol):
+    """Whether a target has a primitive."""
+
+    def __call__(self, name: str) -> bool:
+        """Returns whether the target has it."""
+
+
+def has_tokens(scan: Scan, adjoint: Adjoint, knows: Knows) -> bool:
+    """Whether a scan has these kernels."""
+    if scan.form not in (Form.ELEMENTWISE, Form.SELECTIVE) or scan.field is not Field.REAL:
+        return False
+    if len(scan.columns) != 1 or scan.decay is None or adjoint.pairing is None:
+        return False
+    if scan.form is Form.ELEMENTWISE:
+        return True
+    leaves = [x.value for x in adjoint.pairing.leaves]
+    blocked = bool(scan.channels or scan.heads) and bool(scan.keys)
+    return blocked and all(is_formula(e, knows) for e in (scan.decay.expr, *leaves))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The axes of a scan, as the kernel has them.
+
+    Attributes:
+        outer: axes that the grid enumerates.
+        keys: axes of the state that a read sums over.
+        block: the axis that is cut into blocks; None where the caller lays all axes in one row.
+    """
+
+    outer: tuple[Axis, ...]
+    keys: tuple[Axis, ...]
+    block: Axis | None
+
+
+def layout(scan: Scan) -> Layout:
+    """Returns how a kernel divides the axes of a scan."""
+    if scan.form is Form.ELEMENTWISE:
+        return Layout((), (), None)
+    *outer, block = sorted((*scan.heads, *scan.channels), key=lambda a: (not a.heads, a))
+    if scan.channels:
+        *others, block = scan.channels
+        outer = [*scan.heads, *others]
+    return Layout(tuple(outer), scan.keys, block)
+
+
+def forward(scan: Scan, arrays: dict[str, Buffer], leaves: dict[str, str], name: str) -> Kernel:
+    """Returns the kernel that computes outputs and the last state.
+
+    Args:
+        scan: a scan that has these kernels.
+        arrays: buffers of the plan by name.
+        leaves: leaf of log λ → name of the argument.
+        name: of the kernel.
+    """
+    return _Tokens(scan, arrays, leaves, name).forward()
+
+
+def backward(
+    scan: Scan, adjoint: Adjoint, arrays: dict[str, Buffer], leaves: dict[str, str], name: str
+) -> Kernel:
+    """Returns the kernel that computes all gradients.
+
+    What programs share is written by each of them; the caller sums over the dimensions behind time
+    (of a constant leaf, behind the batch) that `summed` counts.
+
+    Args:
+        scan: a scan that has these kernels.
+        adjoint: its gradient, derived.
+        arrays: buffers of the plan by name.
+        leaves: leaf of log λ → name of the argument.
+        name: of the kernel.
+    """
+    return _Tokens(scan, arrays, leaves, name).backward(adjoint)
+
+
+def summed(scan: Scan, axes: tuple[Axis, ...]) -> int:
+    """Returns over how many dimensions the gradient of a tensor of some axes is to be summed."""
+    where = layout(scan)
+    if where.block is None:
+        return 0
+    return len([a for a in where.outer if a not in axes]) + (where.block not in axes)
+
+
+class _Tokens:
+    """The kernels of one scan."""
+
+    def __init__(
+        self, scan: Scan, arrays: dict[str, Buffer], leaves: dict[str, str], name: str
+    ) -> None:
+        self._scan = scan
+        self._arrays = arrays
+        self._leaf_names = leaves
+        self._layout = layout(scan)
+        k = self.k = KernelBuilder(name, f"Token by token: {name} of some channels of one row.")
+        self._batch, self._length = k.dynamic("B"), k.dynamic("L")
+        self._tiles: dict[Axis, TileAxis] = {
+            a: TileAxis(a.name, self._size_name(a)) for a in self._layout.keys
+        }
+        block = self._layout.block
+        self._block_axis = TileAxis("channel" if block is None else block.name, "BLOCK")
+        self._channels = k.static("CHANNELS" if block is None else self._size_name(block))
+        k.static("BLOCK")
+        if block is not None:
+            self._tiles[block] = self._block_axis
+        for a in (*self._layout.outer, *self._layout.keys):
+            k.static(self._size_name(a))
+        k.order(*(self._tiles[a] for a in self._layout.keys), self._block_axis)
+        self._row = k.grid("row", self._batch)
+        self._places: dict[Axis, Symbol] = {
+            a: k.grid(f"at_{a.name}", Symbol(self._size_name(a))) for a in self._layout.outer
+        }
+        self._part = k.grid("part", ceil_div(self._channels, Symbol("BLOCK")))
+        self._inputs()
+
+    def forward(self) -> Kernel:
+        """Returns the forward kernel."""
+        k = self.k
+        o = k.argument("o", self._shape(self._value_axes, True), Access.WRITE)
+        last = k.argument("S_last", self._state_shape, Access.WRITE, Storage.WIDE)
+        first = k.load(self._arguments["S"], *self._state_at)
+        with k.loop("token", self._length, S=first) as loop:
+            state = self._advance(loop.counter, loop)
+            look = state
+            if self._scan.read is not None:
+                read = self._load(Factor.READ, loop.counter)
+                look = k.sum(read * state, *self._key_tiles)
+            k.store(o, *self._at(self._value_axes, loop.counter), value=look)
+            loop.next(S=state)
+        k.store(last, *self._state_at, value=loop.last("S"))
+        return k.kernel()
+
+    def backward(self, adjoint: Adjoint) -> Kernel:
+        """Returns the backward kernel."""
+        k = self.k
+        self._arguments["do"] = k.argument("do", self._shape(self._value_axes, True))
+        d_last = k.argument("dS_last", self._state_shape, storage=Storage.WIDE)
+        self._results = {s.result: self._result(s.result) for s in adjoint.scans}
+        assert adjoint.pairing is not None
+        for x in adjoint.pairing.leaves:
+            self._leaf_result(x.leaf)
+        d_first = k.argument("dS", self._state_shape, Access.WRITE, Storage.WIDE)
+        spans, span = k.dynamic("SPANS"), k.dynamic("SPAN")
+        tile = tuple(
+            Symbol(a.size) if isinstance(a.size, str) else a.size for a in self._state_tiles
+        )
+        starts = k.argument("starts", (spans, *tile), Access.SCRATCH, Storage.WIDE)
+        states = k.argument("states", (plus(span, 1), *tile), Access.SCRATCH, Storage.WIDE)
+        entries = tuple(k.all(a) for a in self._state_tiles)
+        first = k.load(self._arguments["S"], *self._state_at)
+        with k.loop("span", spans, S=first) as outer:
+            k.store(starts, outer.counter, *entries, value=outer["S"])
+            done = least(minus(minus(spans, 1), outer.counter), 1)
+            with k.loop("token", times(done, span), S=outer["S"]) as inner:
+                at = plus(times(outer.counter, span), inner.counter)
+                inner.next(S=self._advance(at, inner))
+            outer.next(S=inner.last("S"))
+        constants = {
+            x.leaf: self._zeros(x.leaf) for x in adjoint.pairing.leaves if self._is_constant(x.leaf)
+        }
+        carried = {f"d_{self._leaf_names[n]}": tile for n, tile in constants.items()}
+        after = k.load(d_last, *self._state_at)
+        with k.loop("span", spans, reverse=True, dS=after, **carried) as outer:
+            begin = times(outer.counter, span)
+            count = least(span, minus(self._length, begin))
+            start = k.load(starts, outer.counter, *entries)
+            with k.loop("token", count, S=start) as inner:
+                k.store(states, inner.counter, *entries, value=inner["S"])
+                inner.next(S=self._advance(plus(begin, inner.counter), inner))
+            k.store(states, count, *entries, value=inner.last("S"))
+            mine = {n: outer[n] for n in carried}
+            with k.loop("token", count, reverse=True, dS=outer["dS"], **mine) as inner:
+                before = k.load(states, inner.counter, *entries)
+                now = k.load(states, plus(inner.counter, 1), *entries)
+                at = plus(begin, inner.counter)
+                self._retreat(at, inner, before, now, adjoint)
+            outer.next(dS=inner.last("dS"), **{n: inner.last(n) for n in carried})
+        k.store(d_first, *self._state_at, value=outer.last("dS"))
+        for leaf in constants:
+            argument = self._leaf_results[leaf]
+            at_leaf = self._result_at(self._arrays[leaf].axes, None)
+            value = outer.last(f"d_{self._leaf_names[leaf]}")
+            k.store(argument, *at_leaf, value=value)
+        return k.kernel()
+
+    # --- one token --------------------------------------------------------------------------------
+
+    def _advance(self, token: Int, loop: LoopScope) -> Tile:
+        """Returns the state after a token."""
+        drive = self._load(Factor.VALUE, token)
+        if self._scan.key is not None:
+            drive = self._load(Factor.KEY, token) * drive
+        return self._decay(token) * loop["S"] + drive
+
+    def _retreat(
+        self, token: Int, loop: LoopScope, before: Tile, now: Tile, adjoint: Adjoint
+    ) -> None:
+        """Writes the gradients at a token."""
+        k = self.k
+        bar = self._load(Factor.COTANGENT, token)
+        if self._scan.read is not None:
+            bar = self._load(Factor.READ, token) * bar
+        future = k.named("dS", loop["dS"] + bar)
+        for s in adjoint.scans:
+            gradient = self._contraction(s, token, now, future)
+            axes = self._axes_of(s.result)
+            k.store(self._results[s.result], *self._result_at(axes, token), value=gradient)
+        after = self._decay(token) * future
+        passed = after * before
+        following = {"dS": after}
+        assert adjoint.pairing is not None
+        for x in adjoint.pairing.leaves:
+            gradient = self._formula(x.value, token, passed)
+            if self._is_constant(x.leaf):
+                name = f"d_{self._leaf_names[x.leaf]}"
+                following[name] = loop[name] + gradient
+            else:
+                at = self._result_at(self._arrays[x.leaf].axes, token)
+                k.store(self._leaf_results[x.leaf], *at, value=gradient)
+        loop.next(**following)
+
+    def _contraction(self, s: RoleScan, token: Int, now: Tile, future: Tile) -> Tile:
+        """Returns what a role scan reads of its state at a token."""
+        state = future if s.direction is ScanDirection.REVERSE else now
+        if s.read is Factor.ONE:
+            return state
+        wanted = {self._tiles.get(a) for a in self._axes_of(s.result)}
+        product = self._load(s.read, token) * state
+        return self.k.sum(product, *(a for a in self._state_tiles if a not in wanted))
+
+    def _decay(self, token: Int) -> Tile:
+        assert self._scan.decay is not None
+        log = self._formula(self._scan.decay.expr, token, None)
+        return self.k.map("exp", log, free=True)
+
+    def _formula(self, expr: object, token: Int, passed: Tile | None) -> Tile:
+        def leaf(name: str) -> Tile:
+            if name == LOG_DECAY_BAR:
+                assert passed is not None
+                return passed
+            constant = self._is_constant(name)
+            key = (name, -1 if constant else token)
+            if key not in self._loaded:
+                argument = self._arguments[self._leaf_names[name]]
+                at = self._at(self._arrays[name].axes, None if constant else token)
+                self._loaded[key] = self.k.load(argument, *at)
+            return self._loaded[key]
+
+        if self._scan.form is Form.ELEMENTWISE and passed is not None:
+            return passed
+        return formula(expr, self.k, leaf, self._tiles)  # type: ignore[arg-type]  # an Expr
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    def _inputs(self) -> None:
+        """Declares what both directions read."""
+        k, scan = self.k, self._scan
+        roles = [Factor.VALUE] if scan.read is None else [Factor.READ, Factor.KEY, Factor.VALUE]
+        self._arguments: dict[str, Argument] = {
+            NAMES[r]: k.argument(NAMES[r], self._shape(self._axes_of(r), True)) for r in roles
+        }
+        assert scan.decay is not None
+        for leaf, name in self._leaf_names.items():
+            shape = self._shape(self._arrays[leaf].axes, not self._is_constant(leaf))
+            self._arguments[name] = k.argument(name, shape, storage=Storage.WIDE)
+        self._arguments["S"] = k.argument("S", self._state_shape, storage=Storage.WIDE)
+        self._loaded: dict[tuple[str, Int], Tile] = {}
+        self._leaf_results: dict[str, Argument] = {}
+        for leaf, name in self._leaf_names.items():
+            # What no token changes is loaded before the tokens.
+            if self._is_constant(leaf):
+                at = self._at(self._arrays[leaf].axes, None)
+                self._loaded[leaf, -1] = k.load(self._arguments[name], *at)
+
+    def _result(self, role: Factor) -> Argument:
+        """Declares the gradient of a role; what is to be summed keeps all its digits."""
+        axes = self._axes_of(role)
+        storage = Storage.WIDE if self._apart(axes) else Storage.GIVEN
+        name, shape = f"d{NAMES[role]}", self._result_shape(axes)
+        return self.k.argument(name, shape, Access.WRITE, storage)
+
+    def _leaf_result(self, leaf: str) -> None:
+        shape = self._result_shape(self._arrays[leaf].axes, not self._is_constant(leaf))
+        name = f"d{self._leaf_names[leaf]}"
+        argument = self.k.argument(name, shape, Access.WRITE, Storage.WIDE)
+        self._leaf_results[leaf] = argument
+
+    def _zeros(self, leaf: str) -> Tile:
+        """Zeros over the axes of a constant leaf."""
+        tile = self._loaded[leaf, -1]
+        return self.k.where(self.k.less(self.k.index(tile.axes[-1]), 0), tile, 0.0)
+
+    def _load(self, role: Factor, token: Int) -> Tile:
+        key = (NAMES[role], token)
+        if key not in self._loaded:
+            at = self._at(self._axes_of(role), token)
+            self._loaded[key] = self.k.load(self._arguments[NAMES[role]], *at)
+        return self._loaded[key]
+
+    def _axes_of(self, role: Factor) -> tuple[Axis, ...]:
+        scan = self._scan
+        name = {Factor.READ: scan.read, Factor.KEY: scan.key}.get(role)
+        return self._arrays[name].axes if name is not None else self._value_axes
+
+    @property
+    def _value_axes(self) -> tuple[Axis, ...]:
+        return tuple(sorted((*self._scan.heads, *self._scan.channels)))
+
+    @property
+    def _state_axes(self) -> tuple[Axis, ...]:
+        return tuple(sorted((*self._scan.heads, *self._scan.keys, *self._scan.channels)))
+
+    @property
+    def _state_tiles(self) -> tuple[TileAxis, ...]:
+        return (*self._key_tiles, self._block_axis)
+
+    @property
+    def _key_tiles(self) -> tuple[TileAxis, ...]:
+        return tuple(self._tiles[a] for a in self._layout.keys)
+
+    def _is_constant(self, leaf: str) -> bool:
+        return self._arrays[leaf].role is Role.CONSTANT and self._layout.block is not None
+
+    def _size_name(self, a: Axis) -> str:
+        return f"SIZE_{a.name}"
+
+    def _sizes(self, axes: tuple[Axis, ...]) -> tuple[Int, ...]:
+        if self._layout.block is None:
+            return (self._channels,)
+        return tuple(Symbol(self._size_name(a)) for a in axes)
+
+    def _shape(self, axes: tuple[Axis, ...], timed: bool) -> tuple[Int, ...]:
+        lead = (self._batch, self._length) if timed else (self._batch,)
+        return (*lead, *self._sizes(axes))
+
+    def _result_shape(self, axes: tuple[Axis, ...], timed: bool = True) -> tuple[Int, ...]:
+        lead = (self._batch, self._length) if timed else (self._batch,)
+        return (*lead, *(count for _, count in self._apart(axes)), *self._sizes(axes))
+
+    def _apart(self, axes: tuple[Axis, ...]) -> list[tuple[Int, Int]]:
+        """Index and count of the programs that have the same entries of a tensor."""
+        block = self._layout.block
+        if block is None:
+            return []
+        apart: list[tuple[Int, Int]] = [
+            (self._places[a], Symbol(self._size_name(a)))
+            for a in self._layout.outer
+            if a not in axes
+        ]
+        if block not in axes:
+            apart.append((self._part, ceil_div(self._channels, Symbol("BLOCK"))))
+        return apart
+
+    def _at(self, axes: tuple[Axis, ...], token: Int | None) -> tuple[Position, ...]:
+        lead = (self._row,) if token is None else (self._row, token)
+        return (*lead, *self._entries(axes))
+
+    def _result_at(self, axes: tuple[Axis, ...], token: Int | None) -> tuple[Position, ...]:
+        lead = (self._row,) if token is None else (self._row, token)
+        return (*lead, *(index for index, _ in self._apart(axes)), *self._entries(axes))
+
+    def _entries(self, axes: tuple[Axis, ...]) -> tuple[Position, ...]:
+        blocks = Along(self._block_axis, times(self._part, Symbol("BLOCK")), self._channels)
+        if self._layout.block is None:
+            return (blocks,)
+        out: list[Position] = []
+        for a in axes:
+            if a == self._layout.block:
+                out.append(blocks)
+            elif a in self._places:
+                out.append(self._places[a])
+            else:
+                out.append(self.k.all(self._tiles[a]))
+        return tuple(out)
+
+    @property
+    def _state_shape(self) -> tuple[Int, ...]:
+        return (self._batch, *self._sizes(self._state_axes))
+
+    @property
+    def _state_at(self) -> tuple[Position, ...]:
+        return (self._row, *self._entries(self._state_axes))
