@@ -135,10 +135,13 @@ class _Printer:
             kind = "real" if a.storage is Storage.WIDE else "given"
             const = "const " if a.access is Access.READ else ""
             self._line(f"{const}{kind} *{a.name} = ({const}{kind} *)(intptr_t)given_[{at}];")
+            at += 1
+            if a.access is Access.WRITE:  # dense: the caller made it
+                continue
             names = [f"{a.name}__{k}" for k in range(len(a.shape))]
-            values = ", ".join(f"{n} = given_[{at + 1 + k}]" for k, n in enumerate(names))
+            values = ", ".join(f"{n} = given_[{at + k}]" for k, n in enumerate(names))
             self._line(f"const int64_t {values};")
-            at += 1 + len(names)
+            at += len(names)
         for name in self._kernel.dynamic:
             self._line(f"const int64_t {name} = given_[{at}];")
             at += 1
@@ -323,9 +326,8 @@ class _Printer:
             return
         rows, columns = ([None, *axes] if len(axes) == 1 else list(axes))[-2:]
         assert columns is not None and len(axes) <= 2
-        slot = self._allocate(_times(_size(a) for a in axes))
-        self._held[name] = slot
-        whole = [f"{source.strides[columns]} == 1"]
+        dense = source.strides[columns]
+        whole = [] if dense == "1" else [f"{dense} == 1"]
         whole += [t for t in (_is_whole(along[a]) for a in axes) if t]
         if argument.storage is Storage.GIVEN:
             whole.insert(0, "GIVEN_IS == REAL_")
@@ -334,6 +336,13 @@ class _Printer:
         if rows is None:
             live, sizes = ["1", *live], ["1", *sizes]
         row_stride = "0" if rows is None else source.strides[rows]
+        if not whole:
+            strides = {columns: "1"} if rows is None else {rows: row_stride, columns: "1"}
+            self._line(f"const real *{name} = {source.pointer};")
+            self._places[name] = Place(name, strides)
+            return
+        slot = self._allocate(_times(_size(a) for a in axes))
+        self._held[name] = slot
         self._line(f"const real *{name} = slot_{slot};")
         stride = f"{name}__{rows.name}" if rows is not None else ""
         if stride:
@@ -635,7 +644,7 @@ class _Printer:
 
     def _argument_place(self, argument: Argument, at: tuple[Position, ...]) -> Place:
         names = [f"{argument.name}__{k}" for k in range(len(argument.shape))]
-        if argument.access is Access.SCRATCH:
+        if argument.access is not Access.READ:
             sizes = [integer(n) for n in argument.shape]
             names = [_times(sizes[k + 1 :]) or "1" for k in range(len(sizes))]
         strides: dict[Axis, str] = {}

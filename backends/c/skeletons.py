@@ -93,12 +93,17 @@ class NativeSkeleton:
         lines += self._sizes(kernel, reads)
         lines += [self._empty(a) for a in writes]
         lines.append("    static = " + _tuple([f'("{n}", {n})' for n in kernel.static]))
-        tensors = [*(_parameter(a.name) for a in reads), *(_variable(a.name) for a in writes)]
-        lines.append(wrapped("tensors = ", tensors, "", "    "))
+        names = _tuple([_parameter(a.name) for a in reads])
+        lines.append(f"    reads, writes = {names}, {_tuple([_variable(a.name) for a in writes])}")
         sizes = ", ".join(kernel.dynamic)
-        call = f'"{kernel.name}", v.dtype, S.dtype, static, tensors, ({sizes})'
-        lines.append(f"    ran = _NATIVE.run({call}, work)")
-        lines.append(f"    return ({', '.join(self._returned(kernel))}) if ran else None")
+        call = f'"{kernel.name}", v.dtype, S.dtype, static, reads, writes, ({sizes})'
+        lines.append(wrapped("ran = _NATIVE.run", [*call.split(", ", 5), "work"], "", "    "))
+        lines += ["    if not ran:", "        return None"]
+        results = self._returned(kernel)
+        names = [text.split(".", 1)[0] for text in results]
+        changed = zip(names, results, strict=True)
+        lines += [f"    {name} = {text}" for name, text in changed if name != text]
+        lines.append(wrapped("return ", names, "", "    "))
         return lines
 
     def _sizes(self, kernel: Kernel, reads: list[Argument]) -> list[str]:
@@ -121,14 +126,21 @@ class NativeSkeleton:
             lines.append(self._block(kernel))
         if "SPAN" in kernel.dynamic:
             chunk = chunks.CHUNK.get(self.plain.scan.form, 1)
+            state = "N * P" if chunk > 1 else self._tile()
             count = f"-(-L // {chunk})" if chunk > 1 else "L"
-            lines.append(f"    SPANS, SPAN = _spans({count})")
+            lines.append(f"    SPANS, SPAN = _spans({count}, {state})")
         return lines
 
     @property
     def rows(self) -> bool:
         """Whether kernels take all axes of a token as one row."""
         return self.plain.scan.form is Form.ELEMENTWISE
+
+    def _tile(self) -> str:
+        """Numbers in the state of a program that goes token by token."""
+        return " * ".join(
+            ["BLOCK", *(f"SIZE_{a.name}" for a in tokens.layout(self.plain.scan).keys)]
+        )
 
     def _block(self, kernel: Kernel) -> str:
         """A statement that says how many channels a program has."""

@@ -135,7 +135,8 @@ FORMS = {
         "scans",
         "verify",
     },
-    "dsfc/kernels": {"chunks"},
+    "dsfc/kernels": {"chunks", "tokens"},
+    "backends/c": {"skeletons"},
     "backends/torch": {"calls", "layer", "modes", "operators"},
     "backends/triton": {"render", "skeletons", "tiles", "toolchains"},
 }

@@ -256,7 +256,8 @@ class _Native:
         given: torch.dtype,
         real: torch.dtype,
         static: tuple[tuple[str, int], ...],
-        tensors: Sequence[Tensor],
+        reads: Sequence[Tensor],
+        writes: Sequence[Tensor],
         dynamic: Sequence[int],
         work: int,
     ) -> bool:
@@ -267,7 +268,8 @@ class _Native:
             given: dtype of the tensors that are not kept in `real`.
             real: what it computes in, float32 or float64.
             static: sizes that it is compiled for.
-            tensors: in the order of its arguments.
+            reads: in the order of its arguments; any strides.
+            writes: in their order; dense.
             dynamic: sizes in their order.
             work: about how many operations; few are not worth a second thread.
 
@@ -279,9 +281,10 @@ class _Native:
         if function is None:
             return False
         numbers: list[int] = []
-        for x in tensors:
+        for x in reads:
             numbers.append(x.data_ptr())
             numbers += x.stride()
+        numbers += [x.data_ptr() for x in writes]
         numbers += dynamic
         alone = work < _WORTH_THREADS or _IN_FORK.is_set()
         numbers.append(1 if alone else torch.get_num_threads())
