@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dsfc.kernel_ir.ir import Int, Integer, Symbol
+from dsfc.primitives.table import row
 
 
 def integer(e: Int) -> str:
@@ -46,13 +47,9 @@ def function_call(function: str, arguments: list[str]) -> str:
         case "where", [mask, x, y]:
             return f"({mask} ? {x} : {y})"
         case _:
-            return f"real_{function}({', '.join(arguments)})"
-
-
-_KNOWN = frozenset({"exp"})
-"""Primitives that the header has."""
+            return row(function).printers["c"].format(*arguments)
 
 
 def knows(name: str) -> bool:
     """Returns whether kernels in C compute a primitive."""
-    return name in _KNOWN
+    return "c" in row(name).printers

@@ -11,8 +11,12 @@ _KEYWORDS = frozenset(
     "inline int long register restrict return short signed sizeof static struct switch typedef "
     "union unsigned void volatile while asm typeof main errno threads failed entries memory at "
     "given_ free_ "
-    "y0 y1 yn j0 j1 jn gamma".split()
+    "y0 y1 yn j0 j1 jn gamma "
+    # Macros of the system's headers and of GNU C.
+    "NULL NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL BYTE_ORDER unix linux i386 alloca signbit "
+    "fpclassify math_errhandling NFDBITS".split()
 )
+_MACRO = re.compile(r"[A-Z]\w*_\w+|W[A-Z]{3,}|is[a-z]+|(be|le|htobe|htole)\d+(toh)?")
 
 
 def header() -> str:
@@ -31,7 +35,7 @@ def _reserved() -> frozenset[str]:
     functions = re.findall(r"^(?:FUNCTION|INLINE)[^(]*?(\w+)\(", text, re.MULTILINE)
     macros = re.findall(r"^#define (\w+)", text, re.MULTILINE)
     types = re.findall(r"^typedef [^;]*?(\w+)(?: __attribute__.*)?;", text, re.MULTILINE)
-    terms = re.findall(r"[A-Z]+_TERMS|TERMS_\w+", text)
+    terms = re.findall(r"[A-Z]+_TERMS|(?:TERMS|COLUMNS)_\w+", text)
     return _KEYWORDS.union(functions, macros, types, terms)
 
 
@@ -42,5 +46,5 @@ def safe_name(name: str) -> str:
     printer's.
     """
     name = re.sub(r"__+", "_", name)
-    ours = re.fullmatch(r"slot_\d+|i_\w+", name)
+    ours = re.fullmatch(r"slot_\d+|i_\w+", name) or _MACRO.fullmatch(name)
     return f"{name}_" if ours or name in _reserved() or name.endswith("_") else name

@@ -446,14 +446,22 @@ _LATEX = {
     "pi": r"\pi",
 }
 
+# In C a primitive of real numbers is a function `real_…` of the header of kernels; these rows are
+# printed otherwise. Kernels have complex numbers as two real ones, and no primitives along an axis.
+_C = {"pi": "((real)3.141592653589793)", "re": "({0})", "stop_gradient": "({0})"}
 
-def _with_latex(r: Primitive) -> Primitive:
+
+def _printed(r: Primitive) -> Primitive:
     arguments = ", ".join(f"{{{k}}}" for k in range(r.arity))
     upright = rf"\operatorname{{{{{r.spelling}}}}}({arguments})"
-    return replace(r, printers={**r.printers, "latex": _LATEX.get(r.name, upright)})
+    printers = {**r.printers, "latex": _LATEX.get(r.name, upright)}
+    is_complex = r.fields is FieldRule.COMPLEX or r.name in ("im", "conj")
+    if not (r.along_axis or is_complex):
+        printers["c"] = _C.get(r.name, f"real_{r.name}({arguments})")
+    return replace(r, printers=printers)
 
 
-TABLE: Mapping[str, Primitive] = MappingProxyType({r.name: _with_latex(r) for r in _ROWS})
+TABLE: Mapping[str, Primitive] = MappingProxyType({r.name: _printed(r) for r in _ROWS})
 SPELLINGS: Mapping[str, str] = MappingProxyType({r.spelling: r.name for r in _ROWS if r.in_specs})
 
 

@@ -229,7 +229,6 @@ INLINE real real_gelu(real x) {
   return NUMBER(0.5) * x * (1 + real_erf(x * NUMBER(0.70710678118654752)));
 }
 
-/* By libm, one at a time: sines of angles of any size, and powers. */
+/* By libm, one at a time: angles may have any size. */
 INLINE real real_sin(real x) { return BY_TYPE(sinf, sin)(x); }
 INLINE real real_cos(real x) { return BY_TYPE(cosf, cos)(x); }
-INLINE real real_pow(real x, real y) { return BY_TYPE(powf, pow)(x, y); }

@@ -7,8 +7,9 @@
      -DGIVEN_IS=...         `given`, as the caller's tensors lie in memory: REAL_ as `real`, SINGLE_
                             float, HALF_ IEEE's 16 bits, BRAIN_ bfloat16; widen and narrow convert
 
-   A kernel is `int name(const int64_t *given_)`: of each tensor its address and its strides, then
-   sizes, then the number of threads. It returns 0, or 1 where it got no memory.
+   A kernel is `int name(const int64_t *given_)`: of each tensor that it reads the address and the
+   strides, of each dense one that it writes the address, then sizes, then the number of threads. It
+   returns 0, or 1 where it got no memory.
 
    Matrices. An argument is a pointer with one stride per axis, counted in entries, so a transposed
    matrix is the same memory with its strides exchanged. `a_row` steps to the next row of a,
@@ -25,7 +26,7 @@
      keep_lower(m, n, c, c_row, strict)      zeros for j > i, for j ≥ i with `strict`
      inverse_unit(n, a, a_row, c, c_row)     c = (1 + a)⁻¹, a strictly lower triangular; what a
                                              holds on and above its diagonal is not read
-     transpose(m, n, a, a_row, a_column, c, c_row, accumulate)     c[j, i] = a[i, j], or +=
+     transpose(m, n, a, a_row, c, c_row)     c[j, i] = a[i, j], rows of both contiguous
 
    Functions of a number are `real_` and the name of the primitive. */
 
