@@ -25,8 +25,12 @@ class UnsupportedError(Exception):
     """The compiler says that it does not emit this mixer yet; the message says why."""
 
 
-def compile_spec(name: str) -> Path:
+def compile_spec(name: str, backend: str = "torch") -> Path:
     """Compiles `specs/<name>.dsf` and returns the path of the module.
+
+    Args:
+        name: of the spec.
+        backend: that emits the module.
 
     Raises:
         UnsupportedError: E-UNSUPPORTED.
@@ -34,7 +38,8 @@ def compile_spec(name: str) -> Path:
     """
     MODULES.mkdir(parents=True, exist_ok=True)
     try:
-        return dsfc.compile(ROOT / "specs" / f"{name}.dsf", out=MODULES, force=True)
+        out = MODULES / f"{name}_{backend}.py"
+        return dsfc.compile(ROOT / "specs" / f"{name}.dsf", backend=backend, out=out, force=True)
     except dsfc.DiagnosticError as error:
         found = [d for d in error.diagnostics if d.code == "E-UNSUPPORTED"]
         if not found:

@@ -45,7 +45,7 @@ def measure(row: Row, conditions: Conditions, growth: bool, tell: Tell) -> RowRe
     }
     try:
         tell("compiling the spec")
-        module = str(emitted.compile_spec(row.spec))
+        module = str(emitted.compile_spec(row.spec, row.backend))
     except emitted.UnsupportedError as why:
         return found | {"skipped": str(why), "circumstances": record.circumstances(before)}
     job = {"row": row.name, "module": module}

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from benchmarks.clock import Effort
 from benchmarks.contender import Contender, Work
 from benchmarks.peers import convolution, linear_attention, scans, selective_scan
-from benchmarks.workload import ELEMENTWISE, PER_KEY, S4D, SCALAR, SELECTIVE, Sizes, Workload
+from benchmarks.workload import DELTA, ELEMENTWISE, PER_KEY, S4D, SCALAR, SELECTIVE, Sizes, Workload
 
 
 class Quantity(Enum):
@@ -84,6 +84,7 @@ class Row:
         name: as on the command line.
         structure: the class of the spec.
         spec: name of the file in `specs/`.
+        backend: which backend emits the module.
         work: what is computed.
         sizes: by the letters of `workload`.
         peers: whom the module is compared with.
@@ -104,6 +105,7 @@ class Row:
     bars: tuple[Bar, ...]
     growth: Growth
     tolerance: float
+    backend: str = "torch"
     effort: Effort = _PER_ROW
     peaks: int = 3
 
@@ -133,7 +135,7 @@ _TOLERANCE = 1e-5
 # A kernel made in float32 turns by L angles at once; an angle of some hundred is off by 1e-5.
 _TOLERANCE_OF_KERNELS = 1e-4
 
-ROWS = (
+_TORCH = (
     Row(
         name="scalar",
         structure="scalar",
@@ -200,6 +202,69 @@ ROWS = (
         ),
         growth=Growth(law=Law.FFT),
         tolerance=_TOLERANCE_OF_KERNELS,
+    ),
+)
+
+
+_DELTA = Row(
+    name="delta",
+    structure="low_rank",
+    spec="gated_deltanet",
+    work=DELTA,
+    sizes=_sizes(B=1, L=2048, H=8, K=128, V=128),
+    peers=(linear_attention.CHUNK_GATED_DELTA,),
+    bars=(Bar(Quantity.TIME, Work.FORWARD, "naive_chunk_gated_delta_rule", 1.6),),
+    growth=Growth(lengths=LENGTHS[:4]),
+    tolerance=_TOLERANCE,
+)
+
+
+def _in_c(row: Row, *bars: Bar, **sizes: int) -> Row:
+    """The row with the module that runs kernels in C, its bars, and sizes that differ."""
+    return dataclasses.replace(
+        row,
+        name=f"{row.name}_c",
+        backend="c",
+        bars=bars,
+        sizes=MappingProxyType({**row.sizes, **sizes}),
+        growth=dataclasses.replace(row.growth, lengths=LENGTHS[:5], chunk_states=None),
+    )
+
+
+def _time(work: Work, peer: str, at_most: float) -> Bar:
+    return Bar(Quantity.TIME, work, peer, at_most)
+
+
+_SCALAR, _ELEMENTWISE, _SELECTIVE, _PER_KEY, _LTI = _TORCH
+
+ROWS = (
+    *_TORCH,
+    _DELTA,
+    _in_c(
+        _SCALAR,
+        _time(Work.FORWARD, "naive_chunk_simple_gla", 0.55),
+        _time(Work.TRAINING, "naive_chunk_simple_gla", 1 / 4),
+    ),
+    _in_c(
+        _ELEMENTWISE,
+        _time(Work.FORWARD, "associative_scan", 1 / 8),
+        _time(Work.TRAINING, "associative_scan", 1 / 8),
+    ),
+    _in_c(
+        _SELECTIVE,
+        _time(Work.FORWARD, "mambapy pscan", 1 / 25),
+        _time(Work.TRAINING, "mambapy pscan", 1 / 15),
+    ),
+    _in_c(
+        _PER_KEY,
+        _time(Work.FORWARD, "naive_recurrent_gla", 1 / 20),
+        _time(Work.TRAINING, "naive_recurrent_gla", 1 / 40),
+        H=4,
+    ),
+    _in_c(
+        _DELTA,
+        _time(Work.FORWARD, "naive_chunk_gated_delta_rule", 1 / 4),
+        _time(Work.TRAINING, "naive_chunk_gated_delta_rule", 1 / 6),
     ),
 )
 

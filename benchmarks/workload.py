@@ -84,6 +84,35 @@ PER_KEY = Workload(
 )
 
 
+# --- matrix states that each token rewrites: the gated delta rule ---------------------------------
+def _draw_delta(module: ModuleType, sizes: Sizes, generator: Generator) -> dict[str, Tensor]:
+    tensors = _draw_scalar(module, sizes, generator)
+    k = F.normalize(tensors["k"], dim=-1)
+    return tensors | {"k": k, "beta": torch.sigmoid(_normal(generator, *k.shape[:3]))}
+
+
+def _delta(module: ModuleType, sizes: Sizes, mode: str) -> Run:
+    recurrence = emitted.recurrence(module, mode)
+    H, K, V = (sizes[name] for name in "HKV")
+
+    def run(x: Tensors) -> Tensor:
+        S = x["q"].new_zeros(len(x["q"]), H, K, V)
+        # exp(g) (1 - beta k kᵀ) S + beta k vᵀ, what is taken out being decayed as well
+        written = x["beta"][..., None] * x["k"]
+        taken = -written * torch.exp(x["g"])[..., None]
+        read = recurrence(q=x["q"], k=written, v=x["v"], a=taken, b=x["k"], g=x["g"], S=S)
+        return read / math.sqrt(K)
+
+    return run
+
+
+DELTA = Workload(
+    "S_i = exp(g_i) (1 - β_i k_i k_iᵀ) S_{i-1} + β_i k_i ⊗ v_i,  y_i = K^(-1/2) q_i · S_i",
+    _draw_delta,
+    _delta,
+)
+
+
 # --- one number per channel -----------------------------------------------------------------------
 def _draw_elementwise(module: ModuleType, sizes: Sizes, generator: Generator) -> dict[str, Tensor]:
     shape = tuple(sizes[name] for name in "BLd")

@@ -41,7 +41,19 @@ def _recurrent_gla(x: Tensors) -> Tensor:
     return y
 
 
+def _chunk_gated_delta(x: Tensors) -> Tensor:
+    y: Tensor = _naive("gated_delta_rule").naive_chunk_gated_delta_rule(
+        x["q"], x["k"], x["v"], x["g"], x["beta"]
+    )[0]
+    return y
+
+
 CHUNK_SIMPLE_GLA = Contender(
     "naive_chunk_simple_gla", f"{_SOURCE}: a loop over chunks of 64 tokens", _chunk_simple_gla
 )
 RECURRENT_GLA = Contender("naive_recurrent_gla", f"{_SOURCE}: a loop over tokens", _recurrent_gla)
+CHUNK_GATED_DELTA = Contender(
+    "naive_chunk_gated_delta_rule",
+    f"{_SOURCE}: a loop over chunks of 64 tokens",
+    _chunk_gated_delta,
+)

@@ -124,7 +124,9 @@ def imported(text: str, folder: Path) -> ModuleType:
         target.unlink()
 
 
-def beside(text: str, seed: int, mixer: str, folder: Path | None = None) -> Outcome:
+def beside(
+    text: str, seed: int, mixer: str, folder: Path | None = None, backend: str = "torch"
+) -> Outcome:
     """Compiles a mixer, runs it beside the literal loop and says what came of it.
 
     Args:
@@ -132,10 +134,11 @@ def beside(text: str, seed: int, mixer: str, folder: Path | None = None) -> Outc
         seed: of tensors, cuts, masks and modes.
         mixer: its name.
         folder: where to write the module.
+        backend: whose module is run.
     """
     if folder is None:
         with tempfile.TemporaryDirectory() as made:
-            return beside(text, seed, mixer, Path(made))
+            return beside(text, seed, mixer, Path(made), backend)
     out = Outcome("agrees")
     start = time.perf_counter()
     (folder / "random.dsf").write_text(text, encoding="utf-8")
@@ -145,7 +148,7 @@ def beside(text: str, seed: int, mixer: str, folder: Path | None = None) -> Outc
         for stage in ("mixer", "system", "structure", "plan"):
             getattr(compilation, stage)
         stage = "emit"
-        module = imported(compilation.module().text, folder)
+        module = imported(compilation.module(backend).text, folder)
     except dsfc.DiagnosticError as e:
         first = e.diagnostics[0]
         out.kind = "ill-typed" if stage in ("resolve", "mixer") else "refused"

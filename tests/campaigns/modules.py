@@ -1,6 +1,7 @@
 """Runs random mixers beside the literal loop and says what came of them.
 
     python tests/campaigns/modules.py --count 500 [--seed N] [--jobs N] [--out FILE] [--keep DIR]
+        [--backend c]
 
 Seeds are `seed`, `seed + 1`, … Without `--seed` one is drawn and printed. Mixers that fail are made
 small and written to `--keep`. `--out` adds the figures to a JSON file as one more share, with what
@@ -56,11 +57,11 @@ class Ran:
     covers: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-def ran(seed: int, covered: bool = False) -> Ran:
+def ran(seed: int, covered: bool = False, backend: str = "torch") -> Ran:
     """Returns what came of the mixer of one seed."""
     text = random_mixer(seed)
     with tempfile.TemporaryDirectory() as folder:
-        out = Ran(seed, beside(text, seed, f"random_{seed}", Path(folder)))
+        out = Ran(seed, beside(text, seed, f"random_{seed}", Path(folder), backend))
         if covered:
             out.covers = covers(text, f"random_{seed}", Path(folder))
     return out
@@ -81,21 +82,24 @@ def covers(text: str, mixer: str, folder: Path) -> dict[str, Counter[str]]:
     return found
 
 
-def campaign(seeds: Iterable[int], jobs: int, covered: bool = False) -> Iterator[Ran]:
+def campaign(
+    seeds: Iterable[int], jobs: int, covered: bool = False, backend: str = "torch"
+) -> Iterator[Ran]:
     """Runs the mixers of seeds, in order, in processes that share one start.
 
     Args:
         seeds: which mixers.
         jobs: how many processes; 0 runs them here.
         covered: whether to count what each covers.
+        backend: whose modules are run.
     """
     quiet()
     if jobs == 0:
-        yield from (ran(seed, covered) for seed in seeds)
+        yield from (ran(seed, covered, backend) for seed in seeds)
         return
     context = multiprocessing.get_context("fork")
     with context.Pool(jobs, maxtasksperchild=_LIFE // _AT_A_TIME) as pool:
-        yield from pool.imap(partial(ran, covered=covered), seeds, _AT_A_TIME)
+        yield from pool.imap(partial(ran, covered=covered, backend=backend), seeds, _AT_A_TIME)
 
 
 def figures(done: Iterable[Ran], started: float, seed: int) -> Figures:
@@ -220,6 +224,7 @@ def main() -> None:
     asked.add_argument("--out", type=Path)
     asked.add_argument("--keep", type=Path)
     asked.add_argument("--covered", action="store_true", help="count what is covered")
+    asked.add_argument("--backend", default="torch", help="whose modules are run")
     given = asked.parse_args()
     seed = SystemRandom().randrange(10**9) if given.seed is None else given.seed
     print(f"seeds {seed} to {seed + given.count - 1}", flush=True)
@@ -234,7 +239,7 @@ def main() -> None:
             print(f"{given.out}: {e}", file=sys.stderr)
             sys.exit(2)
     covered = given.covered or given.out is not None
-    for r in campaign(range(seed, seed + given.count), given.jobs, covered):
+    for r in campaign(range(seed, seed + given.count), given.jobs, covered, given.backend):
         done.append(r)
         if r.outcome.failed:
             print(f"{r.seed}: {r.outcome.kind}, {r.outcome.where}: {r.outcome.what}", flush=True)
