@@ -20,8 +20,8 @@ from dsfc.diagnostics.catalogue import (
     WhichMixer,
 )
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError, defined, in_order
+from dsfc.expr.tree import Expr
 from dsfc.pipeline import Compilation, SpecText
-from dsfc.primitives.expr import Expr
 from dsfc.source import NOWHERE, Span
 from dsfc.system.ir import Cache, ReadOut
 from dsfc.system.traverse import parts

@@ -19,8 +19,8 @@ from dsfc.diagnostics.catalogue import Conversion
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
 from dsfc.emit.module import write as write_module
+from dsfc.expr.declarations import MapTensor
 from dsfc.pipeline import Compilation
-from dsfc.primitives.declarations import MapTensor
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import reach
 from dsfc.proof.verdict import AtSizes, Conditionally, Equal, ProvedWhereDefined, Refuted, Unknown

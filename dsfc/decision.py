@@ -11,9 +11,9 @@ from dsfc.claims.verdict import Decided
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.catalogue import ClaimForm
 from dsfc.diagnostics.report import DiagnosticError, nearest
+from dsfc.expr.statements import Predicate, Word
 from dsfc.mixer.resolve import resolve, resolve_claims
 from dsfc.pipeline import Compilation
-from dsfc.primitives.statements import Predicate, Word
 from dsfc.proof.sizes import NONE_GIVEN
 from dsfc.proof.within import Kinds, kinds
 from dsfc.source import NOWHERE

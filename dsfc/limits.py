@@ -22,7 +22,7 @@ class Limits:
         name_length: characters of a name, after Greek letters are spelled out.
         integer_digits: digits of one number literal.
         exponent: absolute value of a decimal exponent, and of constant integer powers inside each
-            other, multiplied. A number has at most `dsfc.primitives.arithmetic.LONGEST` bits.
+            other, multiplied. A number has at most `dsfc.expr.arithmetic.LONGEST` bits.
         axes: how many axes one array of a module may have.
         names: how many declarations and definitions one mixer uses, with those of its bases and
             modifiers.

@@ -16,8 +16,8 @@ import pytest
 
 import dsfc
 from dsfc.emit.audit import parsed
-from dsfc.primitives.build import add, mul, num
-from dsfc.primitives.expr import Expr, Param
+from dsfc.expr.build import add, mul, num
+from dsfc.expr.tree import Expr, Param
 
 THREADS = 8
 T = TypeVar("T")

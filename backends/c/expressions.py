@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dsfc.expr.table import row
 from dsfc.kernel_ir.ir import Int, Integer, Symbol
-from dsfc.primitives.table import row
 
 
 def integer(e: Int) -> str:

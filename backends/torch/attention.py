@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from dsfc.expr.tree import Axis
 from dsfc.plan.ir import Attention, Buffer
-from dsfc.primitives.expr import Axis
 
 from .calls import regrouped, ungrouped
 from .layout import wrapped

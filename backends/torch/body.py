@@ -5,23 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dsfc.plan.ir import (
-    AllPairs,
-    Attention,
-    Buffer,
-    Plan,
-    Pointwise,
-    Recurrence,
-    Register,
-    Role,
-    RunningMax,
-    Scan,
-    Turn,
-    Unit,
-)
-from dsfc.plan.sensitive import decay_buffers, outside_maps
-from dsfc.primitives.build import ONE, add, walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, add, walk
+from dsfc.expr.tree import (
     Add,
     Axis,
     Expr,
@@ -40,6 +25,21 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
+from dsfc.plan.ir import (
+    AllPairs,
+    Attention,
+    Buffer,
+    Plan,
+    Pointwise,
+    Recurrence,
+    Register,
+    Role,
+    RunningMax,
+    Scan,
+    Turn,
+    Unit,
+)
+from dsfc.plan.sensitive import decay_buffers, outside_maps
 
 from .attention import attention_lines
 from .code import Binding, Code, filtered

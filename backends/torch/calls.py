@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dsfc.expr.tree import Axis, Field
 from dsfc.plan.ir import Buffer, Column, Form, Role, Scan, Transition
-from dsfc.primitives.expr import Axis, Field
 
 from .layout import WIDTH, wrapped
 from .matrix import MatrixSkeleton

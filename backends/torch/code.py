@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 
-from dsfc.primitives.expr import Axis, Fir
-from dsfc.primitives.table import row
+from dsfc.expr.table import row
+from dsfc.expr.tree import Axis, Fir
 
 
 class Binding(IntEnum):

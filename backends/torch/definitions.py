@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TypeVar
 
+from dsfc.expr.build import walk
+from dsfc.expr.graph import components
+from dsfc.expr.tree import Axis, Expr, Field, Fir, Now, Ref
+from dsfc.expr.words import FIRST
 from dsfc.plan.ir import Plan, Reference
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Ref
-from dsfc.primitives.graph import components
-from dsfc.primitives.words import FIRST
 
 from .code import Code, filtered
 from .layout import assign

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dsfc.expr.build import walk
+from dsfc.expr.tree import Axis, Rename
 from dsfc.plan.ir import AllPairs, Attention, Form, Plan, Pointwise, Recurrence, Scan
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Axis, Rename
 
 from .header import about
 from .layout import WIDTH, paragraph, returned_text, wrapped

@@ -11,8 +11,8 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dsfc.primitives.build import add, mul, rewrite
-from dsfc.primitives.expr import Add, Expr, Fir, Lag, Mul, Now, Past, Ref, Run, Time, children
+from dsfc.expr.build import add, mul, rewrite
+from dsfc.expr.tree import Add, Expr, Fir, Lag, Mul, Now, Past, Ref, Run, Time, children
 
 from .code import Code
 from .nodes import Printer

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dsfc.expr.build import ONE, num, prim, rewrite
+from dsfc.expr.text import text
+from dsfc.expr.tree import Div, Expr, Field, Num, Param, Prim
 from dsfc.plan.cost import (
     BATCH,
     LENGTH,
@@ -20,9 +23,6 @@ from dsfc.plan.cost import (
 from dsfc.plan.cost import CHUNK as TOKENS
 from dsfc.plan.ir import AllPairs, Attention, Form, Mode, Plan, Recurrence, Scan
 from dsfc.plan.modes import MODES
-from dsfc.primitives.build import ONE, num, prim, rewrite
-from dsfc.primitives.expr import Div, Expr, Field, Num, Param, Prim
-from dsfc.primitives.text import text
 
 from .layout import WIDTH, literals
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import singledispatchmethod
 
-from dsfc.primitives.expr import (
+from dsfc.expr.table import row
+from dsfc.expr.tree import (
     Add,
     Axis,
     Div,
@@ -36,7 +37,6 @@ from dsfc.primitives.expr import (
     Series,
     Size,
 )
-from dsfc.primitives.table import row
 
 from .code import Binding, Code, called_as, is_atom, letters, number, product, shape
 from .functions import FUNCTIONS, called

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from dsfc.expr.build import walk
+from dsfc.expr.tree import Axis, Expr, Field, children
 from dsfc.plan.ir import AllPairs, Buffer, Plan
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Axis, Expr, Field, children
 
 from .layout import wrapped
 from .recurrence import function_lines, size_in, tuple_text

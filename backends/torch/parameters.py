@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
+from dsfc.expr.build import ZERO, num, prim, walk
+from dsfc.expr.declarations import Constraint, Init, MapTensor, Tensor
+from dsfc.expr.distributions import distribution
+from dsfc.expr.tree import Axis, Draw, Field, Num, Ref
 from dsfc.plan.ir import Plan
-from dsfc.primitives.build import ZERO, num, prim, walk
-from dsfc.primitives.declarations import Constraint, Init, MapTensor, Tensor
-from dsfc.primitives.distributions import distribution
-from dsfc.primitives.expr import Axis, Draw, Field, Num, Ref
 
 from .code import Binding, Code
 from .layout import WIDTH, assign

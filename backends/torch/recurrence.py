@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from dsfc.expr.build import walk
+from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time, children
 from dsfc.plan.ir import Assignment, Buffer, Plan, Recurrence, Role, Scan
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Axis, Expr, Field, Now, Ref, Time, children
 
 from .code import Code
 from .layout import WIDTH, assign, wrapped

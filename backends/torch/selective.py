@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from dsfc.expr.tree import Axis, Ref
 from dsfc.plan.ir import Factor, Role
-from dsfc.primitives.expr import Axis, Ref
 
 from .code import Code
 from .layout import wrapped

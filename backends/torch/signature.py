@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from dsfc.expr.tree import Axis
 from dsfc.plan.ir import Plan
 from dsfc.plan.sensitive import sensitive
-from dsfc.primitives.expr import Axis
 
 from .parameters import ParameterText, parameters, stored_axes
 from .sizes import SizeText, sizes

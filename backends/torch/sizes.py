@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import lcm
 
+from dsfc.expr.build import ONE, add, is_one, mul, num, power
+from dsfc.expr.tree import Add, Div, Expr, Field, Mul, Num, Pow, Ref, Time
 from dsfc.plan.ir import Plan
-from dsfc.primitives.build import ONE, add, is_one, mul, num, power
-from dsfc.primitives.expr import Add, Div, Expr, Field, Mul, Num, Pow, Ref, Time
 
 from .code import Binding, Code
 from .nodes import Printer

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from dsfc.expr.tree import Field
 from dsfc.plan.ir import Adjoint, Buffer, Factor, RoleScan, Scan, ScanDirection
-from dsfc.primitives.expr import Field
 
 from .layout import WIDTH, wrapped
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dsfc.expr.tree import Axis, Field
 from dsfc.plan.ir import Plan, Register, StateTensor
-from dsfc.primitives.expr import Axis, Field
 
 from .header import gauge
 from .layout import WIDTH, Call, wrapped

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dsfc.primitives.build import mul, rewrite
-from dsfc.primitives.expr import (
+from dsfc.expr.build import mul, rewrite
+from dsfc.expr.tree import (
     Bound,
     Expr,
     Fir,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
+from dsfc.expr.tree import Axis
 from dsfc.plan.ir import Column, Role
 from dsfc.plan.planes import halves
-from dsfc.primitives.expr import Axis
 
 from ..torch.calls import ScanCall, Size
 from ..torch.layout import wrapped

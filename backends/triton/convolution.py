@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dsfc.expr.build import ZERO, walk
+from dsfc.expr.derivative import pull
+from dsfc.expr.tree import Expr, Field, Now, Ref, Time
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates, barred
 from dsfc.plan.ir import Buffer, Scan
-from dsfc.primitives.build import ZERO, walk
-from dsfc.primitives.derivative import pull
-from dsfc.primitives.expr import Expr, Field, Now, Ref, Time
 
 from ..torch.convolution import ConvolutionSkeleton
 from ..torch.layout import WIDTH, wrapped

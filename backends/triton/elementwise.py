@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dsfc.expr.build import ONE, walk
+from dsfc.expr.tree import Expr, Param, Ref, Time
 from dsfc.plan import kernel_cost
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
 from dsfc.plan.ir import Buffer, LogDecay, Scan
 from dsfc.plan.planes import SUFFIXES, planes
-from dsfc.primitives.build import ONE, walk
-from dsfc.primitives.expr import Expr, Param, Ref, Time
 
 from ..torch.code import Code
 from ..torch.layout import WIDTH, Call, wrapped

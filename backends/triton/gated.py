@@ -13,10 +13,10 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from dsfc.expr.build import rewrite
+from dsfc.expr.text import text
+from dsfc.expr.tree import Expr, Param
 from dsfc.plan.kernel_cost import SEGMENT, KernelCost
-from dsfc.primitives.build import rewrite
-from dsfc.primitives.expr import Expr, Param
-from dsfc.primitives.text import text
 
 from ..torch.layout import WIDTH, wrapped
 from ..torch.skeletons import Skeleton

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from dsfc.expr.build import is_one, mul, rewrite, walk
+from dsfc.expr.tree import Expr, Field, Now, Param, Ref, Size, Time
 from dsfc.plan.cost import CHUNK
 from dsfc.plan.features import FEATURE_BAR, Feature, Features
 from dsfc.plan.ir import Buffer, Scan
 from dsfc.plan.kernel_cost import TILE, WIDTH, KernelCost, kernel_costs
-from dsfc.primitives.build import is_one, mul, rewrite, walk
-from dsfc.primitives.expr import Expr, Field, Now, Param, Ref, Size, Time
 
 from ..torch.code import Code
 from ..torch.layout import Call, wrapped

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from dsfc.primitives.build import mul, num, walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import mul, num, walk
+from dsfc.expr.table import row
+from dsfc.expr.tree import (
     Add,
     Div,
     Expr,
@@ -26,7 +27,6 @@ from dsfc.primitives.expr import (
     Size,
     children,
 )
-from dsfc.primitives.table import row
 
 from ..torch.code import Binding, Code, called_as, number, product
 from .statements import NamingPrinter

@@ -18,11 +18,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dsfc.expr.tree import Field
 from dsfc.plan.features import Features
 from dsfc.plan.ir import Buffer, LogDecay, Scan
 from dsfc.plan.kernel_cost import KernelCost
 from dsfc.plan.planes import SUFFIXES, halves, planes
-from dsfc.primitives.expr import Field
 
 from ..torch.skeletons import Skeleton
 from .matrix import MatrixKernels

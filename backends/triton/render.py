@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from dsfc.expr.tree import Axis
 from dsfc.plan.ir import Form, Plan, Scan
-from dsfc.primitives.expr import Axis
 
 from ..torch import render as torch
 from ..torch.layout import wrapped

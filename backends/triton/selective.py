@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from dsfc.expr.build import ONE, ZERO, add, mul, num, prim, rewrite, walk
+from dsfc.expr.derivative import pull
+from dsfc.expr.tree import Add, Expr, Field, Mul, Now, Num, Ref, Time
 from dsfc.plan.gates import OUT_BAR, VALUE_BAR, Gates, fresh, rate_bar
 from dsfc.plan.ir import Buffer, Scan
 from dsfc.plan.planes import planes
-from dsfc.primitives.build import ONE, ZERO, add, mul, num, prim, rewrite, walk
-from dsfc.primitives.derivative import pull
-from dsfc.primitives.expr import Add, Expr, Field, Mul, Now, Num, Ref, Time
 
 from ..torch.layout import WIDTH, wrapped
 from ..torch.selective import SelectiveSkeleton

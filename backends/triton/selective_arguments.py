@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dsfc.expr.build import ZERO
+from dsfc.expr.tree import Axis, Expr, Field, Param
 from dsfc.plan.gates import fresh
 from dsfc.plan.ir import Role
 from dsfc.plan.kernel_cost import WIDTH, KernelCost, kernel_costs
 from dsfc.plan.planes import SUFFIXES
-from dsfc.primitives.build import ZERO
-from dsfc.primitives.expr import Axis, Expr, Field, Param
 
 from ..torch.layout import Call, wrapped
 from ..torch.selective import SelectiveSkeleton

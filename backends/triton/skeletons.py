@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dsfc.expr.tree import Field
 from dsfc.plan.features import take_in
 from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Buffer, Form, Plan, Scan
 from dsfc.plan.planes import can_split, has_real_sides, is_paired
-from dsfc.primitives.expr import Field
 
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Num, Ref, Time, children
+from dsfc.expr.build import walk
+from dsfc.expr.tree import Expr, Num, Ref, Time, children
 
 from ..torch.code import Code
 from ..torch.layout import assign

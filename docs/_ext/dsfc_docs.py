@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from dsfc.cli import commands
 from dsfc.diagnostics.catalogue import CODES
-from dsfc.primitives.table import TABLE
+from dsfc.expr.table import TABLE
 
 KEYWORDS = (
     "mixer modifier on extends dims heads input param buffer state abstract const each by use "

@@ -21,15 +21,15 @@ from dsfc.claims.verdict import Decided, Proved, Refuted, Verdict
 from dsfc.decision import claims
 from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
+from dsfc.expr.evaluate import NamedArray, evaluate
+from dsfc.expr.latex import name as latex_name
+from dsfc.expr.statements import Predicate, Statement, Word
+from dsfc.expr.text import text
+from dsfc.expr.tree import Axis, Expr
 from dsfc.mixer.render import render as mixer_text
 from dsfc.pipeline import Compilation, SpecText, read
 from dsfc.plan.cost import BATCH, CHUNK, LENGTH
 from dsfc.plan.ir import Cost
-from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import Axis, Expr
-from dsfc.primitives.latex import name as latex_name
-from dsfc.primitives.statements import Predicate, Statement, Word
-from dsfc.primitives.text import text
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import ClassName
 from dsfc.structure.render import bound_text

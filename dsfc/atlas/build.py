@@ -14,7 +14,7 @@ from dsfc.check_proof.claim import Certificate, Claim, Conditional
 from dsfc.check_proof.comparable import comparable, slots
 from dsfc.check_proof.statement import state
 from dsfc.claims.verdict import Decided, Proved
-from dsfc.primitives.statements import Comparison, Predicate, Word
+from dsfc.expr.statements import Comparison, Predicate, Word
 from dsfc.proof.condition_text import ConditionText
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import as_json, range_conditions

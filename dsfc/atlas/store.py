@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from dsfc import files
-from dsfc.primitives.json import encode
+from dsfc.expr.json import encode
 from dsfc.system.ir import System
 
 Document = dict[str, Any]
 """A verdict as JSON."""
 
-_PROVER = ("atlas", "proof", "check_proof", "primitives", "system", "derive")
+_PROVER = ("atlas", "proof", "check_proof", "expr", "system", "derive")
 """Packages whose text decides an answer, and what of it is kept."""
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import stored_axes
-from dsfc.primitives.declarations import Tensor
-from dsfc.primitives.expr import Axis, Expr, LinearMap, Param, argument_names
+from dsfc.expr.declarations import Tensor
+from dsfc.expr.tree import Axis, Expr, LinearMap, Param, argument_names
 from dsfc.source import Span
 from dsfc.system.ir import System
 

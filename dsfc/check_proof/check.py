@@ -33,7 +33,7 @@ from dsfc.check_proof.same import check_same
 from dsfc.check_proof.schema import check_form, form
 from dsfc.check_proof.witness import Gap, check_somewhere, check_witness
 from dsfc.check_proof.words import check_words
-from dsfc.primitives.json import decode, encode
+from dsfc.expr.json import decode, encode
 from dsfc.system.ir import MaxPlus, System
 
 SIZE_LIMIT = 8_000_000

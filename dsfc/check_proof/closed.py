@@ -15,9 +15,10 @@ import dataclasses
 from collections.abc import Iterator
 from functools import lru_cache
 
-from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import (
+from dsfc.expr.build import walk
+from dsfc.expr.declarations import Constraint, MapTensor, Tensor
+from dsfc.expr.table import row
+from dsfc.expr.tree import (
     Abstract,
     Add,
     Axis,
@@ -39,8 +40,7 @@ from dsfc.primitives.expr import (
     Size,
     argument_names,
 )
-from dsfc.primitives.table import row
-from dsfc.primitives.words import FIRST
+from dsfc.expr.words import FIRST
 from dsfc.system.ir import Definition, Output, Post, Stream, System
 
 _VALUES = (Num, Size, Ones, Iota, Add, Mul, Div, Pow, Reduce, Rename, Prim, Series)

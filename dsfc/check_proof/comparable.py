@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.closed import closed
 from dsfc.check_proof.free import common_names, side
-from dsfc.primitives.declarations import AbstractMap, Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import Axis, Expr, Field, argument_names
-from dsfc.primitives.words import FIRST
+from dsfc.expr.declarations import AbstractMap, Constraint, MapTensor, Tensor
+from dsfc.expr.tree import Axis, Expr, Field, argument_names
+from dsfc.expr.words import FIRST
 from dsfc.system.ir import System
 from dsfc.system.known import fixed, promises
 

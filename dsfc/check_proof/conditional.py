@@ -26,7 +26,7 @@ from dsfc.check_proof.polynomial import UNIT, Quotient, generator
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
 from dsfc.check_proof.symbols import LAG, LEAF, Symbols, lags
-from dsfc.primitives.declarations import Constraint
+from dsfc.expr.declarations import Constraint
 
 NEEDED_LIMIT = 64
 """Points of one certificate."""

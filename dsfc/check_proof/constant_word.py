@@ -34,8 +34,8 @@ from dsfc.check_proof.regions import Region
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.steady import Steady, steady
 from dsfc.check_proof.witness import LENGTH_LIMIT, arrays, check_token, constants_of, place_of
-from dsfc.primitives.declarations import Constraint
-from dsfc.primitives.expr import Expr, Prim, Reduce, Reduction, Size, children
+from dsfc.expr.declarations import Constraint
+from dsfc.expr.tree import Expr, Prim, Reduce, Reduction, Size, children
 from dsfc.system.known import fixed
 
 ZERO = Complex(real(0), real(0))

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.index_form import NoCount
 from dsfc.check_proof.indices import Indices
-from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.expr.declarations import Constraint, Tensor
 
 
 def cutoff(claim: Claim, entries: bool, numbers: bool = False) -> dict[str, int | str]:

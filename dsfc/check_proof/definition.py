@@ -12,8 +12,9 @@ from fractions import Fraction
 from dsfc.check_proof import balls
 from dsfc.check_proof.balls import Complex, NotDefined, Real, real
 from dsfc.check_proof.entries import Entries, Index, Obstacle
-from dsfc.primitives.declarations import MapTensor
-from dsfc.primitives.expr import (
+from dsfc.expr.declarations import MapTensor
+from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.tree import (
     Axis,
     Bound,
     Expr,
@@ -25,8 +26,7 @@ from dsfc.primitives.expr import (
     Relation,
     Run,
 )
-from dsfc.primitives.max_plus import LOWEST
-from dsfc.primitives.words import FIRST, TIME
+from dsfc.expr.words import FIRST, TIME
 from dsfc.system.ir import Definition, System
 
 Values = Mapping[str, tuple[Complex, ...]]

@@ -15,7 +15,7 @@ from typing import Any
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.rejected import Rejected
 from dsfc.derive.again import derived_again
-from dsfc.primitives.expr import Expr
+from dsfc.expr.tree import Expr
 from dsfc.system.ir import FREE, Coupling, System
 
 _NOT_DEFINED = frozenset(("provenance", "span", "flow"))

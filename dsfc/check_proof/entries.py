@@ -13,7 +13,7 @@ from itertools import product
 from math import factorial
 from typing import Any, Generic, Protocol, TypeVar
 
-from dsfc.primitives.expr import (
+from dsfc.expr.tree import (
     Add,
     Axis,
     Div,

@@ -12,10 +12,10 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 
 from dsfc.check_proof.claim import Claim
-from dsfc.primitives.declarations import Constraint, Tensor
-from dsfc.primitives.expr import Expr, Field, Now, Ref, children
-from dsfc.primitives.interval import POSITIVE, Interval
-from dsfc.primitives.ranges import Ranges
+from dsfc.expr.declarations import Constraint, Tensor
+from dsfc.expr.interval import POSITIVE, Interval
+from dsfc.expr.ranges import Ranges
+from dsfc.expr.tree import Expr, Field, Now, Ref, children
 from dsfc.system.ir import Stream, System
 from dsfc.system.known import bounds
 

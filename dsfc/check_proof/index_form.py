@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
-from dsfc.primitives.expr import Axis
+from dsfc.expr.tree import Axis
 
 Hits = frozenset[frozenset[str]]
 """Sets of carriers, each of which hits all terms; {∅} where there are no terms."""

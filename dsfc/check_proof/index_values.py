@@ -21,7 +21,7 @@ from dsfc.check_proof.index_form import (
     single,
     times,
 )
-from dsfc.primitives.expr import (
+from dsfc.expr.tree import (
     Abstract,
     Add,
     Axis,
@@ -47,7 +47,7 @@ from dsfc.primitives.expr import (
     Size,
     children,
 )
-from dsfc.primitives.words import FIRST
+from dsfc.expr.words import FIRST
 from dsfc.system.ir import ReadOut, System
 
 GROWTH = 8

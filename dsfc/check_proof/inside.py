@@ -18,7 +18,7 @@ from dsfc.check_proof.free import side
 from dsfc.check_proof.polynomial import UNIT, Quotient, generator, number
 from dsfc.check_proof.symbols import LEAF, Symbols
 from dsfc.check_proof.witness import stored_axes
-from dsfc.primitives.expr import Expr, Mul, Num, Ones
+from dsfc.expr.tree import Expr, Mul, Num, Ones
 from dsfc.system.known import fixed
 
 _LOGARITHM_OF_NUMBER = re.compile(r"log\(([1-9]\d{0,2})\)")

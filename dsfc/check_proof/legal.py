@@ -16,11 +16,11 @@ from math import prod
 
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.rejected import Rejected
-from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import Dimension
-from dsfc.primitives.expr import Axis, Expr, Num, Rename, Size
-from dsfc.primitives.size import size_value
-from dsfc.primitives.text import text
+from dsfc.expr.build import walk
+from dsfc.expr.declarations import Dimension
+from dsfc.expr.size import size_value
+from dsfc.expr.text import text
+from dsfc.expr.tree import Axis, Expr, Num, Rename, Size
 from dsfc.system.ir import System
 
 SMALL = 8

@@ -12,7 +12,7 @@ from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.index_form import NO_TERMS, Form, NoCount
 from dsfc.check_proof.index_values import PRESENT
 from dsfc.check_proof.indices import Indices
-from dsfc.primitives.expr import Ref
+from dsfc.expr.tree import Ref
 from dsfc.system.ir import Stage, System, Term
 
 

@@ -13,7 +13,7 @@ from dsfc.check_proof.comparable import slots
 from dsfc.check_proof.polynomial import NOTHING, Quotient
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.symbols import LEAF, lags, shifted
-from dsfc.primitives.declarations import Constraint
+from dsfc.expr.declarations import Constraint
 
 
 def check_padded(claim: Claim) -> None:

@@ -22,10 +22,10 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.roots import without_powers
 from dsfc.check_proof.symbols import LEAF, Symbols, lags, shifted
 from dsfc.check_proof.witness import LENGTH_LIMIT, constants_of, in_range, stored_axes
-from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import Field
-from dsfc.primitives.interval import INF, Interval
-from dsfc.primitives.table import row
+from dsfc.expr.declarations import Constraint, MapTensor, Tensor
+from dsfc.expr.interval import INF, Interval
+from dsfc.expr.table import row
+from dsfc.expr.tree import Field
 
 
 class Evaluated:

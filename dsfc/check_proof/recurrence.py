@@ -48,7 +48,7 @@ from dsfc.check_proof.witness import (
     place_of,
     stored_axes,
 )
-from dsfc.primitives.expr import Expr, Fir, children
+from dsfc.expr.tree import Expr, Fir, children
 
 Coefficients = tuple[Fraction, ...]
 """A polynomial over the rationals, the coefficient of x^k at position k, the last one not 0."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from dsfc.check_proof import balls
 from dsfc.check_proof.balls import Complex, Real
-from dsfc.primitives.expr import Expr, Field
-from dsfc.primitives.interval import Interval
-from dsfc.primitives.ranges import Ranges
-from dsfc.primitives.table import row
+from dsfc.expr.interval import Interval
+from dsfc.expr.ranges import Ranges
+from dsfc.expr.table import row
+from dsfc.expr.tree import Expr, Field
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from typing import Any
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.comparable import comparable, unlike
 from dsfc.check_proof.rejected import Rejected
-from dsfc.primitives.expr import Axis, Expr, LinearMap, Param, Ref, argument_names
-from dsfc.primitives.words import FIRST
+from dsfc.expr.tree import Axis, Expr, LinearMap, Param, Ref, argument_names
+from dsfc.expr.words import FIRST
 from dsfc.system.ir import Block, Definition, Output, Stream, System, Term
 
 Defined = Mapping[tuple[str, bool], Definition]

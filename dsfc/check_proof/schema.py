@@ -18,8 +18,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from dsfc.check_proof.claim import Certificate
 from dsfc.check_proof.rejected import Rejected
-from dsfc.primitives import expr
-from dsfc.primitives.expr import Expr
+from dsfc.expr import tree
+from dsfc.expr.tree import Expr
 from dsfc.source import Span
 
 MEANING = 3
@@ -65,7 +65,7 @@ def check_form(found: object) -> None:
 
 def _lines() -> list[str]:
     """One line for each type that can be reached, in the order of their names."""
-    nodes = [c for c in vars(expr).values()
+    nodes = [c for c in vars(tree).values()
              if isinstance(c, type) and issubclass(c, Expr) and c is not Expr]  # fmt: skip
     waiting: list[type] = [Certificate, *nodes]
     lines: dict[str, str] = {}

@@ -18,8 +18,9 @@ from dsfc.check_proof.free import side
 from dsfc.check_proof.inside import literals
 from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, number, total
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Spelled, Symbols
-from dsfc.primitives.declarations import MapTensor
-from dsfc.primitives.expr import (
+from dsfc.expr.declarations import MapTensor
+from dsfc.expr.table import row
+from dsfc.expr.tree import (
     Abstract,
     Axis,
     Div,
@@ -33,8 +34,7 @@ from dsfc.primitives.expr import (
     Ref,
     children,
 )
-from dsfc.primitives.table import row
-from dsfc.primitives.words import FIRST
+from dsfc.expr.words import FIRST
 from dsfc.system.ir import (
     Block,
     Cache,

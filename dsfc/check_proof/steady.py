@@ -22,7 +22,7 @@ from fractions import Fraction
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.free import expressions
 from dsfc.check_proof.regions import Region, region_of
-from dsfc.primitives.expr import (
+from dsfc.expr.tree import (
     Add,
     Axis,
     Div,
@@ -46,7 +46,7 @@ from dsfc.primitives.expr import (
     children,
     rebuild,
 )
-from dsfc.primitives.words import FIRST
+from dsfc.expr.words import FIRST
 from dsfc.system.ir import (
     Block,
     Cast,

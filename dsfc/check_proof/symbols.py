@@ -36,9 +36,9 @@ from dsfc.check_proof.polynomial import (
     generator,
     number,
 )
-from dsfc.primitives.expr import Field
-from dsfc.primitives.interval import POSITIVE, REALS
-from dsfc.primitives.table import row
+from dsfc.expr.interval import POSITIVE, REALS
+from dsfc.expr.table import row
+from dsfc.expr.tree import Field
 
 STATE = "$"
 """Starts the name of an entry of a state; no spec can spell it."""

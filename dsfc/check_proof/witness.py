@@ -15,8 +15,8 @@ from dsfc.check_proof.claim import Claim, Number, Somewhere, Witness
 from dsfc.check_proof.comparable import array_names, comparable
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.rejected import Rejected
-from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import Axis, Field
+from dsfc.expr.declarations import Constraint, MapTensor, Tensor
+from dsfc.expr.tree import Axis, Field
 from dsfc.system.ir import System
 from dsfc.system.known import fixed
 

@@ -49,8 +49,8 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.side import Side
 from dsfc.check_proof.symbols import CALL, IMAGINARY_UNIT, Symbols
 from dsfc.check_proof.witness import arrays, check_token, constants_of, place_of
-from dsfc.primitives.declarations import Constraint, MapTensor
-from dsfc.primitives.expr import Axis, Field
+from dsfc.expr.declarations import Constraint, MapTensor
+from dsfc.expr.tree import Axis, Field
 from dsfc.system.known import promises
 
 WORD_LIMIT, LENGTH_LIMIT = 64, 8

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from dsfc.check_proof.balls import Complex, Undefined
 from dsfc.claims.points import Failed, Running, place, search, shown
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
-from dsfc.primitives.build import rewrite, sub, walk
-from dsfc.primitives.expr import Div, Expr, Field, Num, Pow, Prim, Ref
-from dsfc.primitives.interval import INF, POSITIVE, Interval
-from dsfc.primitives.normal import normalise
-from dsfc.primitives.statements import Comparison, Relation
+from dsfc.expr.build import rewrite, sub, walk
+from dsfc.expr.interval import INF, POSITIVE, Interval
+from dsfc.expr.normal import normalise
+from dsfc.expr.statements import Comparison, Relation
+from dsfc.expr.tree import Div, Expr, Field, Num, Pow, Prim, Ref
 from dsfc.structure.bounds import Ranges, constraints_of, interval_text, modulus_of, nonzero_of
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import LogForm, System

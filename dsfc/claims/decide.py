@@ -12,7 +12,7 @@ from dsfc.claims.norm import stable
 from dsfc.claims.same import same
 from dsfc.claims.shape import causal, finite, of_class, time_invariant
 from dsfc.claims.verdict import Decided, Unknown, Verdict
-from dsfc.primitives.statements import Comparison, Predicate, Statement, Word
+from dsfc.expr.statements import Comparison, Predicate, Statement, Word
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import System
 

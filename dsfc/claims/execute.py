@@ -8,7 +8,7 @@ from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.definition import ZERO, exact
 from dsfc.check_proof.entries import Index, Obstacle
 from dsfc.claims.points import Running
-from dsfc.primitives.expr import Axis
+from dsfc.expr.tree import Axis
 from dsfc.system.ir import (
     Cast,
     Direct,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Add, Div, Expr, Mul, Ref
+from dsfc.expr.build import walk
+from dsfc.expr.tree import Add, Div, Expr, Mul, Ref
 from dsfc.system.ir import (
     Cast,
     Direct,

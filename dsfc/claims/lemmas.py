@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from dsfc.claims.feeding import coefficients_of, driven_by
 from dsfc.claims.verdict import Decided, Proved
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Now, Past, Ref
-from dsfc.primitives.words import FIRST
+from dsfc.expr.build import walk
+from dsfc.expr.tree import Expr, Now, Past, Ref
+from dsfc.expr.words import FIRST
 from dsfc.system.ir import Cache, Post, Product, Ratio, System
 from dsfc.system.traverse import parts, trees
 from dsfc.transform.inline import Inliner

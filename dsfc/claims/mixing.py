@@ -24,9 +24,12 @@ from dsfc.claims.points import Failed, Running, search, shown
 from dsfc.claims.same import of_each_token
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.derive.again import derived_again
-from dsfc.primitives.build import mul, ones, rewrite, walk
-from dsfc.primitives.declarations import Tensor
-from dsfc.primitives.expr import (
+from dsfc.expr.build import mul, ones, rewrite, walk
+from dsfc.expr.declarations import Tensor
+from dsfc.expr.interval import Interval
+from dsfc.expr.normal import canonical, normalise
+from dsfc.expr.statements import Comparison
+from dsfc.expr.tree import (
     Add,
     Axis,
     Bound,
@@ -40,10 +43,7 @@ from dsfc.primitives.expr import (
     Reduction,
     Ref,
 )
-from dsfc.primitives.expr import Relation as PastRelation
-from dsfc.primitives.interval import Interval
-from dsfc.primitives.normal import canonical, normalise
-from dsfc.primitives.statements import Comparison
+from dsfc.expr.tree import Relation as PastRelation
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import reach
 from dsfc.proof.verdict import AtSizes

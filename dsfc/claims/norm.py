@@ -26,9 +26,12 @@ from dsfc.claims.execute import after, units
 from dsfc.claims.feeding import Streams, driven_by
 from dsfc.claims.points import Failed, Running, changed_at, search, shown
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
-from dsfc.primitives.build import ZERO, add, mul, num, power, prim, walk
-from dsfc.primitives.declarations import FlowRule
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ZERO, add, mul, num, power, prim, walk
+from dsfc.expr.declarations import FlowRule
+from dsfc.expr.interval import Interval
+from dsfc.expr.normal import normalise
+from dsfc.expr.statements import Comparison
+from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,
@@ -41,9 +44,6 @@ from dsfc.primitives.expr import (
     Ref,
     Run,
 )
-from dsfc.primitives.interval import Interval
-from dsfc.primitives.normal import normalise
-from dsfc.primitives.statements import Comparison
 from dsfc.structure.bounds import diagonal_bound, interval_text
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import (

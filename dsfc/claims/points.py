@@ -16,8 +16,8 @@ from dsfc.check_proof.balls import Complex, NotDefined, Real, real
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Index, Obstacle
 from dsfc.check_proof.witness import in_range, stored_axes
-from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import Axis, Expr, Field, Ref
+from dsfc.expr.declarations import Constraint, MapTensor, Tensor
+from dsfc.expr.tree import Axis, Expr, Field, Ref
 from dsfc.proof.refute import HEIGHTS, SIMPLER
 from dsfc.proof.report import decimal_text, is_short
 from dsfc.proof.sizes import chosen, declared

@@ -19,11 +19,11 @@ from dsfc.claims.compare import satisfied
 from dsfc.claims.points import Point, Running
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.derive.again import derived_again
-from dsfc.primitives.build import add, mul, rewrite, sub, walk
-from dsfc.primitives.declarations import Constraint, Tensor
-from dsfc.primitives.expr import Expr, Map, Now, Num, Param, Ref, Time
-from dsfc.primitives.statements import Comparison, Relation
-from dsfc.primitives.words import first
+from dsfc.expr.build import add, mul, rewrite, sub, walk
+from dsfc.expr.declarations import Constraint, Tensor
+from dsfc.expr.statements import Comparison, Relation
+from dsfc.expr.tree import Expr, Map, Now, Num, Param, Ref, Time
+from dsfc.expr.words import first
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import number_text, reach
 from dsfc.proof.verdict import AtSizes, Conditionally, ProvedWhereDefined

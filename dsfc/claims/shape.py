@@ -18,9 +18,9 @@ from dsfc.claims.execute import States, after, read, units
 from dsfc.claims.feeding import LINEAR
 from dsfc.claims.points import Failed, Point, Running, changed_at, search, shown
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
-from dsfc.primitives.declarations import Constraint
-from dsfc.primitives.expr import Axis, Expr, Time
-from dsfc.primitives.statements import Comparison
+from dsfc.expr.declarations import Constraint
+from dsfc.expr.statements import Comparison
+from dsfc.expr.tree import Axis, Expr, Time
 from dsfc.structure.ir import Structure
 from dsfc.structure.linear import is_fixed_linear
 from dsfc.system.ir import (

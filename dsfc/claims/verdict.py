@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dsfc.check_proof.claim import Certificate
-from dsfc.primitives.statements import Statement
+from dsfc.expr.statements import Statement
 
 
 @dataclass(frozen=True, slots=True)

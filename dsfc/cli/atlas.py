@@ -90,9 +90,9 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
     from dsfc.decision import claims
     from dsfc.diagnostics.catalogue import NameClash, NoOutput
     from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.expr.statements import Word
     from dsfc.locate import shipped_names
     from dsfc.pipeline import read
-    from dsfc.primitives.statements import Word
 
     out: dict[str, Charted] = {}
     left_out: list[tuple[str, str]] = []

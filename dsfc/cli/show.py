@@ -172,7 +172,7 @@ def _system_json(system: System) -> str:
 def _json(it: Compilation, stage: str) -> str:
     import json
 
-    from dsfc.primitives.json import encode
+    from dsfc.expr.json import encode
 
     value = it.spec if stage == "ast" else getattr(it, stage)
     return json.dumps(encode(value), ensure_ascii=False, indent=1)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from dsfc.derive.model import Model
 from dsfc.derive.separated import map_factor, renamed, sum_over
-from dsfc.primitives.build import ONE, add, div, is_one, mul, ones, shift, sub
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, add, div, is_one, mul, ones, shift, sub
+from dsfc.expr.tree import (
     Add,
     Axis,
     Div,
@@ -33,7 +33,7 @@ from dsfc.primitives.expr import (
     Size,
     Time,
 )
-from dsfc.primitives.words import first
+from dsfc.expr.words import first
 from dsfc.system.ir import Term
 
 

@@ -10,9 +10,9 @@ from contextlib import suppress
 
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.build import mul, ones
+from dsfc.expr.tree import Expr
 from dsfc.mixer.ir import Definition, Mixer, StateDecl
-from dsfc.primitives.build import mul, ones
-from dsfc.primitives.expr import Expr
 from dsfc.system.ir import Definition as Defined
 from dsfc.system.ir import System
 

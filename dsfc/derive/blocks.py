@@ -12,8 +12,8 @@ from dsfc.derive.drive import Splitter
 from dsfc.derive.inline import Inliner
 from dsfc.derive.streams import Streams
 from dsfc.derive.update import Update
-from dsfc.primitives.build import is_one, mul
-from dsfc.primitives.expr import Axis, Expr
+from dsfc.expr.build import is_one, mul
+from dsfc.expr.tree import Axis, Expr
 from dsfc.system.ir import (
     Block,
     Coupling,

@@ -4,7 +4,7 @@
     1 − λ          HGRN2, minimal GRU         (1 + λ)Δ/2    bilinear
     −log λ / a     Euler with exact decay: the factors of log λ that vary in time
 
-Factors are compared after normalisation (`dsfc.primitives.normal`), not as written:
+Factors are compared after normalisation (`dsfc.expr.normal`), not as written:
 (1 − a)(1 + a) under a root is 1 − a².
 """
 
@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations
 
-from dsfc.primitives.build import ONE, add, mul, num, power, sub
-from dsfc.primitives.declarations import FlowRule
-from dsfc.primitives.expr import Add, Expr, Prim, Time
-from dsfc.primitives.normal import Factors, factors, normalise, push_renames
-from dsfc.primitives.polynomial import Polynomial, content, to_expr
+from dsfc.expr.build import ONE, add, mul, num, power, sub
+from dsfc.expr.declarations import FlowRule
+from dsfc.expr.normal import Factors, factors, normalise, push_renames
+from dsfc.expr.polynomial import Polynomial, content, to_expr
+from dsfc.expr.tree import Add, Expr, Prim, Time
 from dsfc.system.ir import FREE, Coupling, CouplingKind, Decay, KeptFlow
 
 _SPLIT_LIMIT = 6

@@ -17,9 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dsfc.primitives.build import ONE, ZERO, add, is_one, is_zero, mul, neg, num, sub
-from dsfc.primitives.expr import Add, Div, Expr, Field, Mul, Num, Ones, Pow, Prim, Rename, Size
-from dsfc.primitives.normal import push_renames
+from dsfc.expr.build import ONE, ZERO, add, is_one, is_zero, mul, neg, num, sub
+from dsfc.expr.normal import push_renames
+from dsfc.expr.tree import Add, Div, Expr, Field, Mul, Num, Ones, Pow, Prim, Rename, Size
 from dsfc.system.ir import Decay, LogForm
 
 

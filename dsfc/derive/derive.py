@@ -20,10 +20,10 @@ from dsfc.derive.sums import separate
 from dsfc.derive.update import Update, updates_of
 from dsfc.diagnostics.catalogue import Arguments, Limit, Recursion
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
+from dsfc.expr.arithmetic import LONGEST
+from dsfc.expr.tree import Expr, Now
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.mixer.ir import Mixer
-from dsfc.primitives.arithmetic import LONGEST
-from dsfc.primitives.expr import Expr, Now
 from dsfc.system.ir import (
     Output,
     Stage,

@@ -14,8 +14,8 @@ from enum import IntEnum
 from dsfc.derive.affine import factors_of
 from dsfc.derive.flow import input_map
 from dsfc.derive.model import Model
-from dsfc.primitives.build import ONE, add, mul, ones
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, add, mul, ones
+from dsfc.expr.tree import (
     Add,
     Axis,
     Div,

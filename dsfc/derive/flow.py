@@ -14,9 +14,9 @@ from fractions import Fraction
 
 from dsfc.derive.affine import Affine
 from dsfc.derive.separated import sum_over
-from dsfc.primitives.build import ONE, ZERO, add, div, is_zero, mul, num, ones, prim, sub
-from dsfc.primitives.declarations import FlowRule
-from dsfc.primitives.expr import Axis, Expr
+from dsfc.expr.build import ONE, ZERO, add, div, is_zero, mul, num, ones, prim, sub
+from dsfc.expr.declarations import FlowRule
+from dsfc.expr.tree import Axis, Expr
 from dsfc.system.ir import KeptFlow, Term
 
 HALF = num(Fraction(1, 2))

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dsfc.derive.model import Model
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.primitives.build import remake
-from dsfc.primitives.expr import Add, Expr, Mul, Now, Num, Ones, Param, Ref, Size, children
+from dsfc.expr.build import remake
+from dsfc.expr.tree import Add, Expr, Mul, Now, Num, Ones, Param, Ref, Size, children
 
 
 class Inliner:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 
 from dsfc.diagnostics.catalogue import MaxPlus
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.build import rewrite, walk
+from dsfc.expr.declarations import Dimension, Provenance
+from dsfc.expr.max_plus import NotMaxPlus, RunningMaximum, running_maximum
+from dsfc.expr.tree import Axis, Bound, Expr, Field, Now, Past, Ref, Size, Time
+from dsfc.expr.words import FIRST, TIME
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.mixer.ir import Definition, Flow, Mixer, StateDecl
-from dsfc.primitives.build import rewrite, walk
-from dsfc.primitives.declarations import Dimension, Provenance
-from dsfc.primitives.expr import Axis, Bound, Expr, Field, Now, Past, Ref, Size, Time
-from dsfc.primitives.max_plus import NotMaxPlus, RunningMaximum, running_maximum
-from dsfc.primitives.words import FIRST, TIME
 from dsfc.source import NOWHERE, Span
 from dsfc.system.ir import Step
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from dsfc.derive.model import Model
 from dsfc.derive.update import Update
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Ref
+from dsfc.expr.build import walk
+from dsfc.expr.tree import Expr, Ref
 from dsfc.system.ir import ReadOut, Stream
 from dsfc.system.traverse import expressions, terms
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from dsfc.derive.inline import Inliner
-from dsfc.primitives.build import is_one
-from dsfc.primitives.expr import Expr
-from dsfc.primitives.normal import canonical
+from dsfc.expr.build import is_one
+from dsfc.expr.normal import canonical
+from dsfc.expr.tree import Expr
 from dsfc.system.ir import Block, Gate, Ratio, Read, ReadOut, Stage
 from dsfc.system.traverse import parts
 

@@ -15,8 +15,8 @@ from dsfc.derive.affine import Affine, Analysis, NotAffine, factors_of, live_axe
 from dsfc.derive.model import SUM_MARK, Model
 from dsfc.derive.separated import sum_over
 from dsfc.derive.streams import Streams
-from dsfc.primitives.build import ONE, ZERO, add, div, is_one, mul, ones, prim, remake, walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, ZERO, add, div, is_one, mul, ones, prim, remake, walk
+from dsfc.expr.tree import (
     Add,
     Axis,
     Div,

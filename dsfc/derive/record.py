@@ -12,8 +12,8 @@ from dsfc.derive.affine import Affine, Analysis, NotAffine
 from dsfc.derive.flow import FlowProblem, discretised, kept_flow
 from dsfc.derive.model import Equation, Model
 from dsfc.derive.separated import sum_over
-from dsfc.primitives.build import ONE, add, mul, walk
-from dsfc.primitives.expr import Expr, Map, Now, Ref
+from dsfc.expr.build import ONE, add, mul, walk
+from dsfc.expr.tree import Expr, Map, Now, Ref
 from dsfc.system.ir import Definition
 
 

@@ -8,10 +8,10 @@ from dsfc.derive.affine import NotAffine
 from dsfc.derive.model import Equation, Model
 from dsfc.diagnostics.catalogue import FlowRule, Lag, NonlinearState, Unsupported
 from dsfc.diagnostics.report import Diagnostic
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Div, Expr, Map, Past, Prim, Ref, children
-from dsfc.primitives.table import row
-from dsfc.primitives.text import text
+from dsfc.expr.build import walk
+from dsfc.expr.table import row
+from dsfc.expr.text import text
+from dsfc.expr.tree import Div, Expr, Map, Past, Prim, Ref, children
 from dsfc.source import Span
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dsfc.primitives.build import ONE, add, div, mul, neg, num, prim, total
-from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Map, Mul, Ones, Rename, Size
+from dsfc.expr.build import ONE, add, div, mul, neg, num, prim, total
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Map, Mul, Ones, Rename, Size
 from dsfc.system.ir import Part
 
 HALF = num(Fraction(1, 2))

@@ -29,8 +29,8 @@ from dsfc.derive.separated import (
 from dsfc.derive.times import Times, lag_between, name_of, retimed
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.primitives.build import ONE, ZERO, add, div, mul, num, ones, power, prim, walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, ZERO, add, div, mul, num, ones, power, prim, walk
+from dsfc.expr.tree import (
     Add,
     Axis,
     Div,
@@ -52,7 +52,7 @@ from dsfc.primitives.expr import (
     Series,
     Size,
 )
-from dsfc.primitives.words import TIME
+from dsfc.expr.words import TIME
 from dsfc.system.ir import Part
 
 Terms = list[Separated]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.derive.model import Equation, Model
-from dsfc.primitives.build import remake
-from dsfc.primitives.expr import (
+from dsfc.expr.build import remake
+from dsfc.expr.tree import (
     Add,
     Bound,
     Div,

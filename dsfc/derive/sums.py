@@ -16,9 +16,10 @@ from dsfc.derive.model import Equation, Model
 from dsfc.derive.separated import RunFactor, Separated, separated_sum, sum_over
 from dsfc.derive.separation import NotSeparable, Separator, raised
 from dsfc.derive.times import Times, at_index, retimed
-from dsfc.mixer.ir import Flow
-from dsfc.primitives.build import ONE, add, mul, ones, prim, rewrite, shift, walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, add, mul, ones, prim, rewrite, shift, walk
+from dsfc.expr.max_plus import RunningMaximum
+from dsfc.expr.text import text
+from dsfc.expr.tree import (
     Bound,
     Div,
     Expr,
@@ -30,9 +31,8 @@ from dsfc.primitives.expr import (
     Relation,
     Time,
 )
-from dsfc.primitives.max_plus import RunningMaximum
-from dsfc.primitives.text import text
-from dsfc.primitives.words import TIME
+from dsfc.expr.words import TIME
+from dsfc.mixer.ir import Flow
 
 _Key = tuple[Expr, Expr, bool]
 """(drive, decay, backward): what states are shared by."""

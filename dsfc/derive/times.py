@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc.primitives.build import rewrite
-from dsfc.primitives.expr import Bound, Expr, Lag, Now, Past, Ref, Run, children
-from dsfc.primitives.words import TIME
+from dsfc.expr.build import rewrite
+from dsfc.expr.tree import Bound, Expr, Lag, Now, Past, Ref, Run, children
+from dsfc.expr.words import TIME
 
 
 class Times:

@@ -17,8 +17,8 @@ from dsfc.derive.flow import FlowProblem, discretised, kept_flow
 from dsfc.derive.model import Equation, Model
 from dsfc.derive.refusal import flow_refused, refused
 from dsfc.diagnostics.report import Diagnostic
-from dsfc.primitives.build import add, is_one, mul, walk
-from dsfc.primitives.expr import Axis, Expr, Now, Ref
+from dsfc.expr.build import add, is_one, mul, walk
+from dsfc.expr.tree import Axis, Expr, Now, Ref
 from dsfc.system.ir import KeptFlow, Term
 
 

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dsfc.expr.interval import REALS, Interval
 from dsfc.kernel_ir.ir import (
     Access,
     Along,
@@ -52,7 +53,6 @@ from dsfc.kernel_ir.ir import (
     Triangle,
 )
 from dsfc.kernel_ir.types import TileType, type_of
-from dsfc.primitives.interval import REALS, Interval
 
 
 @dataclass(frozen=True, eq=False)

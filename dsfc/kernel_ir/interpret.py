@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsfc.expr.table import row
 from dsfc.kernel_ir.ir import (
     Access,
     Along,
@@ -42,7 +43,6 @@ from dsfc.kernel_ir.ir import (
     Triangle,
 )
 from dsfc.kernel_ir.types import united
-from dsfc.primitives.table import row
 
 Array = NDArray[Any]
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from dsfc.primitives.interval import REALS, Interval
+from dsfc.expr.interval import REALS, Interval
 
 
 class Kind(Enum):

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dsfc.expr.tree import Field
 from dsfc.kernel_ir.build import KernelBuilder, LoopScope, Tile
 from dsfc.kernel_ir.ir import (
     Access,
@@ -40,7 +41,6 @@ from dsfc.kernel_ir.ir import (
 )
 from dsfc.kernels.decay import Decay, HeadDecay, KeyDecay, Tokens
 from dsfc.plan.ir import Adjoint, Factor, Form, Group, RoleScan, Scan, ScanDirection
-from dsfc.primitives.expr import Field
 
 NAMES: Mapping[Factor, str] = {
     Factor.READ: "q",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from dsfc.expr.table import row
+from dsfc.expr.tree import Add, Axis, Div, Expr, Mul, Num, Pow, Prim, Reduce, Reduction, Ref
 from dsfc.kernel_ir.build import KernelBuilder, Tile
 from dsfc.kernel_ir.ir import Axis as TileAxis
-from dsfc.primitives.expr import Add, Axis, Div, Expr, Mul, Num, Pow, Prim, Reduce, Reduction, Ref
-from dsfc.primitives.table import row
 
 
 class NoFormula(Exception):

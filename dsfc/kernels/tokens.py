@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from dsfc.expr.tree import Axis, Field
 from dsfc.kernel_ir.build import KernelBuilder, LoopScope, Tile
 from dsfc.kernel_ir.ir import (
     Access,
@@ -38,7 +39,6 @@ from dsfc.kernels.chunks import NAMES
 from dsfc.kernels.formula import formula, is_formula
 from dsfc.plan.adjoint import LOG_DECAY_BAR
 from dsfc.plan.ir import Adjoint, Buffer, Factor, Form, Role, RoleScan, Scan, ScanDirection
-from dsfc.primitives.expr import Axis, Field
 
 
 class Knows(Protocol):

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from dsfc.expr.distributions import DISTRIBUTIONS
+from dsfc.expr.statements import Word
+from dsfc.expr.table import SPELLINGS
+from dsfc.expr.words import FIRST, TIME
 from dsfc.language_server.document import Document
 from dsfc.language_server.hover import meaning
 from dsfc.language_server.lookup import scope, unit_named
 from dsfc.language_server.names import Kind
 from dsfc.mixer.library import Home
 from dsfc.mixer.words import FORMS
-from dsfc.primitives.distributions import DISTRIBUTIONS
-from dsfc.primitives.statements import Word
-from dsfc.primitives.table import SPELLINGS
-from dsfc.primitives.words import FIRST, TIME
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
 from dsfc.syntax.expected import expected

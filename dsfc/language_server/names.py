@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from dsfc.expr.statements import Word
+from dsfc.expr.words import FIRST, TIME
 from dsfc.mixer.claims import DECAY
-from dsfc.primitives.statements import Word
-from dsfc.primitives.words import FIRST, TIME
 from dsfc.source import Span
 from dsfc.syntax import ast
 

@@ -12,15 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.distributions import DISTRIBUTIONS
+from dsfc.expr.table import SPELLINGS
+from dsfc.expr.words import FIRST, TIME
 from dsfc.language_server.document import Document, document
 from dsfc.language_server.edits import Edit, applied
 from dsfc.language_server.lookup import Owner, chain, unit_named
 from dsfc.language_server.names import Kind, Occurrence, occurrence_at, occurrences
 from dsfc.locate import SUFFIX
 from dsfc.mixer.words import FORMS, OUTPUT
-from dsfc.primitives.distributions import DISTRIBUTIONS
-from dsfc.primitives.table import SPELLINGS
-from dsfc.primitives.words import FIRST, TIME
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
 from dsfc.syntax.grammar import reserved

@@ -8,13 +8,13 @@ from fractions import Fraction
 from dsfc.diagnostics.catalogue import Size as SizeProblem
 from dsfc.diagnostics.catalogue import UnknownAxis
 from dsfc.diagnostics.report import Reporter, nearest
+from dsfc.expr.arithmetic import steepness
+from dsfc.expr.build import add, div, mul, neg, num, power, walk
+from dsfc.expr.declarations import Dimension, MapTensor
+from dsfc.expr.graph import components, shortest_path
+from dsfc.expr.size import LARGEST, STEEPEST, size_value
+from dsfc.expr.tree import Axis, Expr, Num, Rename, Size
 from dsfc.mixer.ir import Mixer
-from dsfc.primitives.arithmetic import steepness
-from dsfc.primitives.build import add, div, mul, neg, num, power, walk
-from dsfc.primitives.declarations import Dimension, MapTensor
-from dsfc.primitives.expr import Axis, Expr, Num, Rename, Size
-from dsfc.primitives.graph import components, shortest_path
-from dsfc.primitives.size import LARGEST, STEEPEST, size_value
 from dsfc.source import NOWHERE, Span
 from dsfc.syntax import ast
 

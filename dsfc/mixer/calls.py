@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 
 from dsfc.diagnostics.catalogue import ComplexValue, Juxtaposition, ShapeMap, UnknownName
 from dsfc.diagnostics.report import nearest
+from dsfc.expr.build import is_zero, prim
+from dsfc.expr.distributions import DISTRIBUTIONS
+from dsfc.expr.table import SPELLINGS, TABLE
+from dsfc.expr.tree import Abstract, Axis, Expr, Field, Reduction
 from dsfc.mixer import shapes
 from dsfc.mixer.arguments import count, wrong
 from dsfc.mixer.context import Context
@@ -17,10 +21,6 @@ from dsfc.mixer.initial import draw
 from dsfc.mixer.rules.constant import reads_name
 from dsfc.mixer.shapes import Operand, named
 from dsfc.mixer.sums import reduction, running_product, summed
-from dsfc.primitives.build import is_zero, prim
-from dsfc.primitives.distributions import DISTRIBUTIONS
-from dsfc.primitives.expr import Abstract, Axis, Expr, Field, Reduction
-from dsfc.primitives.table import SPELLINGS, TABLE
 from dsfc.syntax import ast
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from itertools import pairwise
 
 from dsfc.diagnostics.catalogue import ClaimForm
 from dsfc.diagnostics.report import nearest
+from dsfc.expr.build import walk
+from dsfc.expr.statements import Comparison, Predicate, Relation, Statement, Word
+from dsfc.expr.tree import Abstract, Expr, Field, LinearMap, Map, Param, Ref, Time
 from dsfc.mixer.context import Context
 from dsfc.mixer.expressions import Expressions
 from dsfc.mixer.shapes import named
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Abstract, Expr, Field, LinearMap, Map, Param, Ref, Time
-from dsfc.primitives.statements import Comparison, Predicate, Relation, Statement, Word
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_expr
 

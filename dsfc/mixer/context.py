@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dsfc.expr.tree import Axis, Expr
 from dsfc.mixer.times import Clock
-from dsfc.primitives.expr import Axis, Expr
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from dsfc.diagnostics.catalogue import AxisTwice, ComplexValue, Declaration
+from dsfc.expr.declarations import AbstractMap, Constraint, Init, MapTensor, Tensor
+from dsfc.expr.tree import Axis, Field, LinearMap
 from dsfc.mixer.axes import unknown_axis
 from dsfc.mixer.expressions import Expressions
 from dsfc.mixer.initial import initialiser
 from dsfc.mixer.merge import Declared
 from dsfc.mixer.scope import Scope, State
-from dsfc.primitives.declarations import AbstractMap, Constraint, Init, MapTensor, Tensor
-from dsfc.primitives.expr import Axis, Field, LinearMap
 from dsfc.source import Span
 from dsfc.syntax import ast
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from dsfc.expr.graph import components, reachable
 from dsfc.mixer.merge import Program
 from dsfc.mixer.rules.recursion import Reading, Readings, readings
 from dsfc.mixer.words import OUTPUT
-from dsfc.primitives.graph import components, reachable
 from dsfc.syntax import ast
 
 

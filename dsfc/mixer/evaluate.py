@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsfc.mixer.ir import Flow, Mixer, StateDecl
-from dsfc.mixer.reads import Lags, Read, mixer_reads
-from dsfc.primitives.declarations import FlowRule, MapTensor
-from dsfc.primitives.evaluate import (
+from dsfc.expr.declarations import FlowRule, MapTensor
+from dsfc.expr.evaluate import (
     NamedArray,
     canonical,
     dtype_of,
 )
-from dsfc.primitives.evaluate import evaluate as evaluate_expr
-from dsfc.primitives.expr import (
+from dsfc.expr.evaluate import evaluate as evaluate_expr
+from dsfc.expr.graph import components
+from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.table import row
+from dsfc.expr.tree import (
     Axis,
     Bound,
     Expr,
@@ -38,10 +39,9 @@ from dsfc.primitives.expr import (
     Run,
     Time,
 )
-from dsfc.primitives.graph import components
-from dsfc.primitives.max_plus import LOWEST
-from dsfc.primitives.table import row
-from dsfc.primitives.words import FIRST, TIME
+from dsfc.expr.words import FIRST, TIME
+from dsfc.mixer.ir import Flow, Mixer, StateDecl
+from dsfc.mixer.reads import Lags, Read, mixer_reads
 
 Array = NDArray[Any]
 FeatureMap = Callable[[Array], Array]

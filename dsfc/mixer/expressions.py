@@ -19,18 +19,11 @@ from dsfc.diagnostics.catalogue import (
     UnknownName,
 )
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter, nearest
-from dsfc.limits import Limits
-from dsfc.mixer import calls, indices, shapes
-from dsfc.mixer.context import Context
-from dsfc.mixer.rules.constant import reads_name, reads_time
-from dsfc.mixer.rules.recursion import constant_cycle, function_cycle
-from dsfc.mixer.scope import Scope
-from dsfc.mixer.shapes import Operand
-from dsfc.mixer.times import Clock, Instant, has_lag, is_lag, lag_power
-from dsfc.primitives.arithmetic import LONGEST, ZERO, is_long, steepness
-from dsfc.primitives.build import num, prim
-from dsfc.primitives.declarations import MapTensor
-from dsfc.primitives.expr import (
+from dsfc.expr.arithmetic import LONGEST, ZERO, is_long, steepness
+from dsfc.expr.build import num, prim
+from dsfc.expr.declarations import MapTensor
+from dsfc.expr.table import SPELLINGS
+from dsfc.expr.tree import (
     Add,
     Expr,
     Lag,
@@ -44,8 +37,15 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
-from dsfc.primitives.table import SPELLINGS
-from dsfc.primitives.words import FIRST, TIME, first
+from dsfc.expr.words import FIRST, TIME, first
+from dsfc.limits import Limits
+from dsfc.mixer import calls, indices, shapes
+from dsfc.mixer.context import Context
+from dsfc.mixer.rules.constant import reads_name, reads_time
+from dsfc.mixer.rules.recursion import constant_cycle, function_cycle
+from dsfc.mixer.scope import Scope
+from dsfc.mixer.shapes import Operand
+from dsfc.mixer.times import Clock, Instant, has_lag, is_lag, lag_power
 from dsfc.source import Span
 from dsfc.syntax import ast
 

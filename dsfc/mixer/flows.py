@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc.primitives.build import rewrite, walk
-from dsfc.primitives.expr import Expr, Now, Ref
-from dsfc.primitives.graph import reachable
+from dsfc.expr.build import rewrite, walk
+from dsfc.expr.graph import reachable
+from dsfc.expr.tree import Expr, Now, Ref
 
 
 def continuous(drift: Expr, state: str, value: Callable[[str], Expr | None]) -> Expr:

@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dsfc.diagnostics.catalogue import Order, Timeless
-from dsfc.mixer import shapes
-from dsfc.mixer.arguments import count, wrong
-from dsfc.mixer.context import Context
-from dsfc.mixer.indices import axes_of
-from dsfc.mixer.shapes import Operand, named
-from dsfc.mixer.times import is_lag
-from dsfc.primitives.build import rewrite, walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import rewrite, walk
+from dsfc.expr.tree import (
     Axis,
     Bound,
     Expr,
@@ -26,6 +20,12 @@ from dsfc.primitives.expr import (
     Series,
     Time,
 )
+from dsfc.mixer import shapes
+from dsfc.mixer.arguments import count, wrong
+from dsfc.mixer.context import Context
+from dsfc.mixer.indices import axes_of
+from dsfc.mixer.shapes import Operand, named
+from dsfc.mixer.times import is_lag
 from dsfc.syntax import ast
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dsfc.diagnostics.catalogue import Arguments, Capture, Future, Timeless
+from dsfc.expr.build import ones
+from dsfc.expr.tree import Axis, Bound, Expr, Iota, Now, Ref, Time
 from dsfc.mixer.axes import unknown_axis
 from dsfc.mixer.context import Context
 from dsfc.mixer.times import Instant, later
-from dsfc.primitives.build import ones
-from dsfc.primitives.expr import Axis, Bound, Expr, Iota, Now, Ref, Time
 from dsfc.syntax import ast
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dsfc.diagnostics.catalogue import Initialiser
+from dsfc.expr.build import rewrite, walk
+from dsfc.expr.declarations import Init
+from dsfc.expr.distributions import DISTRIBUTIONS
+from dsfc.expr.tree import Axis, Draw, Expr, Field, Iota, Ones
 from dsfc.mixer.context import Context
 from dsfc.mixer.indices import axes_of
 from dsfc.mixer.shapes import named
-from dsfc.primitives.build import rewrite, walk
-from dsfc.primitives.declarations import Init
-from dsfc.primitives.distributions import DISTRIBUTIONS
-from dsfc.primitives.expr import Axis, Draw, Expr, Field, Iota, Ones
 from dsfc.syntax import ast
 
 if TYPE_CHECKING:

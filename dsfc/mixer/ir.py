@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.primitives.declarations import (
+from dsfc.expr.declarations import (
     AbstractMap,
     Dimension,
     FlowRule,
@@ -20,7 +20,7 @@ from dsfc.primitives.declarations import (
     Provenance,
     Tensor,
 )
-from dsfc.primitives.expr import Axis, Expr, Field, Type
+from dsfc.expr.tree import Axis, Expr, Field, Type
 from dsfc.source import Span
 
 

@@ -1,11 +1,11 @@
-"""Mixers as JSON documents, in the format of `dsfc.primitives.json`."""
+"""Mixers as JSON documents, in the format of `dsfc.expr.json`."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from dsfc.expr import json
 from dsfc.mixer.ir import Mixer
-from dsfc.primitives import json
 
 
 def to_json(mixer: Mixer) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dsfc.expr.declarations import Dimension
+from dsfc.expr.graph import reachable
+from dsfc.expr.tree import Axis
 from dsfc.mixer.axes import size_axes, used_axes
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.reads import mentions
-from dsfc.primitives.declarations import Dimension
-from dsfc.primitives.expr import Axis
-from dsfc.primitives.graph import reachable
 
 
 def reached(mixer: Mixer) -> Mixer:

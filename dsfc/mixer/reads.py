@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dsfc.mixer.ir import Mixer, StateDecl
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import walk
+from dsfc.expr.tree import (
     Abstract,
     Bound,
     Expr,
@@ -22,6 +21,7 @@ from dsfc.primitives.expr import (
     Run,
     children,
 )
+from dsfc.mixer.ir import Mixer, StateDecl
 
 
 @dataclass(frozen=True, slots=True)

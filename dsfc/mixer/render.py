@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from dsfc.expr.declarations import Constraint, Dimension, Init, MapTensor, Provenance, Tensor
+from dsfc.expr.text import text
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Time
 from dsfc.mixer.ir import Definition, Mixer, StateDecl
-from dsfc.primitives.declarations import Constraint, Dimension, Init, MapTensor, Provenance, Tensor
-from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Time
-from dsfc.primitives.text import text
 
 _TIMES = {
     Time.CONST: "constant",

@@ -21,6 +21,12 @@ from dsfc.diagnostics.catalogue import (
     WhichMixer,
 )
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Label, Reporter, nearest
+from dsfc.expr.build import walk
+from dsfc.expr.declarations import Provenance
+from dsfc.expr.graph import components
+from dsfc.expr.statements import Statement
+from dsfc.expr.tree import Axis, Expr, Field, Ref
+from dsfc.expr.words import FIRST
 from dsfc.mixer.axes import dimensions
 from dsfc.mixer.claims import text_of, typed_claim
 from dsfc.mixer.context import Context
@@ -47,12 +53,6 @@ from dsfc.mixer.shapes import named
 from dsfc.mixer.times import settled
 from dsfc.mixer.undeclared import UndeclaredStates, with_states
 from dsfc.mixer.words import OUTPUT
-from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import Provenance
-from dsfc.primitives.expr import Axis, Expr, Field, Ref
-from dsfc.primitives.graph import components
-from dsfc.primitives.statements import Statement
-from dsfc.primitives.words import FIRST
 from dsfc.source import Span
 from dsfc.syntax import ast
 

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.declarations import Constraint, MapTensor, Tensor
+from dsfc.expr.evaluate import dtype_of, evaluate
+from dsfc.expr.tree import Axis, Expr, Field
 from dsfc.mixer.axes import sizes
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.rules.initial_values import SizeScope
-from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
-from dsfc.primitives.evaluate import dtype_of, evaluate
-from dsfc.primitives.expr import Axis, Expr, Field
 
 Array = NDArray[Any]
 _SCALE = 0.6  # keeps exponentials of projections within a few units over tens of tokens

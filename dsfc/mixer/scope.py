@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dsfc.diagnostics.report import Reporter
+from dsfc.expr.declarations import AbstractMap, Dimension, MapTensor, Tensor
+from dsfc.expr.tree import Axis, Field
 from dsfc.mixer.merge import Program
-from dsfc.primitives.declarations import AbstractMap, Dimension, MapTensor, Tensor
-from dsfc.primitives.expr import Axis, Field
 from dsfc.syntax import ast
 
 

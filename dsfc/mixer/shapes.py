@@ -21,9 +21,8 @@ from dsfc.diagnostics.catalogue import (
     ShapeSum,
 )
 from dsfc.diagnostics.report import Diagnostic, braces
-from dsfc.mixer.times import lag_product, lag_sum
-from dsfc.primitives.build import MINUS_ONE, div, mul, power
-from dsfc.primitives.expr import (
+from dsfc.expr.build import MINUS_ONE, div, mul, power
+from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,
@@ -33,6 +32,7 @@ from dsfc.primitives.expr import (
     Reduction,
     Rename,
 )
+from dsfc.mixer.times import lag_product, lag_sum
 from dsfc.source import Span
 
 _CLIP = 40

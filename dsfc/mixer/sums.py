@@ -7,14 +7,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dsfc.diagnostics.catalogue import NameClash, Unsupported
+from dsfc.expr.build import mul, ones
+from dsfc.expr.tree import Bound, Expr, Past, Reduction, Relation, Run
+from dsfc.expr.words import TIME
 from dsfc.mixer import shapes
 from dsfc.mixer.arguments import count, wrong
 from dsfc.mixer.context import Context
 from dsfc.mixer.indices import axes_of
 from dsfc.mixer.times import Clock, Instant, at_lag, lag_to, run_head, shifted, sum_head
-from dsfc.primitives.build import mul, ones
-from dsfc.primitives.expr import Bound, Expr, Past, Reduction, Relation, Run
-from dsfc.primitives.words import TIME
 from dsfc.syntax import ast
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dsfc.primitives.build import add, mul, num, power, rewrite, walk
-from dsfc.primitives.expr import Add, Bound, Expr, Lag, Now, Num, Relation
-from dsfc.primitives.words import TIME
+from dsfc.expr.build import add, mul, num, power, rewrite, walk
+from dsfc.expr.tree import Add, Bound, Expr, Lag, Now, Num, Relation
+from dsfc.expr.words import TIME
 from dsfc.syntax import ast
 
 _RELATIONS = {

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsfc.mixer.axes import size_axes, used_axes
-from dsfc.mixer.ir import Mixer, StateDecl
-from dsfc.mixer.reads import mentions, mixer_reads
-from dsfc.mixer.times import at_lag, is_lag
-from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import MapTensor
-from dsfc.primitives.expr import (
+from dsfc.expr.build import walk
+from dsfc.expr.declarations import MapTensor
+from dsfc.expr.graph import components, reachable
+from dsfc.expr.tree import (
     Abstract,
     Axis,
     Bound,
@@ -29,8 +26,11 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
-from dsfc.primitives.graph import components, reachable
-from dsfc.primitives.words import FIRST, TIME
+from dsfc.expr.words import FIRST, TIME
+from dsfc.mixer.axes import size_axes, used_axes
+from dsfc.mixer.ir import Mixer, StateDecl
+from dsfc.mixer.reads import mentions, mixer_reads
+from dsfc.mixer.times import at_lag, is_lag
 
 
 class MixerError(AssertionError):

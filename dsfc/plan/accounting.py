@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from dsfc.expr.build import ONE, add, is_zero, mul, walk
+from dsfc.expr.normal import normalise
+from dsfc.expr.tree import Add, Expr, Mul, Num, Reduce, Ref, Rename
 from dsfc.plan.ir import AllPairs, Attention, Kernel, Plan, Recurrence, Scan
 from dsfc.plan.verify import PlanError
-from dsfc.primitives.build import ONE, add, is_zero, mul, walk
-from dsfc.primitives.expr import Add, Expr, Mul, Num, Reduce, Ref, Rename
-from dsfc.primitives.normal import normalise
 from dsfc.structure.attention import is_attention
 from dsfc.system.ir import Block, Cache, Direction, Drive, Ratio, ReadOut, System, Term
 from dsfc.system.traverse import expressions, parts, terms

@@ -19,6 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from dsfc.expr.build import ONE, is_one, mul, prim, rewrite, total
+from dsfc.expr.derivative import pull
+from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
 from dsfc.plan.ir import (
     Adjoint,
     Buffer,
@@ -32,9 +35,6 @@ from dsfc.plan.ir import (
     Scan,
     ScanDirection,
 )
-from dsfc.primitives.build import ONE, is_one, mul, prim, rewrite, total
-from dsfc.primitives.derivative import pull
-from dsfc.primitives.expr import Axis, Expr, Field, Now, Ref, Time
 from dsfc.system.ir import Block, Decay, Direction, Drive, LogForm, Read, Stage, Term
 from dsfc.system.ir import Factor as ChainFactor
 from dsfc.transform.stage_adjoint import Gradient, Role, StageAdjoint, adjoint_stage

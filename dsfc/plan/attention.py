@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from dsfc.expr.build import ONE, mul
+from dsfc.expr.tree import Expr, Field, Now, Ref, Time
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Attention, Register
-from dsfc.primitives.build import ONE, mul
-from dsfc.primitives.expr import Expr, Field, Now, Ref, Time
 from dsfc.structure.attention import attention_of
 from dsfc.system.ir import Ratio
 

@@ -8,6 +8,9 @@ from typing import TypeGuard
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.catalogue import Unsupported as UnsupportedDiagnostic
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.build import ONE, ZERO, add, div, mul, neg, prim, sub, total
+from dsfc.expr.text import text
+from dsfc.expr.tree import Div, Expr, Field, Map, Mul, Now, Prim, Ref, Time
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.plan import attention, dense, pairs, recurrence, scans
 from dsfc.plan.adjoint import adjoint_of
@@ -28,9 +31,6 @@ from dsfc.plan.modes import modes_of
 from dsfc.plan.real_parts import take_real_parts
 from dsfc.plan.recurrence import StageRead
 from dsfc.plan.scans import Reading, Unsupported
-from dsfc.primitives.build import ONE, ZERO, add, div, mul, neg, prim, sub, total
-from dsfc.primitives.expr import Div, Expr, Field, Map, Mul, Now, Prim, Ref, Time
-from dsfc.primitives.text import text
 from dsfc.source import NOWHERE
 from dsfc.structure.attention import NotAttention
 from dsfc.structure.bounds import ranges_of

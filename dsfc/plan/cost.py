@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dsfc.expr.build import ONE, ZERO, add, div, mul, num, prim, walk
+from dsfc.expr.tree import Axis, Expr, Field, Param, Size, children
 from dsfc.plan.ir import AllPairs, Attention, Cost, Form, Recurrence, Scan
-from dsfc.primitives.build import ONE, ZERO, add, div, mul, num, prim, walk
-from dsfc.primitives.expr import Axis, Expr, Field, Param, Size, children
 
 BATCH = Param("batch", frozenset())
 CHUNK = Param("chunk", frozenset())

@@ -7,12 +7,12 @@ beside a low-rank part, factors behind one another.
 
 from __future__ import annotations
 
+from dsfc.expr.build import ONE, ZERO, add, is_one, is_zero, mul, ones, total
+from dsfc.expr.tree import Axis, Expr, Map, Time
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Form
 from dsfc.plan.recurrence import columns_of
 from dsfc.plan.scans import READS_ANOTHER, Reading, Signature, Split, Unsupported, sides
-from dsfc.primitives.build import ONE, ZERO, add, is_one, is_zero, mul, ones, total
-from dsfc.primitives.expr import Axis, Expr, Map, Time
 from dsfc.system.ir import Block, Term
 
 

@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dsfc.expr.declarations import Tensor
+from dsfc.expr.evaluate import NamedArray
+from dsfc.expr.evaluate import evaluate as value_of
+from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Now, Ref
 from dsfc.plan.adjoint import LOG_DECAY_BAR
 from dsfc.plan.ir import (
     Adjoint,
@@ -30,11 +35,6 @@ from dsfc.plan.ir import (
     Turn,
     Unit,
 )
-from dsfc.primitives.declarations import Tensor
-from dsfc.primitives.evaluate import NamedArray
-from dsfc.primitives.evaluate import evaluate as value_of
-from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Now, Ref
-from dsfc.primitives.max_plus import LOWEST
 
 Array = NDArray[Any]
 

@@ -17,13 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from dsfc.plan.gates import Gates, absorb, called, fresh
-from dsfc.plan.ir import Buffer, Column, Form, Kernel, Plan, Pointwise, Role, Scan
-from dsfc.plan.planes import in_planes, is_paired
-from dsfc.plan.verify import reads, written_by
-from dsfc.primitives.build import ONE, ZERO, add, is_one, mul, prim, remake, rewrite, walk
-from dsfc.primitives.derivative import pull
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, ZERO, add, is_one, mul, prim, remake, rewrite, walk
+from dsfc.expr.derivative import pull
+from dsfc.expr.tree import (
     Add,
     Axis,
     Div,
@@ -39,6 +35,10 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
+from dsfc.plan.gates import Gates, absorb, called, fresh
+from dsfc.plan.ir import Buffer, Column, Form, Kernel, Plan, Pointwise, Role, Scan
+from dsfc.plan.planes import in_planes, is_paired
+from dsfc.plan.verify import reads, written_by
 
 FEATURE_BAR = "feature_bar"
 """Name under which gradients of leaves read that of what is computed of them."""

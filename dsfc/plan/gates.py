@@ -13,22 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterator
 from dataclasses import dataclass, replace
 
-from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Recurrence, Role, Scan
-from dsfc.plan.planes import (
-    SUFFIXES,
-    Part,
-    in_planes,
-    in_real_leaves,
-    is_entrywise,
-    is_paired,
-    is_split,
-    joined,
-    planes,
-)
-from dsfc.plan.verify import reads, written_by
-from dsfc.primitives.build import ZERO, add, mul, neg, prim, remake, rewrite, walk
-from dsfc.primitives.derivative import pull
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ZERO, add, mul, neg, prim, remake, rewrite, walk
+from dsfc.expr.derivative import pull
+from dsfc.expr.tree import (
     Add,
     Div,
     Expr,
@@ -44,6 +31,19 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
+from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Recurrence, Role, Scan
+from dsfc.plan.planes import (
+    SUFFIXES,
+    Part,
+    in_planes,
+    in_real_leaves,
+    is_entrywise,
+    is_paired,
+    is_split,
+    joined,
+    planes,
+)
+from dsfc.plan.verify import reads, written_by
 
 VALUE_BAR = "value_bar"
 DECAY_BAR = "log_decay_bar"

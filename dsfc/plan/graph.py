@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, RunningMax, Turn, Unit
-from dsfc.plan.verify import reads
-from dsfc.primitives.build import (
+from dsfc.expr.build import (
     ONE,
     add,
     is_zero,
@@ -24,9 +22,11 @@ from dsfc.primitives.build import (
     sub,
     walk,
 )
-from dsfc.primitives.declarations import Provenance
-from dsfc.primitives.expr import Axis, Expr, Field, Fir, Now, Num, Prim, Ref, Size, Time
-from dsfc.primitives.words import FIRST
+from dsfc.expr.declarations import Provenance
+from dsfc.expr.tree import Axis, Expr, Field, Fir, Now, Num, Prim, Ref, Size, Time
+from dsfc.expr.words import FIRST
+from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, RunningMax, Turn, Unit
+from dsfc.plan.verify import reads
 from dsfc.system.ir import Cache, MaxPlus, ReadOut, Stream, System
 
 Lowering = Callable[[Stream], Expr]

@@ -28,13 +28,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from dsfc.primitives.declarations import (
+from dsfc.expr.declarations import (
     Dimension,
     MapTensor,
     Provenance,
     Tensor,
 )
-from dsfc.primitives.expr import Axis, Expr, Field, Relation
+from dsfc.expr.tree import Axis, Expr, Field, Relation
 
 
 class Role(Enum):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from dsfc.expr.json import decode, encode
 from dsfc.plan.ir import Plan
-from dsfc.primitives.json import decode, encode
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
-    """Returns the plan as a JSON document (see `dsfc.primitives.json`)."""
+    """Returns the plan as a JSON document (see `dsfc.expr.json`)."""
     return encode(plan)
 
 

@@ -28,16 +28,16 @@ from fractions import Fraction
 
 import numpy as np
 
+from dsfc.expr.build import ZERO, add, div, mul, neg, num, walk
+from dsfc.expr.evaluate import NamedArray, evaluate
+from dsfc.expr.table import row
+from dsfc.expr.text import text
+from dsfc.expr.tree import Add, Axis, Div, Expr, Field, Mul, Num, Param, Prim, Ref, Size, Time
 from dsfc.plan.cost import BATCH, CHUNK, LENGTH
 from dsfc.plan.features import Features, take_in
 from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.plan.planes import halves, is_paired, planes
-from dsfc.primitives.build import ZERO, add, div, mul, neg, num, walk
-from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import Add, Axis, Div, Expr, Field, Mul, Num, Param, Prim, Ref, Size, Time
-from dsfc.primitives.table import row
-from dsfc.primitives.text import text
 
 WIDTH = Param("width", frozenset())
 """Bytes of a number of the inputs; what is computed in float32 has 4."""

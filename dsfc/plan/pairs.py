@@ -8,12 +8,9 @@ token-wise expression is, and summed over the pairs that each value stands in.
 
 from __future__ import annotations
 
-from dsfc.plan.graph import Graph
-from dsfc.plan.ir import AllPairs, PairGradient, PairLeaf
-from dsfc.plan.scans import Unsupported
-from dsfc.primitives.build import ONE, ZERO, add, mul, num, prim, remake, rewrite, sub, walk
-from dsfc.primitives.derivative import pull
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, ZERO, add, mul, num, prim, remake, rewrite, sub, walk
+from dsfc.expr.derivative import pull
+from dsfc.expr.tree import (
     Bound,
     Expr,
     Field,
@@ -30,7 +27,10 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
-from dsfc.primitives.words import TIME
+from dsfc.expr.words import TIME
+from dsfc.plan.graph import Graph
+from dsfc.plan.ir import AllPairs, PairGradient, PairLeaf
+from dsfc.plan.scans import Unsupported
 from dsfc.system.ir import Cache
 
 

@@ -21,11 +21,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
-from dsfc.plan.real_parts import only_real_parts
-from dsfc.plan.verify import reads, written_by
-from dsfc.primitives.build import ZERO, add, div, mul, neg, prim, remake, rewrite, sub, walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ZERO, add, div, mul, neg, prim, remake, rewrite, sub, walk
+from dsfc.expr.tree import (
     Add,
     Div,
     Expr,
@@ -40,6 +37,9 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
+from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
+from dsfc.plan.real_parts import only_real_parts
+from dsfc.plan.verify import reads, written_by
 
 SUFFIXES = ("_re", "_im")
 """Behind the names of planes."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from dsfc.expr.build import rewrite, walk
+from dsfc.expr.tree import Expr, Field, Now, Prim, Ref, Time
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Buffer, Form, Kernel, Pointwise, Scan, Turn
 from dsfc.plan.verify import reads
-from dsfc.primitives.build import rewrite, walk
-from dsfc.primitives.expr import Expr, Field, Now, Prim, Ref, Time
 
 
 def take_real_parts(graph: Graph) -> None:

@@ -11,20 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dsfc.plan.graph import TURNED, Graph
-from dsfc.plan.ir import (
-    Assignment,
-    CoefficientGradient,
-    Recurrence,
-    SteppedAdjoint,
-    SteppedRead,
-    SteppedState,
-)
-from dsfc.primitives.adjoints import conj, real
-from dsfc.primitives.build import ONE, add, mul, ones, prim, remake, total, walk
-from dsfc.primitives.derivative import MapGradient
-from dsfc.primitives.derivative import adjoint as adjoint_map
-from dsfc.primitives.expr import (
+from dsfc.expr.adjoints import conj, real
+from dsfc.expr.build import ONE, add, mul, ones, prim, remake, total, walk
+from dsfc.expr.derivative import MapGradient
+from dsfc.expr.derivative import adjoint as adjoint_map
+from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,
@@ -38,6 +29,15 @@ from dsfc.primitives.expr import (
     Rename,
     Time,
     children,
+)
+from dsfc.plan.graph import TURNED, Graph
+from dsfc.plan.ir import (
+    Assignment,
+    CoefficientGradient,
+    Recurrence,
+    SteppedAdjoint,
+    SteppedRead,
+    SteppedState,
 )
 from dsfc.system.formulas import apply_term
 from dsfc.system.ir import Block, Cast, Direction, Drive, Factor, Read, Stage, Term

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dsfc.expr.text import text
+from dsfc.expr.tree import Field
 from dsfc.plan.cost import LENGTH
 from dsfc.plan.ir import (
     Adjoint,
@@ -20,8 +22,6 @@ from dsfc.plan.ir import (
     Turn,
     Unit,
 )
-from dsfc.primitives.expr import Field
-from dsfc.primitives.text import text
 
 
 def render(plan: Plan) -> str:

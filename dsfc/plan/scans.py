@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dsfc.plan.graph import TURNED, Graph, bounded_log
-from dsfc.plan.ir import Column, Form, LogDecay, LowRank, Scan, Transition
-from dsfc.primitives.build import (
+from dsfc.expr.build import (
     ONE,
     ZERO,
     add,
@@ -27,9 +25,12 @@ from dsfc.primitives.build import (
     rewrite,
     walk,
 )
-from dsfc.primitives.declarations import AbstractMap, MapTensor, Tensor
-from dsfc.primitives.derivative import pull
-from dsfc.primitives.expr import (
+from dsfc.expr.declarations import AbstractMap, MapTensor, Tensor
+from dsfc.expr.derivative import pull
+from dsfc.expr.interval import POSITIVE
+from dsfc.expr.polynomial import IMAGINARY
+from dsfc.expr.ranges import Ranges
+from dsfc.expr.tree import (
     Add,
     Axis,
     Div,
@@ -46,9 +47,8 @@ from dsfc.primitives.expr import (
     Time,
     children,
 )
-from dsfc.primitives.interval import POSITIVE
-from dsfc.primitives.polynomial import IMAGINARY
-from dsfc.primitives.ranges import Ranges
+from dsfc.plan.graph import TURNED, Graph, bounded_log
+from dsfc.plan.ir import Column, Form, LogDecay, LowRank, Scan, Transition
 from dsfc.structure.ir import BlockStructure, ClassName
 from dsfc.system.ir import Block, Decay, GaugeKind, LogForm, Stream, Term
 from dsfc.system.ir import Factor as ChainFactor

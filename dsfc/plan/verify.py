@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from dsfc.expr.build import walk
+from dsfc.expr.derivative import pull
+from dsfc.expr.tree import (
+    Axis,
+    Expr,
+    Field,
+    Fir,
+    Lag,
+    Map,
+    Now,
+    Num,
+    Param,
+    Past,
+    Ref,
+    Run,
+    Time,
+)
 from dsfc.plan.ir import (
     LOW_RANK,
     AllPairs,
@@ -19,23 +36,6 @@ from dsfc.plan.ir import (
     Scan,
     Turn,
     Unit,
-)
-from dsfc.primitives.build import walk
-from dsfc.primitives.derivative import pull
-from dsfc.primitives.expr import (
-    Axis,
-    Expr,
-    Field,
-    Fir,
-    Lag,
-    Map,
-    Now,
-    Num,
-    Param,
-    Past,
-    Ref,
-    Run,
-    Time,
 )
 
 

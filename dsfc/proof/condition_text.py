@@ -15,8 +15,8 @@ from dsfc.check_proof.polynomial import Monomial, Polynomial, Quotient, generato
 from dsfc.check_proof.statement import Statement
 from dsfc.check_proof.symbols import lags, shifted
 from dsfc.check_proof.witness import stored_axes
-from dsfc.primitives.expr import Field
-from dsfc.primitives.interval import REALS, Interval
+from dsfc.expr.interval import REALS, Interval
+from dsfc.expr.tree import Field
 from dsfc.proof.points import families
 from dsfc.system.known import bounds
 

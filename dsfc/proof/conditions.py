@@ -33,7 +33,7 @@ from dsfc.check_proof.polynomial import IMAGINARY, Polynomial, Quotient, generat
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state, written
 from dsfc.check_proof.symbols import LONGEST_LAG, STATE, Symbols, lags, shifted
-from dsfc.primitives.declarations import Constraint, Tensor
+from dsfc.expr.declarations import Constraint, Tensor
 from dsfc.proof.factors import factors
 from dsfc.system.known import promises
 

@@ -24,7 +24,7 @@ from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.recurrence import Coefficients, Rolled, applied, distinct, longer
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import LENGTH_LIMIT, in_range, stored_axes
-from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
+from dsfc.expr.declarations import Constraint, MapTensor, Tensor
 from dsfc.system.known import fixed
 
 ALIKE = (Fraction(1), Fraction(2), Fraction(1, 2), Fraction(-1), Fraction(-2))

@@ -92,7 +92,7 @@ class SympyRing:
 
     def __init__(self, names: tuple[str, ...]) -> None:
         """Makes the ring of these names."""
-        from dsfc.primitives.sympy_bridge import sparse_ring
+        from dsfc.expr.sympy_bridge import sparse_ring
 
         self.names = names
         self._ring = sparse_ring(len(names))

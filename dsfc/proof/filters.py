@@ -15,7 +15,7 @@ from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.polynomial import Quotient, generator
 from dsfc.check_proof.statement import state
 from dsfc.check_proof.symbols import STATE, lags
-from dsfc.primitives.declarations import Constraint
+from dsfc.expr.declarations import Constraint
 from dsfc.proof.conditions import condition
 
 

@@ -27,8 +27,8 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import Statement, state
 from dsfc.check_proof.symbols import lags, shifted
 from dsfc.check_proof.witness import in_range, stored_axes
-from dsfc.primitives.declarations import Constraint, Tensor
-from dsfc.primitives.interval import REALS
+from dsfc.expr.declarations import Constraint, Tensor
+from dsfc.expr.interval import REALS
 from dsfc.proof.conditions import TOKENS, tokens
 from dsfc.system.known import fixed
 

@@ -10,8 +10,10 @@ from fractions import Fraction
 
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.witness import stored_axes
-from dsfc.primitives.declarations import MapTensor, Tensor
-from dsfc.primitives.expr import (
+from dsfc.expr.declarations import MapTensor, Tensor
+from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.text import text
+from dsfc.expr.tree import (
     Add,
     Axis,
     Bound,
@@ -41,9 +43,7 @@ from dsfc.primitives.expr import (
     Size,
     children,
 )
-from dsfc.primitives.max_plus import LOWEST
-from dsfc.primitives.text import text
-from dsfc.primitives.words import FIRST
+from dsfc.expr.words import FIRST
 from dsfc.proof.prelude import NEEDED
 from dsfc.system.ir import Definition, System
 from dsfc.system.known import fixed

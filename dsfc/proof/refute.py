@@ -21,10 +21,10 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import written
 from dsfc.check_proof.symbols import Symbols, shifted
 from dsfc.check_proof.witness import LENGTH_LIMIT, check_witness, execute, in_range, place_of
-from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import Field, Fir
-from dsfc.primitives.json import encode
+from dsfc.expr.build import walk
+from dsfc.expr.declarations import Constraint, MapTensor, Tensor
+from dsfc.expr.json import encode
+from dsfc.expr.tree import Field, Fir
 from dsfc.proof.verdict import Refuted
 from dsfc.system.known import fixed
 

@@ -16,7 +16,7 @@ from dsfc.check_proof.invariant import unlifted
 from dsfc.check_proof.laws import law
 from dsfc.check_proof.point import Evaluated
 from dsfc.check_proof.statement import state
-from dsfc.primitives.declarations import Constraint
+from dsfc.expr.declarations import Constraint
 from dsfc.proof.condition_text import ConditionText, values_text
 from dsfc.proof.relations import relation_lines
 from dsfc.proof.sizes import unexamined

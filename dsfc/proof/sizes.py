@@ -16,8 +16,8 @@ from dsfc.check_proof.free import expressions
 from dsfc.check_proof.invariant import unlifted
 from dsfc.check_proof.legal import facts, kept
 from dsfc.check_proof.statement import Statement
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Fir, Iota, Num, Pow, Size
+from dsfc.expr.build import walk
+from dsfc.expr.tree import Fir, Iota, Num, Pow, Size
 from dsfc.system.ir import System
 from dsfc.system.known import fixed
 

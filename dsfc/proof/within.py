@@ -16,8 +16,8 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
-from dsfc.primitives.declarations import Tensor
-from dsfc.primitives.expr import Field
+from dsfc.expr.declarations import Tensor
+from dsfc.expr.tree import Field
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.conditions import candidates
 from dsfc.proof.constant_word import no_case

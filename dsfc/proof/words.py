@@ -20,7 +20,7 @@ from dsfc.check_proof.polynomial import ONE, Polynomial, Quotient, TooLarge, uni
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import in_range, stored_axes
 from dsfc.check_proof.words import LENGTH_LIMIT, Equations, own_sizes
-from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
+from dsfc.expr.declarations import Constraint, MapTensor, Tensor
 from dsfc.proof.nullstellensatz import Budget, combinations
 from dsfc.proof.sizes import NONE_GIVEN, around
 from dsfc.system.known import fixed

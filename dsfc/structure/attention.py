@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dsfc.derive.times import Times, retimed
-from dsfc.primitives.build import ONE, div, is_one, mul, num, total, walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, div, is_one, mul, num, total, walk
+from dsfc.expr.normal import normalise
+from dsfc.expr.text import text
+from dsfc.expr.tree import (
     Add,
     Axis,
     Bound,
@@ -34,9 +36,7 @@ from dsfc.primitives.expr import (
     Size,
     Time,
 )
-from dsfc.primitives.normal import normalise
-from dsfc.primitives.text import text
-from dsfc.primitives.words import TIME
+from dsfc.expr.words import TIME
 from dsfc.structure.ir import Attention
 from dsfc.system.ir import Cache, GuardKind, Ratio
 

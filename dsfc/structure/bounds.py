@@ -15,10 +15,25 @@ from functools import reduce
 from itertools import product
 from types import MappingProxyType
 
-from dsfc.primitives.build import add, mul, neg, num, walk
-from dsfc.primitives.build import power as power_of
-from dsfc.primitives.declarations import Constraint
-from dsfc.primitives.expr import (
+from dsfc.expr.build import add, mul, neg, num, walk
+from dsfc.expr.build import power as power_of
+from dsfc.expr.declarations import Constraint
+from dsfc.expr.interval import (
+    INF,
+    NONNEG,
+    POSITIVE,
+    REALS,
+    Interval,
+    exactly,
+    plus,
+    times,
+)
+from dsfc.expr.normal import normalise
+from dsfc.expr.polynomial import Monomial, Polynomial, order_key
+from dsfc.expr.ranges import ONE, PROMISED, above, inside, power
+from dsfc.expr.ranges import Ranges as Written
+from dsfc.expr.table import row
+from dsfc.expr.tree import (
     Add,
     Expr,
     Field,
@@ -30,21 +45,6 @@ from dsfc.primitives.expr import (
     Ref,
     Time,
 )
-from dsfc.primitives.interval import (
-    INF,
-    NONNEG,
-    POSITIVE,
-    REALS,
-    Interval,
-    exactly,
-    plus,
-    times,
-)
-from dsfc.primitives.normal import normalise
-from dsfc.primitives.polynomial import Monomial, Polynomial, order_key
-from dsfc.primitives.ranges import ONE, PROMISED, above, inside, power
-from dsfc.primitives.ranges import Ranges as Written
-from dsfc.primitives.table import row
 from dsfc.structure.ir import Bound, BoundKind
 from dsfc.system.ir import Decay, KeptFlow, LogForm, MaxPlus, System
 from dsfc.system.known import fixed, promises

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from dsfc.derive.coupling import coupling_of, coupling_of_flow
 from dsfc.derive.decay import decay_of
-from dsfc.primitives.build import ONE, add, effective_axes, is_one, mul, walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, add, effective_axes, is_one, mul, walk
+from dsfc.expr.normal import normalise
+from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,
@@ -25,7 +26,6 @@ from dsfc.primitives.expr import (
     Size,
     Time,
 )
-from dsfc.primitives.normal import normalise
 from dsfc.structure.attention import NotAttention, attention_of
 from dsfc.structure.bounds import diagonal_bound, is_positive, ranges_of
 from dsfc.structure.classes import BY_CELL, GENERALITY

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from dsfc.primitives.build import add, mul
-from dsfc.primitives.expr import Axis, Expr, Field, Size
+from dsfc.expr.build import add, mul
+from dsfc.expr.tree import Axis, Expr, Field, Size
 from dsfc.system.ir import Coupling, Decay, Guard
 
 

@@ -1,10 +1,10 @@
-"""Structures as JSON documents, in the format of `dsfc.primitives.json`."""
+"""Structures as JSON documents, in the format of `dsfc.expr.json`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dsfc.primitives import json
+from dsfc.expr import json
 from dsfc.structure.ir import Structure
 
 

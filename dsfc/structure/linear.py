@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc.primitives.expr import (
+from dsfc.expr.tree import (
     Add,
     Div,
     Expr,
@@ -18,7 +18,7 @@ from dsfc.primitives.expr import (
     Rename,
     Time,
 )
-from dsfc.primitives.words import FIRST
+from dsfc.expr.words import FIRST
 
 _LINEAR_PRIMS = frozenset({"re", "im", "conj", "cplx"})
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dsfc.primitives.build import add
-from dsfc.primitives.text import text
+from dsfc.expr.build import add
+from dsfc.expr.text import text
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import Attention, BlockStructure, Bound, BoundKind, Structure
 from dsfc.system.ir import Coupling, Decay, Guard, LogForm

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dsfc.primitives.expr import Expr, Time
-from dsfc.primitives.interval import INF
+from dsfc.expr.interval import INF
+from dsfc.expr.tree import Expr, Time
 from dsfc.structure.bounds import Ranges, ranges_of
 from dsfc.system.ir import System
 from dsfc.transform.running_max import running_max_gauge

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import factorial
 
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Field, Prim, Reduce, Reduction, Series, Time
-from dsfc.primitives.text import text
+from dsfc.expr.build import walk
+from dsfc.expr.text import text
+from dsfc.expr.tree import Expr, Field, Prim, Reduce, Reduction, Series, Time
 from dsfc.system.ir import Cache, System
 from dsfc.system.traverse import parts, trees
 

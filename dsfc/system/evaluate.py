@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsfc.primitives.declarations import MapTensor
-from dsfc.primitives.evaluate import NamedArray, apply_map, canonical, dtype_of
-from dsfc.primitives.evaluate import evaluate as evaluate_expr
-from dsfc.primitives.expr import (
+from dsfc.expr.declarations import MapTensor
+from dsfc.expr.evaluate import NamedArray, apply_map, canonical, dtype_of
+from dsfc.expr.evaluate import evaluate as evaluate_expr
+from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.table import row
+from dsfc.expr.tree import (
     Axis,
     Bound,
     Expr,
@@ -30,9 +32,7 @@ from dsfc.primitives.expr import (
     Relation,
     Run,
 )
-from dsfc.primitives.max_plus import LOWEST
-from dsfc.primitives.table import row
-from dsfc.primitives.words import FIRST, TIME
+from dsfc.expr.words import FIRST, TIME
 from dsfc.system.ir import (
     Block,
     Cache,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import singledispatch
 
-from dsfc.primitives.build import ZERO, add, div, is_one, mul, ones, prim, total
-from dsfc.primitives.expr import Axis, Div, Expr, Field, Map, Now, Ref, Time
+from dsfc.expr.build import ZERO, add, div, is_one, mul, ones, prim, total
+from dsfc.expr.tree import Axis, Div, Expr, Field, Map, Now, Ref, Time
 from dsfc.system.ir import (
     Block,
     Cache,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.primitives.build import ONE, add, div, mul, remake, walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, add, div, mul, remake, walk
+from dsfc.expr.tree import (
     Add,
     Div,
     Expr,

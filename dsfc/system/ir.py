@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING
 
-from dsfc.primitives.declarations import (
+from dsfc.expr.declarations import (
     AbstractMap,
     Dimension,
     FlowRule,
@@ -30,7 +30,7 @@ from dsfc.primitives.declarations import (
     Provenance,
     Tensor,
 )
-from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Past
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Past
 from dsfc.source import Span
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsfc.primitives.declarations import Constraint, MapTensor, Tensor
-from dsfc.primitives.expr import Expr, Field
-from dsfc.primitives.interval import Interval
-from dsfc.primitives.ranges import PROMISED, Ranges, keeps
+from dsfc.expr.declarations import Constraint, MapTensor, Tensor
+from dsfc.expr.interval import Interval
+from dsfc.expr.ranges import PROMISED, Ranges, keeps
+from dsfc.expr.tree import Expr, Field
 from dsfc.system.ir import System
 
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from dsfc.primitives.build import ONE, is_one, mul
-from dsfc.primitives.expr import Axis, Div, Expr, LinearMap, Mul, Ones
+from dsfc.expr.build import ONE, is_one, mul
+from dsfc.expr.tree import Axis, Div, Expr, LinearMap, Mul, Ones
 
 
 class Shape(Enum):

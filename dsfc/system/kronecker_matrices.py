@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from dsfc.primitives import sympy_bridge as bridge
-from dsfc.primitives.build import is_one, mul
-from dsfc.primitives.declarations import Constraint, Tensor
-from dsfc.primitives.expr import Axis, Expr, LinearMap
-from dsfc.primitives.sympy_bridge import Symbolic
-from dsfc.primitives.text import map_name
+from dsfc.expr import sympy_bridge as bridge
+from dsfc.expr.build import is_one, mul
+from dsfc.expr.declarations import Constraint, Tensor
+from dsfc.expr.sympy_bridge import Symbolic
+from dsfc.expr.text import map_name
+from dsfc.expr.tree import Axis, Expr, LinearMap
 from dsfc.system.formulas import states
 from dsfc.system.ir import System
 from dsfc.system.kronecker import After, Kron, KronFactor, Operator, Shape

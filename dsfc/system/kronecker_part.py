@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dsfc.primitives.build import ONE, mul, num, prim, shift
-from dsfc.primitives.expr import Add, Axis, Div, Expr, LinearMap, Map, Now, Ref
+from dsfc.expr.build import ONE, mul, num, prim, shift
+from dsfc.expr.tree import Add, Axis, Div, Expr, LinearMap, Map, Now, Ref
 from dsfc.system.formulas import States, states
 from dsfc.system.inputs import Inputs, inputs_of
 from dsfc.system.ir import (

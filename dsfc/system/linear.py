@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dsfc.primitives.build import add, div, is_one, mul, num, prim, total
-from dsfc.primitives.expr import (
+from dsfc.expr.build import add, div, is_one, mul, num, prim, total
+from dsfc.expr.tree import (
     Div,
     Expr,
     Map,

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsfc.primitives import sympy_bridge as bridge
-from dsfc.primitives.build import ONE, add, mul, rewrite, walk
-from dsfc.primitives.evaluate import NamedArray, canonical
-from dsfc.primitives.expr import Axis, Expr, Field, Now, Ref, Time
-from dsfc.primitives.sympy_bridge import Symbolic
+from dsfc.expr import sympy_bridge as bridge
+from dsfc.expr.build import ONE, add, mul, rewrite, walk
+from dsfc.expr.evaluate import NamedArray, canonical
+from dsfc.expr.sympy_bridge import Symbolic
+from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
 from dsfc.system.formulas import States, apply_term, guarded, states
 from dsfc.system.inputs import Inputs, inputs_of
 from dsfc.system.ir import Block, Guard, Stage

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from dsfc.primitives.expr import Axis
-from dsfc.primitives.sympy_bridge import Symbolic
+from dsfc.expr.sympy_bridge import Symbolic
+from dsfc.expr.tree import Axis
 from dsfc.system.ir import System
 from dsfc.system.kronecker_matrices import KroneckerSystem
 from dsfc.system.linear import linear_parts

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.primitives.expr import Axis
+from dsfc.expr.tree import Axis
 from dsfc.system.ir import Block, Stage, System
 from dsfc.system.traverse import terms, trees
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dsfc.primitives import sympy_bridge as bridge
-from dsfc.primitives.declarations import MapTensor
-from dsfc.primitives.evaluate import NamedArray, canonical
-from dsfc.primitives.expr import Axis, Expr, LinearMap, Now, Ref
-from dsfc.primitives.sympy_bridge import Symbolic
-from dsfc.primitives.words import FIRST
+from dsfc.expr import sympy_bridge as bridge
+from dsfc.expr.declarations import MapTensor
+from dsfc.expr.evaluate import NamedArray, canonical
+from dsfc.expr.sympy_bridge import Symbolic
+from dsfc.expr.tree import Axis, Expr, LinearMap, Now, Ref
+from dsfc.expr.words import FIRST
 from dsfc.system.ir import System
 
 BASIS = Axis(10**9, "basis")

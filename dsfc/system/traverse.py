@@ -11,9 +11,9 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, TypeVar, get_args
 
-from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import MapTensor, Provenance, Tensor
-from dsfc.primitives.expr import Axis, Expr, LinearMap, Ref
+from dsfc.expr.build import walk
+from dsfc.expr.declarations import MapTensor, Provenance, Tensor
+from dsfc.expr.tree import Axis, Expr, LinearMap, Ref
 from dsfc.source import Span
 from dsfc.system.ir import (
     Block,

@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import MapTensor
-from dsfc.primitives.expr import (
+from dsfc.expr.build import walk
+from dsfc.expr.declarations import MapTensor
+from dsfc.expr.table import row
+from dsfc.expr.tree import (
     Abstract,
     Axis,
     Expr,
@@ -34,8 +35,7 @@ from dsfc.primitives.expr import (
     Ref,
     Run,
 )
-from dsfc.primitives.table import row
-from dsfc.primitives.words import FIRST
+from dsfc.expr.words import FIRST
 from dsfc.system.ir import (
     Block,
     Cache,

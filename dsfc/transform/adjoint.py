@@ -2,7 +2,7 @@
 
 Forward quantities are computed again by the forward streams and stages; then every stage is
 reversed (`dsfc.transform.stage_adjoint`), every token-wise expression is differentiated from the
-primitive table (`dsfc.primitives.derivative`), and a cotangent read at another token is a stream
+primitive table (`dsfc.expr.derivative`), and a cotangent read at another token is a stream
 read at another token. Nothing here knows a mixer.
 
     inputs    the System's, and for each output its cotangent `<output>_bar`
@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dsfc.primitives.adjoints import conj, real
-from dsfc.primitives.build import ONE, add, mul, ones, prim, sub, total
-from dsfc.primitives.declarations import Constraint, Dimension, MapTensor, Tensor
-from dsfc.primitives.derivative import (
+from dsfc.expr.adjoints import conj, real
+from dsfc.expr.build import ONE, add, mul, ones, prim, sub, total
+from dsfc.expr.declarations import Constraint, Dimension, MapTensor, Tensor
+from dsfc.expr.derivative import (
     FilterGradient,
     Gradients,
     MapGradient,
@@ -30,7 +30,7 @@ from dsfc.primitives.derivative import (
     filter_weight,
     pull,
 )
-from dsfc.primitives.expr import (
+from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,
@@ -42,7 +42,7 @@ from dsfc.primitives.expr import (
     Size,
     Time,
 )
-from dsfc.primitives.words import FIRST, first
+from dsfc.expr.words import FIRST, first
 from dsfc.system.ir import (
     Block,
     Cache,

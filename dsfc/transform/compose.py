@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dsfc.primitives.build import ONE, mul, ones
-from dsfc.primitives.declarations import Dimension
-from dsfc.primitives.expr import Axis, Expr, Rename, Size
+from dsfc.expr.build import ONE, mul, ones
+from dsfc.expr.declarations import Dimension
+from dsfc.expr.tree import Axis, Expr, Rename, Size
 from dsfc.system.ir import (
     Block,
     Drive,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dsfc.primitives.build import add, div, mul, prim, total
-from dsfc.primitives.expr import Axis, Expr, Field, Map, Now, Ref, Time, join
+from dsfc.expr.build import add, div, mul, prim, total
+from dsfc.expr.tree import Axis, Expr, Field, Map, Now, Ref, Time, join
 from dsfc.system.formulas import guarded
 from dsfc.system.ir import (
     Cache,

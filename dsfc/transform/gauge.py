@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeGuard
 
-from dsfc.primitives.build import ONE, ZERO, add, div, is_one, is_zero, mul, neg, prim
-from dsfc.primitives.expr import Div, Expr, Field, LinearMap, Mul, Now, Prim, Ref, Time
-from dsfc.primitives.words import first
+from dsfc.expr.build import ONE, ZERO, add, div, is_one, is_zero, mul, neg, prim
+from dsfc.expr.tree import Div, Expr, Field, LinearMap, Mul, Now, Prim, Ref, Time
+from dsfc.expr.words import first
 from dsfc.system.formulas import guarded
 from dsfc.system.ir import (
     IDENTITY_GAUGE,

@@ -6,8 +6,8 @@ the sequence, which its definition need not be. For the same reason a filter kee
 
 from __future__ import annotations
 
-from dsfc.primitives.build import remake
-from dsfc.primitives.expr import Expr, Fir, Now, Ref, children
+from dsfc.expr.build import remake
+from dsfc.expr.tree import Expr, Fir, Now, Ref, children
 from dsfc.system.ir import System
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from dsfc.primitives.build import ONE, add, mul, num, ones, rewrite, sub
-from dsfc.primitives.declarations import Tensor
-from dsfc.primitives.expr import Expr, Field, Fir, Now, Past, Ref, Time
-from dsfc.primitives.max_plus import LOWEST
-from dsfc.primitives.words import FIRST
+from dsfc.expr.build import ONE, add, mul, num, ones, rewrite, sub
+from dsfc.expr.declarations import Tensor
+from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.tree import Expr, Field, Fir, Now, Past, Ref, Time
+from dsfc.expr.words import FIRST
 from dsfc.system.ir import (
     Block,
     Cache,

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dsfc.primitives.build import mul, ones
-from dsfc.primitives.expr import Expr
-from dsfc.primitives.normal import canonical
-from dsfc.primitives.polynomial import order_key
+from dsfc.expr.build import mul, ones
+from dsfc.expr.normal import canonical
+from dsfc.expr.polynomial import order_key
+from dsfc.expr.tree import Expr
 from dsfc.system.ir import (
     FREE,
     Block,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from dsfc.primitives.expr import Expr
+from dsfc.expr.tree import Expr
 from dsfc.system.ir import ReadOut, Stage, Stream, System
 from dsfc.system.traverse import expressions, names_in, stage_expressions, terms
 from dsfc.transform.flatten import stage_key

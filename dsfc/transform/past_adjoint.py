@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.primitives.build import rewrite, walk
-from dsfc.primitives.derivative import MapGradient, pull
-from dsfc.primitives.expr import (
+from dsfc.expr.build import rewrite, walk
+from dsfc.expr.derivative import MapGradient, pull
+from dsfc.expr.tree import (
     Bound,
     Expr,
     Fir,
@@ -23,7 +23,7 @@ from dsfc.primitives.expr import (
     Run,
     Time,
 )
-from dsfc.primitives.words import TIME
+from dsfc.expr.words import TIME
 
 _CONVERSE = {
     Relation.UP_TO: Relation.FROM,

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from dsfc.primitives.build import remake
-from dsfc.primitives.declarations import (
+from dsfc.expr.build import remake
+from dsfc.expr.declarations import (
     AbstractMap,
     Dimension,
     MapTensor,
     Tensor,
 )
-from dsfc.primitives.expr import (
+from dsfc.expr.tree import (
     Abstract,
     Axis,
     Expr,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from dsfc.primitives.adjoints import real
-from dsfc.primitives.build import ONE, mul, ones, total, walk
-from dsfc.primitives.derivative import MapGradient
-from dsfc.primitives.expr import (
+from dsfc.expr.adjoints import real
+from dsfc.expr.build import ONE, mul, ones, total, walk
+from dsfc.expr.derivative import MapGradient
+from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,

@@ -20,9 +20,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from dsfc.primitives.build import ONE, ZERO, add, div, is_zero, mul, neg, num, power, prim
-from dsfc.primitives.declarations import Tensor
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, ZERO, add, div, is_zero, mul, neg, num, power, prim
+from dsfc.expr.declarations import Tensor
+from dsfc.expr.tree import (
     Axis,
     Div,
     Expr,

@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from dsfc.primitives.adjoints import conj, real
-from dsfc.primitives.build import ONE, add, is_one, mul, neg, ones, prim, total
-from dsfc.primitives.derivative import MapGradient
-from dsfc.primitives.derivative import adjoint as adjoint_map
-from dsfc.primitives.expr import (
+from dsfc.expr.adjoints import conj, real
+from dsfc.expr.build import ONE, add, is_one, mul, neg, ones, prim, total
+from dsfc.expr.derivative import MapGradient
+from dsfc.expr.derivative import adjoint as adjoint_map
+from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dsfc.primitives.build import ONE, add, mul, ones, total
-from dsfc.primitives.expr import Axis, Expr, Mul
+from dsfc.expr.build import ONE, add, mul, ones, total
+from dsfc.expr.tree import Axis, Expr, Mul
 from dsfc.system.formulas import apply_term
 from dsfc.system.ir import Block, Drive, Factor, Term
 from dsfc.transform.compose import CompositionError

@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dsfc.primitives.declarations import Constraint
-from dsfc.primitives.declarations import Tensor as Declared
+from dsfc.expr.declarations import Constraint
+from dsfc.expr.declarations import Tensor as Declared
 from dsfc.validate.dispatch import Call, Narrow, OperatorSpy
 
 SIZES = (6, 2, 4, 3, 5, 7)

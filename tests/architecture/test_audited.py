@@ -23,11 +23,11 @@ from typing import Any
 
 import pytest
 
+from dsfc.expr.distributions import DISTRIBUTIONS
+from dsfc.expr.table import SPELLINGS
 from dsfc.locate import Place
 from dsfc.mixer.words import FORMS
 from dsfc.pipeline import SpecText, load
-from dsfc.primitives.distributions import DISTRIBUTIONS
-from dsfc.primitives.table import SPELLINGS
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 

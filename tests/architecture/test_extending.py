@@ -110,7 +110,7 @@ def test_a_mixer_is_one_file_a_primitive_one_row_a_backend_one_package(
     package = copy / "dsfc" / "backends" / "listing"
     package.mkdir()
     (package / "__init__.py").write_text(BACKEND, encoding="utf-8")
-    table = copy / "dsfc" / "primitives" / "table.py"
+    table = copy / "dsfc" / "expr" / "table.py"
     text = table.read_text(encoding="utf-8")
     first = text.index('    Primitive("tanh", ')
     table.write_text(text[:first] + ROW + text[first:], encoding="utf-8")

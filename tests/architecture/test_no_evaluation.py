@@ -61,7 +61,7 @@ ALLOWED = {
     },
     "dsfc/bounds.py": {"ctypes": "asks Python for an exception in a thread; no text has a part"},
     "dsfc/check_proof/schema.py": {"get_type_hints": "reads annotations of this package"},
-    "dsfc/primitives/json.py": {"get_type_hints": "reads annotations of this package"},
+    "dsfc/expr/json.py": {"get_type_hints": "reads annotations of this package"},
     "dsfc/cli/doctor.py": {"subprocess": "asks torch and Triton by fixed programs"},
     "dsfc/emit/audit.py": {
         "builtins": "the names that an emitted module may not use",

@@ -16,8 +16,8 @@ from dsfc.atlas.report import as_json, report
 from dsfc.atlas.store import NotPrivate, Store
 from dsfc.claims.verdict import Unknown
 from dsfc.decision import claims
+from dsfc.expr.statements import Word
 from dsfc.pipeline import read
-from dsfc.primitives.statements import Word
 from dsfc.system.ir import System
 
 FAMILY = """

@@ -37,9 +37,9 @@ class StageOf:
 
 
 STAGES = {
-    "mixer": StageOf(Mixer, ("mixer",), ("dsfc.mixer.", "dsfc.primitives.")),
-    "system": StageOf(System, ("system", "computed"), ("dsfc.system.", "dsfc.primitives.")),
-    "plan": StageOf(Plan, ("plan",), ("dsfc.plan.", "dsfc.primitives.")),
+    "mixer": StageOf(Mixer, ("mixer",), ("dsfc.mixer.", "dsfc.expr.")),
+    "system": StageOf(System, ("system", "computed"), ("dsfc.system.", "dsfc.expr.")),
+    "plan": StageOf(Plan, ("plan",), ("dsfc.plan.", "dsfc.expr.")),
 }
 UNREACHABLE = {
     "start: ": "a text without a mixer",

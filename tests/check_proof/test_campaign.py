@@ -35,8 +35,8 @@ from dsfc.check_proof.polynomial import Quotient, TooLarge
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
 from dsfc.check_proof.witness import stored_axes
-from dsfc.primitives.declarations import Constraint, Tensor
-from dsfc.primitives.expr import Field
+from dsfc.expr.declarations import Constraint, Tensor
+from dsfc.expr.tree import Field
 from dsfc.proof.closure import _Closure
 from dsfc.proof.points import NUMBERS, _Draw
 from dsfc.system.evaluate import evaluate

@@ -19,9 +19,9 @@ from dsfc.check_proof import invariant, witness
 from dsfc.check_proof.check import SIZE_LIMIT, check, read, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Invariant, Row, Somewhere, Witness
 from dsfc.check_proof.rejected import Rejected
+from dsfc.expr.declarations import Constraint
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.declarations import Constraint
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 

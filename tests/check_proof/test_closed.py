@@ -14,10 +14,8 @@ from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Invariant
 from dsfc.check_proof.closed import _declared
 from dsfc.check_proof.rejected import Rejected
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
-from dsfc.primitives.declarations import Constraint, Init, Tensor
-from dsfc.primitives.expr import (
+from dsfc.expr.declarations import Constraint, Init, Tensor
+from dsfc.expr.tree import (
     Abstract,
     Axis,
     Expr,
@@ -31,6 +29,8 @@ from dsfc.primitives.expr import (
     Size,
     argument_names,
 )
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import Block, Post, Stream, System

@@ -22,9 +22,9 @@ from dsfc.check_proof.comparable import (
     slots,
     unlike,
 )
+from dsfc.expr.declarations import Constraint
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.declarations import Constraint
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System

@@ -15,9 +15,9 @@ from dsfc.check_proof.conditional import localities
 from dsfc.check_proof.conditions import Conditions
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
+from dsfc.expr.declarations import Constraint
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.declarations import Constraint
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System

@@ -29,10 +29,10 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.steady import steady
 from dsfc.check_proof.witness import LENGTH_LIMIT, stored_axes
+from dsfc.expr.declarations import Constraint, Init
+from dsfc.expr.tree import Num
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText, read
-from dsfc.primitives.declarations import Constraint, Init
-from dsfc.primitives.expr import Num
 from dsfc.proof.constant_word import no_case
 from dsfc.proof.sizes import chosen
 from dsfc.source import Source

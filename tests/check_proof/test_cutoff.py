@@ -15,10 +15,10 @@ from dsfc.check_proof.claim import Certificate, Claim, Invariant
 from dsfc.check_proof.cutoff import cutoff
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
+from dsfc.expr.build import walk
+from dsfc.expr.tree import Reduce, Reduction, Ref
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Reduce, Reduction, Ref
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.equivalent import Unknown, equivalent
 from dsfc.proof.sizes import chosen

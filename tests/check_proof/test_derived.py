@@ -29,9 +29,9 @@ from dsfc.check_proof.markov import Markov
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
 from dsfc.derive.again import derived_again
+from dsfc.expr.build import mul, ones, rewrite
+from dsfc.expr.tree import Expr, Ref, Time
 from dsfc.pipeline import read
-from dsfc.primitives.build import mul, ones, rewrite
-from dsfc.primitives.expr import Expr, Ref, Time
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.sizes import chosen
 from dsfc.proof.within import within

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from dsfc.check_proof.entries import Entries, Index, Obstacle
-from dsfc.primitives.expr import (
+from dsfc.expr.tree import (
     Add,
     Axis,
     Div,

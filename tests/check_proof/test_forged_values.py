@@ -27,9 +27,9 @@ from dsfc.check_proof.claim import (
 from dsfc.check_proof.comparable import unlike
 from dsfc.check_proof.free import side
 from dsfc.check_proof.rejected import Rejected
+from dsfc.expr.declarations import Constraint
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.declarations import Constraint
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System

@@ -8,10 +8,10 @@ from pathlib import Path
 import dsfc
 from dsfc.check_proof.claim import Claim
 from dsfc.check_proof.free import common_names, freed, range_of, ranges, side
+from dsfc.expr.declarations import Constraint
+from dsfc.expr.interval import POSITIVE
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.declarations import Constraint
-from dsfc.primitives.interval import POSITIVE
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System

@@ -19,7 +19,7 @@ from dsfc.check_proof.index_form import (
     single,
     times,
 )
-from dsfc.primitives.expr import Axis
+from dsfc.expr.tree import Axis
 
 N, P = Axis(0, "n"), Axis(1, "p")
 NAMES = "abcd"

@@ -14,10 +14,8 @@ from dsfc.check_proof.free import expressions
 from dsfc.check_proof.index_form import Form, NoCount, single
 from dsfc.check_proof.index_values import OTHERWISE
 from dsfc.check_proof.indices import Indices
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
-from dsfc.primitives.build import prim, walk
-from dsfc.primitives.expr import (
+from dsfc.expr.build import prim, walk
+from dsfc.expr.tree import (
     Abstract,
     Add,
     Expr,
@@ -31,6 +29,8 @@ from dsfc.primitives.expr import (
     Ref,
     Rename,
 )
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import Direct, Guard, GuardKind, Ratio, System

@@ -30,9 +30,9 @@ from dsfc.check_proof.polynomial import NOTHING, UNIT, Quotient, generator, numb
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
 from dsfc.check_proof.symbols import IMAGINARY_UNIT, Symbols
+from dsfc.expr.table import row
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.table import row
 from dsfc.proof.closure import Differs, close
 from dsfc.proof.relations import laws, relation
 from dsfc.proof.sizes import chosen

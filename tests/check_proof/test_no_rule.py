@@ -27,9 +27,7 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state
 from dsfc.check_proof.steady import steady
 from dsfc.check_proof.symbols import CALL, Symbols
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
-from dsfc.primitives.expr import (
+from dsfc.expr.tree import (
     Bound,
     Expr,
     Field,
@@ -49,6 +47,8 @@ from dsfc.primitives.expr import (
     children,
     rebuild,
 )
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText
 from dsfc.source import Source, Span
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import (

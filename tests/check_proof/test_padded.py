@@ -13,9 +13,9 @@ from dsfc.check_proof.claim import Certificate, Claim, Conditional, Invariant, N
 from dsfc.check_proof.padded import padded
 from dsfc.check_proof.polynomial import UNIT, Quotient, generator
 from dsfc.check_proof.rejected import Rejected
+from dsfc.expr.declarations import Constraint
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.declarations import Constraint
 from dsfc.proof.conditions import condition
 from dsfc.proof.verdict import Case
 from dsfc.proof.within import within

@@ -19,9 +19,9 @@ from dsfc.check_proof.polynomial import generator, number
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.symbols import Symbols
 from dsfc.check_proof.witness import LENGTH_LIMIT
+from dsfc.expr.interval import INF, Interval
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.interval import INF, Interval
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System

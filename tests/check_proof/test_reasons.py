@@ -16,10 +16,10 @@ from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Invariant, Row, Witness
 from dsfc.check_proof.comparable import comparable
 from dsfc.check_proof.rejected import Rejected
+from dsfc.expr.declarations import Constraint
+from dsfc.expr.tree import Field
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.declarations import Constraint
-from dsfc.primitives.expr import Field
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System

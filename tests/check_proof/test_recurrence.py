@@ -19,11 +19,11 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.recurrence import Rolled, _divided, applied, distinct, trimmed
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import LENGTH_LIMIT
+from dsfc.expr.build import prim
+from dsfc.expr.declarations import Constraint
+from dsfc.expr.tree import Field, Now, Ref, Time
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText, read
-from dsfc.primitives.build import prim
-from dsfc.primitives.declarations import Constraint
-from dsfc.primitives.expr import Field, Now, Ref, Time
 from dsfc.proof.constant_word import _least_recurrence, no_case
 from dsfc.proof.sizes import chosen
 from dsfc.source import Source

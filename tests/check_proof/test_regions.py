@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dsfc.check_proof.balls import Complex, Real, real
 from dsfc.check_proof.regions import Region
-from dsfc.primitives.interval import UNIT, Interval
+from dsfc.expr.interval import UNIT, Interval
 
 ENDS = st.integers(-3, 3)
 

@@ -13,9 +13,9 @@ from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Condition, Same
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.same import _Walk, check_same
+from dsfc.expr.tree import Axis
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.expr import Axis
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.report import report
 from dsfc.proof.sizes import chosen

@@ -17,9 +17,9 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import Quotient, generator, number
 from dsfc.check_proof.side import CELL_LIMIT, Side
 from dsfc.check_proof.symbols import Symbols
+from dsfc.expr.tree import Field, Now, Num, Ref, Time
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.expr import Field, Now, Num, Ref, Time
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import Factor, Guard, GuardKind, Ratio, System, Term

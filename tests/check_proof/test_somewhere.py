@@ -14,9 +14,9 @@ from dsfc.check_proof.claim import Certificate, Claim, Same, Somewhere
 from dsfc.check_proof.free import ranges
 from dsfc.check_proof.point import inside
 from dsfc.check_proof.rejected import Rejected
+from dsfc.expr.interval import INF, Interval
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.interval import INF, Interval
 from dsfc.proof.defined import NO_OUTPUT
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.verdict import Case, Unknown

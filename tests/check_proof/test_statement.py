@@ -20,8 +20,8 @@ from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.statement import state, written
 from dsfc.check_proof.symbols import Symbols, lags
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.table import TABLE
 from dsfc.mixer import sample, sizes
-from dsfc.primitives.table import TABLE
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.evaluate import evaluate

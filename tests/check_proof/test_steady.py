@@ -12,10 +12,10 @@ from dsfc.check_proof.balls import Complex, real
 from dsfc.check_proof.definition import Execution
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.steady import _affine, steady
+from dsfc.expr.text import text
+from dsfc.expr.tree import Axis, LinearMap, Num
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.expr import Axis, LinearMap, Num
-from dsfc.primitives.text import text
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import (

@@ -12,7 +12,7 @@ import pytest
 from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import Quotient, constant, generator, number
 from dsfc.check_proof.symbols import IMAGINARY_UNIT, Spelled, Symbols, lags, shifted
-from dsfc.primitives.expr import Field
+from dsfc.expr.tree import Field
 
 Function = Callable[..., Quotient]
 

@@ -12,9 +12,9 @@ from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate, Claim, Same, Somewhere, Witness
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import LENGTH_LIMIT, in_range, place_of
+from dsfc.expr.declarations import Constraint
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.declarations import Constraint
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System

@@ -21,11 +21,11 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.polynomial import UNIT, Quotient, generator
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.words import LENGTH_LIMIT, WORD_LIMIT, Equations, check_words
+from dsfc.expr.build import rewrite
+from dsfc.expr.declarations import MapTensor
+from dsfc.expr.tree import Expr, Now, Param, Ref, Time
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText, read
-from dsfc.primitives.build import rewrite
-from dsfc.primitives.declarations import MapTensor
-from dsfc.primitives.expr import Expr, Now, Param, Ref, Time
 from dsfc.proof.sizes import chosen
 from dsfc.proof.words import _point, no_case_by_words
 from dsfc.source import Source

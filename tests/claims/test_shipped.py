@@ -11,8 +11,8 @@ from dsfc.claims.decide import decide
 from dsfc.claims.verdict import Proved, Refuted
 from dsfc.decision import claims
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.statements import Predicate, Statement, Word
 from dsfc.pipeline import read
-from dsfc.primitives.statements import Predicate, Statement, Word
 
 NAMES = sorted(
     file.name.removesuffix(".dsf")

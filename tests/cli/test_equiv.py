@@ -14,8 +14,8 @@ import pytest
 
 from dsfc.check_proof.check import write
 from dsfc.check_proof.claim import Certificate, Claim, Invariant
+from dsfc.expr.build import ones
 from dsfc.pipeline import load
-from dsfc.primitives.build import ones
 from dsfc.system.ir import Direct, System
 
 TWO = """

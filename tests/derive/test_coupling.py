@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from dsfc.derive.coupling import coupling_of, coupling_of_flow
 from dsfc.derive.decay import decay_of
-from dsfc.primitives.build import MINUS_ONE, ONE, add, div, mul, neg, num, ones, power, sub
-from dsfc.primitives.declarations import FlowRule
-from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Map, Now, Param, Prim, Ref, Time
-from dsfc.primitives.normal import normalise
+from dsfc.expr.build import MINUS_ONE, ONE, add, div, mul, neg, num, ones, power, sub
+from dsfc.expr.declarations import FlowRule
+from dsfc.expr.normal import normalise
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Map, Now, Param, Prim, Ref, Time
 from dsfc.system.ir import FREE, CouplingKind, KeptFlow
 
 D, N, H = Axis(0, "d"), Axis(1, "n"), Axis(2, "h", heads=True)

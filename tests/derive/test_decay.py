@@ -7,8 +7,9 @@ from fractions import Fraction
 import pytest
 
 from dsfc.derive.decay import decay_of, rebuilt
-from dsfc.primitives.build import ONE, add, div, mul, neg, num, ones, power, sub
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, add, div, mul, neg, num, ones, power, sub
+from dsfc.expr.normal import normalise
+from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,
@@ -21,7 +22,6 @@ from dsfc.primitives.expr import (
     Rename,
     Time,
 )
-from dsfc.primitives.normal import normalise
 from dsfc.system.ir import LogForm
 
 D, N, N2, H = Axis(0, "d"), Axis(1, "n"), Axis(2, "n2", copy_of="n"), Axis(3, "h", heads=True)

@@ -9,9 +9,9 @@ import pytest
 
 from dsfc.derive.affine import Affine
 from dsfc.derive.flow import FlowProblem, kept_flow
-from dsfc.primitives.build import ONE, ZERO, add, num
-from dsfc.primitives.declarations import FlowRule
-from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Param
+from dsfc.expr.build import ONE, ZERO, add, num
+from dsfc.expr.declarations import FlowRule
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Param
 from dsfc.system.ir import Term
 
 N, P = Axis(0, "n"), Axis(1, "p")

@@ -10,12 +10,12 @@ from small_mixers import FORMS, STATES, mixer, with_states
 
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.normal import canonical
+from dsfc.expr.text import text
+from dsfc.expr.tree import Expr
 from dsfc.limits import Limits
 from dsfc.mixer import evaluate as evaluate_mixer
 from dsfc.mixer import sample
-from dsfc.primitives.expr import Expr
-from dsfc.primitives.normal import canonical
-from dsfc.primitives.text import text
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import (
     Cache,

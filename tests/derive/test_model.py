@@ -8,11 +8,11 @@ import pytest
 
 from dsfc.derive.model import Model
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.build import add, mul, num, prim
+from dsfc.expr.declarations import FlowRule
+from dsfc.expr.tree import Expr, Field, Now, Ref, Time
 from dsfc.mixer import Library, resolve
 from dsfc.mixer.ir import Definition, Flow, Mixer, StateDecl
-from dsfc.primitives.build import add, mul, num, prim
-from dsfc.primitives.declarations import FlowRule
-from dsfc.primitives.expr import Expr, Field, Now, Ref, Time
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 

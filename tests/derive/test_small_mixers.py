@@ -14,9 +14,9 @@ from small_mixers import DERIVED, REFUSED, small
 
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.text import text as text_of
 from dsfc.mixer import Library, resolve
 from dsfc.mixer.ir import Mixer
-from dsfc.primitives.text import text as text_of
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import Ratio

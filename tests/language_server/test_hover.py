@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
+from dsfc.expr.table import SPELLINGS
 from dsfc.language_server.hover import hover, meaning
 from dsfc.language_server.lookup import definitions
 from dsfc.mixer.words import FORMS
-from dsfc.primitives.table import SPELLINGS
 
 
 def shown(open_text, text: str) -> str:

@@ -7,10 +7,10 @@ import pytest
 
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.max_plus import LOWEST
 from dsfc.mixer.evaluate import evaluate
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.resolve import resolve
-from dsfc.primitives.max_plus import LOWEST
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.evaluate import evaluate as evaluate_system

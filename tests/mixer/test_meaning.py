@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from dsfc.expr.tree import Time
 from dsfc.mixer import evaluate, sample, sizes, verify
 from dsfc.mixer.ir import Mixer
-from dsfc.primitives.expr import Time
 
 Array = np.ndarray
 MixerOf = Callable[..., Mixer]

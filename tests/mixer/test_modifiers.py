@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from dsfc.diagnostics.report import Diagnostic
+from dsfc.expr.text import text
 from dsfc.mixer import evaluate, sample, sizes
 from dsfc.mixer.ir import Mixer, Rewrite
-from dsfc.primitives.text import text
 
 MixerOf = Callable[..., Mixer]
 Problems = Callable[..., tuple[Diagnostic, ...]]

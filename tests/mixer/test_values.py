@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.build import mul, num
+from dsfc.expr.tree import Bound, Now, Ref, Run
 from dsfc.mixer import (
     Library,
     MixerError,
@@ -26,8 +28,6 @@ from dsfc.mixer import (
     verify,
 )
 from dsfc.mixer.ir import Mixer
-from dsfc.primitives.build import mul, num
-from dsfc.primitives.expr import Bound, Now, Ref, Run
 from dsfc.source import Source
 from dsfc.syntax import ast
 from dsfc.syntax.parse import parse
@@ -220,7 +220,7 @@ def _scalar() -> tuple:
 
 
 def _moved(value: object) -> object:
-    from dsfc.primitives.build import rewrite
+    from dsfc.expr.build import rewrite
 
     def bound(node: object) -> object:
         if isinstance(node, Ref):

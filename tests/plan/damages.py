@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from dsfc.expr.build import mul, ones
+from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
 from dsfc.plan.ir import Form, LogDecay, LowRank, Plan, Transition
-from dsfc.primitives.build import mul, ones
-from dsfc.primitives.expr import Axis, Expr, Field, Now, Ref, Time
 
 _READ = ("kernels", "arrays", "registers", "states", "adjoints", "output")
 """The fields of a plan that `verify` speaks of."""

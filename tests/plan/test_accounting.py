@@ -9,12 +9,12 @@ import pytest
 from shipped_specs import PLANNED
 from unusual_specs import COMPILED, GATES, STEPPED, thirds
 
+from dsfc.expr.build import add, mul, num, walk
+from dsfc.expr.tree import Expr, Ref
 from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan as plan_of
 from dsfc.plan.ir import Attention, Plan, Pointwise, Recurrence, Scan
 from dsfc.plan.verify import PlanError, verify
-from dsfc.primitives.build import add, mul, num, walk
-from dsfc.primitives.expr import Expr, Ref
 from dsfc.structure.classify import classify
 from dsfc.system.ir import Block, Direction, System
 from dsfc.system.traverse import map_blocks

@@ -11,9 +11,9 @@ from material import draw
 from shipped_specs import PLANNED
 from unusual_specs import COMPILED, thirds
 
+from dsfc.expr.tree import Field
 from dsfc.plan.evaluate import evaluate, evaluate_adjoint
 from dsfc.plan.ir import Factor, Role, Scan
-from dsfc.primitives.expr import Field
 from dsfc.system.evaluate import evaluate as evaluate_system
 from dsfc.transform.adjoint import adjoint
 

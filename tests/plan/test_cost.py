@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dsfc.expr.evaluate import NamedArray, evaluate
+from dsfc.expr.tree import Axis, Expr
 from dsfc.plan.ir import Cost, Plan
-from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import Axis, Expr
 
 
 class Sizes:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
+from dsfc.expr.build import walk
+from dsfc.expr.text import text
+from dsfc.expr.tree import Ref
 from dsfc.pipeline import Compilation
 from dsfc.plan.features import FEATURE_BAR, Features, Taken, take_features
 from dsfc.plan.ir import Plan, Pointwise, Scan
 from dsfc.plan.verify import verify
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Ref
-from dsfc.primitives.text import text
 
 
 def everything(_: object) -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
+from dsfc.expr.build import prim, walk
+from dsfc.expr.text import text
+from dsfc.expr.tree import Prim, Ref, Time
 from dsfc.pipeline import Compilation
 from dsfc.plan.features import take_features
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Absorbed, absorb
 from dsfc.plan.ir import Plan, Pointwise, Role, Scan
 from dsfc.plan.planes import SUFFIXES
-from dsfc.primitives.build import prim, walk
-from dsfc.primitives.expr import Prim, Ref, Time
-from dsfc.primitives.text import text
 
 SPECS = ("qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
 

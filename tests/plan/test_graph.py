@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from dsfc.expr.build import prim
+from dsfc.expr.evaluate import NamedArray, evaluate
+from dsfc.expr.tree import Axis, Expr, Field, Param
 from dsfc.plan.graph import bounded_log
-from dsfc.primitives.build import prim
-from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import Axis, Expr, Field, Param
 
 X = Param("x", frozenset(), Field.REAL)
 

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from dsfc.expr.build import num, prim, walk
+from dsfc.expr.evaluate import NamedArray, evaluate
+from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
 from dsfc.pipeline import Compilation
 from dsfc.plan.gates import absorb, has_gates
 from dsfc.plan.ir import Plan, Pointwise, Scan
 from dsfc.plan.planes import halves, in_planes, is_paired, joined, planes
 from dsfc.plan.verify import reads
-from dsfc.primitives.build import num, prim, walk
-from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import Axis, Expr, Field, Now, Ref, Time
 
 VALUES = (
     "cplx(u, v) * cplx(v, 2)",

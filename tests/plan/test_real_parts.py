@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from dsfc.expr.tree import Field
 from dsfc.pipeline import Compilation
 from dsfc.plan.ir import Form, Scan
 from dsfc.plan.planes import can_split
-from dsfc.primitives.expr import Field
 
 
 @pytest.mark.parametrize(

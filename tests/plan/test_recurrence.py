@@ -10,14 +10,14 @@ import pytest
 from material import draw
 from unusual_specs import STEPPED
 
+from dsfc.expr.build import mul, num
+from dsfc.expr.text import text
 from dsfc.plan.evaluate import evaluate, evaluate_recurrence_adjoint
 from dsfc.plan.ir import Assignment, Form, Plan, Recurrence, Role, Scan
 from dsfc.plan.json import from_json, to_json
 from dsfc.plan.render import render
 from dsfc.plan.verify import PlanError, verify
 from dsfc.plan.view import to_networkx
-from dsfc.primitives.build import mul, num
-from dsfc.primitives.text import text
 
 LENGTH = 4
 FEEDBACK = STEPPED["feedback_of_gates"]

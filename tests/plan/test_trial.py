@@ -9,10 +9,10 @@ import pytest
 from material import draw
 from shipped_specs import PLANNED
 
+from dsfc.expr.build import mul, num
 from dsfc.plan.evaluate import evaluate as plan_values
 from dsfc.plan.trial import LENGTH, TOLERANCE, Point, compare, compare_gauges
 from dsfc.plan.verify import PlanError
-from dsfc.primitives.build import mul, num
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import Drive, Factor, System, Term
 from dsfc.system.traverse import map_blocks

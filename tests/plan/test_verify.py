@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from unusual_specs import COMPILED
 
+from dsfc.expr.build import num
+from dsfc.expr.tree import Field, Fir, Lag, Now, Param, Ref, Time
 from dsfc.plan.ir import Form, Plan, Pointwise, Role, Scan, Transition, Turn
 from dsfc.plan.verify import PlanError, verify
-from dsfc.primitives.build import num
-from dsfc.primitives.expr import Field, Fir, Lag, Now, Param, Ref, Time
 
 Damage = Callable[[Plan], Plan]
 

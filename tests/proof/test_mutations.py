@@ -27,10 +27,10 @@ from dsfc.check_proof.entries import Obstacle
 from dsfc.check_proof.rejected import Rejected
 from dsfc.check_proof.witness import execute, stored_axes
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.evaluate import evaluate as evaluate_expr
 from dsfc.locate import Place
 from dsfc.mixer import evaluate, sample, sizes
 from dsfc.pipeline import Compilation, SpecText
-from dsfc.primitives.evaluate import evaluate as evaluate_expr
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.replay import script
 from dsfc.proof.sizes import chosen

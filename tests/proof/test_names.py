@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dsfc.derive.again import derived_again
-from dsfc.primitives.expr import Axis
+from dsfc.expr.tree import Axis
 from dsfc.proof.within import kinds
 from dsfc.system.ir import System
 from dsfc.transform.rename import Renamer

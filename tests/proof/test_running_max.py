@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dsfc.primitives.build import mul, rewrite
-from dsfc.primitives.expr import Expr, Ref
-from dsfc.primitives.normal import normalise
-from dsfc.primitives.polynomial import Polynomial
+from dsfc.expr.build import mul, rewrite
+from dsfc.expr.normal import normalise
+from dsfc.expr.polynomial import Polynomial
+from dsfc.expr.tree import Expr, Ref
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.verdict import AtSizes, Proved, Unknown
 from dsfc.structure.running_max import bounds

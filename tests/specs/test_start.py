@@ -89,7 +89,7 @@ N, D, H = 32, 128, 8
 
 ROWS = (
     # S4 and its relatives: Δ, B, C, D of the authors' program, A = -1/2 + iπn (S4D-Lin); that of S4
-    # is HiPPO-LegS, whose every value is known from ω (tests/primitives/test_distributions.py).
+    # is HiPPO-LegS, whose every value is known from ω (tests/expr/test_distributions.py).
     Row("s4d", lambda v: v["log_Delta"].exp(), STEP),
     Row("s4d", lambda v: -v["a"].exp(), lambda v: torch.full_like(v["a"], -0.5)),
     Row("s4d", lambda v: v["omega"], lambda v: math.pi * count(v["omega"])),

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import dsfc
+from dsfc.expr.text import text
 from dsfc.mixer import sample, sizes
 from dsfc.plan.evaluate import evaluate as evaluate_plan
 from dsfc.plan.ir import AllPairs
-from dsfc.primitives.text import text
 from dsfc.structure.ir import ClassName
 from dsfc.structure.render import render
 

@@ -10,10 +10,10 @@ import pytest
 
 import dsfc
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.max_plus import LOWEST
 from dsfc.mixer import sample
 from dsfc.mixer.sample import small_sizes
 from dsfc.pipeline import Compilation
-from dsfc.primitives.max_plus import LOWEST
 from dsfc.structure.classify import classify
 from dsfc.structure.ir import BoundKind
 from dsfc.structure.running_max import bounds, stabilised

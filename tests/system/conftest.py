@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dsfc.primitives.build import MINUS_ONE, ONE, ZERO, add, div, mul, neg, num, prim, total
-from dsfc.primitives.declarations import Dimension, MapTensor, Provenance, Tensor
-from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Map, Now, Ref, Time
+from dsfc.expr.build import MINUS_ONE, ONE, ZERO, add, div, mul, neg, num, prim, total
+from dsfc.expr.declarations import Dimension, MapTensor, Provenance, Tensor
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Map, Now, Ref, Time
 from dsfc.system.ir import (
     Block,
     Coupling,

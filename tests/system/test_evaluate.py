@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dsfc.primitives.build import ONE, mul, num, prim
-from dsfc.primitives.declarations import MapTensor
-from dsfc.primitives.expr import Axis, Bound, Expr, Field, Lag, Now, Past, Pow, Ref, Relation, Time
+from dsfc.expr.build import ONE, mul, num, prim
+from dsfc.expr.declarations import MapTensor
+from dsfc.expr.tree import Axis, Bound, Expr, Field, Lag, Now, Past, Pow, Ref, Relation, Time
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import (
     Block,

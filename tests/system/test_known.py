@@ -10,9 +10,9 @@ import pytest
 from dsfc.check_proof.check import check, write
 from dsfc.check_proof.claim import Certificate
 from dsfc.check_proof.rejected import Rejected
+from dsfc.expr.declarations import Constraint, Init
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.primitives.declarations import Constraint, Init
 from dsfc.proof.equivalent import equivalent
 from dsfc.proof.verdict import Case, Proved
 from dsfc.proof.within import within

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 from dsfc.derive.derive import derive
-from dsfc.mixer.library import Library
-from dsfc.mixer.resolve import resolve
-from dsfc.primitives import sympy_bridge as bridge
-from dsfc.primitives.evaluate import NamedArray, canonical
-from dsfc.primitives.expr import (
+from dsfc.expr import sympy_bridge as bridge
+from dsfc.expr.evaluate import NamedArray, canonical
+from dsfc.expr.rational import equal
+from dsfc.expr.tree import (
     Bound,
     Expr,
     Field,
@@ -32,7 +31,8 @@ from dsfc.primitives.expr import (
     Run,
     Time,
 )
-from dsfc.primitives.rational import equal
+from dsfc.mixer.library import Library
+from dsfc.mixer.resolve import resolve
 from dsfc.syntax.parse import parse
 from dsfc.syntax.read import read_source
 from dsfc.system.formulas import read_out_formula, states

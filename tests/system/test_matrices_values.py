@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dsfc.primitives.build import ONE, walk
-from dsfc.primitives.declarations import MapTensor
-from dsfc.primitives.expr import Axis, Expr, Map, Now, Ref, Time
+from dsfc.expr.build import ONE, walk
+from dsfc.expr.declarations import MapTensor
+from dsfc.expr.tree import Axis, Expr, Map, Now, Ref, Time
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import Drive, Factor, Read, Stage, Term
 from dsfc.system.kronecker_part import kronecker_part

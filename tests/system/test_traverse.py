@@ -9,9 +9,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from dsfc.primitives.build import ONE, mul, rewrite, walk
-from dsfc.primitives.declarations import FlowRule, MapTensor, Tensor
-from dsfc.primitives.expr import Axis, Expr, Field, LinearMap, Now, Param, Past, Ref, Relation, Time
+from dsfc.expr.build import ONE, mul, rewrite, walk
+from dsfc.expr.declarations import FlowRule, MapTensor, Tensor
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Now, Param, Past, Ref, Relation, Time
 from dsfc.system import ir
 from dsfc.system.ir import (
     Block,

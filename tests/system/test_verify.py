@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from dsfc.primitives.build import ONE, mul
-from dsfc.primitives.expr import Axis, Bound, Field, Lag, Now, Past, Ref, Relation, Run, Time
+from dsfc.expr.build import ONE, mul
+from dsfc.expr.tree import Axis, Bound, Field, Lag, Now, Past, Ref, Relation, Run, Time
 from dsfc.system.ir import (
     Direct,
     Direction,

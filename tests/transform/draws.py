@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from dsfc.primitives.declarations import Constraint, MapTensor
+from dsfc.expr.declarations import Constraint, MapTensor
 from dsfc.system.evaluate import evaluate
 from dsfc.system.verify import verify
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dsfc.derive.decay import decay_of
-from dsfc.primitives.build import ONE, div, mul, neg, num, prim, sub, total
-from dsfc.primitives.declarations import Dimension, MapTensor, Tensor
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, div, mul, neg, num, prim, sub, total
+from dsfc.expr.declarations import Dimension, MapTensor, Tensor
+from dsfc.expr.tree import (
     Axis,
     Bound,
     Field,

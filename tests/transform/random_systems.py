@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from dsfc.primitives.build import ONE, add, div, mul, num, ones, power, prim, total
-from dsfc.primitives.declarations import Dimension, MapTensor, Tensor
-from dsfc.primitives.expr import (
+from dsfc.expr.build import ONE, add, div, mul, num, ones, power, prim, total
+from dsfc.expr.declarations import Dimension, MapTensor, Tensor
+from dsfc.expr.tree import (
     Axis,
     Bound,
     Field,

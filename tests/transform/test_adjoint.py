@@ -9,9 +9,9 @@ from draws import MIXERS, by_definition, close, draw
 from gradients import check
 from torch_system import run
 
-from dsfc.primitives.build import num, prim
-from dsfc.primitives.declarations import MapTensor, Tensor
-from dsfc.primitives.expr import Field, Fir, Map
+from dsfc.expr.build import num, prim
+from dsfc.expr.declarations import MapTensor, Tensor
+from dsfc.expr.tree import Field, Fir, Map
 from dsfc.system.ir import Block, Direction, Stage, Stream, Sum
 from dsfc.transform.adjoint import adjoint
 

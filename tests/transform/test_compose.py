@@ -10,9 +10,9 @@ import pytest
 import torch
 from draws import by_definition, close, draw, outputs
 
-from dsfc.primitives.build import prim
-from dsfc.primitives.declarations import Tensor
-from dsfc.primitives.expr import Field
+from dsfc.expr.build import prim
+from dsfc.expr.declarations import Tensor
+from dsfc.expr.tree import Field
 from dsfc.transform.compose import CompositionError, added, kronecker, multiplied, series
 from dsfc.transform.masks import masked, with_starts
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from draws import MIXERS, by_definition, close, draw, outputs
 
-from dsfc.primitives.build import ONE, add, mul, num, prim
-from dsfc.primitives.expr import Field, Map, Param, Ref
+from dsfc.expr.build import ONE, add, mul, num, prim
+from dsfc.expr.tree import Field, Map, Param, Ref
 from dsfc.system.ir import Direction, Gate, GaugeKind, Ratio, Read
 from dsfc.system.traverse import parts
 from dsfc.transform.gauge import (

@@ -11,7 +11,7 @@ from draws import close, draw, outputs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsfc.primitives.build import ONE, mul, neg, prim
+from dsfc.expr.build import ONE, mul, neg, prim
 from dsfc.system.ir import Drive, Factor, Read, Term
 from dsfc.transform.compose import CompositionError
 from dsfc.transform.steps import compose_factors, compose_terms, identity_step, multiplied_out

@@ -1,6 +1,6 @@
 """A System in torch, by its definition and with autograd: the judge of derived gradients.
 
-Independent of `dsfc.system.evaluate` and of `dsfc.primitives.evaluate`: values are tensors whose
+Independent of `dsfc.system.evaluate` and of `dsfc.expr.evaluate`: values are tensors whose
 dimensions have labels, which are axes, or names of time indices.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
-from dsfc.primitives.expr import (
+from dsfc.expr.tree import (
     Add,
     Div,
     Fir,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dsfc.diagnostics.catalogue import FlowRule as FlowRuleProblem
 from dsfc.diagnostics.report import Reporter, nearest
+from dsfc.expr.build import walk
+from dsfc.expr.declarations import FlowRule
+from dsfc.expr.tree import Expr, Field, Map, Now, Reduce, Ref
 from dsfc.mixer.ir import Flow, Mixer
 from dsfc.mixer.merge import Program
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import Operand, named
-from dsfc.primitives.build import walk
-from dsfc.primitives.declarations import FlowRule
-from dsfc.primitives.expr import Expr, Field, Map, Now, Reduce, Ref
 from dsfc.syntax import ast
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsfc.diagnostics.catalogue import Capture
+from dsfc.expr.tree import Time
 from dsfc.mixer.expressions import Expressions
 from dsfc.mixer.merge import Program
 from dsfc.mixer.rules.names import spelled
-from dsfc.primitives.expr import Time
 from dsfc.source import Span
 from dsfc.syntax import ast
 

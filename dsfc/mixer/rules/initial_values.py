@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from dsfc.diagnostics.catalogue import Initialiser
 from dsfc.diagnostics.report import DiagnosticError, Reporter
+from dsfc.expr.build import rewrite
+from dsfc.expr.declarations import Constraint, Init, MapTensor
+from dsfc.expr.distributions import distribution
+from dsfc.expr.evaluate import NamedArray, evaluate
+from dsfc.expr.tree import Axis, Draw, Expr, LinearMap, Num, Ref
 from dsfc.mixer.axes import sizes
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.merge import Program
-from dsfc.primitives.build import rewrite
-from dsfc.primitives.declarations import Constraint, Init, MapTensor
-from dsfc.primitives.distributions import distribution
-from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import Axis, Draw, Expr, LinearMap, Num, Ref
 from dsfc.source import NOWHERE
 
 _TRIED = (64, 32, 16)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dsfc.diagnostics.catalogue import LagPower
 from dsfc.diagnostics.report import Reporter
+from dsfc.expr.build import walk
+from dsfc.expr.tree import Expr, Lag
+from dsfc.expr.words import TIME
 from dsfc.mixer.times import is_lag
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Expr, Lag
-from dsfc.primitives.words import TIME
 from dsfc.syntax import ast
 
 

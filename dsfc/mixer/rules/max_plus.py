@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 
 from dsfc.diagnostics.catalogue import MaxPlus
 from dsfc.diagnostics.report import Reporter
+from dsfc.expr.build import walk
+from dsfc.expr.graph import components, shortest_path
+from dsfc.expr.max_plus import NotMaxPlus, running_maximum
+from dsfc.expr.tree import Axis, Bound, Expr, Fir, Now, Ref
 from dsfc.mixer.ir import Mixer, StateDecl
 from dsfc.mixer.merge import Program
 from dsfc.mixer.reads import mixer_reads
 from dsfc.mixer.rules.places import place
-from dsfc.primitives.build import walk
-from dsfc.primitives.expr import Axis, Bound, Expr, Fir, Now, Ref
-from dsfc.primitives.graph import components, shortest_path
-from dsfc.primitives.max_plus import NotMaxPlus, running_maximum
 
 
 def is_maximum(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dsfc.diagnostics.catalogue import Lag
 from dsfc.diagnostics.report import Reporter
+from dsfc.expr.graph import components
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.merge import Program
 from dsfc.mixer.reads import Read, mixer_reads
 from dsfc.mixer.rules.places import place
-from dsfc.primitives.graph import components
 
 
 def check_one_step(mixer: Mixer, program: Program, reporter: Reporter) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dsfc.diagnostics.catalogue import Declaration, FlowRule, Recursion, StateNow
 from dsfc.diagnostics.report import Reporter
+from dsfc.expr.graph import components, shortest_path
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.merge import Program
 from dsfc.mixer.reads import Read, mixer_reads
 from dsfc.mixer.rules.names import spelled
 from dsfc.mixer.rules.places import place
-from dsfc.primitives.graph import components, shortest_path
 from dsfc.syntax import ast
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dsfc.diagnostics.catalogue import Recursion
+from dsfc.expr.graph import components, shortest_path
 from dsfc.mixer.rules.names import spelled
-from dsfc.primitives.graph import components, shortest_path
 from dsfc.source import Span
 from dsfc.syntax import ast
 

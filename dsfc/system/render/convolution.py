@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsfc.primitives.build import ONE, add, is_one, mul, power, rewrite, walk
-from dsfc.primitives.expr import Bound, Expr, Lag, Now, Past, Ref, Relation, Run, Time
-from dsfc.primitives.text import text
+from dsfc.expr.build import ONE, add, is_one, mul, power, rewrite, walk
+from dsfc.expr.text import text
+from dsfc.expr.tree import Bound, Expr, Lag, Now, Past, Ref, Relation, Run, Time
 from dsfc.system.formulas import read_out_formula, states
 from dsfc.system.ir import Block, Direction, Stage, System
 from dsfc.system.kronecker import is_identity

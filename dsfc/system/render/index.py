@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dsfc.primitives.build import is_one, is_zero
-from dsfc.primitives.declarations import (
+from dsfc.expr.build import is_one, is_zero
+from dsfc.expr.declarations import (
     AbstractMap,
     Constraint,
     Dimension,
@@ -17,8 +17,8 @@ from dsfc.primitives.declarations import (
     MapTensor,
     Tensor,
 )
-from dsfc.primitives.expr import Axis, Expr, Field
-from dsfc.primitives.text import map_name, text
+from dsfc.expr.text import map_name, text
+from dsfc.expr.tree import Axis, Expr, Field
 from dsfc.system.formulas import (
     States,
     read_out_formula,

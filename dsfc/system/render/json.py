@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from dsfc.primitives.json import decode, encode
+from dsfc.expr.json import decode, encode
 from dsfc.system.ir import System
 
 FORMAT = "dsfc.system/1"

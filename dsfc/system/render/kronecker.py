@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dsfc.primitives.build import is_one
-from dsfc.primitives.expr import LinearMap
+from dsfc.expr.build import is_one
+from dsfc.expr.tree import LinearMap
 from dsfc.system.formulas import guarded, read_out_formula, states
 from dsfc.system.ir import System
 from dsfc.system.kronecker_part import Drive, KronBlock, KronPart, KronRead, kronecker_part

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsfc.primitives import latex as tex
-from dsfc.primitives.build import is_one
-from dsfc.primitives.expr import Expr
+from dsfc.expr import latex as tex
+from dsfc.expr.build import is_one
+from dsfc.expr.tree import Expr
 from dsfc.system.formulas import guarded, read_out_formula, states, stream_formula
 from dsfc.system.ir import ReadOut, System
 from dsfc.system.kronecker_part import Drive, KronBlock, KronPart, kronecker_part

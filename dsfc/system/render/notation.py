@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dsfc.primitives import latex as tex
-from dsfc.primitives.build import MINUS_ONE, is_one, mul, rewrite
-from dsfc.primitives.expr import Axis, Bound, Expr, LinearMap, Mul, Now, Num, Ref
-from dsfc.primitives.text import ATOM, DOT, POWER, SUM, TERM, Printer, map_name
+from dsfc.expr import latex as tex
+from dsfc.expr.build import MINUS_ONE, is_one, mul, rewrite
+from dsfc.expr.text import ATOM, DOT, POWER, SUM, TERM, Printer, map_name
+from dsfc.expr.tree import Axis, Bound, Expr, LinearMap, Mul, Now, Num, Ref
 from dsfc.system.kronecker import After, Kron, KronFactor, Operator, Shape, is_identity
 
 

@@ -14,9 +14,9 @@ from dsfc.backends.torch.code import Code
 from dsfc.backends.torch.functions import FUNCTIONS
 from dsfc.backends.torch.nodes import Printer
 
-from dsfc.primitives.build import add, div, mul, num, prim, total
-from dsfc.primitives.evaluate import NamedArray, evaluate
-from dsfc.primitives.expr import (
+from dsfc.expr.build import add, div, mul, num, prim, total
+from dsfc.expr.evaluate import NamedArray, evaluate
+from dsfc.expr.tree import (
     Add,
     Axis,
     Div,

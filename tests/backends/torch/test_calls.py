@@ -9,7 +9,7 @@ from dsfc.backends.torch.calls import regrouped, ungrouped
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsfc.primitives.expr import Axis
+from dsfc.expr.tree import Axis
 
 AXES = tuple(Axis(k, name) for k, name in enumerate("hknp"))
 SIZE = {a: k + 2 for k, a in enumerate(AXES)}

@@ -10,7 +10,7 @@ from dsfc.backends.torch.code import Binding, Code, number, product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsfc.primitives.expr import Axis
+from dsfc.expr.tree import Axis
 
 AXES = (Axis(0, "h", heads=True), Axis(1, "n"), Axis(2, "p"), Axis(3, "q"))
 SIZES = {a: k + 2 for k, a in enumerate(AXES)}

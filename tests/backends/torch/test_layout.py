@@ -18,8 +18,8 @@ from unusual_specs import COMPILED, thirds
 
 import dsfc
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.build import add
 from dsfc.locate import shipped_names
-from dsfc.primitives.build import add
 from dsfc.validate.compare import EXACT, agree
 from dsfc.validate.surface import surface
 from dsfc.validate.values import defined, outcome

@@ -15,8 +15,8 @@ from dsfc.backends.torch.modes import MACHINES, Modes, modes
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import dsfc
+from dsfc.expr.evaluate import NamedArray, evaluate
 from dsfc.plan.ir import Mode
-from dsfc.primitives.evaluate import NamedArray, evaluate
 from dsfc.validate.surface import surface
 
 # One spec per form of scan, with and without a decay, real and complex; sizes of a small layer.

@@ -24,8 +24,8 @@ from dsfc.backends.torch.code import Code
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsfc.primitives.build import add, mul, num, ones, power, prim, total
-from dsfc.primitives.expr import (
+from dsfc.expr.build import add, mul, num, ones, power, prim, total
+from dsfc.expr.tree import (
     Add,
     Div,
     Expr,

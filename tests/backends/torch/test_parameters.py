@@ -8,8 +8,8 @@ import torch.nn.functional as F
 
 import dsfc
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.distributions import DISTRIBUTIONS
 from dsfc.locate import shipped_names
-from dsfc.primitives.distributions import DISTRIBUTIONS
 from dsfc.validate.surface import Sample, surface
 
 KINDS = """

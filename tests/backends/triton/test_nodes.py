@@ -14,11 +14,11 @@ from dsfc.backends.triton.nodes import KernelPrinter, knows
 from dsfc.backends.triton.statements import statements
 
 import dsfc
+from dsfc.expr.build import div, mul, num, power, prim
+from dsfc.expr.derivative import pull
+from dsfc.expr.table import TABLE
+from dsfc.expr.tree import Axis, Expr, Field, Now, Prim, Ref, Time
 from dsfc.plan import kernel_cost
-from dsfc.primitives.build import div, mul, num, power, prim
-from dsfc.primitives.derivative import pull
-from dsfc.primitives.expr import Axis, Expr, Field, Now, Prim, Ref, Time
-from dsfc.primitives.table import TABLE
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

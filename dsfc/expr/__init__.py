@@ -1,0 +1,1 @@
+"""Expressions over the closed table of primitives, and the bridge to SymPy."""

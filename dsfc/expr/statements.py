@@ -1,0 +1,76 @@
+"""What a claim states, once its names are bound: comparisons of expressions, and predicates.
+
+A mixer's text is typed into these values, and what is derived from the mixer is held against them;
+neither side knows the other's values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dsfc.expr.tree import Expr
+from dsfc.source import Span
+
+
+class Relation(StrEnum):
+    """How two values compare."""
+
+    BELOW = "<"
+    AT_MOST = "<="
+    ABOVE = ">"
+    AT_LEAST = ">="
+    EQUAL = "=="
+    DIFFERENT = "!="
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`a < b <= c`, at every token and every index.
+
+    Attributes:
+        operands: one more than relations.
+        relations: the k-th stands between operands k and k + 1.
+        texts: the operands as written.
+    """
+
+    operands: tuple[Expr, ...]
+    relations: tuple[Relation, ...]
+    texts: tuple[str, ...]
+
+
+class Word(StrEnum):
+    """A predicate of a derived system."""
+
+    STABLE = "stable"
+    CAUSAL = "causal"
+    TIME_INVARIANT = "time_invariant"
+    ROW_STOCHASTIC = "row_stochastic"
+    FINITE = "finite"
+    CLASS = "class"
+    EQUIVALENT = "equivalent"
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A predicate, with the name it is about: a class, another mixer, the values that are mixed."""
+
+    word: Word
+    about: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A claim: what is stated, under which conditions.
+
+    Attributes:
+        text: the canonical text of the claim.
+        what: what is stated.
+        when: conditions, each holding at every token and index; none if empty.
+        span: where it stands.
+    """
+
+    text: str
+    what: Comparison | Predicate
+    when: tuple[Comparison, ...] = ()
+    span: Span | None = None
