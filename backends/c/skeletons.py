@@ -93,8 +93,8 @@ class NativeSkeleton:
         lines += self._sizes(kernel, reads)
         lines += [self._empty(a) for a in writes]
         lines.append("    static = " + _tuple([f'("{n}", {n})' for n in kernel.static]))
-        names = _tuple([_parameter(a.name) for a in reads])
-        lines.append(f"    reads, writes = {names}, {_tuple([_variable(a.name) for a in writes])}")
+        read = _tuple([_parameter(a.name) for a in reads])
+        lines.append(f"    reads, writes = {read}, {_tuple([_variable(a.name) for a in writes])}")
         sizes = ", ".join(kernel.dynamic)
         call = f'"{kernel.name}", v.dtype, S.dtype, static, reads, writes, ({sizes})'
         lines.append(wrapped("ran = _NATIVE.run", [*call.split(", ", 5), "work"], "", "    "))

@@ -38,7 +38,17 @@ from dsfc.kernel_ir.ir import Axis as TileAxis
 from dsfc.kernels.chunks import NAMES
 from dsfc.kernels.formula import formula, is_formula
 from dsfc.plan.adjoint import LOG_DECAY_BAR
-from dsfc.plan.ir import Adjoint, Buffer, Factor, Form, Role, RoleScan, Scan, ScanDirection
+from dsfc.plan.ir import (
+    Adjoint,
+    Buffer,
+    Factor,
+    Form,
+    LeafGradient,
+    Role,
+    RoleScan,
+    Scan,
+    ScanDirection,
+)
 
 
 class Knows(Protocol):
@@ -52,10 +62,12 @@ def has_tokens(scan: Scan, adjoint: Adjoint, knows: Knows) -> bool:
     """Whether a scan has these kernels."""
     if scan.form not in (Form.ELEMENTWISE, Form.SELECTIVE) or scan.field is not Field.REAL:
         return False
-    if len(scan.columns) != 1 or scan.decay is None or adjoint.pairing is None:
+    if len(scan.columns) != 1:
         return False
     if scan.form is Form.ELEMENTWISE:
         return True
+    if scan.decay is None or adjoint.pairing is None:
+        return False
     leaves = [x.value for x in adjoint.pairing.leaves]
     blocked = bool(scan.channels or scan.heads) and bool(scan.keys)
     return blocked and all(is_formula(e, knows) for e in (scan.decay.expr, *leaves))
@@ -179,8 +191,7 @@ class _Tokens:
         self._arguments["do"] = k.argument("do", self._shape(self._value_axes, True))
         d_last = k.argument("dS_last", self._state_shape, storage=Storage.WIDE)
         self._results = {s.result: self._result(s.result) for s in adjoint.scans}
-        assert adjoint.pairing is not None
-        for x in adjoint.pairing.leaves:
+        for x in _leaves(adjoint):
             self._leaf_result(x.leaf)
         d_first = k.argument("dS", self._state_shape, Access.WRITE, Storage.WIDE)
         spans, span = k.dynamic("SPANS"), k.dynamic("SPAN")
@@ -199,7 +210,7 @@ class _Tokens:
                 inner.next(S=self._advance(at, inner))
             outer.next(S=inner.last("S"))
         constants = {
-            x.leaf: self._zeros(x.leaf) for x in adjoint.pairing.leaves if self._is_constant(x.leaf)
+            x.leaf: self._zeros(x.leaf) for x in _leaves(adjoint) if self._is_constant(x.leaf)
         }
         carried = {f"d_{self._leaf_names[n]}": tile for n, tile in constants.items()}
         after = k.load(d_last, *self._state_at)
@@ -233,7 +244,7 @@ class _Tokens:
         drive = self._load(Factor.VALUE, token)
         if self._scan.key is not None:
             drive = self._load(Factor.KEY, token) * drive
-        return self._decay(token) * loop["S"] + drive
+        return self._decayed(loop["S"], token) + drive
 
     def _retreat(
         self, token: Int, loop: LoopScope, before: Tile, now: Tile, adjoint: Adjoint
@@ -248,11 +259,10 @@ class _Tokens:
             gradient = self._contraction(s, token, now, future)
             axes = self._axes_of(s.result)
             k.store(self._results[s.result], *self._result_at(axes, token), value=gradient)
-        after = self._decay(token) * future
+        after = self._decayed(future, token)
         passed = after * before
         following = {"dS": after}
-        assert adjoint.pairing is not None
-        for x in adjoint.pairing.leaves:
+        for x in _leaves(adjoint):
             gradient = self._formula(x.value, token, passed)
             if self._is_constant(x.leaf):
                 name = f"d_{self._leaf_names[x.leaf]}"
@@ -271,10 +281,12 @@ class _Tokens:
         product = self._load(s.read, token) * state
         return self.k.sum(product, *(a for a in self._state_tiles if a not in wanted))
 
-    def _decay(self, token: Int) -> Tile:
-        assert self._scan.decay is not None
+    def _decayed(self, state: Tile, token: Int) -> Tile:
+        """Returns λ · state; the state itself for λ = 1."""
+        if self._scan.decay is None:
+            return state
         log = self._formula(self._scan.decay.expr, token, None)
-        return self.k.map("exp", log, free=True)
+        return self.k.map("exp", log, free=True) * state
 
     def _formula(self, expr: object, token: Int, passed: Tile | None) -> Tile:
         def leaf(name: str) -> Tile:
@@ -302,7 +314,6 @@ class _Tokens:
         self._arguments: dict[str, Argument] = {
             NAMES[r]: k.argument(NAMES[r], self._shape(self._axes_of(r), True)) for r in roles
         }
-        assert scan.decay is not None
         for leaf, name in self._leaf_names.items():
             shape = self._shape(self._arrays[leaf].axes, not self._is_constant(leaf))
             self._arguments[name] = k.argument(name, shape, storage=Storage.WIDE)
@@ -423,3 +434,8 @@ class _Tokens:
     @property
     def _state_at(self) -> tuple[Position, ...]:
         return (self._row, *self._entries(self._state_axes))
+
+
+def _leaves(adjoint: Adjoint) -> tuple[LeafGradient, ...]:
+    """The gradients of the leaves of log λ; none for λ = 1."""
+    return () if adjoint.pairing is None else adjoint.pairing.leaves

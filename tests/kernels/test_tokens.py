@@ -25,7 +25,7 @@ Array = NDArray[Any]
 SPAN = 3
 LENGTHS = [0, 1, SPAN - 1, SPAN, SPAN + 1, 2 * SPAN, 7]
 DECAYS = ["usual", "none", "strong"]
-SPECS = ["gsa", "qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4", "s6"]
+SPECS = ["gsa", "qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4", "s6", "taylor_softmax"]
 
 
 @cache
