@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from dsfc.expr.tree import Axis
 from dsfc.plan.ir import Column, Role
@@ -17,11 +18,12 @@ from .convolution import ConvolutionKernels
 from .elementwise import ElementwiseKernels
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
+from .printed import PrintedSkeleton
 from .selective import SelectiveKernels
 
 
 def kernel_call(
-    skeleton: Skeleton,
+    skeleton: Any,  # noqa: ANN401 - a Skeleton, or what stands for one
     names: Callable[[str], str],
     size: Size,
     like: str,
@@ -29,6 +31,7 @@ def kernel_call(
 ) -> ScanCall:
     """Returns what prints the call of a scan; see `ScanCall`."""
     of = next((call for kernels, call in _CALLS if isinstance(skeleton, kernels)), ScanCall)
+    skeleton = skeleton.plain if isinstance(skeleton, PrintedSkeleton) else skeleton
     return of(skeleton, names, size, like, fresh)
 
 

@@ -18,6 +18,7 @@ from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
+from .printed import PrintedSkeleton
 from .selective import PAIRS, STATES, STEP, TOGETHER, SelectiveKernels
 from .skeletons import printed, scans_with_kernels, skeletons, without_kernels
 from .tiles import chips, rows
@@ -48,7 +49,9 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     matrix = [s for s in scans if isinstance(s, MatrixKernels)]
     code = "\n".join(line for s in found for line in s.code)
     code += "\n".join(line for s in matrix for line in s.code)
-    tiles = rows({s.scan.form for s in (*found, *matrix)}, {s.kind for s in matrix})
+    printed = [s for s in scans if isinstance(s, PrintedSkeleton)]
+    code += "\n".join(text for s in printed for text in s.code)
+    tiles = rows({s.scan.form for s in (*found, *matrix, *printed)}, {s.kind for s in matrix})
     handles = ", ".join(f'"{version}."' for version in HANDLES)
     parts = [
         filled(
@@ -60,6 +63,12 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
             planes=any(s.complex for s in (*found, *matrix)),
         )
     ]
+    if matrix or printed:
+        parts.append(filled("chunked_kernels_shared.py.j2"))
+    if printed:
+        heading = filled("printed_heading.py.j2")
+        parts.append(filled("printed_launch_shared.py.j2"))
+        parts.append(f"{heading}\n{filled('printed_kernels_shared.py.j2')}")
     if matrix:
         decay = any(s.decay for s in matrix)
         parts.append(filled("matrix_kernels_shared.py.j2", decay=decay))
@@ -152,6 +161,9 @@ def target(plan: Plan) -> torch.Target:
             if isinstance(s, MatrixKernels):
                 why |= {f"{declined}, CHUNKED)": None}
                 why |= {f"_too_large({', '.join(_sizes(s, names))})": None}
+            elif isinstance(s, PrintedSkeleton):
+                keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys) or "1"
+                why |= {f"{declined}, CHUNKED)": None, f"_too_many_keys({keys})": None}
             elif isinstance(s, ElementwiseKernels):
                 why |= {f"{declined})": None}
             if isinstance(s, SelectiveKernels) and s.complex:

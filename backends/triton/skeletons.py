@@ -6,6 +6,7 @@ A form without a row here keeps the torch form of its operators, whatever the de
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from dsfc.expr.tree import Field
 from dsfc.plan.features import take_in
@@ -17,6 +18,8 @@ from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton
 from . import convolution, elementwise, matrix, phases, selective
 from .nodes import knows
+from .printed import has_printed
+from .printed import printed as with_printed
 
 _FORMS: dict[Form, Callable[[Skeleton, Scan, Gates, dict[str, Buffer]], Skeleton]] = {
     Form.ELEMENTWISE: elementwise.kernels,
@@ -30,12 +33,12 @@ def printed(plan: Plan) -> Plan:
     return take_in(plan, knows).plan
 
 
-def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
+def skeletons(plan: Plan) -> tuple[Any, ...]:
     """Returns what the templates of each scan are filled with, in the order of the plan."""
     inside = take_in(plan, knows)
     scans = inside.scans
     arrays = {b.name: b for b in inside.plan.arrays}
-    out = []
+    out: list[Any] = []
     for s in torch_skeletons(plan):
         name = s.scan.name
         if name in inside.features:
@@ -43,7 +46,7 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
             s = form.kernels(s, scans[name], inside.features[name], arrays)
         elif name in inside.gates:
             s = _FORMS[s.scan.form](s, scans[name], inside.gates[name], arrays)
-        out.append(s)
+        out.append(with_printed(s) if has_printed(s.scan) else s)
     return tuple(out)
 
 
@@ -61,4 +64,6 @@ def without_kernels(plan: Plan) -> str:
 def scans_with_kernels(plan: Plan) -> tuple[str, ...]:
     """Returns the names of the scans that have kernels, in the order of the plan."""
     inside = take_in(plan, knows)
-    return tuple(n for n in inside.scans if n in inside.gates or n in inside.features)
+    taken = {*inside.gates, *inside.features}
+    scans = (k for k in plan.kernels if isinstance(k, Scan))
+    return tuple(s.name for s in scans if s.name in taken or has_printed(s))

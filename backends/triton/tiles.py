@@ -198,6 +198,18 @@ _TILES_WITH_A_COLUMN: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 128 features column", _NARROW, "cuda", 100): Tile(16, 64, 8, 1),
     (Form.MATRIX, "backward 128 decay features column", _NARROW, "cuda", 80): Tile(16, 64, 8, 2),
 }
+PRINTED_CHUNK = 16
+"""Tokens of a chunk of printed kernels: with 32 the tiles of a token spill."""
+
+TILES |= {
+    (form, f"{direction} {keys}", size, platform, version): tile
+    for form in (Form.KEYED, Form.LOW_RANK, Form.KEYED_LOW_RANK)
+    for direction, channels in (("forward", 64), ("backward", 32))
+    for keys in (64, 128, 256)
+    for size in (_NARROW, _WIDE)
+    for platform, version in (("cuda", 80), ("hip", 94))
+    for tile in (Tile(PRINTED_CHUNK, channels, 8, 1),)
+}
 # A convolution without keys has the kernels of an elementwise scan.
 TILES |= {
     (Form.CONVOLUTION, direction, size, platform, version): tile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Form
+from dsfc.plan.ir import LOW_RANK, Form
 
 HANDLES = ("3.6", "3.7", "3.8", "3.9")
 """Versions in which `compiled[grid](*arguments)` takes all arguments in order, constants too.
@@ -39,7 +39,7 @@ class Fault:
     dated: str
 
 
-_PRODUCTS = frozenset({Form.MATRIX, Form.KEYED})
+_PRODUCTS = frozenset({Form.MATRIX, Form.KEYED, *LOW_RANK})
 """Forms whose state is carried from product to product of matrices."""
 
 _FLA = "github.com/fla-org/flash-linear-attention/issues"
@@ -76,7 +76,7 @@ FAULTS = (
         f"{_TRITON}/10590",
         "2026",
     ),
-    # No form inverts a triangle in its kernels, as the two below do.
+    # Kernels invert triangles of 16 tokens, with eight warps: no form has this one.
     Fault(
         *("3.4", "", "cuda", (90,), frozenset()),
         "gradients through the inverse of a triangle of 64 tokens are wrong with four warps",
@@ -84,7 +84,7 @@ FAULTS = (
         "2026-06-27",
     ),
     Fault(
-        *("3.7", "", "cuda", (100,), frozenset()),
+        *("3.7", "", "cuda", (100,), frozenset(LOW_RANK)),
         "the inverse of a triangle is NaN in launches of 1,024 programs or more",
         f"{_FLA}/913",
         "2026-06-08",

@@ -90,18 +90,26 @@ def has_chunks(scan: Scan) -> bool:
     return scan.form in CHUNK and scan.field is Field.REAL and not scan.powers
 
 
-def forward(scan: Scan, shared: bool, name: str = "forward") -> Kernel:
+def forward(scan: Scan, shared: bool, name: str = "forward", chunk: int | None = None) -> Kernel:
     """Returns the kernel that computes outputs and the last state.
 
     Args:
         scan: a scan of a form with chunks.
         shared: whether read and key are the same for all heads.
         name: of the kernel.
+        chunk: tokens of a chunk, a power of two; those of the form if not given.
     """
-    return _Chunks(scan, shared).forward(name)
+    return _Chunks(scan, shared, chunk or CHUNK[scan.form]).forward(name)
 
 
-def backward(scan: Scan, adjoint: Adjoint, shared: bool, name: str = "backward") -> Kernel:
+def backward(
+    scan: Scan,
+    adjoint: Adjoint,
+    shared: bool,
+    name: str = "backward",
+    chunk: int | None = None,
+    split: bool = False,
+) -> Kernel:
     """Returns the kernel that computes all gradients.
 
     Args:
@@ -109,8 +117,11 @@ def backward(scan: Scan, adjoint: Adjoint, shared: bool, name: str = "backward")
         adjoint: its gradient, derived.
         shared: whether read and key are the same for all heads.
         name: of the kernel.
+        chunk: tokens of a chunk, a power of two; those of the form if not given.
+        split: whether a program has some channels of a head. The gradients that are sums over
+            channels then have an axis of parts behind that of heads, and the caller sums it up.
     """
-    return _Chunks(scan, shared).backward(adjoint, name)
+    return _Chunks(scan, shared, chunk or CHUNK[scan.form]).backward(adjoint, name, split)
 
 
 class _Chunk:
@@ -184,11 +195,10 @@ class _Chunk:
 class _Chunks:
     """The kernels of one scan."""
 
-    def __init__(self, scan: Scan, shared: bool) -> None:
+    def __init__(self, scan: Scan, shared: bool, size: int) -> None:
         self.k = KernelBuilder("", "")
         self._scan = scan
         self._shared = shared
-        size = CHUNK[scan.form]
         self.tokens = Tokens(Axis("t", size), Axis("s", size))
         self.keys = Axis("n", "N")
         self.writes: tuple[Write, ...] = (Write(Factor.KEY, Factor.VALUE),)
@@ -219,23 +229,21 @@ class _Chunks:
         k.store(last, *self._state_at, value=loop.last("S"))
         return k.kernel()
 
-    def backward(self, adjoint: Adjoint, name: str) -> Kernel:
-        """Returns the backward kernel: all gradients of one head."""
-        self._open(name, "The gradients of one head, chunk by chunk from the last.", False)
+    def backward(self, adjoint: Adjoint, name: str, split: bool) -> Kernel:
+        """Returns the backward kernel: all gradients of one head, or what some channels give."""
+        self._open(name, "The gradients of one head, chunk by chunk from the last.", split)
         k = self.k
         do = k.argument("do", self._sizes(Factor.VALUE))
         d_last = k.argument("dS_last", self._state_sizes, storage=Storage.WIDE)
         self._arguments |= {"do": do, "dS_last": d_last}
-        self._results = {
-            s.result: k.argument(f"d{NAMES[s.result]}", self._sizes(s.result, False), Access.WRITE)
-            for s in adjoint.scans
-        }
+        self._results = {s.result: self._result(s.result) for s in adjoint.scans}
         if self._scan.decay is not None:
             sizes = self._decay_sizes
+            sizes = (*sizes[:3], *self._parts, *sizes[3:])
             self._dg = k.argument("dg", sizes, Access.WRITE, Storage.WIDE)
         d_first = k.argument("dS", self._state_sizes, Access.WRITE, Storage.WIDE)
         spans, span = k.dynamic("SPANS"), k.dynamic("SPAN")
-        tile = Symbol("N"), Symbol("P")
+        tile = Symbol("N"), Symbol("PT" if split else "P")
         starts = k.argument("starts", (spans, *tile), Access.SCRATCH, Storage.WIDE)
         states = k.argument("states", (span, *tile), Access.SCRATCH, Storage.WIDE)
         entries = k.all(self.keys), k.all(self.channels)
@@ -283,11 +291,13 @@ class _Chunks:
         self._solve_echo_bar(chunk, future)
         gradients = {s.result: self._gradient(s, chunk, state, future) for s in adjoint.scans}
         for role, gradient in gradients.items():
-            k.store(self._results[role], *self._at(role, chunk.start, False), value=gradient)
+            k.store(self._results[role], *self._result_at(role, chunk.start), value=gradient)
         chunk.decay.pull_whole(state, future)
         passed = chunk.decay.gradient
         if passed is not None:
-            k.store(self._dg, *self._decay_at(chunk.start), value=k.named("dg", passed))
+            at = self._decay_at(chunk.start)
+            at = (*at[:3], *self._part, *at[3:])
+            k.store(self._dg, *at, value=k.named("dg", passed))
         total = _times(future, chunk.decay.whole)
         for look in self.looks:
             bar = chunk.tile(look.bar)
@@ -369,11 +379,14 @@ class _Chunks:
         self._batch, self._length, self._heads = (k.dynamic(n) for n in "BLH")
         self._n, self._p = k.static("N"), k.static("P")
         self._b, self._h = k.grid("row", self._batch), k.grid("head", self._heads)
+        self._parts: tuple[Int, ...] = ()  # how many parts the channels of a head have
+        self._part: tuple[Int, ...] = ()
         if split:
             tile = k.static("PT")
             self.channels = Axis("p", "PT")
-            part = k.grid("part", ceil_div(self._p, tile))
-            self._channels_at = Along(self.channels, times(part, tile), self._p)
+            self._parts = (ceil_div(self._p, tile),)
+            self._part = (k.grid("part", *self._parts),)
+            self._channels_at = Along(self.channels, times(*self._part, tile), self._p)
         else:
             self.channels = Axis("p", "P")
             self._channels_at = k.all(self.channels)
@@ -434,6 +447,18 @@ class _Chunks:
         if self._is_shared(role, shared):
             return self._b, tokens, last
         return self._b, tokens, self._h, last
+
+    def _result(self, role: Factor) -> Argument:
+        """Declares the gradient of a role; a sum over channels is one of each part."""
+        name, sizes = f"d{NAMES[role]}", self._sizes(role, False)
+        if self._is_wide(role) or not self._parts:
+            return self.k.argument(name, sizes, Access.WRITE)
+        sizes = (*sizes[:3], *self._parts, *sizes[3:])
+        return self.k.argument(name, sizes, Access.WRITE, Storage.WIDE)
+
+    def _result_at(self, role: Factor, start: Int) -> tuple[Int | Along, ...]:
+        at = self._at(role, start, False)
+        return at if self._is_wide(role) else (*at[:3], *self._part, *at[3:])
 
     @property
     def _decay_sizes(self) -> tuple[Int, ...]:
