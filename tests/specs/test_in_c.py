@@ -148,5 +148,5 @@ def layer_of(module: ModuleType) -> tuple[torch.nn.Module, Tensor]:
     )
     torch.manual_seed(0)
     sizes = {n: 4 for n in ("n", "r") if asked(cls, n)}
-    layer = cls(d=8, **sizes, dtype=torch.float64)
-    return layer, torch.randn(2, 21, 8, dtype=torch.float64)
+    layer = cls(d=16, **sizes, dtype=torch.float64)
+    return layer, torch.randn(2, 21, 16, dtype=torch.float64)
