@@ -19,6 +19,7 @@ class TorchBackend:
     Attributes:
         target: what the module of a plan runs on besides torch.
         faults: what is known of versions of a compiler besides torch's own.
+        costs: a plan → what its kernels cost, as text; empty for torch's own operators.
         runtime: a section that modules hold as it stands; a `dsfc.emit.audit.Runtime`.
     """
 
@@ -26,6 +27,7 @@ class TorchBackend:
     reserved: frozenset[str] = RESERVED
     target: Callable[[Plan], Target] = lambda plan: TORCH
     faults: tuple[Any, ...] = ()
+    costs: Callable[[Plan], str] = lambda plan: ""
     runtime: Any = None
 
     def render(

@@ -30,6 +30,8 @@ How a plan becomes kernels:
 | `trust.py.j2`          | known faults and a trial beside torch, before kernels run            |
 | `toolchains.py`        | what is known of versions of Triton, with sources                   |
 | `functions.py`         | primitives that are functions of the module                         |
+| `cost/`                | bytes, operations and launches of kernels; devices; predicted time   |
+| `sizes.py`             | sizes that kernels are printed with and their costs counted with    |
 | `tiles.py`             | tiles and warps by form, width of numbers and architecture          |
 
 What the kernels of several scans of one form share is `<form>_kernels_shared.py.j2`. A convolution
@@ -60,7 +62,8 @@ a tile, `x_` the same before a feature map, `b_` and `db_` values of one row and
 from __future__ import annotations
 
 from ..torch import TorchBackend
+from .cost.render import costs_text
 from .render import target
 from .toolchains import FAULTS
 
-BACKEND = TorchBackend(name="triton", target=target, faults=FAULTS)
+BACKEND = TorchBackend(name="triton", target=target, faults=FAULTS, costs=costs_text)

@@ -6,9 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dsfc.expr.build import ONE, walk
-from dsfc.expr.tree import Expr, Param, Ref, Time
-from dsfc.plan import kernel_cost
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
 from dsfc.plan.ir import Buffer, LogDecay, Scan
 from dsfc.plan.planes import SUFFIXES, planes
@@ -16,6 +13,8 @@ from dsfc.plan.planes import SUFFIXES, planes
 from ..torch.code import Code
 from ..torch.layout import WIDTH, Call, wrapped
 from ..torch.skeletons import ElementwiseSkeleton, Skeleton
+from .cost import counts
+from .cost.scans import kernel_costs
 from .gated import RESERVED, GatedKernels, arguments
 from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements
@@ -80,15 +79,15 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         return self.inputs
 
     @property
-    def costs(self) -> tuple[kernel_cost.KernelCost, ...]:
+    def costs(self) -> tuple[counts.KernelCost, ...]:
         """What the kernels cost."""
         sizes = ONE, ONE, Param("D", frozenset())
-        return kernel_cost.kernel_costs(self.scan, self.gates, sizes=sizes)
+        return kernel_costs(self.scan, self.gates, sizes=sizes)
 
     @property
     def sizes_of_work(self) -> dict[Expr, str]:
         """Parameters of the costs: bytes of a number, channels."""
-        return {kernel_cost.WIDTH: "W", Param("D", frozenset()): "D"}
+        return {counts.WIDTH: "W", Param("D", frozenset()): "D"}
 
     def cuts(self, width: str) -> dict[str, Call]:
         """Calls that tell into which segments a launch cuts time, of a number of channels."""

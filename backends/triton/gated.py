@@ -13,13 +13,14 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from dsfc.expr.expr import Expr, Param
+
 from dsfc.expr.build import rewrite
 from dsfc.expr.text import text
-from dsfc.expr.tree import Expr, Param
-from dsfc.plan.kernel_cost import SEGMENT, KernelCost
 
 from ..torch.layout import WIDTH, wrapped
 from ..torch.skeletons import Skeleton
+from .cost.counts import SEGMENT, KernelCost
 
 _PULLED = " -> tuple[tuple[Tensor, ...], Callable[..., tuple[Tensor, ...]]]:"
 RESERVED = frozenset((*dir(builtins), *keyword.kwlist, *keyword.softkwlist))

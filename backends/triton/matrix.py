@@ -6,17 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from dsfc.expr.expr import Expr, Field, Now, Param, Ref, Size, Time
+
 from dsfc.expr.build import is_one, mul, rewrite, walk
 from dsfc.expr.tree import Expr, Field, Now, Param, Ref, Size, Time
 from dsfc.plan.cost import CHUNK
 from dsfc.plan.features import FEATURE_BAR, Feature, Features
 from dsfc.plan.ir import Buffer, Scan
-from dsfc.plan.kernel_cost import TILE, WIDTH, KernelCost, kernel_costs
 
 from ..torch.code import Code
 from ..torch.layout import Call, wrapped
 from ..torch.matrix import MatrixSkeleton
 from ..torch.skeletons import Skeleton
+from .cost.counts import TILE, WIDTH, KernelCost
+from .cost.scans import kernel_costs
 from .gated import GatedKernels, arguments
 from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements

@@ -21,10 +21,10 @@ from functools import cached_property
 from dsfc.expr.tree import Field
 from dsfc.plan.features import Features
 from dsfc.plan.ir import Buffer, LogDecay, Scan
-from dsfc.plan.kernel_cost import KernelCost
 from dsfc.plan.planes import SUFFIXES, halves, planes
 
 from ..torch.skeletons import Skeleton
+from .cost.counts import KernelCost
 from .matrix import MatrixKernels
 from .statements import Statements
 

@@ -19,7 +19,8 @@ from .functions import functions_of
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
 from .printed import PrintedSkeleton
-from .selective import PAIRS, STATES, STEP, TOGETHER, SelectiveKernels
+from .selective import STATES, TOGETHER, SelectiveKernels
+from .sizes import PAIRS, SPAN, STEP
 from .skeletons import printed, scans_with_kernels, skeletons, without_kernels
 from .tiles import chips, rows
 from .toolchains import HANDLES, faults
@@ -71,7 +72,7 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
         parts.append(f"{heading}\n{filled('printed_kernels_shared.py.j2')}")
     if matrix:
         decay = any(s.decay for s in matrix)
-        parts.append(filled("matrix_kernels_shared.py.j2", decay=decay))
+        parts.append(filled("matrix_kernels_shared.py.j2", decay=decay, span=SPAN))
     if any(isinstance(s, PhasedKernels) for s in matrix):
         parts.append(filled("phased_kernels_shared.py.j2"))
     if any(isinstance(s, ConvolutionKernels) for s in found):

@@ -27,16 +27,11 @@ assert isinstance(LOG2_E, Num)
 LOG_2 = num(Fraction(1) / LOG2_E.value)
 _BAR = Ref("dg", frozenset(), Field.REAL, Time.TOKEN, Now(0))
 _TURN_BAR = Ref("d_turn", frozenset(), Field.REAL, Time.TOKEN, Now(0))
-STEP = 4
-"""The forward pass keeps the state before every so many tokens; the backward one takes as many at
-once. All states and decays of that many tokens are in registers, so that no more fit."""
 STATES = 16
 """Most states of a channel that a thread holds one by one. The forward pass holds more in tiles;
 the backward pass gives so many to each program."""
 TOGETHER = 32
 """Most states of such a tile: keys and queries of so many are in registers beside all states."""
-PAIRS = 2
-"""Most complex states that a program of the backward pass has: registers hold no more."""
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ from dsfc.expr.build import ZERO
 from dsfc.expr.tree import Axis, Expr, Field, Param
 from dsfc.plan.gates import fresh
 from dsfc.plan.ir import Role
-from dsfc.plan.kernel_cost import WIDTH, KernelCost, kernel_costs
 from dsfc.plan.planes import SUFFIXES
 
 from ..torch.layout import Call, wrapped
 from ..torch.selective import SelectiveSkeleton
+from .cost.counts import WIDTH, KernelCost
+from .cost.scans import kernel_costs
 from .elementwise import ElementwiseKernels
 from .gated import arguments
 

@@ -11,7 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dsfc.plan.ir import Form
-from dsfc.plan.kernel_cost import DEVICES
+
+from .cost.devices import DEVICES
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,8 @@ def show(
             text = it.module(backend).text
         else:
             text = _json(it, stage) if form == "json" else _TEXTS[stage](it)
-            if stage == "plan" and backend == "triton" and form is None:
-                text += _kernels(it)
+            if stage == "plan" and form is None:
+                text += _kernels(it, backend)
     click.echo(text, nl=not text.endswith("\n"))
 
 
@@ -202,12 +202,11 @@ def _plan(it: Compilation) -> str:
     return render(it.plan)
 
 
-def _kernels(it: Compilation) -> str:
-    """What the kernels of a plan cost."""
-    from dsfc.plan.kernel_cost import plan_costs, render
+def _kernels(it: Compilation, backend: str) -> str:
+    """What the kernels of a backend cost, for one plan."""
+    from dsfc.emit.backend import load_backend
 
-    costs = plan_costs(it.plan)
-    return render(costs) if costs else "no form of its scans has kernels\n"
+    return load_backend(backend).costs(it.plan)
 
 
 _TEXTS: dict[str, Callable[[Compilation], str]] = {

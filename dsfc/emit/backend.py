@@ -75,6 +75,10 @@ class Backend(Protocol):
     faults: tuple[Fault, ...]
     runtime: Runtime | None
 
+    @property
+    def costs(self) -> Callable[[Plan], str]:
+        """Returns what the kernels of a plan cost, as text; empty for a backend without kernels."""
+
     def render(
         self,
         plan: Plan,

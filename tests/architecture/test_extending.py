@@ -49,6 +49,10 @@ class Listing:
     faults: tuple = ()
     runtime: None = None
 
+    def costs(self, plan):
+        """Returns nothing: there are no kernels."""
+        return ""
+
     def render(self, plan, identity, identifier, class_name, function_name):
         """Returns the text."""
         return f"KERNELS = {[type(kernel).__name__ for kernel in plan.kernels]!r}\\n"
@@ -128,7 +132,6 @@ FORMS = {
         "dense",
         "features",
         "gates",
-        "kernel_cost",
         "modes",
         "planes",
         "real_parts",
@@ -139,6 +142,7 @@ FORMS = {
     "backends/c": {"skeletons"},
     "backends/torch": {"calls", "layer", "modes", "operators"},
     "backends/triton": {"render", "skeletons", "tiles", "toolchains"},
+    "backends/triton/cost": {"counts", "elementwise", "scans", "selective"},
 }
 """Files that may name a form of scan, besides `plan/ir.py`, which lists them."""
 

@@ -17,12 +17,14 @@ if __name__ == "__main__":  # else conftest.py has done so
 
 import pytest
 from damages import damages
+from dsfc.backends.triton.cost.counts import KernelCost
+from dsfc.backends.triton.cost.devices import DEVICES, seconds, value
+from dsfc.backends.triton.cost.scans import plan_costs
 from small_mixers import DERIVED
 from unusual_specs import COMPILED
 
 import dsfc
 from dsfc.plan.ir import Plan
-from dsfc.plan.kernel_cost import DEVICES, KernelCost, plan_costs, seconds, value
 from dsfc.plan.render import render
 from dsfc.plan.verify import PlanError, verify
 
@@ -208,11 +210,11 @@ def counted(costs: tuple[KernelCost, ...]) -> str:
     """What each pass of each kernel counts at `SIZES`, and its least time on each device."""
     lines = []
     for cost in costs:
-        floor = " ".join(f"{value(f, SIZES):.6g}" for f in cost.floor)
+        floor = " ".join(f"{value(f, SIZES):.6g}" for f in cost.compulsory_bytes)
         lines.append(f"{cost.scan}, {cost.way}: no less than {floor} bytes")
         for p in cost.passes:
             counts = (
-                p.bytes, p.reread, p.operations, p.exponentials, p.instructions,
+                p.bytes, p.redundant_reads, p.operations, p.exponentials, p.instructions,
                 p.programs, p.steps,
             )  # fmt: skip
             numbers = " ".join(f"{value(e, SIZES):.6g}" for e in counts)

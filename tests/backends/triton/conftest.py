@@ -15,6 +15,8 @@ import torch
 
 import dsfc
 from benchmarks.gpu.interpreter import as_a_gpu
+from dsfc.pipeline import Compilation
+from dsfc.plan.ir import Plan
 from dsfc.validate.run import settled
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "specs")]
@@ -36,6 +38,25 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ModuleType]
         return dsfc.import_module(path)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Compilation]:
+    """Loads a mixer of a name and a body."""
+    folder = tmp_path_factory.mktemp("specs")
+
+    def make(name: str, body: str) -> Compilation:
+        path = folder / f"{name}.dsf"
+        path.write_text(f"mixer {name} {{\n{body}\n}}\n", encoding="utf-8")
+        return dsfc.load(path)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def plan_of() -> Callable[[str], Plan]:
+    """Plans a shipped spec, once."""
+    return cache(lambda name: dsfc.load(name).plan)
 
 
 @pytest.fixture(autouse=True)

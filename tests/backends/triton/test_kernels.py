@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 import torch
+from dsfc.backends.triton.cost.devices import H200, seconds
+from dsfc.backends.triton.cost.scans import plan_costs
 from emitted import Beside, narrow
 from kernel_specs import SPECS, UNUSUAL
 from test_torture import CHUNK, GATES, LENGTH, Operators, draw, narrowed, off, operators
@@ -23,7 +25,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import dsfc
-from dsfc.plan.kernel_cost import H200, plan_costs, seconds
 from dsfc.validate.compare import EXACT, Error, agree, bar_share, errors
 from dsfc.validate.surface import Sample, Surface, ends, loss, surface
 from dsfc.validate.values import outcome

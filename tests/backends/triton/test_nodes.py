@@ -9,16 +9,16 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
+from dsfc.backends.triton.cost.counts import counted
 from dsfc.backends.triton.functions import FUNCTIONS, functions_of
 from dsfc.backends.triton.nodes import KernelPrinter, knows
 from dsfc.backends.triton.statements import statements
+from dsfc.expr.expr import Axis, Expr, Field, Now, Prim, Ref, Time
 
 import dsfc
 from dsfc.expr.build import div, mul, num, power, prim
 from dsfc.expr.derivative import pull
 from dsfc.expr.table import TABLE
-from dsfc.expr.tree import Axis, Expr, Field, Now, Prim, Ref, Time
-from dsfc.plan import kernel_cost
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -89,7 +89,7 @@ def test_the_cost_model_knows_what_a_primitive_asks_of_the_special_units(row, ru
     for at in (e, div(X, e)):
         before = traffic.powers
         run(at, numbers, numbers)
-        assert traffic.powers - before == 16 * kernel_cost.counted(at), at
+        assert traffic.powers - before == 16 * counted(at), at
 
 
 @pytest.mark.parametrize("name", ["log1p", "expm1", "exprel", "tanh"])

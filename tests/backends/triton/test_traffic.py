@@ -12,6 +12,11 @@ from typing import Any
 
 import pytest
 import torch
+from dsfc.backends.triton.cost import matrix as matrix_cost
+from dsfc.backends.triton.cost import selective as selective_cost
+from dsfc.backends.triton.cost.counts import Pass
+from dsfc.backends.triton.cost.devices import value
+from dsfc.backends.triton.cost.scans import plan_costs
 from dsfc.backends.triton.nodes import knows
 from kernel_specs import KINDS, MATRIX, SPECS, UNUSUAL
 from torch import Tensor
@@ -20,10 +25,8 @@ from torch.utils._pytree import tree_leaves
 from traffic import Traffic
 
 import dsfc
-from dsfc.plan import kernel_cost
 from dsfc.plan.gates import Gates, absorb
 from dsfc.plan.ir import Form, Plan, Scan
-from dsfc.plan.kernel_cost import Pass, plan_costs, value
 from dsfc.plan.planes import planes
 
 pytest.importorskip("triton")
@@ -280,8 +283,8 @@ def test_the_cost_model_is_what_the_interpreter_counts(
     monkeypatch.setattr(module, "SPAN", SPAN, raising=False)
     if way == "split":
         monkeypatch.setattr(module, "_segment", lambda *_: SPAN)
-    monkeypatch.setattr(kernel_cost, "_ANCHOR", SPAN)
-    monkeypatch.setattr(kernel_cost, "_SELECTIVE_TILES", (SPREAD, SPREAD))
+    monkeypatch.setattr(matrix_cost, "SPAN", SPAN)
+    monkeypatch.setattr(selective_cost, "TILES", (SPREAD, SPREAD))
     known = sizes | {"width": 4, "chunk": tokens, "tile": SPREAD, "batch": 1, "segment": SPAN}
     costs = [c for c in plan_costs(plan) if c.way == way]
     few, more = (counted(module, plan, sizes, n * SPAN, traffic) for n in (2, 4))
@@ -296,7 +299,7 @@ def test_the_cost_model_is_what_the_interpreter_counts(
                 for e in counts
             )
 
-        bytes_ = each("bytes", "reread")
+        bytes_ = each("bytes", "redundant_reads")
         bytes_ -= 2 * in_torch(name, plan, sizes, way == "split") if at else 0
         assert 4 * (found.read + found.written) == bytes_, at
         assert found.powers == each("exponentials"), at

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from dsfc.backends.triton.cost.counts import KernelCost
+from dsfc.backends.triton.cost.devices import DEVICES, H200, fastest, seconds, value
+from dsfc.backends.triton.cost.render import render
+from dsfc.backends.triton.cost.scans import kernel_costs, plan_costs
 
 from dsfc.plan.gates import absorb
 from dsfc.plan.ir import Form, Scan
-from dsfc.plan.kernel_cost import (
-    DEVICES,
-    H200,
-    KernelCost,
-    fastest,
-    kernel_costs,
-    plan_costs,
-    render,
-    seconds,
-    value,
-)
 
 LENGTHS = (2048, 16_384)
 
@@ -29,7 +22,7 @@ def at(length: int, size: int = 128, **more: float) -> dict[str, float]:
 def moved(cost: KernelCost, sizes: dict[str, float]) -> tuple[float, float]:
     """Bytes over those that nothing can spare: forward, and both ways."""
     passes = [value(p.bytes, sizes) for p in cost.passes]
-    floor = [value(f, sizes) for f in cost.floor]
+    floor = [value(f, sizes) for f in cost.compulsory_bytes]
     return passes[0] / floor[0], sum(passes) / sum(floor)
 
 
@@ -45,7 +38,7 @@ def test_products_move_little_more_than_they_must(plan_of, length, size, both, n
     assert 1.5 < moved(split, sizes)[0] <= 1.75
     # Neighbours' reads that the cache does not have are half as much again, forwards.
     (forward, _), tiles = fused.passes, size // 64
-    share = value(forward.reread, sizes) / value(forward.bytes, sizes)
+    share = value(forward.redundant_reads, sizes) / value(forward.bytes, sizes)
     assert share == pytest.approx(0.5 * (tiles - 1), abs=0.01)
 
 
@@ -56,7 +49,7 @@ def test_features_cost_exponentials_and_one_number_a_token(plan_of) -> None:
     # q, k, v, y and the leaf of η; backwards its gradient in two halves, that are added.
     assert value(plain.passes[0].bytes, sizes) == 4 * 256 + 4
     assert value(plain.passes[1].bytes, sizes) == 11 * 256 + 2 * 4 + 5 * 4
-    assert value(plain.floor[1], sizes) == 7 * 256 + 2 * 4
+    assert value(plain.compulsory_bytes[1], sizes) == 7 * 256 + 2 * 4
     elus, _ = plan_costs(plan_of("linear_attn"))
     # exp of 128 queries and keys, in each of two programs; backwards in four, and both gradients.
     # The quotient is a reciprocal in each of the two, and of the six backwards.
@@ -193,8 +186,8 @@ def test_a_complex_scan_is_a_real_one_of_both_planes(plan_of) -> None:
     around = value(backward.bytes, one) - 2 * value(real.passes[1].bytes, two)
     assert around == 2 * 4 * 256 + 6 * 256 + out + 2 * wider + turns
     # Nothing can spare q, k, v and y of one plane, log |λ| and the phase; gradients likewise.
-    assert value(complex_one.floor[0], one) == 4 * 256 + 8
-    assert value(complex_one.floor[1], one) == value(real.floor[1], one) + 8
+    assert value(complex_one.compulsory_bytes[0], one) == 4 * 256 + 8
+    assert value(complex_one.compulsory_bytes[1], one) == value(real.compulsory_bytes[1], one) + 8
 
 
 def test_forms_without_kernels_have_no_cost(plan_of, load) -> None:

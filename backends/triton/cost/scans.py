@@ -1,0 +1,70 @@
+"""Counts of the kernels of a scan, and of all scans of a plan."""
+
+from __future__ import annotations
+
+from dsfc.expr.expr import Field
+
+from dsfc.plan.features import Features, take_in
+from dsfc.plan.gates import Gates
+from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.planes import is_paired
+
+from ..nodes import knows
+from .counts import KernelCost, Sizes, sizes_of
+from .elementwise import elementwise
+from .matrix import matrix
+from .phased import phased
+from .selective import selective
+
+
+def plan_costs(plan: Plan) -> tuple[KernelCost, ...]:
+    """Returns what the scans of a plan that have kernels cost, with what these compute inside."""
+    inside = take_in(plan, knows)
+    gates, features = inside.gates, inside.features
+    return tuple(
+        cost
+        for name, scan in inside.scans.items()
+        if name in gates or name in features
+        for cost in kernel_costs(
+            scan, gates.get(name), features.get(name), vectors=_vectors(scan, plan)
+        )
+    )
+
+
+def _vectors(scan: Scan, plan: Plan) -> tuple[int, int]:
+    pairs = {b.name for b in plan.arrays if b.field is Field.COMPLEX}
+    return 1 + (scan.key in pairs), 1 + (scan.read in pairs)
+
+
+def kernel_costs(
+    scan: Scan,
+    gates: Gates | None = None,
+    features: Features | None = None,
+    sizes: Sizes | None = None,
+    vectors: tuple[int, int] = (1, 1),
+) -> tuple[KernelCost, ...]:
+    """Returns what a scan costs, fused and split.
+
+    Args:
+        scan: the scan; forms without kernels cost nothing that is known.
+        gates: of a scan without keys, what its kernels compute.
+        features: of a matrix scan, what its kernels compute besides.
+        sizes: what the counts are over; those of its axes, if not given.
+        vectors: of a selective scan, arrays of keys and of reads: two where they are complex.
+    """
+    sizes = sizes or sizes_of(scan)
+    match scan.form:
+        case Form.MATRIX if is_paired(scan):
+            ways = phased(scan, features, sizes)
+        case Form.MATRIX:
+            ways = matrix(scan, features, sizes)
+        case Form.SELECTIVE:
+            ways = selective(scan, gates, sizes, vectors)
+        case Form.ELEMENTWISE | Form.CONVOLUTION if gates is not None:
+            ways = elementwise(gates, sizes)
+        case _:
+            return ()
+    return tuple(
+        KernelCost(scan.name, way, passes, compulsory_bytes)
+        for way, (passes, compulsory_bytes) in zip(("fused", "split"), ways, strict=False)
+    )
