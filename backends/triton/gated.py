@@ -13,10 +13,9 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from dsfc.expr.expr import Expr, Param
-
 from dsfc.expr.build import rewrite
 from dsfc.expr.text import text
+from dsfc.expr.tree import Expr, Param
 
 from ..torch.layout import WIDTH, wrapped
 from ..torch.skeletons import Skeleton

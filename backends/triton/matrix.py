@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from dsfc.expr.expr import Expr, Field, Now, Param, Ref, Size, Time
-
 from dsfc.expr.build import is_one, mul, rewrite, walk
 from dsfc.expr.tree import Expr, Field, Now, Param, Ref, Size, Time
 from dsfc.plan.cost import CHUNK

@@ -286,7 +286,7 @@ class _Taking:
         return self._feature(self._of_one(first), min(named, default="")), now
 
     def _of_one(self, value: Expr) -> Expr:
-        """A function of one number of a token: what it is of several, torch computes before.
+        """A function of one number of a token; one of several is computed in front of the scan.
 
         A kernel has no registers for more.
         """

@@ -7,10 +7,9 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dsfc.expr.expr import Add, Div, Expr, Mul, Num, Param, Prim, Size, Time
-
 from dsfc.expr.build import ZERO, add, div, mul, num, walk
 from dsfc.expr.table import row
+from dsfc.expr.tree import Add, Div, Expr, Mul, Num, Param, Prim, Size, Time
 from dsfc.plan.cost import LENGTH
 from dsfc.plan.ir import Form, Scan
 from dsfc.plan.planes import halves, is_paired

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from dsfc.expr.expr import Axis, Expr
 
 from dsfc.expr.evaluate import NamedArray, evaluate
+from dsfc.expr.tree import Axis, Expr
 
 from .counts import KernelCost, Pass
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dsfc.expr.expr import Expr
-
 from dsfc.expr.build import ZERO, add, div, mul, num
+from dsfc.expr.tree import Expr
 from dsfc.plan.cost import BATCH, CHUNK, LENGTH
 from dsfc.plan.features import Features
 from dsfc.plan.ir import Scan

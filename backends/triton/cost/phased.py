@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dsfc.expr.expr import Expr
-
 from dsfc.expr.build import add, mul, neg, num
+from dsfc.expr.tree import Expr
 from dsfc.plan.features import Features
 from dsfc.plan.ir import Scan
 from dsfc.plan.planes import halves

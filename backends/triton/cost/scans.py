@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dsfc.expr.expr import Field
-
+from dsfc.expr.tree import Field
 from dsfc.plan.features import Features, take_in
 from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Form, Plan, Scan

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from dsfc.expr.expr import Expr, Field, Ref, Time
-
 from dsfc.expr.build import ZERO, add, div, mul, num, walk
+from dsfc.expr.tree import Expr, Field, Ref, Time
 from dsfc.plan.cost import BATCH, LENGTH
 from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Form, Scan

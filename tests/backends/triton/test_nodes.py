@@ -13,12 +13,12 @@ from dsfc.backends.triton.cost.counts import counted
 from dsfc.backends.triton.functions import FUNCTIONS, functions_of
 from dsfc.backends.triton.nodes import KernelPrinter, knows
 from dsfc.backends.triton.statements import statements
-from dsfc.expr.expr import Axis, Expr, Field, Now, Prim, Ref, Time
 
 import dsfc
 from dsfc.expr.build import div, mul, num, power, prim
 from dsfc.expr.derivative import pull
 from dsfc.expr.table import TABLE
+from dsfc.expr.tree import Axis, Expr, Field, Now, Prim, Ref, Time
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
