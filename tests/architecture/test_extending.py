@@ -141,7 +141,7 @@ FORMS = {
     "dsfc/kernels": {"chunks", "tokens"},
     "backends/c": {"skeletons"},
     "backends/torch": {"calls", "layer", "modes", "operators"},
-    "backends/triton": {"render", "skeletons", "tiles", "toolchains"},
+    "backends/triton": {"printed", "render", "skeletons", "tiles", "toolchains"},
     "backends/triton/cost": {"counts", "elementwise", "scans", "selective"},
 }
 """Files that may name a form of scan, besides `plan/ir.py`, which lists them."""
