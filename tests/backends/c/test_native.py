@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,15 +137,20 @@ def test_nothing_is_compiled_or_started_where_the_environment_forbids_it(
     assert compilations(folder) == 0 and not folder.exists()
 
 
-def test_no_compiler_is_a_reason_and_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("DSFC_CC")
-    monkeypatch.delenv("CC", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    native = fresh()
-    assert not start(native)
-    assert native.why_never() == "no C compiler is there (gcc, clang, cc)"
+def test_no_compiler_is_a_reason_and_no_error(tmp_path: Path) -> None:
+    # In a process of its own, as a process looks for its compiler once.
+    program = (
+        "from dsfc.backends.c.runtime.native import _Native; print(_Native('', {}).why_never())"
+    )
+    unset = {k: v for k, v in os.environ.items() if k not in ("DSFC_CC", "CC")}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=unset | {"PATH": str(tmp_path / "empty")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "no C compiler is there (gcc, clang, cc)"
 
 
 def test_a_compiler_that_is_named_and_not_there_is_not_replaced(
