@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from dsfc.primitives.table import TABLE
+from dsfc.expr.table import TABLE
 
 LARGEST = {
     "abs": 0, "sqrt": 0.5, "exp": 1, "expm1": 1.5, "log": 1, "log1p": 1, "sigmoid": 2.5,
