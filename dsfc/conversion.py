@@ -13,19 +13,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dsfc.check_proof.claim import Claim
-from dsfc.check_proof.comparable import unlike
 from dsfc.diagnostics.catalogue import Conversion
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
 from dsfc.emit.module import write as write_module
 from dsfc.expr.declarations import MapTensor
 from dsfc.pipeline import Compilation
-from dsfc.proof.equivalent import equivalent
-from dsfc.proof.report import reach
-from dsfc.proof.verdict import AtSizes, Conditionally, Equal, ProvedWhereDefined, Refuted, Unknown
+from dsfc.prover.equivalent import equivalent
+from dsfc.prover.report import reach
+from dsfc.prover.verdict import AtSizes, Conditionally, Equal, ProvedWhereDefined, Refuted, Unknown
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
+from dsfc.trusted.claim import Claim
+from dsfc.trusted.comparable import unlike
 from dsfc.validate.surface import unit_inputs
 from dsfc.validate.weights import Carried, Unfit, carry, read, sizes_of, write
 

@@ -14,8 +14,8 @@ from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.expr.statements import Predicate, Word
 from dsfc.mixer.resolve import resolve, resolve_claims
 from dsfc.pipeline import Compilation
-from dsfc.proof.sizes import NONE_GIVEN
-from dsfc.proof.within import Kinds, kinds
+from dsfc.prover.sizes import NONE_GIVEN
+from dsfc.prover.within import Kinds, kinds
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 

@@ -9,20 +9,20 @@ from typing import Any
 
 from dsfc.atlas.ir import Atlas, Found, Node, Pair
 from dsfc.atlas.store import Document, Store, fingerprint
-from dsfc.check_proof.apart import apart
-from dsfc.check_proof.claim import Certificate, Claim, Conditional
-from dsfc.check_proof.comparable import comparable, slots
-from dsfc.check_proof.statement import state
 from dsfc.claims.verdict import Decided, Proved
 from dsfc.expr.statements import Comparison, Predicate, Word
-from dsfc.proof.condition_text import ConditionText
-from dsfc.proof.equivalent import equivalent
-from dsfc.proof.report import as_json, range_conditions
-from dsfc.proof.sizes import chosen
-from dsfc.proof.verdict import Conditionally, Equal, NoCase, ProvedWhereDefined, Unknown
-from dsfc.proof.within import within
-from dsfc.proof.within_report import kind, no_case_sizes
+from dsfc.prover.condition_text import ConditionText
+from dsfc.prover.equivalent import equivalent
+from dsfc.prover.report import as_json, range_conditions
+from dsfc.prover.sizes import chosen
+from dsfc.prover.verdict import Conditionally, Equal, NoCase, ProvedWhereDefined, Unknown
+from dsfc.prover.within import within
+from dsfc.prover.within_report import kind, no_case_sizes
 from dsfc.system.ir import System
+from dsfc.trusted.apart import apart
+from dsfc.trusted.claim import Certificate, Claim, Conditional
+from dsfc.trusted.comparable import comparable, slots
+from dsfc.trusted.statement import state
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from dsfc.system.ir import System
 Document = dict[str, Any]
 """A verdict as JSON."""
 
-_PROVER = ("atlas", "proof", "check_proof", "expr", "system", "derive")
+_PROVER = ("atlas", "prover", "trusted", "trusted.rules", "expr", "system", "derive")
 """Packages whose text decides an answer, and what of it is kept."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dsfc.check_proof.balls import Complex, Undefined
 from dsfc.claims.points import Failed, Running, place, search, shown
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.expr.build import rewrite, sub, walk
@@ -20,6 +19,7 @@ from dsfc.structure.bounds import Ranges, constraints_of, interval_text, modulus
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import LogForm, System
 from dsfc.transform.inline import Inliner
+from dsfc.trusted.balls import Complex, Undefined
 
 MIRRORED = {Relation.ABOVE: Relation.BELOW, Relation.AT_LEAST: Relation.AT_MOST}
 """a > b is b < a."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc import underway
-from dsfc.check_proof.entries import Obstacle
 from dsfc.claims.compare import compare, impossible
 from dsfc.claims.mixing import row_stochastic
 from dsfc.claims.norm import stable
@@ -15,6 +14,7 @@ from dsfc.claims.verdict import Decided, Unknown, Verdict
 from dsfc.expr.statements import Comparison, Predicate, Statement, Word
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import System
+from dsfc.trusted.entries import Obstacle
 
 
 def decide(

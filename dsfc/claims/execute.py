@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from dsfc.check_proof.balls import Complex, real
-from dsfc.check_proof.definition import ZERO, exact
-from dsfc.check_proof.entries import Index, Obstacle
 from dsfc.claims.points import Running
 from dsfc.expr.tree import Axis
 from dsfc.system.ir import (
@@ -23,6 +20,9 @@ from dsfc.system.ir import (
     SumOver,
     Term,
 )
+from dsfc.trusted.balls import Complex, real
+from dsfc.trusted.definition import ZERO, exact
+from dsfc.trusted.entries import Index, Obstacle
 
 States = Mapping[str, Mapping[tuple[int, ...], Complex]]
 """State → index in the order of its axes → entry."""

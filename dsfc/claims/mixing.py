@@ -17,8 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dsfc.check_proof.balls import Complex
-from dsfc.check_proof.entries import Obstacle
 from dsfc.claims.compare import facts, satisfied
 from dsfc.claims.points import Failed, Running, search, shown
 from dsfc.claims.same import of_each_token
@@ -44,10 +42,10 @@ from dsfc.expr.tree import (
     Ref,
 )
 from dsfc.expr.tree import Relation as PastRelation
-from dsfc.proof.equivalent import equivalent
-from dsfc.proof.report import reach
-from dsfc.proof.verdict import AtSizes
-from dsfc.proof.verdict import Proved as Equal
+from dsfc.prover.equivalent import equivalent
+from dsfc.prover.report import reach
+from dsfc.prover.verdict import AtSizes
+from dsfc.prover.verdict import Proved as Equal
 from dsfc.structure.bounds import Ranges, constraints_of, nonzero_of
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import (
@@ -62,6 +60,8 @@ from dsfc.system.ir import (
     Sum,
     System,
 )
+from dsfc.trusted.balls import Complex
+from dsfc.trusted.entries import Obstacle
 
 VALUES = "v"
 """What the values are called where a claim does not name them."""

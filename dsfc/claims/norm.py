@@ -20,7 +20,6 @@ the norms, so each factor is looked at on its own:
 
 from __future__ import annotations
 
-from dsfc.check_proof.balls import Complex, Real, absolute, real
 from dsfc.claims.compare import Facts, facts, has_value, satisfied
 from dsfc.claims.execute import after, units
 from dsfc.claims.feeding import Streams, driven_by
@@ -57,6 +56,7 @@ from dsfc.system.ir import (
     Term,
 )
 from dsfc.system.traverse import parts, trees
+from dsfc.trusted.balls import Complex, Real, absolute, real
 
 ONE_OR_LESS = Interval(-1.0, 1.0)
 

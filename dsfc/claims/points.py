@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dsfc.check_proof.balls import Complex, NotDefined, Real, real
-from dsfc.check_proof.definition import Execution
-from dsfc.check_proof.entries import Index, Obstacle
-from dsfc.check_proof.witness import in_range, stored_axes
 from dsfc.expr.declarations import Constraint, MapTensor, Tensor
 from dsfc.expr.tree import Axis, Expr, Field, Ref
-from dsfc.proof.refute import HEIGHTS, SIMPLER
-from dsfc.proof.report import decimal_text, is_short
-from dsfc.proof.sizes import chosen, declared
+from dsfc.prover.refute import HEIGHTS, SIMPLER
+from dsfc.prover.report import decimal_text, is_short
+from dsfc.prover.sizes import chosen, declared
 from dsfc.system.ir import Definition, System
 from dsfc.system.known import fixed
+from dsfc.trusted.balls import Complex, NotDefined, Real, real
+from dsfc.trusted.definition import Execution
+from dsfc.trusted.entries import Index, Obstacle
+from dsfc.trusted.witness import in_range, stored_axes
 
 DRAWS = 4
 """Points per length, sizes and height of the numbers."""

@@ -12,9 +12,6 @@ from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from dsfc.check_proof.balls import NotDefined
-from dsfc.check_proof.entries import Obstacle
-from dsfc.check_proof.witness import in_range
 from dsfc.claims.compare import satisfied
 from dsfc.claims.points import Point, Running
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
@@ -24,13 +21,16 @@ from dsfc.expr.declarations import Constraint, Tensor
 from dsfc.expr.statements import Comparison, Relation
 from dsfc.expr.tree import Expr, Map, Now, Num, Param, Ref, Time
 from dsfc.expr.words import first
-from dsfc.proof.equivalent import equivalent
-from dsfc.proof.report import number_text, reach
-from dsfc.proof.verdict import AtSizes, Conditionally, ProvedWhereDefined
-from dsfc.proof.verdict import Proved as Equal
-from dsfc.proof.verdict import Refuted as Different
+from dsfc.prover.equivalent import equivalent
+from dsfc.prover.report import number_text, reach
+from dsfc.prover.verdict import AtSizes, Conditionally, ProvedWhereDefined
+from dsfc.prover.verdict import Proved as Equal
+from dsfc.prover.verdict import Refuted as Different
 from dsfc.system.ir import Definition, Stream, System
 from dsfc.transform.inline import Inliner
+from dsfc.trusted.balls import NotDefined
+from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.witness import in_range
 
 _ValueT = TypeVar("_ValueT")
 

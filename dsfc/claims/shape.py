@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dsfc.check_proof.balls import Complex, NotDefined
-from dsfc.check_proof.definition import ZERO, exact
-from dsfc.check_proof.entries import Obstacle
 from dsfc.claims.compare import satisfied
 from dsfc.claims.execute import States, after, read, units
 from dsfc.claims.feeding import LINEAR
@@ -40,6 +37,9 @@ from dsfc.system.ir import (
 )
 from dsfc.system.traverse import parts, trees
 from dsfc.transform.inline import Inliner
+from dsfc.trusted.balls import Complex, NotDefined
+from dsfc.trusted.definition import ZERO, exact
+from dsfc.trusted.entries import Obstacle
 
 When = tuple[Comparison, ...]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dsfc.check_proof.claim import Certificate
 from dsfc.expr.statements import Statement
+from dsfc.trusted.claim import Certificate
 
 
 @dataclass(frozen=True, slots=True)

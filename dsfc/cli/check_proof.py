@@ -1,4 +1,4 @@
-"""`dsfc check-proof`: the independent checker of certificates."""
+"""`dsfc check-proof`: checks certificates by the trusted kernel."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
 
 if TYPE_CHECKING:
-    from dsfc.check_proof.schema import OtherFormat
     from dsfc.diagnostics.report import DiagnosticError
+    from dsfc.trusted.schema import OtherFormat
 
 ACCEPTED, REJECTED = 0, 1
 
@@ -36,15 +36,15 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         raise click.UsageError("give both specs, or none")
     with bounded(f"check {certificate}"):
         from dsfc import files
-        from dsfc.check_proof.check import SIZE_LIMIT, check, read
-        from dsfc.check_proof.claim import ConstantWord, Words
-        from dsfc.check_proof.rejected import Rejected
-        from dsfc.check_proof.schema import OtherFormat
         from dsfc.cli.equiv import mixer
         from dsfc.diagnostics.file_error import file_error
-        from dsfc.proof.report import reach
-        from dsfc.proof.report import shown as lines_of
-        from dsfc.proof.within_report import no_case_sizes
+        from dsfc.prover.report import reach
+        from dsfc.prover.report import shown as lines_of
+        from dsfc.prover.within_report import no_case_sizes
+        from dsfc.trusted.check import SIZE_LIMIT, check, read
+        from dsfc.trusted.claim import ConstantWord, Words
+        from dsfc.trusted.rejected import Rejected
+        from dsfc.trusted.schema import OtherFormat
 
         try:
             data = files.read(certificate, SIZE_LIMIT + 1)

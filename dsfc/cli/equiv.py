@@ -75,8 +75,8 @@ def equiv(
     """Decide whether two mixers give equal outputs for equal inputs and equal parameters.
 
     The verdict is proved, refuted or unknown. A proof holds for every length, all inputs, all
-    values of the parameters and all sizes of the axes, wherever both outputs have values; an
-    independent checker accepted it. A
+    values of the parameters and all sizes of the axes, wherever both outputs have values; the
+    trusted kernel accepted it. A
     refutation is a point at which both definitions were executed with exact arithmetic. Unknown
     says what stood in the way. Where a proof is one for some sizes of an axis alone, the verdict
     says for which: those of --size, else those that the specs declare, else small ones; larger ones
@@ -99,13 +99,11 @@ def equiv(
             raise click.UsageError(f"{path} exists already")
     with bounded(f"compare {a} and {b}"):
         from dsfc import underway
-        from dsfc.check_proof.check import write
-        from dsfc.check_proof.entries import Obstacle
         from dsfc.decision import equivalent
-        from dsfc.proof.replay import script
-        from dsfc.proof.report import as_json, report
-        from dsfc.proof.sizes import check_given
-        from dsfc.proof.verdict import (
+        from dsfc.prover.replay import script
+        from dsfc.prover.report import as_json, report
+        from dsfc.prover.sizes import check_given
+        from dsfc.prover.verdict import (
             AtSizes,
             Case,
             Conditionally,
@@ -115,7 +113,9 @@ def equiv(
             Refuted,
             Unknown,
         )
-        from dsfc.proof.within_report import kinds_json, kinds_report
+        from dsfc.prover.within_report import kinds_json, kinds_report
+        from dsfc.trusted.check import write
+        from dsfc.trusted.entries import Obstacle
 
         first, second = mixer(a), mixer(b)
         with underway.at(first.mixer.span):

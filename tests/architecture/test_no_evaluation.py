@@ -60,7 +60,7 @@ ALLOWED = {
         "globals": "and are kept",
     },
     "dsfc/bounds.py": {"ctypes": "asks Python for an exception in a thread; no text has a part"},
-    "dsfc/check_proof/schema.py": {"get_type_hints": "reads annotations of this package"},
+    "dsfc/trusted/schema.py": {"get_type_hints": "reads annotations of this package"},
     "dsfc/expr/json.py": {"get_type_hints": "reads annotations of this package"},
     "dsfc/cli/doctor.py": {"subprocess": "asks torch and Triton by fixed programs"},
     "dsfc/emit/audit.py": {
@@ -92,7 +92,7 @@ ALLOWED = {
     "dsfc/language_server/check.py": {
         "create_subprocess_exec": "`dsfc check -`, fixed words; the text goes to standard input"
     },
-    "dsfc/proof/field.py": {"importlib.util": "asks whether FLINT is installed"},
+    "dsfc/prover/field.py": {"importlib.util": "asks whether FLINT is installed"},
     "dsfc/validate/compilers.py": {"subprocess": "loads an exported module by a fixed program"},
     "dsfc/validate/torch_surface.py": {
         "importlib.util": "imports a module twice, as users do",

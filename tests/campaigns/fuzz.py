@@ -42,9 +42,6 @@ from fuzz_inputs import KINDS, certificates, one, specs
 from shares import joined, share, source_hash
 
 from dsfc.bounds import bounded
-from dsfc.check_proof.check import check
-from dsfc.check_proof.rejected import Rejected
-from dsfc.check_proof.schema import OtherFormat
 from dsfc.checking import checked
 from dsfc.diagnostics.render import render_all, render_short, to_json
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
@@ -63,6 +60,9 @@ from dsfc.source import NOWHERE, Source
 from dsfc.syntax.format import format_spec
 from dsfc.syntax.parse import parse
 from dsfc.syntax.read import decoded
+from dsfc.trusted.check import check
+from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.schema import OtherFormat
 
 SECONDS, MEMORY = 1.5 * DEFAULT_LIMITS.seconds, 1 << 30
 _EACH = 500

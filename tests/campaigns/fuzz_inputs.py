@@ -17,12 +17,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from dsfc.check_proof.check import write
 from dsfc.locate import locate, shipped_names
 from dsfc.pipeline import load
-from dsfc.proof.verdict import Conditionally, Proved, Refuted
-from dsfc.proof.within import kinds
+from dsfc.prover.verdict import Conditionally, Proved, Refuted
+from dsfc.prover.within import kinds
 from dsfc.syntax.letters import GREEK
+from dsfc.trusted.check import write
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "syntax"))
 
@@ -38,7 +38,7 @@ PAIRS = (
     ("attention", "post", "post"),
     ("attention", "post", "eta_late"),
 )
-"""Mixers of `tests/proof/pairs` whose certificates are changed: they are found in a moment."""
+"""Mixers of `tests/prover/pairs` whose certificates are changed: they are found in a moment."""
 
 CONDITIONAL = ("s6", "linear_attn")
 """Shipped mixers that are equal under conditions or not at all."""
@@ -73,7 +73,7 @@ def one(seed: int) -> tuple[str, bytes]:
 def specs() -> tuple[str, ...]:
     """The texts of the shipped specs, and of the specs of pairs."""
     shipped = [locate(name).file for name in shipped_names()]
-    pairs = sorted((TESTS / "proof" / "pairs").glob("*.dsf"))
+    pairs = sorted((TESTS / "prover" / "pairs").glob("*.dsf"))
     return tuple(path.read_text(encoding="utf-8") for path in (*shipped, *pairs))
 
 
@@ -81,7 +81,7 @@ def specs() -> tuple[str, ...]:
 def certificates() -> tuple[str, ...]:
     """The texts of some certificates of `dsfc equiv`."""
     pairs = [
-        [load(TESTS / "proof" / "pairs" / f"{file}.dsf", name).system for name in names]
+        [load(TESTS / "prover" / "pairs" / f"{file}.dsf", name).system for name in names]
         for file, *names in PAIRS
     ]
     pairs.append([load(name).system for name in CONDITIONAL])

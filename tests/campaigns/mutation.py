@@ -2,7 +2,7 @@
 
     python tests/campaigns/mutation.py derive --count 100 --seed 1 [--jobs 2] [--again] [--save]
 
-The part is one of `derive`, `plan`, `backends` and `check_proof`. Its mutants (`changes.py`) are
+The part is one of `derive`, `plan`, `backends` and `trusted`. Its mutants (`changes.py`) are
 shuffled by the seed and the first of them are tried, in processes that are forked off after the
 tests were collected:
 
@@ -56,7 +56,7 @@ PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "derive": ("dsfc.derive", ("tests/derive", "tests/plan", _RANDOM)),
     "plan": ("dsfc.plan", ("tests/plan", "tests/derive", _RANDOM)),
     "backends": ("dsfc.backends.torch", ("tests/backends/torch", "tests/campaigns")),
-    "check_proof": ("dsfc.check_proof", ("tests/check_proof",)),
+    "trusted": ("dsfc.trusted", ("tests/trusted",)),
 }
 """Part → the package, and the tests that are asked about it: its own, and those of values."""
 _LEFT_OUT = ("test_removal.py", "test_campaign.py", "test_mutation.py", "test_fuzz.py")

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from dsfc.check_proof.check import check, write
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.diagnostics.catalogue import examples
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.trusted.check import check, write
 
 Decide = Callable[[str, str], Verdict]
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.check_proof.check import write
-from dsfc.check_proof.claim import Certificate, Claim, Invariant
 from dsfc.expr.build import ones
 from dsfc.pipeline import load
 from dsfc.system.ir import Direct, System
+from dsfc.trusted.check import write
+from dsfc.trusted.claim import Certificate, Claim, Invariant
 
 TWO = """
 mixer a { dims n

@@ -14,9 +14,9 @@ from dsfc.claims.verdict import Refuted
 from dsfc.decision import claims
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.pipeline import compile_spec, load
-from dsfc.proof.equivalent import equivalent
-from dsfc.proof.verdict import Proved
-from dsfc.proof.verdict import Refuted as Different
+from dsfc.prover.equivalent import equivalent
+from dsfc.prover.verdict import Proved
+from dsfc.prover.verdict import Refuted as Different
 
 PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "write_a_mixer.md"
 TEXT = PAGE.read_text(encoding="utf-8")

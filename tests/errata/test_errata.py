@@ -15,8 +15,8 @@ from dsfc.decision import claims
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.locate import Place
 from dsfc.pipeline import Compilation, SpecText
-from dsfc.proof.equivalent import equivalent
-from dsfc.proof.verdict import Proved, Refuted
+from dsfc.prover.equivalent import equivalent
+from dsfc.prover.verdict import Proved, Refuted
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.check_proof.check import check, write
-from dsfc.check_proof.claim import Certificate
-from dsfc.check_proof.rejected import Rejected
 from dsfc.expr.declarations import Constraint, Init
 from dsfc.locate import Place
 from dsfc.pipeline import SpecText
-from dsfc.proof.equivalent import equivalent
-from dsfc.proof.verdict import Case, Proved
-from dsfc.proof.within import within
+from dsfc.prover.equivalent import equivalent
+from dsfc.prover.verdict import Case, Proved
+from dsfc.prover.within import within
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
 from dsfc.system.known import promises
+from dsfc.trusted.check import check, write
+from dsfc.trusted.claim import Certificate
+from dsfc.trusted.rejected import Rejected
 
 PLAIN = "param c : d"
 BROKEN_AT_TEN = "(d - 10)^2 - 1/2"

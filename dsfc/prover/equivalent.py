@@ -1,0 +1,358 @@
+"""Whether two systems compute the same function: the one public function of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from dsfc.prover.closure import Differs, close
+from dsfc.prover.conditions import candidates
+from dsfc.prover.defined import where_defined
+from dsfc.prover.points import with_points
+from dsfc.prover.refute import FURTHER, QUICK, THOROUGH, Effort, refute, taps
+from dsfc.prover.relations import laws, relation
+from dsfc.prover.sizes import (
+    NONE_GIVEN,
+    apart,
+    at_counts,
+    beyond,
+    check_given,
+    chosen,
+    declared,
+    enough,
+    examined,
+    lifted,
+    small,
+    with_whole_roots,
+)
+from dsfc.prover.verdict import AtSizes, Conditionally, Proved, Refuted, Unknown, Verdict
+from dsfc.system.ir import System
+from dsfc.trusted.check import check, write
+from dsfc.trusted.claim import Certificate, Claim, Invariant, MarkovParameters, Same
+from dsfc.trusted.comparable import comparable
+from dsfc.trusted.cutoff import cutoff
+from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.laws import Law
+from dsfc.trusted.polynomial import TooLarge
+from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.rules.markov import NOT_ZERO, Markov
+from dsfc.trusted.same import check_same
+from dsfc.trusted.statement import Statement, state
+from dsfc.trusted.witness import LENGTH_LIMIT
+
+SMALL = 48
+"""Terms of a coefficient of rows, where Markov parameters are another way."""
+
+DIFFER = "the outputs differ as functions of free generators"
+"""Why there is no proof where all that was looked at is known."""
+
+
+def equivalent(
+    a: System,
+    b: System,
+    names: tuple[tuple[str, str], ...] = (),
+    conditions: bool = False,
+    sizes: Mapping[str, int] = NONE_GIVEN,
+) -> Verdict:
+    """Decides whether two systems give equal outputs for equal inputs and equal parameters.
+
+    "Proved" is said of where both outputs have values, of which there is a point. "Proved" and
+    "refuted" rest on the checker alone: it accepted an invariant, or executed both definitions at
+    a point. Everything that this version has no rule for is "unknown". What is
+    proved of some sizes alone is `AtSizes`, after these and larger ones were examined: the sizes
+    given, else those that the specs declare, else small ones.
+
+    Args:
+        a: one system.
+        b: the other.
+        names: name of an input or parameter of b → name in a that it is identified with; those
+            left out stand for themselves.
+        conditions: whether conditions under which they are equal are looked for where they are not
+            equal in general.
+        sizes: of some axes, by name; the question is about these sizes alone.
+
+    Raises:
+        ValueError: there is no axis of a name, or no sizes with those given keep what is declared.
+    """
+    check_given(a, b, sizes)
+    verdict = _in_general(a, b, names, sizes)
+    if isinstance(verdict, Proved | AtSizes):
+        return where_defined(verdict)
+    if conditions and isinstance(verdict, Refuted | Unknown):
+        with suppress(ValueError):
+            return _under_conditions(Claim(a, b, names, ()), verdict, sizes)
+    return verdict
+
+
+def _under_conditions(
+    claim: Claim, otherwise: Refuted | Unknown, given: Mapping[str, int]
+) -> Conditionally | Refuted | Unknown:
+    """A proof under conditions at the declared sizes, those of either spec where they differ."""
+    found = list[Certificate]()
+    for pinned in examined(claim.a, claim.b, given):
+        sized = replace(claim, sizes=with_whole_roots(claim.a, claim.b, pinned))
+        proved = _conditioned(sized)
+        if proved is None:
+            return otherwise
+        found.append(proved)
+    return Conditionally(found[0], otherwise)
+
+
+def _conditioned(claim: Claim) -> Certificate | None:
+    """A proof under conditions, on parameters alone or else on values inside both."""
+    for free in (False, True):
+        try:
+            for conditions in candidates(replace(claim, free=free)):
+                found = _proved_under(replace(claim, free=free, conditions=conditions))
+                if found is not None:
+                    return found
+        except (Obstacle, TooLarge, ValueError, ZeroDivisionError):
+            continue
+    return None
+
+
+def _proved_under(claim: Claim) -> Certificate | None:
+    """A proof that the checker accepted, with points."""
+    if not claim.conditions:
+        return None
+    try:
+        rows = close(state(claim, False))
+        if isinstance(rows, Differs):
+            return None
+        proof = with_points(claim, Invariant(rows, False))
+        if proof is None:
+            return None
+        certificate = Certificate(claim, proof)
+        check(write(certificate))
+        with suppress(Rejected):
+            case = Certificate(replace(claim, case=True), proof)
+            check(write(case))
+            return case
+    except (Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError):
+        return None
+    return certificate
+
+
+def _in_general(
+    a: System, b: System, names: tuple[tuple[str, str], ...], given: Mapping[str, int]
+) -> Verdict:
+    try:
+        claim = Claim(a, b, names, chosen(a, b, 2, given))
+        comparable(claim)
+    except ValueError as e:
+        return Unknown(str(e), (), "identify inputs and parameters by --map, or align the shapes")
+    same = _same(claim)
+    if same is not None:
+        return same
+    early = _refute(claim, QUICK, (chosen(a, b, 1, given),))
+    if isinstance(early, Refuted):
+        return early
+    start = replace(claim, sizes=small(a, b, 2))
+    found = _prove(start, entries=False)
+    if isinstance(found, Proved):
+        return found
+    late = _refute_further(claim, given, found)
+    if isinstance(late, Refuted):
+        return late
+    witness, reasons = f"a witness: {late}", list[str]()
+    for entries in (False, True):
+        other = _prove(start, entries=True) if entries else found
+        if isinstance(other, Proved):
+            return other
+        sized = _prove_at_sizes(start, entries, given, other)
+        if isinstance(sized, AtSizes):
+            return sized
+        reasons.append(sized)
+    values, written_out = reasons
+    tried = (
+        f"a linear invariant over the values of linear maps: {values}",
+        witness,
+        f"a linear invariant over entries of the matrices: {written_out}",
+    )
+    return Unknown(values, tried, "a rule for the obstacle, or a witness by hand")
+
+
+def _refute_further(claim: Claim, given: Mapping[str, int], found: AtSizes | str) -> Refuted | str:
+    """A witness at the declared sizes and at larger ones, on more tokens than at first."""
+    a, b = claim.a, claim.b
+    at, counts = declared(a, b, given), cutoff(claim, False)
+    if isinstance(found, str):
+        least = (*(chosen(a, b, k, given) for k in (1, 2)), *apart(a, b, counts, given))
+        late = _refute(claim, THOROUGH, (*least, *at))
+        if isinstance(late, Refuted):
+            return late
+        later = _refute_later(claim)
+        if later is not None:
+            return later
+    fixed = [name for name, why in counts.items() if isinstance(why, str)]
+    sizes = tuple(dict.fromkeys((*at, *beyond(a, b, fixed, given))))
+    found_further = _refute(claim, FURTHER, sizes)
+    last = 1 + taps(claim, sizes)
+    if isinstance(found_further, Refuted) or last <= FURTHER.longest:
+        return found_further
+    return _refute(claim, replace(FURTHER, shortest=last, longest=last), sizes)
+
+
+def _prove_at_sizes(
+    start: Claim, entries: bool, given: Mapping[str, int], found: AtSizes | str
+) -> AtSizes | str:
+    """A proof at the sizes given or declared, and for all of as many other axes as can be.
+
+    Args:
+        start: the claim at small sizes.
+        entries: whether the proof writes linear maps out.
+        given: sizes that the question is about.
+        found: what came out at small sizes.
+    """
+    proofs = list[AtSizes]()
+    for sizes in declared(start.a, start.b, given):
+        at = at_counts(replace(start, sizes=sizes), entries)
+        if isinstance(found, AtSizes) and _speaks_of(found, at):
+            proofs.append(found)
+            continue
+        if isinstance(found, str) and at in enough(start, entries):
+            return found
+        proved = _proved_at(at, entries)
+        if isinstance(proved, str):
+            return f"{proved} ({_fixed(at)})"
+        proofs.append(AtSizes(proved.certificate))  # rows may say more than the counts
+    return proofs[0]
+
+
+def _fixed(claim: Claim) -> str:
+    return ", ".join(f"{name} = {k}" for name, k in claim.sizes if name not in claim.every)
+
+
+def _speaks_of(found: AtSizes, claim: Claim) -> bool:
+    """Whether a proof speaks of the sizes that a claim is about."""
+    known = found.certificate.claim
+    sizes = dict(claim.sizes)
+    return all(sizes[name] == k for name, k in known.sizes if name not in known.every)
+
+
+def _same(claim: Claim) -> Proved | None:
+    """A proof for all sizes where both definitions are one text up to names."""
+    everywhere = replace(claim, every=tuple(name for name, _ in claim.sizes))
+    certificate = Certificate(everywhere, Same())
+    try:
+        check_same(everywhere)  # without writing it first: most pairs are not the same
+        check(write(certificate))
+    except (Rejected, ValueError):
+        return None
+    return Proved(certificate)
+
+
+def _refute_later(claim: Claim) -> Refuted | None:
+    """A witness at the first token at which Markov parameters say that outputs differ."""
+    with suppress(Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError):
+        token = Markov(state(claim, False)).differs_at()
+        if token is not None and THOROUGH.longest <= token < LENGTH_LIMIT:
+            effort = replace(THOROUGH, shortest=token + 1, longest=token + 1)
+            return refute(claim, effort, (claim.sizes,))
+    return None
+
+
+def _refute(
+    claim: Claim, effort: Effort, sizes: tuple[tuple[tuple[str, int], ...], ...]
+) -> Refuted | str:
+    """A witness that the checker executed, or why there is none."""
+    try:
+        found = refute(claim, effort, sizes)
+    except (Obstacle, ValueError) as e:
+        return str(e)
+    return found or f"the outputs agree where they were tried, on up to {effort.longest} tokens"
+
+
+def _prove(claim: Claim, entries: bool) -> Proved | AtSizes | str:
+    """A proof that the checker accepted, for all sizes where these are enough, or why not."""
+    found: AtSizes | str = ""
+    for at in enough(claim, entries):
+        other = _proved_at(at, entries)
+        if isinstance(other, Proved):
+            return other
+        if isinstance(found, str) and (not found or isinstance(other, AtSizes)):
+            found = other
+    return found
+
+
+def _proved_at(claim: Claim, entries: bool) -> Proved | AtSizes | str:
+    """A proof that the checker accepted, at the sizes of the claim, or why there is none."""
+    found = _proved_by(claim, entries, ())
+    if not isinstance(found, str):
+        return found
+    try:
+        related = laws(claim, entries)
+    except Obstacle as e:
+        return str(e)
+    except (TooLarge, Rejected, ValueError, ZeroDivisionError):
+        return found
+    return _proved_by(claim, entries, related) if related else found
+
+
+def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved | AtSizes | str:
+    """The same with laws for functions of states.
+
+    Systems that stay the same have two proofs. Rows say more, so they come first as long as their
+    coefficients stay small; those of full matrices grow.
+    """
+    try:
+        statement = state(claim, entries, related)
+    except (Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError) as e:
+        return _obstacle(e)
+    markov = None if related else _markov(statement)
+    found = _by_rows(claim, statement, entries, related, SMALL if markov else None)
+    if not isinstance(found, str) or markov is None or found == DIFFER:
+        return found
+    with suppress(Rejected, ValueError):
+        # The checker multiplies them out, which is the work there is: it is done once.
+        other = _accepted(Certificate(claim, MarkovParameters(markov.count, entries)))
+        if not isinstance(other, str):
+            return other
+        if NOT_ZERO in other:
+            return DIFFER
+    return _by_rows(claim, statement, entries, related, None)
+
+
+def _markov(statement: Statement) -> Markov | None:
+    """Both systems, where they stay the same over time."""
+    with suppress(Rejected, ValueError):
+        return Markov(statement)
+    return None
+
+
+def _by_rows(
+    claim: Claim,
+    statement: Statement,
+    entries: bool,
+    related: tuple[Law, ...],
+    terms: int | None,
+) -> Proved | AtSizes | str:
+    """A linear invariant that the checker accepted, or why there is none."""
+    try:
+        rows = close(statement, terms)
+        if isinstance(rows, Differs):
+            return DIFFER
+        proof = Invariant(rows, entries, tuple(map(relation, related)))
+        certificate = Certificate(lifted(claim, proof, statement), proof)
+    except (Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError) as e:
+        return _obstacle(e)
+    return _accepted(certificate)
+
+
+def _accepted(certificate: Certificate) -> Proved | AtSizes | str:
+    try:
+        check(write(certificate))
+    except Rejected as e:
+        return f"a proof was found that the checker does not accept: {e}"
+    proved = AtSizes(certificate)
+    return Proved(certificate) if not proved.fixed else proved
+
+
+def _obstacle(e: Exception) -> str:
+    match e:
+        case TooLarge():
+            return f"the closure needs {e}"
+        case Obstacle() | Rejected():
+            return str(e)
+    return f"the outputs have no quotient: {e}"

@@ -1,0 +1,236 @@
+"""Whether one mixer is a case of another: whatever its parameters are, some of the other's do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from dsfc.expr.declarations import Tensor
+from dsfc.expr.tree import Field
+from dsfc.prover.closure import Differs, close
+from dsfc.prover.conditions import candidates
+from dsfc.prover.constant_word import no_case
+from dsfc.prover.defined import where_first_defined
+from dsfc.prover.equivalent import equivalent
+from dsfc.prover.filters import filters
+from dsfc.prover.modal import modal
+from dsfc.prover.sizes import NONE_GIVEN, chosen, examined, modest
+from dsfc.prover.verdict import (
+    Case,
+    Conditionally,
+    Equal,
+    NoCase,
+    ProvedWhereDefined,
+    Unknown,
+    Verdict,
+)
+from dsfc.prover.words import no_case_by_words
+from dsfc.system.ir import System, Term
+from dsfc.trusted.apart import apart, own_names
+from dsfc.trusted.check import check, write
+from dsfc.trusted.claim import Certificate, Claim, Conditional, Invariant
+from dsfc.trusted.comparable import slots
+from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.polynomial import TooLarge
+from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.rules.constant_word import own_axes
+from dsfc.trusted.statement import state
+
+Within = Case | NoCase | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """What is known of two mixers, kind by kind; a kind that another one implies is left out.
+
+    Attributes:
+        equal: EQ, equal outputs for equal parameters, or COND, where conditions were asked for.
+        forth: SUB, whether the first is a case of the second.
+        back: SUB with the two exchanged.
+        slots: inputs that the second alone has, and that the first alone has. Where there are some
+            SUB is SLOT: they are taken for functions of the last tokens, to be chosen.
+    """
+
+    equal: Verdict
+    forth: Within | None
+    back: Within | None
+    slots: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+
+def kinds(
+    a: System,
+    b: System,
+    names: tuple[tuple[str, str], ...] = (),
+    conditions: bool = False,
+    sizes: Mapping[str, int] = NONE_GIVEN,
+) -> Kinds:
+    """Decides whether two mixers are equal, and if not, whether one is a case of the other.
+
+    Args:
+        a: one mixer.
+        b: the other.
+        names: name in b → name in a, see `dsfc.prover.equivalent.equivalent`.
+        conditions: whether conditions are looked for too, those that make one a case among them.
+        sizes: of some axes, see `dsfc.prover.equivalent.equivalent`.
+
+    Raises:
+        ValueError: the sizes given are none of the two.
+    """
+    verdict = equivalent(a, b, names, conditions, sizes)
+    if isinstance(verdict, Equal | ProvedWhereDefined):
+        return Kinds(verdict, None, None)
+    forth: Within
+    if isinstance(verdict, Conditionally) and verdict.certificate.claim.case:
+        forth = Case(verdict.certificate)
+    else:
+        forth = within(a, b, names, conditions, sizes)
+    backwards = tuple(sorted((ours, theirs) for theirs, ours in names))
+    own = tuple(
+        tuple(slots(Claim(pair[0], pair[1], pair[2], ())))
+        for pair in ((a, b, names), (b, a, backwards))
+    )
+    return Kinds(verdict, forth, within(b, a, backwards, conditions, sizes), (own[0], own[1]))
+
+
+def within(
+    a: System,
+    b: System,
+    names: tuple[tuple[str, str], ...] = (),
+    conditions: bool = False,
+    sizes: Mapping[str, int] = NONE_GIVEN,
+) -> Within:
+    """Decides whether a is a case of b: for all values of a's parameters, some of b's do the same.
+
+    Inputs that b alone has are slots: functions of the last tokens are looked for, or excluded.
+
+    Both answers rest on the checker alone.
+
+    Args:
+        a: the mixer that may be a case.
+        b: the mixer whose parameters are looked for.
+        names: see `dsfc.prover.equivalent.equivalent`.
+        conditions: whether values of b's own parameters are looked for, which may take minutes.
+        sizes: of some axes; the question is about these sizes alone.
+    """
+    try:
+        least, twos = (Claim(a, b, names, chosen(a, b, k, sizes)) for k in (1, 2))
+    except ValueError as e:
+        return Unknown(str(e), (), "sizes that keep what both declare")
+    found = _no_case(no_case, least)
+    if isinstance(found, str) and any(t.matrix is not None for t in _terms(a)):
+        larger = _no_case(no_case, twos)
+        found = larger if isinstance(larger, Certificate) else found
+    if isinstance(found, Certificate):
+        return NoCase(found)
+    tried = [f"constant sequences: {found}"]
+    pinned = examined(a, b, sizes)
+    if conditions:
+        shown = _cases(twos, pinned)
+        if isinstance(shown, Certificate):
+            whole, why = where_first_defined(shown)
+            if whole is not None:
+                return Case(whole, why)
+            shown = why
+        tried.append(f"values of the second's own parameters: {shown}")
+    # Functions of more than the token may be a case where those of the token are none.
+    # At the declared sizes there are more equations, so these are asked where work was asked for.
+    for at in dict.fromkeys(map(_key, (sizes, *(pinned if conditions else ())))):
+        apart = _no_case(partial(no_case_by_words, given=dict(at)), least)
+        if isinstance(apart, Certificate):
+            return NoCase(apart)
+    tried.append(f"short sequences: {apart}")
+    decides = "values of the second's parameters (--conditions), or a reason that there are none"
+    return Unknown(str(found), tuple(tried), decides)
+
+
+def _no_case(rule: Callable[[Claim], Certificate | str], claim: Claim) -> Certificate | str:
+    try:
+        return rule(claim)
+    except (Obstacle, ValueError) as e:
+        return str(e)
+
+
+def _terms(system: System) -> Iterator[Term]:
+    """What updates of states are made of; a matrix of one entry couples nothing."""
+    for block in system.blocks:
+        for factor in block.chain:
+            yield from factor.terms
+
+
+def _key(sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(sizes.items()))
+
+
+def _cases(claim: Claim, pinned: tuple[Mapping[str, int], ...]) -> Certificate | str:
+    """A certificate that a is a case of b at the declared sizes, or why there is none.
+
+    Where the two declare different numbers, those of both are asked about.
+
+    Args:
+        claim: without conditions.
+        pinned: see `dsfc.prover.sizes.examined`.
+    """
+    found = list[Certificate]()
+    for sizes in pinned:
+        shown = _case(replace(claim, sizes=modest(claim.a, claim.b, sizes)))
+        if isinstance(shown, str):
+            return shown if not sizes else f"{shown} ({_listed(sizes)})"
+        found.append(shown)
+    return found[0]
+
+
+def _listed(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {size}" for name, size in sizes.items())
+
+
+def _case(claim: Claim) -> Certificate | str:
+    """A certificate that a is a case of b, which the checker accepted, or why there is none."""
+    found: Certificate | str = "none were found"
+    for search in (modal, filters, _by_equations):
+        try:
+            for at in search(replace(claim, case=True)):
+                with suppress(Rejected, Obstacle, ZeroDivisionError):
+                    rows = close(state(apart(at), False))
+                    if isinstance(rows, Differs):
+                        continue
+                    certificate = Certificate(at, Conditional(Invariant(rows, False), None, ()))
+                    check(write(certificate))
+                    return certificate
+        except Rejected:
+            continue
+        except (Obstacle, TooLarge, ValueError, ZeroDivisionError) as e:
+            found = str(e)
+    return found
+
+
+def _by_equations(claim: Claim) -> Iterator[Claim]:
+    """Claims with values that solve the equations of the first tokens."""
+    for sized in _sized(claim):
+        for told in (sized, *_told_apart(sized)):
+            for conditions in candidates(apart(told)):
+                yield replace(told, conditions=conditions)
+
+
+def _told_apart(claim: Claim) -> Iterator[Claim]:
+    """The claim with parameters of b as its own: real numbers, of which there are equations."""
+    own = own_names(claim)
+    told = tuple(
+        t.name
+        for t in claim.b.params
+        if isinstance(t, Tensor) and t.field is Field.REAL and t.name in own
+    )
+    if told:
+        yield replace(claim, apart=told)
+
+
+def _sized(claim: Claim) -> Iterator[Claim]:
+    """The claim, and where b has axes of its own, one in which these hold all tokens read."""
+    yield claim
+    theirs = {d.axis.name for d in claim.a.axes}
+    own = [name for name in own_axes(claim) if name not in theirs]
+    count = state(claim, False).window + 1
+    larger = dict(claim.sizes) | dict.fromkeys(own, count)
+    if own and count > max(dict(claim.sizes)[name] for name in own):
+        yield replace(claim, sizes=tuple(sorted(larger.items())))

@@ -1,0 +1,87 @@
+"""Values of b's own parameters, where a is claimed to be a case of b.
+
+That r = 0 makes exp(-Δ r) 1 is no law of generators: a value is put in place of the generator r,
+and exp(-Δ r) is another one. So b is written out with the value in place of the parameter, and the
+laws of functions see it; so do conjugates of complex parameters, and values of maps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+from dsfc.expr.tree import Expr, Mul, Num, Ones
+from dsfc.system.known import fixed
+from dsfc.trusted.claim import Claim
+from dsfc.trusted.comparable import own_parameters
+from dsfc.trusted.conditions import Conditions
+from dsfc.trusted.free import side
+from dsfc.trusted.polynomial import UNIT, Quotient, generator, number
+from dsfc.trusted.symbols import LEAF, Symbols
+from dsfc.trusted.witness import stored_axes
+
+_LOGARITHM_OF_NUMBER = re.compile(r"log\(([1-9]\d{0,2})\)")
+"""The logarithm of a number below the largest prime that is split off: see `Symbols.log`."""
+
+
+def mention(conditions: Conditions, symbols: Symbols) -> None:
+    """Makes generators of the logarithms that conditions speak of, of what is positive.
+
+    They are log p for a prime p, and log x, log(x + 1) and log(x - 1) for a generator x; others
+    stay unknown.
+    """
+    unknown = {g for p in conditions.polynomials for g in p.names if not symbols.knows(g)}
+    for name in sorted(unknown):
+        found = _LOGARITHM_OF_NUMBER.fullmatch(name)
+        if found is not None:
+            symbols.log(number(int(found[1])))
+        for x in (Quotient(generator(g)) for g in symbols.positive_names):
+            for q in (x, x + UNIT, x - UNIT):
+                if name == f"log({q.text})":
+                    symbols.log(q)
+
+
+def put_in(claim: Claim, conditions: Conditions, symbols: Symbols) -> Mapping[str, Quotient]:
+    """Returns entry of a parameter of b → the value that is put in its place.
+
+    Args:
+        claim: whether a is a case of b, or nothing is put in.
+        conditions: what it assumes.
+        symbols: after the claim was written out.
+    """
+    if not (claim.case and claim.equal):
+        return {}
+    mention(conditions, symbols)
+    own = own_parameters(claim)
+    out = {}
+    for name, value in conditions.values(conditions.window).items():
+        entry = LEAF.fullmatch(name)
+        if entry is None or entry[1] not in own or entry[3] is not None:
+            continue
+        if all(map(symbols.knows, value.names)):
+            out[name] = value
+    return out
+
+
+def literals(claim: Claim, second: bool) -> Mapping[str, Fraction]:
+    """Returns the buffers of one system whose value is one number, which stands in their place.
+
+    Sizes are counted on entries of arrays, so where no case or condition is claimed only those
+    without axes are numbers, and none that is 0; others are symbols of their own.
+    """
+    system = side(claim, second)
+    axes = {t.name: stored_axes(t) for t in system.buffers}
+    found = {name: _literal(value) for name, value in fixed(system).items()}
+    one_size = claim.case or bool(claim.conditions)
+    return {n: q for n, q in found.items()
+            if q is not None and (one_size or (q and not axes[n]))}  # fmt: skip
+
+
+def _literal(e: Expr) -> Fraction | None:
+    match e:
+        case Num(value):
+            return value
+        case Mul((Num(factor), Ones())):
+            return factor
+    return None

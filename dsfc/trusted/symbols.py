@@ -1,0 +1,433 @@
+"""The generators that scalars are made of, and the laws that turn primitives into them.
+
+    e^{Σ c m}    Π (e^m)^c, one generator per monomial m (and per denominator of c)
+    e^{c log p}  p^c for an integer c
+    log p        a generator, where p is positive term by term; other logarithms are opaque
+    σ, softplus, silu, tanh, expm1, log1p, exprel, sin, cos, cis    by their definitions from these
+    x^a          e^{a log x} where x is positive term by term
+    anything else   opaque: one generator per argument
+
+Each law is an identity of functions wherever both sides are defined, so equal quotients are equal
+functions. The converse does not hold and is not needed: what is not equal here is not thereby
+different. A function of states is a generator too, the k-th call of its system at this token: it
+stands for the same value in both systems when its arguments are proved equal, call by call.
+
+The name of a generator says all that it is a function of; `@k` in a name is the token i − k, and a
+name that starts with `$` is an entry of a state before the token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dsfc.expr.interval import POSITIVE, REALS
+from dsfc.expr.table import row
+from dsfc.expr.tree import Field
+from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.polynomial import (
+    IMAGINARY,
+    NOTHING,
+    ONE,
+    UNIT,
+    Monomial,
+    Polynomial,
+    Quotient,
+    generator,
+    number,
+)
+
+STATE = "$"
+"""Starts the name of an entry of a state; no spec can spell it."""
+
+CALL = "call<"
+"""Starts the name of a function of states; no spec can spell it."""
+
+LEAF = re.compile(r"([^\[\]@~]+)\[([\d,]*)\](?:@(\d))?")
+"""An entry of an input, parameter or buffer: its array, its indices, and how many tokens ago."""
+
+LAG = re.compile(r"@(\d)")
+"""A time index inside a name: i minus this many tokens."""
+
+LONGEST_LAG = 9
+"""Lags have one digit, so that renaming them keeps the order of terms inside names."""
+
+IMAGINARY_UNIT = Quotient(generator(IMAGINARY))
+"""The number i, as a quotient."""
+HIGHEST = 8
+"""Powers of an exponential x that are written in x - 1."""
+
+BRANCHED = frozenset({"log", "log1p", "sqrt", "pow"})
+"""Functions that complex numbers on the negative axis have another value of than real ones."""
+
+TWO, HALF = number(2), number(Fraction(1, 2))
+
+
+def lags(names: frozenset[str]) -> frozenset[int]:
+    """Returns the lags that names read."""
+    return frozenset(int(k) for name in names for k in LAG.findall(name))
+
+
+def shifted(name: str, by: int) -> str:
+    """Returns the name of the same thing `by` tokens earlier.
+
+    Raises:
+        Obstacle: a lag leaves the digits.
+    """
+
+    def moved(found: re.Match[str]) -> str:
+        lag = int(found[1]) + by
+        if not 0 <= lag <= LONGEST_LAG:
+            raise Obstacle(f"a value is read {lag} tokens back, more than {LONGEST_LAG}")
+        return f"@{lag}"
+
+    return LAG.sub(moved, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function that is not rational, applied to values of states."""
+
+    head: str
+    args: tuple[Quotient, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """The indices that the name of a generator spells itself, before those of its arguments.
+
+    Attributes:
+        at: axis and position, in the order of the name.
+        over: axes that its arguments run over: they are held in the name and are no index of it.
+    """
+
+    at: tuple[tuple[str, int], ...] = ()
+    over: frozenset[str] = frozenset()
+
+
+NO_INDEX = Spelled()
+"""A function of its arguments alone."""
+
+Related = Mapping[int, Callable[[str, Quotient], Quotient]]
+"""Position of a call → its value, given the function and the generator of the other's value."""
+
+
+def _with_states(args: tuple[Quotient, ...]) -> bool:
+    return any(STATE in name for a in args for name in a.names)
+
+
+class Symbols:
+    """All generators of a claim: which are real and positive, and what their conjugates are.
+
+    Attributes:
+        defined: generator → the function and the arguments that its name spells; leaves have none.
+            `~f` is the conjugate of f of the conjugates.
+        spelled: generator → the indices that it has, and those of its arguments that it has not.
+        reach: the first token that is like all later ones: how far back one reads. The names of
+            generators do not say it of `first`, nor of what is the same at all tokens but 0 before.
+    """
+
+    def __init__(self) -> None:
+        """Starts with the imaginary unit."""
+        self._real: dict[str, bool] = {IMAGINARY: False}
+        self._positive: dict[str, bool] = {IMAGINARY: False}
+        self._conjugate: dict[str, Callable[[], Quotient]] = {IMAGINARY: lambda: -IMAGINARY_UNIT}
+        self._logarithms: dict[str, Quotient] = {}
+        self._exponents: dict[str, Quotient] = {}
+        self.defined: dict[str, tuple[str, tuple[Quotient, ...]]] = {}
+        self.spelled: dict[str, Spelled] = {}
+        self.reach = 0
+        self._calls: list[Call] = []
+        self._places: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._related: Related = {}
+
+    def leaf(
+        self, name: str, real: bool, positive: bool = False, spelled: Spelled = NO_INDEX
+    ) -> Quotient:
+        """Returns an independent generator; a complex one has a twin, its conjugate."""
+        self._add(name, real, positive)
+        self.spelled[name] = self.spelled[f"~{name}"] = spelled
+        if not real:
+            twin = f"~{name}"
+            self._add(twin, False, False)
+            self._conjugate.setdefault(name, lambda: Quotient(generator(twin)))
+            self._conjugate.setdefault(twin, lambda: Quotient(generator(name)))
+        return Quotient(generator(name))
+
+    def _add(self, name: str, real: bool, positive: bool) -> None:
+        if self._real.setdefault(name, real) is not real:
+            raise Obstacle(f"{name} is real in one place and complex in another")
+        self._positive[name] = self._positive.get(name, False) or positive
+
+    def opaque(
+        self,
+        head: str,
+        args: tuple[Quotient, ...],
+        real: bool,
+        positive: bool,
+        spelled: Spelled = NO_INDEX,
+    ) -> Quotient:
+        """Returns a function that nothing is known of but its arguments.
+
+        Raises:
+            Obstacle: an argument holds a state and the value is complex.
+        """
+        if self._is_call(args, real):
+            return self._call(head, args, real, positive)
+        name = f"{head}({','.join(a.text for a in args)})"
+        self._add(name, real, positive)
+        self.defined[name], self.spelled[name] = (head, args), spelled
+        if not real:
+            bars = tuple(self.conjugate(a) for a in args)
+            twin = f"~{head}({','.join(a.text for a in bars)})"
+            self.defined[twin], self.spelled[twin] = (f"~{head}", bars), spelled
+            self._add(twin, False, False)
+            self._conjugate.setdefault(name, lambda: Quotient(generator(twin)))
+            self._conjugate.setdefault(twin, lambda: Quotient(generator(name)))
+        return Quotient(generator(name))
+
+    def _is_call(self, args: tuple[Quotient, ...], real: bool) -> bool:
+        """Whether arguments hold states, or what is a function of them."""
+        return _with_states(args) or (real and any(CALL in name for a in args for name in a.names))
+
+    def _call(self, head: str, args: tuple[Quotient, ...], real: bool, positive: bool) -> Quotient:
+        if not real:
+            raise Obstacle(f"`{head}` is applied to a complex value of the state")
+        key = (head, tuple(a.text for a in args))
+        place = self._places.setdefault(key, len(self._places))
+        if place == len(self._calls):
+            self._calls.append(Call(head, args))
+        name = f"{CALL}{place},{head}>[]@0"
+        self.defined[name] = head, args
+        self._add(name, True, positive)
+        value = Quotient(generator(name))
+        return self._related[place](head, value) if place in self._related else value
+
+    @contextmanager
+    def recorded(self, related: Related | None = None) -> Iterator[list[Call]]:
+        """Collects the calls of one system at one token.
+
+        Args:
+            related: position of a call → its value, given the function and the generator.
+        """
+        self._calls, self._places, self._related = [], {}, related or {}
+        yield self._calls
+
+    # --- facts ------------------------------------------------------------------------------------
+
+    def knows(self, name: str) -> bool:
+        """Returns whether a generator of this name has come up."""
+        return name in self._real
+
+    @property
+    def positive_names(self) -> tuple[str, ...]:
+        """The generators that are positive, sorted."""
+        return tuple(sorted(name for name, positive in self._positive.items() if positive))
+
+    def is_real(self, q: Quotient) -> bool:
+        """Returns whether a value is real because all its generators are."""
+        return all(self._real.get(name, False) for name in q.names)
+
+    def is_positive(self, p: Polynomial) -> bool:
+        """Returns whether a polynomial is positive because every term is.
+
+        Where not all are, it is written in x - 1 for each exponential x of what is positive.
+        """
+        return self._has_positive_terms(p) or self._has_positive_terms(self._from_one(p))
+
+    def _has_positive_terms(self, p: Polynomial) -> bool:
+        return bool(p) and all(
+            c > 0 and all(self._positive.get(g, False) for g, _ in m) for m, c in p.terms.items()
+        )
+
+    def _from_one(self, p: Polynomial) -> Polynomial:
+        """A polynomial that is positive where p is, x - 1 going by the name of x."""
+        large = {g for g in p.names if g in self._exponents and self.positive(self._exponents[g])}
+        lowest = {g: min(dict(m).get(g, 0) for m in p.terms) for g in large}
+        if any(dict(m).get(g, 0) - lowest[g] > HIGHEST for m in p.terms for g in large):
+            return p
+        out = Polynomial({})
+        for m, c in p.terms.items():
+            part = Polynomial({tuple(f for f in m if f[0] not in large): c})
+            for g in sorted(large):
+                part = part * (ONE + generator(g)).power(dict(m).get(g, 0) - lowest[g])
+            out = out + part
+        return out
+
+    def positive(self, q: Quotient) -> bool:
+        """Returns whether a value is positive term by term, above and below."""
+        return self.is_positive(q.num) and all(self.is_positive(b) for b in q.den)
+
+    def conjugate(self, q: Quotient) -> Quotient:
+        """Returns the complex conjugate."""
+        twins = {g: self._conjugate[g]() for g in q.names if not self._real[g]}
+        return q.substituted(twins) if twins else q
+
+    # --- laws -------------------------------------------------------------------------------------
+
+    def exp(self, q: Quotient) -> Quotient:
+        """Returns e^q as a product of generators."""
+        if _with_states((q,)):
+            return self.opaque("exp", (q,), self.is_real(q), positive=True)
+        out = UNIT
+        for m, c in q.num.ordered:
+            out = out * self._exponential(Quotient(Polynomial({m: Fraction(1)}), q.den), m, c)
+        return out
+
+    def _exponential(self, monomial: Quotient, m: Monomial, c: Fraction) -> Quotient:
+        if not monomial.den and len(m) == 1 and m[0][1] == 1 and c.denominator == 1:
+            argument = self._logarithms.get(m[0][0])
+            if argument is not None:
+                return argument.power(int(c))
+        root = monomial * number(Fraction(1, c.denominator))
+        name = f"exp({root.text})"
+        if name not in self._real:
+            real = self.is_real(root)
+            self._add(name, real, real)
+            self._exponents[name] = root
+            self.defined[name], self.spelled[name] = ("exp", (root,)), NO_INDEX
+            if not real:
+                self._conjugate[name] = lambda: self.exp(self.conjugate(root))
+        return Quotient(generator(name)).power(c.numerator)
+
+    def log(self, q: Quotient) -> Quotient:
+        """Returns the logarithm, split where every part is positive."""
+        if _with_states((q,)) or not self.positive(q):
+            return self.opaque("log", (q,), self.is_real(q), False)
+        simple, rest = q.num.split()
+        ((m, c),) = simple.terms.items()
+        if c < 0:
+            c, rest = -c, -rest
+        out = self._log_of_number(c.numerator) - self._log_of_number(c.denominator)
+        for name, exponent in m:
+            out = out + self._log_of_generator(name) * number(exponent)
+        if rest.names:
+            out = out + self._logarithm(Quotient(rest))
+        for base, exponent in q.den.items():
+            out = out - self._logarithm(Quotient(base)) * number(exponent)
+        return out
+
+    def _log_of_number(self, value: int) -> Quotient:
+        out, prime = NOTHING, 2
+        while value > 1:
+            if prime * prime > value or prime > 1000:
+                prime = value
+            if value % prime == 0:
+                out = out + self._logarithm(number(prime))
+                value //= prime
+            else:
+                prime += 1
+        return out
+
+    def _log_of_generator(self, name: str) -> Quotient:
+        known = self._exponents.get(name)
+        return self._logarithm(Quotient(generator(name))) if known is None else known
+
+    def _logarithm(self, q: Quotient) -> Quotient:
+        """The logarithm of a positive polynomial; it is positive where that is more than 1."""
+        name = f"log({q.text})"
+        self._add(name, True, self.is_positive(q.num + -ONE))
+        self._logarithms[name] = q
+        self.defined[name], self.spelled[name] = ("log", (q,)), NO_INDEX
+        return Quotient(generator(name))
+
+    def power(self, base: Quotient, exponent: Quotient) -> Quotient:
+        """Returns base^exponent."""
+        value = exponent.number
+        if value is not None and value.denominator == 1 and abs(value) <= 64:
+            return base.power(int(value))
+        states = _with_states((base, exponent))
+        if not states and self.positive(base) and self.is_real(exponent):
+            return self.exp(exponent * self.log(base))
+        real = self.is_real(base) and self.is_real(exponent)
+        return self.opaque("pow", (base, exponent), real, False)
+
+    def check_branch(self, name: str, args: tuple[Quotient, ...], kind: Field) -> None:
+        """Checks that a function has the value that real numbers have of it, if they stand in it.
+
+        A complex -1 has the logarithm iπ and a root, a real one has none.
+
+        Raises:
+            Obstacle: its arguments are complex, and real by a law, and may be negative.
+        """
+        if name not in BRANCHED or kind is Field.REAL or not all(map(self.is_real, args)):
+            return
+        if not self.positive(args[0] + UNIT if name == "log1p" else args[0]):
+            raise Obstacle(f"`{name}` of a complex value that is real may have another branch")
+
+    def primitive(self, name: str, args: tuple[Quotient, ...], kind: Field) -> Quotient:
+        """Returns an elementwise primitive: by its law, else as an opaque generator."""
+        self.check_branch(name, args, kind)
+        law = _LAWS.get(name)
+        if law is not None:
+            return law(self, *args)
+        if name == "sqrt" and self.positive(args[0]):
+            return self.power(args[0], HALF)
+        if name == "abs" and self.positive(args[0]):
+            return args[0]
+        if name == "relu" and self.positive(args[0]):
+            return args[0]
+        r = row(name)
+        real = kind is Field.REAL
+        positive = real and r.range(*(REALS for _ in args)).within(POSITIVE)
+        return self.opaque(name, args, real, positive)
+
+    def along(self, name: str, vector: tuple[Quotient, ...], at: int, axis: str) -> Quotient:
+        """Returns one entry of a primitive along an axis."""
+        if name == "softmax":
+            parts = [self.exp(x) for x in vector]
+            below = NOTHING
+            for part in parts:
+                below = below + part
+            return parts[at] / below
+        if not all(self.is_real(q) for q in vector):
+            raise Obstacle(f"`{name}` is applied to complex values")
+        # Two axes of one size here may have different ones elsewhere: they are in the name. What
+        # holds states is said of no other sizes, and may be laid out along another axis.
+        head = name if self._is_call(vector, real=True) else f"{name}.{axis}"
+        spelled = Spelled(((axis, at),), frozenset({axis}))
+        return self.opaque(f"{head}[{at}]", vector, True, False, spelled)
+
+
+def _sigmoid(s: Symbols, x: Quotient) -> Quotient:
+    return UNIT / (UNIT + s.exp(-x))
+
+
+def _tanh(s: Symbols, x: Quotient) -> Quotient:
+    return TWO / (UNIT + s.exp(-(x + x))) - UNIT
+
+
+def _sin(s: Symbols, x: Quotient) -> Quotient:
+    return (s.exp(IMAGINARY_UNIT * x) - s.exp(-(IMAGINARY_UNIT * x))) / (TWO * IMAGINARY_UNIT)
+
+
+def _cos(s: Symbols, x: Quotient) -> Quotient:
+    return (s.exp(IMAGINARY_UNIT * x) + s.exp(-(IMAGINARY_UNIT * x))) * HALF
+
+
+def _im(s: Symbols, x: Quotient) -> Quotient:
+    return (x - s.conjugate(x)) / (TWO * IMAGINARY_UNIT)
+
+
+_LAWS: dict[str, Callable[..., Quotient]] = {
+    "exp": lambda s, x: s.exp(x),
+    "log": lambda s, x: s.log(x),
+    "log1p": lambda s, x: s.log(UNIT + x),
+    "expm1": lambda s, x: s.exp(x) - UNIT,
+    "exprel": lambda s, x: (s.exp(x) - UNIT) / x,
+    "sigmoid": _sigmoid,
+    "softplus": lambda s, x: s.log(UNIT + s.exp(x)),
+    "logsigmoid": lambda s, x: -s.log(UNIT + s.exp(-x)),
+    "silu": lambda s, x: x * _sigmoid(s, x),
+    "tanh": _tanh,
+    "sin": _sin,
+    "cos": _cos,
+    "cis": lambda s, x: s.exp(IMAGINARY_UNIT * x),
+    "cplx": lambda s, a, b: a + IMAGINARY_UNIT * b,
+    "conj": lambda s, x: s.conjugate(x),
+    "re": lambda s, x: (x + s.conjugate(x)) * HALF,
+    "im": _im,
+}

@@ -1,0 +1,359 @@
+"""Rule "words": what it rests on, what it must not accept."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from dsfc.expr.build import rewrite
+from dsfc.expr.declarations import MapTensor
+from dsfc.expr.tree import Expr, Now, Param, Ref, Time
+from dsfc.locate import Place
+from dsfc.pipeline import SpecText, read
+from dsfc.prover.sizes import chosen
+from dsfc.prover.words import _point, no_case_by_words
+from dsfc.source import Source
+from dsfc.syntax.parse import parse
+from dsfc.system.ir import System
+from dsfc.trusted.balls import Complex, real
+from dsfc.trusted.check import check, write
+from dsfc.trusted.claim import Certificate, Claim, Condition, Part, Words
+from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.polynomial import UNIT, Quotient, generator
+from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.rules.words import LENGTH_LIMIT, WORD_LIMIT, Equations, check_words
+
+PAIRS = Path(__file__).parents[2] / "prover" / "pairs"
+LABELS = tomllib.loads((PAIRS.parent / "labels.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def system(file: str, name: str) -> System:
+    return read(PAIRS / f"{file}.dsf").compilation(name).system
+
+
+@cache
+def made(file: str, a: str, b: str) -> Certificate:
+    left, right = system(file, a), system(file, b)
+    found = no_case_by_words(Claim(left, right, (), chosen(left, right, 1)))
+    assert isinstance(found, Certificate), found
+    return found
+
+
+TAPS = ("cases", "two_taps", "plain")
+RATIO = ("cases", "plain", "ratio")
+SLOTS = ("lattice", "by_channel", "template")
+BOUNDS = ("members", "wkv", "gated_channel")
+
+
+def rejected(certificate: Certificate) -> str:
+    with pytest.raises(Rejected) as caught:
+        check(write(certificate))
+    return str(caught.value)
+
+
+def changed(c: Certificate, **parts) -> Certificate:
+    return replace(c, proof=replace(c.proof, **parts))
+
+
+def claiming(c: Certificate, **parts) -> Certificate:
+    return replace(c, claim=replace(c.claim, **parts))
+
+
+# --- what it rests on -----------------------------------------------------------------------------
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("entries", [False, True])
+@pytest.mark.parametrize("name", ["plain", "decayed", "normalised_window", "selective", "ratio",
+                                  "two_taps", "own_weighted", "history"])  # fmt: skip
+def test_every_equation_holds_where_b_has_the_parameters_of_a(name: str, entries: bool) -> None:
+    """A mixer is a case of itself: with its own numbers for the unknowns all differences are 0."""
+    it = system("cases", name)
+    claim = Claim(it, it, (), chosen(it, it, 1), equal=False, case=True)
+    point = replace(_point(claim, 2, 3, 0), entries=entries)
+    equations = Equations(claim, point)
+    value = evaluation(claim, equations, point)
+    for word, token in product(range(len(point.words)), range(3)):
+        e = equations.of(Part(word, token, (0, 0), ()))
+        assert abs(value(e)) < 1e-9
+
+
+def evaluation(claim: Claim, equations: Equations, point: Words) -> Callable[[Quotient], float]:
+    """Quotients in floats, unknowns being what the point says."""
+    known = {n: [float(Fraction(p, q)) for p, q, *_ in v] for n, v in point.values}
+    maps = {t.name for t in claim.b.params if isinstance(t, MapTensor)}
+    functions = {"exp": math.exp, "log": math.log}
+
+    def of(name: str) -> float:
+        if name in equations.bounds:
+            return float(equations.bounds[name].re.low)
+        head = re.match(r"[A-Za-z_]\w*", name)[0]
+        if name in equations.symbols.defined:
+            head, args = equations.symbols.defined[name]
+            values = [value(a) for a in args]
+            array = head.partition("[")[0]
+            # All sizes are 1: an entry of a map is its one weight times its one argument.
+            return known[array][0] * values[0] if array in maps else functions[head](*values)
+        return known[head][0]
+
+    def value(q: Quotient) -> float:
+        def total(p) -> float:
+            return sum(float(c) * math.prod(of(g) ** e for g, e in m) for m, c in p.terms.items())
+
+        return total(q.num) / math.prod(total(b) ** e for b, e in q.den.items())
+
+    return value
+
+
+def test_a_slot_has_one_value_after_the_same_last_tokens() -> None:
+    c = made(*SLOTS)
+    point = replace(c.proof, words=((0, 0, 0),), letters=(c.proof.letters[0],))
+    names = {}
+    for locality in (0, 1, LENGTH_LIMIT - 1):
+        at = replace(c.claim, locality=locality)
+        e = Equations(at, point).of(Part(0, 2, (0, 0), ()))
+        names[locality] = {g for g in e.names if g.startswith("alpha")}
+    assert [len(names[k]) for k in (0, 1, LENGTH_LIMIT - 1)] == [1, 1, 2]
+
+
+# --- what is accepted and what is not -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pair", [TAPS, RATIO, SLOTS, BOUNDS])
+def test_what_the_prover_shows_is_accepted(pair) -> None:
+    c = made(*pair)
+    assert check(write(c)).claim == c.claim
+
+
+def test_an_output_that_is_not_rational_is_a_symbol() -> None:
+    c = made(*BOUNDS)
+    equations = Equations(c.claim, c.proof)
+    for part in c.proof.parts:
+        equations.of(part)
+    assert equations.bounds and all(not v.re.exact for v in equations.bounds.values())
+
+
+@pytest.mark.parametrize("pair", [TAPS, SLOTS])
+def test_no_part_can_be_left_out_or_multiplied_by_another_number(pair) -> None:
+    c = made(*pair)
+    parts = c.proof.parts
+    for k, part in enumerate(parts):
+        rejected(changed(c, parts=parts[:k] + parts[k + 1 :]))
+        for j, (m, n) in enumerate(part.cofactor):
+            cofactor = (*part.cofactor[:j], (m, 2 * n), *part.cofactor[j + 1 :])
+            if len(part.cofactor) > 1 or len(parts) > 1:
+                other = (*parts[:k], replace(part, cofactor=cofactor), *parts[k + 1 :])
+                rejected(changed(c, parts=other))
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("a, b, _", LABELS["cases"]["case"])
+def test_no_certificate_of_another_pair_shows_that_a_case_is_none(a: str, b: str, _) -> None:
+    left, right = system("cases", a), system("cases", b)
+    for source in (made(*TAPS), made("cases", "own_token", "plain"), made(*RATIO)):
+        at = replace(source.claim, a=left, b=right, sizes=chosen(left, right, 1))
+        point = _point(at, len(source.proof.letters), 3, 0)
+        proof = replace(source.proof, values=point.values, letters=point.letters)
+        with pytest.raises((Rejected, Obstacle, ValueError, LookupError, ZeroDivisionError)):
+            check_words(at, proof)
+
+
+def test_what_a_law_divides_by_may_be_0() -> None:
+    """exprel(0) = 1, so x exprel(x) is not what tells a function from 0."""
+    a, b = (_mixer(f"input u\n param z\n y = {value}") for value in
+            ("u", "exprel(z) * u"))  # fmt: skip
+    number = ((1, 1, 0, 1),)
+    proof = Words((("z", number),), ((("u", number),),), ((0,),), False, (Part(0, 0, (), ONE),))
+    assert "exprel" in rejected(Certificate(Claim(a, b, (), (), False, case=True), proof))
+
+
+def test_a_function_of_states_has_no_equation() -> None:
+    a, b = (_mixer(f"input u\n state s\n s = s[i-1] + u\n y = {value}") for value in
+            ("s", "abs(s)"))  # fmt: skip
+    proof = Words((), ((("u", ((1, 1, 0, 1),)),),), ((0, 0),), False, (Part(0, 1, (), ONE),))
+    assert "function of states" in rejected(
+        Certificate(Claim(a, b, (), (), False, case=True), proof)
+    )
+
+
+def test_the_same_name_is_another_parameter() -> None:
+    """b's w need not be a's."""
+    a = _mixer("input u\n param w\n y = w * u")
+    b, number = a, ((2, 1, 0, 1),)
+    proof = Words((("w", number),), ((("u", number),),), ((0,),), False, (Part(0, 0, (), ONE),))
+    assert "may be 0" in rejected(Certificate(Claim(a, b, (), (), False, case=True), proof))
+
+
+def _mixer(body: str) -> System:
+    text = Source("m.dsf", f"mixer m {{\n {body}\n}}\n")
+    return SpecText(Place(Path("m.dsf")), parse(text)).compilation("m").system
+
+
+def test_letters_are_as_long_as_tokens() -> None:
+    """Three values in letters of two, one and none are three tokens; the letters are others."""
+    it = _mixer("input u\n y = u[i-1]")
+    letters = tuple((("u", tuple((k, 1, 0, 1) for k in v)),) for v in ((5, 7), (9,), ()))
+    proof = Words((), letters, ((0, 1, 2),), False, (Part(0, 2, (), ONE),))
+    assert "one token of each input" in rejected(
+        Certificate(Claim(it, it, (), (), False, case=True), proof)
+    )
+
+
+def test_a_value_of_an_input_has_its_imaginary_part() -> None:
+    """No text has complex inputs; a certificate may."""
+    it = complex_input(_mixer("input u\n param c complex\n y = Im(c) * u"), "c")
+    letter = (("u", ((1, 1, 0, 1),)), ("c", ((0, 1, 1, 1),)))
+    proof = Words((), (letter,), ((0,),), False, (Part(0, 0, (), ONE),))
+    assert rejected(Certificate(Claim(it, it, (), (), False, case=True), proof)) == "the sum is 0"
+
+
+def complex_input(system: System, name: str) -> System:
+    """A parameter made an input: wherever it is read, it is read at the token."""
+    taken = tuple(t for t in system.params if t.name == name)
+    others = tuple(t for t in system.params if t.name != name)
+
+    def at_the_token(e: Expr) -> Expr | None:
+        if isinstance(e, Param) and e.name == name:
+            return Ref(name, e.over, e.kind, Time.TOKEN, Now(0))
+        return None
+
+    def new(part: object) -> object:
+        if isinstance(part, tuple):
+            return tuple(new(p) for p in part)
+        if isinstance(part, Expr):
+            return rewrite(part, at_the_token)
+        if is_dataclass(part):
+            parts = {f.name: new(getattr(part, f.name)) for f in fields(part) if f.init}
+            return replace(part, **parts)
+        return part
+
+    return new(replace(system, params=others, inputs=(*system.inputs, *taken)))
+
+
+ONE = (((), 1),)
+
+
+def with_part(**parts) -> Callable[[Certificate], Certificate]:
+    return lambda c: changed(c, parts=(replace(c.proof.parts[0], **parts), *c.proof.parts[1:]))
+
+
+def undefined(c: Certificate) -> Certificate:
+    """The ratio of sums of scores at a key of 0."""
+    other = made("cases", "ratio", "plain")
+    values = tuple((n, ((0, 1, 0, 1),) * len(v)) for n, v in other.proof.values)
+    letters = tuple(tuple((n, v) for n, v in letter) for letter in other.proof.letters)
+    at = replace(other.claim, a=system("lattice", "ratio"), b=system("lattice", "retained"),
+                 sizes=(("h", 1), ("n", 1), ("p", 1)))  # fmt: skip
+    zero = ((0, 1, 0, 1),)
+    letters = ((("q", zero), ("k", zero), ("v", zero)),)
+    proof = Words((), letters, ((0,),), False, (Part(0, 0, (0, 0), ONE),))
+    assert values
+    return Certificate(at, proof)
+
+
+def once_more(c: Certificate) -> Certificate:
+    return changed(c, values=(*c.proof.values, c.proof.values[0]))
+
+
+def zero(c: Certificate) -> Certificate:
+    part = c.proof.parts[0]
+    minus = tuple((m, -n) for m, n in part.cofactor)
+    return changed(c, parts=(part, replace(part, cofactor=minus)))
+
+
+REASONS: list[tuple[str, tuple[str, str, str], Callable[[Certificate], Certificate]]] = [
+    ("something else is claimed", TAPS, lambda c: claiming(c, equal=True)),
+    ("something else is claimed", TAPS, lambda c: claiming(c, case=False)),
+    ("has no conditions", TAPS, lambda c: claiming(c, free=True)),
+    ("no such word", TAPS, with_part(word=WORD_LIMIT)),
+    ("the token is none of the word", TAPS, with_part(token=LENGTH_LIMIT)),
+    ("from 1 to 8 tokens", TAPS, lambda c: changed(c, words=((),))),
+    ("a token that is no letter", TAPS, lambda c: changed(c, words=((WORD_LIMIT, 0, 0),))),
+    ("one size of each axis", TAPS, lambda c: claiming(c, every=("n",))),
+    ("has no conditions", TAPS, lambda c: claiming(c, conditions=(Condition(ONE, "x"),))),
+    ("an axis of its own", TAPS, lambda c: claiming(
+        c, a=system("dense", "four_taps"), b=system("dense", "any_taps"), sizes=(("t", 1),))),
+    ("where there are slots", SLOTS, lambda c: claiming(c, locality=None)),
+    ("and nowhere else", TAPS, lambda c: claiming(c, locality=0)),
+    ("nor negative", SLOTS, lambda c: claiming(c, locality=-1)),
+    ("more than 64 words", TAPS, lambda c: changed(c, words=((0,),) * (WORD_LIMIT + 1))),
+    ("no such word", TAPS, with_part(word=-1)),
+    ("the token is none of the word", TAPS, with_part(token=-1)),
+    ("from 1 to 8 tokens", TAPS, lambda c: changed(c, words=((0,) * 9,))),
+    ("a token that is no letter", TAPS, lambda c: changed(c, words=((-1, 0, 0),))),
+    ("not one token of each input", TAPS, lambda c: changed(c, letters=((),))),
+    ("given of nothing", TAPS, lambda c: changed(
+        c, values=(*c.proof.values, ("w", ((1, 1, 0, 1),))))),
+    ("has no value here", TAPS, undefined),
+    ("the sum is 0", TAPS, zero),
+    ("the sum may be 0 at some", TAPS, lambda c: changed(c, parts=c.proof.parts[:1])),
+    ("w[0] may be 0", TAPS, lambda c: changed(c, parts=tuple(
+        replace(p, cofactor=tuple((tuple(sorted((*m, ("w[0]", 1)))), n) for m, n in p.cofactor))
+        for p in c.proof.parts))),
+    ("two values", TAPS, once_more),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reason, pair, change", REASONS)
+def test_a_refusal_says_why(reason: str, pair, change: Callable) -> None:
+    assert reason in rejected(change(made(*pair)))
+
+
+def test_as_many_words_as_are_allowed() -> None:
+    c = made(*TAPS)
+    more = ((0,),) * (WORD_LIMIT - len(c.proof.words))
+    check_words(c.claim, replace(c.proof, words=(*c.proof.words, *more)))
+
+
+def test_what_the_second_divides_by_is_not_0() -> None:
+    """A factor of a sum may be a denominator of an equation, and none that stands in none."""
+    a, b = (_mixer(f"input u\n param r\n y = {value}") for value in ("u", "u / (r + u) / r"))
+    number = ((2, 1, 0, 1),)
+    proof = Words((), ((("u", number),),), ((0,),), False, (Part(0, 0, (), ONE),))
+    equations = Equations(Claim(a, b, (), (), False, case=True), proof)
+    e = equations.of(proof.parts[0])
+    assert {base.text for base in e.den} == {"2+r[]"}
+    r, (base,) = Quotient(generator("r[]")), map(Quotient, e.den)
+    for factor in (r, base, r * r * base.power(3)):
+        equations.check_nonzero(factor)
+        for other in (r + UNIT, factor * (r + UNIT)):
+            with pytest.raises(Rejected, match="may be 0"):
+                equations.check_nonzero(other)
+
+
+def test_an_output_of_no_real_number_has_no_equation() -> None:
+    c = made(*TAPS)
+    with pytest.raises(Obstacle, match="an output is complex"):
+        Equations(c.claim, c.proof)._known(Complex(real(1), real(1)), "value<0,0,0>[]")
+
+
+def test_what_is_other_than_0_by_its_bounds_alone_must_be() -> None:
+    """An output of a less itself is a symbol less itself, and one that is 0 is no proof."""
+    c = made(*BOUNDS)
+    equations = Equations(c.claim, c.proof)
+    for part in c.proof.parts:
+        equations.of(part)
+    name = next(iter(equations.bounds))
+    symbol = Quotient(generator(name))
+    equations.check_nonzero(symbol)
+    equations.bounds[name] = equations.bounds[name] - equations.bounds[name]
+    with pytest.raises(Rejected, match="the sum may be 0"):
+        equations.check_nonzero(symbol)
+
+
+def test_an_array_has_the_axes_that_it_is_declared_with() -> None:
+    c = made("cases", "own_token", "plain")
+    b = system("cases", "decayed")
+    declared = tuple(replace(t, axes=()) if t.name == "s" else t for t in b.params)
+    with pytest.raises(ValueError, match="used otherwise than declared"):
+        check_words(replace(c.claim, b=replace(b, params=declared)), c.proof)
