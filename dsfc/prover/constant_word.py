@@ -2,8 +2,8 @@
 
 What must be found are values of a's parameters and one token; `dsfc.trusted.rules.constant_word`
 and `dsfc.trusted.rules.recurrence` say the last word. The numbers of the first points are all
-alike, those of later ones drawn. What is found is made simpler number by number as long as it still shows
-what it must.
+alike, those of later ones drawn. What is found is made simpler number by number as long as it
+still shows what it must.
 """
 
 from __future__ import annotations
