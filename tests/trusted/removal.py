@@ -459,7 +459,7 @@ def run(files: list[str], tier: str, parts: list[str], jobs: int) -> dict[str, o
     os.chdir(ROOT)  # tests are named from here
     removal = Removal(parts, jobs)
     files = files or [
-        *sorted(str(p) for p in HERE.glob("test_*.py") if p.name not in LEFT_OUT), OF_THE_COMMAND
+        *sorted(str(p) for p in HERE.rglob("test_*.py") if p.name not in LEFT_OUT), OF_THE_COMMAND
     ]  # fmt: skip
     arguments = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--tier", tier]
     arguments += ["--every-case", *files]
