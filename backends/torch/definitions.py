@@ -287,11 +287,6 @@ def _first(x: Tensor) -> Tensor:
     return (torch.arange(x.shape[1], device=x.device) == 0).to(x.dtype).expand(x.shape[:2])
 ''',
     "_between": BETWEEN,
-    "_in_time": '''\
-def _in_time(rows: list[Tensor], like: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The rows over time; an empty sequence for none."""
-    return torch.stack(rows, 1) if rows else like.new_zeros(like.shape[0], 0, *axes)
-''',
     "_row": '''\
 def _row(rows: list[Tensor], lag: int, like: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The row `lag` steps back; 0 before the first."""

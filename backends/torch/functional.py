@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dsfc.plan.ir import Plan, Recurrence, Scan
 
-from .body import EVERY, FIR, LAST, TURNED, Body, BodyText
+from .body import Body, BodyText
 from .calls import ScanCall
 from .layout import WIDTH, paragraph
 from .modes import Modes
@@ -102,14 +102,6 @@ class FunctionalText:
         names = [f"    next_{k} = {text}" for k, text in enumerate(items[1:], 1)]
         short = ", ".join([items[0], *(f"next_{k}" for k in range(1, len(items)))])
         return "\n".join([*names, f"    return {short}"])
-
-    @property
-    def helpers(self) -> list[str]:
-        """Functions that the statements call."""
-        used = [FIR] * self.body.filters + [TURNED] * self.body.turns
-        calls = " ".join(self.body.registers)
-        used += [LAST] * ("_last(" in calls) + [EVERY] * ("_every(" in calls)
-        return [helper.rstrip("\n") for helper in used]
 
 
 def functional(

@@ -83,8 +83,7 @@ class HeaderText:
         yield "from typing import Any, ClassVar"
         yield ""
         yield "import torch"
-        if "F." in self.code or any(r.grows for r in self.plan.registers):
-            yield "import torch.nn.functional as F"
+        yield "import torch.nn.functional as F"
         yield "from torch import Tensor, nn"
         if recurs:
             yield "from torch.utils.flop_counter import register_flop_formula"

@@ -282,6 +282,7 @@ class LayerText:
             shape = ", ".join(f"self.{self.signature.size(a)}" for a in t.axes)
             shape += "," if len(t.axes) == 1 else ""
             items = [f'"{i.name}"', i.name, f'"{i.layout}"', f"({shape})", like]
+            items += ["wide=True"] if self.any_narrow else []
             lines.append(wrapped("_fits", items, "", "        "))
             if i.name != first:
                 lines.append(f"        if {i.name}.shape[:2] != {first}.shape[:2]:")

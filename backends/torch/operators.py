@@ -36,10 +36,6 @@ _FORMS: dict[Form, type[Skeleton]] = {
 }
 
 
-_TRANSFORMED = (Form.CONVOLUTION, Form.DENSE_CONVOLUTION)
-"""Forms that have a mode by Fourier transforms."""
-
-
 def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
     """Returns what the templates of each scan are filled with, in the order of the plan."""
     arrays = {b.name: b for b in plan.arrays}
@@ -94,15 +90,9 @@ def operators(
     """
     if skeletons or stepped or summed or maxima:
         composes = any(s.decay and s.scan.form not in LOW_RANK for s in skeletons)
-        conjugates = any(s.complex for s in skeletons)
-        transforms = any(s.scan.form in _TRANSFORMED for s in skeletons)
         yield template(
             "op_shared.py.j2",
             composes=composes,
-            conjugates=conjugates,
-            transforms=transforms,
-            exact=any(s.exact for s in skeletons),
-            scans=bool(skeletons),
             registers=bool(skeletons) or maxima,
         )
     if maxima:

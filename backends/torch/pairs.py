@@ -227,7 +227,7 @@ def pair_lines(
     sizes = "".join(f", {size(a)}" for a in k.axes)
     made = cast(out, "field" if text.arrays[k.output].field is Field.COMPLEX else "dtype")
     return [
-        "    _legal(mode)",
+        "    _legal(mode, MODES)",
         *wrapped(f"{out} = _all_pairs{text.suffix}().apply", given, "", "    ").split("\n"),
         f"    {out} = {made}.expand(*{like}.shape[:2]{sizes})",
     ]

@@ -489,7 +489,7 @@ def call_lines(
         next_states.setdefault(s.state, unused(f"{names(s.state)}_next"))
     lasts = [next_states[s.state] for s in k.states]
     head = f"{', '.join([*outs, *lasts])} = _recurrence{text.suffix}().apply"
-    lines = ["    _legal(mode)"]
+    lines = ["    _legal(mode, MODES)"]
     targets = [*outs, *lasts]
     many = len(head) + 6 > WIDTH
     if many:

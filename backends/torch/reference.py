@@ -70,7 +70,7 @@ class ReferenceText:
     def helpers(self) -> list[str]:
         """Functions that the statements call."""
         used = [text.rstrip("\n") for k, text in HELPERS.items() if k in self.definitions.helpers]
-        return [_DOUBLE, *used] if self.signature.complex else used
+        return used
 
     @property
     def _names(self) -> list[str]:
@@ -90,12 +90,6 @@ def reference(plan: Plan, signature: Signature) -> ReferenceText:
     """Prints the reference of a plan."""
     definitions = Definitions(plan, signature.identifier, signature.like)
     return ReferenceText(plan, signature, definitions)
-
-
-_DOUBLE = '''\
-def _double(x: Tensor) -> Tensor:
-    """In double precision, complex where it is complex."""
-    return x.to(torch.promote_types(x.dtype, torch.float64))'''
 
 
 def _doubled(names: list[str], complex: bool) -> str:

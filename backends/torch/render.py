@@ -12,9 +12,9 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dsfc.plan.ir import Plan
 
+from ..shared.section import section
 from .calls import ScanCall
 from .functional import FunctionalText, functional
-from .functions import functions_of
 from .header import HeaderText
 from .layer import LayerText
 from .layout import entry, fitted, rule, wrapped
@@ -131,7 +131,7 @@ def render_module(
         state=StateText(plan, names),
         layer=layer,
         functional=function,
-        functions=functions_of(code),
+        runtime=section(),
         operators=ops,
         reference=literal,
     )
@@ -148,7 +148,7 @@ def _code(
     """What the sections print besides the words of their templates: it decides the imports."""
     return "\n".join(
         [
-            *(*layer.reset, *function.body.lines, *function.helpers, choice.text, *ops),
+            *(*layer.reset, *function.body.lines, choice.text, *ops),
             *(*literal.definitions.lines, *literal.helpers),
         ]
     )

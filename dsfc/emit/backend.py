@@ -102,7 +102,8 @@ class Backend(Protocol):
 def backend_names() -> tuple[str, ...]:
     """Returns the names of the installed backends, sorted."""
     package = importlib.import_module("dsfc.backends")
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg))
+    packages = {m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg}
+    return tuple(sorted(packages - {"shared"}))
 
 
 def load_backend(name: str) -> Backend:

@@ -10,8 +10,8 @@ from random import Random
 import numpy as np
 import torch
 import torch.nn.functional as F
+from dsfc.backends.shared.runtime import functions, sequences
 from dsfc.backends.torch.code import Code
-from dsfc.backends.torch.functions import FUNCTIONS
 from dsfc.backends.torch.nodes import Printer
 
 from dsfc.expr.build import add, div, mul, num, prim, total
@@ -45,8 +45,7 @@ H, N, P, M = Axis(0, "h", heads=True), Axis(1, "n"), Axis(2, "p"), Axis(3, "m", 
 SIZES = {H: 2, N: 3, P: 4, M: 3}
 BATCH, LENGTH = 2, 3
 SPACE: dict[str, object] = {"torch": torch, "F": F, "math": math, "Tensor": torch.Tensor}
-for function in FUNCTIONS.values():
-    exec(function, SPACE)
+SPACE |= {k: v for file in (functions, sequences) for k, v in vars(file).items() if callable(v)}
 
 MAPS = (
     LinearMap("W", (), (N,), (P,)),

@@ -1,4 +1,14 @@
-{{ rule("masks and packs") }}
+"""Masks and packs: sequences of several lengths in one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
 def _by_rows(
     mix: Callable[..., tuple[Tensor, ...]],
     inputs: tuple[Tensor, ...],
@@ -12,16 +22,15 @@ def _by_rows(
     lead = inputs[0].shape[:2]
     total = lead[0] * lead[1]  # an exported program would fix a `numel` or `len`
     parts, places = [], []
-{% if state.grows %}
     given = states
-{% endif %}
     for which, tokens, lengths in _rows(inputs[0], mask, cu_seqlens):
         taken = [x.flatten(0, 1).index_select(0, tokens.flatten()) for x in inputs]
         # Where no token counts in any row, none may be looked at, not even by a gradient.
         taken = [torch.where(lengths.any(), x.unflatten(0, tokens.shape), 0.5) for x in taken]
-        # A row of nothing mixes what fills it, and forgets it: 0 / 0 would have no gradient.
+        # Fully masked rows compute on a filler token, whose outputs are zeroed: 0 / 0 would have
+        # no gradient.
         some = lengths.clamp(min=min(1, tokens.shape[1]))
-        y, *last = mix(*taken, *(x.index_select(0, which) for x in {{ "given" if state.grows else "states" }}), lengths=some)
+        y, *last = mix(*taken, *(x.index_select(0, which) for x in given), lengths=some)
         pairs = zip(states, last, strict=True)
         states = tuple(_replaced(x, which, new, lengths > 0) for x, new in pairs)
         parts.append(y.flatten(0, 1))
@@ -65,7 +74,7 @@ def _packed(ends: list[int], device: torch.device) -> list[tuple[Tensor, ...]]:
     alike: dict[int, list[int]] = {}
     for n in range(len(ends) - 1):
         alike.setdefault((ends[n + 1] - ends[n]).bit_length(), []).append(n)
-    rows = []
+    rows: list[tuple[Tensor, ...]] = []
     for numbers in alike.values():
         which = torch.tensor(numbers, device=device)
         start, end = (torch.tensor(ends, device=device)[which + k] for k in (0, 1))
@@ -77,18 +86,15 @@ def _packed(ends: list[int], device: torch.device) -> list[tuple[Tensor, ...]]:
 
 
 def _sequences(x: Tensor, cu_seqlens: Tensor | None) -> int:
+    """The number of sequences of a batch or of a pack."""
     return x.shape[0] if cu_seqlens is None else max(cu_seqlens.numel() - 1, 0)
 
 
 def _replaced(x: Tensor, which: Tensor, new: Tensor, some: Tensor) -> Tensor:
-{% if state.grows %}
     """Puts new states of some sequences among those of all; what is shorter gets 0 in front."""
     if x.shape[1:] != new.shape[1:]:
         longest = max(x.shape[1], new.shape[1])
         x, new = (F.pad(t, (0, 0) * (t.ndim - 2) + (longest - t.shape[1], 0)) for t in (x, new))
-{% else %}
-    """Puts new states of some sequences among those of all."""
-{% endif %}
     x, some = x.to(new.dtype), some.reshape(-1, *(1,) * (x.ndim - 1))
     return x.index_copy(0, which, torch.where(some, new, x.index_select(0, which)))
 
@@ -96,7 +102,6 @@ def _replaced(x: Tensor, which: Tensor, new: Tensor, some: Tensor) -> Tensor:
 def _counts(lengths: Tensor, x: Tensor) -> Tensor:
     """Whether a token of `[B, L, ...]` is one of the first, as many as `lengths` says."""
     return torch.arange(x.shape[1], device=x.device) < lengths[:, None]
-{% if modes.scans %}
 
 
 def _kept(x: Tensor, counts: Tensor | None) -> Tensor:
@@ -104,4 +109,3 @@ def _kept(x: Tensor, counts: Tensor | None) -> Tensor:
     if counts is None:
         return x
     return torch.where(counts.reshape(*counts.shape, *(1,) * (x.ndim - 2)), x, 0)
-{% endif %}

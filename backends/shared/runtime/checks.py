@@ -1,0 +1,44 @@
+"""Checks of arguments."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from .numbers import _accumulator, _autocast
+
+
+def _tensors(**given: Tensor | None) -> None:
+    """Raises a TypeError for an argument that is neither a tensor nor None."""
+    for name, x in given.items():
+        if not (x is None or isinstance(x, Tensor)):
+            raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
+
+
+def _fits(
+    name: str, x: Tensor, axes: str, sizes: tuple[int, ...], like: Tensor, wide: bool = False
+) -> None:
+    """Checks the shape, dtype and device of an input against a parameter.
+
+    Args:
+        name: of the input.
+        x: the input.
+        axes: its axes, as the documentation of the layer has them.
+        sizes: of the axes behind batch and length.
+        like: the parameter.
+        wide: whether the parameter stays in float32 where the layer is cast to a narrower dtype.
+    """
+    _tensors(**{name: x})
+    if x.ndim != 2 + len(sizes) or x.shape[2:] != sizes:
+        want = ", ".join(["B", "L", *map(str, sizes)])
+        raise ValueError(f"{name} must be {axes} = [{want}], got {list(x.shape)}")
+    dtype = _accumulator(x.dtype) if wide else x.dtype
+    if not x.is_floating_point() or not (dtype == like.dtype or _autocast(x)):
+        raise TypeError(f"{name} is {x.dtype}, want {like.dtype}: cast one of them")
+    if x.device != like.device:
+        raise ValueError(f"{name} is on {x.device}, want {like.device}")
+
+
+def _legal(mode: str, modes: tuple[str, ...]) -> None:
+    """Raises a ValueError for a mode that a mixer has not."""
+    if mode not in ("auto", *modes):
+        raise ValueError(f"mode must be auto or one of {', '.join(modes)}, got {mode!r}")

@@ -1,0 +1,57 @@
+"""Builds the runtime section of emitted modules from the files of `runtime`."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+FILES = ("checks", "numbers", "rows", "sequences", "functions", "fourier")
+"""The files of the runtime, in the order of the section."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The runtime section of emitted modules.
+
+    Attributes:
+        text: the bodies of the files, without their docstrings and imports.
+        sha256: of the text.
+        names: functions, classes and constants that the section defines, in order.
+    """
+
+    text: str
+    sha256: str
+    names: tuple[str, ...]
+
+
+@cache
+def section() -> Section:
+    """Returns the runtime section, the same for every module of a version."""
+    folder = files(f"{__package__}.runtime")
+    sources = [(folder / f"{name}.py").read_text(encoding="utf-8") for name in FILES]
+    text = "\n\n\n".join(map(_body, sources))
+    names = tuple(_defined(ast.parse(text)))
+    return Section(text, hashlib.sha256(text.encode()).hexdigest(), names)
+
+
+def _body(source: str) -> str:
+    """Returns the lines of a file behind its docstring and its imports."""
+    lines = source.split("\n")
+    statements = ast.parse(source).body
+    heads = [s for s in statements if isinstance(s, ast.Expr | ast.Import | ast.ImportFrom)]
+    return "\n".join(lines[heads[-1].end_lineno :]).strip("\n")
+
+
+def _defined(tree: ast.Module) -> list[str]:
+    """Returns the names that the statements of a module bind."""
+    names = []
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.append(name)
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                names.append(name)
+    return names

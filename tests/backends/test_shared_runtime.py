@@ -1,0 +1,65 @@
+"""The runtime section: real files, the same bytes in every module."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+import torch
+from dsfc.backends.shared.runtime.rows import _by_rows, _replaced
+from dsfc.backends.shared.runtime.sequences import _fir, _last, _turned
+from dsfc.backends.shared.section import section
+
+from dsfc.emit.audit import audit
+
+
+def test_the_section_is_named_by_its_hash_and_holds_no_import() -> None:
+    text = section().text
+    assert section().sha256 == hashlib.sha256(text.encode()).hexdigest()
+    assert not [line for line in text.split("\n") if line.startswith(("import ", "from "))]
+    assert {"_by_rows", "_fits", "_accumulate", "_l2norm"} <= set(section().names)
+    assert len(set(section().names)) == len(section().names)
+
+
+def test_the_audit_accepts_the_section() -> None:
+    audit(section().text)
+
+
+def test_a_filter_sums_over_its_taps() -> None:
+    x, weight = torch.arange(5.0).reshape(1, 5, 1), torch.tensor([[1.0, 10.0, 100.0]])
+    assert _fir(x, weight, 1, 2).flatten().tolist() == [2 + 10, 3 + 20 + 100, 4 + 30 + 200]
+
+
+def test_reversal_turns_only_the_tokens_that_count() -> None:
+    x, lengths = torch.arange(8).reshape(2, 4, 1), torch.tensor([4, 2])
+    assert _turned(x, lengths).squeeze(-1).tolist() == [[3, 2, 1, 0], [5, 4, 6, 7]]
+    assert _turned(x, None).squeeze(-1).tolist() == [[3, 2, 1, 0], [7, 6, 5, 4]]
+
+
+def test_the_last_tokens_are_those_that_count() -> None:
+    x, like = torch.arange(8.0).reshape(2, 4, 1), torch.zeros(2, 2, 1)
+    # Two tokens stand before the first that counts.
+    assert _last(x, like, torch.tensor([2, 1])).squeeze(-1).tolist() == [[2, 3], [5, 6]]
+
+
+def test_masked_rows_are_mixed_by_themselves() -> None:
+    def mix(x: torch.Tensor, S: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = x.cumsum(1) + S[:, None]
+        return y, y.gather(1, (lengths - 1).reshape(-1, 1, 1)).squeeze(1)
+
+    x, mask = torch.ones(2, 3, 1), torch.tensor([[True, False, True], [False, False, False]])
+    y, S = _by_rows(mix, (x,), (torch.tensor([[5.0], [7.0]]),), mask, None)
+    assert y.squeeze(-1).tolist() == [[6, 0, 7], [0, 0, 0]]
+    assert S.flatten().tolist() == [7, 7]  # what counts no token keeps its state
+
+
+def test_a_mask_and_a_pack_exclude_each_other() -> None:
+    x = torch.ones(1, 2, 1)
+    with pytest.raises(ValueError, match="not both"):
+        _by_rows(lambda *_: (x,), (x,), (), x[..., 0] > 0, torch.tensor([0, 2]))
+
+
+def test_states_of_several_lengths_are_filled_in_front() -> None:
+    x, new = torch.ones(2, 1, 1), torch.full((1, 2, 1), 3.0)
+    which, some = torch.tensor([1]), torch.tensor([True])
+    assert _replaced(x, which, new, some).squeeze(-1).tolist() == [[0, 1], [3, 3]]
