@@ -12,8 +12,8 @@ from types import ModuleType
 
 import emitted
 import pytest
-
 from dsfc.backends.shared.section import section
+
 from dsfc.validate.surface import surface
 
 WIDTH = 100

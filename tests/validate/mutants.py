@@ -11,6 +11,8 @@ import copy
 import re
 from collections.abc import Callable, Iterator
 
+from dsfc.backends.shared.section import section
+
 COMPUTES = re.compile(
     r"_(forward|backward)_(recurrent|chunked)\w*|_carry\w*|_decays?\w*|_log_decay\w*|_scan\w*"
     r"|_leaf_gradients\w*|_straddle\w*|_split\w*|_join\w*|_stack|_own|_accumulate|_fir|_last|_sum\w*"
@@ -38,8 +40,10 @@ EQUIVALENT = (
 def mutants(text: str, functional: str) -> Iterator[tuple[str, str]]:
     """Yields pairs: what was changed, and the changed text."""
     lines = text.splitlines()
-    for function in ast.parse(text).body:
-        if not isinstance(function, ast.FunctionDef):
+    tree = ast.parse(text)
+    called = _called(tree)
+    for function in tree.body:
+        if not isinstance(function, ast.FunctionDef) or function.name not in called:
             continue
         if function.name != functional and not COMPUTES.fullmatch(function.name):
             continue
@@ -54,6 +58,24 @@ def mutants(text: str, functional: str) -> Iterator[tuple[str, str]]:
                 where = f"{function.name}, line {getattr(node, 'lineno', function.lineno)}"
                 changed = "\n".join((*head, ast.unparse(twin), *tail, ""))
                 yield f"{where}: {before} ({label})", changed
+
+
+def _called(tree: ast.Module) -> set[str]:
+    """Returns the functions but for those of the runtime that this module does not call."""
+    runtime = set(section().names)
+    reads = {
+        getattr(node, "name", f"line {node.lineno}"): {
+            n.id for n in ast.walk(node) if isinstance(n, ast.Name)
+        }
+        for node in tree.body
+    }
+    called = {name for name in reads if name not in runtime}
+    waiting = list(called)
+    while waiting:
+        new = (reads[waiting.pop()] & reads.keys()) - called
+        called |= new
+        waiting += new
+    return called
 
 
 def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], object]]]:
