@@ -21,7 +21,7 @@ from .phases import PhasedKernels
 from .printed import PrintedSkeleton
 from .selective import STATES, TOGETHER, SelectiveKernels
 from .sizes import PAIRS, SPAN, STEP
-from .skeletons import printed, scans_with_kernels, skeletons, without_kernels
+from .skeletons import fused, scans_with_kernels, skeletons, without_kernels
 from .tiles import chips, rows
 from .toolchains import HANDLES, faults
 
@@ -141,10 +141,13 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
 
 def target(plan: Plan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
-    scans = scans_with_kernels(plan)
+    inside = fused(plan)
+    scans = scans_with_kernels(plan, inside)
     if not scans:
         why = without_kernels(plan)
         return _without(why) if why else torch.TORCH
+
+    filling = skeletons(plan, inside)
 
     def shared(
         filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
@@ -156,7 +159,7 @@ def target(plan: Plan) -> torch.Target:
         dtype = held[0] if held else "torch.get_default_dtype()"
         what = f"Triton on {{device}}: a kernel each way for {', '.join(scans)}"
         why: dict[str, None] = {}  # in order, each once
-        for s in skeletons(plan):
+        for s in filling:
             mode = s.named_mode if isinstance(s, ElementwiseKernels) else "mode"
             declined = f"_declined(device, {dtype}, {mode}"
             if isinstance(s, MatrixKernels):
@@ -171,7 +174,7 @@ def target(plan: Plan) -> torch.Target:
                 count = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys)
                 why |= {f"_too_many({count}, {s.most_pairs})": None}
         first, *others = why
-        cuts = [line for s in skeletons(plan) for line in _cuts(s, names)]
+        cuts = [line for s in filling for line in _cuts(s, names)]
         if cuts:
             cuts = [
                 '            if torch.device(device).type == "cpu" or torch.cuda.is_available():',
@@ -191,8 +194,8 @@ def target(plan: Plan) -> torch.Target:
         )
 
     return torch.Target(
-        plan=printed,
-        skeletons=skeletons,
+        plan=lambda plan: inside.plan,
+        skeletons=lambda plan: filling,
         call=kernel_call,
         packages=(__package__ or "", *torch.TORCH.packages),
         imports=tuple(_IMPORTS.split("\n")),

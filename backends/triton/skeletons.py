@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dsfc.expr.tree import Field
-from dsfc.plan.features import take_in
+from dsfc.plan.features import FusedPlan, take_in
 from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Buffer, Form, Plan, Scan
 from dsfc.plan.planes import can_split, has_real_sides, is_paired
@@ -28,14 +28,18 @@ _FORMS: dict[Form, Callable[[Skeleton, Scan, Gates, dict[str, Buffer]], Skeleton
 }
 
 
-def printed(plan: Plan) -> Plan:
-    """Returns the plan without what the kernels of its scans compute."""
-    return take_in(plan, knows).plan
+def fused(plan: Plan) -> FusedPlan:
+    """Returns a plan whose scans compute in their kernels what Triton can compute there."""
+    return take_in(plan, knows)
 
 
-def skeletons(plan: Plan) -> tuple[Any, ...]:
-    """Returns what the templates of each scan are filled with, in the order of the plan."""
-    inside = take_in(plan, knows)
+def skeletons(plan: Plan, inside: FusedPlan) -> tuple[Any, ...]:
+    """Returns what the templates of each scan are filled with, in the order of the plan.
+
+    Args:
+        plan: the plan.
+        inside: the same plan, fused.
+    """
     scans = inside.scans
     arrays = {b.name: b for b in inside.plan.arrays}
     out: list[Any] = []
@@ -61,9 +65,13 @@ def without_kernels(plan: Plan) -> str:
     return ""
 
 
-def scans_with_kernels(plan: Plan) -> tuple[str, ...]:
-    """Returns the names of the scans that have kernels, in the order of the plan."""
-    inside = take_in(plan, knows)
+def scans_with_kernels(plan: Plan, inside: FusedPlan) -> tuple[str, ...]:
+    """Returns the names of the scans that have kernels, in the order of the plan.
+
+    Args:
+        plan: the plan.
+        inside: the same plan, fused.
+    """
     taken = {*inside.gates, *inside.features}
     scans = (k for k in plan.kernels if isinstance(k, Scan))
     return tuple(s.name for s in scans if s.name in taken or has_printed(s))

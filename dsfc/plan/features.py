@@ -134,7 +134,7 @@ def take_features(plan: Plan, knows: Callable[[Prim], bool], held: Collection[st
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class FusedPlan:
     """A plan without what the kernels of its scans compute, and that, by scan.
 
     A scan without gates and features has no kernels.
@@ -150,7 +150,7 @@ class Inside:
         return {k.name: k for k in self.plan.kernels if isinstance(k, Scan)}
 
 
-def take_in(plan: Plan, knows: Callable[[Prim], bool]) -> Inside:
+def take_in(plan: Plan, knows: Callable[[Prim], bool]) -> FusedPlan:
     """Returns what the kernels of a plan's scans compute.
 
     No kernel sums products of keys in double precision: where one scan does, none has any.
@@ -160,12 +160,12 @@ def take_in(plan: Plan, knows: Callable[[Prim], bool]) -> Inside:
         knows: whether a kernel can compute a primitive; others are left in front of the scan.
     """
     if any(isinstance(k, Scan) and k.powers for k in plan.kernels):
-        return Inside(plan, {}, {})
+        return FusedPlan(plan, {}, {})
     absorbed = absorb(plan, knows)
     held = [n for g in absorbed.gates for n in (*g.tokens, *g.constants)]
     taken = take_features(absorbed.plan, knows, held)
     gates = {g.scan: g for g in absorbed.gates}
-    return Inside(taken.plan, gates, {f.scan: f for f in taken.features})
+    return FusedPlan(taken.plan, gates, {f.scan: f for f in taken.features})
 
 
 class _Taking:
