@@ -403,6 +403,8 @@ class _Printer:
         if left_part is not None:
             assert is_lower(name, self._plan.operations), name
             terms = "TERMS_UP_TO_ROW" if left_part.row == row else "TERMS_FROM_ROW"
+        elif dot.out is not None and dot.out.row == row:
+            terms = "COLUMNS_UP_TO_ROW"
         self._call_dot(to, left, right, row, column, dot.over, {}, {}, accumulate, terms)
         if dot.out is not None:
             strict = int(dot.out.part is Part.STRICTLY_LOWER)

@@ -157,7 +157,12 @@ def _addition(
             at = step.operand
             chain.add(at)
         single = all(len(uses[x]) == 1 and scopes.get(x) == scopes[name] for x in chain)
-        if isinstance(operations.get(at), Dot) and single and base != other:
+        dot = operations.get(at)
+        if not isinstance(dot, Dot) or not single or base == other:
+            continue
+        # Of a product that is wanted below the diagonal, the rest is set to 0 in place.
+        whole = dot.out is None or dot.out.block is not None
+        if whole or is_lower(base, operations):
             return Addition(base, at, tuple(renames)), chain
     return None
 
