@@ -285,7 +285,11 @@ class KernelBuilder:
     def loop(
         self, counter: str, count: Int, *, reverse: bool = False, **first: Tile
     ) -> Iterator[LoopScope]:
-        """Opens a loop that carries tiles; what carries on is said by `LoopScope.next`."""
+        """Opens a loop that carries tiles; what carries on is said by `LoopScope.next`.
+
+        Raises:
+            ValueError: a carried tile does not go on, or not with the same axes and kind.
+        """
         inside = {n: self._value(x.type, n) for n, x in first.items()}
         after = {n: self._value(x.type, f"{n}_last") for n, x in first.items()}
         self._count += 1
@@ -301,6 +305,10 @@ class KernelBuilder:
             raise ValueError(
                 f"loop {counter} carries {set(first)}, goes on with {set(scope.following)}"
             )
+        for n, x in first.items():
+            following = scope.following[n]
+            if set(following.axes) != set(x.axes) or following.type.kind is not x.type.kind:
+                raise ValueError(f"loop {counter} carries {n} as {x.type}, then {following.type}")
         carries = tuple(
             Carry(inside[n].key, x.key, scope.following[n].key, after[n].key)
             for n, x in first.items()

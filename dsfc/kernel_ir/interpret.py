@@ -1,13 +1,15 @@
 """Runs a kernel with NumPy: the judge of every printer.
 
-It follows the kernel word by word, in the precision asked for. Loads of entries that no store wrote
-and stores outside of the argument are errors here, as nothing would tell of them on a machine.
+It follows the kernel word by word, in the precision asked for. Nothing on a machine would tell of a
+load or a store outside of an argument, of a load of scratch that no store wrote, and of results
+that are written twice or not at all: here they are errors.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,7 +50,7 @@ Array = NDArray[Any]
 
 
 class KernelError(Exception):
-    """A kernel reads or writes where there is nothing."""
+    """A kernel reads what is not there, or does not write each entry of its results once."""
 
 
 def interpret(
@@ -66,32 +68,67 @@ def interpret(
         dtype: of all computing.
 
     Returns:
-        the arguments written, by name; entries that are not written are nan.
+        the arguments written, by name.
 
     Raises:
-        KernelError: it reads or writes where there is nothing.
+        KernelError: it reads or writes where there is nothing, reads scratch that no store wrote,
+            or writes an entry of a result twice, or not at all.
     """
-    written = {
-        a.name: np.full([value_of(s, sizes) for s in a.shape], np.nan, dtype)
-        for a in kernel.arguments
-        if a.access is Access.WRITE
-    }
+    written = _memories(kernel, Access.WRITE, sizes, dtype)
     read = {n: np.asarray(x, dtype) for n, x in arguments.items()}
     for a in kernel.arguments:
         wanted = tuple(value_of(s, sizes) for s in a.shape)
         if a.access is Access.READ and read[a.name].shape != wanted:
             raise KernelError(f"{a.name} has shape {read[a.name].shape}, not {wanted}")
+    given = {n: _Memory(x, np.ones(x.shape, bool), Access.READ) for n, x in read.items()}
     counts = [range(value_of(g.count, sizes)) for g in kernel.grid]
     for place in itertools.product(*counts):
-        scratch = {
-            a.name: np.full([value_of(s, sizes) for s in a.shape], np.nan, dtype)
-            for a in kernel.arguments
-            if a.access is Access.SCRATCH
-        }
+        scratch = _memories(kernel, Access.SCRATCH, sizes, dtype)
         integers = dict(sizes) | {g.index: i for g, i in zip(kernel.grid, place, strict=True)}
         with np.errstate(all="ignore"):
-            _Program({**read, **written, **scratch}, integers, dtype).run(kernel.body)
-    return written
+            _Program({**given, **written, **scratch}, integers, dtype).run(kernel.body)
+    for name, memory in written.items():
+        if not memory.full.all():
+            raise KernelError(f"{name}: no store writes entry {_first(~memory.full)}")
+    return {name: memory.array for name, memory in written.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """The entries of one argument.
+
+    Attributes:
+        array: the entries.
+        full: which of them are known, by the caller or by a store.
+        access: what the kernel may do with them.
+    """
+
+    array: Array
+    full: Array
+    access: Access
+
+
+def _memories(
+    kernel: Kernel,
+    access: Access,
+    sizes: Mapping[str, int],
+    dtype: Any,  # noqa: ANN401
+) -> dict[str, _Memory]:
+    """Empty memory for the arguments of one access."""
+    shapes = {
+        a.name: [value_of(s, sizes) for s in a.shape]
+        for a in kernel.arguments
+        if a.access is access
+    }
+    return {
+        name: _Memory(np.full(shape, np.nan, dtype), np.zeros(shape, bool), access)
+        for name, shape in shapes.items()
+    }
+
+
+def _first(mask: Array) -> tuple[int, ...]:
+    """Where a mask holds for the first time."""
+    return tuple(int(i) for i in np.argwhere(mask)[0])
 
 
 class _Value:
@@ -112,7 +149,7 @@ class _Value:
 class _Program:
     """One program of the grid."""
 
-    def __init__(self, arguments: dict[str, Array], integers: dict[str, int], dtype: Any) -> None:  # noqa: ANN401
+    def __init__(self, arguments: dict[str, _Memory], integers: dict[str, int], dtype: Any) -> None:  # noqa: ANN401
         self._arguments = arguments
         self._integers = integers
         self._dtype = dtype
@@ -143,51 +180,49 @@ class _Program:
 
     # --- memory -----------------------------------------------------------------------------------
 
-    def _entries(self, at: tuple[Position, ...], shape: tuple[int, ...], what: str) -> list[Any]:
-        """Index arrays and, of tile axes, which entries exist."""
-        out: list[Any] = []
+    def _place(
+        self, at: tuple[Position, ...], shape: tuple[int, ...], what: str
+    ) -> tuple[tuple[Axis, ...], tuple[Array, ...], tuple[int, ...]]:
+        """Axes of the tile, where its entries lie, and how many there are along each axis."""
+        axes, live, counts = [], [], []
         for p, size in zip(at, shape, strict=True):
             if isinstance(p, Along):
                 start, bound = self._int(p.start), self._int(p.bound)
                 index = start + np.arange(self._size(p.axis))
-                inside = index < bound
-                if bound > size or (start < 0 and inside.any()):
+                index = index[index < bound]
+                if bound > size or (start < 0 and index.size):
                     raise KernelError(f"{what}: {start} to {bound} of {size} entries")
-                out.append((p.axis, index, inside))
+                axes.append(p.axis)
+                counts.append(len(index))
+                live.append(index)
             else:
                 i = self._int(p)
                 if not 0 <= i < size:
                     raise KernelError(f"{what}: entry {i} of {size}")
-                out.append(i)
-        return out
+                live.append(np.array([i]))
+        return tuple(axes), np.ix_(*live), tuple(counts)
 
     def _load(self, load: Load) -> _Value:
-        array = self._arguments[load.argument]
-        entries = self._entries(load.at, array.shape, load.argument)
-        axes = tuple(e[0] for e in entries if isinstance(e, tuple))
-        live = [e[1][e[2]] if isinstance(e, tuple) else np.array([e]) for e in entries]
-        block = array[np.ix_(*live)] if live else array
-        block = block.reshape(
-            [len(x) for x, e in zip(live, entries, strict=True) if isinstance(e, tuple)]
-        )
+        memory = self._arguments[load.argument]
+        axes, place, counts = self._place(load.at, memory.array.shape, load.argument)
+        if not memory.full[place].all():
+            raise KernelError(f"{load.argument}: a load of entries that no store wrote")
         full = np.zeros([self._size(a) for a in axes], self._dtype)
-        full[tuple(slice(0, n) for n in block.shape)] = block
+        full[tuple(map(slice, counts))] = memory.array[place].reshape(counts)
         return _Value(axes, full)
 
     def _store(self, store: Store) -> None:
-        array = self._arguments[store.argument]
-        entries = self._entries(store.at, array.shape, store.argument)
-        axes = tuple(e[0] for e in entries if isinstance(e, tuple))
+        memory = self._arguments[store.argument]
+        axes, place, counts = self._place(store.at, memory.array.shape, store.argument)
         value = self._values[store.value]
         if set(value.axes) - set(axes):
             raise KernelError(f"{store.argument}: a tile of {value.axes} is stored over {axes}")
+        if memory.access is Access.WRITE and memory.full[place].any():
+            raise KernelError(f"{store.argument}: a second store to an entry")
         whole = np.broadcast_to(value.over(axes), [self._size(a) for a in axes])
-        live = [e[1][e[2]] if isinstance(e, tuple) else np.array([e]) for e in entries]
-        kept = whole[tuple(slice(0, int(e[2].sum())) for e in entries if isinstance(e, tuple))]
-        if live:
-            array[np.ix_(*live)] = kept.reshape([len(x) for x in live])
-        else:
-            array[...] = kept
+        kept = whole[tuple(map(slice, counts))]
+        memory.array[place] = kept.reshape(memory.array[place].shape)
+        memory.full[place] = True
 
     # --- values -----------------------------------------------------------------------------------
 

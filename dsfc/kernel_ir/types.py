@@ -1,10 +1,15 @@
-"""The type of every value of a kernel: its axes, in order, and what its entries are."""
+"""The type of every value of a kernel: its axes, in order, and what its entries are.
+
+An operation whose operands do not fit has no type: that is a `TypeError`, raised where the builder
+binds the value.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dsfc.expr.table import TABLE, FieldRule
 from dsfc.kernel_ir.ir import (
     Along,
     Axis,
@@ -25,6 +30,7 @@ from dsfc.kernel_ir.ir import (
     Reduce,
     Rename,
     Statement,
+    Triangle,
 )
 
 
@@ -68,40 +74,175 @@ def _bind(body: tuple[Statement, ...], types: dict[str, TileType]) -> None:
                 pass
 
 
+ARITIES: Mapping[str, int] = {
+    **dict.fromkeys(("add", "sub", "mul", "div", "max", "min", "and"), 2),
+    "neg": 1,
+    "where": 3,
+}
+"""Functions of entries that are no primitive of the language, and how many operands each has."""
+
+
 def type_of(operation: Operation, types: Mapping[str, TileType]) -> TileType:
-    """Returns the type of what an operation gives."""
+    """Returns the type of what an operation gives.
+
+    Args:
+        operation: the operation.
+        types: of all values bound before it.
+
+    Raises:
+        KeyError: an operand that nothing bound.
+        TypeError: operands that do not fit the operation.
+    """
     match operation:
         case Const():
             return TileType(())
         case Index():
             return TileType((operation.axis,), Kind.INDEX)
-        case Compare(left=left, right=str(right)):
-            return TileType(united(types[left].axes, types[right].axes), Kind.MASK)
-        case Compare(left=left):
-            return TileType(types[left].axes, Kind.MASK)
+        case Compare():
+            return _compared(operation, types)
         case Map():
-            axes = united(*(types[x].axes for x in operation.operands))
-            kind = Kind.MASK if operation.function == "and" else Kind.REAL
-            return TileType(axes, kind)
+            return _mapped(operation, types)
         case Rename():
             t = types[operation.operand]
+            _need_axes(operation, t, operation.axis)
+            _need_size(operation, operation.axis, operation.to)
             axes = tuple(operation.to if a == operation.axis else a for a in t.axes)
+            _need_distinct(operation, axes)
             return TileType(axes, t.kind)
         case Reduce():
-            axes = types[operation.operand].axes
+            _need_name(operation.function, ("sum", "product", "max"))
+            axes = _reals(operation, operation.operand, types, operation.axis)
             return TileType(tuple(a for a in axes if a != operation.axis))
         case Cumulate():
-            return types[operation.operand]
+            return _cumulated(operation, types)
         case Between():
-            axes = tuple(a for a in types[operation.operand].axes if a != operation.axis)
-            return TileType((operation.to, operation.since, *axes))
+            axes = _reals(operation, operation.operand, types, operation.axis)
+            _need_size(operation, operation.axis, operation.to, operation.since)
+            rest = tuple(a for a in axes if a != operation.axis)
+            _need_distinct(operation, (operation.to, operation.since, *rest))
+            return TileType((operation.to, operation.since, *rest))
         case Dot():
-            axes = united(types[operation.left].axes, types[operation.right].axes)
-            return TileType(tuple(a for a in axes if a != operation.over))
+            return _contracted(operation, types)
         case InverseUnit():
+            axes = _reals(operation, operation.operand, types, operation.row, operation.column)
+            _need_size(operation, operation.row, operation.column)
+            if len(axes) != 2 or operation.row == operation.column:
+                raise TypeError(f"the inverse over row and column of a tile over {_names(axes)}")
             return types[operation.operand]
         case Load():
-            return TileType(tuple(p.axis for p in operation.at if isinstance(p, Along)))
+            axes = tuple(p.axis for p in operation.at if isinstance(p, Along))
+            _need_distinct(operation, axes)
+            return TileType(axes)
+
+
+def _compared(operation: Compare, types: Mapping[str, TileType]) -> TileType:
+    _need_name(operation.operator, ("<", "<=", "=="))
+    sides = [operation.left, *([operation.right] if isinstance(operation.right, str) else [])]
+    for x in sides:
+        _need_kind(operation, x, types, Kind.INDEX)
+    return TileType(united(*(types[x].axes for x in sides)), Kind.MASK)
+
+
+def _mapped(operation: Map, types: Mapping[str, TileType]) -> TileType:
+    function, names = operation.function, operation.operands
+    if len(names) != _arity(function):
+        raise TypeError(f"{function} of {len(names)} operands")
+    kinds = [Kind.MASK if function == "and" else Kind.REAL] * len(names)
+    if function == "where":
+        kinds[0] = Kind.MASK
+    for x, kind in zip(names, kinds, strict=True):
+        _need_kind(operation, x, types, kind)
+    return TileType(united(*(types[x].axes for x in names)), kinds[-1])
+
+
+def _arity(function: str) -> int:
+    """Operands of a function of entries."""
+    if function in ARITIES:
+        return ARITIES[function]
+    if function not in TABLE:
+        raise TypeError(f"no function {function!r}")
+    row = TABLE[function]
+    if row.along_axis or row.fields is FieldRule.COMPLEX:
+        raise TypeError(f"{function} is no function of real entries")
+    return row.arity
+
+
+def _cumulated(operation: Cumulate, types: Mapping[str, TileType]) -> TileType:
+    _need_name(operation.function, ("sum", "product"))
+    _reals(operation, operation.operand, types, operation.axis)
+    block, size = operation.block, operation.axis.size
+    if block is not None and (isinstance(size, str) or block < 1 or size % block):
+        raise TypeError(f"blocks of {block} along {operation.axis.name} of {size} entries")
+    return types[operation.operand]
+
+
+def _contracted(operation: Dot, types: Mapping[str, TileType]) -> TileType:
+    left = _reals(operation, operation.left, types, operation.over)
+    right = _reals(operation, operation.right, types, operation.over)
+    axes = tuple(a for a in united(left, right) if a != operation.over)
+    parts = ((operation.out, axes), (operation.left_part, left), (operation.right_part, right))
+    for part, of in parts:
+        if part is not None:
+            _need_triangle(part, of)
+    return TileType(axes)
+
+
+def _need_triangle(part: Triangle, axes: tuple[Axis, ...]) -> None:
+    if part.row == part.column or not {part.row, part.column} <= set(axes):
+        names = _names((part.row, part.column))
+        raise TypeError(f"a triangle over {names} of a tile over {_names(axes)}")
+    _need_size(part, part.row, part.column)
+    if part.block is not None and (part.block < 1 or part.block & (part.block - 1)):
+        raise TypeError(f"a triangle in blocks of {part.block}, no power of two")
+
+
+def _reals(
+    operation: Operation, name: str, types: Mapping[str, TileType], *needed: Axis
+) -> tuple[Axis, ...]:
+    """Axes of an operand of real entries that has those needed."""
+    _need_kind(operation, name, types, Kind.REAL)
+    _need_axes(operation, types[name], *needed)
+    return types[name].axes
+
+
+def _need_kind(operation: Operation, name: str, types: Mapping[str, TileType], kind: Kind) -> None:
+    if types[name].kind is not kind:
+        entries = types[name].kind.value
+        raise TypeError(f"{_word(operation)} takes {kind.value} entries, {name} has {entries} ones")
+
+
+def _need_axes(operation: Operation, operand: TileType, *needed: Axis) -> None:
+    for axis in needed:
+        if axis not in operand:
+            raise TypeError(
+                f"{_word(operation)} along {axis.name} of a tile over {_names(operand.axes)}"
+            )
+
+
+def _need_size(operation: Operation | Triangle, *axes: Axis) -> None:
+    if len({a.size for a in axes}) > 1:
+        sizes = ", ".join(f"{a.name} of {a.size}" for a in axes)
+        raise TypeError(f"{_word(operation)} of axes of one size, not {sizes}")
+
+
+def _need_distinct(operation: Operation, axes: tuple[Axis, ...]) -> None:
+    if len(set(axes)) < len(axes):
+        raise TypeError(f"{_word(operation)} gives a tile over {_names(axes)}, one of them twice")
+
+
+def _need_name(name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        raise TypeError(f"no function {name!r}")
+
+
+def _word(operation: Operation | Triangle) -> str:
+    if isinstance(operation, Map | Reduce | Cumulate):
+        return operation.function
+    return type(operation).__name__.lower()
+
+
+def _names(axes: tuple[Axis, ...]) -> str:
+    return "(" + ", ".join(a.name for a in axes) + ")"
 
 
 def united(*groups: tuple[Axis, ...]) -> tuple[Axis, ...]:
