@@ -53,6 +53,7 @@ from dsfc.kernel_ir.ir import (
     Triangle,
 )
 from dsfc.kernel_ir.types import TileType, type_of
+from dsfc.kernel_ir.verify import verify
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +317,12 @@ class KernelBuilder:
         self._scopes[-1].append(Loop(symbol.name, count, carries, body, reverse))
 
     def kernel(self) -> Kernel:
-        """Returns the kernel, every value under its final name."""
+        """Returns the kernel, every value under its final name.
+
+        Raises:
+            ValueError: two sizes, arguments or indices have one name.
+            InvalidKernel: the kernel means nothing; `verify` says what there is to check.
+        """
         outside = [*self._static, *self._dynamic]
         outside += [x.name for x in self._arguments] + [g.index for g in self._grid]
         self._taken = set(outside)
@@ -324,7 +330,7 @@ class KernelBuilder:
             raise ValueError(f"two sizes, arguments or indices have one name: {outside}")
         final: dict[str, str] = {}
         body = tuple(self._final(s, final) for s in self._scopes[0])
-        return Kernel(
+        kernel = Kernel(
             self._name,
             self._doc,
             tuple(self._arguments),
@@ -334,6 +340,7 @@ class KernelBuilder:
             self._order,
             body,
         )
+        return verify(kernel)
 
     # --- inside -----------------------------------------------------------------------------------
 

@@ -85,7 +85,7 @@ def test_forward_chunks_are_those_of_the_ir(
     spec: str, length: int, strong: bool, tmp_path: Path
 ) -> None:
     scan, _ = scan_of(spec)
-    kernel = forward(scan, False, True)
+    kernel = forward(scan, False)
     sizes = sizes_of(scan, length)
     agrees(kernel, tmp_path, sizes, strong, fixed=HEADS, tiles=frozenset({"PT"}))
 
@@ -98,13 +98,13 @@ def test_backward_chunks_are_those_of_the_ir(
     spec: str, length: int, strong: bool, tmp_path: Path
 ) -> None:
     scan, adjoint = scan_of(spec)
-    kernel = backward(scan, adjoint, False, True)
+    kernel = backward(scan, adjoint, False)
     agrees(kernel, tmp_path, sizes_of(scan, length), strong, fixed=HEADS)
 
 
 def test_heads_that_share_keys_read_them_once_a_token(tmp_path: Path) -> None:
     scan, _ = scan_of("retnet")
-    kernel = forward(scan, True, True)
+    kernel = forward(scan, True)
     agrees(kernel, tmp_path, sizes_of(scan, 33), False, fixed=HEADS, tiles=frozenset({"PT"}))
 
 
@@ -191,7 +191,7 @@ def test_the_inverse_of_a_triangle_does_not_grow_its_powers(tmp_path: Path) -> N
 
 def test_threads_wait_where_one_reads_what_another_stored() -> None:
     scan, adjoint = scan_of("gla")
-    text = print_kernel(backward(scan, adjoint, False, True), "kernel").text
+    text = print_kernel(backward(scan, adjoint, False), "kernel").text
     before_reverse, span = text.split("for span_2_back", 1)
     assert before_reverse.rstrip().splitlines()[-3].strip() == "tl.debug_barrier()"
     computed_again, backwards = span.split("for chunk_3_back", 1)
