@@ -13,7 +13,7 @@ Sizes are of two kinds. A static one is known when the kernel is compiled (of ax
 keys, the tokens of a chunk); a dynamic one is known when it starts (the length of a sequence).
 
 Nothing here knows a target. `verify` checks a kernel, `interpret` runs it with NumPy (the judge of
-every printer), `text` prints it.
+every printer).
 """
 
 from __future__ import annotations
