@@ -2,7 +2,8 @@
 
 Every name is bound once and before it is read, a loop's values stay inside, operands fit their
 operations, positions fit their arguments. Programs of a grid run at once: each index of the grid
-must have a part in where a program writes its results, or two would write to one place.
+must have a part in where a program writes its results, or two would write to one place. Of an
+exponential that is not free, the argument is proved to be ≤ 0.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from dsfc.kernel_ir.ir import (
     operands,
     symbols,
 )
+from dsfc.kernel_ir.ranges import unproved_exponents
 from dsfc.kernel_ir.types import TileType, type_of
 
 OPERATORS = frozenset(("+", "-", "*", "//", "min", "max"))
@@ -63,6 +65,9 @@ def verify(kernel: Kernel) -> Kernel:
         InvalidKernel: something is wrong; the error has all of that.
     """
     problems = tuple(dict.fromkeys(_Check(kernel).problems()))
+    if not problems:
+        names = unproved_exponents(kernel)
+        problems = tuple(f"value {n}: exp of what may be positive, and is not free" for n in names)
     if problems:
         raise InvalidKernel(kernel.name, problems)
     return kernel

@@ -54,7 +54,8 @@ def formula(
                 x = go(base)
                 return x * x if power == 2 else x * x * x
             case Prim(name=name, args=args) if not row(name).along_axis:
-                return builder.map(name, *(go(a) for a in args))
+                # An exponential stands in the spec, whatever its argument is.
+                return builder.map(name, *(go(a) for a in args), free=name == "exp")
             case Reduce(how=Reduction.SUM, axis=axis, arg=arg):
                 return builder.sum(go(arg), *((axes[axis],) if axis in axes else ()))
             case _:

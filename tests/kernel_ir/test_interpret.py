@@ -66,7 +66,7 @@ OPERATIONS: dict[str, tuple[Compute, Array]] = {
     "number": (lambda k, x, y: x * 3.0, X * 3),
     "larger": (lambda k, x, y: k.map("max", x, y), np.maximum(X, Y)),
     "smaller": (lambda k, x, y: k.map("min", x, y), np.minimum(X, Y)),
-    "primitive": (lambda k, x, y: k.map("exp", x), np.exp(X)),
+    "primitive": (lambda k, x, y: k.map("exp", x, free=True), np.exp(X)),
     "broadcast": (lambda k, x, y: x * k.sum(y, N), X * Y.sum(1, keepdims=True)),
     "choice by index": (
         lambda k, x, y: k.where(k.less(k.index(T, 2), 5), x, y),

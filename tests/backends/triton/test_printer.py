@@ -141,10 +141,10 @@ OPERATIONS: dict[str, Callable[[KernelBuilder, Tile, Tile], Tile]] = {
     ),
     "product of all": lambda k, _, y: k.product(y, T),
     "product of a padded axis": lambda k, _, y: k.product(y, N),
-    "largest of a padded axis": lambda k, _, y: k.max(-k.map("exp", y), N),
-    "sum of what padding would add to": lambda k, _, y: k.sum(k.map("exp", y), N),
+    "largest of a padded axis": lambda k, _, y: k.max(-k.map("exp", y, free=True), N),
+    "sum of what padding would add to": lambda k, _, y: k.sum(k.map("exp", y, free=True), N),
     "product of matrices that padding would add to": lambda k, _, y: k.dot(
-        k.map("exp", y), k.rename(k.map("exp", y), T, S), N
+        k.map("exp", y, free=True), k.rename(k.map("exp", y, free=True), T, S), N
     ),
     "lower triangle of a product": lambda k, _, y: k.dot(y, k.rename(y, T, S), N, out=LOWER),
     "product of a lower triangle": lambda k, _, y: k.dot(
