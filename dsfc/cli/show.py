@@ -28,6 +28,10 @@ _SAME = {
 }
 
 
+_DEFAULT = "torch"
+"""The backend that no option names."""
+
+
 @click.command(short_help="Show the derived system, or any other stage.")
 @click.argument("spec", type=SpecWord())
 @click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
@@ -52,7 +56,7 @@ _SAME = {
 )
 @click.option(
     "--backend",
-    default="torch",
+    default=_DEFAULT,
     show_default=True,
     help="For --stage module; of --stage plan, with triton, also what kernels on a GPU cost.",
 )
@@ -79,7 +83,8 @@ def show(
             text = it.module(backend).text
         else:
             text = _json(it, stage) if form == "json" else _TEXTS[stage](it)
-            if stage == "plan" and form is None:
+            # The default backend has no kernels of its own, and takes a while to load.
+            if stage == "plan" and form is None and backend != _DEFAULT:
                 text += _kernels(it, backend)
     click.echo(text, nl=not text.endswith("\n"))
 

@@ -81,7 +81,7 @@ def test_many_fresh_random_mixers_agree_with_the_literal_loop(share: int, record
 def test_a_fresh_mixer_that_fails_is_kept_and_its_seed_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def wrong(text: str, seed: int, mixer: str, folder: Path | None = None) -> Outcome:
+    def wrong(text: str, seed: int, mixer: str, folder: Path, backend: str = "torch") -> Outcome:
         return Outcome("disagrees" if "y =" in text else "agrees", "mode recurrent", "y is off")
 
     monkeypatch.setattr("modules.beside", wrong)

@@ -25,10 +25,12 @@ def test_weights_of_any_size_are_right(
     assert error <= 3e-5 and slope <= 2e-4
 
 
-def test_a_decay_per_key_runs_in_torch_and_says_so(build: Callable[..., ModuleType]) -> None:
+def test_a_decay_per_key_has_kernels_that_hold_at_large_weights(
+    build: Callable[..., ModuleType],
+) -> None:
     made = layer(build("ratio_lln", SPECS["lln"]), "lln", torch.float32)
     said = made.explain(64)
-    assert "torch on cpu" in said
+    assert said.startswith("Triton on cpu")
     inputs = drawn("lln", 1e4, torch.float32)
     error, slope = off(ran(made, inputs, mode="chunked"), judged("lln", inputs))
     assert error <= 3e-5 and slope <= 2e-4
