@@ -10,6 +10,7 @@ whole is read where it lies.
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,6 @@ from dsfc.kernel_ir.ir import (
     Cumulate,
     Dot,
     Index,
-    Int,
     InverseUnit,
     Kernel,
     Kind,
@@ -47,7 +47,7 @@ from dsfc.kernel_ir.rename import renamed
 
 from .expressions import function_call, integer
 from .schedule import Addition, Schedule, is_lower, schedule
-from .words import safe_name
+from .words import safe_names
 
 
 @dataclass(frozen=True)
@@ -76,18 +76,19 @@ class Place:
 
 
 _WIDTH = 98
-"""Of a line."""
+"""The most characters of a line."""
 
 
 def print_kernel(kernel: Kernel) -> str:
     """Returns the text of a kernel as a C function."""
-    return _Printer(renamed(kernel, safe_name)).text()
+    return _Printer(renamed(kernel, safe_names())).text()
 
 
 class _Printer:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._plan: Schedule = schedule(kernel)
+        self._reads = Counter(n for s in _flat(kernel.body) for n in self._reads_of(s))
         self._rank = {a: i for i, a in enumerate(kernel.order)}
         self._lines: list[str] = []
         self._indent = 0
@@ -96,7 +97,6 @@ class _Printer:
         self._free: dict[str, list[int]] = {}
         self._held: dict[str, int] = {}  # value → its slot
         self._targets: dict[str, str] = {}  # value → pointer that it must be written to
-        self._bounds: dict[tuple[str, ...], str] = {}
 
     # --- the function -----------------------------------------------------------------------------
 
@@ -273,14 +273,13 @@ class _Printer:
             self._line(f"real {name} = {self._use(first, {})};")
             self._places[name] = Place(name, {})
             return
-        strides = self._dense(axes)
         spare = []
         for suffix in ("__a", "__b"):
             slot = self._allocate(_times(_size(a) for a in axes))
             self._held[f"{name}{suffix}"] = slot
             spare.append(f"slot_{slot}")
         self._line(f"real *{name}__next = {spare[0]}, *{name}__spare = {spare[1]};")
-        # What enters may lie anywhere; what comes of it lies densely.
+        # The first tile may lie anywhere; the tiles of later iterations lie densely.
         row = [f"{name}__{a.name}" for a in axes[:-1]]
         dense = source.strides.get(axes[-1]) == "1"
         assert dense, "a carried tile whose last axis is not dense"
@@ -291,8 +290,6 @@ class _Printer:
         inside = {a: n for a, n in zip(axes, row, strict=False)} | {axes[-1]: "1"}
         self._places[name] = Place(name, inside)
         self._targets[following] = f"{name}__next"
-        self._carried_strides = getattr(self, "_carried_strides", {})
-        self._carried_strides[name] = strides
 
     def _end_carry(self, name: str, following: str) -> None:
         axes = self._ordered(self._plan.types[name].axes)
@@ -393,12 +390,10 @@ class _Printer:
             left, right, left_part, right_part = right, left, right_part, left_part
         name = dot.left if left is self._places[dot.left] else dot.right
         assert right_part is None and column in right.strides
-        if dot.out is not None and dot.out.block is not None:
-            self._blocks_out(to, dot, left, right, row, column, accumulate)
-            return
-        if left_part is not None and left_part.block is not None:
-            self._blocks_in(to, dot, left, right, row, column, left_part, accumulate)
-            return
+        for part in (dot.out, left_part):
+            if part is not None and part.block is not None:
+                self._blocks(to, dot, left, right, row, column, part, accumulate)
+                return
         terms = "ALL_TERMS"
         if left_part is not None:
             assert is_lower(name, self._plan.operations), name
@@ -447,23 +442,7 @@ class _Printer:
             starts = {triangle.row: f"(at + {block})", triangle.column: "at"}
             yield starts, dict.fromkeys(starts, str(block))
 
-    def _blocks_out(
-        self,
-        to: Place,
-        dot: Dot,
-        left: Place,
-        right: Place,
-        row: Axis | None,
-        column: Axis,
-        accumulate: bool,
-    ) -> None:
-        assert dot.out is not None
-        if not accumulate:
-            self._zero(to)
-        with self._each_block(dot.out) as (starts, sizes):
-            self._call_dot(to, left, right, row, column, dot.over, starts, sizes, True, "ALL_TERMS")
-
-    def _blocks_in(
+    def _blocks(
         self,
         to: Place,
         dot: Dot,
@@ -474,6 +453,7 @@ class _Printer:
         part: Triangle,
         accumulate: bool,
     ) -> None:
+        """Multiplies block by block what a part of the result, or of the left operand, holds."""
         if not accumulate:
             self._zero(to)
         with self._each_block(part) as (starts, sizes):
@@ -491,14 +471,14 @@ class _Printer:
         if len(axes) == 1:
             self._line(f"real {name} = {start};")
             self._places[name] = Place(name, {})
-            self._fold(name, reduce, axes, (), {})
+            self._fold(name, reduce, axes, {})
             return
         to = self._new(name)
         rest = tuple(a for a in axes if a != axis)
         if axis == axes[-1]:
             with self._loops(rest, simd=False) as indices:
                 self._line(f"real {name}__so_far = {start};")
-                self._fold(f"{name}__so_far", reduce, (axis,), rest, indices)
+                self._fold(f"{name}__so_far", reduce, (axis,), indices)
                 self._line(f"{to.entry(indices)} = {name}__so_far;")
             return
         with self._loops(rest) as indices:
@@ -512,7 +492,6 @@ class _Printer:
         so_far: str,
         reduce: Reduce,
         axes: tuple[Axis, ...],
-        outer: tuple[Axis, ...],
         indices: dict[Axis, str],
     ) -> None:
         operator = {"sum": "+", "product": "*", "max": "max"}[reduce.function]
@@ -603,12 +582,7 @@ class _Printer:
         return None
 
     def _uses_once(self, name: str) -> bool:
-        return sum(n == name for n in self._all_reads()) == 1
-
-    def _all_reads(self) -> Iterable[str]:
-        if not hasattr(self, "_reads_cache"):
-            self._reads_cache = [n for s in _flat(self._kernel.body) for n in self._reads_of(s)]
-        return self._reads_cache
+        return self._reads[name] == 1
 
     def _reads_of(self, s: Statement) -> Iterator[str]:
         match s:
@@ -771,6 +745,3 @@ def _number(value: float) -> str:
     if value == -float("inf"):
         return "(-INFINITY)"
     return f"((real){value!r})"
-
-
-_ = Int

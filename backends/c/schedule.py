@@ -1,4 +1,4 @@
-"""What of a kernel is computed where: inside another loop, in place, or in memory of its own.
+"""Schedules the values of a kernel: inside another loop, in place, or in memory of their own.
 
 A value of numbers is *inlined* when one loop over the same axes uses it once, *added* when it is a
 product of matrices whose sum with something else is all that is asked for, and *stored* otherwise.
@@ -18,6 +18,7 @@ from dsfc.kernel_ir.ir import (
     Cumulate,
     Dot,
     Index,
+    InverseUnit,
     Kernel,
     Let,
     Loop,
@@ -160,7 +161,7 @@ def _addition(
         dot = operations.get(at)
         if not isinstance(dot, Dot) or not single or base == other:
             continue
-        # Of a product that is wanted below the diagonal, the rest is set to 0 in place.
+        # The printer zeroes what lies above the diagonal of such a product, in place.
         whole = dot.out is None or dot.out.block is not None
         if whole or is_lower(base, operations):
             return Addition(base, at, tuple(renames)), chain
@@ -181,7 +182,7 @@ def _is_inlined(
 ) -> bool:
     operation = operations[name]
     users = uses.get(name, [])
-    in_loops = all(_is_loop(s, name, additions) for _, s in users)
+    in_loops = all(_is_loop(s, additions) for _, s in users)
     if isinstance(operation, Const | Index | Compare):
         return in_loops
     if not isinstance(operation, Map) or not types[name].axes or not in_loops or len(users) != 1:
@@ -190,8 +191,8 @@ def _is_inlined(
     return scope == scopes[name] and set(_loop_axes(user, types)) == set(types[name].axes)
 
 
-def _is_loop(s: Statement, name: str, additions: dict[str, Addition]) -> bool:
-    """Whether a statement computes entry by entry what it reads by a name."""
+def _is_loop(s: Statement, additions: dict[str, Addition]) -> bool:
+    """Whether a statement computes entry by entry what it reads."""
     match s:
         case Let(operation=Map()):
             return s.name not in additions
@@ -235,4 +236,4 @@ def is_lower(name: str, operations: dict[str, Operation]) -> bool:
         case Map(function="neg", operands=(x,)):
             return is_lower(x, operations)
         case operation:
-            return type(operation).__name__ == "InverseUnit"
+            return isinstance(operation, InverseUnit)

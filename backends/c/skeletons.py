@@ -176,7 +176,7 @@ class NativeSkeleton:
         return [*grads, self._shaped("dS_first", "S")]
 
     def _shaped(self, text: str, like: str) -> str:
-        """What a kernel gives, with the axes that the operator has."""
+        """Gives a result of a kernel the axes of the operator."""
         return f"{text}.view({like}_shape)" if self.rows else text
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
+from itertools import count
 
 _KEYWORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if "
@@ -39,7 +41,22 @@ def _reserved() -> frozenset[str]:
     return _KEYWORDS.union(functions, macros, types, terms)
 
 
-def safe_name(name: str) -> str:
+def safe_names() -> Callable[[str], str]:
+    """Returns a function that gives the names of one kernel their names in C, each its own."""
+    names: dict[str, str] = {}
+
+    def safe(name: str) -> str:
+        if name not in names:
+            stem = _safe_name(name)
+            others = (f"{stem}v{k}" for k in count(2))
+            taken = set(names.values())
+            names[name] = stem if stem not in taken else next(n for n in others if n not in taken)
+        return names[name]
+
+    return safe
+
+
+def _safe_name(name: str) -> str:
     """Returns the name, or one like it that means nothing else in C.
 
     Names end in an underscore here only, and hold no two of them in a row: those are the

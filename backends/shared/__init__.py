@@ -1,1 +1,1 @@
-"""What the modules of all backends share: the runtime section, kept as Python files."""
+"""The runtime section that the modules of all backends share, kept as Python files."""

@@ -13,6 +13,7 @@ read from it on.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from dsfc.kernel_ir.build import KernelBuilder, Tile
@@ -43,7 +44,7 @@ class Tokens:
         return Triangle(self.row, self.column, part, block)
 
 
-class Decay:
+class Decay(ABC):
     """The decay of a chunk, or λ = 1.
 
     It is used forwards (`pairs`, `head`, `tail`, `whole`) and then pulled back: each product of the
@@ -83,6 +84,7 @@ class Decay:
             return None
         return self._k.named("whole", self._k.product(self._factor, self._tokens.row))
 
+    @abstractmethod
     def pairs(self, x: Tile, y: Tile, early: bool, name: str) -> Tile:
         """Returns all products of a read x and a write y inside the chunk, decayed.
 
@@ -92,17 +94,16 @@ class Decay:
             early: whether x reads the state before the token.
             name: of the result.
         """
-        raise NotImplementedError
 
     # --- backwards --------------------------------------------------------------------------------
 
+    @abstractmethod
     def pull_row(self, weights: Tile, x: Tile, y: Tile, early: bool) -> Tile:
         """Returns the gradient of the read x from that of `pairs(x, y)`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pull_column(self, weights: Tile, x: Tile, y: Tile, early: bool) -> Tile:
         """Returns the gradient of the write y from that of `pairs(x, y)`."""
-        raise NotImplementedError
 
     def pull_head(self, x: Tile, dx: Tile, early: bool) -> None:
         """Takes in what passes from before the chunk to a read x, with the gradient dx."""

@@ -1,1 +1,1 @@
-"""What stands in modules with kernels in C as it is: the header of kernels, and what runs them."""
+"""The header and the loader of kernels in C, which stand in modules as they are."""

@@ -37,7 +37,7 @@ _COMPILERS = ("gcc", "clang", "cc")
 _FLAGS: tuple[str, ...] = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-w")
 _FLAGS += ("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
 # gcc's -O3 takes four times as long, and the kernels run a twentieth faster.
-# What pre does to branches between functions of numbers keeps loops over them from vectors.
+# Partial redundancy elimination (pre) keeps gcc from vectorising loops over softplus.
 _GCC_FLAGS = ("-ftree-vectorize", "-fvect-cost-model=dynamic", "-fno-tree-pre")
 # Tried in order: the first that compiles is taken.
 _WISHES = (

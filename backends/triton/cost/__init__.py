@@ -1,4 +1,4 @@
-"""What kernels for GPUs cost: counts of bytes, operations, exponentials, instructions, launches.
+"""The cost of kernels for GPUs: counts of bytes, operations, exponentials, instructions, launches.
 
 A scan that is computed by kernels of its own reads its inputs and writes its outputs, and nothing
 in between goes through memory but what is counted here. Counts are per token and batch entry, over

@@ -1,4 +1,4 @@
-"""What is counted of kernels, and what the counts of all forms are made with."""
+"""The counts of a kernel, and the functions that make the counts of all forms."""
 
 from __future__ import annotations
 
