@@ -180,7 +180,8 @@ class _Printer:
             dying = {self._root(n) for n in own if last.get(n, -1) == at}
             living = {self._root(n) for n in own if last.get(n, -1) > at}
             self._statement(s, dying - living)
-            for name in dying - living:
+            # In order, so that a kernel is the same text in every process.
+            for name in sorted(dying - living):
                 self._release(name)
 
     def _statement(self, s: Statement, dying: set[str]) -> None:

@@ -123,7 +123,9 @@ def test_backends_are_found_by_name() -> None:
 SEEDED = """\
 import hashlib, dsfc
 for name in {specs!r}:
-    print(name, hashlib.sha256(dsfc.load(name).module().text.encode()).hexdigest())
+    for backend in {backends!r}:
+        text = dsfc.load(name).module(backend).text
+        print(name, backend, hashlib.sha256(text.encode()).hexdigest())
 """
 
 
@@ -131,7 +133,7 @@ for name in {specs!r}:
 def test_the_same_bytes_under_any_hash_seed() -> None:
     def sums(seed: str) -> str:
         return subprocess.run(
-            [sys.executable, "-c", SEEDED.format(specs=SPECS)],
+            [sys.executable, "-c", SEEDED.format(specs=SPECS, backends=backend_names())],
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
