@@ -9,7 +9,11 @@ runs, and `explain` says why.
 |------------------|----------------------------------------------------------------------------|
 | `schedule.py`    | what of a kernel is computed where: in a loop, in place, in memory          |
 | `printer.py`     | kernel → C function                                                        |
-| `expressions.py` | integers and functions of entries as C                                     |
+| `values.py`      | where values lie in memory                                                 |
+| `products.py`    | products of matrices                                                       |
+| `folds.py`       | sums, products and maxima along an axis, also of the entries so far        |
+| `text.py`        | lines, blocks and loops of C                                               |
+| `expressions.py` | integers, numbers and functions of entries as C                            |
 | `words.py`       | names that C or the header have                                            |
 | `skeletons.py`   | which scans have kernels, and how their operators start them                |
 | `render.py`      | the module                                                                 |

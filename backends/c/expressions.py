@@ -1,4 +1,4 @@
-"""Integers and functions of entries as C expressions."""
+"""Integers, numbers and functions of entries as C expressions."""
 
 from __future__ import annotations
 
@@ -34,6 +34,15 @@ def python_integer(e: Int) -> str:
 
 _CALLS = {"//": "int_div", "min": "int_min", "max": "int_max"}
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&"}
+
+
+def number(value: float) -> str:
+    """Returns a number as a C expression."""
+    if value == float("inf"):
+        return "INFINITY"
+    if value == -float("inf"):
+        return "(-INFINITY)"
+    return f"((real){value!r})"
 
 
 def function_call(function: str, arguments: list[str]) -> str:
