@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import dsfc
+from dsfc.api.locate import shipped_names
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.locate import shipped_names
 
 FILE = Path(__file__).parent / "results" / "verify.json"
 

@@ -16,21 +16,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dsfc.api.pipeline import compile_spec as compile
+    from dsfc.api.pipeline import load as load
+    from dsfc.api.validate import validate as verify
     from dsfc.diagnostics.report import DiagnosticError as DiagnosticError
     from dsfc.emit.importing import import_module as import_module
-    from dsfc.pipeline import compile_spec as compile
-    from dsfc.pipeline import load as load
-    from dsfc.verification import verify as verify
 
 __all__ = ["DiagnosticError", "__version__", "compile", "import_module", "load", "verify"]
 
 # Where each public name is defined; looked up when it is first used, because start-up time counts.
 _HOMES = {
     "DiagnosticError": ("dsfc.diagnostics.report", "DiagnosticError"),
-    "compile": ("dsfc.pipeline", "compile_spec"),
+    "compile": ("dsfc.api.pipeline", "compile_spec"),
     "import_module": ("dsfc.emit.importing", "import_module"),
-    "load": ("dsfc.pipeline", "load"),
-    "verify": ("dsfc.verification", "verify"),
+    "load": ("dsfc.api.pipeline", "load"),
+    "verify": ("dsfc.api.validate", "validate"),
 }
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dsfc import underway
+from dsfc import current_span
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import DEFAULT_LIMITS, Limits
@@ -142,7 +142,7 @@ class Watch:
                 break
         with self._lock:
             if not self._done.is_set():
-                self.place = underway.place()
+                self.place = current_span.innermost()
                 _raise_in(worker)
         while not self._done.wait(_TICK):
             with self._lock:

@@ -39,11 +39,11 @@ def test_mistakes_are_one_exception_with_all_of_them(tmp_path: Path) -> None:
     assert f"{spec}:4:7: E-UNKNOWN-NAME" in str(raised.value)
 
 
-def test_systems_give_matrices() -> None:
-    system = dsfc.load("normalized_attn").system
+def test_mixers_give_matrices() -> None:
+    mixer = dsfc.load("normalized_attn")
     sizes = {"d": 2, "h": 1, "n": 2, "p": 2}
-    lowered = system.matrices(gauge="lowered", sizes=sizes)
-    paper = system.matrices(gauge="paper", sizes=sizes)
+    lowered = mixer.matrices(gauge="lowered", sizes=sizes)
+    paper = mixer.matrices(gauge="paper", sizes=sizes)
     assert lowered.Lambda(2) == sp.eye(4)
     assert isinstance(paper.Phi(2, 1), sp.MatrixBase)
     assert sp.simplify(paper.Phi(2, 1) - lowered.Phi(2, 1)) == sp.zeros(2, 2)
@@ -71,7 +71,7 @@ it = dsfc.load("s6")
 it.mixer, it.system, it.structure, it.plan
 dsfc.compile("s6", out=sys.argv[1])
 print([m for m in ("torch", "sympy", "networkx") if m in sys.modules])
-it.plan.to_networkx(); it.system.matrices()
+it.plan.to_networkx(); it.matrices()
 print([m for m in ("torch", "sympy", "networkx") if m in sys.modules])
 """
 

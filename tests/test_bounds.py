@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from dsfc import bounds, pipeline
+from dsfc import bounds
+from dsfc.api import pipeline
+from dsfc.api.decide import equivalent
+from dsfc.api.pipeline import compile_spec, load
 from dsfc.bounds import Expired, Watch, bounded, elsewhere
-from dsfc.decision import equivalent
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.limits import Limits
-from dsfc.pipeline import compile_spec, load
 
 BRIEF = Limits(seconds=0.3)
 pytestmark = pytest.mark.timeout(60)
@@ -63,7 +64,7 @@ def test_compiling_has_bounds_and_writes_nothing_then(
 
 
 def test_a_comparison_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dsfc.decision.kinds", endless)
+    monkeypatch.setattr("dsfc.api.decide.kinds", endless)
     a, b = (load(name, limits=BRIEF) for name in ("s6", "gla"))
     for it in (a, b):
         assert it.system

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dsfc.checking import checked
+from dsfc.api.check import checked
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.diagnostics.catalogue import CODES, explain
 from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Stage
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 

@@ -16,9 +16,10 @@ import numpy as np
 import picture
 import spectrum
 
+from dsfc.api.decide import claims
+from dsfc.api.pipeline import Compilation, SpecText, read
 from dsfc.claims.decide import decide
 from dsfc.claims.verdict import Decided, Proved, Refuted, Verdict
-from dsfc.decision import claims
 from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.expr.evaluate import NamedArray, evaluate
@@ -26,16 +27,15 @@ from dsfc.expr.latex import name as latex_name
 from dsfc.expr.statements import Predicate, Statement, Word
 from dsfc.expr.text import text
 from dsfc.expr.tree import Axis, Expr
+from dsfc.matrices.latex import latex_form
+from dsfc.matrices.notation import Latex
 from dsfc.mixer.render import render as mixer_text
-from dsfc.pipeline import Compilation, SpecText, read
 from dsfc.plan.cost import BATCH, CHUNK, LENGTH
 from dsfc.plan.ir import Cost
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import ClassName
 from dsfc.structure.render import bound_text
 from dsfc.system.ir import System
-from dsfc.system.render.latex import latex_form
-from dsfc.system.render.notation import Latex
 from dsfc.transform.gauge import eta_gauge
 
 PAPERS: Mapping[str, str] = {

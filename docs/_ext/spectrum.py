@@ -19,12 +19,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dsfc.api.pipeline import Compilation
 from dsfc.emit.importing import import_module
 from dsfc.emit.module import write
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.evaluate import canonical
 from dsfc.expr.tree import Expr
-from dsfc.pipeline import Compilation
 from dsfc.structure.classify import classify
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import Block, Direct, Output, Stage, System

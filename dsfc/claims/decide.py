@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsfc import underway
+from dsfc import current_span
 from dsfc.claims.compare import compare, impossible
 from dsfc.claims.mixing import row_stochastic
 from dsfc.claims.norm import stable
@@ -38,7 +38,7 @@ def decide(
     """
     found = []
     for it in statements:
-        with underway.at(it.span):
+        with current_span.entered(it.span):
             found.append(Decided(it, _verdict(it, system, structure, other)))
     return tuple(found)
 

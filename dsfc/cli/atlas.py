@@ -85,14 +85,14 @@ def atlas(
 
 def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[str, str], ...]]:
     """The mixers of some specs, or all shipped ones, and those that have no system."""
+    from dsfc.api.decide import claims
+    from dsfc.api.locate import shipped_names
+    from dsfc.api.pipeline import read
     from dsfc.atlas.build import Charted
     from dsfc.atlas.ir import Node
-    from dsfc.decision import claims
     from dsfc.diagnostics.catalogue import NameClash, NoOutput
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.expr.statements import Word
-    from dsfc.locate import shipped_names
-    from dsfc.pipeline import read
 
     out: dict[str, Charted] = {}
     left_out: list[tuple[str, str]] = []

@@ -12,7 +12,7 @@ from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord, spec_text
 
 if TYPE_CHECKING:
-    from dsfc.checking import Checked, CheckedMixer
+    from dsfc.api.check import Checked, CheckedMixer
     from dsfc.diagnostics.report import Diagnostic
 
 
@@ -59,7 +59,7 @@ def check(
 
 
 def _checked(spec: str, strict: bool, require_parallel: bool) -> Checked:
-    from dsfc.checking import Checked, checked
+    from dsfc.api.check import Checked, checked
     from dsfc.diagnostics.report import DiagnosticError
 
     try:

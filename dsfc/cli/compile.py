@@ -40,10 +40,10 @@ def compile_command(
     A file that dsfc wrote and nobody edited is replaced; anything else is left alone without
     --force. Files are written whole or not at all.
     """
+    from dsfc.api.pipeline import load
     from dsfc.cli.failure import Mistakes
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.emit.module import ModuleText, destination, write
-    from dsfc.pipeline import load
 
     to_stdout = str(out) == "-"
     if len(specs) > 1:

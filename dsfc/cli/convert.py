@@ -43,8 +43,8 @@ def convert(a: str, b: str, weights: Path, out: Path, renamed: tuple[str, ...]) 
     first, second = mixer(a), mixer(b)
     names = identified(pairs, first, second)
     try:
-        from dsfc.conversion import ParameterMap
-        from dsfc.conversion import convert as run
+        from dsfc.api.convert import ParameterMap
+        from dsfc.api.convert import convert as run
     except ImportError as e:
         if e.name != "torch":
             raise

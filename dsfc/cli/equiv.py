@@ -13,7 +13,7 @@ from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
 
 if TYPE_CHECKING:
-    from dsfc.pipeline import Compilation
+    from dsfc.api.pipeline import Compilation
 
 PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
 
@@ -98,8 +98,8 @@ def equiv(
         if path is not None and os.path.lexists(path):
             raise click.UsageError(f"{path} exists already")
     with bounded(f"compare {a} and {b}"):
-        from dsfc import underway
-        from dsfc.decision import equivalent
+        from dsfc import current_span
+        from dsfc.api.decide import equivalent
         from dsfc.prover.replay import script
         from dsfc.prover.report import as_json, report
         from dsfc.prover.sizes import check_given
@@ -118,7 +118,7 @@ def equiv(
         from dsfc.trusted.entries import Obstacle
 
         first, second = mixer(a), mixer(b)
-        with underway.at(first.mixer.span):
+        with current_span.entered(first.mixer.span):
             try:
                 check_given(first.system, second.system, asked)
             except ValueError as e:
@@ -193,7 +193,7 @@ def sizes_of(words: tuple[str, ...]) -> dict[str, int]:
 
 def mixer(word: str) -> Compilation:
     """The mixer that `file.dsf`, `name` or either with `:mixer` means."""
-    from dsfc.pipeline import load
+    from dsfc.api.pipeline import load
 
     path, colon, name = word.rpartition(":")
     if colon and name.isidentifier() and not os.path.exists(word):

@@ -57,9 +57,9 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
         return
     import threading
 
-    from dsfc import bounds, underway
+    from dsfc import bounds, current_span
 
-    underway.nothing()
+    current_span.clear()
     done = threading.Event()
     watch = threading.Thread(target=_watch, args=(done, what, limits, chosen_form()), daemon=True)
     watch.start()
@@ -104,9 +104,9 @@ def _watch(done: threading.Event, what: str, limits: Limits, form: str) -> None:
 
 def _progress(what: str, seconds: float) -> str:
     """What is done, since when and, where that is known, at which line."""
-    from dsfc import underway
+    from dsfc import current_span
 
-    place = underway.place()
+    place = current_span.innermost()
     line = "" if place is None else f", at {place.source.name}:{place.line}"
     return f"{what}{line}, {seconds:.0f} s"
 
@@ -132,12 +132,12 @@ def _expire(what: str, limits: Limits, form: str) -> None:
 
 
 def _too_much(what: str, size: str, bound: str) -> DiagnosticError:
-    from dsfc import underway
+    from dsfc import current_span
     from dsfc.diagnostics.catalogue import Limit
     from dsfc.diagnostics.report import DiagnosticError
     from dsfc.source import NOWHERE
 
-    place = underway.place() or NOWHERE
+    place = current_span.innermost() or NOWHERE
     return DiagnosticError((Limit(place, what=what, size=size, bound=bound),))
 
 

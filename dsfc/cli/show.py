@@ -12,7 +12,7 @@ from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord, spec_text
 
 if TYPE_CHECKING:
-    from dsfc.pipeline import Compilation
+    from dsfc.api.pipeline import Compilation
     from dsfc.system.ir import System
 
 STAGES = ("ast", "mixer", "system", "structure", "plan", "adjoint", "module")
@@ -110,21 +110,21 @@ def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
             label = _SAME[gauge]
         if form == "json":
             return _system_json(system)
-        from dsfc.system.render.index import index_form
+        from dsfc.system.index_form import index_form
 
         text = f"{label}\n\n{index_form(system)}"
         if stage == "adjoint":
             return text
         return f"{text}\n{_kind(it, system)}{_modes(it)}{_series(system)}{_claims(it)}"
     if form == "kronecker":
-        from dsfc.system.render.kronecker import kronecker_form
+        from dsfc.matrices.kronecker_form import kronecker_form
 
         return kronecker_form(system, gauge)
     if form == "phi":
-        from dsfc.system.render.convolution import convolution_form
+        from dsfc.matrices.convolution import convolution_form
 
         return convolution_form(system, gauge)
-    from dsfc.system.render.latex import latex_form
+    from dsfc.matrices.latex import latex_form
 
     return latex_form(system, gauge)
 
@@ -162,14 +162,14 @@ def _claims(it: Compilation) -> str:
     """What is known of the claims."""
     if not it.mixer.claims:
         return ""
+    from dsfc.api.decide import claims
     from dsfc.claims.report import report
-    from dsfc.decision import claims
 
     return f"\n{report(claims(it))}"
 
 
 def _system_json(system: System) -> str:
-    from dsfc.system.render.json import to_json
+    from dsfc.system.json import to_json
 
     return to_json(system)
 

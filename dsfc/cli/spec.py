@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from dsfc.pipeline import SpecText
+    from dsfc.api.pipeline import SpecText
     from dsfc.source import Source
 
 STDIN = "-"
@@ -25,7 +25,7 @@ class SpecWord(click.types.StringParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Returns the shipped specs that begin so, then what the shell knows of files."""
-        from dsfc.locate import shipped_names
+        from dsfc.api.locate import shipped_names
 
         names = [name for name in shipped_names() if name.startswith(incomplete)]
         return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
@@ -39,8 +39,8 @@ def spec_text(spec: str) -> SpecText:
     """
     from pathlib import Path
 
-    from dsfc.locate import Place
-    from dsfc.pipeline import SpecText, read
+    from dsfc.api.locate import Place
+    from dsfc.api.pipeline import SpecText, read
     from dsfc.syntax.parse import parse
 
     if spec != STDIN:

@@ -40,7 +40,7 @@ def verify(
         raise click.UsageError("give --fast or --full, not both")
     with progress("starting torch") as shown:
         try:
-            from dsfc.verification import verify as run
+            from dsfc.api.validate import validate as run
         except ImportError as e:
             if e.name != "torch":
                 raise

@@ -15,6 +15,7 @@ from dsfc.expr.words import FIRST, TIME
 from dsfc.language_server.document import Document
 from dsfc.language_server.lookup import Owner, introductions, unit_named
 from dsfc.language_server.names import Kind, Occurrence, occurrence_at
+from dsfc.matrices.kronecker_form import kronecker_form
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.render import described
 from dsfc.mixer.resolve import resolve
@@ -23,7 +24,6 @@ from dsfc.source import Span
 from dsfc.structure.classify import classify
 from dsfc.syntax import ast
 from dsfc.syntax.format import format_header, format_item
-from dsfc.system.render.kronecker import kronecker_form
 
 PATIENCE = 2.0
 """Seconds of a core that deriving a mixer may take before what is known is shown without it."""

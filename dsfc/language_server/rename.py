@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from dsfc.api.locate import SUFFIX
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.distributions import DISTRIBUTIONS
 from dsfc.expr.table import SPELLINGS
@@ -19,7 +20,6 @@ from dsfc.language_server.document import Document, document
 from dsfc.language_server.edits import Edit, applied
 from dsfc.language_server.lookup import Owner, chain, unit_named
 from dsfc.language_server.names import Kind, Occurrence, occurrence_at, occurrences
-from dsfc.locate import SUFFIX
 from dsfc.mixer.words import FORMS, OUTPUT
 from dsfc.source import Source, Span
 from dsfc.syntax import ast

@@ -36,6 +36,7 @@ from dsfc.structure.attention import NotAttention
 from dsfc.structure.bounds import ranges_of
 from dsfc.structure.ir import ClassName, Structure
 from dsfc.structure.render import bound_text
+from dsfc.system.index_form import equations
 from dsfc.system.ir import (
     Block,
     Cache,
@@ -60,7 +61,6 @@ from dsfc.system.ir import (
     System,
     Term,
 )
-from dsfc.system.render.index import equations
 from dsfc.system.traverse import (
     arrays,
     names_in,

@@ -17,10 +17,8 @@ Dense Λ, B, C, D are renderings of this value, not fields of it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING
 
 from dsfc.expr.declarations import (
     AbstractMap,
@@ -32,9 +30,6 @@ from dsfc.expr.declarations import (
 )
 from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Past
 from dsfc.source import Span
-
-if TYPE_CHECKING:
-    from dsfc.system.matrices import Matrices
 
 
 class Direction(IntEnum):
@@ -451,34 +446,6 @@ class System:
     def blocks(self) -> tuple[Block, ...]:
         """All blocks of all stages, in order."""
         return tuple(b for s in self.stages for b in s.blocks)
-
-    def matrices(
-        self,
-        gauge: str = "lowered",
-        sizes: Mapping[str, int] | None = None,
-        length: int | None = None,
-    ) -> Matrices:
-        """Returns Λ_i, B_i, C_i, D_i and Φ as SymPy objects; see `dsfc.system.matrices`.
-
-        Args:
-            gauge: "lowered" (as stored) or "paper" (states divided by their normaliser).
-            sizes: None for matrix expressions in Kronecker form, of symbolic size; else the size of
-                each axis by name for explicit matrices (left out: 1 for heads, 2 for others).
-            length: number of tokens; only for explicit matrices that read the future.
-
-        Raises:
-            ValueError: no such gauge or axis, or a size below 1.
-        """
-        # SymPy takes a quarter of a second to import; only who asks for matrices pays for it.
-        from dsfc.system.matrices import matrices
-
-        return matrices(self, gauge, sizes, length)
-
-    def _repr_latex_(self) -> str:
-        """Returns what a notebook shows: streams, Λ, B, C, D and outputs."""
-        from dsfc.system.view import latex
-
-        return latex(self)
 
 
 @dataclass(frozen=True, slots=True)

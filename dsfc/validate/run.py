@@ -2,7 +2,7 @@
 
     >>> import dsfc
     >>> module = dsfc.import_module("normalized_attn.py")          # doctest: +SKIP
-    >>> print(verify(module).render())                             # doctest: +SKIP
+    >>> print(validate(module).render())                             # doctest: +SKIP
 
 The checks know nothing of the mixer: names, shapes and parameters are read off the module's public
 surface, the judge is the definition that the module carries along. What a definition is worth is
@@ -108,7 +108,7 @@ CHECKS = (
 """All checks, cheap ones and those about values first."""
 
 
-def verify(
+def validate(
     module: ModuleType,
     *,
     sizes: Mapping[str, int] | None = None,

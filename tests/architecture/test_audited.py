@@ -23,11 +23,11 @@ from typing import Any
 
 import pytest
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText, load
 from dsfc.expr.distributions import DISTRIBUTIONS
 from dsfc.expr.table import SPELLINGS
-from dsfc.locate import Place
 from dsfc.mixer.words import FORMS
-from dsfc.pipeline import SpecText, load
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 
@@ -91,7 +91,7 @@ IMPORTED = (
         "the module itself is imported; texts stand in its docstrings",
     ),
     Allowed(
-        "open os.remove", "canary", "*", "dsfc.emit.importing:* dsfc.conversion:convert",
+        "open os.remove", "canary", "*", "dsfc.emit.importing:* dsfc.api.convert:convert",
         "for a conversion modules lie in files of their mixers' names, in a folder that goes away",
     ),
     Allowed(
@@ -367,7 +367,7 @@ PLANTS = {
     "ctypes.dlopen": "import ctypes\ntry:\n ctypes.CDLL('canary.so')\nexcept OSError:\n pass",
 }
 BROKEN = """\
-import dsfc.pipeline as it
+import dsfc.api.pipeline as it
 classify = it.classify
 def evaluated(system):
     name = system.inputs[0].name

@@ -86,8 +86,8 @@ ALLOWED = {
         "CodeType": "the same",
         "modules": "asks whether one of them has registered the operators that a text names",
     },
-    "dsfc/conversion.py": {"import_module": "both modules, which were just compiled, are run"},
-    "dsfc/verification.py": {"import_module": "a module is run, as the user asked for"},
+    "dsfc/api/convert.py": {"import_module": "both modules, which were just compiled, are run"},
+    "dsfc/api/validate.py": {"import_module": "a module is run, as the user asked for"},
     "dsfc/emit/names.py": {"builtins": "names that no class or function may take"},
     "dsfc/language_server/check.py": {
         "create_subprocess_exec": "`dsfc check -`, fixed words; the text goes to standard input"

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.decide import claims
+from dsfc.api.pipeline import read
 from dsfc.atlas.build import CONDITIONAL, EQUAL, Charted, Question, build
 from dsfc.atlas.ir import Found, Node
 from dsfc.atlas.report import as_json, report
 from dsfc.atlas.store import NotPrivate, Store
 from dsfc.claims.verdict import Unknown
-from dsfc.decision import claims
 from dsfc.expr.statements import Word
-from dsfc.pipeline import read
 from dsfc.system.ir import System
 
 FAMILY = """

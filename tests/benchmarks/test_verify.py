@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import verify
-from dsfc.locate import shipped_names
+from dsfc.api.locate import shipped_names
 
 
 def figures() -> dict[str, dict]:

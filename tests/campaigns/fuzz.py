@@ -41,8 +41,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fuzz_inputs import KINDS, certificates, one, specs
 from shares import joined, share, source_hash
 
+from dsfc.api.check import checked
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.bounds import bounded
-from dsfc.checking import checked
 from dsfc.diagnostics.render import render_all, render_short, to_json
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.diagnostics.sarif import to_sarif
@@ -53,9 +55,7 @@ from dsfc.language_server.hover import hover
 from dsfc.language_server.lookup import definitions
 from dsfc.language_server.rename import Refused, rename
 from dsfc.limits import DEFAULT_LIMITS
-from dsfc.locate import Place
 from dsfc.mixer.library import Library
-from dsfc.pipeline import SpecText
 from dsfc.source import NOWHERE, Source
 from dsfc.syntax.format import format_spec
 from dsfc.syntax.parse import parse

@@ -17,8 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from dsfc.locate import locate, shipped_names
-from dsfc.pipeline import load
+from dsfc.api.locate import locate, shipped_names
+from dsfc.api.pipeline import load
 from dsfc.prover.verdict import Conditionally, Proved, Refuted
 from dsfc.prover.within import kinds
 from dsfc.syntax.letters import GREEK

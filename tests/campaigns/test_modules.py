@@ -135,7 +135,7 @@ def test_the_judge_imports_nothing_of_the_compiler() -> None:
 @pytest.mark.ci
 def test_random_mixers_are_well_typed() -> None:
     for seed in range(400):
-        spec = dsfc.pipeline.parse(dsfc.source.Source("<r>", random_mixer(seed)))
+        spec = dsfc.api.pipeline.parse(dsfc.source.Source("<r>", random_mixer(seed)))
         dsfc.mixer.resolve(spec, f"random_{seed}", dsfc.mixer.Library())
 
 

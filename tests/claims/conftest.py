@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.decide import claims as claims_of
+from dsfc.api.pipeline import read
 from dsfc.claims.verdict import Decided, Verdict
-from dsfc.decision import claims as claims_of
-from dsfc.pipeline import read
 
 Claims = Callable[..., tuple[Decided, ...]]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.decide import lemma
+from dsfc.api.pipeline import read
 from dsfc.claims.lemmas import LEMMAS, Applies, Open
-from dsfc.decision import lemma
-from dsfc.pipeline import read
 
 PAGES = Path(__file__).parents[2] / "docs" / "theory" / "lemmas"
 

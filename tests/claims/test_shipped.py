@@ -7,12 +7,12 @@ from typing import NoReturn
 
 import pytest
 
+from dsfc.api.decide import claims
+from dsfc.api.pipeline import read
 from dsfc.claims.decide import decide
 from dsfc.claims.verdict import Proved, Refuted
-from dsfc.decision import claims
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.statements import Predicate, Statement, Word
-from dsfc.pipeline import read
 
 NAMES = sorted(
     file.name.removesuffix(".dsf")

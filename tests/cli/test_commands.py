@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import dsfc.pipeline
+import dsfc.api.pipeline
 from dsfc.cli import commands
 
 COMMANDS = (
@@ -136,7 +136,7 @@ def test_an_internal_fault_gives_code_3_and_says_how_to_report_it(
     def fail(system: object) -> None:
         raise KeyError("S")
 
-    monkeypatch.setattr(dsfc.pipeline, "classify", fail)
+    monkeypatch.setattr(dsfc.api.pipeline, "classify", fail)
     result = run("show", "s6")
     assert result.exit_code == 3
     assert result.stderr.startswith("internal error in stage classify: KeyError: 'S'\n")
@@ -230,10 +230,10 @@ def test_a_run_that_takes_too_long_ends_with_a_diagnostic(
 ) -> None:
     spec(RUNNING, "running.dsf")
     code = (
-        "import sys, time, dsfc.limits, dsfc.pipeline\n"
+        "import sys, time, dsfc.limits, dsfc.api.pipeline\n"
         "from dsfc.cli import process, main\n"
         "process.bounded.__wrapped__.__defaults__ = (dsfc.limits.Limits(seconds=0.2),)\n"
-        f"dsfc.pipeline.classify = lambda system: {stage}\n"
+        f"dsfc.api.pipeline.classify = lambda system: {stage}\n"
         "sys.argv = ['dsfc', 'show', 'running.dsf']\n"
         "main()\n"
     )
@@ -251,11 +251,11 @@ def test_a_terminal_is_told_what_takes_long(folder: Path, spec: Callable) -> Non
 
     spec(RUNNING, "running.dsf")
     code = (
-        "import sys, time, dsfc.pipeline\n"
+        "import sys, time, dsfc.api.pipeline\n"
         "from dsfc.cli import process, main\n"
         "process._TICK = 0.05\n"
-        "classify = dsfc.pipeline.classify\n"
-        "dsfc.pipeline.classify = lambda system: time.sleep(0.3) or classify(system)\n"
+        "classify = dsfc.api.pipeline.classify\n"
+        "dsfc.api.pipeline.classify = lambda system: time.sleep(0.3) or classify(system)\n"
         "sys.argv = ['dsfc', 'show', 'running.dsf']\n"
         "main()\n"
     )
@@ -277,10 +277,10 @@ def test_a_run_that_takes_too_much_memory_ends_with_a_diagnostic(
 ) -> None:
     spec(RUNNING, "running.dsf")
     code = (
-        "import sys, dsfc.limits, dsfc.pipeline\n"
+        "import sys, dsfc.limits, dsfc.api.pipeline\n"
         "from dsfc.cli import process, main\n"
         "process.bounded.__wrapped__.__defaults__ = (dsfc.limits.Limits(memory=2 << 30),)\n"
-        "dsfc.pipeline.classify = lambda system: bytearray(4 << 30)\n"
+        "dsfc.api.pipeline.classify = lambda system: bytearray(4 << 30)\n"
         "sys.argv = ['dsfc', 'show', 'running.dsf']\n"
         "main()\n"
     )

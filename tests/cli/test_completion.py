@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
+from dsfc.api.locate import shipped_names
 from dsfc.cli import commands
 from dsfc.cli.completion import SHELLS
-from dsfc.locate import shipped_names
 
 
 def offered(*words: str) -> list[str]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.pipeline import load
 from dsfc.expr.build import ones
-from dsfc.pipeline import load
 from dsfc.system.ir import Direct, System
 from dsfc.trusted.check import write
 from dsfc.trusted.claim import Certificate, Claim, Invariant

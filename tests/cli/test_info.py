@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.pipeline import load
+from dsfc.api.pipeline import load
 
 
 @pytest.fixture

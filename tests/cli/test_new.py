@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.pipeline import read
 from dsfc.cli.new import FORMS
-from dsfc.pipeline import read
 
 
 def test_every_starter_is_a_form(root: Path) -> None:

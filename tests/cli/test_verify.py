@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import dsfc
-from dsfc import verification
+from dsfc.api import validate
 from dsfc.validate.report import Outcome, Report, Row
 
 MINE = """\
@@ -35,7 +35,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         rows = (Row("definition", "Modes agree", Outcome.KEPT, "worst 1e-16", 0.1),)
         return Report("mine", module.NAMESPACE, {"d": 3}, rows)
 
-    monkeypatch.setattr(verification, "run_checks", run)
+    monkeypatch.setattr(validate, "run_checks", run)
     return ran
 
 
@@ -132,7 +132,7 @@ def test_a_broken_promise_gives_code_1(
     run: Callable, module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = (Row("modes", "Modes agree", Outcome.BROKEN, "off by 0.1", 0.1),)
-    monkeypatch.setattr(verification, "run_checks", lambda *_, **__: Report("mine", "ns", {}, rows))
+    monkeypatch.setattr(validate, "run_checks", lambda *_, **__: Report("mine", "ns", {}, rows))
     assert run("verify", module).exit_code == 1
 
 
@@ -176,7 +176,7 @@ def test_an_imported_module_and_the_sizes_are_taken_as_they_are(
         seen.update(options, module=it)
         return Report("mine", "ns", {})
 
-    monkeypatch.setattr(verification, "run_checks", run)
+    monkeypatch.setattr(validate, "run_checks", run)
     imported = dsfc.import_module(module)
     dsfc.verify(imported, sizes={"d": 5}, quick=False)
     options = {"sizes": {"d": 5}, "quick": False, "fast": False, "progress": None}
@@ -205,7 +205,7 @@ def test_ranges_of_inputs_come_from_the_spec(
         seen.append(options["unit"])
         return Report("mine", "ns", {})
 
-    monkeypatch.setattr(verification, "run_checks", run)
+    monkeypatch.setattr(validate, "run_checks", run)
     file = spec(GATED)
     dsfc.verify(dsfc.compile(file, out=folder) if compiled else file)
     assert seen == [frozenset({"lambda_"})]
@@ -224,7 +224,7 @@ def test_how_much_is_checked(
         seen.update(options)
         return Report("mine", "ns", {})
 
-    monkeypatch.setattr(verification, "run_checks", run_checks)
+    monkeypatch.setattr(validate, "run_checks", run_checks)
     assert run("verify", module, *words).exit_code == 0
     assert (seen["quick"], seen["fast"]) == (quick, fast)
 

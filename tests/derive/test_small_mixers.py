@@ -19,8 +19,8 @@ from dsfc.mixer import Library, resolve
 from dsfc.mixer.ir import Mixer
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
+from dsfc.system.index_form import equations
 from dsfc.system.ir import Ratio
-from dsfc.system.render.index import equations
 from dsfc.system.traverse import parts, trees
 from dsfc.system.verify import verify
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.pipeline import load
 from dsfc.diagnostics.catalogue import CODES, FileProblem
 from dsfc.diagnostics.report import DiagnosticError, Label
 from dsfc.diagnostics.sarif import _rule, to_sarif
-from dsfc.pipeline import load
 from dsfc.source import Source
 
 

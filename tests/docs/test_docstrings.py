@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import dsfc
+from dsfc.api.pipeline import load
 from dsfc.diagnostics.catalogue import CODES
-from dsfc.pipeline import load
 
 ROOT = Path(__file__).parent.parent.parent
 LISTED = re.findall(

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dsfc.pipeline import load
+from dsfc.api.pipeline import load
 
 EXTENSIONS = Path(__file__).parents[2] / "docs" / "_ext"
 

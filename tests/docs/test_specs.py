@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.pipeline import read
+from dsfc.api.pipeline import read
 
 ROOT = Path(__file__).parent.parent.parent
 SPEC = re.compile(r"^```dsf\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
+from dsfc.api.decide import claims
+from dsfc.api.pipeline import compile_spec, load
 from dsfc.claims.verdict import Refuted
-from dsfc.decision import claims
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.pipeline import compile_spec, load
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.verdict import Proved
 from dsfc.prover.verdict import Refuted as Different

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.decide import claims
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import Compilation, SpecText
 from dsfc.claims import verdict as claimed
-from dsfc.decision import claims
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.locate import Place
-from dsfc.pipeline import Compilation, SpecText
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.verdict import Proved, Refuted
 from dsfc.source import Source

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dsfc
-from dsfc.pipeline import Compilation
+from dsfc.api.pipeline import Compilation
 from dsfc.plan.ir import Plan
 
 # The unusual mixers of the backend's tests and the small ones of derivation are planned here too.

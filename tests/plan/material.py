@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dsfc.api.pipeline import Compilation
 from dsfc.mixer import sample
 from dsfc.mixer.sample import small_sizes
-from dsfc.pipeline import Compilation
 from dsfc.plan.trial import Point, starts
 
 

@@ -9,10 +9,10 @@ import pytest
 from shipped_specs import NO_SYSTEM, PLANNED, REFUSED
 from unusual_specs import COMPILED, thirds
 
+from dsfc.api.locate import shipped_names
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.text import text
 from dsfc.limits import DEFAULT_LIMITS
-from dsfc.locate import shipped_names
 from dsfc.plan.ir import Form, Plan, Pointwise, Recurrence, Scan
 from dsfc.plan.json import to_json
 from dsfc.plan.verify import verify

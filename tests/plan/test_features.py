@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from dsfc.api.pipeline import Compilation
 from dsfc.expr.build import walk
 from dsfc.expr.text import text
 from dsfc.expr.tree import Ref
-from dsfc.pipeline import Compilation
 from dsfc.plan.features import FEATURE_BAR, Features, Taken, take_features
 from dsfc.plan.ir import Plan, Pointwise, Scan
 from dsfc.plan.verify import verify

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from dsfc.api.pipeline import Compilation
 from dsfc.expr.build import prim, walk
 from dsfc.expr.text import text
 from dsfc.expr.tree import Prim, Ref, Time
-from dsfc.pipeline import Compilation
 from dsfc.plan.features import take_features
 from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Absorbed, absorb
 from dsfc.plan.ir import Plan, Pointwise, Role, Scan

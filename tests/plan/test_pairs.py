@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from unusual_specs import PAIRS, REFUSED
 
+from dsfc.api.pipeline import Compilation
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer import sample
 from dsfc.mixer import sizes as sizes_of
-from dsfc.pipeline import Compilation
 from dsfc.plan.accounting import settle
 from dsfc.plan.evaluate import evaluate, evaluate_pairs_adjoint
 from dsfc.plan.ir import AllPairs, Attention, Plan

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from dsfc.api.pipeline import Compilation
 from dsfc.expr.build import num, prim, walk
 from dsfc.expr.evaluate import NamedArray, evaluate
 from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
-from dsfc.pipeline import Compilation
 from dsfc.plan.gates import absorb, has_gates
 from dsfc.plan.ir import Plan, Pointwise, Scan
 from dsfc.plan.planes import halves, in_planes, is_paired, joined, planes

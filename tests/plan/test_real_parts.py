@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from dsfc.api.pipeline import Compilation
 from dsfc.expr.tree import Field
-from dsfc.pipeline import Compilation
 from dsfc.plan.ir import Form, Scan
 from dsfc.plan.planes import can_split
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.pipeline import read
+from dsfc.api.pipeline import read
 from dsfc.system.ir import System
 
 Load = Callable[[str, str], System]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import as_json, report
 from dsfc.prover.verdict import AtSizes, Equal, Proved, Refuted, Unknown

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import dsfc
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import report
 from dsfc.prover.verdict import Equal, Proved, ProvedWhereDefined, Refuted, Unknown

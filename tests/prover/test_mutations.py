@@ -22,11 +22,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import Compilation, SpecText
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.evaluate import evaluate as evaluate_expr
-from dsfc.locate import Place
 from dsfc.mixer import evaluate, sample, sizes
-from dsfc.pipeline import Compilation, SpecText
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.replay import script
 from dsfc.prover.sizes import chosen

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.verdict import AtSizes, Equal, Proved, Refuted, Unknown
 from dsfc.source import Source

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import dsfc
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.refute import refute
 from dsfc.prover.replay import script

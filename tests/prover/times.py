@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from dsfc.pipeline import read
+from dsfc.api.pipeline import read
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.verdict import AtSizes, Case, Conditionally, Equal, NoCase, Proved, Refuted
 from dsfc.prover.within import within

@@ -11,8 +11,8 @@ import emitted
 import pytest
 
 import dsfc
+from dsfc.api.locate import shipped_names
 from dsfc.expr.table import TABLE
-from dsfc.locate import shipped_names
 
 ROWS = tomllib.loads((Path(__file__).parent / "literature.toml").read_text(encoding="utf-8"))["row"]
 BASES = {"qkv"}  # no mixers of their own

@@ -11,13 +11,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.derive.decay import decay_of
 from dsfc.expr.build import ONE, add, div, mul, neg, num, power, prim, sub
 from dsfc.expr.evaluate import NamedArray, evaluate
 from dsfc.expr.interval import NONNEG, POSITIVE, REALS, UNIT, Interval
 from dsfc.expr.tree import Axis, Expr, Field, Param, Reduce, Reduction, Series
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.source import Source
 from dsfc.structure.bounds import Ranges, diagonal_bound, interval_text, nonzero_of
 from dsfc.structure.ir import BoundKind

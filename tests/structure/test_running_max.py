@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 import dsfc
+from dsfc.api.pipeline import Compilation
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.max_plus import LOWEST
+from dsfc.matrices.latex import latex_form
 from dsfc.mixer import sample
 from dsfc.mixer.sample import small_sizes
-from dsfc.pipeline import Compilation
 from dsfc.structure.classify import classify
 from dsfc.structure.ir import BoundKind
 from dsfc.structure.running_max import bounds, stabilised
 from dsfc.system.evaluate import evaluate
+from dsfc.system.index_form import equations
 from dsfc.system.ir import GaugeKind, MaxPlus, Stream, System
-from dsfc.system.render.index import equations
-from dsfc.system.render.json import from_json, to_json
-from dsfc.system.render.latex import latex_form
+from dsfc.system.json import from_json, to_json
 from dsfc.system.verify import SystemInvariantError, verify
 from dsfc.transform.adjoint import adjoint
 from dsfc.transform.masks import masked, with_starts

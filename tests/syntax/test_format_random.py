@@ -24,8 +24,8 @@ from random_texts import (
 )
 from spec_writer import random_mixer
 
+from dsfc.api.locate import shipped_names
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.locate import shipped_names
 from dsfc.mixer import resolve
 from dsfc.mixer.json import to_json
 from dsfc.mixer.library import Library

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.expr.declarations import Constraint, Init
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.verdict import Case, Proved
 from dsfc.prover.within import within

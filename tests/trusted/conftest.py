@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.pipeline import read
+from dsfc.api.pipeline import read
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.verdict import Case, Conditionally
 from dsfc.prover.within import within

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.expr.declarations import Constraint, Init, Tensor
 from dsfc.expr.tree import (
     Abstract,
@@ -24,8 +26,6 @@ from dsfc.expr.tree import (
     Size,
     argument_names,
 )
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import Block, Post, Stream, System

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import dsfc
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.expr.build import walk
 from dsfc.expr.tree import Reduce, Reduction, Ref
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.prover.closure import Differs, close
 from dsfc.prover.equivalent import Unknown, equivalent
 from dsfc.prover.sizes import chosen

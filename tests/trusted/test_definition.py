@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import dsfc
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.locate import Place
 from dsfc.mixer import evaluate, sample, sizes
 from dsfc.mixer.ir import Mixer
-from dsfc.pipeline import SpecText
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System

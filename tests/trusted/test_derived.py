@@ -12,10 +12,10 @@ from typing import get_args, get_type_hints
 
 import pytest
 
+from dsfc.api.pipeline import read
 from dsfc.derive.again import derived_again
 from dsfc.expr.build import mul, ones, rewrite
 from dsfc.expr.tree import Expr, Ref, Time
-from dsfc.pipeline import read
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.sizes import chosen
 from dsfc.prover.within import within

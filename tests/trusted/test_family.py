@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import dsfc
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.prover.closure import Differs, close
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.sizes import enough

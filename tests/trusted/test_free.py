@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import dsfc
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.expr.declarations import Constraint
 from dsfc.expr.interval import POSITIVE
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.expr.build import prim, walk
 from dsfc.expr.tree import (
     Abstract,
@@ -23,8 +25,6 @@ from dsfc.expr.tree import (
     Ref,
     Rename,
 )
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import Direct, Guard, GuardKind, Ratio, System

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.trusted.claim import Claim, Condition, Invariant, Row

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.expr.table import row
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.prover.closure import Differs, close
 from dsfc.prover.relations import laws, relation
 from dsfc.prover.sizes import chosen

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.verdict import Unknown
 from dsfc.source import Source

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.expr.tree import (
     Bound,
     Expr,
@@ -35,8 +37,6 @@ from dsfc.expr.tree import (
     children,
     rebuild,
 )
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.source import Source, Span
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import (

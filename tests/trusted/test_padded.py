@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.expr.declarations import Constraint
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.prover.conditions import condition
 from dsfc.prover.verdict import Case
 from dsfc.prover.within import within

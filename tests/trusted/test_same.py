@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import dsfc
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.expr.tree import Axis
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import report
 from dsfc.prover.sizes import chosen

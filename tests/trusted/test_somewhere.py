@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText
 from dsfc.expr.interval import INF, Interval
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText
 from dsfc.prover.defined import NO_OUTPUT
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.verdict import Case, Unknown

@@ -155,8 +155,8 @@ def test_the_statement_is_the_system(name: str, entries: bool) -> None:
 
 
 def load(text: str, *names: str):
-    from dsfc.locate import Place
-    from dsfc.pipeline import SpecText
+    from dsfc.api.locate import Place
+    from dsfc.api.pipeline import SpecText
 
     spec = SpecText(Place(Path("mine.dsf")), parse(Source("mine.dsf", text)))
     return [spec.compilation(name).system for name in names]

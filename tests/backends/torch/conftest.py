@@ -12,9 +12,9 @@ from types import ModuleType
 import pytest
 
 import dsfc
+from dsfc.api.pipeline import Compilation
 from dsfc.emit.backend import load_backend
 from dsfc.emit.names import identifier
-from dsfc.pipeline import Compilation
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -17,9 +17,9 @@ from dsfc.backends.torch.layout import WIDTH, assign, fitted, rule
 from unusual_specs import COMPILED, thirds
 
 import dsfc
+from dsfc.api.locate import shipped_names
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.build import add
-from dsfc.locate import shipped_names
 from dsfc.validate.compare import EXACT, agree
 from dsfc.validate.surface import surface
 from dsfc.validate.values import defined, outcome

@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 
 import dsfc
+from dsfc.api.locate import shipped_names
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.distributions import DISTRIBUTIONS
-from dsfc.locate import shipped_names
 from dsfc.validate.surface import Sample, surface
 
 KINDS = """

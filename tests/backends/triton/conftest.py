@@ -15,7 +15,7 @@ import torch
 
 import dsfc
 from benchmarks.gpu.interpreter import as_a_gpu
-from dsfc.pipeline import Compilation
+from dsfc.api.pipeline import Compilation
 from dsfc.plan.ir import Plan
 from dsfc.validate.run import settled
 

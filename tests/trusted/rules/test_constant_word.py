@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dsfc
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText, read
 from dsfc.expr.declarations import Constraint, Init
 from dsfc.expr.tree import Num
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText, read
 from dsfc.prover.constant_word import no_case
 from dsfc.prover.sizes import chosen
 from dsfc.source import Source

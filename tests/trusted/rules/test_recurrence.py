@@ -12,11 +12,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText, read
 from dsfc.expr.build import prim
 from dsfc.expr.declarations import Constraint
 from dsfc.expr.tree import Field, Now, Ref, Time
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText, read
 from dsfc.prover.constant_word import _least_recurrence, no_case
 from dsfc.prover.sizes import chosen
 from dsfc.source import Source

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.api.locate import Place
+from dsfc.api.pipeline import SpecText, read
 from dsfc.expr.build import rewrite
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.tree import Expr, Now, Param, Ref, Time
-from dsfc.locate import Place
-from dsfc.pipeline import SpecText, read
 from dsfc.prover.sizes import chosen
 from dsfc.prover.words import _point, no_case_by_words
 from dsfc.source import Source

@@ -31,17 +31,17 @@ from dsfc.expr.tree import (
     Run,
     Time,
 )
+from dsfc.matrices.kronecker import Shape
+from dsfc.matrices.kronecker_matrices import plain
+from dsfc.matrices.kronecker_part import kronecker_part
+from dsfc.matrices.matrices import matrices
+from dsfc.matrices.symbolic import Setting, SymbolScope, column
 from dsfc.mixer.library import Library
 from dsfc.mixer.resolve import resolve
 from dsfc.syntax.parse import parse
 from dsfc.syntax.read import read_source
 from dsfc.system.formulas import read_out_formula, states
 from dsfc.system.ir import Direct, Gate, Post, Product, SumOver
-from dsfc.system.kronecker import Shape
-from dsfc.system.kronecker_matrices import plain
-from dsfc.system.kronecker_part import kronecker_part
-from dsfc.system.matrices import matrices
-from dsfc.system.symbolic import Setting, SymbolScope, column
 
 LENGTH = 4
 SPECS = Path(next(iter(dsfc.specs.__path__)))

@@ -16,10 +16,8 @@ from dsfc.expr.build import ONE, add, mul, rewrite, walk
 from dsfc.expr.evaluate import NamedArray, canonical
 from dsfc.expr.sympy_bridge import Symbolic
 from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
-from dsfc.system.formulas import States, apply_term, guarded, states
-from dsfc.system.inputs import Inputs, inputs_of
-from dsfc.system.ir import Block, Guard, Stage
-from dsfc.system.linear import (
+from dsfc.matrices.inputs import Inputs, inputs_of
+from dsfc.matrices.linear import (
     LinearPart,
     Normaliser,
     linear_formula,
@@ -27,8 +25,10 @@ from dsfc.system.linear import (
     scales,
     stages_read,
 )
+from dsfc.matrices.symbolic import BASIS, Setting, SymbolScope, column
+from dsfc.system.formulas import States, apply_term, guarded, states
+from dsfc.system.ir import Block, Guard, Stage
 from dsfc.system.order import roles
-from dsfc.system.symbolic import BASIS, Setting, SymbolScope, column
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 from dsfc.expr.build import ONE, mul, num, prim, shift
 from dsfc.expr.tree import Add, Axis, Div, Expr, LinearMap, Map, Now, Ref
+from dsfc.matrices.inputs import Inputs, inputs_of
+from dsfc.matrices.kronecker import After, Kron, Operator, kron, line_factors
+from dsfc.matrices.linear import LinearPart, Normaliser, normalisers, scales, stages_read
 from dsfc.system.formulas import States, states
-from dsfc.system.inputs import Inputs, inputs_of
 from dsfc.system.ir import (
     Block,
     Cast,
@@ -24,8 +26,6 @@ from dsfc.system.ir import (
     System,
     Term,
 )
-from dsfc.system.kronecker import After, Kron, Operator, kron, line_factors
-from dsfc.system.linear import LinearPart, Normaliser, normalisers, scales, stages_read
 from dsfc.system.order import roles
 
 

@@ -19,15 +19,16 @@ mixer and the System are verified too where they are made.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from dsfc import underway
+from dsfc import current_span
+from dsfc.api.locate import Place, locate
 from dsfc.bounds import bounded
 from dsfc.derive.derive import derive, refusals
 from dsfc.diagnostics.catalogue import RecurrentOnly, WhichMixer
@@ -35,7 +36,7 @@ from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import DiagnosticError, defined, nearest
 from dsfc.emit.module import ModuleText, destination, emit, identifiers, write
 from dsfc.limits import DEFAULT_LIMITS, Limits
-from dsfc.locate import Place, locate
+from dsfc.matrices.latex import display
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.library import Library
 from dsfc.mixer.resolve import resolve
@@ -57,7 +58,9 @@ from dsfc.syntax.read import read_source
 from dsfc.system.ir import System
 from dsfc.system.traverse import arrays
 from dsfc.system.verify import verify as verify_system
-from dsfc.system.view import latex
+
+if TYPE_CHECKING:
+    from dsfc.matrices.matrices import Matrices
 
 _ValueT = TypeVar("_ValueT")
 
@@ -236,7 +239,29 @@ class Compilation:
         except DiagnosticError as e:
             return f"```text\n{render_all(e.diagnostics)}\n```"
         doc = f", {escape(self.mixer.doc)}" if self.mixer.doc else ""
-        return f"**{self.name}**{doc}: {structure.title} ({structure.label})\n\n{latex(system)}"
+        return f"**{self.name}**{doc}: {structure.title} ({structure.label})\n\n{display(system)}"
+
+    def matrices(
+        self,
+        gauge: str = "lowered",
+        sizes: Mapping[str, int] | None = None,
+        length: int | None = None,
+    ) -> Matrices:
+        """Returns Λ_i, B_i, C_i, D_i and Φ of the System as SymPy objects.
+
+        Args:
+            gauge: "lowered" (as stored) or "paper" (states divided by their normaliser).
+            sizes: None for matrix expressions in Kronecker form, of symbolic size; else the size of
+                each axis by name for explicit matrices (left out: 1 for heads, 2 for others).
+            length: number of tokens; only for explicit matrices that read the future.
+
+        Raises:
+            ValueError: no such gauge or axis, or a size below 1.
+        """
+        # SymPy takes a quarter of a second to import; only who asks for matrices pays for it.
+        from dsfc.matrices.matrices import matrices
+
+        return matrices(self.system, gauge, sizes, length)
 
     def module(self, backend: str = "torch") -> ModuleText:
         """Returns the text of a module.
@@ -325,7 +350,7 @@ def compile_spec(
 def _stage(name: str, what: str, place: Span | None, limits: Limits) -> Iterator[None]:
     """Bounds a stage, says what is under way, and notes on an internal error where it happened."""
     try:
-        with bounded(f"{name} {what}", limits), underway.at(place):
+        with bounded(f"{name} {what}", limits), current_span.entered(place):
             yield
     except DiagnosticError:
         raise

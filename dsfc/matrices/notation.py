@@ -10,7 +10,7 @@ from dsfc.expr import latex as tex
 from dsfc.expr.build import MINUS_ONE, is_one, mul, rewrite
 from dsfc.expr.text import ATOM, DOT, POWER, SUM, TERM, Printer, map_name
 from dsfc.expr.tree import Axis, Bound, Expr, LinearMap, Mul, Now, Num, Ref
-from dsfc.system.kronecker import After, Kron, KronFactor, Operator, Shape, is_identity
+from dsfc.matrices.kronecker import After, Kron, KronFactor, Operator, Shape, is_identity
 
 
 class Notation(Protocol):

@@ -23,8 +23,8 @@ from dsfc.expr.tree import (
     Rename,
     Time,
 )
+from dsfc.matrices.linear import LinearPart, stages_read
 from dsfc.system.ir import Cast, Direct, Gate, MapOut, Ratio, Read, ReadOut, Sum, SumOver, System
-from dsfc.system.linear import LinearPart, stages_read
 
 MARK = "′"
 """Ends the name of the stand-in for an input; no spec can spell it."""

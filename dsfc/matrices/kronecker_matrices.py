@@ -20,12 +20,12 @@ from dsfc.expr.declarations import Constraint, Tensor
 from dsfc.expr.sympy_bridge import Symbolic
 from dsfc.expr.text import map_name
 from dsfc.expr.tree import Axis, Expr, LinearMap
+from dsfc.matrices.kronecker import After, Kron, KronFactor, Operator, Shape
+from dsfc.matrices.kronecker_part import Drive, KronBlock, KronPart, kronecker_part
+from dsfc.matrices.linear import LinearPart, linear_formula
+from dsfc.matrices.notation import Text, subscripted
 from dsfc.system.formulas import states
 from dsfc.system.ir import System
-from dsfc.system.kronecker import After, Kron, KronFactor, Operator, Shape
-from dsfc.system.kronecker_part import Drive, KronBlock, KronPart, kronecker_part
-from dsfc.system.linear import LinearPart, linear_formula
-from dsfc.system.render.notation import Text, subscripted
 
 
 @dataclass(frozen=True, eq=False)

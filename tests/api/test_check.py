@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.checking import checked
+from dsfc.api.check import checked
+from dsfc.api.locate import shipped_names
+from dsfc.api.pipeline import read
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.locate import shipped_names
-from dsfc.pipeline import read
 
-sys.path.insert(0, str(Path(__file__).parent / "backends" / "torch"))
-sys.path.insert(0, str(Path(__file__).parent / "campaigns"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "backends" / "torch"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
 
 from spec_writer import random_mixer
 from unusual_specs import REFUSED

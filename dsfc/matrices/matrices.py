@@ -2,11 +2,11 @@
 
     h_i = Λ_i h_{i-1} + B_i u_i,   y_i = Re(C_i h_i + D_i u_i),   Φ_{ij} = C_i Λ_i ⋯ Λ_{j+1} B_j
 
-Without sizes they are matrix expressions in Kronecker form (`dsfc.system.kronecker_matrices`), with
-sizes explicit matrices (`dsfc.system.linear_system`), whose entries are exact: token-wise values
-are symbols with the token as first index (k_{2,0,1} is head 0, key 1 of k at token 2), parameters
-and constants are symbols without. The vector of a state stands in the order (head, channel, key
-fastest). Nothing is expanded or simplified.
+Without sizes they are matrix expressions in Kronecker form (`kronecker_matrices`), with sizes
+explicit matrices (`linear_system`), whose entries are exact: token-wise values are symbols with the
+token as first index (k_{2,0,1} is head 0, key 1 of k at token 2), parameters and constants are
+symbols without. The vector of a state has the order (head, channel, key fastest). Nothing is
+expanded or simplified.
 
 Gauges. "lowered" is the System as stored: for attention Λ = I and 1/η in C. "paper" is that of P0
 eq. 15 with the index corrected: the states divided by what their reads are divided by, so that
@@ -22,11 +22,11 @@ from typing import Protocol
 
 from dsfc.expr.sympy_bridge import Symbolic
 from dsfc.expr.tree import Axis
+from dsfc.matrices.kronecker_matrices import KroneckerSystem
+from dsfc.matrices.linear import linear_parts
+from dsfc.matrices.linear_system import LinearSystem
+from dsfc.matrices.symbolic import Setting, SymbolScope, column
 from dsfc.system.ir import System
-from dsfc.system.kronecker_matrices import KroneckerSystem
-from dsfc.system.linear import linear_parts
-from dsfc.system.linear_system import LinearSystem
-from dsfc.system.symbolic import Setting, SymbolScope, column
 
 GAUGES = ("lowered", "paper")
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dsfc.expr.build import ONE, add, is_one, mul, power, rewrite, walk
 from dsfc.expr.text import text
 from dsfc.expr.tree import Bound, Expr, Lag, Now, Past, Ref, Relation, Run, Time
+from dsfc.matrices.kronecker import is_identity
+from dsfc.matrices.kronecker_form import summed_heads, title
+from dsfc.matrices.kronecker_part import KronBlock, KronPart, kronecker_part
+from dsfc.matrices.linear import linear_parts, stages_read
+from dsfc.matrices.notation import Text, chain, chain_in_product, in_product, instant, operator
 from dsfc.system.formulas import read_out_formula, states
 from dsfc.system.ir import Block, Direction, Stage, System
-from dsfc.system.kronecker import is_identity
-from dsfc.system.kronecker_part import KronBlock, KronPart, kronecker_part
-from dsfc.system.linear import linear_parts, stages_read
-from dsfc.system.render.kronecker import summed_heads, title
-from dsfc.system.render.notation import Text, chain, chain_in_product, in_product, instant, operator
 
 
 def convolution_form(system: System, gauge: str = "lowered") -> str:

@@ -10,11 +10,11 @@ import pytest
 from dsfc.expr.build import ONE, walk
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.tree import Axis, Expr, Map, Now, Ref, Time
+from dsfc.matrices.kronecker_part import kronecker_part
+from dsfc.matrices.linear import linear_parts
+from dsfc.matrices.matrices import matrices
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import Drive, Factor, Read, Stage, Term
-from dsfc.system.kronecker_part import kronecker_part
-from dsfc.system.linear import linear_parts
-from dsfc.system.matrices import matrices
 
 SIZES = {"d": 3, "h": 2, "n": 2, "p": 2}
 LENGTH = 4

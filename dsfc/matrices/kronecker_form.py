@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 from dsfc.expr.build import is_one
 from dsfc.expr.tree import LinearMap
+from dsfc.matrices.kronecker_part import Drive, KronBlock, KronPart, KronRead, kronecker_part
+from dsfc.matrices.linear import Normaliser, linear_parts
+from dsfc.matrices.notation import Text, chain, operator, subscript
 from dsfc.system.formulas import guarded, read_out_formula, states
 from dsfc.system.ir import System
-from dsfc.system.kronecker_part import Drive, KronBlock, KronPart, KronRead, kronecker_part
-from dsfc.system.linear import Normaliser, linear_parts
-from dsfc.system.render.notation import Text, chain, operator, subscript
 
 GAUGES = ("lowered", "paper")
 _TEXT = Text()

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dsfc.api.decide import claims as decided
+from dsfc.api.pipeline import Compilation, SpecText
 from dsfc.claims.verdict import Decided, Refuted, Unknown
-from dsfc.decision import claims as decided
 from dsfc.diagnostics.catalogue import (
     CacheNote,
     ClaimNote,
@@ -21,7 +22,6 @@ from dsfc.diagnostics.catalogue import (
 )
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError, defined, in_order
 from dsfc.expr.tree import Expr
-from dsfc.pipeline import Compilation, SpecText
 from dsfc.source import NOWHERE, Span
 from dsfc.system.ir import Cache, ReadOut
 from dsfc.system.traverse import parts

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import dsfc.pipeline as pipeline
+import dsfc.api.pipeline as pipeline
+from dsfc.api.locate import locate, shipped_names
+from dsfc.api.pipeline import compile_spec, load, read
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import Limits
-from dsfc.locate import locate, shipped_names
+from dsfc.matrices.latex import display
 from dsfc.mixer.ir import Mixer
-from dsfc.pipeline import compile_spec, load, read
 from dsfc.plan.ir import Plan, Scan
 from dsfc.plan.verify import PlanError
 from dsfc.structure.ir import Structure
@@ -197,7 +198,7 @@ def test_a_shipped_spec_does_not_look_into_the_folder_of_the_user(
 
 
 def test_the_pipeline_has_nothing_but_the_stages(root: Path) -> None:
-    tree = ast.parse((root / "dsfc" / "pipeline.py").read_text(encoding="utf-8"))
+    tree = ast.parse((root / "dsfc" / "api" / "pipeline.py").read_text(encoding="utf-8"))
     functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
     assert functions == ["read", "load", "compile_spec", "_stage", "_verified"]
@@ -232,7 +233,7 @@ def test_a_notebook_shows_mixer_system_and_class(name: str) -> None:
     it = load(name)
     head, _, equations = it._repr_markdown_().partition("\n\n")
     assert head.startswith(f"**{name}**, ") and it.structure.title in head
-    assert equations == it.system._repr_latex_()
+    assert equations == display(it.system)
     assert equations.startswith("$$\n\\begin{split}") and equations.endswith("\n$$")
     assert r"\Lambda_i" in equations and equations.count("\n") < 30
     html = it.mixer._repr_html_()

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dsfc.api.pipeline import Compilation
 from dsfc.diagnostics.catalogue import Conversion
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.importing import import_module
 from dsfc.emit.module import write as write_module
 from dsfc.expr.declarations import MapTensor
-from dsfc.pipeline import Compilation
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import reach
 from dsfc.prover.verdict import AtSizes, Conditionally, Equal, ProvedWhereDefined, Refuted, Unknown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dsfc.api.pipeline import Compilation
 from dsfc.bounds import bounded
 from dsfc.claims.decide import decide
 from dsfc.claims.lemmas import LEMMAS, Applies, Open, apply
@@ -13,7 +14,6 @@ from dsfc.diagnostics.catalogue import ClaimForm
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.expr.statements import Predicate, Word
 from dsfc.mixer.resolve import resolve, resolve_claims
-from dsfc.pipeline import Compilation
 from dsfc.prover.sizes import NONE_GIVEN
 from dsfc.prover.within import Kinds, kinds
 from dsfc.source import NOWHERE

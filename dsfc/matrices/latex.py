@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from dsfc.expr import latex as tex
 from dsfc.expr.build import is_one
 from dsfc.expr.tree import Expr
-from dsfc.system.formulas import guarded, read_out_formula, states, stream_formula
-from dsfc.system.ir import ReadOut, System
-from dsfc.system.kronecker_part import Drive, KronBlock, KronPart, kronecker_part
-from dsfc.system.linear import linear_parts
-from dsfc.system.render.kronecker import GAUGES, summed_heads
-from dsfc.system.render.notation import (
+from dsfc.matrices.kronecker_form import GAUGES, summed_heads
+from dsfc.matrices.kronecker_part import Drive, KronBlock, KronPart, kronecker_part
+from dsfc.matrices.linear import linear_parts
+from dsfc.matrices.notation import (
     Latex,
     chain,
     chain_in_product,
@@ -20,6 +18,8 @@ from dsfc.system.render.notation import (
     instant,
     operator,
 )
+from dsfc.system.formulas import guarded, read_out_formula, states, stream_formula
+from dsfc.system.ir import ReadOut, System
 
 _NOTATION = Latex()
 
@@ -37,6 +37,14 @@ def latex_form(system: System, gauge: str = "lowered") -> str:
     body = equations(system, gauge)
     comment = f"% {system.name}, {gauge} gauge{_heads(system)}\n"
     return f"{comment}\\begin{{align*}}\n{body}\n\\end{{align*}}\n"
+
+
+def display(system: System) -> str:
+    r"""Returns the streams and Λ, B, C, D of a System as one display of LaTeX for a notebook.
+
+    It is `split` inside `$$`, which MathJax, KaTeX and the documentation can all show.
+    """
+    return f"$$\n\\begin{{split}}\n{equations(system)}\n\\end{{split}}\n$$"
 
 
 def equations(system: System, gauge: str = "lowered") -> str:

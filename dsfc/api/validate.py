@@ -16,22 +16,22 @@ from pathlib import Path
 from types import ModuleType
 
 from dsfc import files
+from dsfc.api.locate import SUFFIX
+from dsfc.api.pipeline import Compilation, compile_spec, load
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.audit import parsed
 from dsfc.emit.importing import import_module
 from dsfc.emit.module import Origin, digest, origin
-from dsfc.locate import SUFFIX
-from dsfc.pipeline import Compilation, compile_spec, load
 from dsfc.validate.report import Outcome, Report, Row
 from dsfc.validate.run import Progress
-from dsfc.validate.run import verify as run_checks
+from dsfc.validate.run import validate as run_checks
 from dsfc.validate.surface import SurfaceError, unit_inputs
 
 PathText = str | os.PathLike[str]
 
 
-def verify(
+def validate(
     target: PathText | ModuleType,
     spec: PathText | None = None,
     mixer: str | None = None,

@@ -1,1 +1,0 @@
-"""Renderings of a system: index form, Kronecker form, convolution kernel, LaTeX, JSON."""
