@@ -17,12 +17,20 @@ runs, and `explain` says why.
 | `words.py`       | names that C or the header have                                            |
 | `skeletons.py`   | which scans have kernels, and how their operators start them                |
 | `render.py`      | the module                                                                 |
+| `probe.py`       | which compiler this machine has                                            |
 | `runtime/`       | what stands in modules as it is: the header, and what compiles and starts   |
 """
 
 from __future__ import annotations
 
 from ..torch import TorchBackend
+from .probe import COMPILER
 from .render import RUNTIME, target
 
-BACKEND = TorchBackend(name="c", target=target, runtime=RUNTIME)
+BACKEND = TorchBackend(
+    name="c",
+    target=target,
+    runtime=RUNTIME,
+    probes=(COMPILER,),
+    needs={"CPU": (COMPILER.what,)},
+)

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from dsfc.plan.ir import Plan
 
+from ..shared.section import body_of
 from ..torch import render as torch
 from ..torch.calls import ScanCall
 from ..torch.signature import Signature
@@ -20,8 +21,8 @@ NONE = "no scan of this mixer has kernels in C"
 
 def runtime() -> str:
     """Returns the text of the runtime, without its docstring and imports."""
-    text = (files(__package__ or "") / "runtime" / "native.py").read_text(encoding="utf-8")
-    return text[text.index("\n_LOG = ") :].strip("\n")
+    file = files(__package__ or "") / "runtime" / "native.py"
+    return body_of(file.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)

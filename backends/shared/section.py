@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import takewhile
 
 FILES = ("checks", "numbers", "rows", "sequences", "functions", "fourier")
 """The files of the runtime, in the order of the section."""
@@ -32,17 +33,20 @@ def section() -> Section:
     """Returns the runtime section, the same for every module of a version."""
     folder = files(f"{__package__}.runtime")
     sources = [(folder / f"{name}.py").read_text(encoding="utf-8") for name in FILES]
-    text = "\n\n\n".join(map(_body, sources))
+    text = "\n\n\n".join(map(body_of, sources))
     names = tuple(_defined(ast.parse(text)))
     return Section(text, hashlib.sha256(text.encode()).hexdigest(), names)
 
 
-def _body(source: str) -> str:
-    """Returns the lines of a file behind its docstring and its imports."""
+def body_of(source: str) -> str:
+    """Returns the lines of a Python file behind its docstring and its imports."""
     lines = source.split("\n")
-    statements = ast.parse(source).body
-    heads = [s for s in statements if isinstance(s, ast.Expr | ast.Import | ast.ImportFrom)]
+    heads = [*takewhile(_is_head, ast.parse(source).body)]
     return "\n".join(lines[heads[-1].end_lineno :]).strip("\n")
+
+
+def _is_head(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr | ast.Import | ast.ImportFrom)
 
 
 def _defined(tree: ast.Module) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from dsfc.plan.ir import Plan
@@ -19,6 +19,8 @@ class TorchBackend:
     Attributes:
         target: what the module of a plan runs on besides torch.
         faults: what is known of versions of a compiler besides torch's own.
+        probes: questions to a machine about tools besides torch.
+        needs: device → what of `dsfc doctor` kernels need there; empty without kernels.
         costs: a plan → what its kernels cost, as text; empty for torch's own operators.
         runtime: a section that modules hold as it stands; a `dsfc.emit.audit.Runtime`.
     """
@@ -27,6 +29,8 @@ class TorchBackend:
     reserved: frozenset[str] = RESERVED
     target: Callable[[Plan], Target] = lambda plan: TORCH
     faults: tuple[Any, ...] = ()
+    probes: tuple[Any, ...] = ()
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     costs: Callable[[Plan], str] = lambda plan: ""
     runtime: Any = None
 

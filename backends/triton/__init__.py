@@ -66,4 +66,10 @@ from .cost.render import costs_text
 from .render import target
 from .toolchains import FAULTS
 
-BACKEND = TorchBackend(name="triton", target=target, faults=FAULTS, costs=costs_text)
+BACKEND = TorchBackend(
+    name="triton",
+    target=target,
+    faults=FAULTS,
+    costs=costs_text,
+    needs={"GPU": ("GPU", "kernels")},
+)

@@ -7,7 +7,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
@@ -94,6 +94,7 @@ def _findings() -> Iterator[Finding]:
     if torch is None:
         return
     yield from _devices(torch)
+    yield from _probed()
     if not sys.platform.startswith("linux"):
         yield Finding(Outcome.MISSING, "kernels", "Triton runs on Linux alone; torch runs instead")
         return
@@ -109,24 +110,42 @@ def _modules(paths: tuple[str, ...], machine: list[Finding]) -> Iterator[Finding
         DiagnosticError: E-FILE, where dsfc did not write one.
     """
     from dsfc.cli.info import read_module
+    from dsfc.emit.backend import backend_names, load_backend
 
     there = {found.what for found in machine if found.outcome is Outcome.OK}
+    faulty = {found.what for found in machine if found.outcome is Outcome.FAULT}
+    needs = {name: load_backend(name).needs for name in backend_names()}
     for path in paths:
         it = read_module(Path(path))
         edited = ", edited since" if it.edited else ""
         said = f"{it.file}: {it.backend} backend, dsfc {it.dsfc}{edited}"
         if "run modules" not in there:
             yield Finding(Outcome.MISSING, "module", f"{said}; it needs torch")
-        elif it.backend != "triton":
+        elif not needs.get(it.backend):
             yield Finding(Outcome.OK, "module", f"{said}; modes {', '.join(it.modes)}")
-        elif not {"GPU", "kernels"} <= there:
-            figure = f"{said}; it needs a GPU and Triton for its kernels, torch runs instead"
-            yield Finding(Outcome.MISSING, "module", figure)
-        elif any(f.outcome is Outcome.FAULT and f.what == "kernels" for f in machine):
-            figure = f"{said}; torch runs where its kernels would meet the fault above"
-            yield Finding(Outcome.MISSING, "module", figure)
         else:
-            yield Finding(Outcome.OK, "module", f"{said}; its kernels run")
+            outcome, runs = _kernels(needs[it.backend], there, faulty)
+            yield Finding(outcome, "module", f"{said}; {runs}")
+
+
+def _kernels(
+    needs: Mapping[str, tuple[str, ...]], there: set[str], faulty: set[str]
+) -> tuple[Outcome, str]:
+    """Whether the kernels of a module run on a machine, in words.
+
+    Args:
+        needs: device → what they need there.
+        there: what works.
+        faulty: what does not.
+    """
+    run = [d for d, names in needs.items() if set(names) <= there and not faulty & set(names)]
+    if run:
+        where = f" on the {' and the '.join(run)}" if len(needs) > 1 else ""
+        return Outcome.OK, f"its kernels run{where}"
+    if any(set(names) <= there for names in needs.values()):
+        return Outcome.MISSING, "torch runs where its kernels would meet the fault above"
+    lacking = (" and ".join(sorted(set(names) - there)) for names in needs.values())
+    return Outcome.MISSING, f"its kernels lack {' or '.join(lacking)}, torch runs instead"
 
 
 def _packages(what: str, names: tuple[str, ...]) -> Finding:
@@ -153,22 +172,41 @@ def _asked(
         extra = f'pip install "dsfc[{package}]"'
         yield Finding(Outcome.MISSING, what, f"{package} is not installed: {extra}")
         return None
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=_SECONDS
-        )
-        answer: dict[str, Any] | None = json.loads(done.stdout) if done.returncode == 0 else None
-        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    except subprocess.TimeoutExpired:
-        answer, said = None, f"no answer in {_SECONDS} s"
-    except ValueError:
-        answer, said = None, "no answer that can be read"
+    answer, said = _answer(program)
     if answer is None:
         yield Finding(Outcome.FAULT, what, f"{package} cannot be imported: {said}")
         return None
     threads = f", {answer['threads']} threads" if "threads" in answer else ""
     yield Finding(Outcome.OK, what, f"{package} {answer['version']}{threads}")
     return answer
+
+
+def _answer(program: str) -> tuple[dict[str, Any] | None, str]:
+    """The JSON that a program prints in a process of its own; None, and why, where it has none."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=_SECONDS
+        )
+        if done.returncode == 0:
+            return json.loads(done.stdout), ""
+        return None, (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    except subprocess.TimeoutExpired:
+        return None, f"no answer in {_SECONDS} s"
+    except ValueError:
+        return None, "no answer that can be read"
+
+
+def _probed() -> Iterator[Finding]:
+    """How the tools stand that modules of some backends run."""
+    from dsfc.emit.backend import backend_names, load_backend
+
+    for name in backend_names():
+        for probe in load_backend(name).probes:
+            answer, said = _answer(probe.program)
+            if answer is None:
+                yield Finding(Outcome.FAULT, probe.what, said)
+            else:
+                yield Finding(Outcome(answer["outcome"]), probe.what, answer["figure"])
 
 
 def _devices(torch: dict[str, Any]) -> Iterator[Finding]:

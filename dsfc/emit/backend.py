@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,6 +60,18 @@ class Fault(Protocol):
         """Who found it."""
 
 
+class Probe(Protocol):
+    """A question about a tool that the modules of a backend run."""
+
+    @property
+    def what(self) -> str:
+        """The tool."""
+
+    @property
+    def program(self) -> str:
+        """Python that prints JSON: `outcome` (ok, missing or fault) and `figure`, a line."""
+
+
 class Backend(Protocol):
     """Prints modules.
 
@@ -67,12 +79,16 @@ class Backend(Protocol):
         name: as in `--backend`.
         reserved: words that a spec's names must not collide with in the emitted text.
         faults: what is known of versions of its compiler.
+        probes: questions to a machine about the tools that its modules run.
+        needs: device → what of `dsfc doctor` its kernels need there; empty without kernels.
         runtime: a section that its modules hold as it stands; None where there is none.
     """
 
     name: str
     reserved: frozenset[str]
     faults: tuple[Fault, ...]
+    probes: tuple[Probe, ...]
+    needs: Mapping[str, tuple[str, ...]]
     runtime: Runtime | None
 
     @property

@@ -17,6 +17,10 @@ doctor = importlib.import_module("dsfc.cli.doctor")
 """The module; in `dsfc.cli` its name is the command's."""
 
 TORCH = {"version": "2.13.0", "threads": 2, "platform": "cuda", "devices": []}
+GCC = {
+    "outcome": "ok",
+    "figure": "/usr/bin/gcc, gcc 12.2.0; OpenMP; kernels in .cache/dsfc",
+}
 H200 = ["NVIDIA H200", 9, 0, 150 << 30]
 A100 = ["NVIDIA A100", 8, 0, 80 << 30]
 
@@ -25,12 +29,19 @@ A100 = ["NVIDIA A100", 8, 0, 80 << 30]
 def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes PyTorch and Triton answer as told; `None` breaks them."""
 
-    def answer(torch: object = TORCH, triton: object = "3.9.0", numpy: str = "2.4.0") -> None:
+    def answer(
+        torch: object = TORCH,
+        triton: object = "3.9.0",
+        numpy: str = "2.4.0",
+        compiler: object = GCC,
+    ) -> None:
         installed = {"numpy": numpy, "torch": "any", "triton": "any"}
 
         def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
             asked_torch = "import json, torch" in command[-1]
             found = torch if asked_torch else {"version": triton}
+            if "compiler()" in command[-1]:
+                return subprocess.CompletedProcess(command, 0, json.dumps(compiler), "")
             if (torch if asked_torch else triton) is None:
                 said = "Traceback\nImportError: libcudart.so.12 is missing\n"
                 return subprocess.CompletedProcess(command, 1, "", said)
@@ -61,13 +72,14 @@ def test_a_machine_without_a_gpu(run: Callable, machine: Callable) -> None:
     assert findings(run)[3:] == [
         ("ok", "run modules", "torch 2.13.0, 2 threads"),
         ("missing", "GPU", "no CUDA or ROCm device; modules run on the CPU"),
+        ("ok", "C compiler", GCC["figure"]),
         ("ok", "kernels", "triton 3.9.0"),
     ]
 
 
 def test_a_known_fault_of_the_device_is_named(run: Callable, machine: Callable) -> None:
     machine({**TORCH, "devices": [H200]}, "3.6.0", "2.3.5")
-    *_, device, _, fault, triangle = findings(run)
+    *_, device, _, _, fault, triangle = findings(run)
     assert device == ("ok", "GPU", "NVIDIA H200, cuda 9.0, 150 GiB")
     assert fault[:2] == triangle[:2] == ("fault", "kernels")
     assert "Triton 3.7.1 has it mended" in fault[2] and "mended" not in triangle[2]
@@ -134,6 +146,14 @@ def test_kernels_of_a_module_run_on_a_gpu_without_faults(run: Callable, machine:
     machine(torch=TORCH | {"devices": [H200]}, triton="3.6.0", numpy="2.3.0")
     outcome, said = of_module(run, "triton")
     assert outcome == "missing" and "torch runs" in said
+
+
+def test_kernels_in_c_run_where_a_compiler_is(run: Callable, machine: Callable) -> None:
+    machine()
+    assert of_module(run, "c") == ("ok", "its kernels run")
+    machine(compiler={"outcome": "missing", "figure": "DSFC_C=0; torch runs instead"})
+    outcome, said = of_module(run, "c")
+    assert (outcome, said) == ("missing", "its kernels lack C compiler, torch runs instead")
 
 
 def test_what_is_no_module_is_said(run: Callable, folder: Path) -> None:

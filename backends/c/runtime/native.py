@@ -155,7 +155,7 @@ def _library(text: str, defines: tuple[str, ...]) -> ctypes.CDLL:
         _NoKernels: it cannot be compiled, kept or loaded.
     """
     command, version = _compiler()
-    flags = (*_FLAGS, *(() if "clang" in version else _GCC_FLAGS), *(f"-D{d}" for d in defines))
+    flags = (*_flags(version), *(f"-D{d}" for d in defines))
     parts = (text, *flags, *command, version, _processor())
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     folder = _cache_folder()
@@ -174,19 +174,25 @@ def _library(text: str, defines: tuple[str, ...]) -> ctypes.CDLL:
         raise _NoKernels(f"the compiled kernel cannot be kept or loaded: {e}") from e
 
 
+def _flags(version: str) -> tuple[str, ...]:
+    """Returns the flags of kernels for a compiler of which the version is known."""
+    return _FLAGS if "clang" in version else (*_FLAGS, *_GCC_FLAGS)
+
+
 @functools.cache
 def _announce(command: tuple[str, ...], folder: Path) -> None:
     """Says once a process that a compiler runs."""
     _LOG.info("kernels are compiled by %s into %s", " ".join(command), folder)
 
 
-def _compile(command: tuple[str, ...], flags: tuple[str, ...], folder: str) -> None:
+def _compile(command: tuple[str, ...], flags: tuple[str, ...], folder: str) -> tuple[str, ...]:
+    """Makes kernel.so of kernel.c in a folder, and returns which of `_WISHES` the compiler met."""
     said = ""
     for wish in _WISHES:
         files = ("kernel.c", "-o", "kernel.so", "-lm")
         run = _run((*command, *flags, *wish, *files), folder)
         if run.returncode == 0:
-            return
+            return wish
         lines = run.stderr.strip().split("\n")
         said = said or next((x for x in lines if "error" in x), lines[0])
     raise _NoKernels(f"{' '.join(command)} does not compile the kernel: {said}")
