@@ -8,7 +8,7 @@ import pytest
 import torch
 from dsfc.backends.shared.runtime.rows import _by_rows, _replaced
 from dsfc.backends.shared.runtime.sequences import _fir, _last, _turned
-from dsfc.backends.shared.section import section
+from dsfc.backends.shared.section import body_of, section
 
 from dsfc.emit.audit import audit
 
@@ -19,6 +19,11 @@ def test_the_section_is_named_by_its_hash_and_holds_no_import() -> None:
     assert not [line for line in text.split("\n") if line.startswith(("import ", "from "))]
     assert {"_by_rows", "_fits", "_accumulate", "_l2norm"} <= set(section().names)
     assert len(set(section().names)) == len(section().names)
+
+
+def test_a_body_keeps_every_statement_behind_the_imports() -> None:
+    source = '"""A file."""\n\nimport math\n\n# Why.\nx = math.pi\nprint(x)\ny = 2\n'
+    assert body_of(source) == "# Why.\nx = math.pi\nprint(x)\ny = 2"
 
 
 def test_the_audit_accepts_the_section() -> None:
