@@ -77,7 +77,13 @@ class PairsText:
         lag: list[tuple[str, tuple[Axis, ...]]] = [(self.kernel.lag or "distance", ())]
         given = [(x.name, x.axes) for x in self.kernel.leaves]
         places = [(self.names(n), a) for n, a in (*given, *lag, *bars)]
-        return function_lines(f"{name}{self.suffix}", about, places, self.names, [], results, axes)
+        like, _ = places[0]
+        leaves = self.kernel.leaves
+        if leaves and self.arrays[leaves[0].buffer].field is Field.COMPLEX:
+            like += ".real"
+        return function_lines(
+            f"{name}{self.suffix}", about, places, like, self.names, [], results, axes
+        )
 
     # --- what makes the operators -----------------------------------------------------------------
 

@@ -326,14 +326,28 @@ class RecurrenceText:
             reads = self.kernel.reads
             places += [(self.names(r.bar), self.arrays[r.output].axes) for r in reads]
         return function_lines(
-            f"{name}{self.suffix}", about, places, self.names, body, results, axes
+            f"{name}{self.suffix}",
+            about,
+            places,
+            self._like(places),
+            self.names,
+            body,
+            results,
+            axes,
         )
+
+    def _like(self, places: Sequence[tuple[str, tuple[Axis, ...]]]) -> str:
+        """A real tensor of the dtype and device that a function computes in: its first argument."""
+        first, _ = places[0]
+        is_complex = Field.COMPLEX in {self.kernel.states[0].field, self.kernel.states[0].bar_field}
+        return f"{first}.real" if is_complex else first
 
 
 def function_lines(
     name: str,
     about: str,
     places: list[tuple[str, tuple[Axis, ...]]],
+    like: str,
     names: Callable[[str], str],
     body: Sequence[Assignment],
     results: Sequence[Expr],
@@ -345,12 +359,13 @@ def function_lines(
         name: of the function.
         about: its docstring.
         places: identifier and axes of each argument.
+        like: a real tensor, whose device and width constants have.
         names: identifier of each name of the plan.
         body: assignments, in order.
         results: what it returns.
         axes: of each result.
     """
-    printer = _Printer(places, names, [names(a.name) for a in body])
+    printer = _Printer(places, like, names, [names(a.name) for a in body])
     params = [f"{n}: Tensor" for n, _ in places]
     head = wrapped(f"def {name}", params, " -> tuple[Tensor, ...]:", "")
     lines = [*head.split("\n"), f'    """{about}"""']
@@ -392,15 +407,15 @@ class _Printer(Printer):
     def __init__(
         self,
         places: list[tuple[str, tuple[Axis, ...]]],
+        like: str,
         names: Callable[[str], str],
         assigned: Iterable[str],
     ) -> None:
-        self.like = places[0][0]
         self._places = places
         self._ident = names
         self._axes: dict[str, tuple[Axis, ...]] = dict(places)
         self._used = {*self._axes, *assigned}  # a part has no name of a later value either
-        super().__init__(self._named, _Sizes(places), self.like)
+        super().__init__(self._named, _Sizes(places), like)
 
     def _named(self, ref: Ref) -> Code:
         name = self._ident(ref.name)
@@ -411,7 +426,7 @@ class _Printer(Printer):
 
         def wrap(code: Code) -> str:
             if code.number:
-                return f"{self.like}.new_tensor({code.text})"
+                return f"{self._like}.new_tensor({code.text})"
             return code.text if over is None else code.aligned(over, True)
 
         axes = self.print(value).axes

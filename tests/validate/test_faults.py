@@ -385,8 +385,8 @@ OF = {
         ),
         Fault(
             "the next tokens come before",
-            r"signal\[\.\.\., :length\]",
-            "signal.roll(-1, -1)[..., :length]",
+            r"signal\.narrow\(-1, 0, length\)",
+            "signal.roll(-1, -1).narrow(-1, 0, length)",
             ("definition", "causality"),
         ),
         Fault(
