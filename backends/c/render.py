@@ -46,17 +46,14 @@ _IMPORTS = (
     "from pathlib import Path",
 )
 
-RUNTIME = NativeRuntime(
-    runtime(), frozenset(line.split()[1] for line in _IMPORTS if line.split()[1] != "logging")
-)
+RUNTIME = NativeRuntime(runtime(), frozenset(line.split()[1] for line in _IMPORTS) - {"logging"})
 
 
 def target(plan: Plan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
     scans = scans_with_kernels(plan)
     if not scans:
-        said = f'        where = f"torch on {{device}} ({NONE})"'
-        return replace(torch.TORCH, explained=lambda names: (said,), runs="{where}")
+        return replace(torch.TORCH, runs=f"torch on {{device}} ({NONE})")
 
     def shared(
         filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
@@ -87,7 +84,8 @@ def target(plan: Plan) -> torch.Target:
         skeletons=skeletons,
         call=_call,
         packages=(__package__ or "", *torch.TORCH.packages),
-        imports=_IMPORTS,
+        standard=_IMPORTS,
+        imports=(),
         shared=shared,
         explained=explained,
         runs="{where}",

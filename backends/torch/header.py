@@ -26,6 +26,7 @@ class HeaderText:
         signature: the module's names.
         modes: the module's modes.
         code: statements of the sections below, which say what must be imported.
+        standard: imports of the standard library that the target needs besides.
     """
 
     plan: Plan
@@ -35,6 +36,7 @@ class HeaderText:
     signature: Signature
     modes: Modes
     code: str
+    standard: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -70,8 +72,13 @@ class HeaderText:
 
     @property
     def imports(self) -> Iterable[str]:
-        """Import statements, a blank line between the standard library and torch."""
-        recurs = self.modes.operators or self.plan.maxima
+        """Import statements in order, a blank line between the standard library and torch."""
+        yield from sorted({*self._standard, *self.standard}, key=_place)
+        yield ""
+        yield from self._torch
+
+    @property
+    def _standard(self) -> Iterable[str]:
         for module in ("functools", "math", "threading", "warnings"):
             if f"{module}." in self.code:
                 yield f"import {module}"
@@ -81,11 +88,13 @@ class HeaderText:
         yield f"from collections.abc import {', '.join(names)}"
         yield "from dataclasses import dataclass, fields"
         yield "from typing import Any, ClassVar"
-        yield ""
+
+    @property
+    def _torch(self) -> Iterable[str]:
         yield "import torch"
         yield "import torch.nn.functional as F"
         yield "from torch import Tensor, nn"
-        if recurs:
+        if self.modes.operators or self.plan.maxima:
             yield "from torch.utils.flop_counter import register_flop_formula"
 
     @property
@@ -95,6 +104,11 @@ class HeaderText:
         names = sorted({"State", self.signature.function, "reference"} - {cls})
         # The class comes first: it is what a reader and `dsfc verify` look for.
         return ", ".join(f'"{n}"' for n in [cls, *names])
+
+
+def _place(statement: str) -> tuple[bool, str]:
+    """Where an import stands among others: modules first, then names of modules."""
+    return statement.startswith("from "), statement
 
 
 _SUMS = "a sum over tokens to come runs"

@@ -37,6 +37,7 @@ class Target:
         skeletons: what the templates of its scans are filled with, in order.
         call: prints the call of an operator.
         packages: folders of templates; one of an earlier folder comes before its namesake.
+        standard: imports of the standard library.
         imports: lines behind the imports of torch.
         shared: texts of what all operators need, from what fills templates, names and skeletons.
         explained: first statements of `explain`.
@@ -47,6 +48,7 @@ class Target:
     skeletons: Callable[[Plan], tuple[Skeleton, ...]]
     call: Callable[..., ScanCall]
     packages: tuple[str, ...]
+    standard: tuple[str, ...]
     imports: tuple[str, ...]
     shared: Callable[[Callable[..., str], Signature, tuple[Skeleton, ...]], tuple[str, ...]]
     explained: Callable[[Signature], tuple[str, ...]]
@@ -59,6 +61,7 @@ TORCH = Target(
     skeletons=skeletons,
     call=ScanCall,
     packages=(_PACKAGE,),
+    standard=(),
     imports=(),
     shared=lambda filled, names, scans: (),
     explained=lambda names: (),
@@ -127,7 +130,9 @@ def render_module(
         target=target,
         signature=names,
         modes=choice,
-        header=HeaderText(plan, identity.source, spec, namespace, names, choice, code),
+        header=HeaderText(
+            plan, identity.source, spec, namespace, names, choice, code, target.standard
+        ),
         state=StateText(plan, names),
         layer=layer,
         functional=function,

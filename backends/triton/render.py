@@ -36,8 +36,7 @@ except ImportError:  # then the torch form runs on every device
 
 def _without(why: str) -> torch.Target:
     """Torch alone, and why."""
-    said = f'        where = f"torch on {{device}} ({why})"'
-    return replace(torch.TORCH, explained=lambda names: (said,), runs="{where}")
+    return replace(torch.TORCH, runs=f"torch on {{device}} ({why})")
 
 
 _TOKENS = 70
@@ -198,6 +197,7 @@ def target(plan: Plan) -> torch.Target:
         skeletons=lambda plan: filling,
         call=kernel_call,
         packages=(__package__ or "", *torch.TORCH.packages),
+        standard=(),
         imports=tuple(_IMPORTS.split("\n")),
         shared=shared,
         explained=explained,

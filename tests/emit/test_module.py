@@ -143,6 +143,24 @@ def test_the_same_bytes_under_any_hash_seed() -> None:
     assert sums("1") == sums("4321")
 
 
+LINTED = "E4,E7,E9,F,I"
+"""What ruff checks unless told otherwise, and the order of imports."""
+
+
+@pytest.mark.ci
+def test_a_linter_finds_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("ruff")
+    for name in ("gla", "rg_lru", "s6", "rwkv4", "short_convolution", "normalized_attn"):
+        for backend in backend_names():
+            text = dsfc.load(name).module(backend).text
+            (tmp_path / f"{name}_{backend}.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", f"--select={LINTED}"]
+    # Kernels for GPUs load what some of their variants do not use.
+    command.append(f"--per-file-ignores={tmp_path}/*_triton.py:F841")
+    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[:2000] + done.stderr[-500:]
+
+
 CANARIES = """\
 # canary_comment __import__("os").system("canary_comment_run")
 mixer canary_mixer "canary_doc \'\'\' \\\\ \\N {{ 7 * 7 }} {% import os %} '+__import__('os')+'" {
