@@ -30,7 +30,6 @@ class Limits:
         cascade: how many stages of states a plan may have in series, each fed by the one before.
         expansion_nodes: expression nodes after functions, modifiers and `extends` are expanded.
         expansion_terms: terms of a separated sum or of a state update.
-        symbolic_size: size of one axis in a symbolic matrix.
         diagnostics: problems reported in one run.
         seconds: processor time, in seconds, of a `check`, `show`, `compile` or `equiv` on the
             command line; from Python of one stage, one compilation or one comparison.
@@ -51,7 +50,6 @@ class Limits:
     cascade: int = 32
     expansion_nodes: int = 50_000
     expansion_terms: int = 50_000
-    symbolic_size: int = 4
     diagnostics: int = 50
     seconds: float = 10.0
     memory: int = 4 * 1024**3

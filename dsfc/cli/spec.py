@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from dsfc.source import Source
 
 STDIN = "-"
-SUFFIX = ".dsf"
 
 
 class SpecWord(click.types.StringParamType):

@@ -21,7 +21,6 @@ from dsfc.expr.tree import (
     Axis,
     Div,
     Expr,
-    Field,
     LinearMap,
     Map,
     Mul,
@@ -391,13 +390,3 @@ def _plus(a: Expr, b: Expr) -> Expr:
     axes = a.axes | b.axes
     a, b = (x if x.axes == axes else mul(x, ones(axes - x.axes)) for x in (a, b))
     return add(a, b)
-
-
-def field_of(terms: Iterable[Term], model: Model) -> Field:
-    """Returns the field of a sum of terms."""
-    kinds = [Field.REAL]
-    for t in terms:
-        kinds += [t.left.field, t.right.field, model.states[t.source].field]
-        if t.matrix is not None:
-            kinds.append(t.matrix.field)
-    return max(kinds)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dsfc.expr.build import ONE, ZERO, add, is_one, is_zero, mul, neg, num, sub
+from dsfc.expr.build import ZERO, add, is_one, is_zero, mul, neg, num, sub
 from dsfc.expr.normal import push_renames
 from dsfc.expr.tree import Add, Div, Expr, Field, Mul, Num, Ones, Pow, Prim, Rename, Size
 from dsfc.system.ir import Decay, LogForm
@@ -242,11 +242,3 @@ def _times(a: tuple[Expr, Expr], b: tuple[Expr, Expr]) -> tuple[Expr, Expr]:
 
 def _product(a: Expr, b: Expr) -> Expr:
     return ZERO if is_zero(a) or is_zero(b) else mul(a, b)
-
-
-def rebuilt(decay: Decay) -> Expr:
-    """Returns exp(log + i · phase): equal to `decay.value` wherever the logarithm is defined."""
-    modulus = ONE if is_zero(decay.log) else Prim("exp", (decay.log,), decay.log.field)
-    if decay.phase is None:
-        return modulus
-    return mul(modulus, Prim("cis", (decay.phase,), Field.COMPLEX))

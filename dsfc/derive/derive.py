@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dsfc.derive.blocks import Blocks, over_streams, read_outs_of
+from dsfc.derive.dependency_order import ordered
 from dsfc.derive.drive import Splitter
 from dsfc.derive.inline import Inliner
 from dsfc.derive.model import Model
-from dsfc.derive.order import ordered
 from dsfc.derive.pairing import pairs, with_pairs
 from dsfc.derive.read_out import ReadOuts
 from dsfc.derive.record import definitions_of

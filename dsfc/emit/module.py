@@ -21,8 +21,8 @@ from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.audit import audit
 from dsfc.emit.backend import Backend, Identity, load_backend
 from dsfc.emit.names import class_name, file_name, identifier
+from dsfc.expr.json import encode
 from dsfc.plan.ir import Plan
-from dsfc.plan.json import to_json
 from dsfc.source import NOWHERE
 
 _HEAD = """\
@@ -134,7 +134,7 @@ def digest(plan: Plan) -> str:
 
 def _lasting(plan: Plan) -> str:
     """Returns the JSON of what makes a plan this mixer and no other."""
-    document = to_json(replace(plan, costs=(), modes=()))
+    document = encode(replace(plan, costs=(), modes=()))
     return json.dumps(document, sort_keys=True, separators=(",", ":"))
 
 

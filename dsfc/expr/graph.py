@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+_NodeT = TypeVar("_NodeT", bound=Hashable)
 
 
 def components(edges: Mapping[str, Iterable[str]]) -> tuple[tuple[str, ...], ...]:
@@ -80,3 +83,32 @@ def reachable(edges: Mapping[str, Iterable[str]], roots: Iterable[str]) -> froze
             seen.add(node)
             stack.extend(edges.get(node, ()))
     return frozenset(seen)
+
+
+def depth_first(
+    roots: Iterable[_NodeT], needs: Callable[[_NodeT], Iterable[_NodeT]]
+) -> list[_NodeT]:
+    """Returns the roots and all they need, each node behind what it needs.
+
+    Args:
+        roots: where the walk starts, in this order.
+        needs: the nodes that a node needs, in the order in which they are visited.
+    """
+    seen: set[_NodeT] = set()
+    out: list[_NodeT] = []
+    # An explicit stack: chains of definitions may be longer than Python's recursion allows.
+    stack: list[tuple[_NodeT, Iterator[_NodeT]]] = []
+    for root in roots:
+        if root not in seen:
+            seen.add(root)
+            stack.append((root, iter(needs(root))))
+        while stack:
+            node, rest = stack[-1]
+            following = next((n for n in rest if n not in seen), None)
+            if following is None:
+                out.append(node)
+                stack.pop()
+            else:
+                seen.add(following)
+                stack.append((following, iter(needs(following))))
+    return out

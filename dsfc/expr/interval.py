@@ -196,8 +196,3 @@ def increasing(
         ).meet(into)
 
     return rule
-
-
-def decreasing(rule: Callable[[Interval], Interval]) -> Callable[[Interval], Interval]:
-    """Returns the range rule of x ↦ f(-x) from that of an increasing f."""
-    return lambda a: rule(minus(a))

@@ -1,12 +1,12 @@
-"""The one door to SymPy: expressions become SymPy objects and come back, by constructors only.
+"""The one door to SymPy: expressions become SymPy objects, by constructors only.
 
-Two views. `to_sympy` and `from_sympy` treat an expression elementwise: a leaf, or a node SymPy has
+Two views. `to_sympy` treats an expression elementwise: a leaf, or a node SymPy has
 no word for (a contraction, a map, a filter), is one symbol. `entries` writes an expression out at
 chosen sizes: an array of SymPy expressions over symbols with indices, such as k_{2,0,1}.
 
 Symbols come from one table, `Symbols`, which fixes the assumptions of a name when the name is first
 met; SymPy takes symbols of different assumptions for different things. No text is ever parsed, and
-`simplify` is never called: `dsfc.expr.rational.equal` decides equality exactly.
+`simplify` is never called.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from dsfc.expr.build import add, div, mul, num, power, prim
 from dsfc.expr.declarations import Constraint
 from dsfc.expr.evaluate import NamedArray, Scope, evaluate
 from dsfc.expr.table import Primitive
 from dsfc.expr.text import text
 from dsfc.expr.tree import (
     Add,
-    Axis,
     Div,
     Expr,
     Field,
@@ -219,67 +217,6 @@ def _elementwise(e: Expr, go: Callable[[Expr], sympy.Expr], symbols: Symbols) ->
             return symbols.atom(e)
 
 
-def from_sympy(value: sympy.Expr, symbols: Symbols) -> Expr:
-    """Returns the expression of a SymPy object built from the symbols of the table.
-
-    Terms and factors come back in SymPy's printing-independent canonical order. Where symbols have
-    different axes, the result is elementwise by broadcasting, as in products.
-
-    Raises:
-        TypeError: the object holds something that is not in the primitive table.
-    """
-    match value:
-        case sympy.Symbol():
-            return symbols.expr(value)
-        case sympy.Rational():
-            return num(Fraction(int(value.p), int(value.q)))
-        case sympy.Add():
-            return _sum([from_sympy(a, symbols) for a in value.args])
-        case sympy.Mul():
-            return mul(*(from_sympy(a, symbols) for a in value.args))
-        case sympy.exp():
-            return prim("exp", from_sympy(value.args[0], symbols))
-        case sympy.Pow():
-            return _power(value, symbols)
-    if value is sympy.I:
-        return prim("cplx", num(0), num(1))
-    if value is sympy.pi:
-        return prim("pi")
-    if value is sympy.E:
-        return prim("exp", num(1))
-    if value.func not in _ROW_OF:
-        raise TypeError(f"{value.func.__name__} is not in the primitive table")
-    name = _ROW_OF[value.func]
-    args = [from_sympy(a, symbols) for a in value.args]
-    if name in ("max", "min"):
-        out = args[0]
-        for a in args[1:]:
-            out = prim(name, out, a)
-        return out
-    return prim(name, *args[:1])
-
-
-def _power(value: sympy.Pow, symbols: Symbols) -> Expr:
-    base, exponent = from_sympy(value.base, symbols), value.exp
-    if exponent == sympy.Rational(1, 2):
-        return prim("sqrt", base)
-    if isinstance(exponent, sympy.Rational) and exponent < 0:
-        return div(num(1), _power_of(value.base, -exponent, symbols))
-    return power(base, from_sympy(exponent, symbols))
-
-
-def _power_of(base: sympy.Expr, exponent: sympy.Expr, symbols: Symbols) -> Expr:
-    if exponent == sympy.Rational(1, 2):
-        return prim("sqrt", from_sympy(base, symbols))
-    return power(from_sympy(base, symbols), from_sympy(exponent, symbols))
-
-
-def _sum(args: list[Expr]) -> Expr:
-    """A sum broadcasts in SymPy's elementwise view; with named axes it takes ones."""
-    axes = frozenset[Axis]().union(*(a.axes for a in args))
-    return add(*(a if a.axes == axes or not a.axes else mul(a, Ones(axes - a.axes)) for a in args))
-
-
 # --- entry by entry -------------------------------------------------------------------------------
 
 
@@ -374,11 +311,6 @@ def real_part(value: Symbolic) -> Symbolic:
 def zeros(rows: int, columns: int) -> Symbolic:
     """Returns a matrix of zeros."""
     return sympy.ImmutableMatrix(sympy.zeros(rows, columns))
-
-
-def eye(size: int) -> Symbolic:
-    """Returns the identity."""
-    return sympy.ImmutableMatrix(sympy.eye(size))
 
 
 # --- symbolic sizes -------------------------------------------------------------------------------

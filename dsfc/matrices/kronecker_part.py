@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from dsfc.expr.build import ONE, mul, num, prim, shift
 from dsfc.expr.tree import Add, Axis, Div, Expr, LinearMap, Map, Now, Ref
+from dsfc.matrices.entry_order import roles
 from dsfc.matrices.inputs import Inputs, inputs_of
 from dsfc.matrices.kronecker import After, Kron, Operator, kron, line_factors
 from dsfc.matrices.linear import LinearPart, Normaliser, normalisers, scales, stages_read
@@ -26,7 +27,6 @@ from dsfc.system.ir import (
     System,
     Term,
 )
-from dsfc.system.order import roles
 
 
 @dataclass(frozen=True, slots=True)

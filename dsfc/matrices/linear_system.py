@@ -16,6 +16,7 @@ from dsfc.expr.build import ONE, add, mul, rewrite, walk
 from dsfc.expr.evaluate import NamedArray, canonical
 from dsfc.expr.sympy_bridge import Symbolic
 from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
+from dsfc.matrices.entry_order import roles
 from dsfc.matrices.inputs import Inputs, inputs_of
 from dsfc.matrices.linear import (
     LinearPart,
@@ -28,7 +29,6 @@ from dsfc.matrices.linear import (
 from dsfc.matrices.symbolic import BASIS, Setting, SymbolScope, column
 from dsfc.system.formulas import States, apply_term, guarded, states
 from dsfc.system.ir import Block, Guard, Stage
-from dsfc.system.order import roles
 
 
 @dataclass(frozen=True, slots=True)

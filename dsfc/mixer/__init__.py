@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dsfc.mixer.axes import sizes
 from dsfc.mixer.evaluate import evaluate
-from dsfc.mixer.json import from_json, to_json
 from dsfc.mixer.library import Library
 from dsfc.mixer.render import render
 from dsfc.mixer.resolve import resolve
@@ -16,11 +15,9 @@ __all__ = [
     "MixerError",
     "Sample",
     "evaluate",
-    "from_json",
     "render",
     "resolve",
     "sample",
     "sizes",
-    "to_json",
     "verify",
 ]

@@ -36,6 +36,7 @@ from dsfc.structure.attention import NotAttention
 from dsfc.structure.bounds import ranges_of
 from dsfc.structure.ir import ClassName, Structure
 from dsfc.structure.render import bound_text
+from dsfc.system.dependency_order import ordered, reached_from, stage_key
 from dsfc.system.index_form import equations
 from dsfc.system.ir import (
     Block,
@@ -69,9 +70,7 @@ from dsfc.system.traverse import (
     trees,
     value_expressions,
 )
-from dsfc.transform.flatten import stage_key
 from dsfc.transform.inline import Inliner
-from dsfc.transform.order import ordered, reached_from
 
 
 def plan(system: System, structure: Structure, limits: Limits = DEFAULT_LIMITS) -> Plan:

@@ -56,9 +56,6 @@ LONGEST = 32
 ARRAY = re.compile(r"([A-Za-z_:][\w:]*)\[")
 """An array, inside the name of a generator."""
 
-Place = tuple[str, tuple[int, ...]]
-"""An array and a position in it."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Branch:

@@ -38,11 +38,6 @@ class Cell(Enum):
     NONE = "NONE"
 
     @property
-    def time_invariant(self) -> bool:
-        """Whether Λ does not depend on the token."""
-        return self in (Cell.ID, Cell.LTI_S, Cell.LTI_R, Cell.LTI_C, Cell.LTI_X, Cell.NIL)
-
-    @property
     def diagonal(self) -> bool:
         """Whether Λ is diagonal."""
         return self not in (Cell.LTI_X, Cell.TV_DPLR, Cell.TV_X, Cell.NONE)

@@ -140,7 +140,6 @@ class GaugeKind(Enum):
     IDENTITY = "identity"
     ETA = "eta"
     RUNNING_MAX = "running max"
-    LAG_POWER = "lag power"
 
 
 @dataclass(frozen=True, slots=True)

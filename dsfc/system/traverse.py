@@ -1,7 +1,7 @@
 """The one walker of Systems: what their nodes hold, found by looking at every field.
 
 A pass that visits all of something asks here. Fields are read by reflection, so that a node's new
-field is walked and rewritten by every pass from the day it is written.
+field is walked by every pass from the day it is written.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 from dsfc.expr.build import walk
 from dsfc.expr.declarations import MapTensor, Provenance, Tensor
@@ -29,13 +29,11 @@ from dsfc.system.ir import (
     Term,
 )
 
-T = TypeVar("T")
-
 READ_OUTS: tuple[type, ...] = get_args(ReadOut)
 """The kinds of node of a read-out tree."""
 
 NOTES: tuple[type, ...] = (Coupling, Decay, Gauge, KeptFlow)
-"""Records that say again what stands in a chain: rewritten with it, and no part of its value."""
+"""Records that say again what stands in a chain, and are no part of its value."""
 
 _CLOSED = (Axis, LinearMap, Provenance, Span)
 """Records that hold neither expressions nor read-outs."""
@@ -72,38 +70,6 @@ def held(value: object, unopened: tuple[type, ...] = NOTES) -> Iterator[Any]:
             yield v
         elif isinstance(v, tuple) or _opens(v, unopened):
             yield from held(v, unopened)
-
-
-def rewritten(value: T, rule: Callable[[Expr], Expr]) -> T:
-    """Returns a value with a rule applied to the expressions in its fields, those of notes too.
-
-    Read-outs inside it are left alone; see `map_trees`. The same object where nothing changes.
-    """
-    made: T = _rewritten(value, rule)
-    return made
-
-
-def _rewritten(value: Any, rule: Callable[[Expr], Expr]) -> Any:  # noqa: ANN401
-    if isinstance(value, tuple):
-        new = tuple(_inside(v, rule) for v in value)
-        return value if all(a is b for a, b in zip(new, value, strict=True)) else new
-    changed = {}
-    for name in _names(value):
-        old = getattr(value, name)
-        made = _inside(old, rule)
-        if made is not old:
-            changed[name] = made
-    return replace(value, **changed) if changed else value
-
-
-def _inside(value: Any, rule: Callable[[Expr], Expr]) -> Any:  # noqa: ANN401
-    if isinstance(value, Expr):
-        return rule(value)
-    if isinstance(value, READ_OUTS):
-        return value
-    if isinstance(value, tuple) or _opens(value, ()):
-        return _rewritten(value, rule)
-    return value
 
 
 # --- read-outs ------------------------------------------------------------------------------------
@@ -223,16 +189,3 @@ def map_trees(system: System, rule: Callable[[ReadOut], ReadOut]) -> System:
         streams=tuple(stream(s) for s in system.streams),
         outputs=tuple(output(o) for o in system.outputs),
     )
-
-
-def map_expressions(system: System, rule: Callable[[Expr], Expr]) -> System:
-    """Returns the System with a rule applied to every expression of streams, read-outs and blocks.
-
-    What is noted of blocks is rewritten with their chains.
-    """
-    made = map_trees(system, lambda node: rewritten(node, rule))
-    made = map_blocks(made, lambda block: rewritten(block, rule))
-    streams = (
-        replace(s, value=rule(s.value)) if isinstance(s.value, Expr) else s for s in made.streams
-    )
-    return replace(made, streams=tuple(streams))

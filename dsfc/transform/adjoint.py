@@ -30,6 +30,7 @@ from dsfc.expr.derivative import (
     filter_weight,
     pull,
 )
+from dsfc.expr.graph import reachable
 from dsfc.expr.tree import (
     Axis,
     Expr,
@@ -43,6 +44,7 @@ from dsfc.expr.tree import (
     Time,
 )
 from dsfc.expr.words import FIRST, first
+from dsfc.system.dependency_order import home_of, needs_of, stage_key
 from dsfc.system.ir import (
     Block,
     Cache,
@@ -63,8 +65,7 @@ from dsfc.system.ir import (
     System,
     Term,
 )
-from dsfc.transform.flatten import Flat, Node, flatten, stage_key
-from dsfc.transform.order import needs_of, needs_of_tree
+from dsfc.transform.flatten import Flat, Node, flatten
 from dsfc.transform.past_adjoint import pull_past
 from dsfc.transform.record import Record
 from dsfc.transform.stage_adjoint import (
@@ -398,16 +399,10 @@ def _reached(
     streams: list[Stream], stages: list[Stage], outputs: tuple[Output, ...]
 ) -> tuple[tuple[Stream, ...], tuple[Stage, ...]]:
     """The streams and stages that the outputs need."""
-    home = {b.state: stage_key(s) for s in stages for b in s.blocks}
-    items: dict[str, Stream | Stage] = {stage_key(s): s for s in stages}
-    items |= {s.name: s for s in streams}
-    pending = [n for o in outputs for n in needs_of_tree(o.value, home)]
-    seen: set[str] = set()
-    while pending:
-        key = pending.pop()
-        if key in items and key not in seen:
-            seen.add(key)
-            pending.extend(needs_of(items[key], home))
+    home = home_of(stages)
+    needs = {stage_key(s): needs_of(s, home) for s in stages}
+    needs |= {s.name: needs_of(s.value, home) for s in streams}
+    seen = reachable(needs, (n for o in outputs for n in needs_of(o.value, home)))
     return (
         tuple(s for s in streams if s.name in seen),
         tuple(s for s in stages if stage_key(s) in seen),

@@ -6,11 +6,12 @@ tree is one expression, and token-wise algebra (derivatives above all) needs one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dsfc.expr.build import add, div, mul, prim, total
 from dsfc.expr.tree import Axis, Expr, Field, Map, Now, Ref, Time, join
+from dsfc.system.dependency_order import home_of, in_order, stage_key
 from dsfc.system.formulas import guarded
 from dsfc.system.ir import (
     Cache,
@@ -31,7 +32,6 @@ from dsfc.system.ir import (
     SumOver,
     System,
 )
-from dsfc.system.traverse import expressions, names_in, stage_expressions, terms
 from dsfc.transform.terms import Names, result_axes
 
 Leaf = Expr | Read | Cache | MaxPlus
@@ -168,41 +168,9 @@ class _Taker:
         return axes, kind
 
 
-def dependencies(node: Node | Stage, home: Mapping[str, str]) -> set[str]:
-    """Returns the names a node or stage needs.
-
-    Args:
-        node: the node or stage.
-        home: state → key of its stage.
-    """
-    if isinstance(node, Stage):
-        return names_in(stage_expressions(node))
-    if isinstance(node.value, Expr):
-        return names_in((node.value,))
-    return names_in(expressions(node.value)) | {home[t.source] for t in terms(node.value)}
-
-
-def stage_key(stage: Stage) -> str:
-    """Returns a key for a stage among names of nodes."""
-    return f"stage {stage.blocks[0].state}"
-
-
 def _sorted(nodes: list[Node], stages: tuple[Stage, ...]) -> tuple[Node | Stage, ...]:
     """Dependency order, otherwise as given."""
-    home = {b.state: stage_key(s) for s in stages for b in s.blocks}
     table: dict[str, Node | Stage] = {n.name: n for n in nodes}
     table |= {stage_key(s): s for s in stages}
-    out: list[Node | Stage] = []
-    done: set[str] = set()
-    for start in table:
-        stack: list[tuple[str, bool]] = [(start, False)]
-        while stack:
-            key, ready = stack.pop()
-            if ready:
-                out.append(table[key])
-            elif key not in done:
-                done.add(key)
-                stack.append((key, True))
-                needs = dependencies(table[key], home)
-                stack.extend((n, False) for n in sorted(needs, reverse=True) if n in table)
-    return tuple(out)
+    values = {k: v if isinstance(v, Stage) else v.value for k, v in table.items()}
+    return tuple(table[key] for key in in_order(values, home_of(stages)))

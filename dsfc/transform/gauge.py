@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeGuard
 
-from dsfc.expr.build import ONE, ZERO, add, div, is_one, is_zero, mul, neg, prim
+from dsfc.expr.build import ONE, add, div, is_one, is_zero, mul, neg, prim
 from dsfc.expr.tree import Div, Expr, Field, LinearMap, Mul, Now, Prim, Ref, Time
 from dsfc.expr.words import first
+from dsfc.system.dependency_order import ordered, reached_from, stage_key
 from dsfc.system.formulas import guarded
 from dsfc.system.ir import (
-    IDENTITY_GAUGE,
     Block,
     Decay,
     Direction,
@@ -39,8 +39,7 @@ from dsfc.system.ir import (
     Term,
 )
 from dsfc.system.traverse import map_blocks, map_trees, names_in
-from dsfc.transform.flatten import read_out_type, stage_key
-from dsfc.transform.order import ordered, reached_from
+from dsfc.transform.flatten import read_out_type
 from dsfc.transform.record import Record
 from dsfc.transform.terms import Names
 
@@ -69,19 +68,6 @@ def change_gauge(
             a matrix, or varies in time while the state runs backwards.
     """
     return _Change(system, state, factor, kind).build()
-
-
-def identity_gauge(system: System, state: str) -> tuple[System, Record]:
-    """Returns the System with a state back in the identity gauge.
-
-    Raises:
-        GaugeError: there is no such state.
-    """
-    block = _block(system, state)
-    if block.gauge.factor is None:
-        return system, Record("gauge")
-    made, record = change_gauge(system, state, div(ONE, block.gauge.factor), GaugeKind.IDENTITY)
-    return _with_gauge(made, state, IDENTITY_GAUGE), record
 
 
 def eta_gauge(system: System) -> tuple[System, Record]:
@@ -129,47 +115,6 @@ def eta_gauge(system: System) -> tuple[System, Record]:
         made, record = change_gauge(made, state, factor)
         steps.extend(record.steps)
     return ordered(map_trees(made, _absorbed)), Record("gauge", tuple(steps))
-
-
-def lag_power_gauge(system: System, state: str) -> tuple[System, Record]:
-    """Returns the System with a diagonal state stored as h_i / Π_{k ≤ i} λ_k: its Λ is then I.
-
-    The product is a state of its own. Over long sequences it leaves the range of any number
-    format: this gauge is for algebra, not for computing.
-
-    Raises:
-        GaugeError: the state has no purely diagonal transition, or runs backwards.
-    """
-    block = _block(system, state)
-    lam = diagonal_of(block)
-    stage = _stage(system, state)
-    if lam is None or stage.direction is Direction.BACKWARD:
-        raise GaugeError(f"{state} has no forward diagonal transition")
-    names = Names.of(system)
-    power, wish = names.fresh(f"{state}_power"), names.fresh(f"{state}_scale")
-    axes = tuple(sorted(lam.axes))
-    recurrence = Factor((Term(power, 1, lam, frozenset(), ONE),), (Drive(mul(lam, first()), ONE),))
-    scale = Block(power, axes, lam.field, (recurrence,), block.decay, declared=False)
-    value = Read((Term(power, 0, ONE, frozenset(), ONE),))
-    stream = Stream(wish, value, axes, lam.field)
-    grown = replace(
-        system,
-        streams=(*system.streams, stream),
-        stages=(Stage(Direction.FORWARD, (scale,)), *system.stages),
-    )
-    factor = Ref(wish, lam.axes, lam.field, Time.TOKEN, Now(0))
-    made, record = change_gauge(grown, state, factor, GaugeKind.LAG_POWER)
-    unit = Decay(ONE, ZERO, None, LogForm.EXACT)
-
-    def free(b: Block) -> Block:
-        if b.state != state:
-            return b
-        (only,) = b.chain
-        # λ_i f_{i-1} / f_i = 1; at the first token f_{-1} = 1 and the drive of f is λ.
-        chain = (Factor((Term(state, 1, ONE, frozenset(), ONE),), only.drives),)
-        return replace(b, chain=chain, decay=unit)
-
-    return ordered(map_blocks(made, free)), record
 
 
 def diagonal_of(block: Block) -> Expr | None:
@@ -374,7 +319,3 @@ def _block(system: System, state: str) -> Block:
 
 def _stage(system: System, state: str) -> Stage:
     return next(s for s in system.stages if any(b.state == state for b in s.blocks))
-
-
-def _with_gauge(system: System, state: str, gauge: Gauge) -> System:
-    return map_blocks(system, lambda b: replace(b, gauge=gauge) if b.state == state else b)

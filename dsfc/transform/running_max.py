@@ -36,6 +36,7 @@ from dsfc.expr.tree import (
     Ref,
     Time,
 )
+from dsfc.system.dependency_order import ordered
 from dsfc.system.ir import (
     Block,
     Direction,
@@ -60,7 +61,6 @@ from dsfc.system.traverse import map_blocks, map_trees, parts, trees
 from dsfc.transform.flatten import read_out_type
 from dsfc.transform.gauge import diagonal_of
 from dsfc.transform.inline import Inliner
-from dsfc.transform.order import ordered
 from dsfc.transform.record import Record
 from dsfc.transform.terms import Names
 

@@ -11,10 +11,10 @@ from unusual_specs import COMPILED, thirds
 
 from dsfc.api.locate import shipped_names
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.json import encode
 from dsfc.expr.text import text
 from dsfc.limits import DEFAULT_LIMITS
 from dsfc.plan.ir import Form, Plan, Pointwise, Recurrence, Scan
-from dsfc.plan.json import to_json
 from dsfc.plan.verify import verify
 
 
@@ -83,7 +83,7 @@ def canonical(plan: Plan) -> str:
     bare = replace(
         plan, name="", doc=None, reference=(), system="", structure="", provenance=(), gauge=""
     )
-    text = json.dumps(to_json(bare), sort_keys=True)
+    text = json.dumps(encode(bare), sort_keys=True)
     for number, state in enumerate(plan.states):
         for name in (state.name, *(b.name for b in plan.arrays)):
             rest = name.removeprefix(state.name)

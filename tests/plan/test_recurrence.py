@@ -11,10 +11,10 @@ from material import draw
 from unusual_specs import STEPPED
 
 from dsfc.expr.build import mul, num
+from dsfc.expr.json import decode, encode
 from dsfc.expr.text import text
 from dsfc.plan.evaluate import evaluate, evaluate_recurrence_adjoint
 from dsfc.plan.ir import Assignment, Form, Plan, Recurrence, Role, Scan
-from dsfc.plan.json import from_json, to_json
 from dsfc.plan.render import render
 from dsfc.plan.verify import PlanError, verify
 from dsfc.plan.view import to_networkx
@@ -69,7 +69,7 @@ def test_equal_numbers_are_no_coefficients_and_one_coefficient_has_a_time(load) 
 @pytest.mark.parametrize("name", STEPPED)
 def test_its_text_json_and_graph_hold_all_of_it(name: str, load) -> None:
     plan = load(name, STEPPED[name]).plan
-    assert from_json(to_json(plan)) == plan
+    assert decode(encode(plan), Plan) == plan
     words, graph = render(plan), to_networkx(plan)
     for k in recurrences(plan):
         for a in (*(a for level in k.levels for a in level), *k.adjoint.steps):

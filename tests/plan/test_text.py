@@ -11,7 +11,8 @@ import pytest
 from shipped_specs import PLANNED
 from unusual_specs import COMPILED
 
-from dsfc.plan.json import from_json, to_json
+from dsfc.expr.json import decode, encode
+from dsfc.plan.ir import Plan
 from dsfc.plan.render import render
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -39,22 +40,22 @@ def test_plans_render_as_written_down(name: str, plan_of) -> None:
 @pytest.mark.parametrize("name", PLANNED)
 def test_json_gives_the_plan_back(name: str, plan_of) -> None:
     plan = plan_of(name)
-    document = json.loads(json.dumps(to_json(plan)))
-    assert from_json(document) == plan
-    assert render(from_json(document)) == render(plan)
+    document = json.loads(json.dumps(encode(plan)))
+    assert decode(document, Plan) == plan
+    assert render(decode(document, Plan)) == render(plan)
 
 
 @pytest.mark.parametrize("name", ["all_forms_of_scan", "filters_of_all_shapes", "strict_ratio"])
 def test_json_gives_unusual_plans_back(name: str, load) -> None:
     plan = load(name, COMPILED[name]).plan
-    assert from_json(json.loads(json.dumps(to_json(plan)))) == plan
+    assert decode(json.loads(json.dumps(encode(plan))), Plan) == plan
 
 
 def test_what_is_no_plan_is_refused(plan_of) -> None:
-    document = to_json(plan_of("retnet"))
+    document = encode(plan_of("retnet"))
     for broken in ({}, [], {**document, "value": {}}):
         with pytest.raises(ValueError):
-            from_json(broken)
+            decode(broken, Plan)
 
 
 SEEDED = """\

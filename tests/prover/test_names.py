@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,11 @@ from dsfc.derive.again import derived_again
 from dsfc.expr.tree import Axis
 from dsfc.prover.within import kinds
 from dsfc.system.ir import System
-from dsfc.transform.rename import Renamer
+
+sys.path.insert(0, str(Path(__file__).parent))
+from renamer import Renamer
+
+del sys.path[0]
 
 LABELS = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
 FIRST = [

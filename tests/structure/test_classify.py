@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import pytest
 
+from dsfc.expr.json import decode, encode
 from dsfc.structure.classify import classify
-from dsfc.structure.ir import BoundKind, Cell, ClassName, ReadKind
-from dsfc.structure.json import from_json, to_json
+from dsfc.structure.ir import BoundKind, Cell, ClassName, ReadKind, Structure
 from dsfc.structure.render import render
 from dsfc.system.ir import CouplingKind, GuardKind
 
@@ -119,7 +119,7 @@ def test_table_of_mixers(name, derived):
 @pytest.mark.parametrize("name", TABLE)
 def test_structures_are_written_and_read(name, derived):
     s = classify(derived(name))
-    assert from_json(to_json(s)) == s
+    assert decode(encode(s), Structure) == s
     assert render(s) == render(classify(derived(name)))
 
 

@@ -11,6 +11,7 @@ import pytest
 import dsfc
 from dsfc.api.pipeline import Compilation
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.json import decode, encode
 from dsfc.expr.max_plus import LOWEST
 from dsfc.matrices.latex import latex_form
 from dsfc.mixer import sample
@@ -21,10 +22,8 @@ from dsfc.structure.running_max import bounds, stabilised
 from dsfc.system.evaluate import evaluate
 from dsfc.system.index_form import equations
 from dsfc.system.ir import GaugeKind, MaxPlus, Stream, System
-from dsfc.system.json import from_json, to_json
 from dsfc.system.verify import SystemInvariantError, verify
 from dsfc.transform.adjoint import adjoint
-from dsfc.transform.masks import masked, with_starts
 from dsfc.transform.running_max import running_max_gauge
 
 SPECS = sorted(p.stem for p in (Path(dsfc.__file__).parent.parent / "specs").glob("*.dsf"))
@@ -161,7 +160,7 @@ def test_states_that_one_maximum_does_not_scale_are_left_alone(rest: str, tmp_pa
 def test_the_system_is_well_formed_and_is_written_and_read(spec: Compilation) -> None:
     made = spec.computed
     verify(made)
-    assert from_json(to_json(made)) == made
+    assert decode(encode(made), System) == made
     name = maximum(made).name
     assert f"{name}[i-1]" in equations(made) and r"\operatorname{max}" in latex_form(made)
     assert {b.gauge.kind for b in made.blocks} == {GaugeKind.RUNNING_MAX}
@@ -240,26 +239,6 @@ def test_it_is_finite_where_the_plain_system_is_not(spec: Compilation) -> None:
         plain = evaluate(spec.system, inputs, params, sizes).outputs["y"]
         got = evaluate(spec.computed, inputs, params, sizes).outputs["y"]
     assert not np.isfinite(plain).all() and np.isfinite(got).all()
-
-
-def test_masked_tokens_and_starts_leave_the_maximum_alone() -> None:
-    spec = dsfc.load("mlstm")
-    inputs, params, sizes = drawn(spec, 6)
-    keep = np.array([1.0, 0, 1, 1, 0, 1])
-    system, _ = masked(spec.computed)
-    got = evaluate(system, inputs | {"mask": keep}, params, sizes)
-    short = {n: x[keep == 1] for n, x in inputs.items()}
-    want = evaluate(spec.computed, short, params, sizes)
-    np.testing.assert_allclose(got.outputs["y"][keep == 1], want.outputs["y"], rtol=1e-12)
-    for name, value in want.finals.items():
-        np.testing.assert_allclose(got.finals[name], value, rtol=1e-12)
-    system, _ = with_starts(spec.computed)
-    starts = np.array([1.0, 0, 0, 1, 0, 0])
-    got = evaluate(system, inputs | {"start": starts}, params, sizes)
-    late = evaluate(spec.computed, {n: x[3:] for n, x in inputs.items()}, params, sizes)
-    np.testing.assert_allclose(got.outputs["y"][3:], late.outputs["y"], rtol=1e-12)
-    for name, value in late.finals.items():
-        np.testing.assert_allclose(got.finals[name], value, rtol=1e-12)
 
 
 def test_before_the_first_token_nothing_weighs_anything() -> None:

@@ -26,8 +26,8 @@ from spec_writer import random_mixer
 
 from dsfc.api.locate import shipped_names
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.json import encode
 from dsfc.mixer import resolve
-from dsfc.mixer.json import to_json
 from dsfc.mixer.library import Library
 from dsfc.source import Source
 from dsfc.syntax import ast
@@ -87,7 +87,7 @@ def meanings(text: str) -> list[Any]:
     for unit in spec.units:
         if isinstance(unit, ast.MixerUnit):
             try:
-                found.append(to_json(resolve(spec, unit.name.text, library)))
+                found.append(encode(resolve(spec, unit.name.text, library)))
             except DiagnosticError as e:
                 found.append([d.code for d in e.diagnostics])
     return found

@@ -9,13 +9,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from dsfc.expr.build import ONE, mul, rewrite, walk
+from dsfc.expr.build import ONE, mul
 from dsfc.expr.declarations import FlowRule, MapTensor, Tensor
 from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Now, Param, Past, Ref, Relation, Time
 from dsfc.system import ir
+from dsfc.system.dependency_order import needs_of, ordered, reached_from
 from dsfc.system.ir import (
     Block,
-    Cache,
     Direct,
     Drive,
     Factor,
@@ -31,21 +31,14 @@ from dsfc.system.traverse import (
     arguments,
     expressions,
     held,
-    map_expressions,
     map_trees,
     names_in,
     own_expressions,
     parts,
-    rewritten,
     stage_expressions,
     system_expressions,
 )
 from dsfc.system.verify import SystemInvariantError, verify
-from dsfc.transform.compose import CompositionError
-from dsfc.transform.masks import with_starts
-from dsfc.transform.normal_form import normal_form
-from dsfc.transform.order import needs_of, needs_of_tree, ordered, reached_from
-from dsfc.transform.rename import Renamer
 
 AXIS = Axis(0, "d")
 MAP = LinearMap("W", (), (AXIS,), (AXIS,))
@@ -130,14 +123,6 @@ STATE = Block("S", (), Field.REAL, (UPDATE,), None)
 STAGE = Stage(ir.Direction.FORWARD, (STATE,))
 
 
-def params_in(system: System) -> set[str]:
-    """The parameters that the output still depends on, through streams."""
-    found = reached_from(system, names_in(expressions(system.read_out)))
-    kept = [s.value for s in system.streams if s.name in found]
-    every = [*expressions(system.read_out), *kept]
-    return {e.name for x in every for e in walk(x) if isinstance(e, Param)}
-
-
 @KINDS
 def test_what_a_node_holds_is_all_that_stands_in_its_fields(kind: type) -> None:
     fill = Filler()
@@ -156,7 +141,7 @@ def test_order_and_reach_see_every_name(kind: type) -> None:
     names = set(fill.names)
     home = {"S": "stage S"}
     reads = {"stage S"} if getattr(tree, "terms", ()) else set()
-    assert needs_of_tree(tree, home) == names | reads
+    assert needs_of(tree, home) == names | reads
     system = system_of(tree, fill.names, (STAGE,))
     assert {s.name for s in ordered(system, reached_only=True).streams} == names
     grown = replace(system, streams=(*system.streams, Stream("x", tree, (), Field.REAL)))
@@ -165,44 +150,10 @@ def test_order_and_reach_see_every_name(kind: type) -> None:
 
 
 @KINDS
-def test_renaming_and_rewriting_reach_every_name(kind: type) -> None:
+def test_mapping_trees_to_themselves_changes_nothing(kind: type) -> None:
     fill = Filler()
     system = system_of(fill.node(kind), fill.names, (STAGE,))
-    others = {n: f"{n}_new" for n in fill.names}
-    renamed = Renamer(others).system(system)
-
-    def rule(e: Expr) -> Expr | None:
-        named = isinstance(e, Ref) and e.name in others
-        return Ref(others[e.name], e.over, e.kind, e.when, e.at) if named else None
-
-    mapped = map_expressions(system, lambda e: rewrite(e, rule))
-    for made in (renamed, mapped):
-        assert names_in(expressions(made.read_out)) == set(others.values())
-    same = map_trees(system, lambda t: t)
-    assert same == system
-    assert map_expressions(system, lambda e: e) == system
-
-
-@KINDS
-def test_the_normal_form_keeps_what_every_name_stands_for(kind: type) -> None:
-    fill = Filler()
-    made, _ = normal_form(system_of(fill.node(kind), fill.names, (STAGE,)))
-    assert params_in(made) == {f"p_{n}" for n in fill.names}
-    if kind is not Cache:
-        assert not made.streams
-
-
-@KINDS
-def test_sequence_starts_stop_every_value_of_an_earlier_token(kind: type) -> None:
-    fill = Filler(lag=1)
-    system = system_of(fill.node(kind), fill.names, (STAGE,))
-    if kind is Cache:
-        with pytest.raises(CompositionError):
-            with_starts(system)
-        return
-    made, _ = with_starts(system, "begin")
-    for e in expressions(made.read_out):
-        assert "begin" in names_in([e])
+    assert map_trees(system, lambda t: t) == system
 
 
 @KINDS
@@ -217,17 +168,13 @@ def test_verification_misses_every_name_that_nothing_defines(kind: type) -> None
             verify(replace(whole, streams=rest))
 
 
-def test_a_chain_is_walked_and_its_notes_are_rewritten_with_it() -> None:
+def test_a_chain_is_walked_and_its_notes_are_passed_over() -> None:
     fill = Filler()
     stage = fill.node(Stage)
     noted = {n for b in stage.blocks for note in notes(b) for n in names_in(held(note))}
     walked = names_in(stage_expressions(stage))
     assert walked | noted == set(fill.names) and not walked & noted
     assert needs_of(stage, {}) == walked
-    others = {n: f"{n}_new" for n in fill.names}
-    moved = rewritten(stage, lambda e: Ref(others[e.name], e.over, e.kind, e.when, e.at))
-    everything = {n for b in moved.blocks for note in notes(b) for n in names_in(held(note))}
-    assert names_in(stage_expressions(moved)) | everything == set(others.values())
 
 
 def notes(block: Block) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from draws import MIXERS, by_definition, close, draw, outputs
 
 from dsfc.expr.build import ONE, add, mul, num, prim
 from dsfc.expr.tree import Field, Map, Param, Ref
-from dsfc.system.ir import Direction, Gate, GaugeKind, Ratio, Read
+from dsfc.system.ir import Direction, Gate, Ratio, Read
 from dsfc.system.traverse import parts
 from dsfc.transform.gauge import (
     GaugeError,
@@ -17,8 +17,6 @@ from dsfc.transform.gauge import (
     change_gauge,
     diagonal_of,
     eta_gauge,
-    identity_gauge,
-    lag_power_gauge,
 )
 
 SIZES, ALL = hand_built.SIZES, hand_built.ALL
@@ -68,16 +66,6 @@ def test_outputs_do_not_change(name, state):
     changed, record = change_gauge(system, state, factor_of(system, state))
     assert record.rule == "gauge"
     assert same(system, changed)
-
-
-@pytest.mark.parametrize(("name", "state"), FORWARD)
-def test_back_to_the_identity(name, state):
-    system = with_params(ALL[name], state)
-    changed, _ = change_gauge(system, state, factor_of(system, state))
-    back, _ = identity_gauge(changed, state)
-    assert same(system, back)
-    (block,) = (b for b in back.blocks if b.state == state)
-    assert block.gauge.kind is GaugeKind.IDENTITY
 
 
 @pytest.mark.parametrize("name", ["gated", "ratio", "complex_lti", "rotating"])
@@ -141,16 +129,6 @@ def test_ratios_and_post_scales_go_into_the_transition(name, derived):
     assert not any(isinstance(p, Gate) and "eta" in repr(p.factor) for p in tree)
 
 
-@pytest.mark.parametrize("name", ["gated", "ratio", "complex_lti", "rotating"])
-def test_lag_powers(name):
-    system = ALL[name]
-    state = system.blocks[0].state
-    changed, _ = lag_power_gauge(system, state)
-    (block,) = (b for b in changed.blocks if b.state == state)
-    assert diagonal_of(block) is ONE
-    assert same(system, changed)
-
-
 def test_final_states_are_divided_by_the_factor():
     system = with_params(ALL["gated"], "S")
     changed, _ = change_gauge(system, "S", num(4))
@@ -170,8 +148,6 @@ def test_refusals():
         change_gauge(ALL["dense"], "x", Param("c", frozenset({hand_built.N}), Field.REAL))
     with pytest.raises(GaugeError, match="runs backwards"):
         change_gauge(ALL["cascade"], "z", prim("exp", hand_built.U))
-    with pytest.raises(GaugeError, match="no forward diagonal"):
-        lag_power_gauge(ALL["delta"], "S")
 
 
 def test_cancelling_is_exact():

@@ -1,4 +1,4 @@
-"""Systems with other names and other axes: what composing two of them needs first."""
+"""Gives Systems other names and other axes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 from dsfc.expr.build import remake
 from dsfc.expr.declarations import (
     AbstractMap,
-    Dimension,
-    MapTensor,
     Tensor,
 )
 from dsfc.expr.tree import (
@@ -61,7 +59,7 @@ class Renamer:
         made = self.of(system)
         return replace(made, name=system.name if name is None else name)
 
-    def _value(self, value: Any) -> Any:  # noqa: ANN401
+    def _value(self, value: Any) -> Any:
         if isinstance(value, Expr):
             return self.expr(value)
         if isinstance(value, Axis):
@@ -76,7 +74,7 @@ class Renamer:
             return self._record(value)
         return value
 
-    def _record(self, value: Any) -> Any:  # noqa: ANN401
+    def _record(self, value: Any) -> Any:
         named = _NAMES.get(type(value), ())
         new: dict[str, Any] = {}
         for f in fields(value):
@@ -105,40 +103,3 @@ class Renamer:
 
 def _holds(value: object) -> bool:
     return isinstance(value, tuple) and any(isinstance(v, Expr) for v in value)
-
-
-def tensor_names(system: System) -> tuple[str, ...]:
-    """Returns the names of parameters, buffers and abstract maps."""
-    tensors: tuple[Tensor | MapTensor | AbstractMap, ...] = (
-        *system.params,
-        *system.buffers,
-        *system.abstracts,
-    )
-    return tuple(t.name for t in tensors)
-
-
-def joined_axes(
-    first: tuple[Dimension, ...], second: tuple[Dimension, ...]
-) -> tuple[tuple[Dimension, ...], dict[Axis, Axis]]:
-    """Returns the axes of two Systems together, and where those of the second went.
-
-    Axes of one name are one axis; the first System's declaration stands.
-
-    Raises:
-        ValueError: an axis enumerates heads in one System and not in the other.
-    """
-    by_name = {d.axis.name: d for d in first}
-    moved: dict[Axis, Axis] = {}
-    added: list[Dimension] = []
-    for d in second:
-        known = by_name.get(d.axis.name)
-        if known is None:
-            axis = Axis(len(first) + len(added), d.axis.name, d.axis.heads, d.axis.copy_of)
-            added.append(replace(d, axis=axis))
-            moved[d.axis] = axis
-        elif known.axis.heads != d.axis.heads:
-            raise ValueError(f"`{d.axis.name}` enumerates heads in one System only")
-        else:
-            moved[d.axis] = known.axis
-    renamer = Renamer(axes=moved)
-    return (*first, *(renamer.of(d) for d in added)), moved

@@ -31,7 +31,7 @@ _I = 0
 _IMAGINARY: Polynomial = {((_I, Fraction(1)),): Fraction(1)}
 
 
-def equal(left: Any, right: Any) -> bool:  # noqa: ANN401
+def equal(left: Any, right: Any) -> bool:
     """Returns whether two SymPy expressions are the same rational function of their atoms."""
     return Atoms().vanishes(left - right)
 
@@ -60,17 +60,17 @@ class Atoms:
         self._kinds: dict[int, _Root | _Inverse] = {}
         self._done: dict[Any, Polynomial] = {}
 
-    def vanishes(self, value: Any) -> bool:  # noqa: ANN401
+    def vanishes(self, value: Any) -> bool:
         """Returns whether a SymPy expression is 0 as a rational function of its atoms."""
         return not self._cleared(self.polynomial(value))
 
-    def polynomial(self, e: Any) -> Polynomial:  # noqa: ANN401
+    def polynomial(self, e: Any) -> Polynomial:
         """Returns a SymPy expression as a polynomial over atoms, inverses being atoms."""
         if e not in self._done:
             self._done[e] = self._rooted(self._of(e))
         return self._done[e]
 
-    def _of(self, e: Any) -> Polynomial:  # noqa: ANN401
+    def _of(self, e: Any) -> Polynomial:
         if e.is_Rational:
             return _constant(Fraction(int(e.p), int(e.q)))
         if e.is_Add:
@@ -96,7 +96,7 @@ class Atoms:
         unordered = name in ("Max", "Min")
         return self._atom((name, frozenset(arguments) if unordered else tuple(arguments)))
 
-    def _part(self, arg: Any, name: str) -> Polynomial:  # noqa: ANN401
+    def _part(self, arg: Any, name: str) -> Polynomial:
         x, bar = self.polynomial(arg), self.polynomial(arg.conjugate())
         if name == "re":
             return _scaled(_plus(x, bar), Fraction(1, 2))
@@ -136,7 +136,7 @@ class Atoms:
             parts.append(self._atom(("size", _key(monic))))
         return _scaled(self._times(*parts), abs(c))
 
-    def _power_of(self, e: Any) -> Polynomial:  # noqa: ANN401
+    def _power_of(self, e: Any) -> Polynomial:
         base, exponent = e.args
         if not exponent.is_Rational:
             b, x = self.polynomial(base), self.polynomial(exponent)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dsfc.derive.model import Model
 from dsfc.derive.update import Update
 from dsfc.expr.build import walk
+from dsfc.expr.graph import depth_first
 from dsfc.expr.tree import Expr, Ref
 from dsfc.system.ir import ReadOut, Stream
 from dsfc.system.traverse import expressions, terms
@@ -51,9 +52,9 @@ def ordered(
         stages: all stages.
     """
     graph = _Graph(model, made, updates, {n: names for names in stages for n in names})
-    needed = set(graph.visited(graph.of_read_out(tree)))
+    needed = set(depth_first(graph.of_read_out(tree), graph.needs))
     mixer_order: list[_Node] = [name for name in model.definitions if name in needed]
-    out = [n for n in graph.visited([*mixer_order, *graph.of_read_out(tree)])]
+    out = depth_first([*mixer_order, *graph.of_read_out(tree)], graph.needs)
     streams = tuple(made[n] for n in out if isinstance(n, str))
     return Order(streams, tuple(n for n in out if not isinstance(n, str)))
 
@@ -64,27 +65,6 @@ class _Graph:
     made: Mapping[str, Stream]
     updates: Mapping[str, Update]
     stage_of: Mapping[str, tuple[str, ...]]
-
-    def visited(self, roots: Iterable[_Node]) -> list[_Node]:
-        """All nodes that the roots need and the roots, each behind what it needs."""
-        seen: set[_Node] = set()
-        out: list[_Node] = []
-        # An explicit stack: chains of definitions may be longer than Python's recursion allows.
-        stack: list[tuple[_Node, Iterator[_Node]]] = []
-        for root in roots:
-            if root not in seen:
-                seen.add(root)
-                stack.append((root, iter(self.needs(root))))
-            while stack:
-                node, rest = stack[-1]
-                following = next((n for n in rest if n not in seen), None)
-                if following is None:
-                    out.append(node)
-                    stack.pop()
-                else:
-                    seen.add(following)
-                    stack.append((following, iter(self.needs(following))))
-        return out
 
     def needs(self, node: _Node) -> list[_Node]:
         if isinstance(node, str):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 import sympy
+from rational import equal
 from sympy import Abs, I, Max, Rational, conjugate, exp, im, re, sqrt
-
-from dsfc.expr.rational import equal
 
 x, y = sympy.symbols("x y", real=True)
 z, w = sympy.symbols("z w")
