@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dsfc.derive.decay import decay_of, rebuilt
+from dsfc.derive.decay import decay_of
 from dsfc.expr.build import ONE, add, div, mul, neg, num, ones, power, sub
 from dsfc.expr.normal import normalise
 from dsfc.expr.tree import (
@@ -22,7 +22,7 @@ from dsfc.expr.tree import (
     Rename,
     Time,
 )
-from dsfc.system.ir import LogForm
+from dsfc.system.ir import Decay, LogForm
 
 D, N, N2, H = Axis(0, "d"), Axis(1, "n"), Axis(2, "n2", copy_of="n"), Axis(3, "h", heads=True)
 U = Ref("u", frozenset({D}), Field.REAL, Time.TOKEN, Now(0))
@@ -185,6 +185,12 @@ def test_closed_logarithms(name):
     assert (decay.phase is None) == (phase is None)
     if phase is not None:
         assert normalise(decay.phase) == normalise(phase)
+
+
+def rebuilt(decay: Decay) -> Expr:
+    """Returns exp(log + i · phase): the value wherever the logarithm is defined."""
+    modulus = prim("exp", decay.log)
+    return modulus if decay.phase is None else mul(modulus, prim("cis", decay.phase))
 
 
 @pytest.mark.parametrize("name", ["attention", "s4d", "lru", "s6", "kernel product"])
