@@ -292,11 +292,6 @@ class Modes:
         return texts + ("," if len(self.legal) == 1 else "")
 
     @property
-    def listed(self) -> str:
-        """The modes in a docstring's sentence."""
-        return ", ".join(self.legal)
-
-    @property
     def choices(self) -> str:
         """What the argument `mode` may be, in a docstring's sentence."""
         *first, last = ["`auto`", *(f"`{m}`" for m in self.legal)]

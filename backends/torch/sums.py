@@ -34,9 +34,6 @@ _MASKS = {
     Relation.FROM: ("onward", "triu", 0),
     Relation.AFTER: ("after", "triu", 1),
 }
-WORDS = frozenset(name for name, _, _ in _MASKS.values()) | {"lag", NOW}
-"""Variables that the printed code may bind."""
-
 Times = tuple[str, ...]
 
 

@@ -145,13 +145,8 @@ class Reporter:
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """Those that keep the run from a result."""
+        """The diagnostics that keep the run from a result."""
         return tuple(item for item in self if item.severity is Severity.ERROR)
-
-    @property
-    def notes(self) -> tuple[Diagnostic, ...]:
-        """Those that do not."""
-        return tuple(item for item in self if item.severity is Severity.NOTE)
 
     def raise_errors(self) -> None:
         """Ends the run if there is an error; notes then travel along.

@@ -117,7 +117,7 @@ def backward(
     """Returns the kernel that computes all gradients.
 
     What programs share is written by each of them; the caller sums over the dimensions behind time
-    (of a constant leaf, behind the batch) that `summed` counts.
+    (of a constant leaf, behind the batch) that the shared argument lacks.
 
     Args:
         scan: a scan that has these kernels.
@@ -127,14 +127,6 @@ def backward(
         name: of the kernel.
     """
     return _Tokens(scan, arrays, leaves, name).backward(adjoint)
-
-
-def summed(scan: Scan, axes: tuple[Axis, ...]) -> int:
-    """Returns over how many dimensions the gradient of a tensor of some axes is to be summed."""
-    where = layout(scan)
-    if where.block is None:
-        return 0
-    return len([a for a in where.outer if a not in axes]) + (where.block not in axes)
 
 
 class _Tokens:

@@ -57,8 +57,3 @@ def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
         for name, lag in dict.fromkeys(reads(k)):
             graph.add_edge(writer[name], node, buffer=name, lag=lag)
     return graph
-
-
-def order(plan: Plan) -> tuple[str, ...]:
-    """Returns the nodes in a topological order that is a function of the plan alone."""
-    return tuple(nx.lexicographical_topological_sort(to_networkx(plan)))
