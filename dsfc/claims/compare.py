@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from dsfc.claims.points import Failed, Running, place, search, shown
 from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.expr.build import rewrite, sub, walk
+from dsfc.expr.inline import Inliner
 from dsfc.expr.interval import INF, POSITIVE, Interval
 from dsfc.expr.normal import normalise
 from dsfc.expr.statements import Comparison, Relation
 from dsfc.expr.tree import Div, Expr, Field, Num, Pow, Prim, Ref
 from dsfc.structure.bounds import Ranges, constraints_of, interval_text, modulus_of, nonzero_of
 from dsfc.structure.ir import Structure
+from dsfc.system.inline import inliner_of
 from dsfc.system.ir import LogForm, System
-from dsfc.transform.inline import Inliner
 from dsfc.trusted.balls import Complex, Undefined
 
 MIRRORED = {Relation.ABOVE: Relation.BELOW, Relation.AT_LEAST: Relation.AT_MOST}
@@ -55,7 +56,7 @@ class Facts:
 
 def facts(system: System, structure: Structure, when: tuple[Comparison, ...] = ()) -> Facts:
     """Returns what is known under some conditions."""
-    inline = Inliner(system)
+    inline = inliner_of(system)
     equal: dict[Expr, Expr] = {}
     for left, relation, right in _pairs(when):
         if relation is Relation.EQUAL:

@@ -16,9 +16,9 @@ from dsfc.claims.verdict import Decided, Proved
 from dsfc.expr.build import walk
 from dsfc.expr.tree import Expr, Now, Past, Ref
 from dsfc.expr.words import FIRST
+from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Cache, Post, Product, Ratio, System
 from dsfc.system.traverse import parts, trees
-from dsfc.transform.inline import Inliner
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _plain(text: str) -> str:
 
 def token_local(system: System) -> str | None:
     """Λ, B, C and D are functions of their own token."""
-    inline = Inliner(system)
+    inline = inliner_of(system)
     for e in _coefficients(system):
         for part in walk(inline.of(e)):
             match part:

@@ -26,8 +26,8 @@ from dsfc.prover.report import number_text, reach
 from dsfc.prover.verdict import AtSizes, Conditionally, ProvedWhereDefined
 from dsfc.prover.verdict import Proved as Equal
 from dsfc.prover.verdict import Refuted as Different
+from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Definition, Stream, System
-from dsfc.transform.inline import Inliner
 from dsfc.trusted.balls import NotDefined
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.witness import in_range
@@ -191,7 +191,7 @@ def _over_leaves(system: System, value: Expr) -> Expr | None:
 
     Definitions of one name need not be the same in two mixers, and neither need buffers.
     """
-    plain = Inliner(system).of(value)
+    plain = inliner_of(system).of(value)
     leaves = {t.name for t in (*system.inputs, *system.params)}
     return plain if _names(plain) <= leaves else None
 

@@ -20,6 +20,7 @@ from dsfc.expr.statements import Comparison
 from dsfc.expr.tree import Axis, Expr, Time
 from dsfc.structure.ir import Structure
 from dsfc.structure.linear import is_fixed_linear
+from dsfc.system.inline import inliner_of
 from dsfc.system.ir import (
     Cache,
     Cast,
@@ -36,7 +37,6 @@ from dsfc.system.ir import (
     System,
 )
 from dsfc.system.traverse import parts, trees
-from dsfc.transform.inline import Inliner
 from dsfc.trusted.balls import Complex, NotDefined
 from dsfc.trusted.definition import ZERO, exact
 from dsfc.trusted.entries import Obstacle
@@ -111,7 +111,7 @@ def _varying(system: System, structure: Structure) -> Iterator[str]:
             yield f"B of {b.state} holds values of a token"
         if not b.read_fixed:
             yield f"C of {b.state} holds values of a token"
-    inline = Inliner(system)
+    inline = inliner_of(system)
 
     def linear(e: Expr) -> bool:
         return is_fixed_linear(inline.of(e), inline.value)

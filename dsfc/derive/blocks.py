@@ -9,7 +9,7 @@ from dsfc.derive.affine import Affine
 from dsfc.derive.coupling import coupling_of, coupling_of_flow
 from dsfc.derive.decay import decay_of
 from dsfc.derive.drive import Splitter
-from dsfc.derive.inline import Inliner
+from dsfc.derive.inline import Definitions
 from dsfc.derive.streams import Streams
 from dsfc.derive.update import Update
 from dsfc.expr.build import is_one, mul
@@ -57,7 +57,7 @@ class Blocks:
     def __init__(
         self,
         splitter: Splitter,
-        inliner: Inliner,
+        inliner: Definitions,
         read_outs: Iterable[ReadOut],
         updates: Iterable[Update],
     ) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dsfc.derive.blocks import Blocks, over_streams, read_outs_of
 from dsfc.derive.dependency_order import ordered
 from dsfc.derive.drive import Splitter
-from dsfc.derive.inline import Inliner
+from dsfc.derive.inline import Definitions
 from dsfc.derive.model import Model
 from dsfc.derive.pairing import pairs, with_pairs
 from dsfc.derive.read_out import ReadOuts
@@ -97,7 +97,7 @@ class _Lowering:
         settled = {name: over_streams(u, streams) for name, u in updates.items() if name in used}
         order = ordered(model, output.value, streams.made, settled, stages)
         trees = [output.value, *read_outs_of(order.streams)]
-        inliner = Inliner(model, (s.name for s in order.streams if s.name in model.definitions))
+        inliner = Definitions(model, (s.name for s in order.streams if s.name in model.definitions))
         blocks = Blocks(Splitter(model), inliner, trees, settled.values())
         made = [blocks.stage([settled[n] for n in names]) for names in order.stages]
         made = list(with_pairs(made, pairs(trees, made, inliner)))

@@ -12,17 +12,18 @@ from dsfc.derive.model import Model
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.build import remake
+from dsfc.expr.inline import Inliner
 from dsfc.expr.tree import Add, Expr, Mul, Now, Num, Ones, Param, Ref, Size, children
 
 
-class Inliner:
+class Definitions:
     """Inlines the token-wise definitions of a model, and finds them again in an expression."""
 
     def __init__(self, model: Model, names: Iterable[str]) -> None:
         """Takes the model, which must not change afterwards, and the names to be found again."""
         self.model = model
         self._names = tuple(names)
-        self._in: dict[Expr, Expr] = {}
+        self._in = Inliner(self._value, self._made)
         self._out: dict[Expr, Expr] = {}
         self._known: dict[Expr, Expr] | None = None
         for name in self._names:
@@ -33,18 +34,13 @@ class Inliner:
 
         Delayed reads and values that depend on states stay names.
         """
-        found = self._in.get(e)
-        if found is None:
-            found = self._in[e] = self._inline(e)
-        return found
+        return self._in.of(e)
 
-    def _inline(self, e: Expr) -> Expr:
-        if isinstance(e, Ref):
-            value = self.model.value(e.name)
-            if value is None or e.at not in (None, Now(0)) or self.model.reach(value):
-                return e
-            return self.inlined(value)
-        parts = tuple(self.inlined(c) for c in children(e))
+    def _value(self, name: str) -> Expr | None:
+        value = self.model.value(name)
+        return None if value is None or self.model.reach(value) else value
+
+    def _made(self, e: Expr, parts: tuple[Expr, ...]) -> Expr:
         if isinstance(e, Add | Mul):
             self._demand_bounded(sum(len(p.args) if type(p) is type(e) else 1 for p in parts))
         return remake(e, parts)
@@ -55,8 +51,8 @@ class Inliner:
         if count > bound:
             at = self.model.mixer.span or self.model.span_of(self.model.mixer.output)
             what = "terms or factors of definitions put in for their names"
-            found = Limit(at, what=what, size=f"more than {bound}", bound=str(bound))
-            raise DiagnosticError((found,))
+            problem = Limit(at, what=what, size=f"more than {bound}", bound=str(bound))
+            raise DiagnosticError((problem,))
 
     def outlined(self, e: Expr) -> Expr:
         """Returns the expression with the inlined values of definitions replaced by their names."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from dsfc.derive.inline import Inliner
+from dsfc.derive.inline import Definitions
 from dsfc.expr.build import is_one
 from dsfc.expr.normal import canonical
 from dsfc.expr.tree import Expr
@@ -19,7 +19,7 @@ from dsfc.system.traverse import parts
 
 
 def pairs(
-    read_outs: Iterable[ReadOut], stages: Iterable[Stage], inliner: Inliner
+    read_outs: Iterable[ReadOut], stages: Iterable[Stage], inliner: Definitions
 ) -> dict[str, str]:
     """Returns numerator state → denominator state for each pair; see the module docstring."""
     blocks = {b.state: b for s in stages for b in s.blocks}

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dsfc.expr.build import ONE, add, is_zero, mul, walk
+from dsfc.expr.inline import Inliner
 from dsfc.expr.normal import normalise
 from dsfc.expr.tree import Add, Expr, Mul, Num, Reduce, Ref, Rename
 from dsfc.plan.ir import AllPairs, Attention, Kernel, Plan, Recurrence, Scan
 from dsfc.plan.verify import PlanError
 from dsfc.structure.attention import is_attention
+from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Block, Cache, Direction, Drive, Ratio, ReadOut, System, Term
 from dsfc.system.traverse import expressions, parts, terms
-from dsfc.transform.inline import Inliner
 
 
 class Kind(Enum):
@@ -212,7 +213,7 @@ def settle(plan: Plan, system: System) -> None:
         PlanError: naming the state and what of it is not in the plan, or is there without being in
             the System.
     """
-    inliner = Inliner(system)
+    inliner = inliner_of(system)
     blocks = {b.state: b for b in system.blocks}
     backward = {b.state: s.direction is Direction.BACKWARD for s in system.stages for b in s.blocks}
     befores: dict[str, set[bool]] = {}

@@ -38,6 +38,7 @@ from dsfc.structure.ir import ClassName, Structure
 from dsfc.structure.render import bound_text
 from dsfc.system.dependency_order import ordered, reached_from, stage_key
 from dsfc.system.index_form import equations
+from dsfc.system.inline import inliner_of
 from dsfc.system.ir import (
     Block,
     Cache,
@@ -70,7 +71,6 @@ from dsfc.system.traverse import (
     trees,
     value_expressions,
 )
-from dsfc.transform.inline import Inliner
 
 
 def plan(system: System, structure: Structure, limits: Limits = DEFAULT_LIMITS) -> Plan:
@@ -106,7 +106,7 @@ class _Planner:
         self.system = system
         self.structure = structure
         self.graph = Graph(system, self.stream)
-        self.inline, self.ranges = Inliner(system).of, ranges_of(system)
+        self.inline, self.ranges = inliner_of(system).of, ranges_of(system)
         self.blocks = {b.state: b for b in system.blocks}
         turned = (s for s in system.stages if s.direction is Direction.BACKWARD)
         self.backward = frozenset(b.state for s in turned for b in s.blocks)

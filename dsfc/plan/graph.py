@@ -27,6 +27,7 @@ from dsfc.expr.tree import Axis, Expr, Field, Fir, Now, Num, Prim, Ref, Size, Ti
 from dsfc.expr.words import FIRST
 from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, RunningMax, Turn, Unit
 from dsfc.plan.verify import reads
+from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Cache, MaxPlus, ReadOut, Stream, System
 
 Lowering = Callable[[Stream], Expr]
@@ -308,19 +309,11 @@ TURNED = "_turned"
 def named_values(system: System) -> dict[Expr, Expr]:
     """Returns the inlined value of each stream → the `Ref` that reads it, simplest first."""
     out: dict[Expr, Expr] = {}
-    inlined: dict[str, Expr] = {}
-
-    def rule(e: Expr) -> Expr | None:
-        if isinstance(e, Ref) and e.at in (Now(0), None):
-            return inlined.get(e.name)
-        return None
-
+    inliner = inliner_of(system)
     for s in system.streams:
-        if isinstance(s.value, Expr):
-            value = rewrite(s.value, rule)
-            inlined[s.name] = value
-            if not isinstance(value, Ref | Num) and value not in out:
-                time = Time.CONST if s.constant else Time.TOKEN
-                at = None if s.constant else Now(0)
-                out[value] = Ref(s.name, frozenset(s.axes), s.field, time, at)
+        value = inliner.value(s.name)
+        if value is None or isinstance(value, Ref | Num) or value in out:
+            continue
+        time, at = (Time.CONST, None) if s.constant else (Time.TOKEN, Now(0))
+        out[value] = Ref(s.name, frozenset(s.axes), s.field, time, at)
     return out

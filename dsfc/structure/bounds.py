@@ -46,9 +46,9 @@ from dsfc.expr.tree import (
     Time,
 )
 from dsfc.structure.ir import Bound, BoundKind
+from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Decay, KeptFlow, LogForm, MaxPlus, System
 from dsfc.system.known import fixed, promises
-from dsfc.transform.inline import Inliner
 
 _NOTHING = Interval(0.0, 0.0)
 _CORNERS = 8
@@ -81,7 +81,7 @@ def nonzero_of(system: System) -> frozenset[str]:
 
 def ranges_of(system: System) -> Ranges:
     """Returns ranges of a System's expressions, from its declarations and running maxima."""
-    inline = Inliner(system).of
+    inline = inliner_of(system).of
     facts = {inline(e): _AT_MOST_0 for e in _below_maxima(system)}
     return Ranges(constraints_of(system), nonzero_of(system), facts)
 

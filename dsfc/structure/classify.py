@@ -41,6 +41,7 @@ from dsfc.structure.ir import (
     Structure,
 )
 from dsfc.structure.linear import is_fixed_linear
+from dsfc.system.inline import inliner_of
 from dsfc.system.ir import (
     FREE,
     Block,
@@ -58,7 +59,6 @@ from dsfc.system.ir import (
     Term,
 )
 from dsfc.system.traverse import parts, system_expressions, trees
-from dsfc.transform.inline import Inliner
 
 
 def classify(system: System) -> Structure:
@@ -94,7 +94,7 @@ class _Transition:
 class _Classifier:
     def __init__(self, system: System) -> None:
         self.system = system
-        self.streams = Inliner(system)
+        self.streams = inliner_of(system)
         self.inline = self.streams.of
         self.ranges = ranges_of(system)
         self.reads = [p for t in trees(system) for p in parts(t) if isinstance(p, Read)]

@@ -37,6 +37,7 @@ from dsfc.expr.tree import (
     Time,
 )
 from dsfc.system.dependency_order import ordered
+from dsfc.system.inline import inliner_of
 from dsfc.system.ir import (
     Block,
     Direction,
@@ -60,7 +61,6 @@ from dsfc.system.ir import (
 from dsfc.system.traverse import map_blocks, map_trees, parts, trees
 from dsfc.transform.flatten import read_out_type
 from dsfc.transform.gauge import diagonal_of
-from dsfc.transform.inline import Inliner
 from dsfc.transform.record import Record
 from dsfc.transform.terms import Names
 
@@ -121,7 +121,7 @@ class _Gauging:
         self.bounds = bounds
         self.free = free
         self.names = Names.of(system)
-        self.inliner = Inliner(system)
+        self.inliner = inliner_of(system)
         self.values = {
             s.name: s.value for s in system.streams if isinstance(s.value, Expr) and not s.constant
         }

@@ -16,9 +16,9 @@ from dsfc.expr.tree import Expr, Ref
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.verdict import AtSizes, Proved, Unknown
 from dsfc.structure.running_max import bounds
+from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Ratio, Read, System
 from dsfc.system.traverse import parts, trees
-from dsfc.transform.inline import Inliner
 from dsfc.transform.running_max import running_max_gauge
 
 MIXERS = {"mlstm": ("t", "r"), "lln": ("m", "r"), "lnssm": ("m", "r"), "rwkv4": ("m", "c")}
@@ -68,7 +68,7 @@ def test_the_compiler_makes_the_form_that_is_proved(
 
 def coefficients(system: System) -> Iterator[tuple[object, Expr]]:
     """What a System computes with, definitions put in: of updates, reads and guards."""
-    inline = Inliner(system).of
+    inline = inliner_of(system).of
     for b in system.blocks:
         (factor,) = b.chain
         yield from (
