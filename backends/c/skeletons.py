@@ -66,8 +66,13 @@ class NativeSkeleton:
         result = " -> tuple[Tensor, ...] | None:"
         return wrapped(f"def _{direction}_native{self.plain.suffix}", params, result, "")
 
-    def starts(self, direction: str) -> list[str]:
-        """Statements that start a kernel if one runs."""
+    def starts(self, direction: str, apart: str) -> list[str]:
+        """Statements that start a kernel if one runs, and the torch form if not.
+
+        Args:
+            direction: `forward` or `backward`.
+            apart: what the name of the function that they stand in ends with.
+        """
         back = direction == "backward"
         given = [*self.given, *(["do"] if back else [])]
         wide = [*self.wide, "S", *(["dS"] if back else [])]
@@ -81,7 +86,7 @@ class NativeSkeleton:
             call,
             "        if outs is not None:",
             "            return outs",
-            wrapped(f"return _{direction}_torch{suffix}", rest, "", "    "),
+            wrapped(f"return _{direction}{apart}_torch{suffix}", rest, "", "    "),
         ]
 
     def launch(self, kernel: Kernel) -> list[str]:
@@ -128,7 +133,7 @@ class NativeSkeleton:
             chunk = chunks.CHUNK.get(self.plain.scan.form, 1)
             state = "N * P" if chunk > 1 else self._tile()
             count = f"-(-L // {chunk})" if chunk > 1 else "L"
-            lines.append(f"    SPANS, SPAN = _spans({count}, {state})")
+            lines.append(f"    SPANS, SPAN = _kept_spans({count}, {state})")
         return lines
 
     @property

@@ -1,0 +1,85 @@
+"""Plan → what its module runs on: kernels in C, Triton kernels, and torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dsfc.plan.ir import Plan
+
+from ..c import render as c
+from ..c.skeletons import NativeSkeleton, native, scans_with_kernels
+from ..torch import render as torch
+from ..torch.calls import ScanCall
+from ..torch.signature import Signature
+from ..torch.skeletons import Skeleton
+from ..triton import render as triton
+from ..triton.gated import GatedKernels
+from ..triton.printed import PrintedSkeleton
+
+
+def target(plan: Plan) -> torch.Target:
+    """Returns what the module of a plan runs on; one target where the other has no kernels."""
+    gpu, cpu = triton.target(plan), c.target(plan)
+    if not scans_with_kernels(plan):
+        return gpu
+    if gpu.skeletons is torch.TORCH.skeletons:
+        return cpu
+
+    def shared(
+        filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
+    ) -> tuple[str, ...]:
+        inner: tuple[Any, ...] = tuple(s for s in map(_native_of, scans) if s is not None)
+        kernels = tuple(s for s in scans if not isinstance(s, NativeSkeleton))
+        return (*cpu.shared(filled, names, inner), *gpu.shared(filled, names, kernels))
+
+    def explained(names: Signature) -> tuple[str, ...]:
+        indented = (f"    {line}" for line in cpu.explained(names))
+        is_cpu = '        if torch.device(device).type == "cpu":'
+        return (*gpu.explained(names), is_cpu, *indented)
+
+    def call(skeleton: Skeleton, *args: Any) -> ScanCall:  # noqa: ANN401 - as the target's
+        return gpu.call(_without_native(skeleton), *args)
+
+    return replace(
+        gpu,
+        skeletons=lambda plan: tuple(map(_with_native, gpu.skeletons(plan))),
+        call=call,
+        packages=tuple(dict.fromkeys((*cpu.packages, *gpu.packages))),
+        standard=cpu.standard,
+        shared=shared,
+        explained=explained,
+    )
+
+
+def _with_native(s: Any) -> Any:  # noqa: ANN401 - a Skeleton, or what stands for one
+    """The scan with kernels in C in the place of its torch form, where it has some."""
+    match s:
+        case GatedKernels():
+            return replace(s, plain_scan=_own_native(s.plain_scan))
+        case PrintedSkeleton():
+            return replace(s, plain=_own_native(s.plain))
+        case _:
+            return _own_native(s)
+
+
+def _own_native(s: Skeleton) -> Any:  # noqa: ANN401 - a Skeleton, or what stands for one
+    return native(s) or s
+
+
+def _native_of(s: Any) -> NativeSkeleton | None:  # noqa: ANN401 - as above
+    """The scan with kernels in C that stands in another."""
+    inner = s.plain if isinstance(s, GatedKernels | PrintedSkeleton) else s
+    return inner if isinstance(inner, NativeSkeleton) else None
+
+
+def _without_native(s: Any) -> Any:  # noqa: ANN401 - as above
+    """The scan as operators are called: kernels in C take what their torch form takes."""
+    match s:
+        case PrintedSkeleton(plain=NativeSkeleton(plain=plain)):
+            return replace(s, plain=plain)
+        case NativeSkeleton(plain=plain):
+            return plain
+        case _:
+            return s
