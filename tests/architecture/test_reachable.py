@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from dsfc.emit.backend import backend_names
+
 Symbol = tuple[str, str]
 """A module and a name that it defines; a module alone has the name ""."""
 
@@ -196,7 +198,7 @@ def project(root: Path) -> Project:
     page = (root / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
     public = re.findall(r"auto(?:function|class|exception|data):: (dsfc[\w.]+)\.(\w+)", page)
     commands = [(m, "") for m in modules if m.startswith("dsfc.cli")]
-    backends = [(f"dsfc.backends.{b}", "BACKEND") for b in ("torch", "c", "triton")]
+    backends = [(f"dsfc.backends.{b}", "BACKEND") for b in backend_names()]
     names = [("dsfc", "_HOMES"), ("dsfc", "__getattr__"), ("dsfc.cli", "main")]
     whole.reach([*commands, *backends, *public, *names, ("dsfc.__main__", "")])
     return whole
