@@ -1,6 +1,6 @@
 """Compiles the specs of the comparison and calls what came out.
 
-A recurrence is called as the emitted layer calls it: `_recurrence().apply(...)`, whose forward and
+A recurrence is called as the emitted layer calls it: `_recurrence(...)`, whose forward and
 backward are operators of torch. The names of its arguments are read off the module, so one that
 takes an argument more says so here instead of computing something else.
 """
@@ -69,7 +69,7 @@ def recurrence(module: ModuleType, mode: str = "auto") -> Callable[..., Tensor]:
                 f"the recurrence of {module.__name__} takes {', '.join(names)}; "
                 f"the comparison gives {', '.join(given)}"
             )
-        read: Tensor = module._recurrence().apply(*(given[name] for name in names))[0]
+        read: Tensor = module._recurrence(*(given[name] for name in names))[0]
         return read
 
     return call

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import takewhile
 
-FILES = ("checks", "numbers", "rows", "sequences", "functions", "fourier")
+FILES = ("checks", "numbers", "rows", "sequences", "functions", "fourier", "operators")
 """The files of the runtime, in the order of the section."""
 
 

@@ -245,7 +245,7 @@ class Body:
 
         past = f"{self._ident(self._registers[k.output].name)}[:, -1]{detached}.to(wide)"
         items = [given(k.weight), past, "None" if k.decay is None else given(k.decay)]
-        called = "_maximum().apply" if k.declared else "_OPS.running_max"
+        called = "_maximum" if k.declared else "_OPS.running_max"
         call = wrapped(f"{self._ident(k.output)}, _ = {called}", items, "", "    ")
         return [call, *self._extend(k.output)]
 
@@ -352,6 +352,10 @@ class _Printer(Printer):
         if expr.name in FUNCTIONS:
             return Code(f"{called(expr.name)}({code.text}, {at})", code.axes, code.lead)
         return super().along(expr, code, at)
+
+    def stacked(self, code: Code, weight: str) -> str | None:
+        """Returns the text of a map of one axis to several, which parses no string at run time."""
+        return f"_linear({code.text}, {weight})"
 
     def weight(self, linear: LinearMap) -> str:
         """Returns the text of a weight; one that is stored wide may be given in a narrow dtype."""

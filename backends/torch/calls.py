@@ -75,7 +75,7 @@ class ScanCall:
         return [*before, *call, *shifted, *after]
 
     def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
-        head = f"{out}, {last} = _recurrence{self._s.suffix}().apply"
+        head = f"{out}, {last} = _recurrence{self._s.suffix}"
         dense = self._scan.transition is not None
         if self._scan.form is not Form.CONVOLUTION and not dense:
             return [wrapped(head, [*arguments, *self._s.option_names], "", "    ")]
@@ -85,7 +85,7 @@ class ScanCall:
             wrapped(f"{given} = ", arguments, "", "    "),
             wrapped(head, [f"*{given}", *self._s.option_names], "", "    "),
             f"    if lengths is not None{'' if dense else ' and carry'}:",
-            f"        run = _recurrence{self._s.suffix}().apply",
+            f"        run = _recurrence{self._s.suffix}",
             f"        {last} = _dense_stopped(run, {given}, lengths, chunk)"
             if dense
             else f"        {last} = _stopped(run, *{given}, lengths, chunk)",

@@ -82,11 +82,12 @@ class HeaderText:
         for module in ("functools", "math", "threading", "warnings"):
             if f"{module}." in self.code:
                 yield f"import {module}"
-        names = ["Callable", *(["Iterable"] if "Iterable[" in self.code else [])]
+        names = ["Callable", "Iterable"]
         names += [*(["Iterator"] if self.modes.stepped else []), "Mapping"]
         names += ["Sequence"] if "Sequence[" in self.code else []
         yield f"from collections.abc import {', '.join(names)}"
         yield "from dataclasses import dataclass, fields"
+        yield "from functools import partial"
         yield "from typing import Any, ClassVar"
 
     @property
@@ -94,8 +95,6 @@ class HeaderText:
         yield "import torch"
         yield "import torch.nn.functional as F"
         yield "from torch import Tensor, nn"
-        if self.modes.operators or self.plan.maxima:
-            yield "from torch.utils.flop_counter import register_flop_formula"
 
     @property
     def exports(self) -> str:

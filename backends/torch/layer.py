@@ -154,8 +154,10 @@ class LayerText:
     def mix_def(self) -> str:
         """The `def` line of the functional form with the layer's parameters."""
         taken = (*self.signature.input_names, *(t.name for t in self.signature.states))
-        params = [*(f"{name}: Tensor" for name in taken), "lengths: Tensor | None = None"]
-        return wrapped("def mix", params, " -> tuple[Tensor, ...]:", "        ")
+        flags = [f"{flag}: bool = True" for flag in modes(self.plan).flags]
+        options = ["lengths: Tensor | None = None", "*", "mode: str", "chunk: int", *flags]
+        params = ["self", *(f"{name}: Tensor" for name in taken), *options]
+        return wrapped("def _mix", params, " -> tuple[Tensor, ...]:", "    ")
 
     @property
     def mix(self) -> str:
@@ -167,7 +169,13 @@ class LayerText:
             *(f"{n}=self.{n}" for n in self.given),
             *(f"{n}={n}" for n in ("mode", "chunk", "lengths", *modes(self.plan).flags)),
         ]
-        return wrapped(f"return {self.signature.function}", arguments, "", "            ")
+        return wrapped(f"return {self.signature.function}", arguments, "", "        ")
+
+    @property
+    def bound(self) -> str:
+        """Names `_mix` with the options of a call."""
+        options = [f"{n}={n}" for n in ("mode", "chunk", *modes(self.plan).flags)]
+        return wrapped("mix = partial", ["self._mix", *options], "", "        ")
 
     @property
     def call(self) -> str:
@@ -251,11 +259,22 @@ class LayerText:
         return f"{output.name}, `{shape}`, and the state after the token."
 
     @property
-    def step_call(self) -> str:
-        """Calls `forward` with a sequence of one token."""
-        inputs = [f"{n}.unsqueeze(1)" for n in self.signature.input_names]
-        arguments = [*inputs, "state", 'mode="recurrent"', "return_state=True"]
-        return wrapped("y, state = self.forward", arguments, "", "        ")
+    def step_call(self) -> list[str]:
+        """Mixes a sequence of one token."""
+        inputs = self.signature.input_names
+        checked = [*inputs, "state", "None"]
+        states = [f"state.{t.name}" for t in self.signature.states]
+        arguments = [
+            *inputs,
+            *states,
+            'mode="recurrent"',
+            f"chunk={modes(self.plan).default_chunk}",
+        ]
+        return [
+            *(f"        {n} = {n}.unsqueeze(1)" for n in inputs),
+            wrapped("self._check", checked, "", "        "),
+            wrapped("y, *states = self._mix", arguments, "", "        "),
+        ]
 
     # --- checks ----------------------------------------------------------------------------------
 
@@ -263,7 +282,7 @@ class LayerText:
     def check_def(self) -> str:
         """The `def` line of `_check`."""
         inputs = [f"{n}: Tensor" for n in self.signature.input_names]
-        rest = ["state: State | None", "cu_seqlens: Tensor | None", "mode: str", "chunk: int"]
+        rest = ["state: State | None", "cu_seqlens: Tensor | None"]
         params = ["self", *inputs, *rest]
         return wrapped("def _check", params, " -> None:", "    ")
 

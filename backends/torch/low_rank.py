@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dsfc.plan.ir import Factor, Group, RoleScan, ScanDirection
 
+from .contractions import contraction
 from .matrix import MatrixSkeleton
 from .skeletons import VARIABLE
 
@@ -57,7 +58,7 @@ class LowRankSkeleton(MatrixSkeleton):
                 subscripts = f"{self._step(s.read)},Bhnp->{self._step(s.result)}"
                 whole = s.read in (Factor.ECHO, Factor.ECHO_BAR)
                 read = VARIABLE[s.read] + ("" if whole else "[i]")
-                value = f'torch.einsum("{subscripts}", {read}, {state})'
+                value = contraction(subscripts, read, state)
                 lines.append(f"d{VARIABLE[s.result]}.append({value})")
         return lines
 

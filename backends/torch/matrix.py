@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dsfc.plan.ir import Factor, Group, RoleScan, ScanDirection
 
+from .contractions import contraction, updated
 from .skeletons import VARIABLE, Skeleton
 
 
@@ -46,10 +47,27 @@ class MatrixSkeleton(Skeleton):
         """Σ read · state at one token."""
         return f"{self._step(Factor.READ)},Bhnp->Bhp"
 
+    def updated(self, state: str, decay: str, key: str, value: str) -> str:
+        """Text of the state after one token; its decay is used if there is one."""
+        return updated(state, decay if self.decay else None, self.drive, key, value)
+
+    def added(self, state: str, key: str, value: str) -> str:
+        """Text of a state and key ⊗ value at one token."""
+        return updated(state, None, self.drive, key, value)
+
+    def looked(self, read: str, state: str) -> str:
+        """Text of Σ read · state at one token."""
+        return contraction(self.look, read, state)
+
     @property
-    def drive_back(self) -> str:
-        """Key ⊗ value of the reversed recurrence, at one token."""
-        return f"{self._step(self.back.key)},{self._step(self.back.value)}->Bhnp"
+    def state_back(self) -> str:
+        """Text of the gradient of the state behind token i, and what the token adds to it."""
+        equation = f"{self._step(self.back.key)},{self._step(self.back.value)}->Bhnp"
+        return updated("dS", None, equation, f"{self.back_key}[i]", f"{self.back_value}[i]")
+
+    def paired(self, left: str, right: str) -> str:
+        """Text of the pairing of both directions' states at one token."""
+        return contraction(self.pair_states, left, right)
 
     def _steps(self, direction: ScanDirection) -> list[str]:
         state = "S" if direction is ScanDirection.FORWARD else "dS"
@@ -57,7 +75,7 @@ class MatrixSkeleton(Skeleton):
         for s in self.adjoint.scans:
             if s.direction is direction:
                 subscripts = f"{self._step(s.read)},Bhnp->{self._step(s.result)}"
-                value = f'torch.einsum("{subscripts}", {VARIABLE[s.read]}[i], {state})'
+                value = contraction(subscripts, f"{VARIABLE[s.read]}[i]", state)
                 lines.append(f"d{VARIABLE[s.result]}.append({value})")
         return lines
 

@@ -239,6 +239,10 @@ class Printer:
         plain = not m.each and code.axes == m.source and axes == m.target and not m.adjoint
         if plain and len(m.source) == 1 and len(m.target) == 1:
             return Code(f"F.linear({code.text}, {weight})", axes, code.lead)
+        if not m.each and len(m.source) == 1 and code.axes == m.source and axes == m.target:
+            stacked = None if m.adjoint else self.stacked(code, weight)
+            if stacked is not None:
+                return Code(stacked, axes, code.lead)
         # A map may give back an axis it contracts: source and target then need letters apart.
         free = [c for c in string.ascii_letters]
         into: dict[Axis, str] = {}
@@ -316,6 +320,10 @@ class Printer:
             return Code(f"{called(expr.name)}({arguments})", axes, lead)
         made = called_as("torch", expr.name, whole_parts)
         return Code(made.text, axes, lead, made.binding)
+
+    def stacked(self, code: Code, weight: str) -> str | None:
+        """Returns the text of a map of one axis to several; None for the text of an einsum."""
+        return None
 
     def weight(self, linear: LinearMap) -> str:
         """Returns the text of the weight of a map."""

@@ -88,13 +88,8 @@ def operators(
         maxima: whether there are running maxima.
         declared: whether the spec declares one: it has a gradient.
     """
-    if skeletons or stepped or summed or maxima:
-        composes = any(s.decay and s.scan.form not in LOW_RANK for s in skeletons)
-        yield template(
-            "op_shared.py.j2",
-            composes=composes,
-            registers=bool(skeletons) or maxima,
-        )
+    if any(s.decay and s.scan.form not in LOW_RANK for s in skeletons):
+        yield template("op_shared.py.j2")
     if maxima:
         yield template("running_max.py.j2", gradient=declared)
     if stepped:
@@ -125,3 +120,22 @@ def operators(
             stopped=any(not s.stops for s in members),
             stopped_by="chunked" if "chunked" in legal else "recurrent",
         )
+
+
+def closing(
+    skeletons: tuple[Skeleton, ...],
+    stepped: tuple[RecurrenceText, ...],
+    summed: tuple[PairsText, ...],
+    maxima: bool,
+    declared: bool,
+) -> list[str]:
+    """Returns the statements behind the runtime, which register operators and make callables."""
+    lines = []
+    if maxima:
+        parts = '"running_max", _running_max, _alike((0, 1)), _running_max_flops'
+        lines.append(f"_register(NAMESPACE, {parts})")
+    if maxima and declared:
+        parts = '"reaching", _reaching, _alike((0, 1)), _reaching_flops'
+        lines += [f"_register(NAMESPACE, {parts})", "_maximum = _applied(_RunningMax)"]
+    texts = [*(r.closing for r in stepped), *(p.closing for p in summed)]
+    return [*lines, *texts, *(s.closing for s in skeletons)]

@@ -173,18 +173,27 @@ class PairsText:
         return wrapped(f"return {head}", self._arguments(["bar"]), "", "        ")
 
     @property
+    def closing(self) -> str:
+        """Statements behind the runtime: the sum, its operators' registration, what calls them."""
+        backward = [self.enlist_backward] if self.leaves else []
+        last = f"_all_pairs{self.suffix} = _applied(_AllPairs{self.suffix})"
+        return "\n".join([self.make, self.enlist_forward, *backward, last])
+
+    @property
     def enlist_forward(self) -> str:
         """Registers the operator that adds up."""
         s, count = self.suffix, _operations([self.kernel.body])
         parts = [f"_fake_sum(_SUM{self.constant})", f"_sum_flops({count})"]
-        return wrapped("_enlist", [f'"pairs_forward{s}"', f"_pairs_forward{s}", *parts], "", "")
+        items = ["NAMESPACE", f'"pairs_forward{s}"', f"_pairs_forward{s}", *parts]
+        return wrapped("_register", items, "", "")
 
     @property
     def enlist_backward(self) -> str:
         """Registers the operator that gives gradients."""
         s, count = self.suffix, _operations([g.value for g in self.kernel.gradients])
         parts = ["_fake_spread", f"_spread_flops({count})"]
-        return wrapped("_enlist", [f'"pairs_backward{s}"', f"_pairs_backward{s}", *parts], "", "")
+        items = ["NAMESPACE", f'"pairs_backward{s}"', f"_pairs_backward{s}", *parts]
+        return wrapped("_register", items, "", "")
 
 
 def _operations(values: list[Expr]) -> int:
@@ -234,6 +243,6 @@ def pair_lines(
     made = cast(out, "field" if text.arrays[k.output].field is Field.COMPLEX else "dtype")
     return [
         "    _legal(mode, MODES)",
-        *wrapped(f"{out} = _all_pairs{text.suffix}().apply", given, "", "    ").split("\n"),
+        *wrapped(f"{out} = _all_pairs{text.suffix}", given, "", "    ").split("\n"),
         f"    {out} = {made}.expand(*{like}.shape[:2]{sizes})",
     ]

@@ -180,15 +180,13 @@ class RecurrenceText:
         return sum(1 for v in values for e in walk(v) if children(e))
 
     @property
-    def register(self) -> list[str]:
-        """Registers both operators."""
+    def fakes(self) -> list[str]:
+        """Functions that give empty results of both operators."""
         tail, count = self.suffix, len(self.leaves)
         start = f"{len(self.coefficients)}" if self.coefficients else ""
         shapes = f"_shapes{tail}(*given[:-1])"
         outs = f"outs = [given[0].new_empty(x, dtype=dtype) for x, dtype in {shapes}]"
         alike = "x.new_empty(x.shape) for x in given"
-        forward = [f'"forward{tail}"', f"_forward{tail}", f"_fake{tail}", f"_forward_flops{tail}"]
-        backward = [f'"backward{tail}"', f"_backward{tail}", f"_fake_back{tail}"]
         return [
             f"def _fake{tail}(*given: Any) -> tuple[Tensor, ...]:",
             f"    {outs}",
@@ -197,11 +195,21 @@ class RecurrenceText:
             "",
             f"def _fake_back{tail}(*given: Any) -> tuple[Tensor, ...]:",
             f"    return tuple({alike}[:{count}])",
-            "",
-            "",
-            wrapped("_enlist", forward, "", ""),
-            wrapped("_enlist", [*backward, f"_backward_flops{tail}"], "", ""),
         ]
+
+    @property
+    def closing(self) -> str:
+        """Statements behind the runtime: the operators' registration, and what calls them."""
+        tail = self.suffix
+        forward = ["NAMESPACE", f'"forward{tail}"', f"_forward{tail}", f"_fake{tail}"]
+        backward = ["NAMESPACE", f'"backward{tail}"', f"_backward{tail}", f"_fake_back{tail}"]
+        return "\n".join(
+            [
+                wrapped("_register", [*forward, f"_forward_flops{tail}"], "", ""),
+                wrapped("_register", [*backward, f"_backward_flops{tail}"], "", ""),
+                f"_recurrence{tail} = _applied(_Recurrence{tail})",
+            ]
+        )
 
     def define_flops(self, name: str) -> str:
         """The `def` line of a formula that counts operations; arguments are shapes."""
@@ -503,13 +511,13 @@ def call_lines(
     for s in k.states:
         next_states.setdefault(s.state, unused(f"{names(s.state)}_next"))
     lasts = [next_states[s.state] for s in k.states]
-    head = f"{', '.join([*outs, *lasts])} = _recurrence{text.suffix}().apply"
+    head = f"{', '.join([*outs, *lasts])} = _recurrence{text.suffix}"
     lines = ["    _legal(mode, MODES)"]
     targets = [*outs, *lasts]
     many = len(head) + 6 > WIDTH
     if many:
         made = unused(f"{k.name}_out")
-        head = f"{made} = _recurrence{text.suffix}().apply"
+        head = f"{made} = _recurrence{text.suffix}"
     lines += wrapped(head, [*arguments, "lengths", "chunk"], "", "    ").split("\n")
     if many:
         lines += [f"    {x} = {made}[{at}]" for at, x in enumerate(targets)]

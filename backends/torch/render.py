@@ -19,7 +19,7 @@ from .header import HeaderText
 from .layer import LayerText
 from .layout import entry, fitted, rule, wrapped
 from .modes import Modes, modes
-from .operators import operators, skeletons
+from .operators import closing, operators, skeletons
 from .pairs import pairs
 from .recurrence import recurrences
 from .reference import ReferenceText, reference
@@ -139,6 +139,7 @@ def render_module(
         runtime=section(),
         operators=ops,
         reference=literal,
+        closing=closing(scans, stepped, summed, maxima, declared),
     )
     return "\n".join(map(fitted, text.split("\n"))) + "\n"
 

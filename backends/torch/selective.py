@@ -8,6 +8,7 @@ from dsfc.expr.tree import Axis, Ref
 from dsfc.plan.ir import Factor, Role
 
 from .code import Code
+from .contractions import contraction, updated
 from .layout import wrapped
 from .nodes import Printer
 from .skeletons import VARIABLE, Skeleton
@@ -106,6 +107,21 @@ class SelectiveSkeleton(Skeleton):
         """Subscripts of Σ read · state."""
         a, b = self.letters_of(_FACTOR[read]), self.letters_of(_FACTOR[result])
         return f"{lead}{a},{state}{self.tile}->{out}{b}"
+
+    def updated(self, state: str, decay: str, key: str, value: str) -> str:
+        """Text of the state after one token: decay · state + key ⊗ value."""
+        return updated(state, decay, self.drive_of("k", "v", "B", "B"), key, value)
+
+    @property
+    def state_back(self) -> str:
+        """Text of the gradient of the state behind token i, and what the token adds to it."""
+        key, value = self.back_key, self.back_value
+        equation = self.drive_of(key, value, "B", "B")
+        return updated("dS", None, equation, f"{key}[i]", f"{value}[i]")
+
+    def looked(self, read: str, state: str, index: str = "[i]", result: str = "do") -> str:
+        """Text of Σ read · state at one token."""
+        return contraction(self.look_of(read, "B", "B", result, "B"), f"{read}{index}", state)
 
     def selective_gradients(self, direction: str) -> list[tuple[str, str]]:
         """(result, read) of the role scans in a direction."""

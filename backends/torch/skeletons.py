@@ -149,16 +149,6 @@ class Skeleton:
         """Whether, though Λ is fixed, its operators are told how many tokens count."""
         return False
 
-    @property
-    def contextual(self) -> list[str]:
-        """What is no tensor, as the autograd function keeps it."""
-        return [f"ctx.{name}" for name in self.option_names]
-
-    @property
-    def nones(self) -> str:
-        """The gradients of what is no tensor."""
-        return ", ".join(["None"] * len(self.option_names))
-
     def run(self, direction: str, mode: str) -> str:
         """Runs one implementation and returns what it gives."""
         recurrent = mode == "recurrent"
@@ -176,19 +166,6 @@ class Skeleton:
         """Conjugates all that the forward operator took."""
         names = self.leaves
         return wrapped(f"        {', '.join(names)} = _conjugates", names, "", "        ", True)
-
-    def call_adjoint(self) -> str:
-        """Returns the gradients of the autograd function."""
-        call = f"_Adjoint{self.suffix}.apply(*tensors, {', '.join(self.contextual)})"
-        line = f"        return *{call}, {self.nones}"
-        if len(line) <= WIDTH:
-            return line
-        return f"        grads = {call}\n        return *grads, {self.nones}"
-
-    def call_backward(self) -> str:
-        """Calls the backward operator."""
-        args = [*self.leaves, "do", "dS", *self.option_names]
-        return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     def flops_def(self, name: str) -> str:
         """The `def` line of a formula that counts operations; arguments are shapes."""
@@ -221,8 +198,21 @@ class Skeleton:
 
     def _register(self, name: str, outputs: str) -> str:
         tail = self.suffix
-        items = [f'"{name}{tail}"', f"_{name}{tail}", outputs, f"_{name}_flops{tail}"]
-        return wrapped("_register", items, "", "")
+        items = ["NAMESPACE", f'"{name}{tail}"', f"_{name}{tail}", f"_alike({outputs})"]
+        return wrapped("_register", [*items, f"_{name}_flops{tail}"], "", "")
+
+    @property
+    def closing(self) -> str:
+        """Statements behind the runtime: the operators' registration, and what calls them."""
+        return "\n".join([self.register_forward(), self.register_backward(), self.recurring])
+
+    @property
+    def recurring(self) -> str:
+        """Makes a function of the operators, which has gradients of any order."""
+        tail = self.suffix
+        items = [f"_OPS.forward{tail}", f"_OPS.backward{tail}", f"_forward_recurrent{tail}"]
+        items += [str(len(self.option_names)), str(self.leaves.index("v"))]
+        return wrapped(f"_recurrence{tail} = _recurring", items, "", "")
 
     # --- lines -----------------------------------------------------------------------------------
 
@@ -239,14 +229,6 @@ class Skeleton:
         result = f"tuple[{', '.join(['Tensor'] * count)}]"
         params = [f"{a}: Tensor" for a in args] + list(more)
         return wrapped(f"def {name}{self.suffix}", params, f" -> {result}:", "")
-
-    def method(self, backward: bool) -> str:
-        """The `def` line of an autograd function's forward."""
-        args = self.leaves + (["do", "dS"] if backward else [])
-        count = len(self.leaves) if backward else 2
-        result = f"tuple[{', '.join(['Tensor'] * count)}]"
-        params = [*(f"{a}: Tensor" for a in args), *self.options]
-        return wrapped("def forward", params, f" -> {result}:", "    ")
 
     def call(self, head: str, args: list[str], tail: str = "", indent: str = "    ") -> str:
         """A statement that calls something, wrapped where it does not fit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 _TEXT = frozenset(
     """
     torch nn F Tensor pytree math dataclass Callable Any ClassVar State SPEC NAMESPACE MODES CHUNK
-    BLOCK RATES GROWING CAUSAL NO_STEP register_flop_formula reference self state states mode chunk
+    BLOCK RATES GROWING CAUSAL NO_STEP register_flops reference self state states mode chunk
     return_state carry field dtype wide device batch length training forward backward step explain
     initial_state reset_parameters extra_repr i rows past before onward after lag axes name gauge
     spec mask cu_seqlens lengths counts mix run to_dict from_dict kept cls fields found

@@ -127,7 +127,7 @@ class ConvolutionCall(ElementwiseCall):
     def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
         if self._s.complex:
             out = ", ".join(self._ident(c.output) for c in self._scan.columns)
-        head = f"{out}, {last} = _recurrence{self._s.suffix}().apply"
+        head = f"{out}, {last} = _recurrence{self._s.suffix}"
         return [wrapped(head, [*arguments, *self._s.option_names], "", "    ")]
 
     def _outputs(self, out: str) -> list[str]:

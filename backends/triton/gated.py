@@ -218,6 +218,21 @@ class GatedKernels(Skeleton):
         args = [*self.leaves, *(more if backward else self.options_of_launch)]
         return wrapped(head, args, "", " " * 12)
 
+    @property
+    def contextual(self) -> list[str]:
+        """What is no tensor, as the autograd function keeps it."""
+        return [f"ctx.{name}" for name in self.option_names]
+
+    @property
+    def nones(self) -> str:
+        """The gradients of what is no tensor."""
+        return ", ".join(["None"] * len(self.option_names))
+
+    @property
+    def recurring(self) -> str:
+        """Makes a function of the autograd function."""
+        return f"_recurrence{self.suffix} = _applied(_Recurrence{self.suffix})"
+
     def call_backward(self) -> str:
         """Calls the backward operator."""
         args = [*self.leaves, "lengths", *self.kept, *self._cotangents, *self.option_names]

@@ -91,6 +91,7 @@ def flops(surface: Surface) -> str:
     names = {call.op.name() for call in surface.calls(sample)}
     if not names:
         return "no operator"
+    surface.module.register_flops()
     with FlopCounterMode(display=False) as counter:
         pull_back(sample.layer(**inputs).sum())
     counts = {str(op): n for op, n in counter.get_flop_counts()["Global"].items()}

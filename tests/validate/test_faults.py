@@ -109,7 +109,7 @@ ANY = (
     ),
     Fault(
         "no shape function",
-        r"    torch.library.register_fake\(\n(?:.*\n)+?    \)\n",
+        r"    torch.library.register_fake\(qualname, fake\)\n",
         "",
         ("meta", "opcheck", "compile"),
     ),
@@ -121,25 +121,25 @@ ANY = (
     ),
     Fault(
         "no formula for the counter of operations",
-        r"    register_flop_formula\(op\)\(flops\)\n",
+        r"    _FLOPS\[op\] = flops\n",
         "",
         ("flops",),
     ),
     Fault(
         "the gradient has no gradient",
-        r"_, pull = torch.func.vjp\(gradient, \*ctx.saved_tensors\)\n        return .*",
+        r"back: Any = torch.func.vjp\(gradient, \*ctx.saved_tensors\)\[1\]\n            return .*",
         "return (None,) * 99",
         ("gradgradcheck", "hessian", "third order"),
     ),
     Fault(
         "forward mode fails in other words",
-        r"raise NotImplementedError\(.*\)",
+        r"raise NotImplementedError\((?:.|\n)*?\n            \)",
         'raise NotImplementedError("no")',
         ("forward mode",),
     ),
     Fault(
         "the operators are registered anew on every import",
-        r"    if getattr\(_OPS, name, None\) is not None:\n        return\n",
+        r"    if getattr\(ops, name, None\) is not None:\n        return\n",
         "",
         ("imports",),
     ),

@@ -42,3 +42,10 @@ def _legal(mode: str, modes: tuple[str, ...]) -> None:
     """Raises a ValueError for a mode that a mixer has not."""
     if mode not in ("auto", *modes):
         raise ValueError(f"mode must be auto or one of {', '.join(modes)}, got {mode!r}")
+
+
+def _options(mode: str, modes: tuple[str, ...], chunk: int) -> None:
+    """Raises a ValueError for a mode that a mixer has not, or a chunk of no tokens."""
+    _legal(mode, modes)
+    if not isinstance(chunk, int) or chunk < 1:
+        raise ValueError(f"chunk must be a whole number from 1 on, got {chunk}")

@@ -9,6 +9,12 @@ from torch import Tensor, nn
 from .numbers import _accumulator
 
 
+def _linear(x: Tensor, weight: Tensor) -> Tensor:
+    """Maps the last axis of x to all axes of a weight but its last."""
+    rows = F.linear(x, weight.flatten(0, -2))
+    return rows.view(*x.shape[:-1], *weight.shape[:-1])
+
+
 def _exprel(x: Tensor) -> Tensor:
     """(e^x - 1) / x, and 1 at 0."""
     near = torch.abs(x) < torch.finfo(x.dtype).eps ** 0.25

@@ -45,14 +45,10 @@ def _every(x: Tensor, like: Tensor, lengths: Tensor | None) -> Tensor:
     return torch.where(at >= 0, kept, 0)
 
 
-def _own(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """The outputs of an op are contiguous, and never its inputs."""
-    *outs, state = tensors
-    return *(x.contiguous() for x in outs), state.clone(memory_format=torch.contiguous_format)
-
-
 def _stack(rows: list[Tensor], like: Tensor) -> Tensor:
     """The rows over time, in the dtype of a tensor; zeros like it where there are none."""
+    if len(rows) == 1:
+        return rows[0].unsqueeze(1).to(like.dtype)
     return torch.stack(rows, 1).to(like.dtype) if rows else torch.zeros_like(like)
 
 

@@ -204,6 +204,7 @@ def test_a_layer_without_sizes_that_may_clash_refuses_none(build) -> None:
 
 def operations(name: str, build, gradients: bool, **sizes: int) -> int:
     found = surface(build(name, None).module, sizes)
+    found.module.register_flops()
     layer, u = found.cls(**found.sizes), torch.randn(1, 8, found.sizes["d"], requires_grad=True)
     with FlopCounterMode(display=False) as counted:
         y = layer(u, mode="chunked")

@@ -118,6 +118,7 @@ def test_a_user_may_watch_what_is_dispatched(name: str, body: str | None, build:
     sample = found.sample(5)
     given = {n: x.requires_grad_() for n, x in sample.inputs.items()}
     want = outcome(found, sample, "auto", 2)
+    found.module.register_flops()
     flops = FlopCounterMode(display=False)
     for mode in (flops, Watching()):
         with mode:

@@ -1,0 +1,186 @@
+"""Operators of torch: their registration, their gradients, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .numbers import _autocast
+
+_Tensors = tuple[Tensor, ...]
+_FLOPS: dict[Any, Callable[..., int]] = {}
+
+
+def register_flops() -> None:
+    """Tells `torch.utils.flop_counter` what the operators cost; call this before you count."""
+    from torch.utils.flop_counter import flop_registry, register_flop_formula
+
+    for op, formula in _FLOPS.items():
+        if op not in flop_registry:
+            register_flop_formula(op)(formula)
+
+
+def _register(
+    namespace: str,
+    name: str,
+    impl: Callable[..., Any],
+    fake: Callable[..., Any],
+    flops: Callable[..., int],
+) -> None:
+    """Registers an operator once a process.
+
+    Args:
+        namespace: of the module's operators.
+        name: of the operator.
+        impl: what the operator computes; its annotations are the operator's signature.
+        fake: gives empty results of the same shapes and dtypes.
+        flops: counts operations, from shapes.
+    """
+    ops = getattr(torch.ops, namespace)
+    if getattr(ops, name, None) is not None:
+        return
+    qualname = f"{namespace}::{name}"
+    schema = torch.library.infer_schema(impl, mutates_args=())
+    torch.library.define(qualname, schema, tags=(torch.Tag.pt2_compliant_tag,))
+    torch.library.impl(qualname, "default", impl)
+    torch.library.register_fake(qualname, fake)
+    op: Any = getattr(ops, name, None)
+    single = len(op.default._schema.returns) == 1
+    torch.library.register_vmap(qualname, (_fold_single if single else _fold)(op))
+    _FLOPS[op] = flops
+
+
+def _alike(outputs: Iterable[int]) -> Callable[..., _Tensors]:
+    """Gives empty results that are shaped like some of the arguments."""
+    places = tuple(outputs)
+    return lambda *x: tuple(x[i].new_empty(x[i].shape) for i in places)
+
+
+def _fold(op: Callable[..., Any]) -> Callable[..., Any]:
+    """The vmap rule of an operator: the mapped axis joins the batch."""
+
+    def rule(info: Any, in_dims: Any, *args: Any) -> tuple[_Tensors, tuple[int, ...]]:
+        size = info.batch_size
+        args = tuple(
+            (x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)).flatten(0, 1)
+            if isinstance(x, Tensor)
+            else x
+            for x, dim in zip(args, in_dims, strict=True)
+        )
+        outs = tuple(x.unflatten(0, (size, x.shape[0] // size)) for x in op(*args))
+        return outs, (0,) * len(outs)
+
+    return rule
+
+
+def _fold_single(op: Callable[..., Any]) -> Callable[..., Any]:
+    """As `_fold`, of an operator that has one result, which is no tuple."""
+    folded = _fold(lambda *args: (op(*args),))
+
+    def rule(info: Any, in_dims: Any, *args: Any) -> tuple[Tensor, int]:
+        (out,), (dim,) = folded(info, in_dims, *args)
+        return out, dim
+
+    return rule
+
+
+def _own(tensors: _Tensors) -> _Tensors:
+    """The outputs of an operator are contiguous, and never its inputs."""
+    *outs, state = tensors
+    return *(x.contiguous() for x in outs), state.clone(memory_format=torch.contiguous_format)
+
+
+def _alone(tensors: Iterable[Tensor]) -> _Tensors:
+    """As `_own`, where any of the outputs may be an input, and complex ones marked conjugate."""
+    return tuple(x.resolve_conj().clone(memory_format=torch.contiguous_format) for x in tensors)
+
+
+def _applied(function: Any) -> Callable[..., Any]:
+    """Applies an autograd function, which says outside of torch.compile that it has no `jvp`.
+
+    torch.compile refuses any `jvp`.
+    """
+
+    class Eager(function):  # type: ignore[misc]  # a class that is known at run time
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Tensor) -> None:
+            raise NotImplementedError(
+                "no forward mode (jvp, jacfwd, hessian): use jacrev(jacrev(f))"
+            )
+
+    def apply(*args: Any) -> Any:
+        return (function if torch.compiler.is_compiling() else Eager).apply(*args)
+
+    return apply
+
+
+def _recurring(
+    run: Callable[..., Any],
+    pull: Callable[..., Any],
+    loop: Callable[..., Any],
+    options: int,
+    timed: int,
+) -> Callable[..., Any]:
+    """Returns a recurrence as a function of tensors and options, with gradients of any order.
+
+    One token of the mode `recurrent` runs the loop itself, without an operator.
+
+    Args:
+        run: the operator, of tensors and options; the first two options are mode and chunk.
+        pull: the operator of the gradients, of tensors, cotangents and options.
+        loop: the plain loop over time, whose derivative is the gradient of `pull`.
+        options: how many arguments are no tensors.
+        timed: number of an argument `[B, L, ...]`.
+    """
+
+    class Adjoint(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*args: Any) -> Any:
+            return pull(*args)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+            ctx.save_for_backward(*inputs[:-options])
+
+        @staticmethod
+        def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
+            def gradient(*tensors: Tensor) -> tuple[Tensor, ...]:
+                *inputs, do, dS = tensors
+                back: Any = torch.func.vjp(loop, *inputs)[1]
+                grads: _Tensors = back((do, dS))
+                return grads
+
+            back: Any = torch.func.vjp(gradient, *ctx.saved_tensors)[1]
+            return *back(cotangents), *(None,) * options
+
+    class Recurrence(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*args: Any) -> Any:
+            return run(*args)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+            ctx.options = inputs[-options:]
+            ctx.save_for_backward(*inputs[:-options])
+
+        @staticmethod
+        def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
+            grads: Any = Adjoint.apply(*ctx.saved_tensors, *cotangents, *ctx.options)
+            return *grads, *(None,) * options
+
+    apply = _applied(Recurrence)
+
+    def recurrence(*args: Any) -> Any:
+        tokens, mode = args[timed], args[-options]
+        if mode == "recurrent" and tokens.shape[1] == 1 and not _autocast(tokens):
+            return loop(*args[:-options])
+        return apply(*args)
+
+    return recurrence
