@@ -87,7 +87,7 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
     With K keys, V channels (columns together), C tokens a chunk, N = L / C chunks, W the tokens
     that a mode takes as one chunk (C, or all L), per token and head, multiply-adds as 2 operations:
 
-        MATRIX       recurrent moves the state 5 times (7 with a decay); others hold W pairs
+        MATRIX       recurrent moves the state 3 times (5 with a decay); others hold W pairs
         KEYED        as MATRIX with a decay; log W levels of blocks scale the keys
         LOW_RANK     as MATRIX with a decay, of twice the pairs; a triangular system of W tokens,
                      and a transition of K × K each chunk
@@ -184,8 +184,8 @@ def _pairs(mode: str, keys: Expr, channels: Expr, decay: bool, keyed: bool) -> C
     """Scans that hold pairs of the tokens of a chunk, and states between chunks."""
     tile, vectors = mul(keys, channels), add(keys, channels)
     if mode == "recurrent":
-        calls = add(num(12), _times(18 if decay else 17, LENGTH))
-        return Counts(calls, _times(4, tile), add(_times(7 if decay else 5, tile), vectors))
+        calls = add(num(6), _times(12 if decay else 11, LENGTH))
+        return Counts(calls, _times(4, tile), add(_times(5 if decay else 3, tile), vectors))
     window = LENGTH if mode == "parallel" else CHUNK
     levels = log2(window)
     calls = num(80 if keyed else 90 if decay else 74)
@@ -205,8 +205,8 @@ def _rewrites(mode: str, keys: Expr, channels: Expr, keyed: bool) -> Counts:
     """Scans that solve a triangular system in each chunk, and carry states by full transitions."""
     tile, vectors = mul(keys, channels), add(keys, channels)
     if mode == "recurrent":
-        calls = add(num(17), _times(35, LENGTH)) if keyed else add(num(12), _times(24, LENGTH))
-        return Counts(calls, _times(8, tile), add(_times(12, tile), _times(2, vectors)))
+        calls = add(num(9), _times(23, LENGTH))
+        return Counts(calls, _times(8, tile), add(_times(8, tile), _times(2, vectors)))
     chunks, levels = div(LENGTH, CHUNK), log2(CHUNK)
     calls = add(num(130), _times(28, levels)) if keyed else num(150)
     per_chunk = _times(7 if keyed else 2, chunks)
@@ -223,7 +223,7 @@ def _states(mode: str, tile: Expr) -> Counts:
     chunks = div(LENGTH, CHUNK)
     match mode:
         case "recurrent":
-            return Counts(add(num(12), _times(22, LENGTH)), ZERO, _times(12, tile))
+            return Counts(add(num(6), _times(16, LENGTH)), ZERO, _times(11, tile))
         case "scan":
             per_chunk = add(num(29), _composed(CHUNK))
             return Counts(add(num(12), mul(chunks, per_chunk)), ZERO, _times(28, tile))

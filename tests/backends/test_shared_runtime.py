@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 import pytest
 import torch
+from dsfc.backends.shared.runtime.operators import _recurring
 from dsfc.backends.shared.runtime.rows import _by_rows, _replaced
 from dsfc.backends.shared.runtime.sequences import _fir, _last, _turned
 from dsfc.backends.shared.section import body_of, section
@@ -68,3 +70,27 @@ def test_states_of_several_lengths_are_filled_in_front() -> None:
     x, new = torch.ones(2, 1, 1), torch.full((1, 2, 1), 3.0)
     which, some = torch.tensor([1]), torch.tensor([True])
     assert _replaced(x, which, new, some).squeeze(-1).tolist() == [[0, 1], [3, 3]]
+
+
+def test_one_token_runs_the_loop_and_several_run_the_operator() -> None:
+    ran = []
+
+    def run(name: str) -> Callable[..., tuple[torch.Tensor, ...]]:
+        def named(*args: object) -> tuple[torch.Tensor, ...]:
+            ran.append(name)
+            return tuple(x.clone() for x in args if isinstance(x, torch.Tensor))
+
+        return named
+
+    recurrence = _recurring(run("operator"), run("gradient"), run("loop"), 2, 0)
+    for length, mode in ((1, "recurrent"), (1, "chunked"), (2, "recurrent")):
+        recurrence(torch.ones(1, length), torch.ones(1), mode, 4)
+    assert ran == ["loop", "operator", "operator"]
+
+
+def test_one_token_under_autocast_runs_the_operator() -> None:
+    recurrence = _recurring(lambda x, *_: (x + 1,), lambda *_: (), lambda x: (x,), 2, 0)
+    x = torch.ones(1, 1)
+    with torch.autocast("cpu"):
+        assert recurrence(x, "recurrent", 4)[0].item() == 2
+    assert recurrence(x, "recurrent", 4)[0].item() == 1

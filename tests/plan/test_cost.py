@@ -45,12 +45,12 @@ SIZES = {"h": 2, "n": 3, "p": 5, "d": 7, "t": 4, "batch": 6, "length": 8, "chunk
     ("name", "mode", "calls", "operations", "words", "state"),
     [
         # One head has 15 numbers in its state, and vectors of 8 together.
-        ("normalized_attn", "recurrent", 12 + 17 * 8, 2 * 4 * 15, 2 * (5 * 15 + 8), 30),
+        ("normalized_attn", "recurrent", 6 + 11 * 8, 2 * 4 * 15, 2 * (3 * 15 + 8), 30),
         ("normalized_attn", "chunked", 74, 2 * (8 * 8 + 60), 2 * (24 + 32 + 7 * 15 / 4), 30),
         ("normalized_attn", "parallel", 74, 2 * (16 * 8 + 60), 2 * (48 + 32 + 7 * 15 / 8), 30),
         # A decay is two more calls a chunk; the denominator is one more channel.
         ("retnet", "chunked", 90 + 2 * 2, 2 * (8 * 8 + 60), 2 * (48 + 32 + 7 * 15 / 4), 30),
-        ("linear_attn", "recurrent", 12 + 17 * 8, 2 * 4 * 18, 2 * (5 * 18 + 9), 36),
+        ("linear_attn", "recurrent", 6 + 11 * 8, 2 * 4 * 18, 2 * (3 * 18 + 9), 36),
         # Blocks of a chunk have log2 4 = 2 levels.
         ("gla", "chunked", 80 + 4 + 34 * 2, 2 * 124, 2 * (24 + 32 + 7 * 15 / 4 + 8 * 3 * 2), 30),
         # Pairs of both keys with both values, and a transition of 3 × 3 a chunk of 4 tokens.
@@ -62,7 +62,7 @@ SIZES = {"h": 2, "n": 3, "p": 5, "d": 7, "t": 4, "batch": 6, "length": 8, "chunk
             2 * (20 * 4 + 12 * 8 + 7 * 3 * 8 / 4),
             30,
         ),
-        ("s6", "recurrent", 12 + 22 * 8, 0, 12 * 21, 21),
+        ("s6", "recurrent", 6 + 16 * 8, 0, 11 * 21, 21),
         ("s6", "chunked", 12 + 8 + 24 * 2, 0, 14 * 21, 21),
         ("rg_lru", "recurrent", 8 + 2 * 8, 0, 10 * 7, 7),
         ("rg_lru", "chunked", 24 + 2 * 4 + 2, 0, 17 * 7, 7),

@@ -37,8 +37,8 @@ FAULTS = {
         ("streaming",),
     ),
     "a step reads all tokens twice": (
-        '    if mode == "recurrent" and',
-        '    k = k.clone() if k.shape[2] % 2 else k\n    if mode == "recurrent" and',
+        '    if mode == "recurrent" and length',
+        '    k = k.clone() if k.shape[2] % 2 else k\n    if mode == "recurrent" and length',
         ("streaming",),
     ),
     "what is kept by none is seen": ("(seen > 0.5)", "(seen > -1)", ("packs",)),

@@ -172,7 +172,8 @@ def _recurring(
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
-            grads: Any = Adjoint.apply(*ctx.saved_tensors, *cotangents, *ctx.options)
+            adjoint: Any = Adjoint.apply
+            grads = adjoint(*ctx.saved_tensors, *cotangents, *ctx.options)
             return *grads, *(None,) * options
 
     apply = _applied(Recurrence)
