@@ -20,6 +20,7 @@ BACKEND = TorchBackend(
     target=target,
     faults=TRITON.faults,
     costs=TRITON.costs,
+    computes=TRITON.computes,
     runtime=C.runtime,
     probes=C.probes,
     needs={**C.needs, **TRITON.needs},

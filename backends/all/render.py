@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dsfc.plan.ir import Plan
+from dsfc.fused.ir import FusedPlan
 
 from ..c import render as c
 from ..c.skeletons import NativeSkeleton, native, scans_with_kernels
@@ -19,10 +19,10 @@ from ..triton.gated import GatedKernels
 from ..triton.printed import PrintedSkeleton
 
 
-def target(plan: Plan) -> torch.Target:
+def target(fused: FusedPlan) -> torch.Target:
     """Returns what the module of a plan runs on; one target where the other has no kernels."""
-    gpu, cpu = triton.target(plan), c.target(plan)
-    if not scans_with_kernels(plan):
+    gpu, cpu = triton.target(fused), c.target(fused)
+    if not scans_with_kernels(fused.original):
         return gpu
     if gpu.skeletons is torch.TORCH.skeletons:
         return cpu

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
-from dsfc.plan.ir import Plan
+from dsfc.fused.ir import FusedPlan
 
 from ..shared.section import body_of
 from ..torch import render as torch
@@ -49,8 +49,9 @@ _IMPORTS = (
 RUNTIME = NativeRuntime(runtime(), frozenset(line.split()[1] for line in _IMPORTS) - {"logging"})
 
 
-def target(plan: Plan) -> torch.Target:
+def target(fused: FusedPlan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
+    plan = fused.original
     scans = scans_with_kernels(plan)
     if not scans:
         return replace(torch.TORCH, runs=f"torch on {{device}} ({NONE})")

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dsfc.plan.ir import Plan
+from dsfc.expr.tree import Prim
+from dsfc.fused.ir import FusedPlan
 
 from .render import TORCH, Target, render_module
 from .words import RESERVED
@@ -21,29 +22,32 @@ class TorchBackend:
         faults: what is known of versions of a compiler besides torch's own.
         probes: questions to a machine about tools besides torch.
         needs: device → what of `dsfc doctor` kernels need there; empty without kernels.
-        costs: a plan → what its kernels cost, as text; empty for torch's own operators.
+        costs: a fused plan → what its kernels cost, as text; empty for torch's own operators.
+        computes: whether kernels compute a primitive; None where they compute recurrences alone.
         runtime: a section that modules hold as it stands; a `dsfc.emit.audit.Runtime`.
     """
 
     name: str = "torch"
     reserved: frozenset[str] = RESERVED
-    target: Callable[[Plan], Target] = lambda plan: TORCH
+    target: Callable[[FusedPlan], Target] = lambda fused: TORCH
     faults: tuple[Any, ...] = ()
     probes: tuple[Any, ...] = ()
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    costs: Callable[[Plan], str] = lambda plan: ""
+    costs: Callable[[FusedPlan], str] = lambda fused: ""
+    computes: Callable[[Prim], bool] | None = None
     runtime: Any = None
 
     def render(
         self,
-        plan: Plan,
+        fused: FusedPlan,
         identity: Any,  # noqa: ANN401 - an Identity; backends do not import emit
         identifier: Callable[[str], str],
         class_name: str,
         function_name: str,
     ) -> str:
         """Returns the module's text, formatted, without the line that states its origin."""
-        target = self.target(plan)
+        target = self.target(fused)
+        plan = fused.original
         return render_module(plan, identity, identifier, class_name, function_name, target)
 
 

@@ -6,13 +6,11 @@ launch the kernels, or run the torch form and say why (`explain`). It imports wi
 
 How a plan becomes kernels:
 
-    plan ──absorb, take_features──▶ plan + gates, features ──skeletons──▶ operator, kernels, launch
+    plan ──fuse──▶ plan, prologues and epilogues ──skeletons──▶ operator, kernels, launch
 
 | file                   | what it holds                                                       |
 |------------------------|---------------------------------------------------------------------|
-| `dsfc/plan/gates.py`   | which token-wise kernels a scan computes itself, their derivatives  |
-| `dsfc/plan/planes.py`  | complex scans as scans of two real planes                           |
-| `dsfc/plan/features.py` | what a matrix scan computes where it loads and stores              |
+| `dsfc/fused/`          | what kernels compute besides their recurrences, with derivatives    |
 | `skeletons.py`         | the table form → skeleton; a form without a row keeps its torch form |
 | `<form>.py`            | what the templates of a form are filled with                        |
 | `phases.py`            | complex matrix scans, as real ones of both planes of their state    |
@@ -63,6 +61,7 @@ from __future__ import annotations
 
 from ..torch import TorchBackend
 from .cost.render import costs_text
+from .nodes import computes
 from .render import target
 from .toolchains import FAULTS
 
@@ -72,4 +71,5 @@ BACKEND = TorchBackend(
     faults=FAULTS,
     costs=costs_text,
     needs={"GPU": ("GPU", "kernels")},
+    computes=computes,
 )

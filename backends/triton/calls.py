@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from dsfc.expr.tree import Axis
+from dsfc.fused.ir import halves
 from dsfc.plan.ir import Column, Role
-from dsfc.plan.planes import halves
 
 from ..torch.calls import ScanCall, Size
 from ..torch.layout import wrapped

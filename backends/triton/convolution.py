@@ -8,7 +8,7 @@ from functools import cached_property
 from dsfc.expr.build import ZERO, walk
 from dsfc.expr.derivative import pull
 from dsfc.expr.tree import Expr, Field, Now, Ref, Time
-from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates, barred
+from dsfc.fused.ir import DECAY_BAR, VALUE_BAR, Prologue, barred
 from dsfc.plan.ir import Buffer, Scan
 
 from ..torch.convolution import ConvolutionSkeleton
@@ -178,7 +178,9 @@ def _read(e: Expr) -> set[str]:
     return {r.name for r in walk(e) if isinstance(r, Ref)}
 
 
-def kernels(s: Skeleton, scan: Scan, gates: Gates, arrays: dict[str, Buffer]) -> ConvolutionKernels:
+def kernels(
+    s: Skeleton, scan: Scan, gates: Prologue, arrays: dict[str, Buffer]
+) -> ConvolutionKernels:
     """Returns what the templates are filled with.
 
     Args:

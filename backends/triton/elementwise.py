@@ -8,9 +8,8 @@ from functools import cached_property
 
 from dsfc.expr.build import ONE, walk
 from dsfc.expr.tree import Expr, Param, Ref, Time
-from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Gates
+from dsfc.fused.ir import DECAY_BAR, SUFFIXES, VALUE_BAR, Prologue, real_imag
 from dsfc.plan.ir import Buffer, LogDecay, Scan
-from dsfc.plan.planes import SUFFIXES, planes
 
 from ..torch.code import Code
 from ..torch.layout import WIDTH, Call, wrapped
@@ -41,7 +40,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         gates: what the kernels compute.
     """
 
-    gates: Gates = field(kw_only=True)
+    gates: Prologue = field(kw_only=True)
 
     # --- what op templates ask for ---------------------------------------------------------------
 
@@ -343,7 +342,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         Nor has log λ one: in front of a power of two its factor is another.
         """
         left_out = set(self._arguments.values())
-        logs = planes(self.gates.log_decay)
+        logs = real_imag(self.gates.log_decay)
         return [(n, e) for n, e in self.gates.named if n not in left_out and e not in logs]
 
     @cached_property
@@ -355,7 +354,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
 
     def _in_planes(self, name: str, e: Expr) -> list[tuple[str, Expr]]:
         """Names and planes of a value."""
-        return list(zip(self.in_planes(name), planes(e), strict=True))
+        return list(zip(self.in_planes(name), real_imag(e), strict=True))
 
     @property
     def decay_here(self) -> list[str]:
@@ -432,7 +431,9 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
         return [(c, text) for c, text in pairs if text != "0"]
 
 
-def kernels(s: Skeleton, scan: Scan, gates: Gates, arrays: dict[str, Buffer]) -> ElementwiseKernels:
+def kernels(
+    s: Skeleton, scan: Scan, gates: Prologue, arrays: dict[str, Buffer]
+) -> ElementwiseKernels:
     """Returns what the templates are filled with.
 
     Args:

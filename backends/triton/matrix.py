@@ -8,8 +8,8 @@ from functools import cached_property
 
 from dsfc.expr.build import is_one, mul, rewrite, walk
 from dsfc.expr.tree import Expr, Field, Now, Param, Ref, Size, Time
+from dsfc.fused.ir import FEATURE_BAR, Entrywise, PrologueEpilogue
 from dsfc.plan.cost import CHUNK
-from dsfc.plan.features import FEATURE_BAR, Feature, Features
 from dsfc.plan.ir import Buffer, Scan
 
 from ..torch.code import Code
@@ -57,7 +57,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         features: what the kernels compute besides the recurrence.
     """
 
-    features: Features = field(kw_only=True)
+    features: PrologueEpilogue = field(kw_only=True)
 
     # --- what op templates ask for ---------------------------------------------------------------
 
@@ -219,7 +219,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
         return out
 
     def _printed(
-        self, name: str, feature: Feature, of: Mapping[str, str]
+        self, name: str, feature: Entrywise, of: Mapping[str, str]
     ) -> tuple[Statements, Statements]:
         """Statements that compute a value in torch, and the gradients of its leaves."""
         axes = tuple(sorted(feature.value.axes))
@@ -310,7 +310,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
 
     # --- the features in kernels -----------------------------------------------------------------
 
-    def feature(self, x: str) -> Feature:
+    def feature(self, x: str) -> Entrywise:
         """φ of "q", ψ of "k"."""
         return self.features.read if x == "q" else self.features.key
 
@@ -341,7 +341,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
             f"x_d{x}", f.gradients[0], {f.leaves[0]: f"x_{x}", FEATURE_BAR: f"r_d{x}"}
         )
 
-    def _number(self, what: str) -> Feature | None:
+    def _number(self, what: str) -> Entrywise | None:
         return self.features.weight if what == "weight" else self.features.normaliser
 
     def leaves_of(self, what: str) -> list[str]:
@@ -534,7 +534,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
 
 
 def kernels(
-    s: Skeleton, scan: Scan, features: Features, arrays: dict[str, Buffer]
+    s: Skeleton, scan: Scan, features: PrologueEpilogue, arrays: dict[str, Buffer]
 ) -> MatrixKernels:
     """Returns what the templates are filled with.
 

@@ -35,7 +35,7 @@ _BRACKETED = re.compile(r"(?<!\w)\((\w+)\)")
 LOG2_E = num(Fraction(math.log2(math.e)))
 
 
-def knows(prim: Prim) -> bool:
+def computes(prim: Prim) -> bool:
     """Whether a kernel can compute a primitive."""
     real = prim.field is Field.REAL and all(a.field is Field.REAL for a in prim.args)
     return real and "triton" in row(prim.name).printers
@@ -74,7 +74,7 @@ class KernelPrinter(NamingPrinter):
                 # The hardware has powers of two; a factor that is there already takes the change.
                 return Code(f"tl.exp2({self.print(mul(LOG2_E, arg)).text})", (), False)
             case Prim():
-                if not knows(expr):
+                if not computes(expr):
                     raise TypeError(f"{expr.name} has no Triton form")
                 code = called_as("triton", expr.name, [self.print(a) for a in expr.args])
                 return replace(code, text=_BRACKETED.sub(r"\1", code.text))

@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dsfc.expr.tree import Field
-from dsfc.plan.features import Features
+from dsfc.fused.ir import SUFFIXES, PrologueEpilogue, halves, real_imag
 from dsfc.plan.ir import Buffer, LogDecay, Scan
-from dsfc.plan.planes import SUFFIXES, halves, planes
 
 from ..torch.skeletons import Skeleton
 from .cost.counts import KernelCost
@@ -59,7 +58,7 @@ class PhasedKernels(MatrixKernels):
     def rotated(self) -> RotatedKernels:
         """The scan that kernels run."""
         assert self.scan.decay is not None
-        (size, _), (log, _) = self.scan.decay.leaves, planes(self.scan.decay.expr)
+        (size, _), (log, _) = self.scan.decay.leaves, real_imag(self.scan.decay.expr)
         real = replace(
             self.scan, decay=LogDecay(log, (size,)), field=Field.REAL, before=False, real=False
         )
@@ -194,7 +193,7 @@ class PhasedKernels(MatrixKernels):
 
 
 def kernels(
-    s: Skeleton, scan: Scan, features: Features, arrays: dict[str, Buffer]
+    s: Skeleton, scan: Scan, features: PrologueEpilogue, arrays: dict[str, Buffer]
 ) -> PhasedKernels:
     """Returns what the templates are filled with.
 

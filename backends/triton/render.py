@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dsfc.expr.tree import Axis
+from dsfc.fused.ir import FusedPlan
 from dsfc.plan.ir import Form, Plan, Scan
 
 from ..torch import render as torch
@@ -21,7 +22,7 @@ from .phases import PhasedKernels
 from .printed import PrintedSkeleton
 from .selective import STATES, TOGETHER, SelectiveKernels
 from .sizes import PAIRS, SPAN, STEP
-from .skeletons import fused, scans_with_kernels, skeletons, without_kernels
+from .skeletons import scans_with_kernels, skeletons, without_kernels
 from .tiles import chips, rows
 from .toolchains import HANDLES, faults
 
@@ -138,15 +139,15 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
     )
 
 
-def target(plan: Plan) -> torch.Target:
+def target(fused: FusedPlan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
-    inside = fused(plan)
-    scans = scans_with_kernels(plan, inside)
+    plan = fused.original
+    scans = scans_with_kernels(fused)
     if not scans:
         why = without_kernels(plan)
         return _without(why) if why else torch.TORCH
 
-    filling = skeletons(plan, inside)
+    filling = skeletons(fused)
 
     def shared(
         filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
@@ -193,7 +194,7 @@ def target(plan: Plan) -> torch.Target:
         )
 
     return torch.Target(
-        plan=lambda plan: inside.plan,
+        plan=lambda plan: fused.plan,
         skeletons=lambda plan: filling,
         call=kernel_call,
         packages=(__package__ or "", *torch.TORCH.packages),

@@ -12,9 +12,9 @@ from functools import cached_property
 from dsfc.expr.build import ONE, ZERO, add, mul, num, prim, rewrite, walk
 from dsfc.expr.derivative import pull
 from dsfc.expr.tree import Add, Expr, Field, Mul, Now, Num, Ref, Time
-from dsfc.plan.gates import OUT_BAR, VALUE_BAR, Gates, fresh, rate_bar
+from dsfc.fused.ir import OUT_BAR, VALUE_BAR, Prologue, rate_bar, real_imag
+from dsfc.fused.names import fresh
 from dsfc.plan.ir import Buffer, Scan
-from dsfc.plan.planes import planes
 
 from ..torch.layout import WIDTH, wrapped
 from ..torch.selective import SelectiveSkeleton
@@ -289,7 +289,7 @@ class SelectiveKernels(SelectiveArguments):
             return mul(constant(mul(unit, *fixed)), *rest)
 
         # Of one channel and state nothing has axes: what is broadcast is not summed here.
-        parts = [rewrite(e, _without_axes) for e in planes(self.gates.log_decay)]
+        parts = [rewrite(e, _without_axes) for e in real_imag(self.gates.log_decay)]
         logs = [term(e, unit) for e, unit in zip(parts, (LOG2_E, ONE), strict=False)]
         return logs, tuple((r, e) for e, r in hoisted.items())
 
@@ -454,7 +454,9 @@ class SelectiveKernels(SelectiveArguments):
         ]
 
 
-def kernels(s: Skeleton, scan: Scan, gates: Gates, arrays: dict[str, Buffer]) -> SelectiveKernels:
+def kernels(
+    s: Skeleton, scan: Scan, gates: Prologue, arrays: dict[str, Buffer]
+) -> SelectiveKernels:
     """Returns what the templates are filled with.
 
     Args:

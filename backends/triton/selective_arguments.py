@@ -7,9 +7,9 @@ from functools import cached_property
 
 from dsfc.expr.build import ZERO
 from dsfc.expr.tree import Axis, Expr, Field, Param
-from dsfc.plan.gates import fresh
+from dsfc.fused.ir import SUFFIXES
+from dsfc.fused.names import fresh
 from dsfc.plan.ir import Role
-from dsfc.plan.planes import SUFFIXES
 
 from ..torch.layout import Call, wrapped
 from ..torch.selective import SelectiveSkeleton

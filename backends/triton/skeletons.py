@@ -9,47 +9,39 @@ from collections.abc import Callable
 from typing import Any
 
 from dsfc.expr.tree import Field
-from dsfc.plan.features import FusedPlan, take_in
-from dsfc.plan.gates import Gates
+from dsfc.fused.ir import FusedPlan, Prologue, is_paired
+from dsfc.fused.real_imag import can_split, has_real_sides
 from dsfc.plan.ir import Buffer, Form, Plan, Scan
-from dsfc.plan.planes import can_split, has_real_sides, is_paired
 
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton
 from . import convolution, elementwise, matrix, phases, selective
-from .nodes import knows
 from .printed import has_printed
 from .printed import printed as with_printed
 
-_FORMS: dict[Form, Callable[[Skeleton, Scan, Gates, dict[str, Buffer]], Skeleton]] = {
+_FORMS: dict[Form, Callable[[Skeleton, Scan, Prologue, dict[str, Buffer]], Skeleton]] = {
     Form.ELEMENTWISE: elementwise.kernels,
     Form.CONVOLUTION: convolution.kernels,
     Form.SELECTIVE: selective.kernels,
 }
 
 
-def fused(plan: Plan) -> FusedPlan:
-    """Returns a plan whose scans compute in their kernels what Triton can compute there."""
-    return take_in(plan, knows)
-
-
-def skeletons(plan: Plan, inside: FusedPlan) -> tuple[Any, ...]:
+def skeletons(fused: FusedPlan) -> tuple[Any, ...]:
     """Returns what the templates of each scan are filled with, in the order of the plan.
 
     Args:
-        plan: the plan.
-        inside: the same plan, fused.
+        fused: the plan, with what kernels compute besides their recurrences.
     """
-    scans = inside.scans
-    arrays = {b.name: b for b in inside.plan.arrays}
+    scans = fused.scans
+    arrays = {b.name: b for b in fused.plan.arrays}
     out: list[Any] = []
-    for s in torch_skeletons(plan):
+    for s in torch_skeletons(fused.original):
         name = s.scan.name
-        if name in inside.features:
+        if (features := fused.prologue_epilogue(name)) is not None:
             form = phases if is_paired(scans[name]) else matrix
-            s = form.kernels(s, scans[name], inside.features[name], arrays)
-        elif name in inside.gates:
-            s = _FORMS[s.scan.form](s, scans[name], inside.gates[name], arrays)
+            s = form.kernels(s, scans[name], features, arrays)
+        elif (gates := fused.prologue(name)) is not None:
+            s = _FORMS[s.scan.form](s, scans[name], gates, arrays)
         out.append(with_printed(s) if has_printed(s.scan) else s)
     return tuple(out)
 
@@ -65,13 +57,11 @@ def without_kernels(plan: Plan) -> str:
     return ""
 
 
-def scans_with_kernels(plan: Plan, inside: FusedPlan) -> tuple[str, ...]:
+def scans_with_kernels(fused: FusedPlan) -> tuple[str, ...]:
     """Returns the names of the scans that have kernels, in the order of the plan.
 
     Args:
-        plan: the plan.
-        inside: the same plan, fused.
+        fused: the plan, with what kernels compute besides their recurrences.
     """
-    taken = {*inside.gates, *inside.features}
-    scans = (k for k in plan.kernels if isinstance(k, Scan))
-    return tuple(s.name for s in scans if s.name in taken or has_printed(s))
+    scans = (k for k in fused.original.kernels if isinstance(k, Scan))
+    return tuple(s.name for s in scans if s.name in fused.fused_scans or has_printed(s))

@@ -17,6 +17,7 @@ from torch import Tensor
 
 import dsfc
 from benchmarks.emitted import ROOT
+from dsfc.fused.ir import FusedPlan
 from dsfc.plan.ir import Form, Plan, Scan
 from dsfc.validate.dispatch import Call
 from dsfc.validate.surface import loss, surface
@@ -62,12 +63,17 @@ class Subject:
     Attributes:
         name: of its spec.
         module: what was emitted of it.
-        plan: its plan.
+        fused: its plan, with what its kernels compute inside.
     """
 
     name: str
     module: ModuleType
-    plan: Plan
+    fused: FusedPlan
+
+    @property
+    def plan(self) -> Plan:
+        """Its plan."""
+        return self.fused.original
 
     @property
     def forms(self) -> frozenset[Form]:
@@ -77,7 +83,7 @@ class Subject:
     @property
     def costs(self) -> tuple[Any, ...]:
         """What its kernels are predicted to cost."""
-        costs: tuple[Any, ...] = import_module(_COSTS).plan_costs(self.plan)
+        costs: tuple[Any, ...] = import_module(_COSTS).plan_costs(self.fused)
         return costs
 
     def sizes(self, shape: Shape) -> dict[str, int]:
@@ -158,7 +164,7 @@ def subject(name: str) -> Subject | None:
     (namespace,) = re.findall(r'^NAMESPACE = "(\w+)"$', text, re.MULTILINE)
     path = folder / f"{name}_on_gpu.py"
     path.write_text(text.replace(namespace, f"{namespace}_on_gpu"), encoding="utf-8")
-    return Subject(name, dsfc.import_module(path), compiled.plan)
+    return Subject(name, dsfc.import_module(path), compiled.fused("triton"))
 
 
 def subjects() -> Iterator[Subject]:

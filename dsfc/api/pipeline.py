@@ -7,13 +7,15 @@
 | derive   | `derive(mixer)`             | `Mixer` → `System`              | `dsfc/derive`    |
 | classify | `classify(system)`          | `System` → `Structure`          | `dsfc/structure` |
 | plan     | `plan(system, structure)`   | → `Plan`, a graph of kernels    | `dsfc/plan`      |
-| emit     | `emit(plan, backend)`       | `Plan` → `ModuleText`           | `dsfc/emit`      |
+| fuse     | `fuse(plan, computes)`      | `Plan` → `FusedPlan`            | `dsfc/fused`     |
+| emit     | `emit(fused, backend)`      | `FusedPlan` → `ModuleText`      | `dsfc/emit`      |
 
 The System is a value of `dsfc/system`, which `dsfc/transform` takes to other Systems (its adjoint
 among them). What a spec claims is decided by `dsfc/claims`, from System and Structure. Running an
 emitted module against its definition is `dsfc/validate`: no stage imports torch. A plan is always
-verified, accounted for and tried against its System; with `DSFC_CHECK=1` in the environment the
-mixer and the System are verified too where they are made.
+verified, accounted for and tried against its System, a fused plan verified and tried against its
+plan; with `DSFC_CHECK=1` in the environment the mixer and the System are verified too where they
+are made.
 """
 
 from __future__ import annotations
@@ -34,7 +36,11 @@ from dsfc.derive.derive import derive, refusals
 from dsfc.diagnostics.catalogue import RecurrentOnly, WhichMixer
 from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import DiagnosticError, defined, nearest
+from dsfc.emit.backend import load_backend
 from dsfc.emit.module import ModuleText, destination, emit, identifiers, write
+from dsfc.fused.fuse import every_real_function, fuse
+from dsfc.fused.ir import FusedPlan
+from dsfc.fused.self_test import compare as compare_fused
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.matrices.latex import display
 from dsfc.mixer.ir import Mixer
@@ -46,7 +52,7 @@ from dsfc.mixer.verify import verify as verify_mixer
 from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan
 from dsfc.plan.ir import Plan, Recurrence
-from dsfc.plan.trial import LENGTH, Point, compare, compare_gauges, starts
+from dsfc.plan.self_test import LENGTH, Point, compare, compare_gauges, starts
 from dsfc.plan.verify import verify as verify_plan
 from dsfc.source import NOWHERE, Span
 from dsfc.structure.classify import classify
@@ -263,15 +269,31 @@ class Compilation:
 
         return matrices(self.system, gauge, sizes, length)
 
+    def fused(self, backend: str | None = None) -> FusedPlan:
+        """Returns the plan with what the kernels of its scans compute besides their recurrences.
+
+        Args:
+            backend: whose kernels; by default those of a target that computes every real function.
+
+        Raises:
+            DiagnosticError: E-BACKEND.
+        """
+        planned = self.plan
+        with self._stage("fuse"):
+            computes = every_real_function if backend is None else load_backend(backend).computes
+            fused = fuse(planned, computes)
+            compare_fused(fused, self._points())
+            return fused
+
     def module(self, backend: str = "torch") -> ModuleText:
         """Returns the text of a module.
 
         Args:
             backend: which backend prints it.
         """
-        planned = self.plan
+        fused = self.fused(backend)
         with self._stage("emit"):
-            return emit(planned, backend, self.text.place.file.name)
+            return emit(fused, backend, self.text.place.file.name)
 
     def identifiers(self, backend: str = "torch") -> Callable[[str], str]:
         """Returns the function that gives the identifier that a name of the spec has in its module.

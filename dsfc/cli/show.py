@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dsfc.api.pipeline import Compilation
     from dsfc.system.ir import System
 
-STAGES = ("ast", "mixer", "system", "structure", "plan", "adjoint", "module")
+STAGES = ("ast", "mixer", "system", "structure", "plan", "fused", "adjoint", "module")
 FORMS = ("index", "kronecker", "phi", "latex", "json")
 _GAUGES = {
     "lowered": "gauge: lowered (states as they are derived)",
@@ -26,10 +26,6 @@ _SAME = {
     "paper": "gauge: paper (no output is divided by a normaliser: the same as lowered)",
     "computed": "gauge: computed (no weight of a ratio is without a bound: the same as lowered)",
 }
-
-
-_DEFAULT = "torch"
-"""The backend that no option names."""
 
 
 @click.command(short_help="Show the derived system, or any other stage.")
@@ -56,13 +52,18 @@ _DEFAULT = "torch"
 )
 @click.option(
     "--backend",
-    default=_DEFAULT,
-    show_default=True,
-    help="For --stage module; of --stage plan, with triton, also what kernels on a GPU cost.",
+    metavar="NAME",
+    help="For --stage module, torch by default; of --stage plan, with triton, also what kernels on "
+    "a GPU cost; of --stage fused, what its kernels compute, by default every real function.",
 )
 @mistakes_option
 def show(
-    spec: str, mixer: str | None, stage: str, form: str | None, gauge: str | None, backend: str
+    spec: str,
+    mixer: str | None,
+    stage: str,
+    form: str | None,
+    gauge: str | None,
+    backend: str | None,
 ) -> None:
     """Show a mixer as the system that was derived from it, or any other stage.
 
@@ -80,12 +81,9 @@ def show(
         if stage in ("system", "adjoint"):
             text = _system(it, stage, form or "index", gauge or "lowered")
         elif stage == "module":
-            text = it.module(backend).text
+            text = it.module(backend or "torch").text
         else:
-            text = _json(it, stage) if form == "json" else _TEXTS[stage](it)
-            # The default backend has no kernels of its own, and takes a while to load.
-            if stage == "plan" and form is None and backend != _DEFAULT:
-                text += _kernels(it, backend)
+            text = _json(it, stage, backend) if form == "json" else _text(it, stage, backend)
     click.echo(text, nl=not text.endswith("\n"))
 
 
@@ -174,12 +172,23 @@ def _system_json(system: System) -> str:
     return to_json(system)
 
 
-def _json(it: Compilation, stage: str) -> str:
+def _text(it: Compilation, stage: str, backend: str | None) -> str:
+    if stage == "fused":
+        from dsfc.fused.render import render
+
+        return render(it.fused(backend))
+    text = _TEXTS[stage](it)
+    return text + _kernels(it, backend) if stage == "plan" and backend is not None else text
+
+
+def _json(it: Compilation, stage: str, backend: str | None) -> str:
     import json
 
     from dsfc.expr.json import encode
 
-    value = it.spec if stage == "ast" else getattr(it, stage)
+    value = (
+        it.fused(backend) if stage == "fused" else getattr(it, "spec" if stage == "ast" else stage)
+    )
     return json.dumps(encode(value), ensure_ascii=False, indent=1)
 
 
@@ -211,7 +220,7 @@ def _kernels(it: Compilation, backend: str) -> str:
     """What the kernels of a backend cost, for one plan."""
     from dsfc.emit.backend import load_backend
 
-    return load_backend(backend).costs(it.plan)
+    return load_backend(backend).costs(it.fused(backend))
 
 
 _TEXTS: dict[str, Callable[[Compilation], str]] = {

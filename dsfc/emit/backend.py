@@ -11,7 +11,8 @@ from typing import Protocol
 from dsfc.diagnostics.catalogue import UnknownBackend
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.emit.audit import Runtime
-from dsfc.plan.ir import Plan
+from dsfc.expr.tree import Prim
+from dsfc.fused.ir import FusedPlan
 from dsfc.source import NOWHERE
 
 
@@ -92,12 +93,16 @@ class Backend(Protocol):
     runtime: Runtime | None
 
     @property
-    def costs(self) -> Callable[[Plan], str]:
+    def computes(self) -> Callable[[Prim], bool] | None:
+        """Whether its kernels compute a primitive; None where they compute recurrences alone."""
+
+    @property
+    def costs(self) -> Callable[[FusedPlan], str]:
         """Returns what the kernels of a plan cost, as text; empty for a backend without kernels."""
 
     def render(
         self,
-        plan: Plan,
+        fused: FusedPlan,
         identity: Identity,
         identifier: Callable[[str], str],
         class_name: str,
@@ -106,7 +111,7 @@ class Backend(Protocol):
         """Returns the module's text, formatted, without the lines that state its origin.
 
         Args:
-            plan: the plan.
+            fused: the plan, with what kernels compute besides their recurrences.
             identity: what the module says of its origin.
             identifier: name of a spec → its name in the text; injective, and never a word of
                 `reserved`, `class_name` or `function_name`.

@@ -22,6 +22,7 @@ from dsfc.emit.audit import audit
 from dsfc.emit.backend import Backend, Identity, load_backend
 from dsfc.emit.names import class_name, file_name, identifier
 from dsfc.expr.json import encode
+from dsfc.fused.ir import FusedPlan
 from dsfc.plan.ir import Plan
 from dsfc.source import NOWHERE
 
@@ -73,14 +74,14 @@ class Origin:
     untouched: bool
 
 
-def emit(plan: Plan, backend: str, source: str) -> ModuleText:
+def emit(fused: FusedPlan, backend: str, source: str) -> ModuleText:
     """Returns the module of a plan.
 
     The namespace of its operators holds a hash of the text itself, so that two versions live side
     by side and one text imported twice shares its operators.
 
     Args:
-        plan: the plan.
+        fused: the plan, with what the backend's kernels compute besides their recurrences.
         backend: name of the backend.
         source: file name of the spec, for the header.
 
@@ -88,7 +89,7 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
         DiagnosticError: E-BACKEND.
         EmissionError: the backend printed what no module may hold.
     """
-    target = load_backend(backend)
+    target, plan = load_backend(backend), fused.original
     cls, function = _own_names(plan, target)
     rename = identifiers(plan, backend)
     stem = f"dsfc_{plan.name}_"
@@ -97,7 +98,7 @@ def emit(plan: Plan, backend: str, source: str) -> ModuleText:
     lasting = _lasting(plan)
     placeholder = _placeholder(stem, lasting + called)
     identity = Identity(_sha256(lasting), version("dsfc"), placeholder, called)
-    draft = target.render(plan, identity, rename, cls, function)
+    draft = target.render(fused, identity, rename, cls, function)
     identity = replace(identity, namespace=stem + _sha256(draft)[:8])
     body = draft.replace(placeholder, identity.namespace)
     audit(body, target.runtime)

@@ -37,28 +37,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"plan {plan.name}"
     if plan.gauge:
         yield f"gauge  {plan.gauge}"
-    yield "kernels"
-    arrays = {b.name: b for b in plan.arrays}
-    for k in plan.kernels:
-        if isinstance(k, Pointwise):
-            yield f"  pointwise  {_buffer(arrays[k.output])} = {text(k.value)}"
-        elif isinstance(k, RunningMax):
-            decay = "" if k.decay is None else f" + {k.decay}"
-            value = f"max({k.output}[i-1]{decay}, {k.weight})"
-            gradient = "" if k.declared else ", without a gradient"
-            yield f"  maximum    {_buffer(arrays[k.output])} = {value}{gradient}"
-        elif isinstance(k, Turn):
-            yield f"  turn       {_buffer(arrays[k.output])} = {k.source}, the last token first"
-        elif isinstance(k, Unit):
-            yield f"  unit       {_buffer(arrays[k.output])}"
-        elif isinstance(k, Attention):
-            yield from _attention(k, arrays)
-        elif isinstance(k, AllPairs):
-            yield from _pairs(k, arrays)
-        elif isinstance(k, Recurrence):
-            yield from _recurrence(k, arrays)
-        else:
-            yield from _scan(k, arrays)
+    yield from kernel_lines(plan)
     stepped = [k for k in plan.kernels if isinstance(k, Recurrence)]
     paired = [k for k in plan.kernels if isinstance(k, AllPairs)]
     if plan.adjoints or stepped or paired:
@@ -89,6 +68,32 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield f"  {c.mode}: {text(c.calls)} calls, {counts}"
     if any(r.grows for r in plan.registers):
         yield f"  state: {text(plan.costs[0].state)} numbers after {text(LENGTH)} tokens"
+
+
+def kernel_lines(plan: Plan) -> Iterator[str]:
+    """Yields the lines of a plan's forward kernels, in order, below a heading."""
+    yield "kernels"
+    arrays = {b.name: b for b in plan.arrays}
+    for k in plan.kernels:
+        if isinstance(k, Pointwise):
+            yield f"  pointwise  {_buffer(arrays[k.output])} = {text(k.value)}"
+        elif isinstance(k, RunningMax):
+            decay = "" if k.decay is None else f" + {k.decay}"
+            value = f"max({k.output}[i-1]{decay}, {k.weight})"
+            gradient = "" if k.declared else ", without a gradient"
+            yield f"  maximum    {_buffer(arrays[k.output])} = {value}{gradient}"
+        elif isinstance(k, Turn):
+            yield f"  turn       {_buffer(arrays[k.output])} = {k.source}, the last token first"
+        elif isinstance(k, Unit):
+            yield f"  unit       {_buffer(arrays[k.output])}"
+        elif isinstance(k, Attention):
+            yield from _attention(k, arrays)
+        elif isinstance(k, AllPairs):
+            yield from _pairs(k, arrays)
+        elif isinstance(k, Recurrence):
+            yield from _recurrence(k, arrays)
+        else:
+            yield from _scan(k, arrays)
 
 
 def _attention(k: Attention, arrays: dict[str, Buffer]) -> Iterator[str]:

@@ -48,14 +48,15 @@ class Listing:
     reserved: frozenset = frozenset({"KERNELS"})
     faults: tuple = ()
     runtime: None = None
+    computes: None = None
 
-    def costs(self, plan):
+    def costs(self, fused):
         """Returns nothing: there are no kernels."""
         return ""
 
-    def render(self, plan, identity, identifier, class_name, function_name):
+    def render(self, fused, identity, identifier, class_name, function_name):
         """Returns the text."""
-        return f"KERNELS = {[type(kernel).__name__ for kernel in plan.kernels]!r}\\n"
+        return f"KERNELS = {[type(kernel).__name__ for kernel in fused.original.kernels]!r}\\n"
 
 
 BACKEND = Listing()
@@ -130,14 +131,12 @@ FORMS = {
         "adjoint",
         "cost",
         "dense",
-        "features",
-        "gates",
         "modes",
-        "planes",
         "real_parts",
         "scans",
         "verify",
     },
+    "dsfc/fused": {"expand", "ir", "prologue", "prologue_epilogue", "real_imag", "verify"},
     "dsfc/kernels": {"chunks", "tokens"},
     "backends/c": {"skeletons"},
     "backends/torch": {"calls", "layer", "modes", "operators"},

@@ -77,7 +77,7 @@ def test_stages_of_the_pipeline_are_in_the_order_of_the_contract(root: Path) -> 
     rows = [row for row in (ast.get_docstring(tree) or "").splitlines() if row.startswith("| ")]
     stages = [f"dsfc.{row.split('`')[-2].split('/')[1]}" for row in rows if "`dsfc/" in row]
     ranks = [rank[stage] for stage in stages]
-    assert len(stages) == 6 and ranks == sorted(ranks)
+    assert len(stages) == 7 and ranks == sorted(ranks)
 
 
 def test_importing_dsfc_loads_nothing_heavy() -> None:

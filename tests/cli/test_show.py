@@ -54,7 +54,7 @@ def test_the_index_form_in_the_paper_s_gauge(run: Callable) -> None:
     assert "the same as lowered" in run("show", "s6", "--gauge", "paper").output
 
 
-@pytest.mark.parametrize("stage", ["ast", "mixer", "system", "structure", "plan"])
+@pytest.mark.parametrize("stage", ["ast", "mixer", "system", "structure", "plan", "fused"])
 def test_every_stage_is_text_and_json(run: Callable, stage: str) -> None:
     plain = run("show", "s6", "--stage", stage)
     document = run("show", "s6", "--stage", stage, "--form", "json")
@@ -70,6 +70,16 @@ def test_the_plan_says_what_kernels_cost(run: Callable) -> None:
     assert "bytes: 4 * width * d" in shown
     lti = run("show", "s4d", "--stage", "plan", "--backend", "triton").output
     assert lti.endswith("no form of its scans has kernels\n")
+
+
+def test_the_fused_plan_says_what_kernels_compute(run: Callable) -> None:
+    shown = run("show", "rg_lru", "--stage", "fused").output
+    assert shown == run("show", "rg_lru", "--stage", "fused", "--backend", "triton").output
+    assert "  of tokens     W_r_u, W_g_u, u\n" in shown
+    assert "  log λ = -8 * softplus_zeta * sigmoid(W_r_u + b_r)\n" in shown
+    plain = run("show", "rg_lru", "--stage", "fused", "--backend", "torch").output
+    assert plain.endswith("no kernel computes more than its recurrence\n")
+    assert run("show", "rg_lru", "--stage", "fused", "--backend", "none").exit_code == 1
 
 
 def test_the_tree_is_shown_as_canonical_text(run: Callable) -> None:

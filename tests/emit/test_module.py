@@ -17,36 +17,36 @@ from dsfc.emit import module as emission
 from dsfc.emit.audit import EmissionError
 from dsfc.emit.backend import backend_names, load_backend
 from dsfc.emit.module import digest, emit, origin
-from dsfc.plan.ir import Plan
+from dsfc.fused.ir import FusedPlan
 
 # One spec per form of scan, a ratio, and one with two scans.
 SPECS = ("normalized_attn", "linear_attn", "s6", "rg_lru", "retnet")
 
 
 @pytest.fixture(scope="module", params=SPECS)
-def plan(request: pytest.FixtureRequest) -> Plan:
-    return dsfc.load(request.param).plan
+def fused(request: pytest.FixtureRequest) -> FusedPlan:
+    return dsfc.load(request.param).fused("torch")
 
 
-def test_the_head_says_where_the_text_comes_from(plan: Plan) -> None:
-    module = emit(plan, "torch", "mine.dsf")
+def test_the_head_says_where_the_text_comes_from(fused: FusedPlan) -> None:
+    module = emit(fused, "torch", "mine.dsf")
     said = origin(module.text.encode())
     assert said is not None and said.untouched
-    assert (said.backend, said.source, said.plan) == ("torch", "mine.dsf", digest(plan))
+    assert (said.backend, said.source, said.plan) == ("torch", "mine.dsf", digest(fused.original))
 
 
-def test_the_same_plan_gives_the_same_bytes(plan: Plan) -> None:
-    assert emit(plan, "torch", "a.dsf") == emit(plan, "torch", "a.dsf")
+def test_the_same_plan_gives_the_same_bytes(fused: FusedPlan) -> None:
+    assert emit(fused, "torch", "a.dsf") == emit(fused, "torch", "a.dsf")
 
 
-def test_the_namespace_is_of_mixer_and_text(plan: Plan) -> None:
-    one = emit(plan, "torch", "a.dsf").identity.namespace
-    assert one.startswith(f"dsfc_{plan.name}_") and one.isidentifier()
-    assert one in emit(plan, "torch", "a.dsf").text
+def test_the_namespace_is_of_mixer_and_text(fused: FusedPlan) -> None:
+    one = emit(fused, "torch", "a.dsf").identity.namespace
+    assert one.startswith(f"dsfc_{fused.plan.name}_") and one.isidentifier()
+    assert one in emit(fused, "torch", "a.dsf").text
 
 
 def test_two_texts_have_two_namespaces() -> None:
-    names = {emit(dsfc.load(s).plan, "torch", "a.dsf").identity.namespace for s in SPECS}
+    names = {emit(dsfc.load(s).fused("torch"), "torch", "a.dsf").identity.namespace for s in SPECS}
     assert len(names) == len(SPECS)
 
 
@@ -56,6 +56,7 @@ def test_a_module_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     class Counting:
         name, reserved, runtime = torch.name, torch.reserved, torch.runtime
+        computes = torch.computes
 
         def render(self, *arguments: Any) -> str:
             times.append(arguments)
@@ -64,7 +65,7 @@ def test_a_module_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = dsfc.load("s6")
     module = compiled.module()
     monkeypatch.setattr(emission, "load_backend", lambda name: Counting())
-    assert emit(compiled.plan, "torch", "s6.dsf") == module
+    assert emit(compiled.fused("torch"), "torch", "s6.dsf") == module
     assert len(times) == 1
 
 
@@ -94,11 +95,11 @@ def test_a_text_that_looks_like_the_namespace_stays(doc: str, tmp_path: Path) ->
     "source", ["a\nimport os\n.dsf", 'a""".dsf', "\\", "", "é.dsf", "x" * 500, "{{ 7 * 7 }}.dsf"]
 )
 def test_the_name_of_a_file_cannot_write_code(source: str) -> None:
-    plan = dsfc.load("s6").plan
-    text = emit(plan, "torch", source).text
+    fused = dsfc.load("s6").fused("torch")
+    text = emit(fused, "torch", source).text
     said = origin(text.encode())
     assert said is not None and re.fullmatch(r"[A-Za-z0-9_.-]{1,80}", said.source)
-    assert len(text.splitlines()) == len(emit(plan, "torch", "s6.dsf").text.splitlines())
+    assert len(text.splitlines()) == len(emit(fused, "torch", "s6.dsf").text.splitlines())
 
 
 def test_what_a_backend_may_not_write_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,13 +107,14 @@ def test_what_a_backend_may_not_write_is_an_internal_error(monkeypatch: pytest.M
         name = "torch"
         reserved: frozenset[str] = frozenset()
         runtime = None
+        computes = None
 
         def render(self, *_: object) -> str:
             return "import os\n"
 
     monkeypatch.setattr(emission, "load_backend", lambda name: Backend())
     with pytest.raises(EmissionError, match="imports os"):
-        emit(dsfc.load("s6").plan, "torch", "s6.dsf")
+        emit(dsfc.load("s6").fused("torch"), "torch", "s6.dsf")
 
 
 def test_backends_are_found_by_name() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dsfc.api.pipeline import Compilation
 from dsfc.mixer import sample
 from dsfc.mixer.sample import small_sizes
-from dsfc.plan.trial import Point, starts
+from dsfc.plan.self_test import Point, starts
 
 
 def draw(spec: Compilation, length: int, seed: int = 0) -> Point:

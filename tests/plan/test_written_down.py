@@ -20,10 +20,12 @@ from damages import damages
 from dsfc.backends.triton.cost.counts import KernelCost
 from dsfc.backends.triton.cost.devices import DEVICES, seconds, value
 from dsfc.backends.triton.cost.scans import plan_costs
+from dsfc.backends.triton.nodes import computes
 from small_mixers import DERIVED
 from unusual_specs import COMPILED
 
 import dsfc
+from dsfc.fused.fuse import fuse
 from dsfc.plan.ir import Plan
 from dsfc.plan.render import render
 from dsfc.plan.verify import PlanError, verify
@@ -257,7 +259,7 @@ def golden(file: str) -> dict[str, str]:
 def test_a_plan_and_its_costs_are_as_written_down(title: str, tmp_path: Path) -> None:
     plan = plan_of(title, tmp_path)
     assert render(plan).strip() == golden("plans")[title]
-    assert counted(plan_costs(plan)).strip() == golden("kernel_costs")[title]
+    assert counted(plan_costs(fuse(plan, computes))).strip() == golden("kernel_costs")[title]
 
 
 @pytest.mark.parametrize("title", EVERY_KIND)
@@ -278,7 +280,7 @@ def write() -> None:
         damaged = {title: judged(plan_of(title, Path(folder))) for title in EVERY_KIND}
     for file, text in {
         "plans": {t: render(p) for t, p in plans.items()},
-        "kernel_costs": {t: counted(plan_costs(p)) for t, p in plans.items()},
+        "kernel_costs": {t: counted(plan_costs(fuse(p, computes))) for t, p in plans.items()},
         "damaged_plans": damaged,
     }.items():
         held = "\n".join(f"## {title}\n{each}" for title, each in text.items())

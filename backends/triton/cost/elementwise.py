@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from dsfc.expr.build import ZERO, add, div, mul, num, walk
 from dsfc.expr.tree import Expr
+from dsfc.fused.ir import Prologue, real_imag
 from dsfc.plan.cost import BATCH, LENGTH
-from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Form
-from dsfc.plan.planes import planes
 
 from .counts import (
     FLOAT,
@@ -26,11 +25,11 @@ from .counts import (
 )
 
 
-def elementwise(gates: Gates, sizes: Sizes) -> Iterator[Way]:
+def elementwise(gates: Prologue, sizes: Sizes) -> Iterator[Way]:
     """Each leaf of the gates once, each gradient of one once; the states are the output."""
     heads, _, channels = sizes
     count, width = len(gates.tokens), mul(heads, channels)
-    parts_of = len(planes(gates.value))  # two where the state is complex
+    parts_of = len(real_imag(gates.value))  # two where the state is complex
     read = {r.name for r in walk(gates.decay) if hasattr(r, "name")}
     of_decay = len([n for n in gates.tokens if n in read])
     compulsory_bytes = bytes_of(count + parts_of, width), bytes_of(2 * (count + parts_of), width)

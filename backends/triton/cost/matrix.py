@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dsfc.expr.build import ZERO, add, div, mul, num
 from dsfc.expr.tree import Expr
+from dsfc.fused.ir import PrologueEpilogue
 from dsfc.plan.cost import BATCH, CHUNK, LENGTH
-from dsfc.plan.features import Features
 from dsfc.plan.ir import Scan
 
 from ..sizes import SPAN
@@ -28,7 +28,7 @@ from .counts import (
 )
 
 
-def matrix(scan: Scan, features: Features | None, sizes: Sizes) -> Iterator[Way]:
+def matrix(scan: Scan, features: PrologueEpilogue | None, sizes: Sizes) -> Iterator[Way]:
     """Products inside a chunk of C tokens, the state K × V in registers, V in tiles.
 
     Backward: one kernel forward in time for the read's gradient, one backward in time whose
@@ -170,7 +170,7 @@ class _Inside:
         return self.weights + self.normalisers
 
     @classmethod
-    def of(cls, features: Features | None) -> _Inside:
+    def of(cls, features: PrologueEpilogue | None) -> _Inside:
         """Returns the counts of some features."""
         if features is None:
             return cls()
@@ -196,7 +196,7 @@ class _Inside:
         )
 
 
-def _exponentials(features: Features) -> tuple[int, int]:
+def _exponentials(features: PrologueEpilogue) -> tuple[int, int]:
     """For each key, of φ and ψ as they are loaded; backwards, but for the values' gradients."""
     both = features.read, features.key
     values = sum(counted(f.value) for f in both)

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from dsfc.expr.build import add, mul, neg, num
 from dsfc.expr.tree import Expr
-from dsfc.plan.features import Features
+from dsfc.fused.ir import PrologueEpilogue, halves
 from dsfc.plan.ir import Scan
-from dsfc.plan.planes import halves
 
 from .counts import FLOAT, Sizes, Way, bytes_of, scaled
 from .matrix import matrix
@@ -18,7 +17,7 @@ _ROTATIONS = 4 + 8 + 2 * 8 + 8 + 16 + 16 + 8
 """Bytes of a token and head: phases added up, in double precision, and their sine and cosine."""
 
 
-def phased(scan: Scan, features: Features | None, sizes: Sizes) -> Iterator[Way]:
+def phased(scan: Scan, features: PrologueEpilogue | None, sizes: Sizes) -> Iterator[Way]:
     """A complex state of real keys and reads: both planes are channels of one real scan.
 
     Backwards its kernels run twice, the second time for the gradient of the phases. Operations of

@@ -6,16 +6,16 @@ import textwrap
 
 from dsfc.expr.build import ZERO
 from dsfc.expr.text import text
-from dsfc.plan.ir import Plan
+from dsfc.fused.ir import FusedPlan
 
 from .counts import KernelCost
 from .devices import DEVICES, Device
 from .scans import plan_costs
 
 
-def costs_text(plan: Plan) -> str:
+def costs_text(fused: FusedPlan) -> str:
     """Returns what the kernels of a plan cost, as text."""
-    costs = plan_costs(plan)
+    costs = plan_costs(fused)
     return render(costs) if costs else "no form of its scans has kernels\n"
 
 

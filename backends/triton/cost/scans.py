@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dsfc.expr.tree import Field
-from dsfc.plan.features import Features, take_in
-from dsfc.plan.gates import Gates
+from dsfc.fused.ir import FusedPlan, Prologue, PrologueEpilogue, is_paired
 from dsfc.plan.ir import Form, Plan, Scan
-from dsfc.plan.planes import is_paired
 
-from ..nodes import knows
 from .counts import KernelCost, Sizes, sizes_of
 from .elementwise import elementwise
 from .matrix import matrix
@@ -16,18 +13,15 @@ from .phased import phased
 from .selective import selective
 
 
-def plan_costs(plan: Plan) -> tuple[KernelCost, ...]:
-    """Returns what the scans of a plan that have kernels cost, with what these compute inside."""
-    inside = take_in(plan, knows)
-    gates, features = inside.gates, inside.features
-    return tuple(
-        cost
-        for name, scan in inside.scans.items()
-        if name in gates or name in features
-        for cost in kernel_costs(
-            scan, gates.get(name), features.get(name), vectors=_vectors(scan, plan)
-        )
-    )
+def plan_costs(fused: FusedPlan) -> tuple[KernelCost, ...]:
+    """Returns what the scans of a fused plan that have kernels cost."""
+    costs: list[KernelCost] = []
+    for name, scan in fused.scans.items():
+        gates, features = fused.prologue(name), fused.prologue_epilogue(name)
+        if gates is not None or features is not None:
+            vectors = _vectors(scan, fused.original)
+            costs += kernel_costs(scan, gates, features, vectors=vectors)
+    return tuple(costs)
 
 
 def _vectors(scan: Scan, plan: Plan) -> tuple[int, int]:
@@ -37,8 +31,8 @@ def _vectors(scan: Scan, plan: Plan) -> tuple[int, int]:
 
 def kernel_costs(
     scan: Scan,
-    gates: Gates | None = None,
-    features: Features | None = None,
+    gates: Prologue | None = None,
+    features: PrologueEpilogue | None = None,
     sizes: Sizes | None = None,
     vectors: tuple[int, int] = (1, 1),
 ) -> tuple[KernelCost, ...]:

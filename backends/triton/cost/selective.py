@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 
 from dsfc.expr.build import ZERO, add, div, mul, num, walk
 from dsfc.expr.tree import Expr, Field, Ref, Time
+from dsfc.fused.ir import Prologue
 from dsfc.plan.cost import BATCH, LENGTH
-from dsfc.plan.gates import Gates
 from dsfc.plan.ir import Form, Scan
 
 from ..sizes import PAIRS, STEP
@@ -32,7 +32,7 @@ TILES = 64, 32
 
 
 def selective(
-    scan: Scan, gates: Gates | None, sizes: Sizes, vectors: tuple[int, int]
+    scan: Scan, gates: Prologue | None, sizes: Sizes, vectors: tuple[int, int]
 ) -> Iterator[Way]:
     """States N of each channel in the registers of a thread; those of every block are kept.
 
@@ -115,7 +115,7 @@ def selective(
         yield over_heads(passes, compulsory_bytes, heads)
 
 
-def _along_keys(gates: Gates | None, scan: Scan) -> int:
+def _along_keys(gates: Prologue | None, scan: Scan) -> int:
     """Leaves of log λ that vary over time and states, not channels."""
     leaves = () if gates is None else (e for e in walk(gates.log_decay) if isinstance(e, Ref))
     keys = set(scan.keys)

@@ -7,11 +7,16 @@ from dsfc.backends.triton.cost.counts import KernelCost
 from dsfc.backends.triton.cost.devices import DEVICES, H200, fastest, seconds, value
 from dsfc.backends.triton.cost.render import render
 from dsfc.backends.triton.cost.scans import kernel_costs, plan_costs
+from dsfc.backends.triton.nodes import computes
 
-from dsfc.plan.gates import absorb
-from dsfc.plan.ir import Form, Scan
+from dsfc.fused.fuse import fuse
+from dsfc.plan.ir import Form, Plan, Scan
 
 LENGTHS = (2048, 16_384)
+
+
+def costs_of(plan: Plan) -> tuple[KernelCost, ...]:
+    return plan_costs(fuse(plan, computes))
 
 
 def at(length: int, size: int = 128, **more: float) -> dict[str, float]:
@@ -30,7 +35,7 @@ def moved(cost: KernelCost, sizes: dict[str, float]) -> tuple[float, float]:
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize(("size", "both"), [(128, 1.45), (64, 1.6)])
 def test_products_move_little_more_than_they_must(plan_of, length, size, both, name) -> None:
-    fused, split = plan_costs(plan_of(name))
+    fused, split = costs_of(plan_of(name))
     assert (fused.way, split.way) == ("fused", "split")
     sizes = at(length, size)
     assert moved(fused, sizes)[0] <= 1.1
@@ -44,13 +49,13 @@ def test_products_move_little_more_than_they_must(plan_of, length, size, both, n
 
 def test_features_cost_exponentials_and_one_number_a_token(plan_of) -> None:
     sizes = at(2048, h=1)
-    plain, _ = plan_costs(plan_of("generalized_attn"))
-    assert plan_costs(plan_of("normalized_attn"))[0].passes[0].bytes == plain.passes[0].bytes
+    plain, _ = costs_of(plan_of("generalized_attn"))
+    assert costs_of(plan_of("normalized_attn"))[0].passes[0].bytes == plain.passes[0].bytes
     # q, k, v, y and the leaf of η; backwards its gradient in two halves, that are added.
     assert value(plain.passes[0].bytes, sizes) == 4 * 256 + 4
     assert value(plain.passes[1].bytes, sizes) == 11 * 256 + 2 * 4 + 5 * 4
     assert value(plain.compulsory_bytes[1], sizes) == 7 * 256 + 2 * 4
-    elus, _ = plan_costs(plan_of("linear_attn"))
+    elus, _ = costs_of(plan_of("linear_attn"))
     # exp of 128 queries and keys, in each of two programs; backwards in four, and both gradients.
     # The quotient is a reciprocal in each of the two, and of the six backwards.
     assert value(elus.passes[0].exponentials, sizes) == 2 * 2 * 128 + 2
@@ -58,7 +63,7 @@ def test_features_cost_exponentials_and_one_number_a_token(plan_of) -> None:
 
 
 def test_products_of_one_head_by_hand(plan_of) -> None:
-    fused, split = plan_costs(plan_of("retnet"))
+    fused, split = costs_of(plan_of("retnet"))
     sizes = at(2048, h=1)
     forward, backward = fused.passes
     # q, k, v, y, the decay; twice 64 pairs with both sides, four with the state, and pairs again.
@@ -76,7 +81,7 @@ def test_products_of_one_head_by_hand(plan_of) -> None:
 
 
 def test_a_selective_scan_by_hand(plan_of) -> None:
-    fused, split = plan_costs(plan_of("s6"))
+    fused, split = costs_of(plan_of("s6"))
     forward, backward = fused.passes
     sizes = {"batch": 8, "length": 2048, "d": 2048, "n": 16, "width": 2}
     unit = 2 * 2048
@@ -107,9 +112,9 @@ def test_a_selective_scan_by_hand(plan_of) -> None:
 @pytest.mark.parametrize(("name", "leaves"), [("qlstm", 3), ("rg_lru", 3)])
 def test_elementwise_scans_move_each_leaf_once(plan_of, name, leaves) -> None:
     plan = plan_of(name)
-    (gates,) = absorb(plan, lambda _: True).gates
+    (gates,) = fuse(plan, lambda _: True).prologues
     assert len(gates.tokens) == leaves
-    fused, split = plan_costs(plan)
+    fused, split = plan_costs(fuse(plan, computes))
     sizes = {"batch": 8, "length": 2048, "d": 2048, "width": 2, "tile": 64, "segment": 256}
     unit = 2 * 2048
     assert [value(p.bytes, sizes) for p in fused.passes] == [4 * unit, 8 * unit]
@@ -119,7 +124,7 @@ def test_elementwise_scans_move_each_leaf_once(plan_of, name, leaves) -> None:
 
 
 def test_a_constant_decay_is_not_read_at_every_token(plan_of) -> None:
-    fused, split = plan_costs(plan_of("lru"))
+    fused, split = costs_of(plan_of("lru"))
     sizes = {"batch": 8, "length": 2048, "n": 2048, "width": 2, "tile": 64, "segment": 256}
     plane = 2 * 2048
     # Two planes of the drive in, two of the state out; backwards those, their gradients in and out.
@@ -136,12 +141,12 @@ def test_a_constant_decay_is_not_read_at_every_token(plan_of) -> None:
     # λ is computed once a channel; of RWKV-4 the key's weight and, since that is below its running
     # maximum, λ are computed at every token.
     assert value(fused.passes[0].exponentials, sizes) == 0
-    first, *_ = plan_costs(plan_of("rwkv4"))
+    first, *_ = costs_of(plan_of("rwkv4"))
     assert value(first.passes[0].exponentials, sizes | {"d": 2048}) == 2 * 2048
 
 
 def test_few_heads_are_split_and_many_are_not(plan_of) -> None:
-    costs = plan_costs(plan_of("retnet"))
+    costs = costs_of(plan_of("retnet"))
     chosen = {
         (batch * heads, length): fastest(
             costs, H200, at(length, batch=batch, h=heads, segment=max(length / 16, 128))
@@ -154,7 +159,7 @@ def test_few_heads_are_split_and_many_are_not(plan_of) -> None:
 
 
 def test_the_way_is_that_of_least_time_whatever_the_machine(plan_of) -> None:
-    costs = plan_costs(plan_of("retnet"))
+    costs = costs_of(plan_of("retnet"))
     sizes = at(16_384, batch=1, h=1)
     for passes in (slice(None), slice(1)):
         times = {c.way: sum(seconds(p, H200, sizes) for p in c.passes[passes]) for c in costs}
@@ -167,7 +172,7 @@ def test_the_way_is_that_of_least_time_whatever_the_machine(plan_of) -> None:
 
 
 def test_a_complex_scan_is_a_real_one_of_both_planes(plan_of) -> None:
-    (complex_one, split), (real, _) = (plan_costs(plan_of(n)) for n in ("gateloop", "retnet"))
+    (complex_one, split), (real, _) = (costs_of(plan_of(n)) for n in ("gateloop", "retnet"))
     one, two = at(2048, 128, h=1), at(2048, 128, h=1, p=256)
     forward, backward = complex_one.passes
     # The kernels of twice the channels, and backwards those again, for phases.
@@ -198,9 +203,9 @@ def test_forms_without_kernels_have_no_cost(plan_of, load) -> None:
       S = sigmoid(f) * cis(f) * S[i-1] + cplx(k, q) ⊗ v
       y = Re(q · S)
     """
-    assert plan_costs(load("complex_keys", complex_keys).plan) == ()
+    assert plan_costs(fuse(load("complex_keys", complex_keys).plan, computes)) == ()
     for name in ("gla", "s4d"):
-        assert plan_costs(plan_of(name)) == ()
+        assert costs_of(plan_of(name)) == ()
     assert {Form.MATRIX, Form.SELECTIVE} == {
         s.form
         for name in ("retnet", "s6")
@@ -210,7 +215,7 @@ def test_forms_without_kernels_have_no_cost(plan_of, load) -> None:
 
 
 def test_the_text_names_every_way_pass_and_what_it_assumes(plan_of) -> None:
-    said = render(plan_costs(plan_of("retnet")))
+    said = render(costs_of(plan_of("retnet")))
     chosen = "takes the way, and as many segments, as are predicted to take least time"
     ways = ("fused, forward: 1 launches", "split, forward: 2 launches")
     for line in (*ways, "read by neighbours", chosen):

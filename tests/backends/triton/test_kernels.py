@@ -15,6 +15,7 @@ import pytest
 import torch
 from dsfc.backends.triton.cost.devices import H200, seconds
 from dsfc.backends.triton.cost.scans import plan_costs
+from dsfc.backends.triton.nodes import computes
 from emitted import Beside, narrow
 from kernel_specs import SPECS, UNUSUAL
 from test_torture import CHUNK, GATES, LENGTH, Operators, draw, narrowed, off, operators
@@ -25,6 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import dsfc
+from dsfc.fused.fuse import fuse
 from dsfc.validate.compare import EXACT, Error, agree, bar_share, errors
 from dsfc.validate.surface import Sample, Surface, ends, loss, surface
 from dsfc.validate.values import outcome
@@ -260,7 +262,7 @@ def test_segments_are_as_many_as_take_least_time(
 
 @pytest.mark.parametrize("name", ["rg_lru", "s6", "ssd", "normalized_attn"])
 def test_a_module_predicts_what_the_plan_does(name: str, build: Build, h200: torch.device) -> None:
-    module, costs = build(name), plan_costs(dsfc.load(name).plan)
+    module, costs = build(name), plan_costs(fuse(dsfc.load(name).plan, computes))
     module._chip.cache_clear()
     B, L, H, K, V, D, tile, chunk = 2, 4096, 4, 16, 128, 1024, 64, 64
     sizes = {"batch": B, "length": L, "width": 2, "tile": tile, "chunk": chunk, "segment": 512}

@@ -11,7 +11,7 @@ import pytest
 import torch
 from dsfc.backends.triton.cost.counts import counted
 from dsfc.backends.triton.functions import FUNCTIONS, functions_of
-from dsfc.backends.triton.nodes import KernelPrinter, knows
+from dsfc.backends.triton.nodes import KernelPrinter, computes
 from dsfc.backends.triton.statements import statements
 
 import dsfc
@@ -174,8 +174,8 @@ def test_a_factor_of_an_exponent_takes_the_change_of_base() -> None:
 
 def test_what_no_kernel_computes_is_known() -> None:
     z = Ref("z", N, Field.COMPLEX, Time.TOKEN, Now())
-    assert knows(Prim("exp", (X,), Field.REAL))
-    assert not knows(Prim("exp", (z,), Field.COMPLEX))
+    assert computes(Prim("exp", (X,), Field.REAL))
+    assert not computes(Prim("exp", (z,), Field.COMPLEX))
     with pytest.raises(TypeError, match="no Triton form"):
         KernelPrinter(NAMES.__getitem__).print(Prim("cis", (X,), Field.COMPLEX))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 from emitted import compiled
 from kernel_specs import SIZES, SPECS, UNUSUAL
 
@@ -225,3 +226,27 @@ def test_two_processes_print_the_same(root: Path) -> None:
         for seed in ("1", "2")
     }
     assert len(texts) == 1
+
+
+FUSED = {
+    "output_is_a_state": "input u : d; state y : d; y = sigmoid(u) * y[i-1] + u",
+    "complex_backward": """input u : d; param W : d -> n; a, th : d × n
+        state T : d × n complex backward
+        T = exp(softplus(u) * cplx(-exp(a), th)) * T[i+1] + u ⊗ W u; y = Re(W u · T)""",
+    "divided_by_a_later_scan": """input u : d; param W : d -> h × n; b : d -> h × p; W_e : d -> h
+        state S : h × n × p; z : h × n
+        S = S[i-1] + W u ⊗ b u; z = sigmoid(W_e u) * z[i-1] + W u
+        y = (W u · S) / (1 + abs(W u · z))""",
+}
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_what_kernels_compute_inside_has_its_values_where_torch_runs(
+    name: str, build: Build
+) -> None:
+    body = f"dims d = 3, heads h = 2, n = 2, p = 4\n{FUSED[name]}"
+    modules = [build(name, body, backend) for backend in ("torch", "triton")]
+    plain, fused = (getattr(m, m.__all__[0])().double() for m in modules)
+    fused.load_state_dict(plain.state_dict())
+    u = torch.randn(2, 5, 3).double()
+    torch.testing.assert_close(fused(u), plain(u))

@@ -17,7 +17,7 @@ from dsfc.backends.triton.cost import selective as selective_cost
 from dsfc.backends.triton.cost.counts import Pass
 from dsfc.backends.triton.cost.devices import value
 from dsfc.backends.triton.cost.scans import plan_costs
-from dsfc.backends.triton.nodes import knows
+from dsfc.backends.triton.nodes import computes
 from kernel_specs import KINDS, MATRIX, SPECS, UNUSUAL
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -25,9 +25,9 @@ from torch.utils._pytree import tree_leaves
 from traffic import Traffic
 
 import dsfc
-from dsfc.plan.gates import Gates, absorb
+from dsfc.fused.fuse import fuse
+from dsfc.fused.ir import Prologue, real_imag
 from dsfc.plan.ir import Form, Plan, Scan
-from dsfc.plan.planes import planes
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -42,7 +42,7 @@ class Case:
     """One scan with its operators' arguments."""
 
     module: ModuleType
-    gates: Gates
+    gates: Prologue
     leaves: tuple[Tensor, ...]
     shape: tuple[int, int, int]
 
@@ -52,7 +52,7 @@ class Case:
         batch, length, channels = self.shape
         whole, row = batch * length * channels, batch * channels
         tokens, constants = len(self.gates.tokens), len(self.gates.constants)
-        n = len(planes(self.gates.value))  # numbers of a state's entry
+        n = len(real_imag(self.gates.value))  # numbers of a state's entry
         # Backwards also the gradient of the output, and the states: not that of the last token.
         return {
             "forward": Traffic(tokens * whole + (constants + n) * row, n * (whole + row)),
@@ -74,12 +74,12 @@ class Case:
 
 def case(build: Callable[..., ModuleType], name: str, shape: tuple[int, int, int]) -> Case:
     batch, length, channels = shape
-    (gates,) = absorb(dsfc.load(name).plan, knows).gates
+    (gates,) = fuse(dsfc.load(name).plan, computes).prologues
     (scan,) = (k for k in dsfc.load(name).plan.kernels if isinstance(k, Scan))
     row = (batch, channels, *(1,) * (scan.form is Form.CONVOLUTION))
     timed = [torch.randn(batch, length, channels) for _ in gates.tokens]
     fixed = [torch.rand(row) for _ in gates.constants]
-    kind = torch.complex64 if len(planes(gates.value)) > 1 else torch.float32
+    kind = torch.complex64 if len(real_imag(gates.value)) > 1 else torch.float32
     state = torch.randn(row, dtype=kind)
     return Case(build(name), gates, (*timed, *fixed, state), shape)
 
@@ -286,7 +286,7 @@ def test_the_cost_model_is_what_the_interpreter_counts(
     monkeypatch.setattr(matrix_cost, "SPAN", SPAN)
     monkeypatch.setattr(selective_cost, "TILES", (SPREAD, SPREAD))
     known = sizes | {"width": 4, "chunk": tokens, "tile": SPREAD, "batch": 1, "segment": SPAN}
-    costs = [c for c in plan_costs(plan) if c.way == way]
+    costs = [c for c in plan_costs(fuse(plan, computes)) if c.way == way]
     few, more = (counted(module, plan, sizes, n * SPAN, traffic) for n in (2, 4))
     for at, found in enumerate(late.since(early) for early, late in zip(few, more, strict=True)):
         passes = [c.passes[at] for c in costs]
@@ -314,7 +314,7 @@ def in_torch(name: str, plan: Plan, sizes: dict[str, int], cut: bool) -> int:
     """
     if name in MATRIX:
         return 4 * SPAN * sizes["h"] * SUMMED.get(name, 0) * (sizes["n"] // SPREAD + 1)
-    gates = absorb(plan, knows).gates
+    gates = fuse(plan, computes).prologues
     channels = sizes["n" if name == "lru" else "d"]
     fixed = channels * sum(len(g.constants) for g in gates)
     sums = 0
@@ -361,8 +361,8 @@ def test_what_torch_moves_around_a_complex_scan_is_in_the_cost_model(
     build: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, (B, L, H, K, V) = build("gateloop"), (2, 512, 2, 2, 128)
-    cost, _ = plan_costs(dsfc.load("gateloop").plan)
-    real, _ = plan_costs(dsfc.load("retnet").plan)
+    cost, _ = plan_costs(fuse(dsfc.load("gateloop").plan, computes))
+    real, _ = plan_costs(fuse(dsfc.load("retnet").plan, computes))
     sizes = {"n": K, "p": V, "h": 1, "chunk": 64, "tile": 64, "width": 2}
     both = sizes | {"p": 2 * V}
     v = torch.zeros(B, L, H, V, dtype=torch.bfloat16)
@@ -385,7 +385,7 @@ def test_what_torch_moves_around_a_complex_scan_is_in_the_cost_model(
 
 def test_a_span_is_that_of_the_cost_model(build: Callable[..., ModuleType]) -> None:
     module, size = build("retnet"), 64
-    cost, _ = plan_costs(dsfc.load("retnet").plan)
+    cost, _ = plan_costs(fuse(dsfc.load("retnet").plan, computes))
     sizes = {"h": 1, "n": size, "p": size, "width": 2, "tile": size}
     passed = cost.passes[1].bytes
     rows, states = 11 * size * 2, 2 * 2 * size * size / module.SPAN

@@ -1,21 +1,20 @@
-"""Which token-wise kernels a matrix scan can compute where it loads and where it stores.
+"""Computes in the kernels of a matrix scan what lies before and behind it, as they load and store.
 
 A matrix scan reads queries φ(q), keys ψ(k) and values w v, with one number w a token and head, and
-what it gives is often divided by another one, η, and multiplied by a constant. Its kernels can
+its output is often divided by another number, η, and multiplied by a constant. Its kernels can
 compute all of that of what lies before it: φ and ψ as they load, w and η of their own leaves, and
 the quotient as they store. Then nothing but q, k, v and these leaves comes from memory, and only
-their gradients go there. Backends that have such kernels ask for it; the plan itself stays as it
-is.
+their gradients go there.
 
-Each tile of queries is loaded by several programs, so φ is taken in only where it reads one buffer
-of its size: it moves no more then than its result. A function that kernels do not know, or that
-something else reads too, stays in front.
+Each tile of queries is loaded by several programs, so φ is computed inside only where it reads one
+buffer of its size: it moves no more then than its result. A function that kernels do not compute,
+or that something else reads too, stays in front.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dsfc.expr.build import ONE, ZERO, add, is_one, mul, prim, remake, rewrite, walk
 from dsfc.expr.derivative import pull
@@ -35,154 +34,46 @@ from dsfc.expr.tree import (
     Time,
     children,
 )
-from dsfc.plan.gates import Gates, absorb, called, fresh
+from dsfc.fused.ir import FEATURE_BAR, Entrywise, FusedPlan, PrologueEpilogue, is_paired
+from dsfc.fused.names import called, fresh, taken
+from dsfc.fused.real_imag import split_real_imag
 from dsfc.plan.ir import Buffer, Column, Form, Kernel, Plan, Pointwise, Role, Scan
-from dsfc.plan.planes import in_planes, is_paired
 from dsfc.plan.verify import reads, written_by
 
-FEATURE_BAR = "feature_bar"
-"""Name under which gradients of leaves read that of what is computed of them."""
 
-
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """A value that a kernel computes of leaves, entry by entry.
-
-    Attributes:
-        leaves: buffers of its axes.
-        value: over the leaves.
-        gradients: of the leaves, over them and `Ref("feature_bar")`.
-    """
-
-    leaves: tuple[str, ...]
-    value: Expr
-    gradients: tuple[Expr, ...]
-
-    @property
-    def plain(self) -> bool:
-        """Whether nothing is computed."""
-        return isinstance(self.value, Ref)
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """What the kernels of a matrix scan compute besides its recurrence.
-
-    Attributes:
-        scan: its name.
-        read: φ, of one leaf.
-        key: ψ, of one leaf.
-        weight: w, a number a token and head that all values have as a factor; None for 1.
-        normaliser: η, a number a token and head that divides the output; None for 1.
-        running: whether η is computed of what is read of a column of the state by itself: of
-            Σ φ(q) · ψ(k) w in the denominator of linear attention.
-        factor: of the output and of φ, a number over sizes of keys.
-    """
-
-    scan: str
-    read: Feature
-    key: Feature
-    weight: Feature | None
-    normaliser: Feature | None
-    factor: Expr
-    running: bool = False
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """Leaves of one number a token and head: those of the weight, then of the normaliser."""
-        read = None if self.running else self.normaliser
-        return tuple(n for f in (self.weight, read) if f is not None for n in f.leaves)
-
-    @property
-    def plain(self) -> bool:
-        """Whether the scan computes nothing but its recurrence."""
-        alone = self.weight is None and self.normaliser is None and is_one(self.factor)
-        return self.read.plain and self.key.plain and alone
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A plan whose matrix scans compute their features.
-
-    Attributes:
-        plan: without the kernels that the features hold, and with one for each leaf that had none.
-        features: one per matrix scan of real numbers or of pairs, in order.
-    """
-
-    plan: Plan
-    features: tuple[Features, ...]
-
-
-def take_features(plan: Plan, knows: Callable[[Prim], bool], held: Collection[str] = ()) -> Taken:
-    """Returns the plan with the features of its matrix scans taken in.
+def fuse_prologue_epilogue(fused: FusedPlan, computes: Callable[[Prim], bool]) -> FusedPlan:
+    """Returns the plan with a prologue and epilogue for each matrix scan of reals or of pairs.
 
     Args:
-        plan: the plan.
-        knows: whether a kernel can compute a primitive; others are left in front of the scan.
-        held: buffers that kernels of other scans read, which the plan does not say.
+        fused: the plan so far.
+        computes: whether a kernel computes a primitive; others are left in front of the scan.
     """
-    found: list[Features] = []
-    read = set(held)
+    plan = fused.plan
+    matrices = list(fused.matrices)
+    held = {n for p in fused.prologues for n in p.leaves} | {n for m in matrices for n in m.numbers}
     for name in [k.name for k in plan.kernels if isinstance(k, Scan) and k.form is Form.MATRIX]:
-        whole = in_planes(plan, name, read)
+        whole = split_real_imag(plan, name, held)
         scan = next(k for k in whole.kernels if isinstance(k, Scan) and k.name == name)
         if scan.field is Field.REAL or is_paired(scan):
-            plan, features = _Taking(whole, scan, knows, read).result()
-            found.append(features)
-            read |= set(features.numbers)
-    return Taken(plan, tuple(found))
+            plan, matrix = _Inside(whole, scan, computes, held).result()
+            matrices.append(matrix)
+            held |= set(matrix.numbers)
+    return replace(fused, plan=plan, matrices=tuple(matrices))
 
 
-@dataclass(frozen=True, slots=True)
-class FusedPlan:
-    """A plan without what the kernels of its scans compute, and that, by scan.
-
-    A scan without gates and features has no kernels.
-    """
-
-    plan: Plan
-    gates: dict[str, Gates]
-    features: dict[str, Features]
-
-    @property
-    def scans(self) -> dict[str, Scan]:
-        """The scans, with the leaves of what their kernels compute."""
-        return {k.name: k for k in self.plan.kernels if isinstance(k, Scan)}
-
-
-def take_in(plan: Plan, knows: Callable[[Prim], bool]) -> FusedPlan:
-    """Returns what the kernels of a plan's scans compute.
-
-    No kernel sums products of keys in double precision: where one scan does, none has any.
-
-    Args:
-        plan: the plan.
-        knows: whether a kernel can compute a primitive; others are left in front of the scan.
-    """
-    if any(isinstance(k, Scan) and k.powers for k in plan.kernels):
-        return FusedPlan(plan, {}, {})
-    absorbed = absorb(plan, knows)
-    held = [n for g in absorbed.gates for n in (*g.tokens, *g.constants)]
-    taken = take_features(absorbed.plan, knows, held)
-    gates = {g.scan: g for g in absorbed.gates}
-    return FusedPlan(taken.plan, gates, {f.scan: f for f in taken.features})
-
-
-class _Taking:
-    """The features of one scan of a plan under change."""
+class _Inside:
+    """What one matrix scan of a plan under change computes."""
 
     def __init__(
-        self, plan: Plan, scan: Scan, knows: Callable[[Prim], bool], held: Collection[str]
+        self, plan: Plan, scan: Scan, computes: Callable[[Prim], bool], held: Collection[str]
     ) -> None:
         self._plan = plan
         self._scan = scan
-        self._knows = knows
+        self._computes = computes
         self._kernels: list[Kernel] = list(plan.kernels)
         self._arrays = {b.name: b for b in plan.arrays}
         self._outside = {plan.output, *(r.buffer for r in plan.registers), *held}
-        self._names = {t.name for t in (*plan.params, *plan.buffers)} | set(self._arrays)
-        self._names |= {d.axis.name for d in plan.axes} | {s.name for s in plan.states}
-        self._names |= {r.name for r in plan.registers}
+        self._names = taken(plan)
         self._made = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
         self._readers: dict[str, list[Kernel]] = {}
         for kernel in plan.kernels:
@@ -191,18 +82,18 @@ class _Taking:
         self._new: list[Pointwise] = []
         self._closed: set[str] = set()
 
-    def result(self) -> tuple[Plan, Features]:
-        """Returns the plan, and what was taken in."""
+    def result(self) -> tuple[Plan, PrologueEpilogue]:
+        """Returns the plan, and what the scan computes."""
         scan = self._scan
         assert scan.read is not None and scan.key is not None
         if scan.before:
             # A read of what was there before a token looks at another token's query.
             read, key = self._plain(scan.read), self._plain(scan.key)
-            return self._plan, Features(scan.name, read, key, None, None, ONE)
+            return self._plan, PrologueEpilogue(scan.name, read, key, None, None, ONE)
         number, read = self._of_buffer(scan.read)
         _, key = self._of_buffer(scan.key, numbers=False)
-        weight: Feature | None = None
-        normaliser: Feature | None = None
+        weight: Entrywise | None = None
+        normaliser: Entrywise | None = None
         factor: Expr = ONE
         columns = scan.columns
         if not is_paired(scan):
@@ -210,9 +101,13 @@ class _Taking:
             weight, columns = self._weighted(scan.columns)
             factor, normaliser, columns = self._divided(columns, weight)
         running = normaliser is not None and normaliser.leaves == (columns[-1].output,)
-        features = Features(scan.name, read, key, weight, normaliser, mul(factor, number), running)
+        features = PrologueEpilogue(
+            scan.name, read, key, weight, normaliser, mul(factor, number), running
+        )
         if features.plain:
-            return self._plan, features
+            # The plan stays as it is, and so do other names of queries and keys.
+            read, key = self._plain(scan.read), self._plain(scan.key)
+            return self._plan, replace(features, read=read, key=key)
         now = replace(scan, read=read.leaves[0], key=key.leaves[0], columns=columns)
         at = self._kernels.index(scan)
         self._kernels[at : at + 1] = [*self._new, now]
@@ -235,7 +130,7 @@ class _Taking:
 
     # --- features --------------------------------------------------------------------------------
 
-    def _of_buffer(self, name: str, numbers: bool = True) -> tuple[Expr, Feature]:
+    def _of_buffer(self, name: str, numbers: bool = True) -> tuple[Expr, Entrywise]:
         """What is computed of one leaf of the buffer's axes; the buffer itself, if nothing is.
 
         Its numbers apart, if asked for: those of a read are a factor of what is read.
@@ -249,12 +144,12 @@ class _Taking:
             return ONE, self._feature(value)
         return mul(*apart), self._feature(mul(*(a for a in value.args if a not in apart)))
 
-    def _plain(self, name: str) -> Feature:
+    def _plain(self, name: str) -> Entrywise:
         """A buffer as it is."""
         ref = self._ref(name)
-        return Feature((name,), ref, (replace(ref, name=FEATURE_BAR),))
+        return Entrywise((name,), ref, (replace(ref, name=FEATURE_BAR),))
 
-    def _feature(self, value: Expr, name: str = "") -> Feature:
+    def _feature(self, value: Expr, name: str = "") -> Entrywise:
         """A value as a function of buffers; those that are made are called after it."""
         leaves = self._cut(value, value.axes)[1]
         refs = {leaf: self._stored(leaf, name) for leaf in leaves}
@@ -262,9 +157,9 @@ class _Taking:
         bar = Ref(FEATURE_BAR, value.axes, Field.REAL, Time.TOKEN, Now(0))
         pulled = pull([(value, bar)]).refs
         names = tuple(r.name for r in refs.values())
-        return Feature(names, rewrite(value, _shorter), tuple(pulled[r] for r in refs.values()))
+        return Entrywise(names, rewrite(value, _shorter), tuple(pulled[r] for r in refs.values()))
 
-    def _weighted(self, columns: tuple[Column, ...]) -> tuple[Feature | None, tuple[Column, ...]]:
+    def _weighted(self, columns: tuple[Column, ...]) -> tuple[Entrywise | None, tuple[Column, ...]]:
         """The factor that all values share, and the columns without it."""
         heads = frozenset(self._scan.heads)
         weights, rests, named = [], [], set()
@@ -298,8 +193,8 @@ class _Taking:
         return made if inner is value else remake(value, (made,))
 
     def _divided(
-        self, columns: tuple[Column, ...], weight: Feature | None
-    ) -> tuple[Expr, Feature | None, tuple[Column, ...]]:
+        self, columns: tuple[Column, ...], weight: Entrywise | None
+    ) -> tuple[Expr, Entrywise | None, tuple[Column, ...]]:
         """Factor and normaliser of the one output wherever it is read, and its column."""
         nothing = ONE, None, columns
         column, *others = columns
@@ -336,6 +231,8 @@ class _Taking:
             normaliser = self._feature(self._cut(eta, eta.axes)[0], name)
             if weight is not None and set(weight.leaves) & set(normaliser.leaves):
                 return nothing
+            if not self._are_there(set(normaliser.leaves) - {c.output for c in others}):
+                return nothing
         if others and not self._is_running(others[0], reader, normaliser, factor):
             return nothing
         at = self._kernels.index(reader)
@@ -347,8 +244,17 @@ class _Taking:
         )
         return factor, normaliser, columns
 
+    def _are_there(self, leaves: set[str]) -> bool:
+        """Whether leaves are computed of what is written before the scan."""
+        new = {k.output: k.value for k in self._new}
+        read = {
+            e.name for n in leaves for e in walk(new.get(n, self._ref(n))) if isinstance(e, Ref)
+        }
+        behind = self._kernels[self._kernels.index(self._scan) :]
+        return not read & {n for k in behind for n in written_by(k)}
+
     def _is_running(
-        self, other: Column, reader: Kernel, normaliser: Feature | None, factor: Expr
+        self, other: Column, reader: Kernel, normaliser: Entrywise | None, factor: Expr
     ) -> bool:
         """Whether a normaliser is computed of one column's output, which nothing else needs.
 
@@ -405,7 +311,7 @@ class _Taking:
         if any(c.time is Time.CONST and not self._is_number(c) for c in children(e)):
             return False  # a sum with a parameter, say: a leaf as it is
         if isinstance(e, Prim):
-            return e.axis is None and self._knows(e)
+            return e.axis is None and self._computes(e)
         if isinstance(e, Pow):
             return isinstance(e.exponent, Num) and e.exponent.value in (2, 3)
         return isinstance(e, Add | Mul | Div)

@@ -9,21 +9,26 @@ import pytest
 from dsfc.api.pipeline import Compilation
 from dsfc.expr.build import walk
 from dsfc.expr.text import text
-from dsfc.expr.tree import Ref
-from dsfc.plan.features import FEATURE_BAR, Features, Taken, take_features
+from dsfc.expr.tree import Prim, Ref
+from dsfc.fused.ir import FEATURE_BAR, FusedPlan, PrologueEpilogue
+from dsfc.fused.prologue_epilogue import fuse_prologue_epilogue
+from dsfc.fused.verify import verify
 from dsfc.plan.ir import Plan, Pointwise, Scan
-from dsfc.plan.verify import verify
 
 
 def everything(_: object) -> bool:
     return True
 
 
-def made(taken: Taken) -> dict[str, str]:
-    return {k.output: text(k.value) for k in taken.plan.kernels if isinstance(k, Pointwise)}
+def matrices(plan: Plan, computes: Callable[[Prim], bool] = everything) -> FusedPlan:
+    return fuse_prologue_epilogue(FusedPlan(plan, plan), computes)
 
 
-def said(features: Features) -> tuple[str | None, ...]:
+def made(fused: FusedPlan) -> dict[str, str]:
+    return {k.output: text(k.value) for k in fused.plan.kernels if isinstance(k, Pointwise)}
+
+
+def said(features: PrologueEpilogue) -> tuple[str | None, ...]:
     parts = features.read, features.key, features.weight, features.normaliser
     return (*(f and text(f.value) for f in parts), text(features.factor))
 
@@ -46,11 +51,11 @@ def said(features: Features) -> tuple[str | None, ...]:
 def test_shipped_scans(
     name: str, want: tuple[str | None, ...], plan_of: Callable[[str], Plan]
 ) -> None:
-    taken = take_features(plan_of(name), everything)
-    verify(taken.plan)
-    (features,) = taken.features
+    fused = matrices(plan_of(name))
+    verify(fused)
+    (features,) = fused.matrices
     assert said(features) == want
-    outputs = {b.name for b in taken.plan.arrays}
+    outputs = {b.name for b in fused.plan.arrays}
     for f in (features.read, features.key, features.weight, features.normaliser):
         if f is not None:
             assert set(f.leaves) <= outputs and len(f.gradients) == len(f.leaves)
@@ -63,19 +68,19 @@ def test_what_holds_a_feature_is_gone_and_its_leaf_is_there(
     plan_of: Callable[[str], Plan],
 ) -> None:
     plan = plan_of("normalized_attn")
-    taken = take_features(plan, everything)
-    assert made(taken)["eta_part"] == "w_eta u + b_eta"
-    assert not {"eta", "y"} & set(made(taken))
-    (scan,) = (k for k in taken.plan.kernels if isinstance(k, Scan))
+    fused = matrices(plan)
+    assert made(fused)["eta_part"] == "w_eta u + b_eta"
+    assert not {"eta", "y"} & set(made(fused))
+    (scan,) = (k for k in fused.plan.kernels if isinstance(k, Scan))
     assert [c.output for c in scan.columns] == [plan.output]
 
 
 def test_what_no_kernel_computes_stays_in_front(plan_of: Callable[[str], Plan]) -> None:
-    taken = take_features(plan_of("normalized_attn"), lambda p: p.name != "exp")
-    (features,) = taken.features
+    fused = matrices(plan_of("normalized_attn"), lambda p: p.name != "exp")
+    (features,) = fused.matrices
     assert said(features) == ("q", "k", None, "eta", "1")
-    taken = take_features(plan_of("retnet"), lambda _: False)
-    (features,) = taken.features
+    fused = matrices(plan_of("retnet"), lambda _: False)
+    (features,) = fused.matrices
     assert features.read.plain and features.key.plain
     assert text(features.factor) == "n^(-1/2)" and not features.plain
 
@@ -99,9 +104,9 @@ def test_a_normaliser_may_be_what_is_read_of_a_column(
     rest: str, want: str | None, load: Callable[[str, str], Compilation]
 ) -> None:
     plan = load("ratio", BODY + rest).plan
-    taken = take_features(plan, everything)
-    verify(taken.plan)
-    (features,) = taken.features
+    fused = matrices(plan)
+    verify(fused)
+    (features,) = fused.matrices
     assert said(features)[3] == want and features.running == (want is not None)
     assert not features.numbers
 
@@ -140,7 +145,21 @@ state S : h × n × p
 def test_what_would_save_nothing_or_is_something_else_stays(
     rest: str, want: tuple[str | None, ...], load: Callable[[str, str], Compilation]
 ) -> None:
-    taken = take_features(load("other", BODY + rest).plan, everything)
-    verify(taken.plan)
-    (features,) = taken.features
+    fused = matrices(load("other", BODY + rest).plan)
+    verify(fused)
+    (features,) = fused.matrices
     assert said(features) == want
+
+
+def test_a_normaliser_that_a_later_scan_gives_stays_behind_both(
+    load: Callable[[str, str], Compilation],
+) -> None:
+    body = """
+      state z : h × n
+      S = S[i-1] + k ⊗ v
+      z = sigmoid(e) * z[i-1] + k
+      y = (q · S) / (1 + abs(q · z))
+    """
+    fused = matrices(load("later", BODY + body).plan)
+    verify(fused)
+    assert [m.normaliser for m in fused.matrices] == [None, None]

@@ -11,7 +11,7 @@ from shipped_specs import PLANNED
 
 from dsfc.expr.build import mul, num
 from dsfc.plan.evaluate import evaluate as plan_values
-from dsfc.plan.trial import LENGTH, TOLERANCE, Point, compare, compare_gauges
+from dsfc.plan.self_test import LENGTH, TOLERANCE, Point, compare, compare_gauges
 from dsfc.plan.verify import PlanError
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import Drive, Factor, System, Term

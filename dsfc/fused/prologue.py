@@ -1,17 +1,17 @@
-"""Which token-wise kernels a scan can compute itself, from less than they read and write.
+"""Computes in the kernel of a scan what drives it: the prologue of scans without products of keys.
 
 A scan that is bound by memory computes what drives it where it reads it, so that only leaves come
-from memory, and only their gradients go there. A scan without keys, elementwise or a convolution,
-takes in its value and log λ; a complex one is one of pairs (`dsfc.plan.planes`) and takes in both
-planes of each. A selective one, whose log λ is a product of a few leaves, takes in its value and
-those leaves that have the axes of its output, and what is added to that. Backends that have such
-kernels ask for it; the plan itself, by which a mixer is known, stays as it is.
+from memory, and only their gradients go there. The prologue of a scan without keys, elementwise or
+a convolution, computes its value and log λ; a complex scan is one of pairs
+(`dsfc.fused.real_imag`), and its prologue computes both parts of each. A selective scan, whose
+log λ is a product of a few leaves, computes its value and those leaves that have the axes of its
+output, and what is added to that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 
 from dsfc.expr.build import ZERO, add, mul, neg, prim, remake, rewrite, walk
 from dsfc.expr.derivative import pull
@@ -31,112 +31,52 @@ from dsfc.expr.tree import (
     Time,
     children,
 )
-from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Recurrence, Role, Scan
-from dsfc.plan.planes import (
-    SUFFIXES,
-    Part,
-    in_planes,
-    in_real_leaves,
+from dsfc.fused.ir import (
+    DECAY_BAR,
+    OUT_BAR,
+    VALUE_BAR,
+    FusedPlan,
+    Prologue,
+    barred,
     is_entrywise,
     is_paired,
     is_split,
     joined,
-    planes,
+    rate_bar,
+    real_imag,
 )
+from dsfc.fused.names import called, fresh, taken
+from dsfc.fused.real_imag import split_real_imag, with_real_leaves
+from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Recurrence, Role, Scan
 from dsfc.plan.verify import reads, written_by
 
-VALUE_BAR = "value_bar"
-DECAY_BAR = "log_decay_bar"
-OUT_BAR = "out_bar"
-"""Names under which gradients read those of a scan's value, of its log λ and of its output."""
 
-
-def rate_bar(leaf: str) -> str:
-    """The name under which gradients read that of a leaf of log λ."""
-    return f"{leaf}_bar"
-
-
-def barred(e: Expr, bar: str) -> list[tuple[Expr, str]]:
-    """Returns the planes of a value, and the names under which gradients read theirs."""
-    parts = planes(e)
-    names = [f"{bar}{suffix}" for suffix in SUFFIXES] if len(parts) > 1 else [bar]
-    return list(zip(parts, names, strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class Gates:
-    """What a scan is driven by, as expressions over leaves with the axes of its output.
-
-    Attributes:
-        scan: name of the scan.
-        tokens: buffers that vary over time.
-        constants: buffers that do not.
-        value: what is added to the state; of a selective scan, the factor without key. It is real,
-            and so are log λ and λ; of a scan of pairs each is `cplx` of two real ones, its planes.
-        log_decay: log λ; of a selective scan over the leaves of its decay, not those of its gates.
-        decay: λ; equal to exp(log_decay), in a form of fewer functions where there is one.
-        named: (name, value) of the buffers that are not stored any more, in order.
-        gradients: one per leaf, `tokens` first, over the leaves, `Ref("value_bar")` and
-            `Ref("log_decay_bar")` (of pairs one for each plane, with its suffix), or `rate_bar` of
-            each of `rates` and `Ref("out_bar")`; those of `constants` are to be summed over time.
-        rates: (leaf of log λ, value) of a selective scan, where the value is computed inside.
-        added: to the output, of a selective scan.
-        parts: leaves of log λ of a complex selective scan, and what they are of those of the plan.
-    """
-
-    scan: str
-    tokens: tuple[str, ...]
-    constants: tuple[str, ...]
-    value: Expr
-    log_decay: Expr
-    decay: Expr
-    named: tuple[tuple[str, Expr], ...]
-    gradients: tuple[Expr, ...]
-    rates: tuple[tuple[str, Expr], ...] = ()
-    added: Expr = ZERO
-    parts: tuple[Part, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Absorbed:
-    """A plan whose scans compute their gates.
-
-    Attributes:
-        plan: without the kernels that the gates hold, and with one for each leaf that had none. A
-            scan with gates reads them instead of its value and log-decay; the leaves of its
-            `decay` are those that are computed token by token, in the precision of a decay.
-        gates: one per scan that has any, in order.
-    """
-
-    plan: Plan
-    gates: tuple[Gates, ...]
-
-
-def absorb(plan: Plan, knows: Callable[[Prim], bool]) -> Absorbed:
-    """Returns the plan with the gates of its elementwise and selective scans taken in.
+def fuse_prologue(fused: FusedPlan, computes: Callable[[Prim], bool]) -> FusedPlan:
+    """Returns the plan with a prologue for each elementwise and selective scan that can have one.
 
     Args:
-        plan: the plan.
-        knows: whether a kernel can compute a primitive; others are left in front of the scan.
+        fused: the plan so far.
+        computes: whether a kernel computes a primitive; others are left in front of the scan.
     """
-    found: list[Gates] = []
-    held: set[str] = set()
+    plan = fused.plan
+    prologues = list(fused.prologues)
+    held = {n for p in prologues for n in p.leaves}
     for name in [k.name for k in plan.kernels if isinstance(k, Scan)]:
-        whole, parts = in_real_leaves(in_planes(plan, name, held), name, held)
+        whole, parts = with_real_leaves(split_real_imag(plan, name, held), name, held)
         scan = next(k for k in whole.kernels if isinstance(k, Scan) and k.name == name)
-        if not has_gates(scan):
+        if not has_prologue(scan):
             continue
-        taken = _Taken(whole, scan, knows, held)
-        gates = taken.gates()
-        if gates.tokens and taken.is_known():
-            found.append(replace(gates, parts=parts))
-            held |= {*gates.tokens, *gates.constants}
-            plan = taken.plan()
-    return Absorbed(plan, tuple(found))
+        inside = _Inside(whole, scan, computes, held)
+        prologue = inside.prologue()
+        if prologue.tokens and inside.is_computed():
+            prologues.append(replace(prologue, parts=parts))
+            held |= set(prologue.leaves)
+            plan = inside.plan()
+    return replace(fused, plan=plan, prologues=tuple(prologues))
 
 
-def has_gates(scan: Scan) -> bool:
-    """Whether a scan's gates can be taken in: it has no keys, or is selective, and decays.
+def has_prologue(scan: Scan) -> bool:
+    """Whether a scan may have a prologue: it has no keys, or is selective, and decays.
 
     It is real, or a scan of pairs.
 
@@ -150,8 +90,11 @@ def has_gates(scan: Scan) -> bool:
     return is_entrywise(scan) or (scan.form is Form.SELECTIVE and own)
 
 
-def _output(kernel: Kernel) -> str:
-    return kernel.name if isinstance(kernel, Scan | Recurrence) else kernel.output
+def _label(kernel: Kernel) -> str:
+    """A name that no other kernel has: that of what it writes, or, of states, one of two words."""
+    if isinstance(kernel, Scan | Recurrence):
+        return f"kernel {kernel.name}"
+    return kernel.output
 
 
 def _reads(kernel: Kernel) -> set[str]:
@@ -159,22 +102,20 @@ def _reads(kernel: Kernel) -> set[str]:
     return {name for name, _ in reads(kernel)}
 
 
-class _Taken:
-    """The gates of one scan of a plan under change."""
+class _Inside:
+    """The prologue of one scan of a plan under change."""
 
     def __init__(
-        self, plan: Plan, scan: Scan, knows: Callable[[Prim], bool], held: Collection[str]
+        self, plan: Plan, scan: Scan, computes: Callable[[Prim], bool], held: Collection[str]
     ) -> None:
-        self.kernels: dict[str, Kernel] = {_output(k): k for k in plan.kernels}
+        self.kernels: dict[str, Kernel] = {_label(k): k for k in plan.kernels}
         self._plan = plan
         self._scan = scan
-        self._knows = knows
+        self._computes = computes
         self._outside = {plan.output, *(r.buffer for r in plan.registers), *held}
         self._tile = frozenset((*scan.heads, *scan.channels))
         self._arrays = {b.name: b for b in plan.arrays}
-        self._names = {t.name for t in (*plan.params, *plan.buffers)} | set(self._arrays)
-        self._names |= {d.axis.name for d in plan.axes} | {s.name for s in plan.states}
-        self._names |= {r.name for r in plan.registers}
+        self._names = taken(plan)
         assert scan.decay is not None
         self._sum = self._taken_sum(scan.columns[0].output)
         self._absorbed = self._private()
@@ -185,8 +126,8 @@ class _Taken:
         self._decay = rewrite(scan.decay.expr, self._inside_leaf)
         self._added = ZERO if self._sum is None else self._inside(self._sum[1])
 
-    def gates(self) -> Gates:
-        """Returns the gates."""
+    def prologue(self) -> Prologue:
+        """Returns the prologue."""
         pairs = barred(self._value, VALUE_BAR)
         if self._selective:
             pairs += [(e, rate_bar(n)) for n, e in self._rates.items()]
@@ -197,10 +138,10 @@ class _Taken:
         pulled = pull(bars).refs
         decay, size = self._decayed()
         refs = sorted(dict.fromkeys(self._leaves.values()), key=lambda r: r.time is Time.CONST)
-        again = {prim("exp", planes(self._decay)[0]): size}
+        again = {prim("exp", real_imag(self._decay)[0]): size}
         values = [(n, self._inside(self._read(n))) for n in self._absorbed]
         named = tuple((n, _replaced(v, again)) for n, v in values)
-        return Gates(
+        return Prologue(
             self._scan.name,
             tuple(r.name for r in refs if r.time is not Time.CONST),
             tuple(r.name for r in refs if r.time is Time.CONST),
@@ -215,16 +156,23 @@ class _Taken:
 
     def _decayed(self) -> tuple[Expr, Expr]:
         """λ and |λ|. Of a phase that is the same at all tokens, sine and cosine are leaves."""
-        log, *phase = planes(self._decay)
+        log, *phase = real_imag(self._decay)
         size = _exponential(log)
         if self._selective and phase:
             return prim("exp", self._decay), size
-        turned = [self._inside(prim(name, *phase)) for name in ("cos", "sin") if phase]
-        return joined(mul(size, x) for x in turned) if phase else size, size
+        if not phase:
+            return size, size
+        # A parameter is no buffer, which a kernel in front of the scan could read.
+        params: dict[Expr, Expr] = {
+            leaf: e for e, leaf in self._leaves.items() if isinstance(e, Param)
+        }
+        angle = rewrite(phase[0], params.get)
+        parts = (self._inside(prim(name, angle)) for name in ("cos", "sin"))
+        return joined(mul(size, x) for x in parts), size
 
-    def is_known(self) -> bool:
+    def is_computed(self) -> bool:
         """Whether a kernel can compute log λ of its leaves."""
-        nodes = (e for part in planes(self._decay) for e in walk(part))
+        nodes = (e for part in real_imag(self._decay) for e in walk(part))
         return all(self._is_entrywise(e) or isinstance(e, Ref | Num) for e in nodes)
 
     def plan(self) -> Plan:
@@ -234,7 +182,7 @@ class _Taken:
         made = {k.output: k for k in self._new}
         order: dict[str, Kernel] = {}
         for name, kernel in self.kernels.items():
-            if name == self._scan.name:
+            if kernel is self._scan:
                 order |= made
                 decays = [*self._rates.values(), self._decayed()[0]]
                 computed = [e for e in decays for e in self._leaves_of(e)]
@@ -344,7 +292,7 @@ class _Taken:
     def _is_entrywise(self, e: Expr) -> bool:
         """Whether a kernel can compute an entry of it from the same entry of its parts."""
         if isinstance(e, Prim):
-            return e.axis is None and self._knows(e)
+            return e.axis is None and self._computes(e)
         if isinstance(e, Pow):
             return isinstance(e.exponent, Num) and e.exponent.value in (2, 3)
         return isinstance(e, Add | Mul | Div)
@@ -399,27 +347,6 @@ class _Taken:
 
 def _replaced(e: Expr, table: dict[Expr, Expr]) -> Expr:
     return rewrite(e, table.get)
-
-
-def fresh(name: str, names: Container[str]) -> str:
-    """Returns the name, or one like it that is not among those."""
-    made, count = name, 2
-    while made in names:
-        made, count = f"{name}_{count}", count + 1
-    return made
-
-
-def called(e: Expr) -> str:
-    """Returns a name that says what is computed: `W_r_u` for W_r u, `softplus_zeta`."""
-    match e:
-        case Map():
-            return f"{e.map.name}_{called(e.arg)}"
-        case Prim():
-            return "_".join([e.name, *(called(a) for a in e.args)])
-        case Ref() | Param():
-            return e.name
-        case _:
-            return "part"
 
 
 def _exponential(e: Expr) -> Expr:

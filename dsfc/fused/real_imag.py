@@ -18,8 +18,8 @@ ones; those of values that are all real have none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from dsfc.expr.build import ZERO, add, div, mul, neg, prim, remake, rewrite, sub, walk
 from dsfc.expr.tree import (
@@ -37,45 +37,11 @@ from dsfc.expr.tree import (
     Time,
     children,
 )
-from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
+from dsfc.fused.ir import SUFFIXES, RealLeaf, halves, is_entrywise
+from dsfc.fused.names import fresh, taken
+from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan, Turn
 from dsfc.plan.real_parts import only_real_parts
 from dsfc.plan.verify import reads, written_by
-
-SUFFIXES = ("_re", "_im")
-"""Behind the names of planes."""
-
-
-def planes(e: Expr) -> tuple[Expr, ...]:
-    """Returns the planes of a value that is real, or written as `cplx` of two: one or two."""
-    if isinstance(e, Prim) and e.name == "cplx":
-        return e.args
-    return (e,)
-
-
-def joined(parts: Iterable[Expr]) -> Expr:
-    """Returns the value of such planes."""
-    first, *rest = parts
-    return prim("cplx", first, *rest) if rest else first
-
-
-def is_paired(scan: Scan) -> bool:
-    """Whether a scan is complex, and its columns are the planes of its states."""
-    (*_, last) = scan.columns
-    return scan.field is Field.COMPLEX and any(
-        c.state == last.state and c is not last for c in scan.columns
-    )
-
-
-def halves(scan: Scan) -> tuple[Scan, Scan]:
-    """Returns a scan of pairs as two, one of the real planes and one of the imaginary ones."""
-    count = len(scan.columns) // 2
-    first, second = scan.columns[:count], scan.columns[count:]
-    return replace(scan, columns=first), replace(scan, columns=second)
-
-
-def is_entrywise(scan: Scan) -> bool:
-    """Whether out_i = h_i: an elementwise scan, or a convolution without keys, of a constant λ."""
-    return scan.form is Form.ELEMENTWISE or (scan.form is Form.CONVOLUTION and not scan.keys)
 
 
 def has_real_sides(scan: Scan, arrays: Mapping[str, Buffer]) -> bool:
@@ -84,11 +50,11 @@ def has_real_sides(scan: Scan, arrays: Mapping[str, Buffer]) -> bool:
     return all(n is not None and arrays[n].field is Field.REAL for n in sides)
 
 
-def in_planes(plan: Plan, name: str, held: Collection[str] = ()) -> Plan:
+def split_real_imag(plan: Plan, name: str, held: Collection[str] = ()) -> Plan:
     """Returns the plan with a complex scan as one of real numbers; the plan itself, if it has none.
 
     Of one without keys, or a matrix scan whose keys and reads are real, value and output become
-    pairs. For a selective one there is `in_real_leaves`.
+    pairs. For a selective one there is `with_real_leaves`.
 
     Args:
         plan: the plan.
@@ -105,39 +71,19 @@ def in_planes(plan: Plan, name: str, held: Collection[str] = ()) -> Plan:
     return _Paired(plan, scan, held).plan()
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A leaf of log λ in real numbers.
-
-    Attributes:
-        leaf: its buffer.
-        of: the leaf that the plan had, which it is a plane of, or which is real already.
-        part: `re` or `im`.
-    """
-
-    leaf: str
-    of: str
-    part: str
-
-
-def in_real_leaves(
+def with_real_leaves(
     plan: Plan, name: str, held: Collection[str] = ()
-) -> tuple[Plan, tuple[Part, ...]]:
+) -> tuple[Plan, tuple[RealLeaf, ...]]:
     """Returns the plan with a complex selective scan as one of real numbers, and its leaves.
 
     Of its output only the real part is read; log λ becomes `cplx` of two values of real leaves. A
-    scan of another kind stays as it is, and has no such leaves. Arguments are those of `in_planes`.
+    scan of another kind stays as it is, and has no such leaves. Arguments are those of
+    `split_real_imag`.
     """
     scan = next(k for k in plan.kernels if isinstance(k, Scan) and k.name == name)
     if scan.form is not Form.SELECTIVE or scan.decay is None or not can_split(plan, scan):
         return plan, ()
     return _Paired(plan, scan, held).with_real_leaves()
-
-
-def is_split(scan: Scan) -> bool:
-    """Whether a scan is a complex selective one whose log λ is computed of real leaves."""
-    paired = scan.decay is not None and len(planes(scan.decay.expr)) == 2
-    return scan.field is Field.COMPLEX and scan.form is Form.SELECTIVE and paired
 
 
 def can_split(plan: Plan, scan: Scan) -> bool:
@@ -158,9 +104,7 @@ class _Paired:
         self._scan = scan
         self._held = held
         self._arrays = {b.name: b for b in plan.arrays}
-        self._names = {t.name for t in (*plan.params, *plan.buffers)} | set(self._arrays)
-        self._names |= {d.axis.name for d in plan.axes} | {s.name for s in plan.states}
-        self._names |= {r.name for r in plan.registers}
+        self._names = taken(plan)
         self._values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
         self._made: list[Kernel] = []
         self._opaque: dict[Expr, tuple[Expr, Expr]] = {}
@@ -216,7 +160,7 @@ class _Paired:
         self._made.append(Pointwise(name, number))
         return name
 
-    def with_real_leaves(self) -> tuple[Plan, tuple[Part, ...]]:
+    def with_real_leaves(self) -> tuple[Plan, tuple[RealLeaf, ...]]:
         """Returns the plan with a selective scan of real leaves, whose output is the real part."""
         scan = self._scan
         (column,) = scan.columns
@@ -224,11 +168,11 @@ class _Paired:
         parts = []
         for name in scan.decay.leaves:
             if self._arrays[name].field is Field.REAL:
-                parts.append(Part(name, name, "re"))
+                parts.append(RealLeaf(name, name, "re"))
                 continue
             found = self._done[self._read(name)] = self._leaf_planes(name)
             pairs = zip(found, ("re", "im"), strict=True)
-            parts += [Part(e.name, name, part) for e, part in pairs if isinstance(e, Ref)]
+            parts += [RealLeaf(e.name, name, part) for e, part in pairs if isinstance(e, Ref)]
         log = prim("cplx", *self._split(scan.decay.expr))
         leaves = tuple(dict.fromkeys(e.name for e in walk(log) if isinstance(e, Ref)))
         out, _ = self._outputs(column.output)
@@ -239,9 +183,20 @@ class _Paired:
                 columns = (replace(column, output=out),)
                 k = replace(scan, decay=LogDecay(log, leaves), columns=columns)
             kernels.append(k)
-        real = {"re": self._read(out)}
-        kernels = [self._read_by_planes(k, column.output, real) for k in kernels]
+        for name, real in [(column.output, out), *self._reversed(column.output, out, kernels)]:
+            part = {"re": self._read(real)}
+            kernels = [self._read_by_planes(k, name, part) for k in kernels]
         return self._without_the_dead(kernels), tuple(p for p in parts if p.leaf in leaves)
+
+    def _reversed(self, name: str, real: str, kernels: list[Kernel]) -> list[tuple[str, str]]:
+        """Reverses the real part of a buffer where the buffer is, and returns names of both."""
+        out = []
+        for at, k in reversed(list(enumerate(kernels))):
+            if isinstance(k, Turn) and k.source == name:
+                part, _ = self._outputs(k.output)
+                kernels.insert(at, Turn(part, real))
+                out.append((k.output, part))
+        return out
 
     def _leaf_planes(self, name: str) -> tuple[Expr, Expr]:
         """The planes of a leaf of log λ: reads of buffers like it, or 0."""
@@ -271,7 +226,7 @@ class _Paired:
         kept = {self._plan.output, *(r.buffer for r in self._plan.registers), *self._held}
         live: list[Kernel] = []
         for k in reversed(kernels):
-            if isinstance(k, Pointwise) and k.output not in kept:
+            if isinstance(k, Pointwise | Turn) and k.output not in kept:
                 continue
             kept |= {n for n, _ in reads(k)}
             live.append(k)
@@ -312,11 +267,9 @@ class _Paired:
         return Ref(name, frozenset(b.axes), b.field, time, at)
 
     def _fresh(self, name: str) -> str:
-        made, count = name, 2
-        while made in self._names:
-            made, count = f"{name}_{count}", count + 1
-        self._names.add(made)
-        return made
+        unused = fresh(name, self._names)
+        self._names.add(unused)
+        return unused
 
     # --- values ----------------------------------------------------------------------------------
 

@@ -11,9 +11,10 @@ from dsfc.api.pipeline import Compilation
 from dsfc.expr.build import num, prim, walk
 from dsfc.expr.evaluate import NamedArray, evaluate
 from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
-from dsfc.plan.gates import absorb, has_gates
+from dsfc.fused.ir import FusedPlan, halves, is_paired, joined, real_imag
+from dsfc.fused.prologue import fuse_prologue, has_prologue
+from dsfc.fused.real_imag import split_real_imag
 from dsfc.plan.ir import Plan, Pointwise, Scan
-from dsfc.plan.planes import halves, in_planes, is_paired, joined, planes
 from dsfc.plan.verify import reads
 
 VALUES = (
@@ -70,7 +71,7 @@ def test_planes_are_the_parts_of_a_value_and_of_its_decay(
     value: str, load: Callable[[str, str], Compilation]
 ) -> None:
     plan = driven(load, value)
-    paired = in_planes(plan, "h")
+    paired = split_real_imag(plan, "h")
     (whole,), pair = scan_of(plan).columns, scan_of(paired)
     before, after = At(plan).values, At(paired).values
     leaf = scan_of(plan).decay.leaves[0]
@@ -83,14 +84,14 @@ def test_planes_are_the_parts_of_a_value_and_of_its_decay(
     opaque = [n for n in after if n.startswith("h_part")]
     assert len(opaque) == ("sqrt" in value)
     assert is_paired(pair) and not is_paired(scan_of(plan))
-    assert has_gates(pair) and not has_gates(scan_of(plan))
+    assert has_prologue(pair) and not has_prologue(scan_of(plan))
 
 
 def test_readers_read_planes_and_what_nobody_reads_is_gone(
     load: Callable[[str, str], Compilation],
 ) -> None:
     plan = driven(load, VALUES[0])
-    paired = in_planes(plan, "h")
+    paired = split_real_imag(plan, "h")
     complex_ones = [b.name for b in paired.arrays if b.field is Field.COMPLEX]
     assert complex_ones == []
     values = [k.value for k in paired.kernels if isinstance(k, Pointwise)]
@@ -109,17 +110,18 @@ def test_a_state_that_is_read_whole_is_joined_behind_the_scan(
       y = abs(h) + Re(h)
     """
     plan = load("read_whole", body).plan
-    paired = in_planes(plan, "h")
+    paired = split_real_imag(plan, "h")
     name = scan_of(plan).columns[0].output
     (whole,) = (k for k in paired.kernels if getattr(k, "output", None) == name)
-    refs = planes(whole.value)
+    refs = real_imag(whole.value)
     assert [r.name for r in refs] == [c.output for c in scan_of(paired).columns]
 
 
 def test_gates_of_pairs_have_two_of_each(load: Callable[[str, str], Compilation]) -> None:
-    (gates,) = absorb(driven(load, VALUES[0]), lambda p: p.name != "step").gates
+    plan = driven(load, VALUES[0])
+    (gates,) = fuse_prologue(FusedPlan(plan, plan), lambda p: p.name != "step").prologues
     for e in (gates.value, gates.decay, gates.log_decay):
-        assert len(planes(e)) == 2 and all(x.field is Field.REAL for x in planes(e))
+        assert len(real_imag(e)) == 2 and all(x.field is Field.REAL for x in real_imag(e))
     bars = {n.name for e in gates.gradients for n in walk(e) if isinstance(n, Ref)}
     assert {"value_bar_re", "value_bar_im", "log_decay_bar_re", "log_decay_bar_im"} <= bars
 
@@ -134,7 +136,7 @@ HEADS = """
 
 def columns_of(load: Callable[[str, str], Compilation], name: str, lines: str) -> Scan:
     plan = load(name, f"{HEADS}{lines}").plan
-    paired = in_planes(plan, scan_of(plan).name)
+    paired = split_real_imag(plan, scan_of(plan).name)
     assert paired.output == plan.output and paired.states == plan.states
     return scan_of(paired)
 
@@ -145,7 +147,7 @@ def test_a_matrix_scan_of_real_keys_has_a_column_for_each_plane(
     text = "S = a * S[i-1] + k ⊗ {}\ny = {}"
     real = columns_of(load, "of_a_real_value", text.format("v", "Re(q · S)"))
     assert [c.value for c in real.columns] == ["v", None] and real.real
-    assert is_paired(real) and not has_gates(real)
+    assert is_paired(real) and not has_prologue(real)
     assert real.decay is not None
     assert real.decay.leaves == ("S_log_decay_re", "S_log_decay_im")
     both = columns_of(load, "both_read", text.format("v", "Re(q · S) + Im(q · S)"))
@@ -175,16 +177,16 @@ def test_complex_keys_keep_a_matrix_scan_as_it_is(
     load: Callable[[str, str], Compilation],
 ) -> None:
     plan = load("keys", f"{HEADS}S = a * S[i-1] + (cplx(k, q)) ⊗ v\ny = Re(q · S)").plan
-    assert in_planes(plan, "S") is plan
+    assert split_real_imag(plan, "S") is plan
 
 
 def test_the_plan_of_a_real_scan_is_itself(plan_of: Callable[[str], Plan]) -> None:
     plan = plan_of("rg_lru")
-    assert in_planes(plan, "h") is plan
+    assert split_real_imag(plan, "h") is plan
 
 
 def test_planes_are_joined_again() -> None:
     x: Expr = Ref("x", frozenset(), Field.REAL, Time.TOKEN, Now())
-    assert joined(planes(x)) is x
+    assert joined(real_imag(x)) is x
     z = prim("cplx", x, num(1))
-    assert joined(planes(z)) == z
+    assert joined(real_imag(z)) == z

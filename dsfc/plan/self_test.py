@@ -1,4 +1,4 @@
-"""A trial of a plan and of its gauge: values beside the System's, on numbers, at every compile.
+"""A self-test of a plan and of its gauge: values beside the System's, on numbers, at every compile.
 
 The two are evaluated by interpreters that share nothing but the primitives, over four tokens and
 from states that are not zero. One sample says nothing of all inputs, and needs not: a plan that
@@ -90,7 +90,7 @@ def compare(plan: Plan, system: System, points: Iterable[Point]) -> None:
         for point in points:
             want = _of_system(system, point)
             got = _of_plan(plan, point)
-            _compare("plan", want, got, partial(_of_system, system, _nudged(point)))
+            compare_values("plan", "system", want, got, partial(_of_system, system, nudged(point)))
             if np.isfinite(want[plan.result]).any():
                 return
 
@@ -113,17 +113,30 @@ def compare_gauges(system: System, computed: System, points: Iterable[Point]) ->
         for point in points:
             start = replace(point, initial={})
             want, got = _outputs(system, start), _outputs(computed, start)
-            _compare("gauge", want, got, partial(_outputs, system, _nudged(start)))
+            compare_values("gauge", "system", want, got, partial(_outputs, system, nudged(start)))
             if all(np.isfinite(y).any() for y in want.values()):
                 return
 
 
-def _compare(
+def compare_values(
     what: str,
+    like: str,
     want: Mapping[str, Array],
     got: Mapping[str, Array],
     nudged: Callable[[], Mapping[str, Array]],
 ) -> None:
+    """Checks that values are others but for rounding, where those are finite.
+
+    Args:
+        what: what gave the values, for messages.
+        like: what gave the others.
+        want: the others, by name.
+        got: the values, by name.
+        nudged: gives the others for arguments that differ by the nudge.
+
+    Raises:
+        PlanError: they differ by more than rounding explains.
+    """
     off = {name: error for name in got if (error := _error(got[name], want[name])) > TOLERANCE}
     if not off:
         return
@@ -131,7 +144,7 @@ def _compare(
     for name, error in off.items():
         # What rounding is amplified to is seen by rounding the arguments.
         if not error <= _AMPLIFIED * _error(moved[name], want[name]):
-            raise PlanError(f"the {what} differs from the system: {name} by {error:.3g}")
+            raise PlanError(f"the {what} differs from the {like}: {name} by {error:.3g}")
 
 
 def _error(got: Array, want: Array) -> float:
@@ -162,8 +175,8 @@ def _of_plan(plan: Plan, at: Point) -> dict[str, Array]:
     return finals | {plan.result: out.arrays[plan.output]}
 
 
-def _nudged(at: Point) -> Point:
-    """The point with every number changed by the nudge, up and down in turn."""
+def nudged(at: Point) -> Point:
+    """Returns the point with every number changed by the nudge, up and down in turn."""
 
     def of(values: Mapping[str, Array]) -> dict[str, Array]:
         return {n: v * (1 + _NUDGE * _signs(v)) for n, v in values.items()}

@@ -10,10 +10,10 @@ from dsfc.api.pipeline import Compilation
 from dsfc.expr.build import prim, walk
 from dsfc.expr.text import text
 from dsfc.expr.tree import Prim, Ref, Time
-from dsfc.plan.features import take_features
-from dsfc.plan.gates import DECAY_BAR, VALUE_BAR, Absorbed, absorb
+from dsfc.fused.ir import DECAY_BAR, SUFFIXES, VALUE_BAR, FusedPlan
+from dsfc.fused.prologue import fuse_prologue
+from dsfc.fused.prologue_epilogue import fuse_prologue_epilogue
 from dsfc.plan.ir import Plan, Pointwise, Role, Scan
-from dsfc.plan.planes import SUFFIXES
 
 SPECS = ("qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
 
@@ -22,54 +22,60 @@ def everything(_: Prim) -> bool:
     return True
 
 
-def names(absorbed: Absorbed) -> list[str]:
-    return [k.output for k in absorbed.plan.kernels if isinstance(k, Pointwise)]
+def prologues(plan: Plan, computes: Callable[[Prim], bool] = everything) -> FusedPlan:
+    return fuse_prologue(FusedPlan(plan, plan), computes)
 
 
-def test_all_gates_of_rg_lru_are_taken_in(plan_of: Callable[[str], Plan]) -> None:
-    absorbed = absorb(plan_of("rg_lru"), everything)
-    (gates,) = absorbed.gates
-    assert names(absorbed) == ["softplus_zeta", "W_r_u", "W_g_u", "y"]
-    assert gates.tokens == ("W_r_u", "W_g_u", "u")
-    assert gates.constants == ("softplus_zeta", "b_r", "b_g")
-    assert [n for n, _ in gates.named] == ["r", "h_log_decay", "a", "g", "h_value"]
-    assert text(gates.log_decay) == "-8 * softplus_zeta * sigmoid(W_r_u + b_r)"
+def names(fused: FusedPlan) -> list[str]:
+    return [k.output for k in fused.plan.kernels if isinstance(k, Pointwise)]
+
+
+def test_all_prologue_of_rg_lru_are_whole_in(plan_of: Callable[[str], Plan]) -> None:
+    fused = prologues(plan_of("rg_lru"))
+    (prologue,) = fused.prologues
+    assert names(fused) == ["softplus_zeta", "W_r_u", "W_g_u", "y"]
+    assert prologue.tokens == ("W_r_u", "W_g_u", "u")
+    assert prologue.constants == ("softplus_zeta", "b_r", "b_g")
+    assert [n for n, _ in prologue.named] == ["r", "h_log_decay", "a", "g", "h_value"]
+    assert text(prologue.log_decay) == "-8 * softplus_zeta * sigmoid(W_r_u + b_r)"
 
 
 def test_a_constant_decay_is_computed_of_constants(plan_of: Callable[[str], Plan]) -> None:
-    absorbed = absorb(plan_of("lru"), lambda p: p.name not in ("re", "im"))
-    (gates,) = absorbed.gates
-    assert gates.tokens == ("re_x_part", "im_x_part")
+    fused = prologues(plan_of("lru"), lambda p: p.name not in ("re", "im"))
+    (prologue,) = fused.prologues
+    assert prologue.tokens == ("re_x_part", "im_x_part")
     size, turned = "exp(x_log_decay_re)", "x_log_decay_im"
-    assert text(gates.decay) == f"cplx({size} * cos_{turned}, {size} * sin_{turned})"
+    assert text(prologue.decay) == f"cplx({size} * cos_{turned}, {size} * sin_{turned})"
     # Gradients are those of log λ; what is made of it besides has none.
-    bars = dict(zip((*gates.tokens, *gates.constants), map(text, gates.gradients), strict=True))
+    bars = dict(
+        zip((*prologue.tokens, *prologue.constants), map(text, prologue.gradients), strict=True)
+    )
     assert [bars[f"x_log_decay{s}"] for s in SUFFIXES] == [f"{DECAY_BAR}{s}" for s in SUFFIXES]
     assert bars[f"cos_{turned}"] == bars[f"sin_{turned}"] == "0"
     # One number a channel costs nothing: all are as precise as a decay.
-    (scan,) = (k for k in absorbed.plan.kernels if isinstance(k, Scan))
+    (scan,) = (k for k in fused.plan.kernels if isinstance(k, Scan))
     assert scan.decay is not None
-    assert set(gates.constants) == set(scan.decay.leaves)
+    assert set(prologue.constants) == set(scan.decay.leaves)
 
 
-def test_the_sigmoid_of_a_logarithm_is_taken_at_once(plan_of: Callable[[str], Plan]) -> None:
-    (gates,) = absorb(plan_of("qlstm"), everything).gates
-    assert text(gates.decay) == "sigmoid(W_f_u)"
-    assert text(gates.log_decay) == "-softplus(-W_f_u)"
+def test_the_sigmoid_of_a_logarithm_is_whole_at_once(plan_of: Callable[[str], Plan]) -> None:
+    (prologue,) = prologues(plan_of("qlstm")).prologues
+    assert text(prologue.decay) == "sigmoid(W_f_u)"
+    assert text(prologue.log_decay) == "-softplus(-W_f_u)"
 
 
 def test_a_selective_scan_takes_in_step_value_and_skip(plan_of: Callable[[str], Plan]) -> None:
-    absorbed = absorb(plan_of("s6"), everything)
-    (gates,) = absorbed.gates
-    assert names(absorbed) == ["S_rate", "b", "c", "W_Delta_W_u_u"]
-    assert gates.tokens == ("W_Delta_W_u_u", "u")
-    assert gates.constants == ("b_Delta", "D")
-    assert text(gates.log_decay) == "-Delta * S_rate"
-    assert [(n, text(e)) for n, e in gates.rates] == [
+    fused = prologues(plan_of("s6"))
+    (prologue,) = fused.prologues
+    assert names(fused) == ["S_rate", "b", "c", "W_Delta_W_u_u"]
+    assert prologue.tokens == ("W_Delta_W_u_u", "u")
+    assert prologue.constants == ("b_Delta", "D")
+    assert text(prologue.log_decay) == "-Delta * S_rate"
+    assert [(n, text(e)) for n, e in prologue.rates] == [
         ("Delta", "softplus(W_Delta_W_u_u + b_Delta)")
     ]
-    assert text(gates.added) == "D * u"
-    (scan,) = (k for k in absorbed.plan.kernels if isinstance(k, Scan))
+    assert text(prologue.added) == "D * u"
+    (scan,) = (k for k in fused.plan.kernels if isinstance(k, Scan))
     assert scan.columns[0].output == "y"
 
 
@@ -93,20 +99,20 @@ SELECTIVE = """
         "y = 2 * (W_c u · S) + u",
     ],
 )
-def test_what_is_no_sum_with_a_read_is_not_taken_in(
+def test_what_is_no_sum_with_a_read_is_not_whole_in(
     read: str, load: Callable[[str, str], Compilation]
 ) -> None:
-    absorbed = absorb(load("read", f"{SELECTIVE}\n{read}").plan, everything)
-    (gates,) = absorbed.gates
-    assert text(gates.added) == "0"
-    assert [n for n, _ in gates.rates] == ["t"]
+    fused = prologues(load("read", f"{SELECTIVE}\n{read}").plan)
+    (prologue,) = fused.prologues
+    assert text(prologue.added) == "0"
+    assert [n for n, _ in prologue.rates] == ["t"]
 
 
-def test_a_sum_that_needs_a_later_scan_is_taken_in_there(
+def test_a_sum_that_needs_a_later_scan_is_whole_in_there(
     load: Callable[[str, str], Compilation],
 ) -> None:
     more = "state R : d × n; R = exp(-exp(a) * t) * R[i-1] + t ⊗ W_c u; y = W_c u · S + W_b u · R"
-    first, second = absorb(load("two", f"{SELECTIVE}\n{more}").plan, everything).gates
+    first, second = prologues(load("two", f"{SELECTIVE}\n{more}").plan).prologues
     assert (text(first.added), second.tokens) == ("0", ("t", f"{first.scan}_read"))
     assert text(second.added) == f"{first.scan}_read"
 
@@ -122,8 +128,8 @@ def test_a_decay_that_no_kernel_computes_keeps_its_scan(
         y = c · S
         """
     plan = load("entries", entries).plan
-    assert absorb(plan, lambda _: False) == Absorbed(plan, ())
-    assert len(absorb(plan, everything).gates) == 1
+    assert prologues(plan, lambda _: False) == FusedPlan(plan, plan)
+    assert len(prologues(plan).prologues) == 1
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -131,21 +137,21 @@ def test_leaves_are_there_and_nothing_is_read_that_is_not(
     name: str, plan_of: Callable[[str], Plan]
 ) -> None:
     plan = plan_of(name)
-    absorbed = absorb(plan, everything)
-    arrays = {b.name for b in absorbed.plan.arrays}
-    made = {t.name for t in (*plan.inputs, *plan.params, *plan.buffers)} | set(names(absorbed))
+    fused = prologues(plan)
+    arrays = {b.name for b in fused.plan.arrays}
+    made = {t.name for t in (*plan.inputs, *plan.params, *plan.buffers)} | set(names(fused))
     made |= {r.buffer for r in plan.maxima}
     outputs = {c.output for k in plan.kernels if isinstance(k, Scan) for c in k.columns}
-    for gates in absorbed.gates:
-        leaves = {*gates.tokens, *gates.constants}
+    for prologue in fused.prologues:
+        leaves = {*prologue.tokens, *prologue.constants}
         assert leaves <= arrays and leaves <= made
-        for e in (gates.value, gates.log_decay, gates.decay):
+        for e in (prologue.value, prologue.log_decay, prologue.decay):
             assert {r.name for r in walk(e) if isinstance(r, Ref)} <= leaves
-        for e in gates.gradients:
+        for e in prologue.gradients:
             read = {r.name for r in walk(e) if isinstance(r, Ref)}
             assert read <= leaves | {VALUE_BAR, DECAY_BAR}
-        assert len(gates.gradients) == len(leaves)
-    for kernel in absorbed.plan.kernels:
+        assert len(prologue.gradients) == len(leaves)
+    for kernel in fused.plan.kernels:
         if isinstance(kernel, Pointwise):
             read = {r.name for r in walk(kernel.value) if isinstance(r, Ref)}
             assert read <= made | outputs
@@ -166,37 +172,37 @@ def test_what_others_read_stays(load: Callable[[str, str], Compilation]) -> None
         y = h * k
         """,
     ).plan
-    absorbed = absorb(plan, everything)
-    (gates,) = absorbed.gates
+    fused = prologues(plan)
+    (prologue,) = fused.prologues
     # k is read by y; p by q, which a map reads; u[i-1] is no value of this token.
-    assert {"k", "p", "q"} <= set(names(absorbed))
-    assert set(gates.tokens) == {"p", "u", "V_q"}
+    assert {"k", "p", "q"} <= set(names(fused))
+    assert set(prologue.tokens) == {"p", "u", "V_q"}
 
 
 def test_what_a_kernel_does_not_know_stays_in_front(plan_of: Callable[[str], Plan]) -> None:
-    absorbed = absorb(plan_of("rg_lru"), lambda p: p.name != "sqrt")
-    (gates,) = absorbed.gates
-    assert "sqrt(" not in text(gates.value)
-    assert any("sqrt(" in text(k.value) for k in absorbed.plan.kernels if isinstance(k, Pointwise))
+    fused = prologues(plan_of("rg_lru"), lambda p: p.name != "sqrt")
+    (prologue,) = fused.prologues
+    assert "sqrt(" not in text(prologue.value)
+    assert any("sqrt(" in text(k.value) for k in fused.plan.kernels if isinstance(k, Pointwise))
 
 
 def test_other_forms_are_left_alone(plan_of: Callable[[str], Plan]) -> None:
     for name in ("normalized_attn", "gla", "s4d"):
         plan = plan_of(name)
-        assert absorb(plan, everything) == Absorbed(plan, ())
+        assert prologues(plan) == FusedPlan(plan, plan)
 
 
 def test_constants_are_leaves_whole(plan_of: Callable[[str], Plan]) -> None:
     for name in SPECS:
-        for gates in absorb(plan_of(name), everything).gates:
-            for e in (gates.value, gates.log_decay):
+        for prologue in prologues(plan_of(name)).prologues:
+            for e in (prologue.value, prologue.log_decay):
                 assert not any(
                     isinstance(n, Prim) and n.time is Time.CONST and n is not prim("pi")
                     for n in walk(e)
                 )
 
 
-def test_what_one_scan_reads_stays_when_others_are_taken(
+def test_what_one_scan_reads_stays_when_others_are_whole(
     load: Callable[[str, str], Compilation],
 ) -> None:
     body = """
@@ -211,12 +217,12 @@ def test_what_one_scan_reads_stays_when_others_are_taken(
       R = sigmoid(g) * R[i-1] + (exp(2 * b + f) * k) ⊗ v
       y = (q · S) / (1 + exp(g)) + q · R + Re(T) + Im(Z) + U
     """
-    absorbed = absorb(load("many", body).plan, everything)
-    read = {n for g in absorbed.gates for n in (*g.tokens, *g.constants)}
-    taken = take_features(absorbed.plan, everything, read)
-    read |= {n for f in taken.features for n in f.numbers}
-    assert len(absorbed.gates) == 3 and len(taken.features) == 2
-    plan = taken.plan
+    fused = prologues(load("many", body).plan)
+    read = {n for g in fused.prologues for n in g.leaves}
+    whole = fuse_prologue_epilogue(fused, everything)
+    read |= {n for f in whole.matrices for n in f.numbers}
+    assert len(fused.prologues) == 3 and len(whole.matrices) == 2
+    plan = whole.plan
     there = {b.name for b in plan.arrays} | {t.name for t in plan.params}
     made = {k.output for k in plan.kernels if isinstance(k, Pointwise)}
     given = {b.name for b in plan.arrays if b.role is Role.INPUT} | {t.name for t in plan.params}
