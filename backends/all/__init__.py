@@ -20,6 +20,7 @@ BACKEND = TorchBackend(
     target=target,
     faults=TRITON.faults,
     costs=TRITON.costs,
+    kernels=lambda fused: (*C.kernels(fused), *TRITON.kernels(fused)),
     computes=TRITON.computes,
     runtime=C.runtime,
     probes=C.probes,

@@ -26,10 +26,12 @@ from __future__ import annotations
 from ..torch import TorchBackend
 from .probe import COMPILER
 from .render import RUNTIME, target
+from .skeletons import kernels
 
 BACKEND = TorchBackend(
     name="c",
     target=target,
+    kernels=kernels,
     runtime=RUNTIME,
     probes=(COMPILER,),
     needs={"CPU": (COMPILER.what,)},

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from dsfc.fused.ir import FusedPlan
 from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol
 from dsfc.kernels import chunks, tokens
 from dsfc.plan.ir import Form, Plan
@@ -222,3 +223,9 @@ def skeletons(plan: Plan) -> tuple[Any, ...]:
 def scans_with_kernels(plan: Plan) -> tuple[str, ...]:
     """Returns the names of the scans that have kernels, in the order of the plan."""
     return tuple(s.scan.name for s in torch_skeletons(plan) if native(s) is not None)
+
+
+def kernels(fused: FusedPlan) -> tuple[Kernel, ...]:
+    """Returns the kernels of a plan, forward and backward of each scan that has some."""
+    scans = [s for s in skeletons(fused.original) if isinstance(s, NativeSkeleton)]
+    return tuple(k for s in scans for k in (s.forward, s.backward))

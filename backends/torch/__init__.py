@@ -8,6 +8,7 @@ from typing import Any
 
 from dsfc.expr.tree import Prim
 from dsfc.fused.ir import FusedPlan
+from dsfc.kernel_ir.ir import Kernel
 
 from .render import TORCH, Target, render_module
 from .words import RESERVED
@@ -23,6 +24,7 @@ class TorchBackend:
         probes: questions to a machine about tools besides torch.
         needs: device → what of `dsfc doctor` kernels need there; empty without kernels.
         costs: a fused plan → what its kernels cost, as text; empty for torch's own operators.
+        kernels: a fused plan → what of its kernels is of the kernel IR; none of torch's own.
         computes: whether kernels compute a primitive; None where they compute recurrences alone.
         runtime: a section that modules hold as it stands; a `dsfc.emit.audit.Runtime`.
     """
@@ -34,6 +36,7 @@ class TorchBackend:
     probes: tuple[Any, ...] = ()
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     costs: Callable[[FusedPlan], str] = lambda fused: ""
+    kernels: Callable[[FusedPlan], tuple[Kernel, ...]] = lambda fused: ()
     computes: Callable[[Prim], bool] | None = None
     runtime: Any = None
 

@@ -63,6 +63,7 @@ from ..torch import TorchBackend
 from .cost.render import costs_text
 from .nodes import computes
 from .render import target
+from .skeletons import kernels
 from .toolchains import FAULTS
 
 BACKEND = TorchBackend(
@@ -70,6 +71,7 @@ BACKEND = TorchBackend(
     target=target,
     faults=FAULTS,
     costs=costs_text,
+    kernels=kernels,
     needs={"GPU": ("GPU", "kernels")},
     computes=computes,
 )

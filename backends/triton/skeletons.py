@@ -11,6 +11,7 @@ from typing import Any
 from dsfc.expr.tree import Field
 from dsfc.fused.ir import FusedPlan, Prologue, is_paired
 from dsfc.fused.real_imag import can_split, has_real_sides
+from dsfc.kernel_ir.ir import Kernel
 from dsfc.plan.ir import Buffer, Form, Plan, Scan
 
 from ..torch.operators import skeletons as torch_skeletons
@@ -65,3 +66,9 @@ def scans_with_kernels(fused: FusedPlan) -> tuple[str, ...]:
     """
     scans = (k for k in fused.original.kernels if isinstance(k, Scan))
     return tuple(s.name for s in scans if s.name in fused.fused_scans or has_printed(s))
+
+
+def kernels(fused: FusedPlan) -> tuple[Kernel, ...]:
+    """Returns the kernels of a plan that are printed, forward and backward of each such scan."""
+    scans = [with_printed(s) for s in torch_skeletons(fused.original) if has_printed(s.scan)]
+    return tuple(k for s in scans for k in (s.forward, s.backward))

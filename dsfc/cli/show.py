@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dsfc.api.pipeline import Compilation
     from dsfc.system.ir import System
 
-STAGES = ("ast", "mixer", "system", "structure", "plan", "fused", "adjoint", "module")
+STAGES = ("ast", "mixer", "system", "structure", "plan", "fused", "adjoint", "kernels", "module")
 FORMS = ("index", "kronecker", "phi", "latex", "json")
 _GAUGES = {
     "lowered": "gauge: lowered (states as they are derived)",
@@ -42,7 +42,7 @@ _SAME = {
     "--form",
     type=click.Choice(FORMS),
     help="How to show a system: in index form, as Λ, B, C, D in Kronecker form, as the kernel Φ of "
-    "y = Φ u, as LaTeX. Every stage but module has json.  [default: index]",
+    "y = Φ u, as LaTeX. Every stage but kernels and module has json.  [default: index]",
 )
 @click.option(
     "--gauge",
@@ -53,8 +53,9 @@ _SAME = {
 @click.option(
     "--backend",
     metavar="NAME",
-    help="For --stage module, torch by default; of --stage plan, with triton, also what kernels on "
-    "a GPU cost; of --stage fused, what its kernels compute, by default every real function.",
+    help="For --stage module, torch by default; of --stage kernels, c by default; of --stage plan, "
+    "with triton, also what kernels on a GPU cost; of --stage fused, what its kernels compute, by "
+    "default every real function.",
 )
 @mistakes_option
 def show(
@@ -74,14 +75,16 @@ def show(
             raise click.UsageError(f"--form {form} goes with --stage system or adjoint")
         if gauge is not None:
             raise click.UsageError("--gauge goes with --stage system or adjoint")
-    if stage == "module" and form is not None:
-        raise click.UsageError("--stage module is shown as its text")
+    if stage in ("kernels", "module") and form is not None:
+        raise click.UsageError(f"--stage {stage} is shown as its text")
     with bounded(f"show {spec}"):
         it = spec_text(spec).compilation(mixer)
         if stage in ("system", "adjoint"):
             text = _system(it, stage, form or "index", gauge or "lowered")
         elif stage == "module":
             text = it.module(backend or "torch").text
+        elif stage == "kernels":
+            text = _kernels(it, backend or "c")
         else:
             text = _json(it, stage, backend) if form == "json" else _text(it, stage, backend)
     click.echo(text, nl=not text.endswith("\n"))
@@ -178,7 +181,7 @@ def _text(it: Compilation, stage: str, backend: str | None) -> str:
 
         return render(it.fused(backend))
     text = _TEXTS[stage](it)
-    return text + _kernels(it, backend) if stage == "plan" and backend is not None else text
+    return text + _costs(it, backend) if stage == "plan" and backend is not None else text
 
 
 def _json(it: Compilation, stage: str, backend: str | None) -> str:
@@ -217,6 +220,17 @@ def _plan(it: Compilation) -> str:
 
 
 def _kernels(it: Compilation, backend: str) -> str:
+    """The kernels of a backend that are of the kernel IR."""
+    from dsfc.emit.backend import load_backend
+    from dsfc.kernel_ir.render import render as kernel_text
+
+    kernels = load_backend(backend).kernels(it.fused(backend))
+    if not kernels:
+        return f"The module of the {backend} backend has no kernel of the kernel IR.\n"
+    return "\n".join(map(kernel_text, kernels))
+
+
+def _costs(it: Compilation, backend: str) -> str:
     """What the kernels of a backend cost, for one plan."""
     from dsfc.emit.backend import load_backend
 

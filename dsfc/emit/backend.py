@@ -13,6 +13,7 @@ from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.emit.audit import Runtime
 from dsfc.expr.tree import Prim
 from dsfc.fused.ir import FusedPlan
+from dsfc.kernel_ir.ir import Kernel
 from dsfc.source import NOWHERE
 
 
@@ -99,6 +100,10 @@ class Backend(Protocol):
     @property
     def costs(self) -> Callable[[FusedPlan], str]:
         """Returns what the kernels of a plan cost, as text; empty for a backend without kernels."""
+
+    @property
+    def kernels(self) -> Callable[[FusedPlan], tuple[Kernel, ...]]:
+        """Returns the kernels of a plan that are of the kernel IR; empty where there are none."""
 
     def render(
         self,

@@ -99,12 +99,25 @@ def test_the_module_is_what_compile_writes(run: Callable) -> None:
     assert shown.output == run("compile", "s6", "-o", "-").output
 
 
+def test_kernels_are_shown_for_each_target_that_has_some(run: Callable) -> None:
+    shown = run("show", "gla", "--stage", "kernels").output
+    assert shown.count("kernel forward\n") == shown.count("kernel backward\n") == 1
+    assert shown == run("show", "gla", "--stage", "kernels", "--backend", "c").output
+    assert (
+        "kernel backward\n"
+        in run("show", "gla", "--stage", "kernels", "--backend", "triton").output
+    )
+    none = run("show", "softmax", "--stage", "kernels")
+    assert (none.exit_code, none.output.count("has no kernel")) == (0, 1)
+
+
 @pytest.mark.parametrize(
     "args",
     [
         [],
         ["s6", "retnet"],
         ["s6", "--stage", "kernel"],
+        ["s6", "--stage", "kernels", "--form", "json"],
         ["s6", "--form", "svg"],
         ["s6", "--gauge", "mine"],
         ["s6", "--stage", "plan", "--form", "latex"],
