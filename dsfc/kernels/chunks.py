@@ -39,8 +39,8 @@ from dsfc.kernel_ir.ir import (
     plus,
     times,
 )
-from dsfc.kernels.decay import Decay, HeadDecay, KeyDecay, Tokens
-from dsfc.plan.ir import Adjoint, Factor, Form, Group, RoleScan, Scan, ScanDirection
+from dsfc.kernels.decay import Decay, HeadDecay, KeyDecay, Pair, Pulled, Sums, Tokens
+from dsfc.plan.ir import Adjoint, Factor, Form, RoleScan, Scan, ScanDirection
 
 NAMES: Mapping[Factor, str] = {
     Factor.READ: "q",
@@ -132,6 +132,7 @@ class _Chunk:
         self.start = start
         self.tiles: dict[Factor, Tile] = {}
         self.decay: Decay = of.decay(start)
+        self._pairs: dict[tuple[Look, Write], Tile] = {}
 
     def tile(self, role: Factor) -> Tile:
         """Returns the tile of a role; an argument is loaded when it is first asked for."""
@@ -139,10 +140,28 @@ class _Chunk:
             self.tiles[role] = self.of.load(NAMES[role], role, self.start)
         return self.tiles[role]
 
+    def pair(self, look: Look, write: Write) -> Pair:
+        """Returns a read and a write of the chunk."""
+        x, y = self.tile(look.read), self.tile(write.key)
+        return Pair(NAMES[look.read], NAMES[write.key], x, y, look.early)
+
+    def prepare(self, looks: tuple[Look, ...]) -> None:
+        """Computes the pairs of some reads with all writes: all of them level by level."""
+        pairs = [(look, write) for look in looks for write in self.of.writes]
+        products = self.decay.products([self.pair(*p) for p in pairs])
+        self._pairs |= zip(pairs, products, strict=True)
+
     def pairs(self, look: Look, write: Write) -> Tile:
         """Returns the pairs of a read and a write."""
-        name = f"{NAMES[look.read]}_{NAMES[write.key]}"
-        return self.decay.pairs(self.tile(look.read), self.tile(write.key), look.early, name)
+        return self._pairs[look, write]
+
+    def again(self) -> _Chunk:
+        """Returns the same chunk, whose arguments are loaded again: less is kept meanwhile."""
+        other = _Chunk(self.of, self.start)
+        solved = (Factor.ECHO, Factor.ECHO_BAR)
+        other._pairs |= self._pairs
+        other.tiles |= {role: x for role, x in self.tiles.items() if role in solved}
+        return other
 
     def after_head(self, look: Look) -> Tile:
         """Returns a read, decayed from the chunk's start."""
@@ -222,6 +241,7 @@ class _Chunks:
         with k.loop("chunk", self._count, S=first) as loop:
             chunk = _Chunk(self, self._start(loop.counter))
             state = loop["S"]
+            chunk.prepare(self.looks)
             chunk.solve_echo(state)
             output = chunk.output(self.looks[0], state, self.writes)
             k.store(o, *self._at(Factor.VALUE, chunk.start), value=output)
@@ -274,7 +294,9 @@ class _Chunks:
 
     def _advance(self, chunk_at: Int, loop: LoopScope) -> Tile:
         chunk = _Chunk(self, self._start(chunk_at))
-        chunk.solve_echo(loop["S"])
+        if self.echo is not None:
+            chunk.prepare((self.echo[0],))
+            chunk.solve_echo(loop["S"])
         return chunk.next_state(loop["S"])
 
     def _retreat(self, chunk: _Chunk, state: Tile, future: Tile, adjoint: Adjoint) -> Tile:
@@ -287,22 +309,46 @@ class _Chunks:
             adjoint: the derived gradient.
         """
         k = self.k
+        chunk.prepare(self.looks)
         chunk.solve_echo(state)
         self._solve_echo_bar(chunk, future)
-        gradients = {s.result: self._gradient(s, chunk, state, future) for s in adjoint.scans}
-        for role, gradient in gradients.items():
-            k.store(self._results[role], *self._result_at(role, chunk.start), value=gradient)
+        wide = [s for s in adjoint.scans if self._is_wide(s.result)]
+        for s in wide:
+            gradient = self._value_gradient(s.read, chunk, future, self.looks)
+            self._store_gradient(s.result, chunk, gradient)
+        chunk = chunk.again()
+        # First what is computed of the states, which then need no registers any more.
         chunk.decay.pull_whole(state, future)
+        reads, writes = Sums(), Sums()
+        for s in adjoint.scans:
+            if s.direction is ScanDirection.FORWARD:
+                reads[NAMES[s.result]] = self._read_gradient(s, chunk, state)
+            elif s not in wide:
+                writes[NAMES[s.result]] = self._key_gradient(s, chunk, future)
+        total = _times(future, chunk.decay.whole)
+        for look in self.looks:
+            bar = chunk.tile(look.bar)
+            total = total + k.dot(chunk.after_head(look), bar, self.tokens.row)
+        chunk.decay.pull(self._pulled(chunk), reads, writes)
+        for s in adjoint.scans:
+            if s not in wide:
+                name = NAMES[s.result]
+                self._store_gradient(s.result, chunk, {**reads, **writes}[name])
         passed = chunk.decay.gradient
         if passed is not None:
             at = self._decay_at(chunk.start)
             at = (*at[:3], *self._part, *at[3:])
             k.store(self._dg, *at, value=k.named("dg", passed))
-        total = _times(future, chunk.decay.whole)
-        for look in self.looks:
-            bar = chunk.tile(look.bar)
-            total = total + k.dot(chunk.after_head(look), bar, self.tokens.row)
         return total
+
+    def _pulled(self, chunk: _Chunk) -> list[Pulled]:
+        """Returns all pairs of a chunk with their gradients."""
+        pairs = [(look, write) for look in self.looks for write in self.writes]
+        return [Pulled(chunk.pair(*p), chunk.pairs(*p), self._weights(chunk, *p)) for p in pairs]
+
+    def _store_gradient(self, role: Factor, chunk: _Chunk, gradient: Tile) -> None:
+        named = self.k.named(f"d{NAMES[role]}", gradient)
+        self.k.store(self._results[role], *self._result_at(role, chunk.start), value=named)
 
     def _solve_echo_bar(self, chunk: _Chunk, future: Tile) -> None:
         """Finds the gradients of the echoes: (1 - P_baᵀ) d_echo = what comes from outside."""
@@ -315,17 +361,6 @@ class _Chunks:
         bar = self.k.dot(chunk.inverse(), right, self.tokens.row, left_part=part, exact=True)
         bar = self.k.rename(bar, self.tokens.column, self.tokens.row)
         chunk.tiles[look.bar] = self.k.named("d_echo", bar)
-
-    def _gradient(self, s: RoleScan, chunk: _Chunk, state: Tile, future: Tile) -> Tile:
-        """Returns the gradient that a role scan gives, in one chunk."""
-        name = f"d{NAMES[s.result]}"
-        if s.direction is ScanDirection.REVERSE and s.contracted is Group.KEYS:
-            gradient = self._value_gradient(s.read, chunk, future, self.looks)
-        elif s.direction is ScanDirection.REVERSE:
-            gradient = self._key_gradient(s, chunk, future)
-        else:
-            gradient = self._read_gradient(s, chunk, state)
-        return self.k.named(name, gradient)
 
     def _value_gradient(
         self, key: Factor, chunk: _Chunk, future: Tile, looks: tuple[Look, ...]
@@ -341,27 +376,19 @@ class _Chunks:
         return total
 
     def _key_gradient(self, s: RoleScan, chunk: _Chunk, future: Tile) -> Tile:
-        """Σ_channels value · h̃."""
+        """Σ_channels value · h̃, of the state that leaves the chunk."""
         write = next(w for w in self.writes if w.value is s.read)
         outside = self.k.dot(chunk.tile(s.read), future, self.channels)
         total = _times(outside, chunk.decay.tail)
         chunk.decay.pull_tail(chunk.tile(write.key), total)
-        for look in self.looks:
-            weights = self._weights(chunk, look, write)
-            x, y = chunk.tile(look.read), chunk.tile(write.key)
-            total = total + chunk.decay.pull_column(weights, x, y, look.early)
         return total
 
     def _read_gradient(self, s: RoleScan, chunk: _Chunk, state: Tile) -> Tile:
-        """Σ_channels gradient · h."""
+        """Σ_channels gradient · h, of the state that enters the chunk."""
         look = next(x for x in self.looks if x.bar is s.read)
         outside = self.k.dot(chunk.tile(s.read), state, self.channels)
         total = _times(outside, chunk.decay.head(look.early))
         chunk.decay.pull_head(chunk.tile(look.read), total, look.early)
-        for write in self.writes:
-            weights = self._weights(chunk, look, write)
-            x, y = chunk.tile(look.read), chunk.tile(write.key)
-            total = total + chunk.decay.pull_row(weights, x, y, look.early)
         return total
 
     def _weights(self, chunk: _Chunk, look: Look, write: Write) -> Tile:

@@ -1,6 +1,6 @@
 """The decay inside one chunk of tokens: what multiplies what, without an exponential but its own.
 
-    pairs(x, y)_ij = Σ_n x_in y_jn Π_{j < t ≤ i} λ_tn        (early: j < t < i, and 0 for j ≥ i)
+    products(x, y)_ij = Σ_n x_in y_jn Π_{j < t ≤ i} λ_tn        (early: j < t < i, and 0 for j ≥ i)
 
 Products of decays are made as products, never as quotients or as exponentials of differences: a
 decay of 0 is exact, and nothing overflows. A decay of heads is a factor of each pair. One of keys
@@ -14,6 +14,7 @@ read from it on.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dsfc.kernel_ir.build import KernelBuilder, Tile
@@ -44,12 +45,58 @@ class Tokens:
         return Triangle(self.row, self.column, part, block)
 
 
+@dataclass(frozen=True)
+class Pair:
+    """A read and a write inside one chunk.
+
+    Attributes:
+        read, write: names.
+        x: the read, over (row, keys).
+        y: the write, over (row, keys).
+        early: whether the read is of the state before the token.
+    """
+
+    read: str
+    write: str
+    x: Tile
+    y: Tile
+    early: bool
+
+    @property
+    def name(self) -> str:
+        """Name of the products."""
+        return f"{self.read}_{self.write}"
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """A pair whose gradient is known.
+
+    Attributes:
+        pair: the read and the write.
+        products: their products, decayed.
+        weights: the gradient of the products.
+    """
+
+    pair: Pair
+    products: Tile
+    weights: Tile
+
+
+class Sums(dict[str, Tile]):
+    """Sums of tiles by name."""
+
+    def add(self, name: str, tile: Tile) -> None:
+        """Adds a tile to the sum of a name."""
+        self[name] = self[name] + tile if name in self else tile
+
+
 class Decay(ABC):
     """The decay of a chunk, or λ = 1.
 
-    It is used forwards (`pairs`, `head`, `tail`, `whole`) and then pulled back: each product of the
-    forward pass says, by the methods named `pull_…`, what it gives to the gradients, and `gradient`
-    is then that of log λ.
+    It is used forwards (`products`, `head`, `tail`, `whole`) and then pulled back: each product of
+    the forward pass says, by the methods named `pull` and `pull_…`, what it gives to the gradients,
+    and `gradient` is then that of log λ.
     """
 
     def __init__(
@@ -85,25 +132,20 @@ class Decay(ABC):
         return self._k.named("whole", self._k.product(self._factor, self._tokens.row))
 
     @abstractmethod
-    def pairs(self, x: Tile, y: Tile, early: bool, name: str) -> Tile:
-        """Returns all products of a read x and a write y inside the chunk, decayed.
-
-        Args:
-            x: over (row, keys).
-            y: over (row, keys).
-            early: whether x reads the state before the token.
-            name: of the result.
-        """
+    def products(self, pairs: Sequence[Pair]) -> list[Tile]:
+        """Returns all products of each pair inside the chunk, decayed."""
 
     # --- backwards --------------------------------------------------------------------------------
 
     @abstractmethod
-    def pull_row(self, weights: Tile, x: Tile, y: Tile, early: bool) -> Tile:
-        """Returns the gradient of the read x from that of `pairs(x, y)`."""
+    def pull(self, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> None:
+        """Takes in what passes inside the chunk.
 
-    @abstractmethod
-    def pull_column(self, weights: Tile, x: Tile, y: Tile, early: bool) -> Tile:
-        """Returns the gradient of the write y from that of `pairs(x, y)`."""
+        Args:
+            pairs: pairs of reads and writes, with gradients.
+            reads: sums that the gradients of the reads are added to.
+            writes: sums that the gradients of the writes are added to.
+        """
 
     def pull_head(self, x: Tile, dx: Tile, early: bool) -> None:
         """Takes in what passes from before the chunk to a read x, with the gradient dx."""
@@ -169,31 +211,32 @@ class Decay(ABC):
 class HeadDecay(Decay):
     """A decay of one number a token and head, or λ = 1: a factor of each pair."""
 
-    def pairs(self, x: Tile, y: Tile, early: bool, name: str) -> Tile:
+    def products(self, pairs: Sequence[Pair]) -> list[Tile]:
         """Returns the products of all keys, times the decay between the tokens."""
-        part = self._tokens.triangle(early)
-        product = self._k.dot(x, self._columns(y), self._keys, out=part)
-        return self._k.named(name, self._decayed(product, early))
+        out = []
+        for p in pairs:
+            part = self._tokens.triangle(p.early)
+            product = self._k.dot(p.x, self._columns(p.y), self._keys, out=part)
+            out.append(self._k.named(p.name, self._decayed(product, p.early)))
+        return out
 
-    def pull_row(self, weights: Tile, x: Tile, y: Tile, early: bool) -> Tile:
-        """Returns Σ_j weights_ij decay_ij y_j; takes in what passes between tokens."""
-        part = self._tokens.triangle(early)
-        decayed = self._decayed(weights, early)
-        if self._factor is not None:
-            pairs = self._k.dot(x, self._columns(y), self._keys, out=part)
-            passed = self._k.cumulate(
-                "sum", decayed * pairs, self._tokens.row, reverse=True, exclusive=early
-            )
-            column = self._k.index(self._tokens.column)
-            before = self._k.where(self._k.less(column, self._row_index), passed, 0.0)
-            self._add(self._k.sum(before, self._tokens.column))
-        return self._k.dot(decayed, self._columns(y), self._tokens.column, left_part=part)
-
-    def pull_column(self, weights: Tile, x: Tile, y: Tile, early: bool) -> Tile:
-        """Returns Σ_i weights_ij decay_ij x_i."""
-        part = self._tokens.triangle(early)
-        decayed = self._decayed(weights, early)
-        return self._rows(self._k.dot(decayed, x, self._tokens.row, left_part=part))
+    def pull(self, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> None:
+        """Adds Σ_j weights_ij decay_ij y_j and Σ_i weights_ij decay_ij x_i."""
+        row, column = self._tokens.row, self._tokens.column
+        passing = Sums()
+        for x in pairs:
+            p, part = x.pair, self._tokens.triangle(x.pair.early)
+            if self._factor is not None:
+                passing.add("early" if p.early else "head", x.weights * x.products)
+            weights = self._decayed(x.weights, p.early)
+            reads.add(p.read, self._k.dot(weights, self._columns(p.y), column, left_part=part))
+            step = self._k.dot(weights, p.x, row, left_part=part)
+            writes.add(p.write, self._rows(step))
+        for word, products in passing.items():
+            early = word == "early"
+            passed = self._k.cumulate("sum", products, row, reverse=True, exclusive=early)
+            before = self._k.less(self._k.index(column), self._row_index)
+            self._add(self._k.sum(self._k.where(before, passed, 0.0), column))
 
     def _decayed(self, pairs: Tile, early: bool) -> Tile:
         if self._factor is None:
@@ -207,46 +250,56 @@ class HeadDecay(Decay):
 class KeyDecay(Decay):
     """A decay of keys: the pairs are made level by level, each decay up to the blocks' middle."""
 
-    def pairs(self, x: Tile, y: Tile, early: bool, name: str) -> Tile:
+    def products(self, pairs: Sequence[Pair]) -> list[Tile]:
         """Returns the sum of all levels, and of the tokens by themselves."""
-        total = None if early else self._diagonal(self._k.sum(x * y, self._keys))
+        totals = Sums()
+        for p in pairs:
+            if not p.early:
+                totals.add(p.name, self._diagonal(self._k.sum(p.x * p.y, self._keys)))
         for block in self._blocks:
-            to, since = self._level(block, early)
-            part = self._tokens.triangle(early, block)
-            level = self._k.dot(x * to, self._columns(y * since), self._keys, out=part)
-            total = level if total is None else total + level
-        assert total is not None
-        return self._k.named(name, total)
+            for p in pairs:
+                to, since = self._level(block, p.early)
+                part = self._tokens.triangle(p.early, block)
+                y = self._columns(p.y * since)
+                totals.add(p.name, self._k.dot(p.x * to, y, self._keys, out=part))
+        return [self._k.named(p.name, totals[p.name]) for p in pairs]
 
-    def pull_row(self, weights: Tile, x: Tile, y: Tile, early: bool) -> Tile:
-        """Returns the gradient of the reads; takes in what passes from the middles to them."""
-        total = None if early else self._on_diagonal(weights) * y
+    def pull(self, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> None:
+        """Adds the gradients; takes in what passes to the middles and from them."""
+        for x in pairs:
+            if not x.pair.early:
+                own = self._on_diagonal(x.weights)
+                reads.add(x.pair.read, own * x.pair.y)
+                writes.add(x.pair.write, own * x.pair.x)
         for block in self._blocks:
-            to, since = self._level(block, early)
-            part = self._tokens.triangle(early, block)
-            column = self._tokens.column
-            dot = self._k.dot(weights, self._columns(y * since), column, left_part=part)
-            step = dot * to
-            row = self._tokens.row
+            self._pull_level(block, pairs, reads, writes)
+
+    def _pull_level(self, block: int, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> None:
+        """Adds what the two halves of a block of 2 `block` tokens give each other."""
+        row, column = self._tokens.row, self._tokens.column
+        to_reads, from_writes, passing = Sums(), Sums(), Sums()
+        for x in pairs:
+            p, part = x.pair, self._tokens.triangle(x.pair.early, block)
+            to, since = self._level(block, p.early)
+            y = self._columns(p.y * since)
+            to_reads.add(p.read, self._k.dot(x.weights, y, column, left_part=part))
+            step = self._k.dot(x.weights, p.x * to, row, left_part=part)
+            from_writes.add(p.write, self._rows(step))
+        for p in {x.pair.read: x.pair for x in pairs}.values():
+            step = to_reads[p.read] * self._level(block, p.early)[0]
+            reads.add(p.read, step)
+            passing.add("early" if p.early else "to", p.x * step)
+        for p in {x.pair.write: x.pair for x in pairs}.values():
+            step = from_writes[p.write] * self._level(block, p.early)[1]
+            writes.add(p.write, step)
+            passing.add("since", p.y * step)
+        for word, products in passing.items():
+            reverse, exclusive = word != "since", word != "to"
             self._add(
-                self._k.cumulate("sum", x * step, row, reverse=True, exclusive=early, block=block)
+                self._k.cumulate(
+                    "sum", products, row, reverse=reverse, exclusive=exclusive, block=block
+                )
             )
-            total = step if total is None else total + step
-        assert total is not None
-        return total
-
-    def pull_column(self, weights: Tile, x: Tile, y: Tile, early: bool) -> Tile:
-        """Returns the gradient of the writes; takes in what passes from them to the middles."""
-        total = None if early else self._on_diagonal(weights) * x
-        for block in self._blocks:
-            to, since = self._level(block, early)
-            part = self._tokens.triangle(early, block)
-            row = self._tokens.row
-            step = self._rows(self._k.dot(weights, x * to, row, left_part=part)) * since
-            self._add(self._k.cumulate("sum", y * step, row, exclusive=True, block=block))
-            total = step if total is None else total + step
-        assert total is not None
-        return total
 
     @property
     def _blocks(self) -> list[int]:
