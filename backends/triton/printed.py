@@ -137,5 +137,7 @@ def has_printed(scan: Scan) -> bool:
 def printed(s: Skeleton) -> PrintedSkeleton:
     """Returns a scan with its kernels."""
     forward = chunks.forward(s.scan, False, chunk=PRINTED_CHUNK)
-    backward = chunks.backward(s.scan, s.adjoint, False, chunk=PRINTED_CHUNK, split=True)
+    backward = chunks.backward(
+        s.scan, s.adjoint, False, chunk=PRINTED_CHUNK, split=True, reload=True
+    )
     return PrintedSkeleton(s, forward, backward)

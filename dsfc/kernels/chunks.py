@@ -109,6 +109,7 @@ def backward(
     name: str = "backward",
     chunk: int | None = None,
     split: bool = False,
+    reload: bool = False,
 ) -> Kernel:
     """Returns the kernel that computes all gradients.
 
@@ -120,8 +121,11 @@ def backward(
         chunk: tokens of a chunk, a power of two; those of the form if not given.
         split: whether a program has some channels of a head. The gradients that are sums over
             channels then have an axis of parts behind that of heads, and the caller sums it up.
+        reload: whether the gradients of reads and keys load a chunk again, so that a program keeps
+            less of it meanwhile.
     """
-    return _Chunks(scan, shared, chunk or CHUNK[scan.form]).backward(adjoint, name, split)
+    chunks = _Chunks(scan, shared, chunk or CHUNK[scan.form], reload)
+    return chunks.backward(adjoint, name, split)
 
 
 class _Chunk:
@@ -214,10 +218,11 @@ class _Chunk:
 class _Chunks:
     """The kernels of one scan."""
 
-    def __init__(self, scan: Scan, shared: bool, size: int) -> None:
+    def __init__(self, scan: Scan, shared: bool, size: int, reload: bool = False) -> None:
         self.k = KernelBuilder("", "")
         self._scan = scan
         self._shared = shared
+        self._reload = reload
         self.tokens = Tokens(Axis("t", size), Axis("s", size))
         self.keys = Axis("n", "N")
         self.writes: tuple[Write, ...] = (Write(Factor.KEY, Factor.VALUE),)
@@ -316,7 +321,7 @@ class _Chunks:
         for s in wide:
             gradient = self._value_gradient(s.read, chunk, future, self.looks)
             self._store_gradient(s.result, chunk, gradient)
-        chunk = chunk.again()
+        chunk = chunk.again() if self._reload else chunk
         # First what is computed of the states, which then need no registers any more.
         chunk.decay.pull_whole(state, future)
         reads, writes = Sums(), Sums()
