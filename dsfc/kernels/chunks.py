@@ -26,8 +26,6 @@ from dsfc.expr.tree import Field
 from dsfc.kernel_ir.build import KernelBuilder, LoopScope, Tile
 from dsfc.kernel_ir.ir import (
     Access,
-    Along,
-    Argument,
     Axis,
     Int,
     Kernel,
@@ -40,19 +38,8 @@ from dsfc.kernel_ir.ir import (
     times,
 )
 from dsfc.kernels.decay import Decay, HeadDecay, KeyDecay, Pair, Pulled, Sums, Tokens
+from dsfc.kernels.operands import NAMES, Operands, is_wide
 from dsfc.plan.ir import Adjoint, Factor, Form, RoleScan, Scan, ScanDirection
-
-NAMES: Mapping[Factor, str] = {
-    Factor.READ: "q",
-    Factor.KEY: "k",
-    Factor.VALUE: "v",
-    Factor.COTANGENT: "do",
-    Factor.LEFT: "a",
-    Factor.RIGHT: "b",
-    Factor.ECHO: "echo",
-    Factor.ECHO_BAR: "d_echo",
-}
-"""Names of the roles in kernels; arguments have those of the operators."""
 
 CHUNK: Mapping[Form, int] = {
     Form.MATRIX: 32,
@@ -141,7 +128,7 @@ class _Chunk:
     def tile(self, role: Factor) -> Tile:
         """Returns the tile of a role; an argument is loaded when it is first asked for."""
         if role not in self.tiles:
-            self.tiles[role] = self.of.load(NAMES[role], role, self.start)
+            self.tiles[role] = self.of.load(role, self.start)
         return self.tiles[role]
 
     def pair(self, look: Look, write: Write) -> Pair:
@@ -219,7 +206,6 @@ class _Chunks:
     """The kernels of one scan."""
 
     def __init__(self, scan: Scan, shared: bool, size: int, reload: bool = False) -> None:
-        self.k = KernelBuilder("", "")
         self._scan = scan
         self._shared = shared
         self._reload = reload
@@ -234,45 +220,50 @@ class _Chunks:
             self.echo = look, write
             self.writes, self.looks = (*self.writes, write), (*self.looks, look)
 
+    def _open(self, name: str, doc: str, split: bool) -> None:
+        """Starts a kernel."""
+        self.k = KernelBuilder(name, doc)
+        self._held = Operands(self.k, self._scan, self._shared, self.tokens, self.keys, split)
+        self.channels = self._held.channels
+        self._count = ceil_div(self._held.length, self.tokens.size)
+
     # --- kernels ----------------------------------------------------------------------------------
 
     def forward(self, name: str) -> Kernel:
         """Returns the forward kernel: some channels of one head."""
         self._open(name, "Outputs and last state of one head, for some channels.", True)
-        k = self.k
-        o = k.argument("o", self._sizes(Factor.VALUE), Access.WRITE)
-        last = k.argument("S_last", self._state_sizes, Access.WRITE, Storage.WIDE)
-        first = k.load(self._arguments["S"], *self._state_at)
+        k, held = self.k, self._held
+        o = k.argument("o", held.sizes(Factor.VALUE), Access.WRITE)
+        last = k.argument("S_last", held.state_sizes, Access.WRITE, Storage.WIDE)
+        first = held.load_state()
         with k.loop("chunk", self._count, S=first) as loop:
             chunk = _Chunk(self, self._start(loop.counter))
             state = loop["S"]
             chunk.prepare(self.looks)
             chunk.solve_echo(state)
             output = chunk.output(self.looks[0], state, self.writes)
-            k.store(o, *self._at(Factor.VALUE, chunk.start), value=output)
+            k.store(o, *held.at(Factor.VALUE, chunk.start), value=output)
             loop.next(S=chunk.next_state(state))
-        k.store(last, *self._state_at, value=loop.last("S"))
+        k.store(last, *held.state_at, value=loop.last("S"))
         return k.kernel()
 
     def backward(self, adjoint: Adjoint, name: str, split: bool) -> Kernel:
         """Returns the backward kernel: all gradients of one head, or what some channels give."""
         self._open(name, "The gradients of one head, chunk by chunk from the last.", split)
-        k = self.k
-        do = k.argument("do", self._sizes(Factor.VALUE))
-        d_last = k.argument("dS_last", self._state_sizes, storage=Storage.WIDE)
-        self._arguments |= {"do": do, "dS_last": d_last}
-        self._results = {s.result: self._result(s.result) for s in adjoint.scans}
+        k, held = self.k, self._held
+        held.declare(Factor.COTANGENT)
+        d_last = k.argument("dS_last", held.state_sizes, storage=Storage.WIDE)
+        for x in adjoint.scans:
+            held.declare_gradient(x.result)
         if self._scan.decay is not None:
-            sizes = self._decay_sizes
-            sizes = (*sizes[:3], *self._parts, *sizes[3:])
-            self._dg = k.argument("dg", sizes, Access.WRITE, Storage.WIDE)
-        d_first = k.argument("dS", self._state_sizes, Access.WRITE, Storage.WIDE)
+            held.declare_decay_gradient()
+        d_first = k.argument("dS", held.state_sizes, Access.WRITE, Storage.WIDE)
         spans, span = k.dynamic("SPANS"), k.dynamic("SPAN")
         tile = Symbol("N"), Symbol("PT" if split else "P")
         starts = k.argument("starts", (spans, *tile), Access.SCRATCH, Storage.WIDE)
         states = k.argument("states", (span, *tile), Access.SCRATCH, Storage.WIDE)
         entries = k.all(self.keys), k.all(self.channels)
-        first = k.load(self._arguments["S"], *self._state_at)
+        first = held.load_state()
         with k.loop("span", spans, S=first) as outer:
             k.store(starts, outer.counter, *entries, value=outer["S"])
             # What follows the last span's start is not needed: it has no iterations.
@@ -281,7 +272,7 @@ class _Chunks:
                 at = plus(times(outer.counter, span), inner.counter)
                 inner.next(S=self._advance(at, inner))
             outer.next(S=inner.last("S"))
-        after = k.load(d_last, *self._state_at)
+        after = k.load(d_last, *held.state_at)
         with k.loop("span", spans, reverse=True, dS=after) as outer:
             first_chunk = times(outer.counter, span)
             count = least(span, minus(self._count, first_chunk))
@@ -294,7 +285,7 @@ class _Chunks:
                 chunk = _Chunk(self, self._start(plus(first_chunk, inner.counter)))
                 inner.next(dS=self._retreat(chunk, state, inner["dS"], adjoint))
             outer.next(dS=inner.last("dS"))
-        k.store(d_first, *self._state_at, value=outer.last("dS"))
+        k.store(d_first, *held.state_at, value=outer.last("dS"))
         return k.kernel()
 
     def _advance(self, chunk_at: Int, loop: LoopScope) -> Tile:
@@ -317,7 +308,7 @@ class _Chunks:
         chunk.prepare(self.looks)
         chunk.solve_echo(state)
         self._solve_echo_bar(chunk, future)
-        wide = [s for s in adjoint.scans if self._is_wide(s.result)]
+        wide = [s for s in adjoint.scans if is_wide(s.result)]
         for s in wide:
             gradient = self._value_gradient(s.read, chunk, future, self.looks)
             self._store_gradient(s.result, chunk, gradient)
@@ -339,11 +330,8 @@ class _Chunks:
             if s not in wide:
                 name = NAMES[s.result]
                 self._store_gradient(s.result, chunk, {**reads, **writes}[name])
-        passed = chunk.decay.gradient
-        if passed is not None:
-            at = self._decay_at(chunk.start)
-            at = (*at[:3], *self._part, *at[3:])
-            k.store(self._dg, *at, value=k.named("dg", passed))
+        if chunk.decay.gradient is not None:
+            self._held.store_decay_gradient(chunk.start, k.named("dg", chunk.decay.gradient))
         return total
 
     def _pulled(self, chunk: _Chunk) -> list[Pulled]:
@@ -353,7 +341,7 @@ class _Chunks:
 
     def _store_gradient(self, role: Factor, chunk: _Chunk, gradient: Tile) -> None:
         named = self.k.named(f"d{NAMES[role]}", gradient)
-        self.k.store(self._results[role], *self._result_at(role, chunk.start), value=named)
+        self._held.store_gradient(role, chunk.start, named)
 
     def _solve_echo_bar(self, chunk: _Chunk, future: Tile) -> None:
         """Finds the gradients of the echoes: (1 - P_baᵀ) d_echo = what comes from outside."""
@@ -403,111 +391,27 @@ class _Chunks:
         weights = self.k.dot(bar, value, self.channels, out=part)
         return self.k.named(f"{NAMES[look.bar]}_{NAMES[write.value]}", weights)
 
-    # --- memory -----------------------------------------------------------------------------------
+    def _start(self, chunk: Int) -> Int:
+        return times(chunk, self.tokens.size)
 
-    def _open(self, name: str, doc: str, split: bool) -> None:
-        """Starts a kernel: sizes, the grid, and the arguments that both directions read."""
-        k = self.k = KernelBuilder(name, doc)
-        self._batch, self._length, self._heads = (k.dynamic(n) for n in "BLH")
-        self._n, self._p = k.static("N"), k.static("P")
-        self._b, self._h = k.grid("row", self._batch), k.grid("head", self._heads)
-        self._parts: tuple[Int, ...] = ()  # how many parts the channels of a head have
-        self._part: tuple[Int, ...] = ()
-        if split:
-            tile = k.static("PT")
-            self.channels = Axis("p", "PT")
-            self._parts = (ceil_div(self._p, tile),)
-            self._part = (k.grid("part", *self._parts),)
-            self._channels_at = Along(self.channels, times(*self._part, tile), self._p)
-        else:
-            self.channels = Axis("p", "P")
-            self._channels_at = k.all(self.channels)
-        k.order(self.tokens.row, self.tokens.column, self.keys, self.channels)
-        self._count = ceil_div(self._length, self.tokens.size)
-        roles = [Factor.READ, Factor.KEY, Factor.VALUE]
-        roles += [Factor.LEFT, Factor.RIGHT] if self.echo is not None else []
-        self._arguments: dict[str, Argument] = {
-            NAMES[role]: k.argument(NAMES[role], self._sizes(role)) for role in roles
-        }
-        if self._scan.decay is not None:
-            sizes = self._decay_sizes
-            g = k.argument("g", sizes, storage=Storage.WIDE)
-            self._arguments["g"] = g
-        self._arguments["S"] = k.argument("S", self._state_sizes, storage=Storage.WIDE)
+    # --- what chunks are made of ------------------------------------------------------------------
 
     def decay(self, start: Int) -> Decay:
         """Returns the decay of the chunk that starts at a token."""
-        form = KeyDecay if self._by_keys else HeadDecay
         if self._scan.decay is None:
             return HeadDecay(self.k, self.tokens, self.keys, None)
-        log = self.k.named("log_decay", self.k.load(self._arguments["g"], *self._decay_at(start)))
+        form = KeyDecay if self._held.by_keys else HeadDecay
+        log = self.k.named("log_decay", self._held.load_decay(start))
         factor = self.k.named("decay", self.k.map("exp", log, free=True))
         return form(self.k, self.tokens, self.keys, factor)
 
-    def load(self, name: str, role: Factor, start: Int) -> Tile:
+    def load(self, role: Factor, start: Int) -> Tile:
         """Returns the tile of an argument."""
-        return self.k.load(self._arguments[name], *self._at(role, start))
+        return self._held.load(role, start)
 
     def columns(self, tile: Tile) -> Tile:
         """Returns the tile with its tokens as columns."""
         return self.k.rename(tile, self.tokens.row, self.tokens.column)
-
-    @property
-    def _by_keys(self) -> bool:
-        return self._scan.form in (Form.KEYED, Form.KEYED_LOW_RANK)
-
-    def _start(self, chunk: Int) -> Int:
-        return times(chunk, self.tokens.size)
-
-    def _is_wide(self, role: Factor) -> bool:
-        """Whether a role is over channels."""
-        return role in (Factor.VALUE, Factor.COTANGENT)
-
-    def _sizes(self, role: Factor, shared: bool | None = None) -> tuple[Int, ...]:
-        last = self._p if self._is_wide(role) else self._n
-        if self._is_shared(role, shared):
-            return self._batch, self._length, last
-        return self._batch, self._length, self._heads, last
-
-    def _is_shared(self, role: Factor, shared: bool | None) -> bool:
-        # The gradients of what heads share are made head by head.
-        return (self._shared if shared is None else shared) and not self._is_wide(role)
-
-    def _at(self, role: Factor, start: Int, shared: bool | None = None) -> tuple[Int | Along, ...]:
-        last = self._channels_at if self._is_wide(role) else self.k.all(self.keys)
-        tokens = Along(self.tokens.row, start, self._length)
-        if self._is_shared(role, shared):
-            return self._b, tokens, last
-        return self._b, tokens, self._h, last
-
-    def _result(self, role: Factor) -> Argument:
-        """Declares the gradient of a role; a sum over channels is one of each part."""
-        name, sizes = f"d{NAMES[role]}", self._sizes(role, False)
-        if self._is_wide(role) or not self._parts:
-            return self.k.argument(name, sizes, Access.WRITE)
-        sizes = (*sizes[:3], *self._parts, *sizes[3:])
-        return self.k.argument(name, sizes, Access.WRITE, Storage.WIDE)
-
-    def _result_at(self, role: Factor, start: Int) -> tuple[Int | Along, ...]:
-        at = self._at(role, start, False)
-        return at if self._is_wide(role) else (*at[:3], *self._part, *at[3:])
-
-    @property
-    def _decay_sizes(self) -> tuple[Int, ...]:
-        sizes = self._batch, self._length, self._heads
-        return (*sizes, self._n) if self._by_keys else sizes
-
-    def _decay_at(self, start: Int) -> tuple[Int | Along, ...]:
-        at = self._b, Along(self.tokens.row, start, self._length), self._h
-        return (*at, self.k.all(self.keys)) if self._by_keys else at
-
-    @property
-    def _state_sizes(self) -> tuple[Int, ...]:
-        return self._batch, self._heads, self._n, self._p
-
-    @property
-    def _state_at(self) -> tuple[Int | Along, ...]:
-        return self._b, self._h, self.k.all(self.keys), self._channels_at
 
 
 def _times(x: Tile, factor: Tile | None) -> Tile:

@@ -35,8 +35,8 @@ from dsfc.kernel_ir.ir import (
     times,
 )
 from dsfc.kernel_ir.ir import Axis as TileAxis
-from dsfc.kernels.chunks import NAMES
 from dsfc.kernels.formula import formula, is_formula
+from dsfc.kernels.operands import NAMES
 from dsfc.plan.adjoint import LOG_DECAY_BAR
 from dsfc.plan.ir import (
     Adjoint,
