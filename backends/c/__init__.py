@@ -14,7 +14,7 @@ runs, and `explain` says why.
 | `folds.py`       | sums, products and maxima along an axis, also of the entries so far        |
 | `text.py`        | lines, blocks and loops of C                                               |
 | `expressions.py` | integers, numbers and functions of entries as C                            |
-| `words.py`       | names that C or the header have                                            |
+| `reserved_names.py` | names that C or the header have                                            |
 | `skeletons.py`   | which scans have kernels, and how their operators start them                |
 | `render.py`      | the module                                                                 |
 | `probe.py`       | which compiler this machine has                                            |

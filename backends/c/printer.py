@@ -33,9 +33,9 @@ from dsfc.kernel_ir.rename import renamed
 from .expressions import integer
 from .folds import Folds
 from .products import Products
+from .reserved_names import safe_names
 from .text import Text, size, times
 from .values import Place, Values, argument_place
-from .words import safe_names
 
 
 def print_kernel(kernel: Kernel) -> str:

@@ -13,8 +13,8 @@ from ..torch import render as torch
 from ..torch.calls import ScanCall
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
+from .reserved_names import header
 from .skeletons import NativeSkeleton, scans_with_kernels, skeletons
-from .words import header
 
 NONE = "no scan of this mixer has kernels in C"
 

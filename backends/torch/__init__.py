@@ -11,7 +11,7 @@ from dsfc.fused.ir import FusedPlan
 from dsfc.kernel_ir.ir import Kernel
 
 from .render import TORCH, Target, render_module
-from .words import RESERVED
+from .reserved_names import RESERVED
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from dsfc.expr.build import walk
 from dsfc.expr.graph import components
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.tree import Axis, Expr, Field, Fir, Now, Ref
-from dsfc.expr.words import FIRST
 from dsfc.plan.ir import Plan, Reference
 
 from .code import Code, filtered

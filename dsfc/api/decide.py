@@ -12,15 +12,15 @@ from dsfc.claims.verdict import Decided
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.catalogue import ClaimForm
 from dsfc.diagnostics.report import DiagnosticError, nearest
-from dsfc.expr.statements import Predicate, Word
+from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.mixer.resolve import resolve, resolve_claims
 from dsfc.prover.sizes import NONE_GIVEN
-from dsfc.prover.within import Kinds, kinds
+from dsfc.prover.subsumes import Kinds, kinds
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 
 
-def claims(it: Compilation, word: Word | None = None) -> tuple[Decided, ...]:
+def claims(it: Compilation, word: PredicateName | None = None) -> tuple[Decided, ...]:
     """Returns the claims of a mixer, those of its bases included, each with what was found.
 
     Args:

@@ -10,16 +10,16 @@ from typing import Any
 from dsfc.atlas.ir import Atlas, Found, Node, Pair
 from dsfc.atlas.store import Document, Store, fingerprint
 from dsfc.claims.verdict import Decided, Proved
-from dsfc.expr.statements import Comparison, Predicate, Word
+from dsfc.expr.statements import Comparison, Predicate, PredicateName
 from dsfc.prover.condition_text import ConditionText
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import as_json, range_conditions
 from dsfc.prover.sizes import chosen
-from dsfc.prover.verdict import Conditionally, Equal, NoCase, ProvedWhereDefined, Unknown
-from dsfc.prover.within import within
-from dsfc.prover.within_report import kind, no_case_sizes
+from dsfc.prover.subsumes import subsumes
+from dsfc.prover.subsumes_report import kind, no_case_sizes
+from dsfc.prover.verdict import Conditionally, Equal, NotAnInstance, ProvedWhereDefined, Unknown
 from dsfc.system.ir import System
-from dsfc.trusted.apart import apart
+from dsfc.trusted.alpha_rename import alpha_rename
 from dsfc.trusted.claim import Certificate, Claim, Conditional
 from dsfc.trusted.comparable import comparable, slots
 from dsfc.trusted.statement import state
@@ -85,12 +85,12 @@ def _under_conditions(a: System, b: System) -> Document:
 
 def _case(a: System, b: System) -> Document:
     """Whether a is a case of b."""
-    found = within(a, b, conditions=True)
+    found = subsumes(a, b, conditions=True)
     statement = kind(found, tuple(slots(Claim(a, b, (), ()))))
     if isinstance(found, Unknown):
         obstacle = f"a case: {found.tried[-1] if found.tried else found.obstacle}"
         return {"verdict": "unknown", "statement": statement, "obstacle": obstacle}
-    if isinstance(found, NoCase):
+    if isinstance(found, NotAnInstance):
         sizes = no_case_sizes(found.certificate)
         reason = f"one token for ever, {sizes}"
         return {"verdict": "refuted", "statement": statement, "reason": reason, "directed": True}
@@ -100,10 +100,10 @@ def _case(a: System, b: System) -> Document:
 
 def _certified(certificate: Certificate) -> Document:
     """The conditions of a claim in words, and what its proof rests on."""
-    claim, proof = apart(certificate.claim), certificate.proof
+    claim, proof = alpha_rename(certificate.claim), certificate.proof
     assert isinstance(proof, Conditional)
-    words = ConditionText(claim, state(claim, False))
-    conditions = [words.plain(text) for _, text in words.lines()]
+    texts = ConditionText(claim, state(claim, False))
+    conditions = [texts.plain(text) for _, text in texts.lines()]
     return {"conditions": conditions, "sizes": dict(claim.sizes),
             "rows": len(proof.invariant.rows)}  # fmt: skip
 
@@ -234,7 +234,7 @@ def _claimed(m: Charted, known: Mapping[str, System]) -> Iterator[Pair]:
     """What a mixer claims of another, where that is proved under conditions."""
     for it in m.claims:
         what = it.statement.what
-        if not isinstance(what, Predicate) or what.word is not Word.EQUIVALENT:
+        if not isinstance(what, Predicate) or what.word is not PredicateName.EQUIVALENT:
             continue
         other = what.about or ""
         if other in known and other != m.node.name and isinstance(it.verdict, Proved):

@@ -11,7 +11,7 @@ from dsfc.claims.norm import stable
 from dsfc.claims.same import same
 from dsfc.claims.shape import causal, finite, of_class, time_invariant
 from dsfc.claims.verdict import Decided, Unknown, Verdict
-from dsfc.expr.statements import Comparison, Predicate, Statement, Word
+from dsfc.expr.statements import Comparison, Predicate, PredicateName, Statement
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import System
 from dsfc.trusted.entries import Obstacle
@@ -65,17 +65,17 @@ def _predicate(
     other: Callable[[str], System],
 ) -> Verdict:
     match what.word:
-        case Word.STABLE:
+        case PredicateName.STABLE:
             return stable(system, structure, it.when)
-        case Word.CAUSAL:
+        case PredicateName.CAUSAL:
             return causal(system, structure, it.when)
-        case Word.TIME_INVARIANT:
+        case PredicateName.TIME_INVARIANT:
             return time_invariant(system, structure, it.when)
-        case Word.ROW_STOCHASTIC:
+        case PredicateName.ROW_STOCHASTIC:
             return row_stochastic(system, structure, it.when, what.about)
-        case Word.FINITE:
+        case PredicateName.FINITE:
             return finite(structure)
-        case Word.CLASS:
+        case PredicateName.CLASS:
             return of_class(structure, what.about or "")
-        case Word.EQUIVALENT:
+        case PredicateName.EQUIVALENT:
             return same(system, other(what.about or ""), it.when)

@@ -8,11 +8,11 @@ from dsfc.claims.points import Running
 from dsfc.expr.tree import Axis
 from dsfc.system.ir import (
     Cast,
+    ComplexPart,
     Direct,
     Factor,
     Gate,
     MapOut,
-    Part,
     Read,
     ReadOut,
     Stage,
@@ -153,7 +153,7 @@ def read(
             return out
         case Cast(part, arg):
             whole = read(run, arg, states, at, token, driven)
-            return Complex(whole.re if part is Part.RE else whole.im, real(0))
+            return Complex(whole.re if part is ComplexPart.RE else whole.im, real(0))
         case MapOut(map, arg):
             return run.applied(map, lambda there: read(run, arg, states, there, token, driven), at)
         case SumOver(axis, arg):

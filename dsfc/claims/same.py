@@ -18,9 +18,9 @@ from dsfc.claims.verdict import Proved, Refuted, Unknown, Verdict
 from dsfc.derive.again import derived_again
 from dsfc.expr.build import add, mul, rewrite, sub, walk
 from dsfc.expr.declarations import Constraint, Tensor
+from dsfc.expr.reserved_names import first
 from dsfc.expr.statements import Comparison, Relation
 from dsfc.expr.tree import Expr, Map, Now, Num, Param, Ref, Time
-from dsfc.expr.words import first
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import number_text, reach
 from dsfc.prover.verdict import AtSizes, Conditionally, ProvedWhereDefined

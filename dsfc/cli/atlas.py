@@ -92,7 +92,7 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
     from dsfc.atlas.ir import Node
     from dsfc.diagnostics.catalogue import NameClash, NoOutput
     from dsfc.diagnostics.report import DiagnosticError
-    from dsfc.expr.statements import Word
+    from dsfc.expr.statements import PredicateName
 
     out: dict[str, Charted] = {}
     left_out: list[tuple[str, str]] = []
@@ -102,7 +102,7 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
             it = text.compilation(name)
             try:
                 node = Node(name, it.mixer.doc or "", it.structure.title)
-                made = Charted(node, it.system, claims(it, Word.EQUIVALENT))
+                made = Charted(node, it.system, claims(it, PredicateName.EQUIVALENT))
             except DiagnosticError as e:
                 if all(isinstance(d, NoOutput) for d in e.diagnostics):
                     continue  # a base for others

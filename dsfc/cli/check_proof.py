@@ -40,9 +40,9 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         from dsfc.diagnostics.file_error import file_error
         from dsfc.prover.report import reach
         from dsfc.prover.report import shown as lines_of
-        from dsfc.prover.within_report import no_case_sizes
+        from dsfc.prover.subsumes_report import no_case_sizes
         from dsfc.trusted.check import SIZE_LIMIT, check, read
-        from dsfc.trusted.claim import ConstantWord, Words
+        from dsfc.trusted.claim import ConstantSequence, SeparatingSequences
         from dsfc.trusted.rejected import Rejected
         from dsfc.trusted.schema import OtherFormat
 
@@ -67,7 +67,7 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
             click.echo(f"rejected: {e}")
             ctx.exit(REJECTED)
     shown = read(text)
-    if isinstance(shown.proof, ConstantWord | Words):
+    if isinstance(shown.proof, ConstantSequence | SeparatingSequences):
         said = f"{claim.a.name} is no case of {claim.b.name}, for no parameters of it"
         if claim.locality is not None:
             said += f", its own inputs functions of the token and {claim.locality} before it"

@@ -103,17 +103,17 @@ def equiv(
         from dsfc.prover.replay import script
         from dsfc.prover.report import as_json, report
         from dsfc.prover.sizes import check_given
+        from dsfc.prover.subsumes_report import kinds_json, kinds_report
         from dsfc.prover.verdict import (
             AtSizes,
-            Case,
             Conditionally,
-            NoCase,
+            Instance,
+            NotAnInstance,
             Proved,
             ProvedWhereDefined,
             Refuted,
             Unknown,
         )
-        from dsfc.prover.within_report import kinds_json, kinds_report
         from dsfc.trusted.check import write
         from dsfc.trusted.entries import Obstacle
 
@@ -136,7 +136,7 @@ def equiv(
         text = None if isinstance(verdict, Unknown) else write(verdict.certificate)
         _keep(certificate, text, "nothing is shown")
     if case_certificate is not None:
-        case = found.forth if isinstance(found.forth, Case | NoCase) else None
+        case = found.forth if isinstance(found.forth, Instance | NotAnInstance) else None
         text = None if case is None else write(case.certificate)
         _keep(case_certificate, text, "nothing is shown of cases beside the verdict")
     refuted = verdict.otherwise if isinstance(verdict, Conditionally) else verdict

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from dsfc.derive.model import Model
 from dsfc.derive.separated import map_factor, renamed, sum_over
 from dsfc.expr.build import ONE, add, div, is_one, mul, ones, shift, sub
+from dsfc.expr.reserved_names import first
 from dsfc.expr.tree import (
     Add,
     Axis,
@@ -32,7 +33,6 @@ from dsfc.expr.tree import (
     Size,
     Time,
 )
-from dsfc.expr.words import first
 from dsfc.system.ir import Term
 
 

@@ -37,13 +37,13 @@ from dsfc.expr.tree import (
 from dsfc.system.ir import (
     Cache,
     Cast,
+    ComplexPart,
     Direct,
     Gate,
     Guard,
     GuardKind,
     MapOut,
     MaxPlus,
-    Part,
     Post,
     Product,
     Ratio,
@@ -54,7 +54,7 @@ from dsfc.system.ir import (
     Term,
 )
 
-_PARTS = {"re": Part.RE, "im": Part.IM}
+_PARTS = {"re": ComplexPart.RE, "im": ComplexPart.IM}
 
 
 class ReadOuts:

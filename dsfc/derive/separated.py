@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from dsfc.expr.build import ONE, add, div, mul, neg, num, prim, total
 from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Map, Mul, Ones, Rename, Size
-from dsfc.system.ir import Part
+from dsfc.system.ir import ComplexPart
 
 HALF = num(Fraction(1, 2))
 
@@ -61,7 +61,7 @@ class Separated:
     lags: tuple[LagFactor, ...] = ()
     runs: tuple[RunFactor, ...] = ()
     over: frozenset[Axis] = frozenset()
-    part: Part | None = None
+    part: ComplexPart | None = None
 
     @property
     def decay_axes(self) -> frozenset[Axis]:
@@ -186,7 +186,7 @@ def _apart(a: Separated, b: Separated, copy: Copy) -> tuple[Separated, Separated
     return a, b
 
 
-def _times(a: Separated, b: Separated, part: Part | None) -> Separated:
+def _times(a: Separated, b: Separated, part: ComplexPart | None) -> Separated:
     return Separated(
         mul(a.now, b.now), mul(a.then, b.then), a.lags + b.lags, a.runs + b.runs,
         a.over | b.over, part,
@@ -200,17 +200,17 @@ def _product_of_parts(a: Separated, b: Separated) -> tuple[Separated, ...]:
     a_bar = conjugated(a_plain)
     signs: tuple[Expr, Expr]
     match a.part, b.part:
-        case Part.RE, Part.RE:
-            made = (_times(a_plain, plain, Part.RE), _times(a_plain, bar, Part.RE))
+        case ComplexPart.RE, ComplexPart.RE:
+            made = (_times(a_plain, plain, ComplexPart.RE), _times(a_plain, bar, ComplexPart.RE))
             signs = (HALF, HALF)
-        case Part.RE, Part.IM:
-            made = (_times(a_plain, plain, Part.IM), _times(a_bar, plain, Part.IM))
+        case ComplexPart.RE, ComplexPart.IM:
+            made = (_times(a_plain, plain, ComplexPart.IM), _times(a_bar, plain, ComplexPart.IM))
             signs = (HALF, HALF)
-        case Part.IM, Part.RE:
-            made = (_times(a_plain, plain, Part.IM), _times(a_plain, bar, Part.IM))
+        case ComplexPart.IM, ComplexPart.RE:
+            made = (_times(a_plain, plain, ComplexPart.IM), _times(a_plain, bar, ComplexPart.IM))
             signs = (HALF, HALF)
         case _:
-            made = (_times(a_plain, bar, Part.RE), _times(a_plain, plain, Part.RE))
+            made = (_times(a_plain, bar, ComplexPart.RE), _times(a_plain, plain, ComplexPart.RE))
             signs = (HALF, neg(HALF))
     return tuple(scaled(t, s) for t, s in zip(made, signs, strict=True))
 
@@ -221,16 +221,16 @@ def without_part(term: Separated) -> tuple[Separated, ...]:
         return (term,)
     plain = replace(term, part=None)
     bar = conjugated(plain)
-    if term.part is Part.RE:
+    if term.part is ComplexPart.RE:
         return scaled(plain, HALF), scaled(bar, HALF)
     factor = prim("cplx", num(0), neg(HALF))
     return scaled(plain, factor), scaled(bar, neg(factor))
 
 
-def with_part(term: Separated, part: Part) -> Separated | None:
+def with_part(term: Separated, part: ComplexPart) -> Separated | None:
     """Returns Re or Im of a term; None when it is zero (Im of a real value)."""
     if term.field is Field.REAL:
-        return term if part is Part.RE else None
+        return term if part is ComplexPart.RE else None
     return replace(term, part=part)
 
 

@@ -30,6 +30,7 @@ from dsfc.derive.times import Times, lag_between, name_of, retimed
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.build import ONE, ZERO, add, div, mul, num, ones, power, prim, walk
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import (
     Add,
     Axis,
@@ -52,8 +53,7 @@ from dsfc.expr.tree import (
     Series,
     Size,
 )
-from dsfc.expr.words import TIME
-from dsfc.system.ir import Part
+from dsfc.system.ir import ComplexPart
 
 Terms = list[Separated]
 
@@ -221,10 +221,10 @@ class Separator:
         other = lag_between(tuple(rest.items()), 0)
         now: Expr = ONE if other is None else Pow(base, other)
         if abs(steps) == 1:
-            factor = LagFactor(raised(base, steps), steps * lag.constant)
+            factor = LagFactor(integer_power(base, steps), steps * lag.constant)
             return Separated(now=now, lags=(factor,))
-        now = mul(raised(base, lag.constant), now)
-        return Separated(now=now, lags=(LagFactor(raised(base, steps), 0),))
+        now = mul(integer_power(base, lag.constant), now)
+        return Separated(now=now, lags=(LagFactor(integer_power(base, steps), 0),))
 
     # --- primitives -------------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Separator:
             case "cis":
                 return self._exponential(e, self._pieces(e.args[0], True))
             case "re" | "im":
-                part = Part.RE if e.name == "re" else Part.IM
+                part = ComplexPart.RE if e.name == "re" else ComplexPart.IM
                 made = (with_part(t, part) for t in self.terms(e.args[0]))
                 return [t for t in made if t is not None] or [
                     Separated(now=mul(ZERO, ones(e.axes)))
@@ -349,7 +349,7 @@ def _exponentials(pieces: list[_Piece]) -> Expr:
     )
 
 
-def raised(base: Expr, exponent: int) -> Expr:
+def integer_power(base: Expr, exponent: int) -> Expr:
     """Returns an integer power; exponentials take it into their argument."""
     if exponent == 0:
         return ones(base.axes)

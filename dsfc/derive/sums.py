@@ -14,10 +14,11 @@ from dataclasses import replace
 
 from dsfc.derive.model import Equation, Model
 from dsfc.derive.separated import RunFactor, Separated, separated_sum, sum_over
-from dsfc.derive.separation import NotSeparable, Separator, raised
+from dsfc.derive.separation import NotSeparable, Separator, integer_power
 from dsfc.derive.times import Times, at_index, retimed
 from dsfc.expr.build import ONE, add, mul, ones, prim, rewrite, shift, walk
 from dsfc.expr.max_plus import RunningMaximum
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.text import text
 from dsfc.expr.tree import (
     Bound,
@@ -31,7 +32,6 @@ from dsfc.expr.tree import (
     Relation,
     Time,
 )
-from dsfc.expr.words import TIME
 from dsfc.mixer.ir import Flow
 
 _Key = tuple[Expr, Expr, bool]
@@ -125,7 +125,7 @@ class _Sums:
         moved = -lag if backward else lag
         for x in term.lags:
             decay = mul(decay, x.base)
-            now = mul(now, raised(x.base, x.shift + moved))
+            now = mul(now, integer_power(x.base, x.shift + moved))
         for r in term.runs:
             factor, early, late = self._run(r, lag, past, backward)
             decay, now, then = mul(decay, factor), mul(now, early), mul(then, late)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.expr.build import rewrite
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import Bound, Expr, Lag, Now, Past, Ref, Run, children
-from dsfc.expr.words import TIME
 
 
 class Times:

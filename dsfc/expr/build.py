@@ -24,6 +24,7 @@ from dsfc.expr.arithmetic import (
     sub,
     total,
 )
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
     Add,
@@ -45,7 +46,6 @@ from dsfc.expr.tree import (
     children,
     rebuild,
 )
-from dsfc.expr.words import TIME
 
 __all__ = [
     "MINUS_ONE",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import singledispatch
 
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
     Abstract,
@@ -41,7 +42,6 @@ from dsfc.expr.tree import (
     Series,
     Size,
 )
-from dsfc.expr.words import TIME
 
 SUM, TERM, POWER, ATOM = range(1, 5)
 

@@ -26,12 +26,12 @@ from dsfc.expr.polynomial import (
     Monomial,
     Polynomial,
     atom,
+    base_power,
     constant,
     content,
     leads_negative,
     order_key,
     plus,
-    raised,
     scale,
     times,
     to_expr,
@@ -341,8 +341,8 @@ class Factors:
 
     def expr(self) -> Expr:
         """Returns the product as an expression."""
-        top = [raised(b, e) for b, e in self.powers if e > 0]
-        bottom = [raised(b, -e) for b, e in self.powers if e < 0]
+        top = [base_power(b, e) for b, e in self.powers if e > 0]
+        bottom = [base_power(b, -e) for b, e in self.powers if e < 0]
         upper = mul(num(self.coefficient), *top)
         return div(upper, mul(*bottom)) if bottom else upper
 

@@ -145,7 +145,7 @@ def _join(a: Monomial, b: Monomial) -> Polynomial:
     return Polynomial(((kept, sign),))
 
 
-def raised(base: Expr, exponent: Fraction) -> Expr:
+def base_power(base: Expr, exponent: Fraction) -> Expr:
     """Returns the factor base^exponent of a monomial as an expression.
 
     For complex m, (e^m)^c stands for e^{c m}; the principal power of e^m may be another number.
@@ -158,7 +158,7 @@ def raised(base: Expr, exponent: Fraction) -> Expr:
 
 def to_expr(p: Polynomial) -> Expr:
     """Returns the polynomial as an expression, terms and factors in the normal form's order."""
-    return add(*(mul(num(c), *(raised(a, e) for a, e in m)) for m, c in p.terms))
+    return add(*(mul(num(c), *(base_power(a, e) for a, e in m)) for m, c in p.terms))
 
 
 def content(p: Polynomial) -> tuple[Fraction, Monomial, Polynomial]:

@@ -39,7 +39,7 @@ class Comparison:
     texts: tuple[str, ...]
 
 
-class Word(StrEnum):
+class PredicateName(StrEnum):
     """A predicate of a derived system."""
 
     STABLE = "stable"
@@ -55,7 +55,7 @@ class Word(StrEnum):
 class Predicate:
     """A predicate, with the name it is about: a class, another mixer, the values that are mixed."""
 
-    word: Word
+    word: PredicateName
     about: str | None = None
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import singledispatch
 
 from dsfc.expr.distributions import distribution
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
     Abstract,
@@ -42,7 +43,6 @@ from dsfc.expr.tree import (
     Series,
     Size,
 )
-from dsfc.expr.words import TIME
 
 # Binding strengths of the grammar: a text needs parentheses where more than its own is asked.
 SUM, OUTER, TERM, DOT, SIGN, POWER, ATOM = range(1, 8)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dsfc.expr.distributions import DISTRIBUTIONS
-from dsfc.expr.statements import Word
+from dsfc.expr.reserved_names import FIRST, TIME
+from dsfc.expr.statements import PredicateName
 from dsfc.expr.table import SPELLINGS
-from dsfc.expr.words import FIRST, TIME
 from dsfc.language_server.document import Document
 from dsfc.language_server.hover import meaning
 from dsfc.language_server.lookup import scope, unit_named
 from dsfc.language_server.names import Kind
 from dsfc.mixer.library import Home
-from dsfc.mixer.words import FORMS
+from dsfc.mixer.reserved_names import FORMS
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
 from dsfc.syntax.expected import expected
@@ -98,7 +98,9 @@ def _names(document: Document, before: str) -> Iterator[Completion]:
         axes_only = _SHAPE.search(line) is not None
         yield from _in_scope(document, before, axes_only)
         if line.strip() == "claim":
-            yield from (Completion(it.value, Sort.KEYWORD, "predicate", it.value) for it in Word)
+            yield from (
+                Completion(it.value, Sort.KEYWORD, "predicate", it.value) for it in PredicateName
+            )
         if word is None and not axes_only:
             yield from _language()
 

@@ -10,16 +10,16 @@ from dsfc.derive.derive import derive
 from dsfc.diagnostics.catalogue import NoOutput
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.distributions import DISTRIBUTIONS
+from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import SPELLINGS, TABLE
-from dsfc.expr.words import FIRST, TIME
 from dsfc.language_server.document import Document
 from dsfc.language_server.lookup import Owner, introductions, unit_named
 from dsfc.language_server.names import Kind, Occurrence, occurrence_at
 from dsfc.matrices.kronecker_form import kronecker_form
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.render import described
+from dsfc.mixer.reserved_names import FORMS
 from dsfc.mixer.resolve import resolve
-from dsfc.mixer.words import FORMS
 from dsfc.source import Span
 from dsfc.structure.classify import classify
 from dsfc.syntax import ast

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from dsfc.expr.statements import Word
-from dsfc.expr.words import FIRST, TIME
+from dsfc.expr.reserved_names import FIRST, TIME
+from dsfc.expr.statements import PredicateName
 from dsfc.mixer.claims import DECAY
 from dsfc.source import Span
 from dsfc.syntax import ast
@@ -17,7 +17,7 @@ _BEFORE = re.compile(r"(?:[(\s]|#[^\n]*\n)*")
 """What the span of a name in parentheses holds before the name."""
 _WORD = re.compile(r"\w+")
 _BINDERS = frozenset({"sum", "prod"})
-_ABOUT = {Word.EQUIVALENT.value, Word.CLASS.value}
+_ABOUT = {PredicateName.EQUIVALENT.value, PredicateName.CLASS.value}
 
 
 class Kind(Enum):
@@ -128,7 +128,7 @@ class _Unit:
                 word in _ABOUT
             ):
                 yield Occurrence(word, name.span, Kind.WORD, self._unit)
-                kind = Kind.MIXER if word == Word.EQUIVALENT else Kind.WORD
+                kind = Kind.MIXER if word == PredicateName.EQUIVALENT else Kind.WORD
                 yield Occurrence(about.id, _bare(about.span), kind, self._unit, item=item)
             case relation:
                 yield from self._expr(relation, {}, claimed=True)
@@ -156,7 +156,7 @@ class _Unit:
     def _read(self, name: str, span: Span, bound: Mapping[str, Span], claimed: bool) -> Occurrence:
         if name in bound:
             return self._local(name, span, bound[name])
-        words = {*Word, DECAY} if claimed else set()
+        words = {*PredicateName, DECAY} if claimed else set()
         kind = Kind.WORD if name in (TIME, FIRST) or name in words else Kind.NAME
         return Occurrence(name, span, kind, self._unit, item=self._item)
 

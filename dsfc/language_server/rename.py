@@ -14,13 +14,13 @@ from pathlib import Path
 from dsfc.api.locate import SUFFIX
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.distributions import DISTRIBUTIONS
+from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import SPELLINGS
-from dsfc.expr.words import FIRST, TIME
 from dsfc.language_server.document import Document, document
 from dsfc.language_server.edits import Edit, applied
 from dsfc.language_server.lookup import Owner, chain, unit_named
 from dsfc.language_server.names import Kind, Occurrence, occurrence_at, occurrences
-from dsfc.mixer.words import FORMS, OUTPUT
+from dsfc.mixer.reserved_names import FORMS, OUTPUT
 from dsfc.source import Source, Span
 from dsfc.syntax import ast
 from dsfc.syntax.grammar import reserved

@@ -15,10 +15,10 @@ from dsfc.system.formulas import States, states
 from dsfc.system.ir import (
     Block,
     Cast,
+    ComplexPart,
     Direct,
     Gate,
     MapOut,
-    Part,
     Ratio,
     Read,
     ReadOut,
@@ -223,7 +223,7 @@ class _Maker:
                 name = next(n.ref for n in self.names if n.ratio is r)
                 self.visit(a, (*gates, Div(ONE, name)), after, real)
             case Cast(part=p, arg=a):
-                turn = () if p is Part.RE else (prim("cplx", num(0), num(-1)),)
+                turn = () if p is ComplexPart.RE else (prim("cplx", num(0), num(-1)),)
                 self.visit(a, (*gates, *turn), after, True)
             case MapOut(map=m, arg=a):
                 gate = (mul(*gates),) if gates else ()

@@ -23,10 +23,10 @@ from dsfc.expr.tree import (
 from dsfc.system.formulas import States, guarded, read_out_formula, states
 from dsfc.system.ir import (
     Cast,
+    ComplexPart,
     Direct,
     Gate,
     MapOut,
-    Part,
     Post,
     Product,
     Ratio,
@@ -174,7 +174,7 @@ def linear_formula(
         direct: what to make of token-wise terms.
     """
     match r:
-        case Cast(part=Part.RE, arg=a):
+        case Cast(part=ComplexPart.RE, arg=a):
             return linear_formula(a, blocks, names, direct)
         case Cast(arg=a):
             turn = prim("cplx", num(0), num(-1))

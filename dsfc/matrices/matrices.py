@@ -58,7 +58,7 @@ def matrices(
     return Matrices(system, gauge, setting, output)
 
 
-class Part(Protocol):
+class MatrixPart(Protocol):
     """What the matrices of a part offer in either form."""
 
     def Lambda(self, i: int) -> Symbolic:
@@ -114,7 +114,7 @@ class Matrices:
     output: int = 0
 
     @cached_property
-    def parts(self) -> Mapping[str, Part]:
+    def parts(self) -> Mapping[str, MatrixPart]:
         """The linear parts of the output by name."""
         return self.explicit_parts if self.setting else self._kronecker_parts
 
@@ -138,7 +138,7 @@ class Matrices:
         return {p.name: KroneckerSystem(self.system, p, in_paper) for p in found}
 
     @property
-    def first(self) -> Part:
+    def first(self) -> MatrixPart:
         """The part nearest to the output.
 
         Raises:

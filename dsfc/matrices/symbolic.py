@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from dsfc.expr import sympy_bridge as bridge
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.evaluate import NamedArray, canonical
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.sympy_bridge import Symbolic
 from dsfc.expr.tree import Axis, Expr, LinearMap, Now, Ref
-from dsfc.expr.words import FIRST
 from dsfc.system.ir import System
 
 BASIS = Axis(10**9, "basis")

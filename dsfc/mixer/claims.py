@@ -13,7 +13,7 @@ from itertools import pairwise
 from dsfc.diagnostics.catalogue import ClaimForm
 from dsfc.diagnostics.report import nearest
 from dsfc.expr.build import walk
-from dsfc.expr.statements import Comparison, Predicate, Relation, Statement, Word
+from dsfc.expr.statements import Comparison, Predicate, PredicateName, Relation, Statement
 from dsfc.expr.tree import Abstract, Expr, Field, LinearMap, Map, Param, Ref, Time
 from dsfc.mixer.context import Context
 from dsfc.mixer.expressions import Expressions
@@ -24,7 +24,7 @@ from dsfc.syntax.format import format_expr
 DECAY = "decay"
 """`decay(S)` is the diagonal of the transition of state S."""
 
-_ABOUT = {Word.EQUIVALENT: "a mixer", Word.CLASS: "a structure class"}
+_ABOUT = {PredicateName.EQUIVALENT: "a mixer", PredicateName.CLASS: "a structure class"}
 """Predicates that are followed by a name."""
 
 
@@ -85,20 +85,22 @@ class _Claims:
         match node:
             case ast.Relation():
                 return self._comparison(node)
-            case ast.Name(id=name) if name in _WORDS and Word(name) not in _ABOUT:
-                return Predicate(Word(name))
+            case ast.Name(id=name) if name in _WORDS and PredicateName(name) not in _ABOUT:
+                return Predicate(PredicateName(name))
             case ast.Name(id=name) if name in _WORDS:
-                problem = f"`{name}` is followed by {_ABOUT[Word(name)]}"
+                problem = f"`{name}` is followed by {_ABOUT[PredicateName(name)]}"
                 self._typer.add(ClaimForm(node.span, problem=problem))
                 return None
             case ast.Apply(name=ast.Ident(text=name), operand=ast.Name(id=about)) if (
-                name in _WORDS and Word(name) in _ABOUT
+                name in _WORDS and PredicateName(name) in _ABOUT
             ):
-                return Predicate(Word(name), about)
+                return Predicate(PredicateName(name), about)
             case ast.Call(
-                name=ast.Ident(text=Word.ROW_STOCHASTIC), args=(ast.Name(id=about),), brackets=()
+                name=ast.Ident(text=PredicateName.ROW_STOCHASTIC),
+                args=(ast.Name(id=about),),
+                brackets=(),
             ):
-                return Predicate(Word.ROW_STOCHASTIC, about)
+                return Predicate(PredicateName.ROW_STOCHASTIC, about)
         self._refuse(node)
         return None
 
@@ -187,7 +189,7 @@ class _Claims:
         return node
 
 
-_WORDS = tuple(word.value for word in Word)
+_WORDS = tuple(word.value for word in PredicateName)
 
 
 def text_of(claim: ast.Claim) -> str:

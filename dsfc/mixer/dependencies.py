@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from dsfc.expr.graph import components, reachable
 from dsfc.mixer.merge import Program
+from dsfc.mixer.reserved_names import OUTPUT
 from dsfc.mixer.rules.recursion import Reading, Readings, readings
-from dsfc.mixer.words import OUTPUT
 from dsfc.syntax import ast
 
 

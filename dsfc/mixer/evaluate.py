@@ -24,6 +24,7 @@ from dsfc.expr.evaluate import (
 from dsfc.expr.evaluate import evaluate as evaluate_expr
 from dsfc.expr.graph import components
 from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
     Axis,
@@ -39,7 +40,6 @@ from dsfc.expr.tree import (
     Run,
     Time,
 )
-from dsfc.expr.words import FIRST, TIME
 from dsfc.mixer.ir import Flow, Mixer, StateDecl
 from dsfc.mixer.reads import Lags, Read, mixer_reads
 

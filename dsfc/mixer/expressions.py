@@ -22,6 +22,7 @@ from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter, neare
 from dsfc.expr.arithmetic import LONGEST, ZERO, is_long, steepness
 from dsfc.expr.build import num, prim
 from dsfc.expr.declarations import MapTensor
+from dsfc.expr.reserved_names import FIRST, TIME, first
 from dsfc.expr.table import SPELLINGS
 from dsfc.expr.tree import (
     Add,
@@ -37,7 +38,6 @@ from dsfc.expr.tree import (
     Time,
     children,
 )
-from dsfc.expr.words import FIRST, TIME, first
 from dsfc.limits import Limits
 from dsfc.mixer import calls, indices, shapes
 from dsfc.mixer.context import Context
@@ -216,7 +216,7 @@ class Expressions:
         if base.value is ZERO and isinstance(exponent.value, Num) and exponent.value.value < 0:
             self.add(Arguments(node.span, function="^", problem="divides by zero"))
             return None
-        out = shapes.raised(base, exponent, self)
+        out = shapes.power_shape(base, exponent, self)
         if out is None:
             return None
         most = self.limits.exponent

@@ -154,6 +154,6 @@ class Mixer:
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: every name with its axes and its value."""
-        from dsfc.mixer.view import html
+        from dsfc.mixer.html import html
 
         return html(self)

@@ -24,9 +24,9 @@ from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Label, Reporter
 from dsfc.expr.build import walk
 from dsfc.expr.declarations import Provenance
 from dsfc.expr.graph import components
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.statements import Statement
 from dsfc.expr.tree import Axis, Expr, Field, Ref
-from dsfc.expr.words import FIRST
 from dsfc.mixer.axes import dimensions
 from dsfc.mixer.claims import text_of, typed_claim
 from dsfc.mixer.context import Context
@@ -39,6 +39,7 @@ from dsfc.mixer.library import Found, Library
 from dsfc.mixer.merge import merge, report_axis_clashes
 from dsfc.mixer.modifiers import apply_modifiers
 from dsfc.mixer.reach import reached
+from dsfc.mixer.reserved_names import OUTPUT
 from dsfc.mixer.rules.flow_rule import check_diagonal, flow_rule
 from dsfc.mixer.rules.function_scope import check_functions
 from dsfc.mixer.rules.has_update import check_updates
@@ -50,9 +51,8 @@ from dsfc.mixer.rules.present import check_present
 from dsfc.mixer.rules.recursion import Readings, circles, recurring, report
 from dsfc.mixer.scope import Scope
 from dsfc.mixer.shapes import named
-from dsfc.mixer.times import settled
+from dsfc.mixer.times import normalize_times
 from dsfc.mixer.undeclared import UndeclaredStates, with_states
-from dsfc.mixer.words import OUTPUT
 from dsfc.source import Span
 from dsfc.syntax import ast
 
@@ -268,7 +268,7 @@ class _Resolver:
         value = self._typer.type(update.expr, ctx)
         if value is None or not check_lags(value, update.expr, self._reporter):
             return None
-        value = settled(value)
+        value = normalize_times(value)
         return (
             self._checked_state(name, value, update.expr.span) if state else self._real(name, value)
         )
@@ -312,7 +312,7 @@ class _Resolver:
             return None
         if self._checked_state(name, drift, update.drift.span) is None:
             return None
-        drift = continuous(settled(drift), name, self._defined)
+        drift = continuous(normalize_times(drift), name, self._defined)
         self._typer.check_height(drift, update.drift.span)
         self._flows[name] = Flow(drift, rule, step.value)
         return drift
@@ -333,7 +333,7 @@ class _Resolver:
 
     def _lift(self, owner: str, value: Expr, span: Span) -> str:
         """Names an expression at the present token, so that its past values are 0 before it."""
-        value = settled(value)
+        value = normalize_times(value)
         for name, definition in self._lifted.items():
             if definition.value is value:
                 return name

@@ -124,7 +124,7 @@ def divided(left: Operand, right: Operand, reporter: Reports) -> Expr | None:
     return div(left.value, right.value)
 
 
-def raised(base: Operand, exponent: Operand, reporter: Reports) -> Expr | None:
+def power_shape(base: Operand, exponent: Operand, reporter: Reports) -> Expr | None:
     """`^`, elementwise: the axes of one side contain those of the other."""
     if not _compatible(base.axes, exponent.axes):
         _refuse_product(base, exponent, reporter)

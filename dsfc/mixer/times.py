@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dsfc.expr.build import add, mul, num, power, rewrite, walk
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import Add, Bound, Expr, Lag, Now, Num, Relation
-from dsfc.expr.words import TIME
 from dsfc.syntax import ast
 
 _RELATIONS = {
@@ -96,7 +96,7 @@ def lag_power(base: Expr, exponent: Lag) -> Expr:
     return scaled if not exponent.constant else mul(power(base, num(exponent.constant)), scaled)
 
 
-def settled(expr: Expr) -> Expr:
+def normalize_times(expr: Expr) -> Expr:
     """Returns the expression with every lag written with coefficients 1 and -1."""
 
     def unit(node: Expr) -> Expr | None:

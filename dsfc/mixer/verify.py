@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dsfc.expr.build import walk
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.graph import components, reachable
+from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.tree import (
     Abstract,
     Axis,
@@ -26,7 +27,6 @@ from dsfc.expr.tree import (
     Time,
     children,
 )
-from dsfc.expr.words import FIRST, TIME
 from dsfc.mixer.axes import size_axes, used_axes
 from dsfc.mixer.ir import Mixer, StateDecl
 from dsfc.mixer.reads import mentions, mixer_reads

@@ -43,6 +43,7 @@ from dsfc.system.ir import (
     Block,
     Cache,
     Cast,
+    ComplexPart,
     Direct,
     Direction,
     Gate,
@@ -50,7 +51,6 @@ from dsfc.system.ir import (
     GuardKind,
     MapOut,
     MaxPlus,
-    Part,
     Post,
     Product,
     Ratio,
@@ -200,7 +200,7 @@ class _Planner:
                     self.graph.unlike_attention.update(dict.fromkeys((num, den), str(e)))
                 return self.ratio(self.read_out(num), self.read_out(den), guard)
             case Cast(part, arg):
-                return prim("re" if part is Part.RE else "im", self.read_out(arg))
+                return prim("re" if part is ComplexPart.RE else "im", self.read_out(arg))
             case Sum(args):
                 return add(*map(self.read_out, args))
             case MapOut(linear, arg):

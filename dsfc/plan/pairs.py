@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dsfc.expr.build import ONE, ZERO, add, mul, num, prim, remake, rewrite, sub, walk
 from dsfc.expr.derivative import pull
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import (
     Bound,
     Expr,
@@ -27,7 +28,6 @@ from dsfc.expr.tree import (
     Time,
     children,
 )
-from dsfc.expr.words import TIME
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import AllPairs, PairGradient, PairLeaf
 from dsfc.plan.scans import Unsupported

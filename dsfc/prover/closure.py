@@ -22,8 +22,8 @@ from dsfc.prover.field import Element, Exponents, ring
 from dsfc.trusted.claim import CellMonomial, Row
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.invariant import Columns, cleared, columns, difference
-from dsfc.trusted.polynomial import IMAGINARY, NOTHING, Polynomial, Quotient, unit
-from dsfc.trusted.statement import Statement
+from dsfc.trusted.polynomial import IMAGINARY, ZERO, Polynomial, Quotient, unit
+from dsfc.trusted.statement import WrittenClaim
 from dsfc.trusted.symbols import LAG, STATE, shifted
 
 ROW_LIMIT = 160
@@ -39,7 +39,7 @@ Vector = dict[CellMonomial, Element]
 """Product of state entries → polynomial over the generators of one moment."""
 
 
-def close(statement: Statement, terms: int | None = None) -> tuple[Row, ...] | Differs:
+def close(statement: WrittenClaim, terms: int | None = None) -> tuple[Row, ...] | Differs:
     """Returns the rows of an invariant that shows equality, or that none exists.
 
     Args:
@@ -55,7 +55,7 @@ def close(statement: Statement, terms: int | None = None) -> tuple[Row, ...] | D
 class _Closure:
     """The rows found so far, in reduced echelon form."""
 
-    def __init__(self, statement: Statement, terms: int | None = None) -> None:
+    def __init__(self, statement: WrittenClaim, terms: int | None = None) -> None:
         self.statement = statement
         self.terms = terms
         self.step = statement.steady.step
@@ -154,7 +154,7 @@ class _Closure:
 
     def _after(self, row: Vector) -> Columns:
         """A row after the token, in products of states before it."""
-        out = NOTHING
+        out = ZERO
         for cells, p in row.items():
             part = Quotient(self._polynomial(p))
             for cell in cells:
@@ -224,7 +224,7 @@ def _cleared(target: Columns) -> dict[CellMonomial, Polynomial]:
     return {cells: p * factor for cells, p in out.items() if p}
 
 
-def _names(statement: Statement) -> tuple[str, ...]:
+def _names(statement: WrittenClaim) -> tuple[str, ...]:
     """Every generator that a row may have: those of the steady step, as early as they can be."""
     found: set[str] = set()
     steady = statement.steady

@@ -14,9 +14,9 @@ from dsfc.system.known import bounds
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import OTHER, array_names
 from dsfc.trusted.conditions import Conditions, reach
-from dsfc.trusted.free import LABELS, range_of, side
+from dsfc.trusted.generalize_inputs import LABELS, range_of, system_of
 from dsfc.trusted.polynomial import Monomial, Polynomial, Quotient, generator, number
-from dsfc.trusted.statement import Statement
+from dsfc.trusted.statement import WrittenClaim
 from dsfc.trusted.symbols import lags, shifted
 from dsfc.trusted.witness import stored_axes
 
@@ -34,7 +34,7 @@ class ConditionText:
         statement: the claim written out.
     """
 
-    def __init__(self, claim: Claim, statement: Statement) -> None:
+    def __init__(self, claim: Claim, statement: WrittenClaim) -> None:
         """Collects the axes of all arrays."""
         self.claim, self.symbols = claim, statement.symbols
         self.conditions = Conditions(claim.conditions)
@@ -42,7 +42,7 @@ class ConditionText:
         self.axes: dict[str, tuple[str, ...]] = {}
         for second in (False, True):
             names = array_names(claim, second)
-            system = side(claim, second)
+            system = system_of(claim, second)
             for t in (*system.inputs, *system.params, *system.buffers):
                 same = names.get(t.name, t.name)
                 self.axes[same] = tuple(a.name for a in stored_axes(t))

@@ -7,9 +7,9 @@ dropped, each other factor is a branch. A factor is solved for what it is linear
 put into what is left, and so on. What comes out is proved by closure, and the checker says the
 last word; nothing here is trusted.
 
-Values inside both mixers are inputs of their own (`dsfc.trusted.free`). Those that play the
-same part are set equal first: they stand at the same tokens in what a token gives the next one's
-output, with as many entries. One of them may keep a constant factor κ.
+Values inside both mixers are inputs of their own (`dsfc.trusted.generalize_inputs`). Those that
+play the same part are set equal first: they stand at the same tokens in what a token gives the next
+one's output, with as many entries. One of them may keep a constant factor κ.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dsfc.system.known import promises
 from dsfc.trusted.claim import Claim, Coefficient, Condition
 from dsfc.trusted.comparable import array_names, own_parameters, positive, slots
 from dsfc.trusted.conditions import CONSTANT, Conditions, reach
-from dsfc.trusted.free import LABELS, side
-from dsfc.trusted.inside import put_in
+from dsfc.trusted.generalize_inputs import LABELS, system_of
 from dsfc.trusted.polynomial import IMAGINARY, Polynomial, Quotient, generator, number, unit
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.markov import Markov
 from dsfc.trusted.statement import state, written
+from dsfc.trusted.substitute_parameters import substitute_parameters
 from dsfc.trusted.symbols import LONGEST_LAG, STATE, Symbols, lags, shifted
 
 LEAF = re.compile(r"([A-Za-z_:][\w:]*)\[([\d,]*)\]@(\d)")
@@ -137,7 +137,7 @@ class _Search:
         self.symbols = Symbols()
         self.outputs = self._unrolled()
         self.nonzero = positive(claim) | _nonzero(claim)
-        self.inputs = frozenset(t.name for k in (False, True) for t in side(claim, k).inputs)
+        self.inputs = frozenset(t.name for k in (False, True) for t in system_of(claim, k).inputs)
         self.slots = slots(claim).keys() if claim.case else frozenset()
         self.own = {**own_parameters(claim), **slots(claim)}
         self.kept: frozenset[str] | None = None
@@ -146,7 +146,7 @@ class _Search:
         out = []
         values: dict[str, Quotient] = {}
         written(self.claim, self.symbols, False, None)  # values are made of what stands there
-        given = put_in(self.claim, Conditions(self.claim.conditions), self.symbols)
+        given = substitute_parameters(self.claim, Conditions(self.claim.conditions), self.symbols)
         for token in range(tokens(replace(self.claim, conditions=()))):
             moment = written(self.claim, self.symbols, False, token, (), given)
             earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}
@@ -174,7 +174,7 @@ class _Search:
         names = {g for g in self._theirs if lags(frozenset({g})) and g in self.symbols.defined}
         arrays = {array for g in names for array in ARRAY.findall(g)}
         out = []
-        for t in side(self.claim, True).params:
+        for t in system_of(self.claim, True).params:
             same = array_names(self.claim, True).get(t.name, t.name)
             if same not in arrays or self.own.get(same) not in (Constraint.NONE, Constraint.NONNEG):
                 continue
@@ -507,7 +507,7 @@ def _nonzero(claim: Claim) -> frozenset[str]:
     return frozenset(
         array_names(claim, k).get(name, name)
         for k in (False, True)
-        for name, promise in promises(side(claim, k)).items()
+        for name, promise in promises(system_of(claim, k)).items()
         if promise in sure
     )
 

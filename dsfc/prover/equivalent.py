@@ -31,14 +31,14 @@ from dsfc.system.ir import System
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Invariant, MarkovParameters, Same
 from dsfc.trusted.comparable import comparable
-from dsfc.trusted.cutoff import cutoff
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.laws import Law
 from dsfc.trusted.polynomial import TooLarge
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.markov import NOT_ZERO, Markov
 from dsfc.trusted.same import check_same
-from dsfc.trusted.statement import Statement, state
+from dsfc.trusted.small_model_bound import small_model_bound
+from dsfc.trusted.statement import WrittenClaim, state
 from dsfc.trusted.witness import LENGTH_LIMIT
 
 SMALL = 48
@@ -176,7 +176,7 @@ def _in_general(
 def _refute_further(claim: Claim, given: Mapping[str, int], found: AtSizes | str) -> Refuted | str:
     """A witness at the declared sizes and at larger ones, on more tokens than at first."""
     a, b = claim.a, claim.b
-    at, counts = declared(a, b, given), cutoff(claim, False)
+    at, counts = declared(a, b, given), small_model_bound(claim, False)
     if isinstance(found, str):
         least = (*(chosen(a, b, k, given) for k in (1, 2)), *apart(a, b, counts, given))
         late = _refute(claim, THOROUGH, (*least, *at))
@@ -314,7 +314,7 @@ def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved 
     return _by_rows(claim, statement, entries, related, None)
 
 
-def _markov(statement: Statement) -> Markov | None:
+def _markov(statement: WrittenClaim) -> Markov | None:
     """Both systems, where they stay the same over time."""
     with suppress(Rejected, ValueError):
         return Markov(statement)
@@ -323,7 +323,7 @@ def _markov(statement: Statement) -> Markov | None:
 
 def _by_rows(
     claim: Claim,
-    statement: Statement,
+    statement: WrittenClaim,
     entries: bool,
     related: tuple[Law, ...],
     terms: int | None,

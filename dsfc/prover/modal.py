@@ -23,13 +23,13 @@ from math import isqrt
 
 from dsfc.prover.conditions import condition
 from dsfc.prover.factors import factors
-from dsfc.trusted.apart import apart, own_names
+from dsfc.trusted.alpha_rename import alpha_rename, own_names
 from dsfc.trusted.claim import Claim, Condition
 from dsfc.trusted.comparable import own_parameters
 from dsfc.trusted.polynomial import (
     IMAGINARY,
-    NOTHING,
-    UNIT,
+    ONE,
+    ZERO,
     Polynomial,
     Quotient,
     generator,
@@ -37,7 +37,7 @@ from dsfc.trusted.polynomial import (
     total,
 )
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.rules.constant_word import own_axes
+from dsfc.trusted.rules.constant_sequence import own_axes
 from dsfc.trusted.rules.markov import Markov, Vector
 from dsfc.trusted.statement import state
 from dsfc.trusted.symbols import HALF, IMAGINARY_UNIT, STATE, Symbols
@@ -81,7 +81,7 @@ def modal(claim: Claim) -> Iterator[Claim]:
     for size in range(1, MODES + 1):
         sizes = dict(claim.sizes) | dict.fromkeys(free, size)
         sized = replace(claim, sizes=tuple(sorted(sizes.items())))
-        both = _Both(apart(sized))
+        both = _Both(alpha_rename(sized))
         found = both.conditions()
         if found is not None:
             yield replace(sized, conditions=found)
@@ -145,13 +145,13 @@ class _Both:
             eigenvalues = self._eigenvalues(part)
             for k, value in enumerate(eigenvalues):
                 left: Vector = {name: q for name, q in row.items() if name in part}
-                below = UNIT
+                below = ONE
                 for m, other in enumerate(eigenvalues):
                     if m != k:
                         left = self._shifted(left, other)
                         below = below * (value - other)
-                above = total(q * drive.get(name, NOTHING) for name, q in left.items())
-                known = out.get(value.text, (value, NOTHING))[1]
+                above = total(q * drive.get(name, ZERO) for name, q in left.items())
+                known = out.get(value.text, (value, ZERO))[1]
                 residue = known + self._over(above, below)
                 if residue:
                     out[value.text] = value, residue
@@ -201,7 +201,7 @@ class _Both:
         out = {name: -(q * by) for name, q in row.items()}
         for name, q in row.items():
             for read, coefficient in self.markov.transition[name].items():
-                out[read] = out.get(read, NOTHING) + q * coefficient
+                out[read] = out.get(read, ZERO) + q * coefficient
         return out
 
     def _eigenvalues(self, part: list[str]) -> list[Quotient]:
@@ -211,12 +211,12 @@ class _Both:
             Rejected: some were not found.
         """
         if len(part) == 1:
-            return [self.markov.transition[part[0]].get(part[0], NOTHING)]
+            return [self.markov.transition[part[0]].get(part[0], ZERO)]
         if len(part) > MOST:
             raise Rejected(f"more than {MOST} entries of states are coupled")
         unknown = Quotient(generator(UNKNOWN))
         matrix = [
-            [(unknown if a == b else NOTHING) - self.markov.transition[a].get(b, NOTHING)
+            [(unknown if a == b else ZERO) - self.markov.transition[a].get(b, ZERO)
              for b in part]
             for a in part
         ]  # fmt: skip
@@ -236,8 +236,8 @@ class _Both:
         out = {}
         for name in sorted(row):
             transition = {read: q for read, q in self.markov.transition[name].items() if q}
-            decay = self._generator(transition.get(name, NOTHING))
-            weight = -(row[name] * drive.get(name, NOTHING))
+            decay = self._generator(transition.get(name, ZERO))
+            weight = -(row[name] * drive.get(name, ZERO))
             linear = [g for g in weight.names if g != decay and self._is_own(g)]
             if set(transition) != {name} or decay is None or len(linear) != 1:
                 raise Rejected(f"`{name}` is no mode with a weight")
@@ -297,14 +297,14 @@ def _roots(p: Polynomial) -> list[Quotient]:
         degree = powers.pop(UNKNOWN, 0)
         parts.setdefault(degree, {})[tuple(sorted(powers.items()))] = c
     by = {degree: Quotient(Polynomial(terms)) for degree, terms in parts.items()}
-    c0, c1, c2 = (by.get(k, NOTHING) for k in range(3))
+    c0, c1, c2 = (by.get(k, ZERO) for k in range(3))
     match max(by):
         case 1:
             return [-c0 / c1]
         case 2:
             root = _root(c1 * c1 - number(4) * c2 * c0)
             return [] if root is None else [(sign * root - c1) * HALF / c2
-                                            for sign in (UNIT, -UNIT)]  # fmt: skip
+                                            for sign in (ONE, -ONE)]  # fmt: skip
     return []
 
 
@@ -314,7 +314,7 @@ def _root(q: Quotient) -> Quotient | None:
         return None
     common, rest = q.num.split()
     ((m, c),) = common.terms.items()
-    out = UNIT
+    out = ONE
     for f in factors(rest) if rest.names else []:
         out = out * Quotient(f)
     if out.num * out.num != rest or any(e % 2 for _, e in m):

@@ -1,4 +1,4 @@
-"""Polynomials c_k with Σ c_k f_k free of unknowns: how the search for rule "words" ends.
+"""Polynomials c_k with Σ c_k f_k free of unknowns: how the search for rule "test-sequences" ends.
 
 Buchberger's algorithm with cofactors, for small systems. The leading term of a polynomial is one of
 the highest degree in the unknowns, so what is free of unknowns comes out as a remainder of its own.

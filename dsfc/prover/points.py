@@ -24,11 +24,11 @@ from dsfc.trusted.claim import Claim, Conditional, Exact, Invariant, Needed, Poi
 from dsfc.trusted.comparable import array_names
 from dsfc.trusted.conditions import CONSTANT, Conditions, reach
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.free import ranges, side
+from dsfc.trusted.generalize_inputs import ranges, system_of
 from dsfc.trusted.polynomial import Quotient, generator, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.point import Evaluated, inside
-from dsfc.trusted.statement import Statement, state
+from dsfc.trusted.statement import WrittenClaim, state
 from dsfc.trusted.symbols import lags, shifted
 from dsfc.trusted.witness import in_range, stored_axes
 
@@ -90,7 +90,7 @@ def with_points(claim: Claim, invariant: Invariant) -> Conditional | None:
 
 
 def _found(
-    claim: Claim, statement: Statement, without: tuple[int, ...], later: int = 0
+    claim: Claim, statement: WrittenClaim, without: tuple[int, ...], later: int = 0
 ) -> Point | None:
     """A point where all conditions but some hold and the outputs are apart, or not 0 if none."""
     for draw in range(DRAWS):
@@ -108,7 +108,7 @@ def _found(
 
 
 def _placed(
-    claim: Claim, statement: Statement, point: Point, without: tuple[int, ...]
+    claim: Claim, statement: WrittenClaim, point: Point, without: tuple[int, ...]
 ) -> Point | None:
     """The point, looking at where the outputs are apart, or not 0."""
     it = Evaluated(claim, statement.symbols, point)
@@ -136,7 +136,7 @@ class _Draw:
     def __init__(
         self,
         claim: Claim,
-        statement: Statement,
+        statement: WrittenClaim,
         without: tuple[int, ...],
         rng: random.Random,
         numbers: tuple[Fraction, ...],
@@ -164,7 +164,7 @@ class _Draw:
         for name in sorted(constants):
             self.values[name] = [_exact(self.rng.choice(self.numbers[:3]))]
         for second in (False, True):
-            system, names = side(self.claim, second), array_names(self.claim, second)
+            system, names = system_of(self.claim, second), array_names(self.claim, second)
             inputs = {t.name for t in system.inputs}
             for t in (*system.inputs, *system.params, *system.buffers):
                 if t.name in fixed(system):
@@ -358,7 +358,7 @@ class _Draw:
         self.values[array][place] = _stored(value)
 
 
-def _arrays(statement: Statement) -> frozenset[str]:
+def _arrays(statement: WrittenClaim) -> frozenset[str]:
     """Arrays that the claim reads at all."""
     moments = (*statement.first, statement.steady)
     every = [q for m in moments for q in (*m.step.values(), *(q for p in m.outputs for q in p))]

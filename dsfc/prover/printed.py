@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from dsfc.expr.declarations import MapTensor, Tensor
 from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.text import text
 from dsfc.expr.tree import (
     Add,
@@ -41,7 +42,6 @@ from dsfc.expr.tree import (
     Size,
     children,
 )
-from dsfc.expr.words import FIRST
 from dsfc.prover.prelude import NEEDED
 from dsfc.system.ir import Definition, System
 from dsfc.system.known import fixed

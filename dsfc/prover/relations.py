@@ -16,15 +16,15 @@ from dsfc.trusted.claim import Claim, Coefficient, Invariant, Relation
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.laws import EQUAL, MOVES, SCALES, Law, law
 from dsfc.trusted.polynomial import (
-    NOTHING,
-    UNIT,
+    ONE,
+    ZERO,
     Polynomial,
     Quotient,
     constant,
     divided,
     unit,
 )
-from dsfc.trusted.statement import sides, state
+from dsfc.trusted.statement import both_systems, state
 from dsfc.trusted.symbols import STATE, Call, Symbols, lags
 
 CALL_LIMIT = 32
@@ -52,15 +52,15 @@ def laws(claim: Claim, entries: bool) -> tuple[Law, ...]:
     found: tuple[Law, ...] = ()
     while True:
         # What one call gives stands in the arguments of the next.
-        later = sides(claim, symbols, entries, None, found)
-        start = sides(claim, symbols, entries, 0, found, held=True)
+        later = both_systems(claim, symbols, entries, None, found)
+        start = both_systems(claim, symbols, entries, 0, found, held=True)
         k = len(found)
         if k >= min(len(w.calls) for w in (*later, *start)):
             break
         if k == CALL_LIMIT:
             raise Obstacle(f"more than {CALL_LIMIT} functions of states are called")
         steady, first = (_paired(a.calls[k], b.calls[k]) for a, b in (later, start))
-        zero = dict.fromkeys((*start[0].step, *start[1].step), NOTHING)
+        zero = dict.fromkeys((*start[0].step, *start[1].step), ZERO)
         first = [(a.substituted(zero), b.substituted(zero)) for a, b in first]
         found = (*found, _law(symbols, later[0].calls[k].head, steady, first))
     return () if all(one.trivial for one in found) else found
@@ -106,10 +106,10 @@ def _law(symbols: Symbols, head: str, steady: Pairs, first: Pairs) -> Law:
         return EQUAL
     scale = _scale(symbols, head, steady, first)
     if scale is not None:
-        return Law(scale, NOTHING)
+        return Law(scale, ZERO)
     shifts = [b - a for a, b in first]
     if head in MOVES and all(not s - shifts[0] for s in shifts) and _of_token(shifts[0]):
-        return Law(UNIT, shifts[0])
+        return Law(ONE, shifts[0])
     return EQUAL
 
 
@@ -143,9 +143,9 @@ def _denominators(q: Quotient) -> dict[Polynomial, int]:
 
 
 def _product(powers: Mapping[Polynomial, int], at_start: bool = False) -> Quotient:
-    out = UNIT
+    out = ONE
     for base, exponent in powers.items():
-        start = {name: NOTHING for name in base.names if STATE in name and at_start}
+        start = {name: ZERO for name in base.names if STATE in name and at_start}
         out = out * Quotient(base).substituted(start).power(exponent)
     return out
 

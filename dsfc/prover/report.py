@@ -21,7 +21,7 @@ from dsfc.prover.verdict import (
     Unknown,
     Verdict,
 )
-from dsfc.trusted.apart import apart
+from dsfc.trusted.alpha_rename import alpha_rename
 from dsfc.trusted.balls import Complex, Real
 from dsfc.trusted.check import Accepted
 from dsfc.trusted.claim import CellMonomial, Claim, Coefficient, Number, Point, Row, Somewhere
@@ -138,7 +138,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
 def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[str]:
     claim, proof = verdict.certificate.claim, verdict.proof
     assert proof.holds is not None
-    words = ConditionText(claim, state(claim, False))
+    texts = ConditionText(claim, state(claim, False))
     lines = [
         f"{a} = {b}: proved under conditions",
         f"  statement  {STATEMENT}, where the conditions hold at every token",
@@ -151,23 +151,23 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
     lines += open_sizes(claim)
     lines.append("  conditions")
     needed = {k: n for n in proof.needed for k in n.without}
-    for family, text in words.lines():
+    for family, text in texts.lines():
         shown = "" if family[0] in needed else "   (not shown to be needed)"
-        lines.append(f"    {words.plain(text)}{shown}")
-    if any("κ" in text for _, text in words.lines()):
+        lines.append(f"    {texts.plain(text)}{shown}")
+    if any("κ" in text for _, text in texts.lines()):
         lines.append("    κ: any numbers other than 0, the same at all tokens")
     for title, found in (
-        ("over time", words.over_time()),
-        ("hence", words.consequences()),
+        ("over time", texts.over_time()),
+        ("hence", texts.consequences()),
         ("degenerate", [f"if these are functions of their own token each: {x}"
-                        for x in words.degenerate()]),
+                        for x in texts.degenerate()]),
     ):  # fmt: skip
         lines += [f"  {title:<10} {text}" for text in found[:SHOWN]]
         if len(found) > SHOWN:
             lines.append(f"  {'':<10} and {len(found) - SHOWN} more like these")
     if claim.case:
         lines.append(f"  case       {a} is {b} with these values of {b}'s own parameters")
-    inside = words.inside()
+    inside = texts.inside()
     if inside is not None:
         where = f", where {' and '.join(inside[1])}" if inside[1] else ""
         lines.append(f"  inside     {a} is {b} with {', '.join(inside[0])} as said{where}")
@@ -178,22 +178,22 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
     lines.append(f"  invariant  {len(proof.invariant.rows)} rows, accepted by the checker")
     if explain:
         lines += [f"    {row_text(row)} = 0" for row in proof.invariant.rows]
-    timed = [n for n in proof.needed if any(words.reads_back(k) for k in n.without)]
+    timed = [n for n in proof.needed if any(texts.reads_back(k) for k in n.without)]
     for n in timed or proof.needed[-1:]:
         lines.append("  otherwise  with all conditions but these: "
-                     + "; ".join(t for f, t in map(words.spelled, words.lines())
+                     + "; ".join(t for f, t in map(texts.spelled, texts.lines())
                                  if set(f) & set(n.without)))  # fmt: skip
-        lines += _point(claim, words, n.point, a, b)
+        lines += _point(claim, texts, n.point, a, b)
     if explain:
         lines.append("  holds at")
-        lines += _point(claim, words, proof.holds, a, b)
+        lines += _point(claim, texts, proof.holds, a, b)
     return lines
 
 
-def _point(claim: Claim, words: ConditionText, point: Point, a: str, b: str) -> list[str]:
+def _point(claim: Claim, texts: ConditionText, point: Point, a: str, b: str) -> list[str]:
     """A point, what is 0 throughout left out, with both outputs."""
     out = [
-        f"    {words.plain(name if '[' in name else name + '[]')} = {values_text(entries)}"
+        f"    {texts.plain(name if '[' in name else name + '[]')} = {values_text(entries)}"
         for name, entries in point.values
         if any(p for p, *_ in entries)
     ]
@@ -205,18 +205,18 @@ def _point(claim: Claim, words: ConditionText, point: Point, a: str, b: str) -> 
 
 def _conditional_json(verdict: Conditionally) -> dict[str, Any]:
     claim, proof = verdict.certificate.claim, verdict.proof
-    words = ConditionText(claim, state(claim, False))
+    texts = ConditionText(claim, state(claim, False))
     needed = {k for n in proof.needed for k in n.without}
-    found = words.inside()
+    found = texts.inside()
     inside = {"values": list(found[0]), "where": list(found[1])} if found else None
     return {
         "verdict": "proved under conditions", "statement": "COND", "free": claim.free,
         "case": claim.case, "values": _values(claim),
         "sizes": dict(claim.sizes), "rows": len(proof.invariant.rows),
         "conditions": [{"text": text, "needed": family[0] in needed}
-                       for family, text in map(words.spelled, words.lines())],
-        "over_time": words.over_time(), "hence": words.consequences(),
-        "degenerate": words.degenerate(), "inside": inside,
+                       for family, text in map(texts.spelled, texts.lines())],
+        "over_time": texts.over_time(), "hence": texts.consequences(),
+        "degenerate": texts.degenerate(), "inside": inside,
         "otherwise": as_json(verdict.otherwise),
     }  # fmt: skip
 
@@ -234,9 +234,9 @@ def shown(accepted: Accepted) -> list[str]:
     if claim.free:
         out.append("  values     those that feed states and outputs are taken for inputs")
     if claim.conditions:
-        plain = apart(claim)
-        words = ConditionText(plain, state(plain, False))
-        out += ["  conditions", *(f"    {words.plain(text)}" for _, text in words.lines())]
+        plain = alpha_rename(claim)
+        texts = ConditionText(plain, state(plain, False))
+        out += ["  conditions", *(f"    {texts.plain(text)}" for _, text in texts.lines())]
     if claim.sizes:
         out.append(f"  sizes      shown at {_sizes(claim)}")
     if accepted.holds is not None:
@@ -282,7 +282,7 @@ def _tokens(count: int) -> str:
 
 def open_sizes(claim: Claim) -> list[str]:
     """The declared sizes that a statement does not speak of, in a line, if there are any."""
-    plain = apart(claim)
+    plain = alpha_rename(claim)
     others = unexamined(plain.a, plain.b, dict(plain.sizes))
     return [f"  open       the declared {_listed(others)}"] * bool(others)
 

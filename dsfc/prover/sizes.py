@@ -14,12 +14,12 @@ from dsfc.system.ir import System
 from dsfc.system.known import fixed
 from dsfc.trusted.claim import Claim, Invariant
 from dsfc.trusted.comparable import LARGEST as LIMIT
-from dsfc.trusted.cutoff import cutoff, unproved
-from dsfc.trusted.family import one_token
-from dsfc.trusted.free import expressions
+from dsfc.trusted.generalize_inputs import expressions
 from dsfc.trusted.invariant import unlifted
 from dsfc.trusted.legal import facts, kept
-from dsfc.trusted.statement import Statement
+from dsfc.trusted.size_induction import one_token
+from dsfc.trusted.small_model_bound import small_model_bound, unproved
+from dsfc.trusted.statement import WrittenClaim
 
 LARGEST = 8
 """Sizes beyond this one make a proof long."""
@@ -181,7 +181,7 @@ def apart(
     Args:
         a: one system.
         b: the other.
-        counts: of each axis, see `dsfc.trusted.cutoff`.
+        counts: of each axis, see `dsfc.trusted.small_model_bound`.
         given: sizes that some axes have.
     """
     derived = {fact.name for fact in facts(a, b)}
@@ -256,13 +256,13 @@ def enough(claim: Claim, entries: bool) -> tuple[Claim, ...]:
 
     First at its own sizes, larger where they are below the counts, then at the counts, which has
     fewer entries. Axes that have no count keep their size, but where one token has: of these the
-    rows say whether they are a family, see `dsfc.trusted.family`.
+    rows say whether they are a family, see `dsfc.trusted.size_induction`.
 
     Args:
         claim: at what sizes it stands.
         entries: whether the proof writes linear maps out.
     """
-    counts = cutoff(claim, entries)
+    counts = small_model_bound(claim, entries)
     coupled = {
         name: one_token(claim, entries, name) or size
         for name, size in claim.sizes
@@ -280,7 +280,7 @@ def enough(claim: Claim, entries: bool) -> tuple[Claim, ...]:
 
 def at_counts(claim: Claim, entries: bool) -> Claim:
     """Returns a claim for all sizes of as many axes as can be, others at their own sizes."""
-    counts = cutoff(claim, entries)
+    counts = small_model_bound(claim, entries)
     sizes = tuple((n, c if isinstance(c := counts[n], int) else k) for n, k in claim.sizes)
     return for_all(replace(claim, sizes=sizes), entries)
 
@@ -291,7 +291,7 @@ def for_all(claim: Claim, entries: bool) -> Claim:
     return replace(claim, every=tuple(name for name, _ in claim.sizes if name not in left))
 
 
-def lifted(claim: Claim, proof: Invariant, statement: Statement) -> Claim:
+def lifted(claim: Claim, proof: Invariant, statement: WrittenClaim) -> Claim:
     """Returns a claim for all sizes of those axes too along which the rows are a family."""
     left = unlifted(claim, proof, statement)
     return replace(claim, every=tuple(name for name, _ in claim.sizes if name not in left))

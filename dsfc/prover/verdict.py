@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from dsfc.trusted.claim import (
     Certificate,
     Conditional,
-    ConstantWord,
+    ConstantSequence,
     Invariant,
     MarkovParameters,
     Same,
+    SeparatingSequences,
     Somewhere,
     Witness,
-    Words,
 )
 from dsfc.trusted.witness import Gap
 
@@ -171,7 +171,7 @@ class Conditionally:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Instance:
     """The first is a case of the second; the checker accepted it.
 
     Attributes:
@@ -185,7 +185,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class NoCase:
+class NotAnInstance:
     """No parameters of the second give what the first does; the checker accepted it.
 
     Attributes:
@@ -195,21 +195,21 @@ class NoCase:
     certificate: Certificate
 
     @property
-    def proof(self) -> ConstantWord | Words:
+    def proof(self) -> ConstantSequence | SeparatingSequences:
         """The point and its sequences."""
-        assert isinstance(self.certificate.proof, ConstantWord | Words)
+        assert isinstance(self.certificate.proof, ConstantSequence | SeparatingSequences)
         return self.certificate.proof
 
     @property
     def reads(self) -> int | None:
         """How far back the functions read that are excluded as slots; None: any functions.
 
-        On words of k tokens a function of the token and the k - 1 before it is any function.
+        On sequences of k tokens a function of the token and the k - 1 before it is any function.
         """
         locality, proof = self.certificate.claim.locality, self.certificate.proof
-        if locality is None or not isinstance(proof, Words):
+        if locality is None or not isinstance(proof, SeparatingSequences):
             return None
-        return None if locality + 1 >= max(map(len, proof.words)) else locality
+        return None if locality + 1 >= max(map(len, proof.sequences)) else locality
 
 
 Verdict = Proved | AtSizes | ProvedWhereDefined | Refuted | Unknown | Conditionally

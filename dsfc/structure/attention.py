@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from dsfc.derive.times import Times, retimed
 from dsfc.expr.build import ONE, div, is_one, mul, num, total, walk
 from dsfc.expr.normal import normalise
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.text import text
 from dsfc.expr.tree import (
     Add,
@@ -36,7 +37,6 @@ from dsfc.expr.tree import (
     Size,
     Time,
 )
-from dsfc.expr.words import TIME
 from dsfc.structure.ir import Attention
 from dsfc.system.ir import Cache, GuardKind, Ratio
 

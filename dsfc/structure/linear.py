@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.tree import (
     Add,
     Div,
@@ -18,7 +19,6 @@ from dsfc.expr.tree import (
     Rename,
     Time,
 )
-from dsfc.expr.words import FIRST
 
 _LINEAR_PRIMS = frozenset({"re", "im", "conj", "cplx"})
 

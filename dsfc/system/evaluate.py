@@ -18,6 +18,7 @@ from dsfc.expr.declarations import MapTensor
 from dsfc.expr.evaluate import NamedArray, apply_map, canonical, dtype_of
 from dsfc.expr.evaluate import evaluate as evaluate_expr
 from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
     Axis,
@@ -32,18 +33,17 @@ from dsfc.expr.tree import (
     Relation,
     Run,
 )
-from dsfc.expr.words import FIRST, TIME
 from dsfc.system.ir import (
     Block,
     Cache,
     Cast,
+    ComplexPart,
     Direct,
     Factor,
     Gate,
     GuardKind,
     MapOut,
     MaxPlus,
-    Part,
     Post,
     Product,
     Ratio,
@@ -366,7 +366,7 @@ class _Run:
                 return _joined(np.divide, self.read(num, token), below)
             case Cast(part, arg):
                 inner = self.read(arg, token)
-                data = inner.data.real if part is Part.RE else inner.data.imag
+                data = inner.data.real if part is ComplexPart.RE else inner.data.imag
                 return NamedArray(inner.axes, data)
             case MapOut(map, arg):
                 return apply_map(map, self.maps[map.name], self.read(arg, token), self.size)

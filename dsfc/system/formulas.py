@@ -11,6 +11,7 @@ from dsfc.system.ir import (
     Block,
     Cache,
     Cast,
+    ComplexPart,
     Direct,
     Drive,
     Factor,
@@ -19,7 +20,6 @@ from dsfc.system.ir import (
     GuardKind,
     MapOut,
     MaxPlus,
-    Part,
     Post,
     Product,
     Ratio,
@@ -162,7 +162,7 @@ def guarded(value: Expr, guard: Guard) -> Expr:
 
 @_formula.register
 def _(r: Cast, blocks: States) -> Expr:
-    return prim("re" if r.part is Part.RE else "im", _formula(r.arg, blocks))
+    return prim("re" if r.part is ComplexPart.RE else "im", _formula(r.arg, blocks))
 
 
 @_formula.register

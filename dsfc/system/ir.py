@@ -299,7 +299,7 @@ class Ratio:
     guard: Guard = Guard()
 
 
-class Part(Enum):
+class ComplexPart(Enum):
     """Which part of a complex value a cast takes."""
 
     RE = "Re"
@@ -310,7 +310,7 @@ class Part(Enum):
 class Cast:
     """Re or Im: the only way from a complex state to a real output."""
 
-    part: Part
+    part: ComplexPart
     arg: ReadOut
 
 

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from dsfc.expr.build import walk
 from dsfc.expr.declarations import MapTensor
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
     Abstract,
@@ -35,7 +36,6 @@ from dsfc.expr.tree import (
     Ref,
     Run,
 )
-from dsfc.expr.words import FIRST
 from dsfc.system.ir import (
     Block,
     Cache,

@@ -31,6 +31,7 @@ from dsfc.expr.derivative import (
     pull,
 )
 from dsfc.expr.graph import reachable
+from dsfc.expr.reserved_names import FIRST, first
 from dsfc.expr.tree import (
     Axis,
     Expr,
@@ -43,12 +44,12 @@ from dsfc.expr.tree import (
     Size,
     Time,
 )
-from dsfc.expr.words import FIRST, first
 from dsfc.system.dependency_order import home_of, needs_of, stage_key
 from dsfc.system.ir import (
     Block,
     Cache,
     Cast,
+    ComplexPart,
     Direct,
     Direction,
     Drive,
@@ -56,7 +57,6 @@ from dsfc.system.ir import (
     Gate,
     MaxPlus,
     Output,
-    Part,
     Read,
     ReadOut,
     Stage,
@@ -310,7 +310,7 @@ class _Adjoint:
                 state = back[b.state]
                 value: ReadOut = Read((Term(state, 0, ONE, frozenset(), ONE),))
                 if b.field is Field.REAL and kinds[state] is Field.COMPLEX:
-                    value = Cast(Part.RE, value)
+                    value = Cast(ComplexPart.RE, value)
                 out.append(Output(name, Gate(end, value), b.axes, b.field, over_time=True))
         return out
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from dsfc.expr.build import ONE, add, div, is_one, is_zero, mul, neg, prim
+from dsfc.expr.reserved_names import first
 from dsfc.expr.tree import Div, Expr, Field, LinearMap, Mul, Now, Prim, Ref, Time
-from dsfc.expr.words import first
 from dsfc.system.dependency_order import ordered, reached_from, stage_key
 from dsfc.system.formulas import guarded
 from dsfc.system.ir import (

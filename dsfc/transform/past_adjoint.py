@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dsfc.expr.build import rewrite, walk
 from dsfc.expr.derivative import MapGradient, pull
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import (
     Bound,
     Expr,
@@ -23,7 +24,6 @@ from dsfc.expr.tree import (
     Run,
     Time,
 )
-from dsfc.expr.words import TIME
 
 _CONVERSE = {
     Relation.UP_TO: Relation.FROM,

@@ -36,11 +36,11 @@ from dsfc.expr.tree import (
 from dsfc.system.ir import (
     Block,
     Cast,
+    ComplexPart,
     Decay,
     Direction,
     Drive,
     Factor,
-    Part,
     Read,
     Stage,
     Stream,
@@ -317,7 +317,7 @@ class StageReverser:
             direct = self._broadcast(add(*drives), block) if drives else None
             read = Read((self._identity(state, self._lag),), direct)
             widened = block.field is Field.REAL and state in complex_states
-            return Cast(Part.RE, read) if widened else read
+            return Cast(ComplexPart.RE, read) if widened else read
         factor = self._transposed_factor(state, level, 0)
         above = {self._back[s]: self._ref(s, level + 1, True) for s in self._blocks}
         value = self._broadcast(apply_factor(factor, above), block)

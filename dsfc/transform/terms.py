@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dsfc.expr.adjoints import conj
 from dsfc.expr.build import ONE, ZERO, add, mul, ones
 from dsfc.expr.derivative import adjoint as adjoint_map
+from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.tree import Axis, Expr, LinearMap
-from dsfc.expr.words import FIRST, TIME
 from dsfc.system.formulas import apply_term
 from dsfc.system.ir import Factor, System, Term
 

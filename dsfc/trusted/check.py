@@ -8,7 +8,7 @@ from typing import Any
 
 from dsfc.expr.json import decode, encode
 from dsfc.system.ir import MaxPlus, System
-from dsfc.trusted.apart import apart
+from dsfc.trusted.alpha_rename import alpha_rename
 from dsfc.trusted.claim import (
     Certificate,
     Claim,
@@ -89,7 +89,7 @@ def check(text: str) -> Accepted:
 
 def _checked(certificate: Certificate) -> Gap | None:
     """Checks a certificate by the rule of its proof; returns the gap that a witness shows."""
-    claim, proof = apart(certificate.claim), certificate.proof
+    claim, proof = alpha_rename(certificate.claim), certificate.proof
     check_sizes(claim)
     if not isinstance(proof, Same | Witness) and any(map(_has_maximum, (claim.a, claim.b))):
         raise Rejected("a state is a running maximum, of which this rule says nothing")

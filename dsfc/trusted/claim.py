@@ -55,7 +55,7 @@ class Claim:
         sizes: size of every axis of both, by name.
         equal: whether equality is claimed, or difference.
         free: whether the token-wise values of both mixers that feed states and outputs are inputs
-            of their own, instead of functions of the inputs: see `dsfc.trusted.free`.
+            of their own, instead of functions of the inputs: see `dsfc.trusted.generalize_inputs`.
         conditions: what is assumed, at every token where it can be read.
         every: axes for all whose sizes equality is claimed, however they go together.
         case: whether it is claimed besides that the conditions can be met by b's own parameters,
@@ -71,7 +71,7 @@ class Claim:
             functions of the token and of as many tokens before it. None: of the last tokens,
             however many.
         apart: parameters of b, and axes of it that no input or output has, that are its own though
-            a has some of the same names: see `dsfc.trusted.apart`.
+            a has some of the same names: see `dsfc.trusted.alpha_rename`.
     """
 
     a: System
@@ -166,8 +166,8 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class ConstantWord:
-    """A point of a, its token repeated for ever: what rule "constant-word" stores.
+class ConstantSequence:
+    """A point of a, its token repeated for ever: what rule "constant-sequence" stores.
 
     Attributes:
         values: (name in a, entries) of a's parameters and inputs, of these one token.
@@ -191,30 +191,30 @@ class ConstantWord:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OutputDifference:
     """One output of both mixers, and what its difference is multiplied by.
 
     Attributes:
-        word: position of the word.
+        sequence: position of the sequence.
         token: which token of it.
         index: which entry of the output, by position of each of a's output axes.
-        cofactor: a polynomial over generators of b, see `dsfc.trusted.rules.words`.
+        cofactor: a polynomial over generators of b, see `dsfc.trusted.rules.test_sequences`.
     """
 
-    word: int
+    sequence: int
     token: int
     index: tuple[int, ...]
     cofactor: Coefficient
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """A point of a and sequences on which b cannot follow it: what rule "words" stores.
+class SeparatingSequences:
+    """A point of a and sequences on which b cannot follow it: what rule "test-sequences" stores.
 
     Attributes:
         values: (name in a, entries) of a's parameters.
         letters: tokens of a: (name in a, entries) of its inputs.
-        words: sequences of letters, by position.
+        sequences: sequences of letters, by position.
         entries: whether linear maps of tokens are written out in the entries of their matrices;
             else each entry of the result is a generator.
         parts: the sum over them is not 0, and would be if the outputs were equal.
@@ -222,9 +222,9 @@ class Words:
 
     values: tuple[tuple[str, tuple[Number, ...]], ...]
     letters: tuple[tuple[tuple[str, tuple[Number, ...]], ...], ...]
-    words: tuple[tuple[int, ...], ...]
+    sequences: tuple[tuple[int, ...], ...]
     entries: bool
-    parts: tuple[Part, ...]
+    parts: tuple[OutputDifference, ...]
 
 
 Exact = tuple[int, int, int, int, int]
@@ -237,7 +237,7 @@ class Point:
 
     Attributes:
         length: number of tokens.
-        values: (common name, entries), see `dsfc.trusted.free.common_names`; inputs one token
+        values: (common name, entries), see `generalize_inputs.common_names`; inputs one token
             after the other. The numbers `κ[…]` go by these names, each with one entry.
         token: where the outputs are looked at.
         index: which entry of the output, by position of each of a's output axes.
@@ -310,5 +310,13 @@ class Certificate:
     """
 
     claim: Claim
-    proof: Invariant | MarkovParameters | Witness | Conditional | ConstantWord | Words | Same
+    proof: (
+        Invariant
+        | MarkovParameters
+        | Witness
+        | Conditional
+        | ConstantSequence
+        | SeparatingSequences
+        | Same
+    )
     defined: Somewhere | None = None

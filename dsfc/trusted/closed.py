@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from dsfc.expr.build import walk
 from dsfc.expr.declarations import Constraint, MapTensor, Tensor
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
     Abstract,
@@ -40,7 +41,6 @@ from dsfc.expr.tree import (
     Size,
     argument_names,
 )
-from dsfc.expr.words import FIRST
 from dsfc.system.ir import Definition, Output, Post, Stream, System
 
 _VALUES = (Num, Size, Ones, Iota, Add, Mul, Div, Pow, Reduce, Rename, Prim, Series)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 
 from dsfc.expr.declarations import AbstractMap, Constraint, MapTensor, Tensor
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.tree import Axis, Expr, Field, argument_names
-from dsfc.expr.words import FIRST
 from dsfc.system.ir import System
 from dsfc.system.known import fixed, promises
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.closed import closed
-from dsfc.trusted.free import common_names, side
+from dsfc.trusted.generalize_inputs import common_names, system_of
 
 LARGEST = 256
 """No size of a claim is larger; what is beyond is shown for all sizes or not at all."""
@@ -172,7 +172,7 @@ def positive(claim: Claim) -> frozenset[str]:
     """Names of generators of what one declares positive; the claim is about its range."""
     return frozenset(
         names.get(name, name)
-        for names, system in ((array_names(claim, k), side(claim, k)) for k in (False, True))
+        for names, system in ((array_names(claim, k), system_of(claim, k)) for k in (False, True))
         for name, promise in promises(system).items()
         if promise is Constraint.POSITIVE
     )
@@ -183,7 +183,7 @@ def nonzero(claim: Claim) -> frozenset[str]:
     names = common_names(claim, False)
     return frozenset(
         names.get(name, name)
-        for name, promise in promises(side(claim, False)).items()
+        for name, promise in promises(system_of(claim, False)).items()
         if promise in (Constraint.NONZERO, Constraint.UNIT)
     )
 
@@ -200,7 +200,7 @@ def never_zero_arrays(claim: Claim) -> frozenset[str]:
 
 def real_arrays(claim: Claim) -> frozenset[str]:
     """Returns common names of b's inputs and parameters that are real."""
-    names, system = array_names(claim, True), side(claim, True)
+    names, system = array_names(claim, True), system_of(claim, True)
     return frozenset(
         names.get(t.name, t.name)
         for t in (*system.inputs, *system.params)
@@ -213,13 +213,13 @@ def side_names(claim: Claim) -> frozenset[str]:
     return frozenset(
         array_names(claim, k).get(name, name)
         for k in (False, True)
-        for name in _declared(side(claim, k))
+        for name in _declared(system_of(claim, k))
     )
 
 
 def own_parameters(claim: Claim) -> Mapping[str, Constraint]:
     """Returns the parameters of b that a does not have, by common name, with their ranges."""
-    return _own(claim, side(claim, True).params)
+    return _own(claim, system_of(claim, True).params)
 
 
 def slots(claim: Claim) -> Mapping[str, Constraint]:
@@ -229,7 +229,7 @@ def slots(claim: Claim) -> Mapping[str, Constraint]:
 
 def _own(claim: Claim, tensors: tuple[Tensor | MapTensor, ...]) -> Mapping[str, Constraint]:
     names = array_names(claim, True)
-    theirs = {common_names(claim, False).get(t, t) for t in _declared(side(claim, False))}
+    theirs = {common_names(claim, False).get(t, t) for t in _declared(system_of(claim, False))}
     out = {}
     for t in tensors:
         same = names.get(t.name, t.name)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.polynomial import IMAGINARY, UNIT, Quotient, generator
+from dsfc.trusted.polynomial import IMAGINARY, ONE, Quotient, generator
 from dsfc.trusted.symbols import LEAF, Symbols, lags
 
 TOTAL = frozenset(
@@ -68,7 +68,7 @@ class Defined:
             case "/":
                 sure = never_zero(self.symbols, q, self.never)
             case "log1p":
-                sure = self.symbols.positive(UNIT + q)
+                sure = self.symbols.positive(ONE + q)
             case "tanh":
                 sure = self.symbols.is_real(q)
             case _:

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.tree import (
     Axis,
     Bound,
@@ -23,7 +24,6 @@ from dsfc.expr.tree import (
     Relation,
     Run,
 )
-from dsfc.expr.words import FIRST, TIME
 from dsfc.system.ir import Definition, System
 from dsfc.trusted import balls
 from dsfc.trusted.balls import Complex, NotDefined, Real, real
@@ -90,7 +90,7 @@ class Execution(Entries[Complex]):
 
     # --- the domain -------------------------------------------------------------------------------
 
-    def moment(self) -> object:
+    def memo_key(self) -> object:
         """Returns the token, and those of the enclosing sums."""
         return self._token, tuple(sorted(self._bound.items()))
 

@@ -109,7 +109,7 @@ class Entries(ABC, Generic[EntryT]):
         """Returns an entry of a node that only some domains give a meaning."""
         raise Obstacle(f"`{type(e).__name__}` stands in a definition")
 
-    def moment(self) -> object:
+    def memo_key(self) -> object:
         """Returns what, besides the index, an entry depends on."""
         return None
 
@@ -118,7 +118,7 @@ class Entries(ABC, Generic[EntryT]):
         axes = self._axes.get(e)
         if axes is None:
             axes = self._axes[e] = tuple(e.axes)
-        key = (e, tuple(map(at.get, axes)), self.moment())
+        key = (e, tuple(map(at.get, axes)), self.memo_key())
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._value(e, at)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.tree import (
     Abstract,
     Add,
@@ -32,11 +33,10 @@ from dsfc.expr.tree import (
     Size,
     children,
 )
-from dsfc.expr.words import FIRST
 from dsfc.system.ir import ReadOut, System
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import array_names
-from dsfc.trusted.free import side
+from dsfc.trusted.generalize_inputs import system_of
 from dsfc.trusted.index_form import (
     NONE,
     PLAIN,
@@ -80,7 +80,7 @@ class Values(ABC):
     def __init__(
         self, claim: Claim, second: bool, entries: bool, kinds: Mapping[str, str], kind: str
     ) -> None:
-        self.system: System = side(claim, second)
+        self.system: System = system_of(claim, second)
         self.names = array_names(claim, second)
         self.entries = entries
         self.kinds = kinds

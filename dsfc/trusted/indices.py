@@ -1,4 +1,4 @@
-"""One system as sums of terms with indices, along one axis: see `dsfc.trusted.cutoff`."""
+"""One system as sums of terms with indices, along one axis: see `small_model_bound`."""
 
 from __future__ import annotations
 

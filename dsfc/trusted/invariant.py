@@ -24,14 +24,14 @@ from fractions import Fraction
 
 from dsfc.trusted.claim import CellMonomial, Claim, Invariant, Row
 from dsfc.trusted.conditions import read as polynomial
-from dsfc.trusted.cutoff import unproved
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.family import family
 from dsfc.trusted.index_form import NoCount
 from dsfc.trusted.laws import law
-from dsfc.trusted.polynomial import NOTHING, Monomial, Polynomial, Quotient
+from dsfc.trusted.polynomial import ZERO, Monomial, Polynomial, Quotient
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.statement import Statement, state
+from dsfc.trusted.size_induction import size_induction
+from dsfc.trusted.small_model_bound import unproved
+from dsfc.trusted.statement import WrittenClaim, state
 from dsfc.trusted.symbols import STATE, lags, shifted
 
 Columns = Mapping[CellMonomial, Quotient]
@@ -92,7 +92,7 @@ def check_every(claim: Claim, left: Mapping[str, str]) -> None:
             raise Rejected(f"this is no proof for all sizes of {name}: {why}")
 
 
-def unlifted(claim: Claim, proof: Invariant, statement: Statement) -> dict[str, str]:
+def unlifted(claim: Claim, proof: Invariant, statement: WrittenClaim) -> dict[str, str]:
     """Returns the axes of which an invariant shows equality at one size only, with the reasons.
 
     The others come in two kinds: those that are counted over all tokens, and those along which the
@@ -108,14 +108,14 @@ def unlifted(claim: Claim, proof: Invariant, statement: Statement) -> dict[str, 
     rows = {row.pivot: _read(row).terms for row in proof.rows}
     for name in list(out):
         try:
-            family(claim, proof.entries, statement, rows, name)
+            size_induction(claim, proof.entries, statement, rows, name)
             del out[name]
         except NoCount as e:
             out[name] = out[name] if str(e) == out[name] else f"{out[name]}, and {e}"
     return out
 
 
-def check_rows(statement: Statement, proof: Invariant) -> None:
+def check_rows(statement: WrittenClaim, proof: Invariant) -> None:
     """Checks the rows of an invariant for a statement, which may be one under conditions.
 
     Raises:
@@ -148,7 +148,7 @@ def _read(row: Row) -> ReadRow:
     return ReadRow(row.pivot, terms)
 
 
-def _check_rows(statement: Statement, rows: list[ReadRow]) -> None:
+def _check_rows(statement: WrittenClaim, rows: list[ReadRow]) -> None:
     cells = statement.steady.step.keys()
     for row in rows:
         if row.pivot not in row.terms:
@@ -168,7 +168,7 @@ def _check_rows(statement: Statement, rows: list[ReadRow]) -> None:
             raise Rejected("a pivot is in two rows")
 
 
-def _check_start(statement: Statement, rows: list[ReadRow]) -> None:
+def _check_start(statement: WrittenClaim, rows: list[ReadRow]) -> None:
     values = rolled_out(statement)
     known = statement.conditions.at(statement.window - 1)
     for row in rows:
@@ -176,13 +176,13 @@ def _check_start(statement: Statement, rows: list[ReadRow]) -> None:
             raise Rejected("a row does not vanish at the start")
 
 
-def rolled_out(statement: Statement) -> Mapping[str, Quotient]:
+def rolled_out(statement: WrittenClaim) -> Mapping[str, Quotient]:
     """Returns the states after the first w tokens, of generators of the last of them and before.
 
     Raises:
         Rejected: the outputs differ at one of these tokens.
     """
-    values = dict.fromkeys(statement.steady.step, NOTHING)
+    values = dict.fromkeys(statement.steady.step, ZERO)
     for token, moment in enumerate(statement.first):
         known = statement.conditions.at(token)
         earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}
@@ -217,7 +217,7 @@ def cleared(out: Quotient) -> Quotient:
 
 def _joined(row: ReadRow) -> Quotient:
     """A row as one quotient."""
-    out = NOTHING
+    out = ZERO
     for cells, coefficient in row.terms.items():
         out = out + Quotient(coefficient) * _product(cells)
     return out
@@ -276,7 +276,7 @@ def vanishes(target: Columns, rows: list[Columns]) -> bool:
             continue
         multiplier = left[pivot] / row[pivot]
         for cells, coefficient in row.items():
-            left[cells] = left.get(cells, NOTHING) - multiplier * coefficient
+            left[cells] = left.get(cells, ZERO) - multiplier * coefficient
     return not any(left.values())
 
 

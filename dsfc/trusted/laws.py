@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from dsfc.trusted.claim import Coefficient, Relation
 from dsfc.trusted.conditions import read
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.polynomial import NOTHING, UNIT, Polynomial, Quotient
+from dsfc.trusted.polynomial import ONE, ZERO, Polynomial, Quotient
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.symbols import STATE, Call, Symbols, lags
 
@@ -225,5 +225,5 @@ def related(found: Law, pair: tuple[Call, Call]) -> list[tuple[Quotient, Quotien
     return list(zip(arguments, b.args, strict=True))
 
 
-EQUAL = Law(UNIT, NOTHING)
+EQUAL = Law(ONE, ZERO)
 """The arguments are equal."""

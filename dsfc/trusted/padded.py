@@ -11,7 +11,7 @@ from __future__ import annotations
 from dsfc.expr.declarations import Constraint
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import slots
-from dsfc.trusted.polynomial import NOTHING, Quotient
+from dsfc.trusted.polynomial import ZERO, Quotient
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.symbols import LEAF, lags, shifted
 
@@ -41,5 +41,5 @@ def padded(value: Quotient, lag: int, token: int) -> Quotient:
         e < 0 for m in value.num.terms for g, e in m if g in before
     ):
         raise Rejected("a value at the first tokens is divided by what is 0 there")
-    known = value.substituted(dict.fromkeys(before, NOTHING))
+    known = value.substituted(dict.fromkeys(before, ZERO))
     return known.renamed(lambda g: shifted(g, lag))

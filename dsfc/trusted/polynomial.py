@@ -86,7 +86,7 @@ class Polynomial:
             return Polynomial({inverse: sign / c}).power(-exponent)
         if exponent > 64:
             raise TooLarge(f"a power of exponent {exponent}")
-        out = ONE
+        out = POLYNOMIAL_ONE
         for _ in range(exponent):
             out = out * self
         return out
@@ -169,7 +169,7 @@ def generator(name: str) -> Polynomial:
     return Polynomial({((name, 1),): Fraction(1)})
 
 
-ZERO, ONE = constant(0), constant(1)
+POLYNOMIAL_ZERO, POLYNOMIAL_ONE = constant(0), constant(1)
 
 
 class Quotient:
@@ -236,12 +236,12 @@ class Quotient:
         top = simple.power(-1)
         for base, exponent in self.den.items():
             top = top * base.power(exponent)
-        return Quotient(top, {} if rest == ONE else {rest: 1})
+        return Quotient(top, {} if rest == POLYNOMIAL_ONE else {rest: 1})
 
     def power(self, exponent: int) -> Quotient:
         """Returns an integer power."""
         base = self if exponent >= 0 else self.inverse()
-        out = UNIT
+        out = ONE
         for _ in range(abs(exponent)):
             out = out * base
         return out
@@ -296,7 +296,7 @@ def _substituted(p: Polynomial, values: Mapping[str, Quotient]) -> Quotient:
         same[key] = same[key] + part.num if key in same else part.num
         for base, exponent in key:
             den[base] = max(den.get(base, 0), exponent)
-    num = ZERO
+    num = POLYNOMIAL_ZERO
     for key, part_num in same.items():
         num = num + _over(Quotient(part_num, dict(key)), den)
     return Quotient(num, den)
@@ -402,12 +402,12 @@ def number(value: Fraction | int) -> Quotient:
     return Quotient(constant(value))
 
 
-NOTHING, UNIT, MINUS_ONE = Quotient(ZERO), Quotient(ONE), Quotient(constant(-1))
+ZERO, ONE, MINUS_ONE = Quotient(POLYNOMIAL_ZERO), Quotient(POLYNOMIAL_ONE), Quotient(constant(-1))
 
 
 def total(parts: Iterable[Quotient]) -> Quotient:
     """Returns the sum."""
-    out = NOTHING
+    out = ZERO
     for part in parts:
         out = out + part
     return out

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.tree import Axis, Expr, LinearMap, Param, Ref, argument_names
-from dsfc.expr.words import FIRST
 from dsfc.system.ir import Block, Definition, Output, Stream, System, Term
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import comparable, unlike

@@ -15,7 +15,6 @@ from dsfc.trusted.comparable import comparable, never_zero_arrays, side_names
 from dsfc.trusted.conditions import Conditions
 from dsfc.trusted.defined import Defined
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.inside import put_in
 from dsfc.trusted.laws import (
     EQUAL,
     Law,
@@ -25,9 +24,10 @@ from dsfc.trusted.laws import (
     never_negative,
     related,
 )
+from dsfc.trusted.one_token_semantics import NO_VALUES, OneTokenSemantics
 from dsfc.trusted.polynomial import Quotient
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.side import NO_VALUES, Side
+from dsfc.trusted.substitute_parameters import substitute_parameters
 from dsfc.trusted.symbols import Call, Related, Symbols
 
 
@@ -49,7 +49,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class WrittenClaim:
     """A claim written out.
 
     Attributes:
@@ -71,7 +71,7 @@ class Statement:
         return len(self.first)
 
 
-def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
+def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> WrittenClaim:
     """Returns a claim written out.
 
     Args:
@@ -92,7 +92,7 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
         check_names(symbols, laws, frozenset(steady.step))
         steady = written(claim, symbols, entries, None, laws)
     conditions = Conditions(claim.conditions)
-    given = put_in(claim, conditions, symbols)
+    given = substitute_parameters(claim, conditions, symbols)
     assumed = conditions if claim.case and claim.equal else None
     if assumed is not None:
         steady = written(claim, symbols, entries, None, laws, given, assumed)
@@ -114,7 +114,7 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> Statement:
         tuple((a.substituted(known), b.substituted(known)) for a, b in steady.outputs),
         steady.heads,
     )
-    return Statement(first, steady, symbols, conditions)
+    return WrittenClaim(first, steady, symbols, conditions)
 
 
 def written(
@@ -144,7 +144,7 @@ def written(
     if assumed is not None:
         values = assumed.values(max(assumed.window, symbols.reach) if token is None else token)
         defined = Defined(symbols, never_zero_arrays(claim), values)
-    a, b = sides(claim, symbols, entries, token, laws, bool(laws), given, defined)
+    a, b = both_systems(claim, symbols, entries, token, laws, bool(laws), given, defined)
     pairs = list(zip(a.outputs, b.outputs, strict=True))
     for k, (left, right) in enumerate(zip(a.calls, b.calls, strict=True)):
         pairs += related(laws[k] if k < len(laws) else EQUAL, (left, right))
@@ -166,7 +166,7 @@ class Written:
     calls: tuple[Call, ...]
 
 
-def sides(
+def both_systems(
     claim: Claim,
     symbols: Symbols,
     entries: bool,
@@ -187,7 +187,7 @@ def sides(
     for second in (False, True):
         with symbols.recorded(_values(symbols, laws) if second else None) as called:
             values = given if second else NO_VALUES
-            side = Side(claim, second, symbols, entries, token, held, values, defined)
+            side = OneTokenSemantics(claim, second, symbols, entries, token, held, values, defined)
             outputs = tuple(side.outputs())
             step = side.step()
         found.append(Written(step, outputs, tuple(called)))

@@ -30,9 +30,9 @@ from dsfc.expr.tree import Field
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.polynomial import (
     IMAGINARY,
-    NOTHING,
     ONE,
-    UNIT,
+    POLYNOMIAL_ONE,
+    ZERO,
     Monomial,
     Polynomial,
     Quotient,
@@ -96,7 +96,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class GeneratorIndices:
     """The indices that the name of a generator spells itself, before those of its arguments.
 
     Attributes:
@@ -108,7 +108,7 @@ class Spelled:
     over: frozenset[str] = frozenset()
 
 
-NO_INDEX = Spelled()
+NO_INDEX = GeneratorIndices()
 """A function of its arguments alone."""
 
 Related = Mapping[int, Callable[[str, Quotient], Quotient]]
@@ -138,14 +138,14 @@ class Symbols:
         self._logarithms: dict[str, Quotient] = {}
         self._exponents: dict[str, Quotient] = {}
         self.defined: dict[str, tuple[str, tuple[Quotient, ...]]] = {}
-        self.spelled: dict[str, Spelled] = {}
+        self.spelled: dict[str, GeneratorIndices] = {}
         self.reach = 0
         self._calls: list[Call] = []
         self._places: dict[tuple[str, tuple[str, ...]], int] = {}
         self._related: Related = {}
 
     def leaf(
-        self, name: str, real: bool, positive: bool = False, spelled: Spelled = NO_INDEX
+        self, name: str, real: bool, positive: bool = False, spelled: GeneratorIndices = NO_INDEX
     ) -> Quotient:
         """Returns an independent generator; a complex one has a twin, its conjugate."""
         self._add(name, real, positive)
@@ -168,7 +168,7 @@ class Symbols:
         args: tuple[Quotient, ...],
         real: bool,
         positive: bool,
-        spelled: Spelled = NO_INDEX,
+        spelled: GeneratorIndices = NO_INDEX,
     ) -> Quotient:
         """Returns a function that nothing is known of but its arguments.
 
@@ -253,7 +253,7 @@ class Symbols:
         for m, c in p.terms.items():
             part = Polynomial({tuple(f for f in m if f[0] not in large): c})
             for g in sorted(large):
-                part = part * (ONE + generator(g)).power(dict(m).get(g, 0) - lowest[g])
+                part = part * (POLYNOMIAL_ONE + generator(g)).power(dict(m).get(g, 0) - lowest[g])
             out = out + part
         return out
 
@@ -272,7 +272,7 @@ class Symbols:
         """Returns e^q as a product of generators."""
         if _with_states((q,)):
             return self.opaque("exp", (q,), self.is_real(q), positive=True)
-        out = UNIT
+        out = ONE
         for m, c in q.num.ordered:
             out = out * self._exponential(Quotient(Polynomial({m: Fraction(1)}), q.den), m, c)
         return out
@@ -311,7 +311,7 @@ class Symbols:
         return out
 
     def _log_of_number(self, value: int) -> Quotient:
-        out, prime = NOTHING, 2
+        out, prime = ZERO, 2
         while value > 1:
             if prime * prime > value or prime > 1000:
                 prime = value
@@ -329,7 +329,7 @@ class Symbols:
     def _logarithm(self, q: Quotient) -> Quotient:
         """The logarithm of a positive polynomial; it is positive where that is more than 1."""
         name = f"log({q.text})"
-        self._add(name, True, self.is_positive(q.num + -ONE))
+        self._add(name, True, self.is_positive(q.num + -POLYNOMIAL_ONE))
         self._logarithms[name] = q
         self.defined[name], self.spelled[name] = ("log", (q,)), NO_INDEX
         return Quotient(generator(name))
@@ -355,7 +355,7 @@ class Symbols:
         """
         if name not in BRANCHED or kind is Field.REAL or not all(map(self.is_real, args)):
             return
-        if not self.positive(args[0] + UNIT if name == "log1p" else args[0]):
+        if not self.positive(args[0] + ONE if name == "log1p" else args[0]):
             raise Obstacle(f"`{name}` of a complex value that is real may have another branch")
 
     def primitive(self, name: str, args: tuple[Quotient, ...], kind: Field) -> Quotient:
@@ -379,7 +379,7 @@ class Symbols:
         """Returns one entry of a primitive along an axis."""
         if name == "softmax":
             parts = [self.exp(x) for x in vector]
-            below = NOTHING
+            below = ZERO
             for part in parts:
                 below = below + part
             return parts[at] / below
@@ -388,16 +388,16 @@ class Symbols:
         # Two axes of one size here may have different ones elsewhere: they are in the name. What
         # holds states is said of no other sizes, and may be laid out along another axis.
         head = name if self._is_call(vector, real=True) else f"{name}.{axis}"
-        spelled = Spelled(((axis, at),), frozenset({axis}))
+        spelled = GeneratorIndices(((axis, at),), frozenset({axis}))
         return self.opaque(f"{head}[{at}]", vector, True, False, spelled)
 
 
 def _sigmoid(s: Symbols, x: Quotient) -> Quotient:
-    return UNIT / (UNIT + s.exp(-x))
+    return ONE / (ONE + s.exp(-x))
 
 
 def _tanh(s: Symbols, x: Quotient) -> Quotient:
-    return TWO / (UNIT + s.exp(-(x + x))) - UNIT
+    return TWO / (ONE + s.exp(-(x + x))) - ONE
 
 
 def _sin(s: Symbols, x: Quotient) -> Quotient:
@@ -415,12 +415,12 @@ def _im(s: Symbols, x: Quotient) -> Quotient:
 _LAWS: dict[str, Callable[..., Quotient]] = {
     "exp": lambda s, x: s.exp(x),
     "log": lambda s, x: s.log(x),
-    "log1p": lambda s, x: s.log(UNIT + x),
-    "expm1": lambda s, x: s.exp(x) - UNIT,
-    "exprel": lambda s, x: (s.exp(x) - UNIT) / x,
+    "log1p": lambda s, x: s.log(ONE + x),
+    "expm1": lambda s, x: s.exp(x) - ONE,
+    "exprel": lambda s, x: (s.exp(x) - ONE) / x,
     "sigmoid": _sigmoid,
-    "softplus": lambda s, x: s.log(UNIT + s.exp(x)),
-    "logsigmoid": lambda s, x: -s.log(UNIT + s.exp(-x)),
+    "softplus": lambda s, x: s.log(ONE + s.exp(x)),
+    "logsigmoid": lambda s, x: -s.log(ONE + s.exp(-x)),
     "silu": lambda s, x: x * _sigmoid(s, x),
     "tanh": _tanh,
     "sin": _sin,

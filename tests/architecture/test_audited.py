@@ -27,7 +27,7 @@ from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText, load
 from dsfc.expr.distributions import DISTRIBUTIONS
 from dsfc.expr.table import SPELLINGS
-from dsfc.mixer.words import FORMS
+from dsfc.mixer.reserved_names import FORMS
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 

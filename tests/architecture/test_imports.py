@@ -114,7 +114,17 @@ def test_imports_inside_functions_are_few_and_in_known_places(root: Path) -> Non
                     found += [f"{name}:{node.lineno} {a.name}" for a in node.names]
                 elif isinstance(node, ast.ImportFrom):
                     found.append(f"{name}:{node.lineno} {node.module}")
-    lazy = ("networkx", "sympy", "lark", "jinja2", "numpy", "sympy_bridge", "matrices", "view")
+    lazy = (
+        "networkx",
+        "sympy",
+        "lark",
+        "jinja2",
+        "numpy",
+        "sympy_bridge",
+        "matrices",
+        "view",
+        "html",
+    )
     lazy += ("flint",)  # where it is not installed, SymPy stands in
     assert [f for f in found if not f.split()[-1].split(".")[-1].endswith(lazy)] == []
 

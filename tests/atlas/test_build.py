@@ -17,7 +17,7 @@ from dsfc.atlas.ir import Found, Node
 from dsfc.atlas.report import as_json, report
 from dsfc.atlas.store import NotPrivate, Store
 from dsfc.claims.verdict import Unknown
-from dsfc.expr.statements import Word
+from dsfc.expr.statements import PredicateName
 from dsfc.system.ir import System
 
 FAMILY = """
@@ -54,7 +54,7 @@ def chart(tmp_path: Path) -> Chart:
         for name in spec.mixers:
             it = spec.compilation(name)
             node = Node(name, it.mixer.doc or "", it.structure.title)
-            out.append(Charted(node, it.system, claims(it, Word.EQUIVALENT)))
+            out.append(Charted(node, it.system, claims(it, PredicateName.EQUIVALENT)))
         return tuple(out)
 
     return charted

@@ -19,8 +19,8 @@ from typing import Any
 
 from dsfc.api.locate import locate, shipped_names
 from dsfc.api.pipeline import load
+from dsfc.prover.subsumes import kinds
 from dsfc.prover.verdict import Conditionally, Proved, Refuted
-from dsfc.prover.within import kinds
 from dsfc.syntax.letters import GREEK
 from dsfc.trusted.check import write
 

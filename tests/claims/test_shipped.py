@@ -12,7 +12,7 @@ from dsfc.api.pipeline import read
 from dsfc.claims.decide import decide
 from dsfc.claims.verdict import Proved, Refuted
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.expr.statements import Predicate, Statement, Word
+from dsfc.expr.statements import Predicate, PredicateName, Statement
 
 NAMES = sorted(
     file.name.removesuffix(".dsf")
@@ -61,7 +61,7 @@ def test_no_transition_lengthens_a_state(name: str) -> None:
         assert stated or name == "linear_rnn"
 
 
-STABLE = Statement("stable", Predicate(Word.STABLE))
+STABLE = Statement("stable", Predicate(PredicateName.STABLE))
 
 
 def read_none(name: str) -> NoReturn:
@@ -71,7 +71,7 @@ def read_none(name: str) -> NoReturn:
 def _bounds(it: Statement) -> bool:
     """Whether a claim bounds a decay, or says that the mixer is stable."""
     if isinstance(it.what, Predicate):
-        return it.what.word is Word.STABLE
+        return it.what.word is PredicateName.STABLE
     return it.text.endswith((" < 1", " ≤ 1", " <= 1"))
 
 

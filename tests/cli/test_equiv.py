@@ -253,10 +253,12 @@ def test_a_case_is_shown_by_conditions(run: Callable, spec: Callable, folder: Pa
     document = json.loads(run(*args, "--format", "json").output)
     assert document["SUB"]["verdict"] == "proved"
     assert document["SUB exchanged"]["verdict"] == document["ISO"]["verdict"] == "refuted"
-    assert document["SUB exchanged"]["words"] and document["SUB exchanged"]["letters"]
+    assert document["SUB exchanged"]["sequences"] and document["SUB exchanged"]["letters"]
     other = f"{path}:weighs", f"{path}:keeps"
-    assert run("equiv", *other, "--case-certificate", "words.json").exit_code == 4
-    assert run("check-proof", "words.json", *other).output.startswith("accepted: weighs is no case")
+    assert run("equiv", *other, "--case-certificate", "sequences.json").exit_code == 4
+    assert run("check-proof", "sequences.json", *other).output.startswith(
+        "accepted: weighs is no case"
+    )
     same = run("equiv", f"{path}:keeps", f"{path}:keeps")
     assert same.exit_code == 0 and "SUB" not in same.output
 

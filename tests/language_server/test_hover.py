@@ -7,7 +7,7 @@ import pytest
 from dsfc.expr.table import SPELLINGS
 from dsfc.language_server.hover import hover, meaning
 from dsfc.language_server.lookup import definitions
-from dsfc.mixer.words import FORMS
+from dsfc.mixer.reserved_names import FORMS
 
 
 def shown(open_text, text: str) -> str:

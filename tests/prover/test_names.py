@@ -12,7 +12,7 @@ import pytest
 
 from dsfc.derive.again import derived_again
 from dsfc.expr.tree import Axis
-from dsfc.prover.within import kinds
+from dsfc.prover.subsumes import kinds
 from dsfc.system.ir import System
 
 sys.path.insert(0, str(Path(__file__).parent))

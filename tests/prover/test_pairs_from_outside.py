@@ -17,17 +17,17 @@ import pytest
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
 from dsfc.prover.equivalent import equivalent
+from dsfc.prover.subsumes import subsumes
 from dsfc.prover.verdict import (
     AtSizes,
-    Case,
     Conditionally,
-    NoCase,
+    Instance,
+    NotAnInstance,
     Proved,
     ProvedWhereDefined,
     Refuted,
     Unknown,
 )
-from dsfc.prover.within import within
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
@@ -274,23 +274,24 @@ HEADS = "input u : h"
 RETAINED = ("", DECAY.format("(1 - 2^(-5 - iota[h]))"))
 LINE = ("param c, e", "(c + e * iota[h]) * u")
 CASES = [
-    Inside("heads h = 4", HEADS, RETAINED, ("param g : h unit", DECAY.format("g")), Case, {"h": 4},
-           "decays by the index, at the declared size"),
+    Inside("heads h = 4", HEADS, RETAINED, ("param g : h unit", DECAY.format("g")), Instance,
+           {"h": 4}, "decays by the index, at the declared size"),
     Inside("heads h = 4", HEADS, RETAINED,
-           ("param g", DECAY.format("(31/32 + g * iota[h])")), NoCase, {"h": 4},
+           ("param g", DECAY.format("(31/32 + g * iota[h])")), NotAnInstance, {"h": 4},
            "two decays are on a line, the declared four are not"),
     Inside("heads h = 2", HEADS, RETAINED,
-           ("param g", DECAY.format("(31/32 + g * iota[h])")), Case, {"h": 2},
+           ("param g", DECAY.format("(31/32 + g * iota[h])")), Instance, {"h": 2},
            "the same, two declared"),
-    Inside("heads h = 4", HEADS, ("param a : h", "a * u"), LINE, NoCase, {"h": 4},
+    Inside("heads h = 4", HEADS, ("param a : h", "a * u"), LINE, NotAnInstance, {"h": 4},
            "two numbers are on a line, four are not"),
-    Inside("heads h = 4", HEADS, LINE, ("param a : h", "a * u"), Case, {"h": 4}, "the way back"),
+    Inside("heads h = 4", HEADS, LINE, ("param a : h", "a * u"), Instance, {"h": 4},
+           "the way back"),
     Inside("n = 4", N, ("param c, e", "(c * iota[n] * (iota[n] - 1) + e) * u"),
-           ("param a", "a * u"), NoCase, {"n": 4}, "what tells entries apart is 0 at two"),
+           ("param a", "a * u"), NotAnInstance, {"n": 4}, "what tells entries apart is 0 at two"),
     Inside("t = 4", U, ("param w : t", "fir[t](w, u)"), ("param a, c", "a * u + c * u[i-1]"),
-           NoCase, {"t": 4}, "a filter of two taps has two weights"),
+           NotAnInstance, {"t": 4}, "a filter of two taps has two weights"),
     Inside("t = 4", U, ("param a, c", "a * u + c * u[i-1]"), ("param w : t", "fir[t](w, u)"),
-           Case, {"t": 4}, "further weights are 0"),
+           Instance, {"t": 4}, "further weights are 0"),
     Inside("n", U, ("", "u * log(-exp(u))"), ("param c", "c * u * log(-exp(u))"), Unknown, {},
            "the first has no output at any point"),
     Inside("n", U, ("param a unit", "u * log(a - 1)"),
@@ -298,7 +299,7 @@ CASES = [
            "the first has no output in its range"),
     Inside("n", U, ("param a nonneg", "a * u"), ("param c positive", "c * u"), Unknown, {},
            "a smaller range without its end"),
-    Inside("n", U, ("param a", "sqrt(a) * u"), ("param c", "c * u"), Case, {"n": 2},
+    Inside("n", U, ("param a", "sqrt(a) * u"), ("param c", "c * u"), Instance, {"n": 2},
            "wherever the first has an output"),
 ]  # fmt: skip
 
@@ -307,14 +308,14 @@ CASES = [
 @pytest.mark.parametrize("pair", CASES, ids=lambda pair: pair.why)
 def test_a_case_is_one_at_the_declared_sizes(pair: Inside) -> None:
     a, b = (mixer(pair.dims, f"{pair.inputs}\n  {side[0]}", side[1]) for side in (pair.a, pair.b))
-    found = within(a, b, (), True)
+    found = subsumes(a, b, (), True)
     assert type(found) is pair.found, found
-    if isinstance(found, Case | NoCase):
+    if isinstance(found, Instance | NotAnInstance):
         sizes = dict(found.certificate.claim.sizes)
         assert {name: sizes[name] for name in pair.at if name in sizes} == {
             name: k for name, k in pair.at.items() if name in sizes
         }
-    if isinstance(found, Case):
+    if isinstance(found, Instance):
         assert found.certificate.defined is not None
         check(write(found.certificate))
 

@@ -15,8 +15,16 @@ from pathlib import Path
 
 from dsfc.api.pipeline import read
 from dsfc.prover.equivalent import equivalent
-from dsfc.prover.verdict import AtSizes, Case, Conditionally, Equal, NoCase, Proved, Refuted
-from dsfc.prover.within import within
+from dsfc.prover.subsumes import subsumes
+from dsfc.prover.verdict import (
+    AtSizes,
+    Conditionally,
+    Equal,
+    Instance,
+    NotAnInstance,
+    Proved,
+    Refuted,
+)
 from dsfc.system.ir import System
 
 HERE = Path(__file__).parent
@@ -33,7 +41,7 @@ def under_conditions(a: System, b: System) -> object:
 def as_case(a: System, b: System) -> object:
     """Whether a is a case of b, values of b's parameters included; what is equal is a case."""
     verdict = equivalent(a, b)
-    return Case(verdict.certificate) if isinstance(verdict, Equal) else within(a, b, (), True)
+    return Instance(verdict.certificate) if isinstance(verdict, Equal) else subsumes(a, b, (), True)
 
 
 EXPECTED: dict[str, tuple[Decide, type]] = {
@@ -42,12 +50,12 @@ EXPECTED: dict[str, tuple[Decide, type]] = {
     "at_sizes": (equivalent, AtSizes),
     "different": (equivalent, Refuted),
     "conditional": (under_conditions, Conditionally),
-    "case": (as_case, Case),
-    "slots": (as_case, Case),
-    "no_case": (as_case, NoCase),
-    "no_slots": (as_case, NoCase),
-    "no_case_here": (as_case, NoCase),
-    "no_token_slots": (as_case, NoCase),
+    "case": (as_case, Instance),
+    "slots": (as_case, Instance),
+    "no_case": (as_case, NotAnInstance),
+    "no_slots": (as_case, NotAnInstance),
+    "no_case_here": (as_case, NotAnInstance),
+    "no_token_slots": (as_case, NotAnInstance),
 }
 """Kind of label → what decides it, and the verdict that it asks for."""
 

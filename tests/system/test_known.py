@@ -11,8 +11,8 @@ from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
 from dsfc.expr.declarations import Constraint, Init
 from dsfc.prover.equivalent import equivalent
-from dsfc.prover.verdict import Case, Proved
-from dsfc.prover.within import within
+from dsfc.prover.subsumes import subsumes
+from dsfc.prover.verdict import Instance, Proved
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
@@ -88,8 +88,8 @@ def test_what_a_value_breaks_makes_no_case() -> None:
     """The second has the first's function at a = b / w, which is nothing where w is 0."""
     pair = [[mixer(f"buffer w unit = {w}\n param {p} : d", f"{p} * {by} * u + w * u")
              for p, by in (("b", "1"), ("a", "w"))] for w in ("1/2", "0")]  # fmt: skip
-    made = within(*pair[0], conditions=True)
-    assert isinstance(made, Case)
-    assert not isinstance(within(*pair[1], conditions=True), Case)
+    made = subsumes(*pair[0], conditions=True)
+    assert isinstance(made, Instance)
+    assert not isinstance(subsumes(*pair[1], conditions=True), Instance)
     with pytest.raises(Rejected, match="the outputs differ"):
         check(write(with_value(made.certificate, value("0", "unit"))))

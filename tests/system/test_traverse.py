@@ -90,7 +90,7 @@ SAMPLES: dict[Any, Any] = {
     FlowRule: next(iter(FlowRule)),
     ir.Provenance: None,
     ir.Span: None,
-    **{k: next(iter(k)) for k in (ir.Part, ir.CouplingKind, ir.LogForm, ir.GaugeKind)},
+    **{k: next(iter(k)) for k in (ir.ComplexPart, ir.CouplingKind, ir.LogForm, ir.GaugeKind)},
     ir.GuardKind: ir.GuardKind.ADD,
     ir.Direction: ir.Direction.FORWARD,
 }

@@ -23,6 +23,7 @@ from dsfc.system.ir import (
     Block,
     Cache,
     Cast,
+    ComplexPart,
     Direct,
     Direction,
     Drive,
@@ -32,7 +33,6 @@ from dsfc.system.ir import (
     GuardKind,
     MapOut,
     Output,
-    Part,
     Post,
     Product,
     Ratio,
@@ -160,7 +160,7 @@ def complex_lti():
     b = mul(param("B", D, N, kind=c), div(sub(lam, ONE), lam))
     x = block("x", (D, N), diagonal("x", lam, (b, U)), kind=c)
     read_x = read("x", param("C", D, N, kind=c), (N,))
-    y = Sum((Gate(num(2), Cast(Part.RE, read_x)), Direct(mul(param("Dd", D), U))))
+    y = Sum((Gate(num(2), Cast(ComplexPart.RE, read_x)), Direct(mul(param("Dd", D), U))))
     params = (
         Tensor("a", (D, N)),
         Tensor("om", (D, N)),
@@ -176,7 +176,9 @@ def rotating():
     w_r, w_t = linear("w_r", (D,), (H,)), linear("w_t", (D,), (H,))
     lam = mul(prim("sigmoid", Map(w_r, U)), prim("cis", Map(w_t, U)))
     s = block("S", (H, N, P), diagonal("S", lam, (K, V)), kind=Field.COMPLEX)
-    y = Product((Cast(Part.RE, read("S", Q, (N,))), Cast(Part.IM, read("S", Q, (N,)))))
+    y = Product(
+        (Cast(ComplexPart.RE, read("S", Q, (N,))), Cast(ComplexPart.IM, read("S", Q, (N,))))
+    )
     params = (*MAPS, MapTensor(w_r), MapTensor(w_t))
     return system("rotating", QKV, (forward(s),), y, (H, P), params)
 
@@ -198,7 +200,7 @@ def dense():
         ),
     )
     read_x = Read((Term("x", 0, ONE, FREE, ONE, None, c),))
-    y = Sum((Cast(Part.RE, read_x), Post("tanh", (Cast(Part.IM, read_x),))))
+    y = Sum((Cast(ComplexPart.RE, read_x), Post("tanh", (Cast(ComplexPart.IM, read_x),))))
     params = (MapTensor(a), MapTensor(b), MapTensor(c), Tensor("taps", (D, T)))
     return system("dense", (filtered,), (forward(x),), y, (D,), params)
 

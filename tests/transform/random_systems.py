@@ -31,6 +31,7 @@ from dsfc.system.ir import (
     Block,
     Cache,
     Cast,
+    ComplexPart,
     Direct,
     Direction,
     Drive,
@@ -40,7 +41,6 @@ from dsfc.system.ir import (
     GuardKind,
     MapOut,
     Output,
-    Part,
     Post,
     Product,
     Ratio,
@@ -287,7 +287,7 @@ class Maker:
         if self.chance(0.3):
             more = self.term(block.state, block.axes, axes, lag, block.field)
             out = Read((term, more), direct)
-        return Cast(self.pick(*Part), out) if self.is_complex(out) else out
+        return Cast(self.pick(*ComplexPart), out) if self.is_complex(out) else out
 
     def is_complex(self, tree):
         return read_out_type(tree, self.system(Direct(ONE), ()))[1] is COMPLEX

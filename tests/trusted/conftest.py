@@ -9,8 +9,8 @@ import pytest
 
 from dsfc.api.pipeline import read
 from dsfc.prover.equivalent import equivalent
-from dsfc.prover.verdict import Case, Conditionally
-from dsfc.prover.within import within
+from dsfc.prover.subsumes import subsumes
+from dsfc.prover.verdict import Conditionally, Instance
 from dsfc.system.ir import System
 from dsfc.trusted.claim import Certificate
 
@@ -56,8 +56,8 @@ def filled(system: Callable) -> Callable[[str, str], Certificate]:
     """That a mixer of the lattice is a case of a template."""
 
     def make(a: str, b: str) -> Certificate:
-        found = within(system("lattice", a), system("lattice", b), conditions=True)
-        assert isinstance(found, Case)
+        found = subsumes(system("lattice", a), system("lattice", b), conditions=True)
+        assert isinstance(found, Instance)
         return found.certificate
 
     return make

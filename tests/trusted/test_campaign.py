@@ -34,7 +34,7 @@ from dsfc.system.ir import System
 from dsfc.trusted.check import check, read, write
 from dsfc.trusted.claim import Certificate, Claim, Conditional, Invariant, MarkovParameters
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.free import common_names, side
+from dsfc.trusted.generalize_inputs import common_names, system_of
 from dsfc.trusted.invariant import _joined, _read
 from dsfc.trusted.polynomial import Quotient, TooLarge
 from dsfc.trusted.rejected import Rejected
@@ -252,7 +252,7 @@ SHARE_UNDER = {("normalised", "normalised", "euler_gate"), ("parameters", "mode"
 
 def floats(claim: Claim, it: Evaluated, second: bool) -> np.ndarray:
     """The output of one side at a point, in float64: token, entry."""
-    system, names = side(claim, second), common_names(claim, second)
+    system, names = system_of(claim, second), common_names(claim, second)
     size, inputs = dict(claim.sizes), {t.name for t in system.inputs}
     drawn: dict[str, np.ndarray] = {}
     for t in (*system.inputs, *system.params, *system.buffers):

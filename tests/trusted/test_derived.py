@@ -18,19 +18,19 @@ from dsfc.expr.build import mul, ones, rewrite
 from dsfc.expr.tree import Expr, Ref, Time
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.sizes import chosen
-from dsfc.prover.within import within
+from dsfc.prover.subsumes import subsumes
 from dsfc.system.ir import Definition, Direct, System
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import (
     Certificate,
     Claim,
     Conditional,
-    ConstantWord,
+    ConstantSequence,
     Invariant,
     MarkovParameters,
     Same,
+    SeparatingSequences,
     Witness,
-    Words,
 )
 from dsfc.trusted.derived import check_derived
 from dsfc.trusted.rejected import Rejected
@@ -146,7 +146,7 @@ def markov(file: str, a: str, b: str) -> Certificate:
 
 
 def no_case(file: str, a: str, b: str) -> Certificate:
-    return within(*pair(file, a, b)).certificate
+    return subsumes(*pair(file, a, b)).certificate
 
 
 BY_RULE: dict[type, Callable[[], Certificate]] = {
@@ -155,8 +155,8 @@ BY_RULE: dict[type, Callable[[], Certificate]] = {
     Witness: lambda: equal("attention", "post", "eta_late"),
     Same: lambda: equal("attention", "post", "post"),
     Conditional: lambda: equal("lattice", "linear", "template", conditions=True),
-    ConstantWord: lambda: no_case("cases", "plain", "decayed"),
-    Words: lambda: no_case("cases", "two_taps", "plain"),
+    ConstantSequence: lambda: no_case("cases", "plain", "decayed"),
+    SeparatingSequences: lambda: no_case("cases", "two_taps", "plain"),
 }
 
 

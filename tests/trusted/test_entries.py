@@ -78,7 +78,7 @@ class Plain(Entries[Fraction]):
     def largest(self, values: list[Fraction]) -> Fraction:
         return max(values)
 
-    def moment(self) -> object:
+    def memo_key(self) -> object:
         return self.token
 
 

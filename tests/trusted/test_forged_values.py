@@ -25,13 +25,13 @@ from dsfc.trusted.claim import (
     Condition,
     Conditional,
     Invariant,
-    Part,
+    OutputDifference,
     Same,
+    SeparatingSequences,
     Witness,
-    Words,
 )
 from dsfc.trusted.comparable import unlike
-from dsfc.trusted.free import side
+from dsfc.trusted.generalize_inputs import system_of
 from dsfc.trusted.rejected import Rejected
 
 TEXT = """
@@ -248,7 +248,9 @@ def test_nothing_is_divided_by_a_floor() -> None:
 
 def test_a_floor_may_give_nothing_on_a_word() -> None:
     """y = c u is 0 on no word for c between 0 and 1, and on all where c is 0."""
-    proof = Words((), ((("u", ((1, 1, 0, 1),)),),), ((0,),), True, (Part(0, 0, (0,), (((), 1),)),))
+    proof = SeparatingSequences(
+        (), ((("u", ((1, 1, 0, 1),)),),), ((0,),), True, (OutputDifference(0, 0, (0,), (((), 1),)),)
+    )
     apart = {"equal": False, "case": True}
     check(write(Certificate(claim("nothing", "share", **apart), proof)))
     why = refused(Certificate(claim("nothing", "no_share", **apart), proof))
@@ -315,7 +317,7 @@ def test_a_floor_may_be_zero_at_a_point() -> None:
 def test_values_are_positive_where_they_are_at_every_token() -> None:
     """Before the first token a positive input is 0, and a floor may be."""
     gates = system("gates")
-    inputs = {t.name: t.constraint for t in side(claim(gates, gates, free=True), False).inputs}
+    inputs = {t.name: t.constraint for t in system_of(claim(gates, gates, free=True), False).inputs}
     positive = {name for name, c in inputs.items() if c is Constraint.POSITIVE}
     assert positive == {"x", "late_sum", "square", "below"} and "late" in inputs
 

@@ -29,11 +29,11 @@ from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import Direct, Guard, GuardKind, Ratio, System
 from dsfc.trusted.claim import Claim
-from dsfc.trusted.cutoff import cutoff
-from dsfc.trusted.free import expressions
+from dsfc.trusted.generalize_inputs import expressions
 from dsfc.trusted.index_form import Form, NoCount, single
 from dsfc.trusted.index_values import OTHERWISE
 from dsfc.trusted.indices import Indices
+from dsfc.trusted.small_model_bound import small_model_bound
 
 AXES = ("n", "p", "d", "t")
 
@@ -73,7 +73,7 @@ REASONS = [
 
 @pytest.mark.parametrize("axis, declared, output, reason", REASONS)
 def test_what_has_no_count_says_why(axis: str, declared: str, output: str, reason: str) -> None:
-    found = cutoff(claim(mixer(declared, output)), False)[axis]
+    found = small_model_bound(claim(mixer(declared, output)), False)[axis]
     assert isinstance(found, str) and reason in found
 
 
@@ -91,22 +91,28 @@ def test_what_stands_in_a_function_is_never_put_to_0(function: str) -> None:
     both = "param z, r : n\n  param s\n  c = 2 * z"
     for name in ("q", "c"):
         text = base.replace("sum[n](q)", f"sum[n]({'q' if name == 'q' else 'z'})")
-        found = cutoff(claim(mixer(both, text.format(function.replace("{}", name)))), False)
+        found = small_model_bound(
+            claim(mixer(both, text.format(function.replace("{}", name)))), False
+        )
         assert "factor of every term" in str(found["n"]), found["n"]
         other = text.format(function.replace("{}", "r"))
-        assert cutoff(claim(mixer(both, other)), False)["n"] == 1
+        assert small_model_bound(claim(mixer(both, other)), False)["n"] == 1
 
 
 def test_a_natural_power_has_its_indices_as_often() -> None:
     for power in (1, 2, 7):
-        assert cutoff(claim(mixer("", f"sum[n](q * q)^{power} * v")), False)["n"] == power
+        assert (
+            small_model_bound(claim(mixer("", f"sum[n](q * q)^{power} * v")), False)["n"] == power
+        )
 
 
 def test_how_many_indices_a_state_has_is_bounded() -> None:
     """Eight of one term are counted, and more are said to grow."""
     for power, count in ((6, 7), (7, 8), (8, None)):
         product = f"sum[n](q * q)^{min(power, 7)} * (q · k)" + " * sum[n](k)" * (power - 7)
-        found = cutoff(claim(mixer("", f"sum[j ≤ i]({spread(product)} * v[j])")), False)["n"]
+        found = small_model_bound(claim(mixer("", f"sum[j ≤ i]({spread(product)} * v[j])")), False)[
+            "n"
+        ]
         assert found == count if count else "couples its entries" in str(found)
 
 
@@ -117,14 +123,17 @@ def spread(product: str) -> str:
 
 def test_an_axis_is_one_of_both() -> None:
     a = mixer("", "v")
-    assert cutoff(Claim(a, a, (), (("r", 1),)), False)["r"] == "no axis of the two has this name"
+    assert (
+        small_model_bound(Claim(a, a, (), (("r", 1),)), False)["r"]
+        == "no axis of the two has this name"
+    )
     a = mixer("", "sum[n](q) * v")
     copies = tuple(
         dataclasses.replace(d, axis=dataclasses.replace(d.axis, copy_of="p"))
         if d.axis.name == "n" else d
         for d in a.axes
     )  # fmt: skip
-    found = cutoff(claim(a, dataclasses.replace(a, axes=copies)), False)
+    found = small_model_bound(claim(a, dataclasses.replace(a, axes=copies)), False)
     assert found["n"] == "it is a copy of another axis in one of the two"
 
 

@@ -22,7 +22,7 @@ from dsfc.trusted.invariant import (
     difference,
     vanishes,
 )
-from dsfc.trusted.polynomial import NOTHING, UNIT, Quotient, generator, number
+from dsfc.trusted.polynomial import ONE, ZERO, Quotient, generator, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.statement import state
 
@@ -42,11 +42,11 @@ def texts(found: Columns) -> dict[tuple[str, ...], str]:
 def test_columns_are_the_coefficients_of_products_of_states() -> None:
     found = columns((A * X * X * Y + X * X * Y + A * X + B) / (A + B))
     assert texts(found) == {
-        (x, x, y): ((A + UNIT) / (A + B)).text,
+        (x, x, y): ((A + ONE) / (A + B)).text,
         (x,): (A / (A + B)).text,
         (): (B / (A + B)).text,
     }
-    assert columns(NOTHING) == {}
+    assert columns(ZERO) == {}
     with pytest.raises(Rejected, match="a state stands in a denominator"):
         columns(A / (X + B))
     with pytest.raises(Obstacle, match="reciprocal of"):
@@ -69,20 +69,20 @@ def test_what_is_divided_by_is_multiplied_out_where_it_holds_states() -> None:
 
 
 def test_a_combination_of_rows_is_read_off_the_pivots() -> None:
-    rows = [columns(X - A * Y), columns(Y * Y + B * Y + UNIT)]
+    rows = [columns(X - A * Y), columns(Y * Y + B * Y + ONE)]
     rows = [{(x,): rows[0][(x,)], **rows[0]}, {(y, y): rows[1][(y, y)], **rows[1]}]
     for target in (
-        NOTHING,
+        ZERO,
         X - A * Y,
         B * X - B * A * Y,
         (X - A * Y) / (A + B),
-        X - A * Y + (Y * Y + B * Y + UNIT) * A,
+        X - A * Y + (Y * Y + B * Y + ONE) * A,
     ):
         assert vanishes(columns(target), rows)
     for target in (
         X,
         X - Y,
-        UNIT,
+        ONE,
         X * Y - A * Y * Y,
         Y * Y + B * Y,
         X - A * Y + (Y * Y + B * Y + number(2)),
@@ -96,7 +96,7 @@ def test_a_row_after_a_token_has_its_states_updated_and_its_conditions_put_in() 
     step = {x: X + A, y: Y * B}
     wanted = A * (X + A) + B * (X + A) * (Y * B)
     assert texts(after(row, step, {})) == texts(columns(wanted))
-    known = {"b[]@0": A + UNIT}
+    known = {"b[]@0": A + ONE}
     assert texts(after(row, step, known)) == texts(columns(wanted.substituted(known)))
     # What the update divides by is other than 0.
     divided = after(row, {x: A / (X + B), y: Y}, {})

@@ -34,12 +34,12 @@ from dsfc.trusted.laws import (
     never_negative,
     positive,
 )
-from dsfc.trusted.polynomial import NOTHING, UNIT, Quotient, generator, number
+from dsfc.trusted.polynomial import ONE, ZERO, Quotient, generator, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.statement import state
 from dsfc.trusted.symbols import IMAGINARY_UNIT, Symbols
 
-ONE = (((), 1),)
+ONE_TERM = (((), 1),)
 """1, as certificates store it."""
 
 TRUE = [("guarded", "guarded_stabilised"), ("root_plain", "root_by_past")]
@@ -112,8 +112,8 @@ W = Quotient(generator("w[0]@0"))
 FORGED = [
     ("relu_plain", "relu_odd", (by(number(-1)),)),
     ("guarded", "guarded_signed", (by(W), by(W))),
-    ("root_plain", "root_signed", (by(UNIT / W),)),
-    ("root_plain", "root_by_signed_past", (by(UNIT / (W + Quotient(generator("$B.z[0]")))),)),
+    ("root_plain", "root_signed", (by(ONE / W),)),
+    ("root_plain", "root_by_signed_past", (by(ONE / (W + Quotient(generator("$B.z[0]")))),)),
 ]
 
 
@@ -132,23 +132,23 @@ def number_of(k: int) -> Coefficient:
 
 
 V, SUM = once("v[0,0]@0"), once("$A.S[0,0,0]")
-NONE = ((), ONE)
+NONE = ((), ONE_TERM)
 REASONS = {
-    "`rmsnorm[0]` has no such law": ("bounded_plain", Relation((V, ONE), NONE)),
-    "`relu` has no such law": ("relu_plain", Relation((ONE, ONE), (V, ONE))),
+    "`rmsnorm[0]` has no such law": ("bounded_plain", Relation((V, ONE_TERM), NONE)),
+    "`relu` has no such law": ("relu_plain", Relation((ONE_TERM, ONE_TERM), (V, ONE_TERM))),
     "a factor in an exponent is not a small integer": (
-        "exp_plain", Relation((V, ONE), NONE)),
+        "exp_plain", Relation((V, ONE_TERM), NONE)),
     "a factor in an exponent is not a small integer ": (
-        "exp_plain", Relation((ONE, number_of(2)), NONE)),
+        "exp_plain", Relation((ONE_TERM, number_of(2)), NONE)),
     "a factor in an exponent is not a small integer  ": (
-        "exp_plain", Relation((number_of(9), ONE), NONE)),
+        "exp_plain", Relation((number_of(9), ONE_TERM), NONE)),
     "a law names `x[0]@0`, which is not there": (
-        "max_plain", Relation((once("x[0]@0"), ONE), NONE)),
+        "max_plain", Relation((once("x[0]@0"), ONE_TERM), NONE)),
     "a law reads another token": (
-        "log_scaled_late", Relation((ONE, ONE), (once("w[0]@1"), ONE))),
+        "log_scaled_late", Relation((ONE_TERM, ONE_TERM), (once("w[0]@1"), ONE_TERM))),
     "a law adds what is no real value of the token": (
-        "max_plain", Relation((ONE, ONE), (SUM, ONE))),
-    "there are more laws than calls": ("tanh_by_exp", Relation((ONE, ONE), NONE)),
+        "max_plain", Relation((ONE_TERM, ONE_TERM), (SUM, ONE_TERM))),
+    "there are more laws than calls": ("tanh_by_exp", Relation((ONE_TERM, ONE_TERM), NONE)),
 }  # fmt: skip
 
 
@@ -183,10 +183,11 @@ def test_no_logarithm_of_a_state_is_added() -> None:
     """It is a call too: here of the second system, which makes the two calls of the first."""
     text = SpecText(Place(Path("mine.dsf")), parse(Source("mine.dsf", LOGARITHMS)))
     a, b = (text.compilation(name).system for name in ("apart", "together"))
-    rows = tuple(Row((f"$A.{s}[0]",), (((f"$A.{s}[0]",), ONE), ((f"$B.{s}[0]",), number_of(-1))))
+    rows = tuple(Row((f"$A.{s}[0]",), (((f"$A.{s}[0]",), ONE_TERM),
+                                       ((f"$B.{s}[0]",), number_of(-1))))
                  for s in "oz")  # fmt: skip
-    more = tuple(sorted((*once("$B.z[0]"), *once("exp(w[0]@0)"), *ONE)))
-    proof = Invariant(rows, False, (Relation((more, ONE), NONE),))
+    more = tuple(sorted((*once("$B.z[0]"), *once("exp(w[0]@0)"), *ONE_TERM)))
+    proof = Invariant(rows, False, (Relation((more, ONE_TERM), NONE),))
     why = rejected(Certificate(Claim(a, b, (), (("n", 1),)), proof))
     assert "a logarithm of states stands in a law" in why
 
@@ -196,20 +197,20 @@ def spoiled(c: Certificate):
     above, below = first.scale
     unknown = (((("nothing[0]@0", 1),), 1),)
     for scale in (
-        (ONE, ONE),
+        (ONE_TERM, ONE_TERM),
         (below, above),
         (tuple((m, 2 * n) for m, n in above), below),
         (tuple((m, -n) for m, n in above), below),
         (unknown, below),
         (above, ()),
         ((), below),
-        ((((("v[0,0]@0", 1),), 1),), ONE),
-        ((((("m[0]@1", 1),), 1),), ONE),
-        ((((("$A.C[0,0,0]", 1),), 1),), ONE),
+        ((((("v[0,0]@0", 1),), 1),), ONE_TERM),
+        ((((("m[0]@1", 1),), 1),), ONE_TERM),
+        ((((("$A.C[0,0,0]", 1),), 1),), ONE_TERM),
     ):
         yield with_relations(c, Relation(scale, first.shift), *rest)
-    yield with_relations(c, Relation(first.scale, (ONE, ONE)), *rest)
-    yield with_relations(c, Relation(first.scale, (unknown, ONE)), *rest)
+    yield with_relations(c, Relation(first.scale, (ONE_TERM, ONE_TERM)), *rest)
+    yield with_relations(c, Relation(first.scale, (unknown, ONE_TERM)), *rest)
     yield with_relations(c)
     yield with_relations(c, first, *rest, first, first, first)
 
@@ -256,10 +257,10 @@ def test_entries_that_start_at_zero_and_only_grow_are_never_negative() -> None:
     for steps in ((step, {}), ({}, step), ()):
         assert never_negative(symbols, steps) == frozenset()
     kept = frozenset({"$A.x[]"})
-    assert positive(symbols, UNIT / (e + x), kept) and positive(symbols, e * x + a, kept)
+    assert positive(symbols, ONE / (e + x), kept) and positive(symbols, e * x + a, kept)
     # Whichever term comes first: one is positive, the others are not negative.
     assert positive(symbols, a + e * x, kept) and positive(symbols, x + e + x * x, kept)
-    for bad in (x, e + y, e - x, UNIT / x, UNIT / (e - a), w * e, x + x * x, e + x * y):
+    for bad in (x, e + y, e - x, ONE / x, ONE / (e - a), w * e, x + x * x, e + x * y):
         assert not positive(symbols, bad, kept)
 
 
@@ -295,17 +296,17 @@ def test_a_factor_is_looked_at_where_a_law_needs_it() -> None:
     for scale, heads in (
         (a, "abs relu max log"),
         (-a, "abs exp"),
-        (-a - UNIT, "abs"),
+        (-a - ONE, "abs"),
         (a + cell, "abs relu"),
         (w, "exp"),
-        (UNIT, "relu log"),
+        (ONE, "relu log"),
     ):
         for head in heads.split():
             check_signs(symbols, (by(scale),), (head,), kept)
     for scale, heads in (
         (-a, "relu max log"),
         (w, "abs relu"),
-        (a - UNIT, "abs"),
+        (a - ONE, "abs"),
         (cell, "abs relu"),
         (a + cell, "log"),
     ):
@@ -314,19 +315,19 @@ def test_a_factor_is_looked_at_where_a_law_needs_it() -> None:
                 check_signs(symbols, (by(scale),), (head,), kept)
             # That of the second call is looked at too, and none without a call.
             with pytest.raises(Rejected):
-                check_signs(symbols, (by(UNIT), by(scale)), ("exp", head), kept)
-            check_signs(symbols, (by(UNIT), by(scale)), ("exp",), kept)
-    moved = Law(UNIT, w)
+                check_signs(symbols, (by(ONE), by(scale)), ("exp", head), kept)
+            check_signs(symbols, (by(ONE), by(scale)), ("exp",), kept)
+    moved = Law(ONE, w)
     check_signs(symbols, (moved,), ("max",), frozenset())
-    assert not moved.trivial and not by(a).trivial and by(UNIT).trivial
+    assert not moved.trivial and not by(a).trivial and by(ONE).trivial
 
 
 def test_a_softplus_is_positive_and_a_logarithm_is_not() -> None:
     symbols = Symbols()
     a, w = symbols.leaf("a[]", True, True), symbols.leaf("w[]", True)
-    assert symbols.positive(symbols.log(UNIT + symbols.exp(w)))
+    assert symbols.positive(symbols.log(ONE + symbols.exp(w)))
     assert symbols.positive(symbols.log(number(2)))
-    for argument in (a, symbols.exp(w) + a, (UNIT + a) / (UNIT + symbols.exp(w))):
+    for argument in (a, symbols.exp(w) + a, (ONE + a) / (ONE + symbols.exp(w))):
         assert not symbols.positive(symbols.log(argument))
 
 
@@ -334,17 +335,17 @@ def test_a_law_of_an_exponential_has_a_small_integer() -> None:
     """e^{x/2} is no integer power of e^x."""
     s = Symbols()
     value = s.leaf("e[]@0", real=True, positive=True)
-    assert Law(number(2), NOTHING).value(s, "exp", value).text == value.power(2).text
+    assert Law(number(2), ZERO).value(s, "exp", value).text == value.power(2).text
     for factor in (Fraction(1, 2), Fraction(3, 2), 0, 9, -9):
         with pytest.raises(Rejected, match="small integer"):
-            Law(number(factor), NOTHING).value(s, "exp", value)
+            Law(number(factor), ZERO).value(s, "exp", value)
 
 
 def test_a_law_of_equal_arguments_is_one_of_any_function() -> None:
     q = Quotient(generator("x[]"))
-    assert Law(UNIT, NOTHING).value(Symbols(), "tanh", q) is q
+    assert Law(ONE, ZERO).value(Symbols(), "tanh", q) is q
     with pytest.raises(Rejected):
-        Law(number(2), NOTHING).value(Symbols(), "tanh", q)
+        Law(number(2), ZERO).value(Symbols(), "tanh", q)
 
 
 def test_a_law_adds_what_is_real() -> None:
@@ -352,11 +353,11 @@ def test_a_law_adds_what_is_real() -> None:
     z = s.leaf("z[]@0", real=False)
     for shift in (IMAGINARY_UNIT, z):
         with pytest.raises(Rejected, match="no real value"):
-            check_names(s, (Law(UNIT, shift),), frozenset())
+            check_names(s, (Law(ONE, shift),), frozenset())
 
 
 def test_one_over_what_may_be_zero_has_no_sign() -> None:
     s = Symbols()
     cell = s.leaf("$A.S[0]", real=True)
     kept = frozenset({"$A.S[0]"})
-    assert positive(s, cell + UNIT, kept) and not positive(s, UNIT + UNIT / cell, kept)
+    assert positive(s, cell + ONE, kept) and not positive(s, ONE + ONE / cell, kept)

@@ -11,9 +11,9 @@ from dsfc.api.pipeline import SpecText
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.trusted.claim import Claim
-from dsfc.trusted.cutoff import kinds_of
 from dsfc.trusted.index_form import NoCount
 from dsfc.trusted.one_step import OneStep, entries, nothing
+from dsfc.trusted.small_model_bound import kinds_of
 
 DELTA = "S = S[i-1] - k ⊗ (k · S[i-1]) + k ⊗ v"
 

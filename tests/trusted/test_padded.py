@@ -12,15 +12,15 @@ from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
 from dsfc.expr.declarations import Constraint
 from dsfc.prover.conditions import condition
-from dsfc.prover.verdict import Case
-from dsfc.prover.within import within
+from dsfc.prover.subsumes import subsumes
+from dsfc.prover.verdict import Instance
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Conditional, Invariant, Needed, Point
 from dsfc.trusted.padded import padded
-from dsfc.trusted.polynomial import UNIT, Quotient, generator
+from dsfc.trusted.polynomial import ONE, Quotient, generator
 from dsfc.trusted.rejected import Rejected
 
 
@@ -70,7 +70,7 @@ def test_an_exponential_of_0_is_not_0() -> None:
 def test_nothing_is_divided_by_what_is_0() -> None:
     with pytest.raises(Rejected, match="divided"):
         padded(leaf("u[]@0") / leaf("u[]@1"), 0, 0)
-    both = UNIT / (leaf("u[]@0") + leaf("u[]@1"))
+    both = ONE / (leaf("u[]@0") + leaf("u[]@1"))
     with pytest.raises(Rejected, match="divided"):
         padded(both, 0, 0)
     assert padded(both, 0, 1).text == both.text
@@ -107,8 +107,8 @@ def test_points_say_nothing_of_it() -> None:
 
 def test_a_filter_of_four_taps(system: Callable) -> None:
     """Values of one slot, with a state that is not read."""
-    found = within(system("dense", "four_taps"), system("dense", "any_mode"), conditions=True)
-    assert isinstance(found, Case)
+    found = subsumes(system("dense", "four_taps"), system("dense", "any_mode"), conditions=True)
+    assert isinstance(found, Instance)
     made = found.certificate
     for k, c in enumerate(made.claim.conditions):
         if c.padded:

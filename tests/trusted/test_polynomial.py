@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dsfc.trusted.polynomial import (
     DIVISION_LIMIT,
     IMAGINARY,
-    ONE,
+    POLYNOMIAL_ONE,
     TERM_LIMIT,
     Polynomial,
     Quotient,
@@ -68,7 +68,7 @@ def test_sums_and_products_are_those_of_the_values(p, q, point) -> None:
 
 @given(polynomials(), polynomials())
 def test_a_product_divides_by_its_factors(p: Polynomial, q: Polynomial) -> None:
-    _, base = q.split() if q else (ONE, ONE)
+    _, base = q.split() if q else (POLYNOMIAL_ONE, POLYNOMIAL_ONE)
     assume(p and len(base.terms) > 1)
     assert divided(p * base, base) == p
 
@@ -140,7 +140,9 @@ def test_the_square_of_i_is_minus_one() -> None:
 
 def test_a_zero_has_no_denominator() -> None:
     x = generator("x[]")
-    assert Quotient(constant(0), {x: 1}).den == {} and Quotient(ONE, {x: 2}).den == {x: 2}
+    assert Quotient(constant(0), {x: 1}).den == {} and Quotient(POLYNOMIAL_ONE, {x: 2}).den == {
+        x: 2
+    }
 
 
 def test_a_zero_has_no_inverse() -> None:
@@ -173,9 +175,9 @@ def test_a_long_quotient_is_left_as_a_fraction() -> None:
         return Polynomial({(("x[]", k),): Fraction(1)})
 
     for k in (2, DIVISION_LIMIT, DIVISION_LIMIT + 1):
-        found = divided(power(k) + -ONE, x + -ONE)
+        found = divided(power(k) + -POLYNOMIAL_ONE, x + -POLYNOMIAL_ONE)
         assert found is not None and len(found.terms) == k
-    assert divided(power(DIVISION_LIMIT + 2) + -ONE, x + -ONE) is None
+    assert divided(power(DIVISION_LIMIT + 2) + -POLYNOMIAL_ONE, x + -POLYNOMIAL_ONE) is None
 
 
 def test_renaming_reaches_denominators() -> None:
@@ -192,7 +194,7 @@ def test_substitution_keeps_other_names() -> None:
 
 
 def test_a_polynomial_is_no_number() -> None:
-    assert constant(1) == ONE and ONE != 1
+    assert constant(1) == POLYNOMIAL_ONE and POLYNOMIAL_ONE != 1
 
 
 def test_a_text_says_every_part() -> None:
@@ -205,11 +207,11 @@ def test_a_text_says_every_part() -> None:
         (x * y, "x[]*y[]"),
         (x.power(-2) * y.power(3), "x[]^-2*y[]^3"),
         (-x, "-1*x[]"),
-        (i * x + ONE, "1+i*x[]"),
+        (i * x + POLYNOMIAL_ONE, "1+i*x[]"),
     ):
         assert p.text == text
     both = Quotient(x + y)
-    q = Quotient(x) / both / both / Quotient(x + ONE)
+    q = Quotient(x) / both / both / Quotient(x + POLYNOMIAL_ONE)
     assert q.text == "(x[])/((1+x[])^1*(x[]+y[])^2)"
 
 

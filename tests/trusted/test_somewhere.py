@@ -13,15 +13,15 @@ from dsfc.api.pipeline import SpecText
 from dsfc.expr.interval import INF, Interval
 from dsfc.prover.defined import NO_OUTPUT
 from dsfc.prover.equivalent import equivalent
-from dsfc.prover.verdict import Case, Unknown
-from dsfc.prover.within import within
+from dsfc.prover.subsumes import subsumes
+from dsfc.prover.verdict import Instance, Unknown
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
 from dsfc.trusted.balls import Complex, Real, Undefined, log, real, sqrt
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Same, Somewhere
-from dsfc.trusted.free import ranges
+from dsfc.trusted.generalize_inputs import ranges
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.point import inside
 
@@ -104,8 +104,8 @@ def test_neither_has_equality_under_conditions(conditional: Callable) -> None:
 @pytest.mark.parametrize(("value", "accepted"), [(1, True), (-1, False)])
 def test_a_case_has_a_point_of_the_first_alone(value: int, accepted: bool) -> None:
     """√a · u is c · u with c = √a, wherever it is."""
-    found = within(system("rooted"), system("times"), (), True)
-    assert isinstance(found, Case) and found.certificate.defined is not None
+    found = subsumes(system("rooted"), system("times"), (), True)
+    assert isinstance(found, Instance) and found.certificate.defined is not None
     names = [name for name, _ in found.certificate.defined.values]
     assert names == ["u", "a"]
     point = Somewhere(1, tuple((name, ((value, 1, 0, 1),)) for name in names))
@@ -124,7 +124,7 @@ def test_only_axes_of_the_two_have_sizes() -> None:
 
 
 def test_what_has_a_value_nowhere_is_no_case_of_anything() -> None:
-    found = within(system("nowhere"), system("nowhere_times"), (), True)
+    found = subsumes(system("nowhere"), system("nowhere_times"), (), True)
     assert isinstance(found, Unknown) and NO_OUTPUT in " ".join(found.tried)
 
 

@@ -12,7 +12,7 @@ import pytest
 from dsfc.expr.tree import Field
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.polynomial import Quotient, constant, generator, number
-from dsfc.trusted.symbols import IMAGINARY_UNIT, Spelled, Symbols, lags, shifted
+from dsfc.trusted.symbols import IMAGINARY_UNIT, GeneratorIndices, Symbols, lags, shifted
 
 Function = Callable[..., Quotient]
 
@@ -344,7 +344,9 @@ def test_a_norm_says_its_axis_and_its_entry() -> None:
     s = Symbols()
     _, x, z, _, _ = of(s)
     (name,) = s.along("l2norm", (x, z), 1, "n").names
-    assert name == "l2norm.n[1](x[],z[])" and s.spelled[name] == Spelled((("n", 1),), {"n"})
+    assert name == "l2norm.n[1](x[],z[])" and s.spelled[name] == GeneratorIndices(
+        (("n", 1),), {"n"}
+    )
     assert s.defined[name][1] == (x, z) and s.is_real(s.along("rmsnorm", (x, z), 0, "n"))
     state = s.leaf("$A.S[0]", True)
     with s.recorded() as calls:

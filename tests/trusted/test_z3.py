@@ -14,7 +14,7 @@ import pytest
 
 from dsfc.trusted.claim import Certificate, Coefficient, Row
 from dsfc.trusted.polynomial import IMAGINARY, Polynomial, Quotient
-from dsfc.trusted.statement import Statement, state
+from dsfc.trusted.statement import WrittenClaim, state
 from dsfc.trusted.symbols import shifted
 
 pytestmark = pytest.mark.ci
@@ -40,7 +40,7 @@ class Numbers:
         facts: what holds between them.
     """
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: WrittenClaim) -> None:
         self.facts: list = []
         self._known: dict[str, object] = {}
         self.after = {cell: self.quotient(q) for cell, q in statement.steady.step.items()}

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from dsfc.diagnostics.catalogue import NameClash
 from dsfc.diagnostics.report import Label, Reporter
+from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import SPELLINGS
-from dsfc.expr.words import FIRST, TIME
-from dsfc.mixer.words import FORMS, OUTPUT
+from dsfc.mixer.reserved_names import FORMS, OUTPUT
 from dsfc.syntax import ast
 from dsfc.syntax.letters import fold
 

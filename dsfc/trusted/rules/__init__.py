@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dsfc.trusted.claim import Claim, Conditional, ConstantWord, MarkovParameters, Words
+from dsfc.trusted.claim import (
+    Claim,
+    Conditional,
+    ConstantSequence,
+    MarkovParameters,
+    SeparatingSequences,
+)
 from dsfc.trusted.rules.conditional import check_conditional
-from dsfc.trusted.rules.constant_word import check_constant_word
+from dsfc.trusted.rules.constant_sequence import check_constant_sequence
 from dsfc.trusted.rules.markov import check_markov
-from dsfc.trusted.rules.words import check_words
+from dsfc.trusted.rules.test_sequences import check_sequences
 
 Rule = Callable[[Claim, Any], None]
 """What checks the proof of a claim; raises `Rejected` where the proof does not show it."""
 
 RULES: Mapping[type, Rule] = {
     Conditional: check_conditional,
-    ConstantWord: check_constant_word,
+    ConstantSequence: check_constant_sequence,
     MarkovParameters: check_markov,
-    Words: check_words,
+    SeparatingSequences: check_sequences,
 }
 """The type of a proof → the rule that checks it."""

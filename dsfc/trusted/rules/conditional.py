@@ -9,7 +9,7 @@
 4. Where a is claimed to be a case of b: every condition gives a parameter or an input that b alone
    has a value that exists for all values of everything else, and lies in the declared range. There
    may be none: then equal parameters do. Values inside functions of b are put in before it is
-   written out, see `dsfc.trusted.inside`.
+   written out, see `dsfc.trusted.substitute_parameters`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dsfc.trusted.conditions import CONSTANT, reach
 from dsfc.trusted.defined import never_zero
 from dsfc.trusted.invariant import check_rows
 from dsfc.trusted.padded import check_padded
-from dsfc.trusted.polynomial import UNIT, Quotient, generator
+from dsfc.trusted.polynomial import ONE, Quotient, generator
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.point import Evaluated
-from dsfc.trusted.statement import Statement, state
+from dsfc.trusted.statement import WrittenClaim, state
 from dsfc.trusted.symbols import LAG, LEAF, Symbols, lags
 
 NEEDED_LIMIT = 64
@@ -72,7 +72,7 @@ def check_conditional(claim: Claim, proof: Conditional) -> None:
             raise Rejected("the outputs may be equal where some conditions are left out")
 
 
-def _check_holds(claim: Claim, statement: Statement, holds: Point) -> None:
+def _check_holds(claim: Claim, statement: WrittenClaim, holds: Point) -> None:
     """Checks that all conditions hold at a point, and that the output is not 0."""
     conditions = statement.conditions
     point = Evaluated(claim, statement.symbols, holds)
@@ -85,7 +85,7 @@ def _check_holds(claim: Claim, statement: Statement, holds: Point) -> None:
         raise Rejected("the output may be 0 at the point where all conditions hold")
 
 
-def check_case(claim: Claim, statement: Statement) -> None:
+def check_case(claim: Claim, statement: WrittenClaim) -> None:
     """Checks that b's own parameters can meet all conditions, whatever all else is.
 
     Raises:
@@ -137,7 +137,7 @@ def _keeps(constraint: Constraint, value: Quotient, symbols: Symbols, sure: froz
         case Constraint.NONZERO:
             return never_zero(symbols, value, sure)
         case Constraint.UNIT:
-            return positive and symbols.positive(UNIT - value)
+            return positive and symbols.positive(ONE - value)
     return False
 
 
@@ -146,7 +146,7 @@ def _present(name: str) -> str:
     return LAG.sub("@0", name)
 
 
-def localities(claim: Claim, statement: Statement) -> dict[str, int | None]:
+def localities(claim: Claim, statement: WrittenClaim) -> dict[str, int | None]:
     """Returns how far back the functions read that fill b's slots, where a is a case of b.
 
     None says that a slot is the same at all tokens, 0 that it is a function of the token, and r one

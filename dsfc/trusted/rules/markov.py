@@ -29,11 +29,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dsfc.trusted.claim import Claim, MarkovParameters
-from dsfc.trusted.cutoff import unproved
 from dsfc.trusted.invariant import check_every, check_plain, columns, difference, rolled_out
-from dsfc.trusted.polynomial import NOTHING, Quotient, total
+from dsfc.trusted.polynomial import ZERO, Quotient, total
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.statement import Statement, state
+from dsfc.trusted.small_model_bound import unproved
+from dsfc.trusted.statement import WrittenClaim, state
 from dsfc.trusted.symbols import CALL, LAG, lags
 
 NOT_ZERO = "a Markov parameter is not 0"
@@ -75,7 +75,7 @@ class Markov:
             product, a quotient. Of outputs this is raised where they are asked for.
     """
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: WrittenClaim) -> None:
         """Reads Λ and f off the steady step."""
         self.statement = statement
         steps = {name: affine(q) for name, q in statement.steady.step.items()}
@@ -136,7 +136,7 @@ class Markov:
         for name, q in row.items():
             if q:
                 for read, coefficient in self.transition[name].items():
-                    out[read] = out.get(read, NOTHING) + q * coefficient
+                    out[read] = out.get(read, ZERO) + q * coefficient
         return out
 
 
@@ -148,7 +148,7 @@ def affine(q: Quotient) -> Affine:
         ValueError: a state stands in a denominator.
     """
     coefficients: dict[str, Quotient] = {}
-    constant = NOTHING
+    constant = ZERO
     for cells, coefficient in columns(q).items():
         if len(cells) > 1:
             raise Rejected("values of states are multiplied")

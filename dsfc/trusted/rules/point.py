@@ -20,8 +20,8 @@ from dsfc.trusted.comparable import array_names
 from dsfc.trusted.conditions import CONSTANT, Conditions, reach
 from dsfc.trusted.definition import Execution
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.free import ranges, side
-from dsfc.trusted.polynomial import NOTHING, Polynomial, Quotient, number
+from dsfc.trusted.generalize_inputs import ranges, system_of
+from dsfc.trusted.polynomial import ZERO, Polynomial, Quotient, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.roots import without_powers
 from dsfc.trusted.symbols import LEAF, Symbols, lags, shifted
@@ -66,7 +66,7 @@ class Evaluated:
 
     def _take(self, second: bool) -> None:
         """Takes the arrays of one side."""
-        system, names = side(self.claim, second), array_names(self.claim, second)
+        system, names = system_of(self.claim, second), array_names(self.claim, second)
         own = constants_of(self.claim, system, names)
         for same, values in own.items():
             exact = tuple(_fraction(v) for v in values)
@@ -126,7 +126,7 @@ class Evaluated:
         if name.startswith("size["):
             return number(self.sizes[name.removeprefix("size[").removesuffix("]")])
         array, place = self.place(name, token)
-        return NOTHING if place < 0 else self._number(self._entry(array, place))
+        return ZERO if place < 0 else self._number(self._entry(array, place))
 
     def place(self, name: str, token: int) -> tuple[str, int]:
         """Returns the array of an input or parameter, and which of its entries a token reads.
@@ -197,7 +197,7 @@ class Evaluated:
         Raises:
             Rejected: they do not exist.
         """
-        system, names = side(self.claim, second), array_names(self.claim, second)
+        system, names = system_of(self.claim, second), array_names(self.claim, second)
         given = {
             t.name: tuple(_ball(v) for v in self.stored[names.get(t.name, t.name)])
             for t in (*system.inputs, *system.params, *system.buffers)

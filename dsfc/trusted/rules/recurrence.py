@@ -1,4 +1,4 @@
-"""Increments that are no sum of powers: the part of rule "constant-word" for coupled states.
+"""Increments that are no sum of powers: the part of rule "constant-sequence" for coupled states.
 
 Let the states of a be affine in those before, N of them, with coefficients that are functions of
 the last few tokens. On a constant sequence, from token w on, that is z_i = Λ z_{i-1} + f with
@@ -29,12 +29,12 @@ from fractions import Fraction
 from itertools import product
 
 from dsfc.expr.tree import Expr, Fir, children
-from dsfc.trusted.claim import Claim, ConstantWord, Number
+from dsfc.trusted.claim import Claim, ConstantSequence, Number
 from dsfc.trusted.comparable import slots
 from dsfc.trusted.definition import Execution
-from dsfc.trusted.free import expressions
+from dsfc.trusted.generalize_inputs import expressions
 from dsfc.trusted.legal import facts
-from dsfc.trusted.polynomial import NOTHING, Quotient
+from dsfc.trusted.polynomial import ZERO, Quotient
 from dsfc.trusted.polynomial import number as quotient
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.markov import affine
@@ -54,7 +54,7 @@ Coefficients = tuple[Fraction, ...]
 """A polynomial over the rationals, the coefficient of x^k at position k, the last one not 0."""
 
 
-def check_recurrence(claim: Claim, proof: ConstantWord) -> None:
+def check_recurrence(claim: Claim, proof: ConstantSequence) -> None:
     """Checks that increments of a are no sum of powers.
 
     Raises:
@@ -123,7 +123,7 @@ class Rolled:
             Rejected: the definition does not go on as the states do, or not in fractions.
         """
         known = self._leaves()
-        states = dict.fromkeys(self.statement.steady.step, NOTHING)
+        states = dict.fromkeys(self.statement.steady.step, ZERO)
         outputs: list[list[Fraction]] = []
         for token in range(length):
             early = token < len(self.statement.first)

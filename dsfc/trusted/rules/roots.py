@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dsfc.trusted.polynomial import NOTHING, Polynomial, Quotient, generator, number
+from dsfc.trusted.polynomial import ZERO, Polynomial, Quotient, generator, number
 from dsfc.trusted.symbols import Symbols
 
 
@@ -42,7 +42,7 @@ def _root(name: str, symbols: Symbols) -> tuple[Fraction, int] | None:
 
 
 def _reduced(p: Polynomial, roots: dict[str, tuple[Fraction, int]]) -> Quotient:
-    out = NOTHING
+    out = ZERO
     for m, c in p.terms.items():
         term = number(c)
         for name, exponent in m:

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.tree import (
     Add,
     Axis,
@@ -43,7 +44,6 @@ from dsfc.expr.tree import (
     children,
     rebuild,
 )
-from dsfc.expr.words import FIRST
 from dsfc.system.ir import (
     Block,
     Cast,
@@ -63,7 +63,7 @@ from dsfc.system.ir import (
 )
 from dsfc.system.known import ranges as ranges_of
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.free import expressions
+from dsfc.trusted.generalize_inputs import expressions
 from dsfc.trusted.rules.regions import Region, region_of
 
 _TOKENWISE = (

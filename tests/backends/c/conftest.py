@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
+from dsfc.backends.c.reserved_names import header
 from dsfc.backends.c.runtime.native import _library, _Native
-from dsfc.backends.c.words import header
 
 
 @pytest.fixture(autouse=True, scope="session")

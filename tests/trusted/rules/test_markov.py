@@ -21,10 +21,10 @@ from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Condition, MarkovParameters
 from dsfc.trusted.conditions import Conditions
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.polynomial import NOTHING, Quotient, generator, number, total
+from dsfc.trusted.polynomial import ZERO, Quotient, generator, number, total
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.markov import Markov, check_markov
-from dsfc.trusted.statement import Moment, Statement, state
+from dsfc.trusted.statement import Moment, WrittenClaim, state
 from dsfc.trusted.symbols import Symbols
 
 LABELS = tomllib.loads(
@@ -123,7 +123,7 @@ def moment(systems: tuple[Numbers, Numbers], at_start: bool) -> Moment:
     u, steps, outputs = Quotient(generator("u[]@0")), {}, []
     for label, (a, b, c) in zip("AB", systems, strict=True):
         cells = [f"${label}.x[{k}]" for k in range(len(b))]
-        old = [NOTHING if at_start else Quotient(generator(cell)) for cell in cells]
+        old = [ZERO if at_start else Quotient(generator(cell)) for cell in cells]
         new = [total(number(x) * z for x, z in zip(row, old, strict=True)) + number(d) * u
                for row, d in zip(a, b, strict=True)]  # fmt: skip
         steps |= dict(zip(cells, new, strict=True))
@@ -133,7 +133,9 @@ def moment(systems: tuple[Numbers, Numbers], at_start: bool) -> Moment:
 
 def of_numbers(one: Numbers, other: Numbers) -> Markov:
     pair = (one, other)
-    return Markov(Statement((moment(pair, True),), moment(pair, False), Symbols(), Conditions(())))
+    return Markov(
+        WrittenClaim((moment(pair, True),), moment(pair, False), Symbols(), Conditions(()))
+    )
 
 
 def parameters(a, b, c, count: int) -> list[Fraction]:

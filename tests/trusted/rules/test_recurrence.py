@@ -17,16 +17,16 @@ from dsfc.api.pipeline import SpecText, read
 from dsfc.expr.build import prim
 from dsfc.expr.declarations import Constraint
 from dsfc.expr.tree import Field, Now, Ref, Time
-from dsfc.prover.constant_word import _least_recurrence, no_case
+from dsfc.prover.constant_sequence import _least_recurrence, no_case
 from dsfc.prover.sizes import chosen
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import Definition
 from dsfc.trusted.check import check, write
-from dsfc.trusted.claim import Certificate, Claim, ConstantWord
+from dsfc.trusted.claim import Certificate, Claim, ConstantSequence
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.rules.constant_word import check_constant_word
+from dsfc.trusted.rules.constant_sequence import check_constant_sequence
 from dsfc.trusted.rules.recurrence import Rolled, _divided, applied, distinct, trimmed
 from dsfc.trusted.witness import LENGTH_LIMIT
 
@@ -57,7 +57,7 @@ def made(a: str, b: str) -> Certificate:
 
 def rejected(certificate: Certificate) -> str:
     with pytest.raises((Rejected, Obstacle, ValueError, ZeroDivisionError)) as caught:
-        check_constant_word(certificate.claim, certificate.proof)
+        check_constant_sequence(certificate.claim, certificate.proof)
     return str(caught.value)
 
 
@@ -161,7 +161,7 @@ def test_the_first_may_have_axes() -> None:
     one = compiled(f"{body} r = a * r[i-1] + s\n y = sum[h](w * r)")
     found = no_case(claim(one, system("modes")))
     assert isinstance(found, Certificate) and found.proof.recurrence
-    check_constant_word(found.claim, found.proof)
+    check_constant_sequence(found.claim, found.proof)
     assert "may be a sum of powers" in rejected(with_value(found, "w", 0))
 
 
@@ -242,7 +242,7 @@ def test_a_filter_may_have_more_taps_at_larger_sizes_of_the_first(
     b = compiled(f"input x : t\n param v : {taps}\n s = sum[t](x)\n y = fir[{taps}](v, s)", dims)
     one = Claim(a, b, (), tuple(sizes.items()), equal=False, case=True)
     x, w = ((1, 1, 0, 1),) * sizes["t"], ((1, 1, 0, 1),)
-    proof = ConstantWord((("x", x), ("w", w)), 3, (), False, (), ((0, 1), (0, 1), (1, 1)))
+    proof = ConstantSequence((("x", x), ("w", w)), 3, (), False, (), ((0, 1), (0, 1), (1, 1)))
     check(write(Certificate(one, proof)))
     larger = Certificate(one, replace(proof, larger=("t",)))
     if grows:

@@ -16,10 +16,10 @@ from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import (
     Cast,
+    ComplexPart,
     Direct,
     Gate,
     MapOut,
-    Part,
     Post,
     Product,
     Ratio,
@@ -188,7 +188,7 @@ STATE, PLAIN = state_at(0), Direct(VALUE)
 BENT = Post("tanh", (STATE,))
 AROUND: dict[str, Callable[[ReadOut], ReadOut]] = {
     "a factor": lambda r: Gate(VALUE, r),
-    "a real part": lambda r: Cast(Part.RE, r),
+    "a real part": lambda r: Cast(ComplexPart.RE, r),
     "a map": lambda r: MapOut(LinearMap("W", (), (), ()), r),
     "a sum over an axis": lambda r: SumOver(Axis(0, "n"), r),
     "a sum": lambda r: Sum((PLAIN, r)),

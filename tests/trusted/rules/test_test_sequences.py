@@ -1,4 +1,4 @@
-"""Rule "words": what it rests on, what it must not accept."""
+"""Rule "test-sequences": what it rests on, what it must not accept."""
 
 from __future__ import annotations
 
@@ -20,17 +20,22 @@ from dsfc.expr.build import rewrite
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.tree import Expr, Now, Param, Ref, Time
 from dsfc.prover.sizes import chosen
-from dsfc.prover.words import _point, no_case_by_words
+from dsfc.prover.test_sequences import _point, no_instance_by_test_sequences
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
 from dsfc.trusted.balls import Complex, real
 from dsfc.trusted.check import check, write
-from dsfc.trusted.claim import Certificate, Claim, Condition, Part, Words
+from dsfc.trusted.claim import Certificate, Claim, Condition, OutputDifference, SeparatingSequences
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.polynomial import UNIT, Quotient, generator
+from dsfc.trusted.polynomial import ONE, Quotient, generator
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.rules.words import LENGTH_LIMIT, WORD_LIMIT, Equations, check_words
+from dsfc.trusted.rules.test_sequences import (
+    LENGTH_LIMIT,
+    SEQUENCE_LIMIT,
+    Equations,
+    check_sequences,
+)
 
 PAIRS = Path(__file__).parents[2] / "prover" / "pairs"
 LABELS = tomllib.loads((PAIRS.parent / "labels.toml").read_text(encoding="utf-8"))
@@ -44,7 +49,7 @@ def system(file: str, name: str) -> System:
 @cache
 def made(file: str, a: str, b: str) -> Certificate:
     left, right = system(file, a), system(file, b)
-    found = no_case_by_words(Claim(left, right, (), chosen(left, right, 1)))
+    found = no_instance_by_test_sequences(Claim(left, right, (), chosen(left, right, 1)))
     assert isinstance(found, Certificate), found
     return found
 
@@ -83,12 +88,14 @@ def test_every_equation_holds_where_b_has_the_parameters_of_a(name: str, entries
     point = replace(_point(claim, 2, 3, 0), entries=entries)
     equations = Equations(claim, point)
     value = evaluation(claim, equations, point)
-    for word, token in product(range(len(point.words)), range(3)):
-        e = equations.of(Part(word, token, (0, 0), ()))
+    for sequence, token in product(range(len(point.sequences)), range(3)):
+        e = equations.of(OutputDifference(sequence, token, (0, 0), ()))
         assert abs(value(e)) < 1e-9
 
 
-def evaluation(claim: Claim, equations: Equations, point: Words) -> Callable[[Quotient], float]:
+def evaluation(
+    claim: Claim, equations: Equations, point: SeparatingSequences
+) -> Callable[[Quotient], float]:
     """Quotients in floats, unknowns being what the point says."""
     known = {n: [float(Fraction(p, q)) for p, q, *_ in v] for n, v in point.values}
     maps = {t.name for t in claim.b.params if isinstance(t, MapTensor)}
@@ -117,11 +124,11 @@ def evaluation(claim: Claim, equations: Equations, point: Words) -> Callable[[Qu
 
 def test_a_slot_has_one_value_after_the_same_last_tokens() -> None:
     c = made(*SLOTS)
-    point = replace(c.proof, words=((0, 0, 0),), letters=(c.proof.letters[0],))
+    point = replace(c.proof, sequences=((0, 0, 0),), letters=(c.proof.letters[0],))
     names = {}
     for locality in (0, 1, LENGTH_LIMIT - 1):
         at = replace(c.claim, locality=locality)
-        e = Equations(at, point).of(Part(0, 2, (0, 0), ()))
+        e = Equations(at, point).of(OutputDifference(0, 2, (0, 0), ()))
         names[locality] = {g for g in e.names if g.startswith("alpha")}
     assert [len(names[k]) for k in (0, 1, LENGTH_LIMIT - 1)] == [1, 1, 2]
 
@@ -165,7 +172,7 @@ def test_no_certificate_of_another_pair_shows_that_a_case_is_none(a: str, b: str
         point = _point(at, len(source.proof.letters), 3, 0)
         proof = replace(source.proof, values=point.values, letters=point.letters)
         with pytest.raises((Rejected, Obstacle, ValueError, LookupError, ZeroDivisionError)):
-            check_words(at, proof)
+            check_sequences(at, proof)
 
 
 def test_what_a_law_divides_by_may_be_0() -> None:
@@ -173,14 +180,22 @@ def test_what_a_law_divides_by_may_be_0() -> None:
     a, b = (_mixer(f"input u\n param z\n y = {value}") for value in
             ("u", "exprel(z) * u"))  # fmt: skip
     number = ((1, 1, 0, 1),)
-    proof = Words((("z", number),), ((("u", number),),), ((0,),), False, (Part(0, 0, (), ONE),))
+    proof = SeparatingSequences(
+        (("z", number),),
+        ((("u", number),),),
+        ((0,),),
+        False,
+        (OutputDifference(0, 0, (), ONE_TERM),),
+    )
     assert "exprel" in rejected(Certificate(Claim(a, b, (), (), False, case=True), proof))
 
 
 def test_a_function_of_states_has_no_equation() -> None:
     a, b = (_mixer(f"input u\n state s\n s = s[i-1] + u\n y = {value}") for value in
             ("s", "abs(s)"))  # fmt: skip
-    proof = Words((), ((("u", ((1, 1, 0, 1),)),),), ((0, 0),), False, (Part(0, 1, (), ONE),))
+    proof = SeparatingSequences(
+        (), ((("u", ((1, 1, 0, 1),)),),), ((0, 0),), False, (OutputDifference(0, 1, (), ONE_TERM),)
+    )
     assert "function of states" in rejected(
         Certificate(Claim(a, b, (), (), False, case=True), proof)
     )
@@ -190,7 +205,13 @@ def test_the_same_name_is_another_parameter() -> None:
     """b's w need not be a's."""
     a = _mixer("input u\n param w\n y = w * u")
     b, number = a, ((2, 1, 0, 1),)
-    proof = Words((("w", number),), ((("u", number),),), ((0,),), False, (Part(0, 0, (), ONE),))
+    proof = SeparatingSequences(
+        (("w", number),),
+        ((("u", number),),),
+        ((0,),),
+        False,
+        (OutputDifference(0, 0, (), ONE_TERM),),
+    )
     assert "may be 0" in rejected(Certificate(Claim(a, b, (), (), False, case=True), proof))
 
 
@@ -203,7 +224,9 @@ def test_letters_are_as_long_as_tokens() -> None:
     """Three values in letters of two, one and none are three tokens; the letters are others."""
     it = _mixer("input u\n y = u[i-1]")
     letters = tuple((("u", tuple((k, 1, 0, 1) for k in v)),) for v in ((5, 7), (9,), ()))
-    proof = Words((), letters, ((0, 1, 2),), False, (Part(0, 2, (), ONE),))
+    proof = SeparatingSequences(
+        (), letters, ((0, 1, 2),), False, (OutputDifference(0, 2, (), ONE_TERM),)
+    )
     assert "one token of each input" in rejected(
         Certificate(Claim(it, it, (), (), False, case=True), proof)
     )
@@ -213,7 +236,9 @@ def test_a_value_of_an_input_has_its_imaginary_part() -> None:
     """No text has complex inputs; a certificate may."""
     it = complex_input(_mixer("input u\n param c complex\n y = Im(c) * u"), "c")
     letter = (("u", ((1, 1, 0, 1),)), ("c", ((0, 1, 1, 1),)))
-    proof = Words((), (letter,), ((0,),), False, (Part(0, 0, (), ONE),))
+    proof = SeparatingSequences(
+        (), (letter,), ((0,),), False, (OutputDifference(0, 0, (), ONE_TERM),)
+    )
     assert rejected(Certificate(Claim(it, it, (), (), False, case=True), proof)) == "the sum is 0"
 
 
@@ -240,7 +265,7 @@ def complex_input(system: System, name: str) -> System:
     return new(replace(system, params=others, inputs=(*system.inputs, *taken)))
 
 
-ONE = (((), 1),)
+ONE_TERM = (((), 1),)
 
 
 def with_part(**parts) -> Callable[[Certificate], Certificate]:
@@ -256,7 +281,9 @@ def undefined(c: Certificate) -> Certificate:
                  sizes=(("h", 1), ("n", 1), ("p", 1)))  # fmt: skip
     zero = ((0, 1, 0, 1),)
     letters = ((("q", zero), ("k", zero), ("v", zero)),)
-    proof = Words((), letters, ((0,),), False, (Part(0, 0, (0, 0), ONE),))
+    proof = SeparatingSequences(
+        (), letters, ((0,),), False, (OutputDifference(0, 0, (0, 0), ONE_TERM),)
+    )
     assert values
     return Certificate(at, proof)
 
@@ -275,22 +302,23 @@ REASONS: list[tuple[str, tuple[str, str, str], Callable[[Certificate], Certifica
     ("something else is claimed", TAPS, lambda c: claiming(c, equal=True)),
     ("something else is claimed", TAPS, lambda c: claiming(c, case=False)),
     ("has no conditions", TAPS, lambda c: claiming(c, free=True)),
-    ("no such word", TAPS, with_part(word=WORD_LIMIT)),
-    ("the token is none of the word", TAPS, with_part(token=LENGTH_LIMIT)),
-    ("from 1 to 8 tokens", TAPS, lambda c: changed(c, words=((),))),
-    ("a token that is no letter", TAPS, lambda c: changed(c, words=((WORD_LIMIT, 0, 0),))),
+    ("no such sequence", TAPS, with_part(sequence=SEQUENCE_LIMIT)),
+    ("the token is none of the sequence", TAPS, with_part(token=LENGTH_LIMIT)),
+    ("from 1 to 8 tokens", TAPS, lambda c: changed(c, sequences=((),))),
+    ("a token that is no letter", TAPS, lambda c: changed(c, sequences=((SEQUENCE_LIMIT, 0, 0),))),
     ("one size of each axis", TAPS, lambda c: claiming(c, every=("n",))),
-    ("has no conditions", TAPS, lambda c: claiming(c, conditions=(Condition(ONE, "x"),))),
+    ("has no conditions", TAPS, lambda c: claiming(c, conditions=(Condition(ONE_TERM, "x"),))),
     ("an axis of its own", TAPS, lambda c: claiming(
         c, a=system("dense", "four_taps"), b=system("dense", "any_taps"), sizes=(("t", 1),))),
     ("where there are slots", SLOTS, lambda c: claiming(c, locality=None)),
     ("and nowhere else", TAPS, lambda c: claiming(c, locality=0)),
     ("nor negative", SLOTS, lambda c: claiming(c, locality=-1)),
-    ("more than 64 words", TAPS, lambda c: changed(c, words=((0,),) * (WORD_LIMIT + 1))),
-    ("no such word", TAPS, with_part(word=-1)),
-    ("the token is none of the word", TAPS, with_part(token=-1)),
-    ("from 1 to 8 tokens", TAPS, lambda c: changed(c, words=((0,) * 9,))),
-    ("a token that is no letter", TAPS, lambda c: changed(c, words=((-1, 0, 0),))),
+    ("more than 64 sequences", TAPS,
+     lambda c: changed(c, sequences=((0,),) * (SEQUENCE_LIMIT + 1))),
+    ("no such sequence", TAPS, with_part(sequence=-1)),
+    ("the token is none of the sequence", TAPS, with_part(token=-1)),
+    ("from 1 to 8 tokens", TAPS, lambda c: changed(c, sequences=((0,) * 9,))),
+    ("a token that is no letter", TAPS, lambda c: changed(c, sequences=((-1, 0, 0),))),
     ("not one token of each input", TAPS, lambda c: changed(c, letters=((),))),
     ("given of nothing", TAPS, lambda c: changed(
         c, values=(*c.proof.values, ("w", ((1, 1, 0, 1),))))),
@@ -309,24 +337,26 @@ def test_a_refusal_says_why(reason: str, pair, change: Callable) -> None:
     assert reason in rejected(change(made(*pair)))
 
 
-def test_as_many_words_as_are_allowed() -> None:
+def test_as_many_sequences_as_are_allowed() -> None:
     c = made(*TAPS)
-    more = ((0,),) * (WORD_LIMIT - len(c.proof.words))
-    check_words(c.claim, replace(c.proof, words=(*c.proof.words, *more)))
+    more = ((0,),) * (SEQUENCE_LIMIT - len(c.proof.sequences))
+    check_sequences(c.claim, replace(c.proof, sequences=(*c.proof.sequences, *more)))
 
 
 def test_what_the_second_divides_by_is_not_0() -> None:
     """A factor of a sum may be a denominator of an equation, and none that stands in none."""
     a, b = (_mixer(f"input u\n param r\n y = {value}") for value in ("u", "u / (r + u) / r"))
     number = ((2, 1, 0, 1),)
-    proof = Words((), ((("u", number),),), ((0,),), False, (Part(0, 0, (), ONE),))
+    proof = SeparatingSequences(
+        (), ((("u", number),),), ((0,),), False, (OutputDifference(0, 0, (), ONE_TERM),)
+    )
     equations = Equations(Claim(a, b, (), (), False, case=True), proof)
     e = equations.of(proof.parts[0])
     assert {base.text for base in e.den} == {"2+r[]"}
     r, (base,) = Quotient(generator("r[]")), map(Quotient, e.den)
     for factor in (r, base, r * r * base.power(3)):
         equations.check_nonzero(factor)
-        for other in (r + UNIT, factor * (r + UNIT)):
+        for other in (r + ONE, factor * (r + ONE)):
             with pytest.raises(Rejected, match="may be 0"):
                 equations.check_nonzero(other)
 
@@ -356,4 +386,4 @@ def test_an_array_has_the_axes_that_it_is_declared_with() -> None:
     b = system("cases", "decayed")
     declared = tuple(replace(t, axes=()) if t.name == "s" else t for t in b.params)
     with pytest.raises(ValueError, match="used otherwise than declared"):
-        check_words(replace(c.claim, b=replace(b, params=declared)), c.proof)
+        check_sequences(replace(c.claim, b=replace(b, params=declared)), c.proof)

@@ -1,7 +1,7 @@
-"""The search for sequences on which no parameters of b follow a: see `dsfc.trusted.rules.words`.
+"""The search for sequences on which no parameters of b follow a, for the rule "test-sequences".
 
-Letters and parameters of a are small numbers that are drawn. The equations of all short words go
-into one ideal; where it holds what is free of unknowns, and not 0, that is the certificate.
+Letters and parameters of a are small numbers that are drawn. The equations of all short sequences
+go into one ideal; where it holds what is free of unknowns, and not 0, that is the certificate.
 """
 
 from __future__ import annotations
@@ -18,15 +18,22 @@ from dsfc.prover.nullstellensatz import Budget, combinations
 from dsfc.prover.sizes import NONE_GIVEN, around
 from dsfc.system.known import fixed
 from dsfc.trusted.check import check, write
-from dsfc.trusted.claim import Certificate, Claim, Coefficient, Number, Part, Words
+from dsfc.trusted.claim import (
+    Certificate,
+    Claim,
+    Coefficient,
+    Number,
+    OutputDifference,
+    SeparatingSequences,
+)
 from dsfc.trusted.comparable import comparable, slots
-from dsfc.trusted.polynomial import ONE, Polynomial, Quotient, TooLarge, unit
+from dsfc.trusted.polynomial import POLYNOMIAL_ONE, Polynomial, Quotient, TooLarge, unit
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.rules.words import LENGTH_LIMIT, Equations, own_sizes
+from dsfc.trusted.rules.test_sequences import LENGTH_LIMIT, Equations, own_sizes
 from dsfc.trusted.witness import in_range, stored_axes
 
 SHAPES = ((1, 3), (2, 2), (2, 3), (3, 2))
-"""How many letters, and how long the words of them."""
+"""How many letters, and how long the sequences of them."""
 
 DRAWN = (Fraction(1), Fraction(2), Fraction(3), Fraction(0), Fraction(-1))
 DRAWS = 2
@@ -42,7 +49,7 @@ WORK, ONE_IDEAL, ONE_EQUATION = 90_000, 6_000, 60
 """Terms that are added in all, for one point, and what writing out an equation counts for."""
 
 EQUATIONS = 28
-"""Outputs of the words of one point; where there would be more they are left."""
+"""Outputs of the sequences of one point; where there would be more they are left."""
 
 TRIED = 3
 """Combinations of one ideal that the checker is asked about."""
@@ -50,7 +57,9 @@ TRIED = 3
 _Values = tuple[tuple[str, tuple[Number, ...]], ...]
 
 
-def no_case_by_words(claim: Claim, given: Mapping[str, int] = NONE_GIVEN) -> Certificate | str:
+def no_instance_by_test_sequences(
+    claim: Claim, given: Mapping[str, int] = NONE_GIVEN
+) -> Certificate | str:
     """Returns a certificate that a is no case of b, accepted by the checker, or why there is none.
 
     Where b has slots, they are functions of the whole history, or else of the token alone.
@@ -81,11 +90,11 @@ def no_case_by_words(claim: Claim, given: Mapping[str, int] = NONE_GIVEN) -> Cer
         left -= before - budget.left
         if left <= 0:
             break
-    return "the second may follow on all short words that were tried"
+    return "the second may follow on all short sequences that were tried"
 
 
-def _point(claim: Claim, count: int, length: int, draw: int) -> Words:
-    """Numbers for a, letters, and all words of a length."""
+def _point(claim: Claim, count: int, length: int, draw: int) -> SeparatingSequences:
+    """Numbers for a, letters, and all sequences of a length."""
     rng = random.Random(f"{draw} {count} {SEED}")
     known = fixed(claim.a)
     theirs = {dict(claim.names).get(t.name, t.name): t.constraint for t in claim.b.inputs}
@@ -104,8 +113,8 @@ def _point(claim: Claim, count: int, length: int, draw: int) -> Words:
 
     values = drawn((*claim.a.params, *claim.a.buffers), DRAWN[:3])
     letters = tuple(drawn(claim.a.inputs, DRAWN) for _ in range(count))
-    words = tuple(product(range(count), repeat=length))
-    return Words(values, letters, words, False, ())
+    sequences = tuple(product(range(count), repeat=length))
+    return SeparatingSequences(values, letters, sequences, False, ())
 
 
 def _allowed(t: Tensor | MapTensor, theirs: dict[str, Constraint], x: Fraction) -> Number:
@@ -118,8 +127,8 @@ def _allowed(t: Tensor | MapTensor, theirs: dict[str, Constraint], x: Fraction) 
     return x.numerator, x.denominator, 0, 1
 
 
-def _shown(claim: Claim, point: Words, budget: Budget) -> Certificate | None:
-    """A certificate by the words of a point, if they give one."""
+def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certificate | None:
+    """A certificate by the sequences of a point, if they give one."""
     places = tuple(_places(claim, point))
     if len(places) > EQUATIONS:
         return None
@@ -153,23 +162,23 @@ def _shown(claim: Claim, point: Words, budget: Budget) -> Certificate | None:
     return None
 
 
-def _places(claim: Claim, point: Words) -> Iterator[Part]:
-    """Every output of the words, those of a common beginning once."""
+def _places(claim: Claim, point: SeparatingSequences) -> Iterator[OutputDifference]:
+    """Every output of the sequences, those of a common beginning once."""
     seen = set()
     sizes = dict(claim.sizes)
     shape = [range(sizes[x.name]) for x in claim.a.outputs[0].axes]
-    for position, word in enumerate(point.words):
-        for token in range(len(word)):
-            if word[: token + 1] in seen:
+    for position, sequence in enumerate(point.sequences):
+        for token in range(len(sequence)):
+            if sequence[: token + 1] in seen:
                 continue
-            seen.add(word[: token + 1])
+            seen.add(sequence[: token + 1])
             for index in product(*shape):
-                yield Part(position, token, index, ())
+                yield OutputDifference(position, token, index, ())
 
 
 def _cleared(e: Quotient, equations: Equations) -> tuple[Polynomial, Polynomial]:
     """A polynomial f without denominators and without factors that are not 0, and f / e."""
-    factor = ONE
+    factor = POLYNOMIAL_ONE
     for base, exponent in e.den.items():
         factor = factor * base.power(exponent)
     shift: dict[str, int] = {}
@@ -184,7 +193,9 @@ def _cleared(e: Quotient, equations: Equations) -> tuple[Polynomial, Polynomial]
     return e.num * monomial, factor * monomial
 
 
-def _stored(point: Words, parts: list[Part], factors: dict[int, Polynomial]) -> Words:
+def _stored(
+    point: SeparatingSequences, parts: list[OutputDifference], factors: dict[int, Polynomial]
+) -> SeparatingSequences:
     """The certificate: cofactors over the integers, without negative exponents."""
     least: dict[str, int] = {}
     scale = 1
@@ -198,11 +209,11 @@ def _stored(point: Words, parts: list[Part], factors: dict[int, Polynomial]) -> 
     kept = tuple(
         replace(parts[k], cofactor=_coefficient(p * whole)) for k, p in sorted(factors.items())
     )
-    used = sorted({part.word for part in kept})
-    renumbered = tuple(replace(part, word=used.index(part.word)) for part in kept)
-    longest = {w: max(p.token for p in kept if p.word == w) for w in used}
-    words = tuple(point.words[w][: longest[w] + 1] for w in used)
-    return replace(point, words=words, parts=renumbered)
+    used = sorted({part.sequence for part in kept})
+    renumbered = tuple(replace(part, sequence=used.index(part.sequence)) for part in kept)
+    longest = {w: max(p.token for p in kept if p.sequence == w) for w in used}
+    sequences = tuple(point.sequences[w][: longest[w] + 1] for w in used)
+    return replace(point, sequences=sequences, parts=renumbered)
 
 
 def _coefficient(p: Polynomial) -> Coefficient:

@@ -1,12 +1,13 @@
-"""Rule "words": no parameters of b make a a case of it, by its outputs on a few short sequences.
+"""Rule "test-sequences": no parameters of b make a a case of it, by its outputs on short sequences.
 
-Letters are tokens of a, words are sequences of letters. At a point of a's parameters the outputs of
-a on the words are numbers, by executing its definition. Those of b are written out with unknowns:
-an entry of each parameter is one, and so is the value of each slot after the same last letters, as
-a function of the last tokens has one value there. Functions that are not rational are generators,
-equal for equal arguments. So if some parameters and functions made b give what a does, all
+Letters are tokens of a, sequences are made of letters. At a point of a's parameters the outputs of
+a on the sequences are numbers, by executing its definition. Those of b are written out with
+unknowns: an entry of each parameter is one, and so is the value of each slot after the same last
+letters, as a function of the last tokens has one value there. Functions that are not rational are
+generators, equal for equal arguments. So if some parameters and functions made b give what a does,
+all
 
-    e = output of b - output of a     (a word, a token of it, an entry of the output)
+    e = output of b - output of a     (a sequence, a token of it, an entry of the output)
 
 were 0 at once. The certificate holds polynomials c with Σ c e = R, and checked are:
 
@@ -20,8 +21,8 @@ wherever there is no solution, complex ones included). Outputs of a that are rat
 in e as what they are; others are symbols with bounds.
 
 All that is said is said at the sizes of the claim; b has no axis that a does not have. Slots are
-functions of the token and the `locality` tokens before it. Words that are no longer than that are
-told apart by all of their past, so there it is said of functions of the whole history.
+functions of the token and the `locality` tokens before it. Sequences that are no longer than that
+are told apart by all of their past, so there it is said of functions of the whole history.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ from dsfc.expr.declarations import Constraint, MapTensor
 from dsfc.expr.tree import Axis, Field
 from dsfc.system.known import promises
 from dsfc.trusted.balls import Complex, NotDefined, real
-from dsfc.trusted.claim import Claim, Number, Part, Words
+from dsfc.trusted.claim import Claim, Number, OutputDifference, SeparatingSequences
 from dsfc.trusted.comparable import comparable, slots
 from dsfc.trusted.conditions import read
 from dsfc.trusted.definition import Execution
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.one_token_semantics import OneTokenSemantics
 from dsfc.trusted.polynomial import (
-    NOTHING,
+    ZERO,
     Monomial,
     Polynomial,
     Quotient,
@@ -49,21 +51,20 @@ from dsfc.trusted.polynomial import (
     number,
 )
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.side import Side
 from dsfc.trusted.symbols import CALL, IMAGINARY_UNIT, Symbols
 from dsfc.trusted.witness import arrays, check_token, constants_of, place_of
 
-WORD_LIMIT, LENGTH_LIMIT = 64, 8
-"""Words of one certificate, and tokens of one of them."""
+SEQUENCE_LIMIT, LENGTH_LIMIT = 64, 8
+"""Sequences of one certificate, and tokens of one of them."""
 
-ZERO = Complex(real(0), real(0))
+COMPLEX_ZERO = Complex(real(0), real(0))
 POSITIVE = (Constraint.POSITIVE, Constraint.UNIT)
 
 Word = tuple[int, ...]
 """Positions of letters."""
 
 
-def check_words(claim: Claim, proof: Words) -> None:
+def check_sequences(claim: Claim, proof: SeparatingSequences) -> None:
     """Checks a certificate that a is no case of b.
 
     Raises:
@@ -73,13 +74,13 @@ def check_words(claim: Claim, proof: Words) -> None:
     if claim.equal or not claim.case:
         raise Rejected("it is shown that a is no case of b, and something else is claimed")
     if claim.conditions or claim.free or claim.every:
-        raise Rejected('rule "words" has no conditions, and one size of each axis')
+        raise Rejected('rule "test-sequences" has no conditions, and one size of each axis')
     comparable(claim)
     if own_sizes(claim):
         raise Rejected("the second has an axis of its own, which may have any size")
     if (claim.locality is None) != (not slots(claim)):
         raise Rejected("how far back slots read is said where there are slots, and nowhere else")
-    found = NOTHING
+    found = ZERO
     equations = Equations(claim, proof)
     for part in proof.parts:
         found = found + Quotient(read(part.cofactor)) * equations.of(part)
@@ -107,27 +108,27 @@ class Equations:
 
     Args:
         claim: the two systems.
-        proof: the point of a, its letters and the words.
+        proof: the point of a, its letters and the sequences.
 
     Attributes:
         symbols: what the generators stand for.
         bounds: the symbol of an output of a that is no rational number → where it lies.
 
     Raises:
-        Rejected: the values are none of a, or the words none of the letters.
+        Rejected: the values are none of a, or the sequences none of the letters.
     """
 
-    def __init__(self, claim: Claim, proof: Words) -> None:
+    def __init__(self, claim: Claim, proof: SeparatingSequences) -> None:
         """Takes the point."""
-        self.claim, self.words, self.entries = claim, proof.words, proof.entries
-        if len(proof.words) > WORD_LIMIT:
-            raise Rejected(f"there are more than {WORD_LIMIT} words")
+        self.claim, self.sequences, self.entries = claim, proof.sequences, proof.entries
+        if len(proof.sequences) > SEQUENCE_LIMIT:
+            raise Rejected(f"there are more than {SEQUENCE_LIMIT} sequences")
         self.params = _once(proof.values)
         self.letters = [_once(letter) for letter in proof.letters]
         sizes = dict(claim.sizes)
         entries = {t.name: prod(sizes[axis.name] for axis in t.axes) for t in claim.a.inputs}
         for letter in self.letters:
-            # A word is its letters one after the other: those of other lengths would be others.
+            # A sequence is its letters one after the other: those of other lengths would be others.
             if {name: len(values) for name, values in letter.items()} != entries:
                 raise Rejected("a letter is not one token of each input")
             check_token(claim, letter)
@@ -137,30 +138,30 @@ class Equations:
         self._bases: set[Polynomial] = set()
         self._outputs: dict[int, list[list[Quotient]]] = {}
 
-    def of(self, part: Part) -> Quotient:
-        """Returns b's output less a's at a token of a word.
+    def of(self, part: OutputDifference) -> Quotient:
+        """Returns b's output less a's at a token of a sequence.
 
         Raises:
             Rejected: there is no such output.
         """
-        if not 0 <= part.word < len(self.words):
-            raise Rejected("there is no such word")
-        if part.word not in self._outputs:
-            self._outputs[part.word] = self._written(part.word)
-        outputs = self._outputs[part.word]
+        if not 0 <= part.sequence < len(self.sequences):
+            raise Rejected("there is no such sequence")
+        if part.sequence not in self._outputs:
+            self._outputs[part.sequence] = self._written(part.sequence)
+        outputs = self._outputs[part.sequence]
         if not 0 <= part.token < len(outputs):
-            raise Rejected("the token is none of the word")
+            raise Rejected("the token is none of the sequence")
         return outputs[part.token][place_of(self.claim, part.index)]
 
     def _written(self, position: int) -> list[list[Quotient]]:
-        word = self.words[position]
-        if not 1 <= len(word) <= LENGTH_LIMIT:
-            raise Rejected(f"a word has from 1 to {LENGTH_LIMIT} tokens")
-        if not all(0 <= letter < len(self.letters) for letter in word):
-            raise Rejected("a word has a token that is no letter")
+        sequence = self.sequences[position]
+        if not 1 <= len(sequence) <= LENGTH_LIMIT:
+            raise Rejected(f"a sequence has from 1 to {LENGTH_LIMIT} tokens")
+        if not all(0 <= letter < len(self.letters) for letter in sequence):
+            raise Rejected("a sequence has a token that is no letter")
         out = []
-        theirs = self._unknown(word)
-        for token, values in enumerate(self._executed(word)):
+        theirs = self._unknown(sequence)
+        for token, values in enumerate(self._executed(sequence)):
             row = []
             for place, (value, q) in enumerate(zip(values, theirs[token], strict=True)):
                 e = q - self._known(value, f"value<{position},{token},{place}>[]")
@@ -179,28 +180,28 @@ class Equations:
         self.bounds[name] = value
         return self.symbols.leaf(name, real=True)
 
-    def _executed(self, word: Word) -> list[list[Complex]]:
+    def _executed(self, sequence: Word) -> list[list[Complex]]:
         """The outputs of a's definition."""
         a = self.claim.a
         values = dict(self.params)
         for name in (t.name for t in a.inputs):
-            values[name] = tuple(v for letter in word for v in self.letters[letter][name])
-        given = arrays(self.claim, a, {}, len(word), values, constants_of(self.claim, a, {}))
+            values[name] = tuple(v for letter in sequence for v in self.letters[letter][name])
+        given = arrays(self.claim, a, {}, len(sequence), values, constants_of(self.claim, a, {}))
         if values.keys() - given.keys():
             raise Rejected("a value is given of nothing that a has")
         try:
-            return Execution(a, dict(self.claim.sizes), len(word), given).output()
+            return Execution(a, dict(self.claim.sizes), len(sequence), given).output()
         except NotDefined as e:
             raise Rejected(f"the output has no value here: {e}") from None
 
-    def _unknown(self, word: Word) -> list[list[Quotient]]:
+    def _unknown(self, sequence: Word) -> list[list[Quotient]]:
         """The outputs of b, token by token."""
         out: list[list[Quotient]] = []
         states: Mapping[str, Quotient] = {}
-        for token in range(len(word)):
+        for token in range(len(sequence)):
             with self.symbols.recorded():
                 spelled = Spelling(
-                    self.claim, self.symbols, self.entries, self.letters, word[: token + 1]
+                    self.claim, self.symbols, self.entries, self.letters, sequence[: token + 1]
                 )
                 outputs, step = spelled.outputs(), spelled.step()
             if any(CALL in g for q in (*outputs, *step.values()) for g in q.names):
@@ -228,12 +229,12 @@ class Equations:
             while (smaller := divided(rest, base)) is not None:
                 rest = smaller
         numbers = (rest, *(generator(g) for g, _ in common if g in self.bounds))
-        if any(self._value(p).meets(ZERO) for p in numbers):
+        if any(self._value(p).meets(COMPLEX_ZERO) for p in numbers):
             raise Rejected("the sum may be 0")
 
     def _value(self, p: Polynomial) -> Complex:
         """The value of a polynomial in outputs of a."""
-        out = ZERO
+        out = COMPLEX_ZERO
         for m, c in p.terms.items():
             out = out + Complex(real(c), real(0)) * self._monomial(m)
         return out
@@ -248,15 +249,15 @@ class Equations:
         return out
 
 
-class Spelling(Side):
-    """System b at the last token of a word, its parameters and slots unknown.
+class Spelling(OneTokenSemantics):
+    """System b at the last token of a sequence, its parameters and slots unknown.
 
     Args:
         claim: whose b it is.
         symbols: where generators come from.
         entries: whether linear maps of tokens are written out in the entries of their matrices.
         letters: common name of an input of a → its entries.
-        word: up to the token.
+        sequence: up to the token.
     """
 
     def __init__(
@@ -265,11 +266,11 @@ class Spelling(Side):
         symbols: Symbols,
         entries: bool,
         letters: list[dict[str, tuple[Number, ...]]],
-        word: Word,
+        sequence: Word,
     ) -> None:
         """Starts with nothing written out."""
-        super().__init__(claim, True, symbols, entries, len(word) - 1)
-        self.letters, self.word, self.locality = letters, word, claim.locality or 0
+        super().__init__(claim, True, symbols, entries, len(sequence) - 1)
+        self.letters, self.sequence, self.locality = letters, sequence, claim.locality or 0
         self.promised = promises(self.system)
 
     def size(self, axis: Axis) -> Quotient:
@@ -281,15 +282,15 @@ class Spelling(Side):
         declared = self.inputs.get(name) or self.stored_as[name]
         where, after = ",".join(map(str, at)), ""
         if name in self.inputs:
-            token = len(self.word) - 1 - int(when.removeprefix("@"))
-            given = self.letters[self.word[token]].get(self.names.get(name, name))
+            token = len(self.sequence) - 1 - int(when.removeprefix("@"))
+            given = self.letters[self.sequence[token]].get(self.names.get(name, name))
             if given is not None:
                 place = 0
                 for axis, k in zip(axes, at, strict=True):
                     place = place * self.sizes[axis.name] + k
                 re, im = Fraction(*given[place][:2]), Fraction(*given[place][2:])
                 return number(re) + IMAGINARY_UNIT * number(im)
-            last = self.word[max(0, token - self.locality) : token + 1]
+            last = self.sequence[max(0, token - self.locality) : token + 1]
             after = f"<{'.'.join(map(str, last))}>"
         kind = declared.map.field if isinstance(declared, MapTensor) else declared.field
         positive = self.promised[name] in POSITIVE

@@ -11,34 +11,34 @@ from dsfc.expr.declarations import Tensor
 from dsfc.expr.tree import Field
 from dsfc.prover.closure import Differs, close
 from dsfc.prover.conditions import candidates
-from dsfc.prover.constant_word import no_case
+from dsfc.prover.constant_sequence import no_case
 from dsfc.prover.defined import where_first_defined
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.filters import filters
 from dsfc.prover.modal import modal
 from dsfc.prover.sizes import NONE_GIVEN, chosen, examined, modest
+from dsfc.prover.test_sequences import no_instance_by_test_sequences
 from dsfc.prover.verdict import (
-    Case,
     Conditionally,
     Equal,
-    NoCase,
+    Instance,
+    NotAnInstance,
     ProvedWhereDefined,
     Unknown,
     Verdict,
 )
-from dsfc.prover.words import no_case_by_words
 from dsfc.system.ir import System, Term
-from dsfc.trusted.apart import apart, own_names
+from dsfc.trusted.alpha_rename import alpha_rename, own_names
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Conditional, Invariant
 from dsfc.trusted.comparable import slots
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.polynomial import TooLarge
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.rules.constant_word import own_axes
+from dsfc.trusted.rules.constant_sequence import own_axes
 from dsfc.trusted.statement import state
 
-Within = Case | NoCase | Unknown
+Subsumption = Instance | NotAnInstance | Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Kinds:
     """
 
     equal: Verdict
-    forth: Within | None
-    back: Within | None
+    forth: Subsumption | None
+    back: Subsumption | None
     slots: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 
@@ -81,26 +81,26 @@ def kinds(
     verdict = equivalent(a, b, names, conditions, sizes)
     if isinstance(verdict, Equal | ProvedWhereDefined):
         return Kinds(verdict, None, None)
-    forth: Within
+    forth: Subsumption
     if isinstance(verdict, Conditionally) and verdict.certificate.claim.case:
-        forth = Case(verdict.certificate)
+        forth = Instance(verdict.certificate)
     else:
-        forth = within(a, b, names, conditions, sizes)
+        forth = subsumes(a, b, names, conditions, sizes)
     backwards = tuple(sorted((ours, theirs) for theirs, ours in names))
     own = tuple(
         tuple(slots(Claim(pair[0], pair[1], pair[2], ())))
         for pair in ((a, b, names), (b, a, backwards))
     )
-    return Kinds(verdict, forth, within(b, a, backwards, conditions, sizes), (own[0], own[1]))
+    return Kinds(verdict, forth, subsumes(b, a, backwards, conditions, sizes), (own[0], own[1]))
 
 
-def within(
+def subsumes(
     a: System,
     b: System,
     names: tuple[tuple[str, str], ...] = (),
     conditions: bool = False,
     sizes: Mapping[str, int] = NONE_GIVEN,
-) -> Within:
+) -> Subsumption:
     """Decides whether a is a case of b: for all values of a's parameters, some of b's do the same.
 
     Inputs that b alone has are slots: functions of the last tokens are looked for, or excluded.
@@ -123,7 +123,7 @@ def within(
         larger = _no_case(no_case, twos)
         found = larger if isinstance(larger, Certificate) else found
     if isinstance(found, Certificate):
-        return NoCase(found)
+        return NotAnInstance(found)
     tried = [f"constant sequences: {found}"]
     pinned = examined(a, b, sizes)
     if conditions:
@@ -131,15 +131,15 @@ def within(
         if isinstance(shown, Certificate):
             whole, why = where_first_defined(shown)
             if whole is not None:
-                return Case(whole, why)
+                return Instance(whole, why)
             shown = why
         tried.append(f"values of the second's own parameters: {shown}")
     # Functions of more than the token may be a case where those of the token are none.
     # At the declared sizes there are more equations, so these are asked where work was asked for.
     for at in dict.fromkeys(map(_key, (sizes, *(pinned if conditions else ())))):
-        apart = _no_case(partial(no_case_by_words, given=dict(at)), least)
+        apart = _no_case(partial(no_instance_by_test_sequences, given=dict(at)), least)
         if isinstance(apart, Certificate):
-            return NoCase(apart)
+            return NotAnInstance(apart)
     tried.append(f"short sequences: {apart}")
     decides = "values of the second's parameters (--conditions), or a reason that there are none"
     return Unknown(str(found), tuple(tried), decides)
@@ -192,7 +192,7 @@ def _case(claim: Claim) -> Certificate | str:
         try:
             for at in search(replace(claim, case=True)):
                 with suppress(Rejected, Obstacle, ZeroDivisionError):
-                    rows = close(state(apart(at), False))
+                    rows = close(state(alpha_rename(at), False))
                     if isinstance(rows, Differs):
                         continue
                     certificate = Certificate(at, Conditional(Invariant(rows, False), None, ()))
@@ -209,7 +209,7 @@ def _by_equations(claim: Claim) -> Iterator[Claim]:
     """Claims with values that solve the equations of the first tokens."""
     for sized in _sized(claim):
         for told in (sized, *_told_apart(sized)):
-            for conditions in candidates(apart(told)):
+            for conditions in candidates(alpha_rename(told)):
                 yield replace(told, conditions=conditions)
 
 

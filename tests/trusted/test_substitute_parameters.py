@@ -10,8 +10,8 @@ import pytest
 
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
-from dsfc.prover.verdict import Case
-from dsfc.prover.within import within
+from dsfc.prover.subsumes import subsumes
+from dsfc.prover.verdict import Instance
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
@@ -20,9 +20,9 @@ from dsfc.trusted.claim import Certificate, Claim, Condition, Conditional, Invar
 from dsfc.trusted.conditions import Conditions
 from dsfc.trusted.defined import Defined, never_zero
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.inside import literals, put_in
-from dsfc.trusted.polynomial import NOTHING, UNIT, Quotient, total
+from dsfc.trusted.polynomial import ONE, ZERO, Quotient, total
 from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.substitute_parameters import literals, substitute_parameters
 from dsfc.trusted.symbols import IMAGINARY_UNIT, Symbols
 
 SIZES = (("h", 2),)
@@ -60,13 +60,13 @@ def verdict(
 PLAIN = "input u\n y = u"
 HALF = "input u\n buffer g = 1 / 2\n y = g * u"
 WU = "input u\n param w\n y = w * u"
-ZERO, ONE = value("r[]"), value("r[]", (-1, {}))
+AT_0, AT_1 = value("r[]"), value("r[]", (-1, {}))
 LOG_2 = value("r[]", (-1, {"log(2)": 1}))
 
 ACCEPTED = {
-    "0 in an exponential": (PLAIN, "input u\n param r\n y = exp(-r * u) * u", ZERO),
-    "0 where it may be": (PLAIN, "input u\n param r nonneg\n y = exp(-r * u) * u", ZERO),
-    "an angle of 0": (PLAIN, "input u\n param r\n y = cos(r * u) * u", ZERO),
+    "0 in an exponential": (PLAIN, "input u\n param r\n y = exp(-r * u) * u", AT_0),
+    "0 where it may be": (PLAIN, "input u\n param r nonneg\n y = exp(-r * u) * u", AT_0),
+    "an angle of 0": (PLAIN, "input u\n param r\n y = cos(r * u) * u", AT_0),
     "a complex value": ("input u\n param w\n y = w * u",
                         "input u\n param r complex\n y = Re(r * u)",
                         value("r[]", (-1, {"w[]": 1}))),
@@ -77,7 +77,7 @@ ACCEPTED = {
         "input u\n param w positive\n y = w * u", "input u\n param r\n y = exp(r) * u",
         value("r[]", (-1, {"log(w[])": 1}))),
     "a divisor of which a value is positive": (
-        PLAIN, "input u\n param r\n y = u * exp(r * u) / (1 + r)", ZERO),
+        PLAIN, "input u\n param r\n y = u * exp(r * u) / (1 + r)", AT_0),
     "a number that is a buffer": ("input u\n buffer g = 1\n y = g * u", PLAIN),
 }  # fmt: skip
 
@@ -89,20 +89,20 @@ def test_what_values_inside_functions_show(name: str) -> None:
 
 ACCEPTED |= {
     "what the first divides by": ("input u\n param w\n y = u / w",
-                                  "input u\n param r, w\n y = u * exp(r * u) / w", ZERO),
+                                  "input u\n param r, w\n y = u * exp(r * u) / w", AT_0),
     "a logarithm that the first has": ("input u\n y = log(u)",
-                                       "input u\n param r\n y = log(u) * exp(r * u)", ZERO),
-    "a divisor that need not be 0": (PLAIN, "input u\n param r, s\n y = u + r / s", ZERO),
+                                       "input u\n param r\n y = log(u) * exp(r * u)", AT_0),
+    "a divisor that need not be 0": (PLAIN, "input u\n param r, s\n y = u + r / s", AT_0),
     "a divisor declared other than 0": (
         "input u\n param w nonzero\n y = w * u",
         "input u\n param r, w nonzero\n y = u * w^2 / r", value("r[]", (-1, {"w[]": 1}))),
-    "a divisor on the unit circle": (PLAIN, "input u\n param r\n y = Re(u / cis(r * u))", ZERO),
-    "a natural power": (PLAIN, "input u\n param r\n y = u + r^2 * exp(r)", ZERO),
+    "a divisor on the unit circle": (PLAIN, "input u\n param r\n y = Re(u / cis(r * u))", AT_0),
+    "a natural power": (PLAIN, "input u\n param r\n y = u + r^2 * exp(r)", AT_0),
     "a root of what is positive": (
         "input u\n param w positive\n y = w * u",
         "input u\n param r, w positive\n y = sqrt(r) * u",
         value("r[]", (-1, {"w[]": 2}))),
-    "a real tangent": (PLAIN, "input u\n param r\n y = u + tanh(r * u)", ZERO),
+    "a real tangent": (PLAIN, "input u\n param r\n y = u + tanh(r * u)", AT_0),
     "tanh between 0 and 1": (
         "input u\n param s positive\n y = exp(-s) * u", "input u\n param r\n y = tanh(r) * u",
         Condition((((("log(-1+exp(s[]))", 1),), 1), ((("log(1+exp(s[]))", 1),), -1),
@@ -117,23 +117,23 @@ def test_where_the_second_has_values(name: str) -> None:
 
 UNDEFINED = "b may have no value where a has one"
 REFUSED = {
-    "another value": (PLAIN, "input u\n param r\n y = exp(-r * u) * u", ONE, "outputs differ"),
+    "another value": (PLAIN, "input u\n param r\n y = exp(-r * u) * u", AT_1, "outputs differ"),
     "none": (PLAIN, "input u\n param r\n y = exp(-r * u) * u", "outputs differ"),
-    "0 where it may not be": (PLAIN, "input u\n param r positive\n y = exp(-r * u) * u", ZERO,
+    "0 where it may not be": (PLAIN, "input u\n param r positive\n y = exp(-r * u) * u", AT_0,
                               "may not be positive"),
-    "1 outside of (0, 1)": (PLAIN, "input u\n param r unit\n y = exp(log(r) * u) * u", ONE,
+    "1 outside of (0, 1)": (PLAIN, "input u\n param r unit\n y = exp(log(r) * u) * u", AT_1,
                             "may not be unit"),
     "-1 outside of (0, 1)": (PLAIN, "input u\n param r unit\n y = exp(r + 1) * u",
                              value("r[]", (1, {})), "may not be unit"),
-    "0 where it is other than 0": (PLAIN, "input u\n param r nonzero\n y = exp(r * u) * u", ZERO,
+    "0 where it is other than 0": (PLAIN, "input u\n param r nonzero\n y = exp(r * u) * u", AT_0,
                                    "may not be nonzero"),
     "-1 where it is not negative": (PLAIN, "input u\n param r nonneg\n y = exp(r + 1) * u",
                                     value("r[]", (1, {})), "may not be nonneg"),
-    "the logarithm of 0": (PLAIN, "input u\n param r\n y = u + r * log(r)", ZERO, UNDEFINED),
+    "the logarithm of 0": (PLAIN, "input u\n param r\n y = u + r * log(r)", AT_0, UNDEFINED),
     "an unknown divisor": (
         WU, "input u\n param r, w\n y = u * exp((r - w) * u) * w^2 / r",
         value("r[]", (-1, {"w[]": 1})), UNDEFINED),
-    "a power of 0": (PLAIN, "input u\n param r\n y = u * exp(r * u) + r * r^(-1 / 2)", ZERO,
+    "a power of 0": (PLAIN, "input u\n param r\n y = u * exp(r * u) + r * r^(-1 / 2)", AT_0,
                      UNDEFINED),
     "a logarithm of no prime": (
         "input u\n buffer g = 1 / 4\n y = g * u", "input u\n param r positive\n y = exp(-r) * u",
@@ -150,7 +150,7 @@ REFUSED = {
         value("r[]", (1, {"i": 1, "w[]": 1})), ""),
     "one entry of two": (PLAIN, "input u\n param r : h\n y = exp(sum[h](r) * u) * u",
                          value("r[0]"), "outputs differ"),
-    "the first's parameter": ("input u\n param r\n y = exp(r * u) * u", PLAIN, ZERO,
+    "the first's parameter": ("input u\n param r\n y = exp(r * u) * u", PLAIN, AT_0,
                               "outputs differ"),
     "a buffer of another number": (HALF, PLAIN, "outputs differ"),
     "a buffer that is a parameter of the first": (
@@ -161,12 +161,12 @@ REFUSED = {
 W_OF_U = "W[;0](u[0]@0,u[1]@0)", "W[;1](u[0]@0,u[1]@0)"
 REFUSED |= {
     "a divisor that cancels": (
-        PLAIN, "input u\n param r\n y = u * (r / r) + r * u", ZERO, UNDEFINED),
+        PLAIN, "input u\n param r\n y = u * (r / r) + r * u", AT_0, UNDEFINED),
     "a logarithm that cancels": (
-        PLAIN, "input u\n param r\n y = u + log(r) - log(r) + r * u", ZERO, UNDEFINED),
+        PLAIN, "input u\n param r\n y = u + log(r) - log(r) + r * u", AT_0, UNDEFINED),
     "a logarithm that is multiplied by 0": (
-        PLAIN, "input u\n param r\n y = u + r * (log(r) - log(r + 1))", ZERO, UNDEFINED),
-    "a logarithm of an input": (PLAIN, "input u\n param r\n y = u + r * log(u)", ZERO, UNDEFINED),
+        PLAIN, "input u\n param r\n y = u + r * (log(r) - log(r + 1))", AT_0, UNDEFINED),
+    "a logarithm of an input": (PLAIN, "input u\n param r\n y = u + r * log(u)", AT_0, UNDEFINED),
     "a divisor that is a slot": (PLAIN, "input u, z\n y = u * (z / z) + z", value("z[]@0"),
                                  UNDEFINED),
     "a logarithm of a slot": (PLAIN, "input u, z\n y = z + log(z) - log(z)",
@@ -174,33 +174,33 @@ REFUSED |= {
     "a divisor that is the first's parameter": (WU, "input u\n param w\n y = u * w * w / w",
                                                 UNDEFINED),
     "a logarithm of the first's parameter": (
-        WU, "input u\n param r, w\n y = u * w + r * log(w)", ZERO, UNDEFINED),
-    "log1p below -1": (WU, "input u\n param r, w\n y = u * w + r * log1p(w)", ZERO, UNDEFINED),
+        WU, "input u\n param r, w\n y = u * w + r * log(w)", AT_0, UNDEFINED),
+    "log1p below -1": (WU, "input u\n param r, w\n y = u * w + r * log1p(w)", AT_0, UNDEFINED),
     "a root of what may be negative": (
-        WU, "input u\n param r, w\n y = u * w + r * sqrt(w)", ZERO, UNDEFINED),
-    "a negative power": (WU, "input u\n param r, w\n y = u * w + r * w^(-1)", ZERO, UNDEFINED),
+        WU, "input u\n param r, w\n y = u * w + r * sqrt(w)", AT_0, UNDEFINED),
+    "a negative power": (WU, "input u\n param r, w\n y = u * w + r * w^(-1)", AT_0, UNDEFINED),
     "another power than the first's": (
         "input u\n param w\n y = w^(1 / 2) * u",
-        "input u\n param r, w\n y = w^(1 / 2) * u + r * w^(-1 / 2)", ZERO, UNDEFINED),
+        "input u\n param r, w\n y = w^(1 / 2) * u + r * w^(-1 / 2)", AT_0, UNDEFINED),
     "a square that is below 1": (
         "input u\n param w positive\n y = exp(log((exp(w) - 1)^2)) * u",
         "input u\n param r positive\n y = exp(r) * u",
         value("r[]", (-1, {"log(1+-2*exp(w[])+exp(w[])^2)": 1})), "may not be positive"),
     "a logarithm that the first reads later": (
         "input u\n state s\n s = s[i-1] + log(u)\n y = s[i-1]",
-        "input u\n param r\n state s\n s = s[i-1] + log(u)\n y = s[i-1] + r * log(u)", ZERO,
+        "input u\n param r\n state s\n s = s[i-1] + log(u)\n y = s[i-1] + r * log(u)", AT_0,
         UNDEFINED),
     "a logarithm that the first reads later, by another state": (
         "input u\n state s, t\n s = 1 / 2 * s[i-1] + t[i-1]\n t = s[i-1] + log(u)\n y = s",
         "input u\n param r\n state s, t\n s = 1 / 2 * s[i-1] + t[i-1]\n t = s[i-1] + log(u)\n"
-        " y = s + r * log(u)", ZERO, UNDEFINED),
+        " y = s + r * log(u)", AT_0, UNDEFINED),
     "a logarithm that the second reads later, by another state": (
         "input u\n state s, t\n s = 1 / 2 * s[i-1] + t[i-1]\n t = s[i-1] + u\n y = s",
         "input u\n param r\n state s, t\n s = 1 / 2 * s[i-1] + t[i-1]\n"
-        " t = s[i-1] + u + r * log(u)\n y = s", ZERO, UNDEFINED),
+        " t = s[i-1] + u + r * log(u)\n y = s", AT_0, UNDEFINED),
     "a logarithm that the first reads once": (
         "input u\n y = log(u)",
-        "input u\n param r\n state s\n s = s[i-1] + r * log(u)\n y = log(u) + s", ZERO, UNDEFINED),
+        "input u\n param r\n state s\n s = s[i-1] + r * log(u)\n y = log(u) + s", AT_0, UNDEFINED),
     "a pole of a complex tangent": (
         PLAIN, "input u\n param r complex\n y = Re(u + (r - cplx(0, 1)) * tanh(r))",
         value("r[]", (-1, {"i": 1})), UNDEFINED),
@@ -230,7 +230,7 @@ def test_what_the_first_reads_now_excuses_the_second() -> None:
     """log u stands in an update of both that the output reads at the same token."""
     a = mixer("input u\n state s\n s = s[i-1] + log(u)\n y = s")
     b = mixer("input u\n param r\n state s\n s = exp(r * u) * s[i-1] + log(u)\n y = s + r * log(u)")
-    assert isinstance(within(a, b, conditions=True), Case)
+    assert isinstance(subsumes(a, b, conditions=True), Instance)
 
 
 def test_what_is_never_0() -> None:
@@ -239,11 +239,11 @@ def test_what_is_never_0() -> None:
     x, z, w = s.leaf("x[]@0", True), s.leaf("z[0]", False), s.leaf("w[]", True)
     a, e = s.leaf("a[]", True, positive=True), s.exp(x)
     low, turned = s.conjugate(z), s.exp(IMAGINARY_UNIT * x)
-    for q in (IMAGINARY_UNIT, UNIT + e, -UNIT - e, a, -a, e * w, w / a, turned, z * low * a,
-              UNIT / (UNIT + e), w / (e + a)):  # fmt: skip
+    for q in (IMAGINARY_UNIT, ONE + e, -ONE - e, a, -a, e * w, w / a, turned, z * low * a,
+              ONE / (ONE + e), w / (e + a)):  # fmt: skip
         assert never_zero(s, q, frozenset({"w", "z"}))
     tanh = s.opaque("tanh", (x,), real=True, positive=False)
-    for q in (NOTHING, x, x * a, a - e, a + w, w + z, turned + UNIT, tanh):
+    for q in (ZERO, x, x * a, a - e, a + w, w + z, turned + ONE, tanh):
         assert not never_zero(s, q, frozenset({"w", "z"}))
     for q in (w, z, low, w * a):
         assert not never_zero(s, q, frozenset())
@@ -263,7 +263,7 @@ def test_where_a_function_has_a_value(
 ) -> None:
     s = Symbols()
     known = {"x": s.leaf("x[]@0", True), "z": s.leaf("z[]", False), "w": s.leaf("w[]", True),
-             "a": s.leaf("a[]", True, positive=True), "1": UNIT, "0": NOTHING}  # fmt: skip
+             "a": s.leaf("a[]", True, positive=True), "1": ONE, "0": ZERO}  # fmt: skip
 
     def of(text: str) -> Quotient:
         parts = text.replace("-", "+-").split("+")
@@ -303,10 +303,10 @@ def test_what_the_first_needs_at_a_token_it_needs_not_later() -> None:
 def test_a_ratio_of_states_takes_no_values() -> None:
     """Its denominator might vanish."""
     b = "input u\n param r\n state s\n s = s[i-1] + exp(r * u)\n y = u * s / s"
-    assert "a denominator of states" in verdict(PLAIN, b, ZERO)
+    assert "a denominator of states" in verdict(PLAIN, b, AT_0)
     a = "input u\n state s\n s = s[i-1] + u\n y = log(s) + u"
     b = "input u\n param r\n state s\n s = s[i-1] + u\n y = log(s) + u * exp(r * u)"
-    assert "`log` of states" in verdict(a, b, ZERO)
+    assert "`log` of states" in verdict(a, b, AT_0)
 
 
 def test_values_of_the_seconds_own_parameters_are_put_in() -> None:
@@ -314,18 +314,20 @@ def test_values_of_the_seconds_own_parameters_are_put_in() -> None:
     symbols = Symbols()
     symbols.leaf("w[]", real=True)
     conditions = Conditions((
-        ZERO,
+        AT_0,
         value("w[]", (-2, {})),
         value("z[]@0", (-1, {"u[]@0": 1})),
     ))  # fmt: skip
     claim = Claim(mixer(WU), b, (), (), case=True)
-    assert {n: q.text for n, q in put_in(claim, conditions, symbols).items()} == {"r[]": "0"}
+    assert {n: q.text for n, q in substitute_parameters(claim, conditions, symbols).items()} == {
+        "r[]": "0"
+    }
     for other in ({"case": False}, {"equal": False}):
-        assert put_in(replace(claim, **other), conditions, symbols) == {}
+        assert substitute_parameters(replace(claim, **other), conditions, symbols) == {}
     # A value that speaks of what is not there is none.
     by_w = Conditions((value("r[]", (-1, {"w[]": 1})),))
-    assert put_in(claim, by_w, Symbols()) == {}
-    assert put_in(claim, by_w, symbols)["r[]"].text == "w[]"
+    assert substitute_parameters(claim, by_w, Symbols()) == {}
+    assert substitute_parameters(claim, by_w, symbols)["r[]"].text == "w[]"
 
 
 def test_buffers_of_one_number_are_that_number() -> None:
@@ -340,7 +342,7 @@ def test_buffers_of_one_number_are_that_number() -> None:
     claim = Claim(of, mixer("input u : h\n y = u"), (), SIZES)
     scalars, all_ = {"a": Fraction(1, 2), "b": 3}, {"c": 0, "e": 5, "g": Fraction(1, 3), "z": 0}
     assert literals(claim, False) == scalars and literals(claim, True) == {}
-    for one in (replace(claim, case=True), replace(claim, conditions=(ZERO,))):
+    for one in (replace(claim, case=True), replace(claim, conditions=(AT_0,))):
         assert literals(one, False) == scalars | all_
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from dsfc.backends.torch.words import RESERVED
+from dsfc.backends.torch.reserved_names import RESERVED
 
 
 def test_attributes_of_every_layer_are_reserved() -> None:

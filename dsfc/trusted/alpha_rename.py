@@ -21,7 +21,7 @@ from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.witness import stored_axes
 
 
-def apart(claim: Claim) -> Claim:
+def alpha_rename(claim: Claim) -> Claim:
     """Returns what a claim says as one where what it tells apart has a name of its own.
 
     Axes go by their new names in `sizes`.

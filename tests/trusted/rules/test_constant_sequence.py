@@ -1,4 +1,4 @@
-"""Rule "constant-word": what it rests on, what it must not accept."""
+"""Rule "constant-sequence": what it rests on, what it must not accept."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText, read
 from dsfc.expr.declarations import Constraint, Init
 from dsfc.expr.tree import Num
-from dsfc.prover.constant_word import no_case
+from dsfc.prover.constant_sequence import no_case
 from dsfc.prover.sizes import chosen
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.trusted.balls import Complex, NotDefined, real
 from dsfc.trusted.check import check, write
-from dsfc.trusted.claim import Certificate, Claim, Condition, ConstantWord, Witness
+from dsfc.trusted.claim import Certificate, Claim, Condition, ConstantSequence, Witness
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.rules.constant_word import (
-    ZERO,
-    Word,
-    check_constant_word,
+from dsfc.trusted.rules.constant_sequence import (
+    COMPLEX_ZERO,
+    RepeatedToken,
+    check_constant_sequence,
     growing_axes,
     regions,
 )
@@ -64,7 +64,7 @@ def rejected(certificate: Certificate) -> str:
     # Obstacles and malformed systems are what `check` makes a rejection of; the text is not written
     # and read here, which takes longer than the rule.
     with pytest.raises((Rejected, Obstacle, ValueError, LookupError)) as caught:
-        check_constant_word(certificate.claim, certificate.proof)
+        check_constant_sequence(certificate.claim, certificate.proof)
     return str(caught.value)
 
 
@@ -100,11 +100,11 @@ def points(draw: st.DrawFn, name: str) -> tuple:
 @given(data=st.data())
 def test_increments_of_a_definition_are_sums_of_powers_of_its_bases(name: str, data) -> None:
     at, values = data.draw(points(name))
-    word = Word(at, values)
+    word = RepeatedToken(at, values)
     # A mixer's own bases lie in its own ranges, and nothing is left of the increments without them.
     assert not word.foreign
     for token in (word.first, word.first + 1):
-        assert all(part.meets(ZERO) for part in word.parts(token))
+        assert all(part.meets(COMPLEX_ZERO) for part in word.parts(token))
 
 
 def test_a_base_of_two_entries_is_taken_once() -> None:
@@ -113,7 +113,7 @@ def test_a_base_of_two_entries_is_taken_once() -> None:
     turned = "param a : n complex\n state s : n complex\n s = a * s[i-1] + u\n y = Re(s)"
     half, zero, two, turn = ((1, 2, 0, 1), (0, 1, 0, 1), (2, 1, 0, 1), (1, 2, 1, 1))
 
-    def word(a: str, b: str, *values: tuple[int, int, int, int]) -> Word:
+    def word(a: str, b: str, *values: tuple[int, int, int, int]) -> RepeatedToken:
         left, right = (
             SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", f"""mixer m {{ dims n
  input u : n
@@ -121,7 +121,7 @@ def test_a_base_of_two_entries_is_taken_once() -> None:
 }}"""))).compilation("m").system for body in (a, b)
         )  # fmt: skip
         at = Claim(left, right, (), (("n", 3),), equal=False, case=True)
-        return Word(at, (("a", values), ("u", (two,) * 3)))
+        return RepeatedToken(at, (("a", values), ("u", (two,) * 3)))
 
     def exact(p: int, q: int, r: int = 0) -> Complex:
         return Complex(real(Fraction(p, q)), real(r))
@@ -241,7 +241,7 @@ def test_a_word_on_which_there_is_no_output() -> None:
     tensors = (*at.a.inputs, *at.a.params)
     counts = {t.name: prod(sizes[x.name] for x in stored_axes(t)) for t in tensors}
     values = tuple((name, ((10**6, 1, 0, 1),) * count) for name, count in counts.items())
-    assert "no value" in rejected(Certificate(at, ConstantWord(values, 2, (0, 0), False, ())))
+    assert "no value" in rejected(Certificate(at, ConstantSequence(values, 2, (0, 0), False, ())))
 
 
 def test_ranges_are_those_of_the_second() -> None:
@@ -297,7 +297,7 @@ def test_states_that_are_not_those_of_the_definition() -> None:
     values = certificate.proof.values
     other = Claim(forged("decayed", Num(Fraction(1))), system("decayed"), (),
                   certificate.claim.sizes, equal=False, case=True)  # fmt: skip
-    proof = ConstantWord(values, 2, (0, 0), False, ())
+    proof = ConstantSequence(values, 2, (0, 0), False, ())
     assert "does not go on" in rejected(Certificate(other, proof))
 
 

@@ -23,10 +23,10 @@ LABELS = ("A:", "B:")
 """Start the names of what is an input of one of the two only because it was made free."""
 
 
-def side(claim: Claim, second: bool) -> System:
+def system_of(claim: Claim, second: bool) -> System:
     """Returns the system that a claim speaks of: that of a or b, its values free if it says so."""
     system = claim.b if second else claim.a
-    return freed(system) if claim.free else system
+    return generalize_inputs(system) if claim.free else system
 
 
 def common_names(claim: Claim, second: bool) -> dict[str, str]:
@@ -53,7 +53,7 @@ def ranges(claim: Claim) -> dict[str, Interval]:
     }
 
 
-def freed(system: System) -> System:
+def generalize_inputs(system: System) -> System:
     """Returns the system with its token-wise values as inputs."""
     values = _values(system)
     names = {s.name for s in values}

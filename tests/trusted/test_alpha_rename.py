@@ -12,12 +12,12 @@ import dsfc
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
 from dsfc.prover.conditions import condition
-from dsfc.prover.verdict import Case
-from dsfc.prover.within import within
+from dsfc.prover.subsumes import subsumes
+from dsfc.prover.verdict import Instance
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
-from dsfc.trusted.apart import apart, own_names
+from dsfc.trusted.alpha_rename import alpha_rename, own_names
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Condition, Conditional, Invariant
 from dsfc.trusted.closed import closed
@@ -28,16 +28,16 @@ from dsfc.trusted.rejected import Rejected
 @pytest.fixture(scope="module")
 def block(system: Callable) -> Certificate:
     """A rotation as a complex mode."""
-    found = within(system("dense", "rotation_block"), system("dense", "modes"), conditions=True)
-    assert isinstance(found, Case)
+    found = subsumes(system("dense", "rotation_block"), system("dense", "modes"), conditions=True)
+    assert isinstance(found, Instance)
     return found.certificate
 
 
 @pytest.fixture(scope="module")
 def real(system: Callable) -> Certificate:
     """Real modes as complex ones; both are called λ and w."""
-    found = within(system("dense", "converse_state"), system("dense", "modes"), conditions=True)
-    assert isinstance(found, Case)
+    found = subsumes(system("dense", "converse_state"), system("dense", "modes"), conditions=True)
+    assert isinstance(found, Instance)
     return found.certificate
 
 
@@ -110,11 +110,11 @@ def test_what_is_told_apart_is_said(real: Certificate) -> None:
 
 
 def test_all_of_b_goes_by_the_new_names(real: Certificate) -> None:
-    b = apart(real.claim).b
+    b = alpha_rename(real.claim).b
     assert [t.name for t in b.params] == ["lambda_", "w_"]
     assert [d.axis.name for d in b.axes] == ["n_"]
     assert "Param(name='w'" not in repr(b) and "n})" not in repr(b)
-    assert apart(dataclasses.replace(real.claim, apart=())).b is real.claim.b
+    assert alpha_rename(dataclasses.replace(real.claim, apart=())).b is real.claim.b
 
 
 def test_an_axis_where_both_meet_keeps_its_name() -> None:
@@ -165,13 +165,13 @@ def test_what_is_told_apart_has_its_new_name_throughout(name: str) -> None:
     of = dsfc.load(name).system
     claim = Claim(of, of, (), (), case=True)
     own = own_names(claim)
-    told = apart(dataclasses.replace(claim, apart=tuple(own)))
+    told = alpha_rename(dataclasses.replace(claim, apart=tuple(own)))
     assert own and told.a is of and not told.apart
     closed(told.b)
     for part in (lambda s: s.params, lambda s: [d.axis for d in s.axes], lambda s: s.inputs):
         assert [x.name for x in part(told.b)] == [own.get(x.name, x.name) for x in part(of)]
     one = next(iter(own))
-    some = apart(dataclasses.replace(claim, apart=(one,))).b
+    some = alpha_rename(dataclasses.replace(claim, apart=(one,))).b
     closed(some)
     names = {x.name for x in (*some.params, *(d.axis for d in some.axes))}
     assert own[one] in names and one not in names and not names & {own[n] for n in own if n != one}

@@ -16,8 +16,8 @@ from dsfc.system.known import fixed
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import own_parameters
 from dsfc.trusted.conditions import Conditions
-from dsfc.trusted.free import side
-from dsfc.trusted.polynomial import UNIT, Quotient, generator, number
+from dsfc.trusted.generalize_inputs import system_of
+from dsfc.trusted.polynomial import ONE, Quotient, generator, number
 from dsfc.trusted.symbols import LEAF, Symbols
 from dsfc.trusted.witness import stored_axes
 
@@ -37,12 +37,14 @@ def mention(conditions: Conditions, symbols: Symbols) -> None:
         if found is not None:
             symbols.log(number(int(found[1])))
         for x in (Quotient(generator(g)) for g in symbols.positive_names):
-            for q in (x, x + UNIT, x - UNIT):
+            for q in (x, x + ONE, x - ONE):
                 if name == f"log({q.text})":
                     symbols.log(q)
 
 
-def put_in(claim: Claim, conditions: Conditions, symbols: Symbols) -> Mapping[str, Quotient]:
+def substitute_parameters(
+    claim: Claim, conditions: Conditions, symbols: Symbols
+) -> Mapping[str, Quotient]:
     """Returns entry of a parameter of b → the value that is put in its place.
 
     Args:
@@ -70,7 +72,7 @@ def literals(claim: Claim, second: bool) -> Mapping[str, Fraction]:
     Sizes are counted on entries of arrays, so where no case or condition is claimed only those
     without axes are numbers, and none that is 0; others are symbols of their own.
     """
-    system = side(claim, second)
+    system = system_of(claim, second)
     axes = {t.name: stored_axes(t) for t in system.buffers}
     found = {name: _literal(value) for name, value in fixed(system).items()}
     one_size = claim.case or bool(claim.conditions)

@@ -14,13 +14,19 @@ from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
 from dsfc.trusted.claim import Claim
-from dsfc.trusted.free import common_names, freed, range_of, ranges, side
+from dsfc.trusted.generalize_inputs import (
+    common_names,
+    generalize_inputs,
+    range_of,
+    ranges,
+    system_of,
+)
 
 
 def test_what_has_no_values_inside_stays_as_it_is(system: Callable) -> None:
     text = system("attention", "post")
     claim = Claim(text, text, (), (), free=True)
-    assert common_names(claim, False) == {} and freed(text) == text
+    assert common_names(claim, False) == {} and generalize_inputs(text) == text
 
 
 def test_values_that_feed_states_and_outputs_are_inputs() -> None:
@@ -28,18 +34,18 @@ def test_values_that_feed_states_and_outputs_are_inputs() -> None:
     claim = Claim(ssd, ssd, (("x", "x"),), (), free=True)
     # The same names of both are not one: that they are equal is a condition.
     assert common_names(claim, False)["x"] == "A:x" and common_names(claim, True)["x"] == "B:x"
-    inputs = {t.name: t for t in side(claim, False).inputs}
+    inputs = {t.name: t for t in system_of(claim, False).inputs}
     assert set(inputs) == {"u", "x", "b", "c", "Delta"}
     assert inputs["Delta"].constraint.name == "POSITIVE" and inputs["x"].constraint.name == "NONE"
-    assert not side(claim, False).streams
-    assert {d.name for d in side(claim, False).definition} == {"y", "S"}
+    assert not system_of(claim, False).streams
+    assert {d.name for d in system_of(claim, False).definition} == {"y", "S"}
 
 
 def test_names_stay_where_nothing_is_free() -> None:
     ssd = dsfc.load("ssd").system
     claim = Claim(ssd, ssd, (("a", "a"),), ())
     assert common_names(claim, False) == {} and common_names(claim, True) == {"a": "a"}
-    assert side(claim, True) is ssd
+    assert system_of(claim, True) is ssd
 
 
 def mixer(body: str) -> System:
@@ -58,7 +64,7 @@ def test_what_is_made_of_states_and_what_is_the_same_at_all_tokens_stays() -> No
     r = outer * s
     t = r * u
     y = t[i-1] + c * v""")
-    free = freed(of)
+    free = generalize_inputs(of)
     made = {t.name: t.constraint for t in free.inputs[2:]}
     assert made == {"gate": Constraint.POSITIVE, "outer": Constraint.NONE}
     assert {s.name for s in of.streams} == {"gate", "inner", "outer", "c", "t"}
@@ -88,5 +94,5 @@ def test_a_range_is_one_at_whatever_token() -> None:
     low = {name: (x.low, x.open_low) for name, x in found.items()}
     assert low["late"] == (0.0, False) and low["more"] == (2.0, False)
     assert low["now"] == (3.0, True) and low["both"][0] == 0.0
-    kinds = {t.name: t.constraint for t in freed(of).inputs}
+    kinds = {t.name: t.constraint for t in generalize_inputs(of).inputs}
     assert kinds["late"] is Constraint.NONE and kinds["more"] is Constraint.POSITIVE

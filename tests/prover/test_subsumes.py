@@ -11,13 +11,13 @@ import pytest
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
 from dsfc.prover.equivalent import equivalent
-from dsfc.prover.verdict import Case, Conditionally, NoCase, Proved, Refuted, Unknown
-from dsfc.prover.within import Kinds, kinds, within
-from dsfc.prover.within_report import kind, kinds_json, kinds_report
+from dsfc.prover.subsumes import Kinds, kinds, subsumes
+from dsfc.prover.subsumes_report import kind, kinds_json, kinds_report
+from dsfc.prover.verdict import Conditionally, Instance, NotAnInstance, Proved, Refuted, Unknown
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
 from dsfc.trusted.check import check, write
-from dsfc.trusted.claim import Words
+from dsfc.trusted.claim import SeparatingSequences
 
 EVERY = tomllib.loads((Path(__file__).parent / "labels.toml").read_text(encoding="utf-8"))
 LABELS, LATTICE, DENSE = EVERY["cases"], EVERY["lattice"], EVERY["dense"]
@@ -29,8 +29,8 @@ LABELS, LATTICE, DENSE = EVERY["cases"], EVERY["lattice"], EVERY["dense"]
      for row in LABELS["no_case"]],
 )  # fmt: skip
 def test_what_is_no_case_is_refuted(system: Callable, a: str, b: str, _) -> None:
-    found = within(system("cases", a), system("cases", b))
-    assert isinstance(found, NoCase), found
+    found = subsumes(system("cases", a), system("cases", b))
+    assert isinstance(found, NotAnInstance), found
     assert check(write(found.certificate)).claim == found.certificate.claim
 
 
@@ -39,8 +39,8 @@ def test_what_is_no_case_is_refuted(system: Callable, a: str, b: str, _) -> None
                                      for row in DENSE["no_case"]])  # fmt: skip
 def test_what_is_no_sum_of_powers_is_refuted(system: Callable, a: str, b: str, _) -> None:
     """T14 and T18, for any number of modes."""
-    found = within(system("dense", a), system("dense", b))
-    assert isinstance(found, NoCase), found
+    found = subsumes(system("dense", a), system("dense", b))
+    assert isinstance(found, NotAnInstance), found
     assert found.proof.recurrence and not found.proof.always
     assert check(write(found.certificate)).claim == found.certificate.claim
     assert "no sum of powers" in "".join(kinds_report(Kinds(found, found, found), "a", "b"))
@@ -50,16 +50,16 @@ def test_what_is_no_sum_of_powers_is_refuted(system: Callable, a: str, b: str, _
                                      for row in DENSE["case"][1:]])  # fmt: skip
 def test_what_is_a_sum_of_powers_is_a_case(system: Callable, a: str, b: str, _) -> None:
     """T14 and T18: of one output and input, where the eigenvalues are quotients of parameters."""
-    found = within(system("dense", a), system("dense", b), conditions=True)
-    assert isinstance(found, Case), found
+    found = subsumes(system("dense", a), system("dense", b), conditions=True)
+    assert isinstance(found, Instance), found
     assert check(write(found.certificate)).claim == found.certificate.claim
 
 
 def test_parameters_of_one_name_are_told_apart(system: Callable) -> None:
     """The modes of a sum are as many as those of both summands, whatever the axes are called."""
     one, many = system("dense", "sum_of_outputs"), system("dense", "modes")
-    found = within(one, many, conditions=True)
-    assert isinstance(found, Case) and found.certificate.claim.apart
+    found = subsumes(one, many, conditions=True)
+    assert isinstance(found, Instance) and found.certificate.claim.apart
     assert dict(found.certificate.claim.sizes) == {"m": 2, "n": 2, "n_": 4}
     text = kinds_report(Kinds(found, found, found), "a", "b")
     assert "w_[2] = v[0]" in text and "a name with _ at the end" in text and "~" not in text
@@ -70,22 +70,22 @@ def test_parameters_of_one_name_are_told_apart(system: Callable) -> None:
 )
 def test_what_no_modes_were_found_for(system: Callable, a: str, b: str) -> None:
     """Eigenvalues that are not real, one eigenvector, and two that may have one eigenvalue."""
-    found = within(system("dense", a), system("dense", b), conditions=True)
-    assert not isinstance(found, Case)
+    found = subsumes(system("dense", a), system("dense", b), conditions=True)
+    assert not isinstance(found, Instance)
 
 
 @pytest.mark.parametrize("row", DENSE["slots"], ids=lambda row: "-".join(row[:2]))
 def test_a_filter_fills_a_slot(system: Callable, row: list[str]) -> None:
-    found = within(system("dense", row[0]), system("dense", row[1]), conditions=True)
-    assert isinstance(found, Case) and kind(found, ("z",)) == "SLOT(window 3)"
+    found = subsumes(system("dense", row[0]), system("dense", row[1]), conditions=True)
+    assert isinstance(found, Instance) and kind(found, ("z",)) == "SLOT(window 3)"
     assert check(write(found.certificate)).claim == found.certificate.claim
 
 
 def test_a_complex_decay_fills_two_real_slots(system: Callable) -> None:
     """T20: GateLoop."""
     left, right = system("members", "looped"), system("members", "template_complex")
-    found = within(left, right, conditions=True)
-    assert isinstance(found, Case) and kind(found, ("alpha1", "alpha2")) == "SLOT(token)"
+    found = subsumes(left, right, conditions=True)
+    assert isinstance(found, Instance) and kind(found, ("alpha1", "alpha2")) == "SLOT(token)"
 
 
 @pytest.mark.share(2)
@@ -94,8 +94,8 @@ def test_a_complex_decay_fills_two_real_slots(system: Callable) -> None:
 def test_what_constant_sequences_do_not_show_short_ones_do(
     system: Callable, a: str, b: str, _
 ) -> None:
-    found = within(system("cases", a), system("cases", b))
-    assert isinstance(found, NoCase) and isinstance(found.proof, Words), found
+    found = subsumes(system("cases", a), system("cases", b))
+    assert isinstance(found, NotAnInstance) and isinstance(found.proof, SeparatingSequences), found
     assert check(write(found.certificate)).claim == found.certificate.claim
     text = kinds_report(Kinds(found, found, found), "first", "second")
     assert "leaves a number other than 0" in text and "refuted, for no parameters" in text
@@ -105,13 +105,13 @@ def test_what_constant_sequences_do_not_show_short_ones_do(
 @pytest.mark.parametrize("a, b, _", EVERY["members"]["no_case"])
 def test_scores_of_heads_are_no_scores_of_another_kind(system: Callable, a: str, b: str, _) -> None:
     """T27: neither form contains the other."""
-    assert isinstance(within(system("members", a), system("members", b)), NoCase)
+    assert isinstance(subsumes(system("members", a), system("members", b)), NotAnInstance)
 
 
 @pytest.mark.ci
 @pytest.mark.parametrize("a, b, _", LABELS["case"])
 def test_what_is_a_case_is_not_refuted(system: Callable, a: str, b: str, _) -> None:
-    assert isinstance(within(system("cases", a), system("cases", b)), Unknown)
+    assert isinstance(subsumes(system("cases", a), system("cases", b)), Unknown)
 
 
 @pytest.mark.ci
@@ -119,9 +119,12 @@ def test_what_is_a_case_is_not_refuted(system: Callable, a: str, b: str, _) -> N
 def test_no_label_is_contradicted(system: Callable, kind: str) -> None:
     shown = []
     for a, b, _ in LABELS[kind]:
-        found = within(system("cases", a), system("cases", b), conditions=True)
-        assert isinstance(found, {"case": (Case, Unknown), "no_case": NoCase}[kind]), (a, b)
-        shown += [(a, b)] * isinstance(found, Case)
+        found = subsumes(system("cases", a), system("cases", b), conditions=True)
+        assert isinstance(found, {"case": (Instance, Unknown), "no_case": NotAnInstance}[kind]), (
+            a,
+            b,
+        )
+        shown += [(a, b)] * isinstance(found, Instance)
     if kind == "case":
         assert {tuple(row[:2]) for row in LABELS[kind]} == set(shown)
 
@@ -136,8 +139,8 @@ def test_values_inside_functions_are_found_and_named(system: Callable) -> None:
         ("decayed", "decayed_by_tanh", "g[h] = -1/2 * log(-1+exp(s[h])) + 1/2 * log(1+exp(s[h]));"),
         ("decayed_by_tanh", "decayed_freely", "g_[h] = "),
     ):
-        found = within(system("cases", a), system("cases", b), conditions=True)
-        assert isinstance(found, Case), found
+        found = subsumes(system("cases", a), system("cases", b), conditions=True)
+        assert isinstance(found, Instance), found
         text = kinds_report(Kinds(found, found, found), a, b)
         assert f"  values     {values}" in text
 
@@ -159,8 +162,8 @@ mixer free { dims n
     read = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text)))
     fixed, free = (read.compilation(name).system for name in ("fixed", "free"))
     found = kinds(fixed, free, conditions=True)
-    assert isinstance(found.equal, Refuted | Conditionally) and isinstance(found.forth, Case)
-    assert not isinstance(found.back, Case)
+    assert isinstance(found.equal, Refuted | Conditionally) and isinstance(found.forth, Instance)
+    assert not isinstance(found.back, Instance)
     assert "the second's c[n] = 2" in kinds_report(found, "fixed", "free")
     assert isinstance(equivalent(fixed, free), Refuted)
     assert isinstance(equivalent(free, fixed), Refuted)
@@ -203,8 +206,8 @@ mixer read_before { dims n
     first, *others = (
         read.compilation(n).system for n in ("first", "second", "later", "read_before")
     )
-    found = [within(first, b, conditions=True) for b in others]
-    assert [isinstance(f, Case) for f in found] == [True, True, False]
+    found = [subsumes(first, b, conditions=True) for b in others]
+    assert [isinstance(f, Instance) for f in found] == [True, True, False]
 
 
 @pytest.mark.ci
@@ -217,7 +220,7 @@ def test_the_statements_are_not_mixed(system: Callable) -> None:
     assert kinds_json(found)["ISO"] == {"verdict": "unknown"}
     found = kinds(attention, system("cases", "selective"))
     assert isinstance(found.equal, Refuted)
-    assert isinstance(found.forth, NoCase) and isinstance(found.back, NoCase)
+    assert isinstance(found.forth, NotAnInstance) and isinstance(found.back, NotAnInstance)
     assert kinds_json(found)["ISO"] == {"verdict": "refuted"}
 
 
@@ -233,11 +236,11 @@ def test_normalised_attention_is_no_case_of_s6() -> None:
     import dsfc
 
     attention, s6 = dsfc.load("normalized_attn").system, dsfc.load("s6").system
-    found = within(attention, s6)
-    assert isinstance(found, NoCase)
+    found = subsumes(attention, s6)
+    assert isinstance(found, NotAnInstance)
     assert found.certificate.claim.every == ("n", "r")
     assert found.proof.larger == ("d", "h", "n", "p") and found.proof.always
-    assert isinstance(within(s6, attention), NoCase)
+    assert isinstance(subsumes(s6, attention), NotAnInstance)
 
 
 @pytest.mark.share(2)
@@ -246,8 +249,8 @@ def test_dense_linear_rnns_are_no_case_of_diagonal_ones(diagonal: str) -> None:
     """T14: a Jordan block, of which one entry holds no mode of its own."""
     import dsfc
 
-    found = within(dsfc.load("linear_rnn").system, dsfc.load(diagonal).system)
-    assert isinstance(found, NoCase)
+    found = subsumes(dsfc.load("linear_rnn").system, dsfc.load(diagonal).system)
+    assert isinstance(found, NotAnInstance)
     values = dict(found.proof.values)
     assert [p for p, *_ in values["A"]] == [1, 1, 0, 1]
     assert found.proof.recurrence == ((1, 1), (-2, 1), (1, 1))
@@ -255,7 +258,7 @@ def test_dense_linear_rnns_are_no_case_of_diagonal_ones(diagonal: str) -> None:
 
 
 def slots_of(system: Callable, row: list[str], **options):
-    found = within(system("lattice", row[0]), system("lattice", row[1]), **options)
+    found = subsumes(system("lattice", row[0]), system("lattice", row[1]), **options)
     return found, kind(found, ("alpha", "kappa"))
 
 
@@ -267,7 +270,7 @@ def slots_of(system: Callable, row: list[str], **options):
 )  # fmt: skip
 def test_functions_that_fill_slots_are_told_apart_by_what_they_read(system: Callable, row) -> None:
     found, statement = slots_of(system, row, conditions=True)
-    assert isinstance(found, Case), found
+    assert isinstance(found, Instance), found
     assert check(write(found.certificate)).claim == found.certificate.claim
     assert statement == f"SLOT({row[2]}{' 1' * (row[2] == 'window')})"
 
@@ -275,7 +278,7 @@ def test_functions_that_fill_slots_are_told_apart_by_what_they_read(system: Call
 @pytest.mark.parametrize("row", LATTICE["no_slots"], ids=lambda row: "-".join(row[:2]))
 def test_what_no_functions_of_the_last_tokens_do(system: Callable, row) -> None:
     found, statement = slots_of(system, row)
-    assert isinstance(found, NoCase) and statement == "SLOT(window)"
+    assert isinstance(found, NotAnInstance) and statement == "SLOT(window)"
 
 
 NO_TOKEN = [
@@ -288,8 +291,8 @@ NO_TOKEN = [
 @pytest.mark.parametrize("file, a, b", NO_TOKEN)
 def test_what_no_functions_of_the_token_do(system: Callable, file: str, a: str, b: str) -> None:
     """T20: what is no gated linear attention."""
-    found = within(system(file, a), system(file, b))
-    assert isinstance(found, NoCase), found
+    found = subsumes(system(file, a), system(file, b))
+    assert isinstance(found, NotAnInstance), found
     assert check(write(found.certificate)).claim == found.certificate.claim
     assert (
         kind(found, ("alpha", "kappa")) == f"SLOT({'history' if found.reads is None else 'token'})"
@@ -300,7 +303,7 @@ def test_that_no_function_of_the_token_does_it_says_nothing_of_others(system: Ca
     """ISO is one of all functions."""
     left, right = system("members", "shifted"), system("members", "gated")
     found = kinds(left, right)
-    assert isinstance(found.forth, NoCase) and found.forth.reads == 0
+    assert isinstance(found.forth, NotAnInstance) and found.forth.reads == 0
     beside = Kinds(found.equal, found.forth, Unknown("", (), ""), found.slots)
     assert kinds_json(beside)["ISO"] == {"verdict": "unknown"}
     text = kinds_report(beside, "a", "b")
@@ -310,5 +313,5 @@ def test_that_no_function_of_the_token_does_it_says_nothing_of_others(system: Ca
 def test_a_name_is_identified_both_ways(system: Callable) -> None:
     a, b = system("cases", "plain"), system("cases", "decayed")
     found = kinds(a, b, (("W_Q", "W_K"), ("W_K", "W_Q")))
-    assert isinstance(found.forth, NoCase) and isinstance(found.back, NoCase)
+    assert isinstance(found.forth, NotAnInstance) and isinstance(found.back, NotAnInstance)
     assert found.back.certificate.claim.names == (("W_K", "W_Q"), ("W_Q", "W_K"))

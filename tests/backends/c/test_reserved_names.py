@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsfc.backends.c.words import safe_names
+from dsfc.backends.c.reserved_names import safe_names
 
 
 def test_two_names_never_become_one() -> None:

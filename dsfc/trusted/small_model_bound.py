@@ -27,7 +27,7 @@ from dsfc.trusted.index_form import NoCount
 from dsfc.trusted.indices import Indices
 
 
-def cutoff(claim: Claim, entries: bool, numbers: bool = False) -> dict[str, int | str]:
+def small_model_bound(claim: Claim, entries: bool, numbers: bool = False) -> dict[str, int | str]:
     """Returns the least size of each axis whose proof is one for all, or why there is none.
 
     Args:
@@ -47,7 +47,7 @@ def unproved(claim: Claim, entries: bool) -> dict[str, str]:
     """
     out = {}
     sizes = dict(claim.sizes)
-    for name, found in cutoff(claim, entries).items():
+    for name, found in small_model_bound(claim, entries).items():
         if isinstance(found, str):
             out[name] = found
         elif sizes[name] < found:

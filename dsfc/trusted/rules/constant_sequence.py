@@ -1,4 +1,4 @@
-"""Rule "constant-word": no parameters of b make a a case of it, by one token repeated for ever.
+"""Rule "constant-sequence": no parameters of b make a a case of it, by one token repeated for ever.
 
 On a constant sequence the increments of both outputs are sums Σ w λ^l over the bases λ of the
 states, from some token on (`dsfc.trusted.rules.steady`). Powers of different bases other than 0 are
@@ -16,9 +16,9 @@ b has no such part, whatever its parameters are, so its output is another from s
 can be said of coupled states of a is in `dsfc.trusted.rules.recurrence`.
 
 Larger sizes of a contain the point: where each summed index of an axis is carried
-(`dsfc.trusted.cutoff`), no formula holds the size and no norm runs along the axis, entries of
-carriers with further indices are put to 0, the others made like those that are there, and the
-output is the same.
+(`dsfc.trusted.small_model_bound`), no formula holds the size and no norm runs along the axis,
+entries of carriers with further indices are put to 0, the others made like those that are there,
+and the output is the same.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from dsfc.expr.declarations import Constraint
 from dsfc.expr.tree import Expr, Prim, Reduce, Reduction, Size, children
 from dsfc.system.known import fixed
 from dsfc.trusted.balls import Complex, NotDefined, real
-from dsfc.trusted.claim import Claim, ConstantWord, Number
+from dsfc.trusted.claim import Claim, ConstantSequence, Number
 from dsfc.trusted.comparable import comparable
-from dsfc.trusted.cutoff import cutoff
 from dsfc.trusted.definition import Execution
-from dsfc.trusted.free import expressions
+from dsfc.trusted.generalize_inputs import expressions
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.recurrence import check_recurrence
 from dsfc.trusted.rules.regions import Region
 from dsfc.trusted.rules.steady import Steady, steady
+from dsfc.trusted.small_model_bound import small_model_bound
 from dsfc.trusted.witness import LENGTH_LIMIT, arrays, check_token, constants_of, place_of
 
-ZERO = Complex(real(0), real(0))
+COMPLEX_ZERO = Complex(real(0), real(0))
 
 
-def check_constant_word(claim: Claim, proof: ConstantWord) -> None:
+def check_constant_sequence(claim: Claim, proof: ConstantSequence) -> None:
     """Checks a certificate that a is no case of b.
 
     Raises:
@@ -51,7 +51,7 @@ def check_constant_word(claim: Claim, proof: ConstantWord) -> None:
     if claim.equal or not claim.case:
         raise Rejected("it is shown that a is no case of b, and something else is claimed")
     if claim.conditions or claim.free:
-        raise Rejected('rule "constant-word" has no conditions')
+        raise Rejected('rule "constant-sequence" has no conditions')
     if claim.locality is not None:
         raise Rejected("constant sequences say the same of all functions of the last tokens")
     comparable(claim)
@@ -68,15 +68,15 @@ def check_constant_word(claim: Claim, proof: ConstantWord) -> None:
         raise Rejected("larger sizes are claimed of an axis that has something of its own there")
 
 
-def _check_bases(claim: Claim, proof: ConstantWord) -> None:
-    word = Word(claim, proof.values)
+def _check_bases(claim: Claim, proof: ConstantSequence) -> None:
+    word = RepeatedToken(claim, proof.values)
     parts = word.parts(proof.token)
     rest = word.parts(proof.token, every=True)
     if not word.foreign:
         raise Rejected("every base of a may be one of b")
-    if parts[place_of(claim, proof.index)].meets(ZERO):
+    if parts[place_of(claim, proof.index)].meets(COMPLEX_ZERO):
         raise Rejected("what the foreign bases give may be 0 here")
-    if not all(part.meets(ZERO) for part in rest):
+    if not all(part.meets(COMPLEX_ZERO) for part in rest):
         raise Rejected("the definition of a does not go on as its states do")
     if proof.always and not always_apart(claim):
         raise Rejected("for other parameters of a its bases may be those of b")
@@ -94,7 +94,7 @@ def growing_axes(claim: Claim) -> tuple[str, ...]:
     sizes = tuple((name, size) for name, size in claim.sizes if name in names)
     if len(names) != len(claim.a.axes):
         return ()
-    counts = cutoff(Claim(claim.a, claim.a, (), sizes), False, numbers=True)
+    counts = small_model_bound(Claim(claim.a, claim.a, (), sizes), False, numbers=True)
     if any(isinstance(count, str) for count in counts.values()):
         return ()
     if fixed(claim.a):
@@ -145,7 +145,7 @@ def always_apart(claim: Claim) -> bool:
     return all(base.region.apart(other) for base in ours for other in theirs)
 
 
-class Word:
+class RepeatedToken:
     """System a at a point, one token repeated.
 
     Args:
@@ -183,7 +183,7 @@ class Word:
                 self._take(at_once.value(base.value, at), theirs)
 
     def _take(self, value: Complex, theirs: tuple[Region, ...]) -> None:
-        if value == ZERO:
+        if value == COMPLEX_ZERO:
             return
         # The real part of an output has the conjugates of bases too.
         twins = (value,) if value.is_real else (value, Complex(value.re, -value.im))

@@ -22,16 +22,16 @@ from dsfc.syntax.parse import parse
 from dsfc.system.ir import System
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import CellMonomial, Certificate, Claim, Invariant, Row
-from dsfc.trusted.cutoff import kinds_of
 from dsfc.trusted.entries import Obstacle
-from dsfc.trusted.family import Names, Terms, _check_renamed, one_token
 from dsfc.trusted.index_form import NoCount
 from dsfc.trusted.invariant import unlifted
 from dsfc.trusted.one_step import OneStep, entries
-from dsfc.trusted.polynomial import ONE, Polynomial, Quotient, constant
+from dsfc.trusted.polynomial import POLYNOMIAL_ONE, Polynomial, Quotient, constant
 from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.size_induction import Names, Terms, _check_renamed, one_token
+from dsfc.trusted.small_model_bound import kinds_of
 from dsfc.trusted.statement import state
-from dsfc.trusted.symbols import Spelled, Symbols, shifted
+from dsfc.trusted.symbols import GeneratorIndices, Symbols, shifted
 
 LABELS = tomllib.loads(
     (Path(__file__).parent.parent / "prover" / "labels.toml").read_text(encoding="utf-8")
@@ -329,7 +329,10 @@ def test_how_many_indices_one_token_has(body: str, n: int | None) -> None:
 
 def test_a_row_renamed_is_one_up_to_a_factor() -> None:
     def row(k: int, more: dict[str, Polynomial]) -> Terms:
-        return {(f"{name}[{k}]",): p for name, p in ({"x": ONE, "y": constant(3)} | more).items()}
+        return {
+            (f"{name}[{k}]",): p
+            for name, p in ({"x": POLYNOMIAL_ONE, "y": constant(3)} | more).items()
+        }
 
     def rows(**more: Polynomial) -> dict[CellMonomial, Terms]:
         """Of the second, the entries."""
@@ -341,17 +344,17 @@ def test_a_row_renamed_is_one_up_to_a_factor() -> None:
     first = ("x[0]",)
     _check_renamed(first, rows(), swapped)
     _check_renamed(first, rows(x=constant(2), y=constant(6)), swapped)
-    for other in (rows(z=ONE), rows(y=constant(2)), {first: row(0, {})}):
+    for other in (rows(z=POLYNOMIAL_ONE), rows(y=constant(2)), {first: row(0, {})}):
         with pytest.raises(NoCount, match="none for other indices"):
             _check_renamed(first, other, swapped)
     with pytest.raises(NoCount, match="none for other indices"):
-        _check_renamed(("x[1]",), rows(z=ONE), swapped)
+        _check_renamed(("x[1]",), rows(z=POLYNOMIAL_ONE), swapped)
 
 
 def test_a_name_with_an_index_spells_it() -> None:
     symbols = Symbols()
-    symbols.leaf("x[0]", real=True, spelled=Spelled((("n", 0),)))
-    symbols.leaf("x", real=True, spelled=Spelled((("n", 0),)))
+    symbols.leaf("x[0]", real=True, spelled=GeneratorIndices((("n", 0),)))
+    symbols.leaf("x", real=True, spelled=GeneratorIndices((("n", 0),)))
     names = Names(symbols, frozenset({"n"}))
     assert names.renamed("x[0]", {0: 1}) == "x[1]"
     with pytest.raises(NoCount, match="does not spell its indices"):
@@ -362,8 +365,10 @@ def test_a_name_with_an_index_spells_it() -> None:
 
 def test_a_function_has_the_indices_of_what_it_does_not_run_over() -> None:
     symbols = Symbols()
-    x = [symbols.leaf(f"x[{n}]@1", real=True, spelled=Spelled((("n", n),))) for n in (0, 1)]
-    z = symbols.leaf("z[1]@1", real=True, spelled=Spelled((("p", 1),)))
+    x = [
+        symbols.leaf(f"x[{n}]@1", real=True, spelled=GeneratorIndices((("n", n),))) for n in (0, 1)
+    ]
+    z = symbols.leaf("z[1]@1", real=True, spelled=GeneratorIndices((("p", 1),)))
     names = Names(symbols, frozenset({"n"}))
     to = {0: 1, 1: 0}
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 from dsfc.expr.declarations import MapTensor
+from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
     Abstract,
@@ -26,18 +27,17 @@ from dsfc.expr.tree import (
     Ref,
     children,
 )
-from dsfc.expr.words import FIRST
 from dsfc.system.ir import (
     Block,
     Cache,
     Cast,
+    ComplexPart,
     Direct,
     Factor,
     Gate,
     GuardKind,
     MapOut,
     MaxPlus,
-    Part,
     Post,
     Product,
     Ratio,
@@ -52,10 +52,10 @@ from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import array_names, positive
 from dsfc.trusted.defined import TOTAL, Defined
 from dsfc.trusted.entries import Entries, Index, Obstacle
-from dsfc.trusted.free import side
-from dsfc.trusted.inside import literals
-from dsfc.trusted.polynomial import NOTHING, UNIT, Quotient, number, total
-from dsfc.trusted.symbols import LONGEST_LAG, STATE, Spelled, Symbols
+from dsfc.trusted.generalize_inputs import system_of
+from dsfc.trusted.polynomial import ONE, ZERO, Quotient, number, total
+from dsfc.trusted.substitute_parameters import literals
+from dsfc.trusted.symbols import LONGEST_LAG, STATE, GeneratorIndices, Symbols
 
 NO_VALUES: Mapping[str, Quotient] = {}
 """Nothing is put in the place of a parameter."""
@@ -64,7 +64,7 @@ CELL_LIMIT = 64
 """Entries of states that are written out."""
 
 
-class Side(Entries[Quotient]):
+class OneTokenSemantics(Entries[Quotient]):
     """One system at one token; state entries before the token are generators, or 0 at the first."""
 
     def __init__(
@@ -82,10 +82,10 @@ class Side(Entries[Quotient]):
 
         Entries of states are generators before the first token too if they are to be `held`: then
         a function of them is one there as well. Entries of parameters that are `given` a value have
-        it in their place: see `dsfc.trusted.inside`.
+        it in their place: see `dsfc.trusted.substitute_parameters`.
         """
         super().__init__(dict(claim.sizes))
-        self.system = side(claim, second)
+        self.system = system_of(claim, second)
         self.label = "B" if second else "A"
         self.names = array_names(claim, second)
         self.symbols = symbols
@@ -111,7 +111,7 @@ class Side(Entries[Quotient]):
         self._state_readers: dict[str, bool] = {}
         self._registers: dict[str, Callable[[], Quotient]] = {}
 
-    def moment(self) -> object:
+    def memo_key(self) -> object:
         """Returns the lag at which a definition is written out, and what it is written out for."""
         return self.lag, self._updating, self.defined is None
 
@@ -146,7 +146,7 @@ class Side(Entries[Quotient]):
             raise ValueError(f"`{name}` is used with other axes than it is declared with")
         where = ",".join(map(str, at))
         positive = same in self.positive
-        spelled = Spelled(tuple(zip((a.name for a in axes), at, strict=True)))
+        spelled = GeneratorIndices(tuple(zip((a.name for a in axes), at, strict=True)))
         return self.symbols.leaf(f"{same}[{where}]{when}", kind is Field.REAL, positive, spelled)
 
     def ref(self, ref: Ref, at: Index) -> Quotient:
@@ -167,11 +167,11 @@ class Side(Entries[Quotient]):
         reach = lag + (ref.name == FIRST)
         self.symbols.reach = max(self.symbols.reach, reach)
         if ref.name == FIRST:
-            return UNIT if self.token == lag else NOTHING
+            return ONE if self.token == lag else ZERO
         before = self.token is not None and lag > self.token
         if ref.name in self.inputs:
             if before:
-                return NOTHING
+                return ZERO
             axes = self.inputs[ref.name].axes
             return self._entry(ref.name, axes, tuple(at[a] for a in axes), f"@{lag}")
         if ref.name not in self.streams:
@@ -180,7 +180,7 @@ class Side(Entries[Quotient]):
         if stream.constant:
             raise ValueError(f"`{ref.name}` has no time and is read at one")
         if not self._reads_states(stream):
-            return NOTHING if before else self._at(lag, lambda: self._defined(stream, at))
+            return ZERO if before else self._at(lag, lambda: self._defined(stream, at))
         return self._delayed(stream, {a: at[a] for a in stream.axes}, lag)
 
     def _at(self, lag: int, value: Callable[[], Quotient]) -> Quotient:
@@ -299,7 +299,7 @@ class Side(Entries[Quotient]):
         if any(STATE in name for q in args for name in q.names):
             return super().mapped(map, arg, at)
         if not any(args):
-            return NOTHING
+            return ZERO
         self.parameter(map.name, (*map.each, *map.target, *map.source), self._first_of(map))
         each, there = (",".join(str(at[a]) for a in axes) for axes in (map.each, map.target))
         head = f"{self.names.get(map.name, map.name)}[{each};{there}]"
@@ -312,10 +312,10 @@ class Side(Entries[Quotient]):
 
     # --- states -----------------------------------------------------------------------------------
 
-    def _before(self, name: str, kind: Field, spelled: Spelled) -> Quotient:
+    def _before(self, name: str, kind: Field, spelled: GeneratorIndices) -> Quotient:
         """An entry of a state before the token."""
         if self.token == 0 and not self.held:
-            return NOTHING
+            return ZERO
         return self.symbols.leaf(name, kind is Field.REAL, spelled=spelled)
 
     def _cell(self, block: Block, at: Index) -> str:
@@ -460,7 +460,7 @@ class Side(Entries[Quotient]):
             case Gate(factor, arg):
                 return self.value(factor, at) * self.read(arg, at)
             case Product(args):
-                out = UNIT
+                out = ONE
                 for a in args:
                     out = out * self.read(a, at)
                 return out
@@ -471,7 +471,7 @@ class Side(Entries[Quotient]):
                     raise Obstacle("a denominator of states may leave b without a value")
                 return self.read(num, at) / self._guarded(r, self.read(den, at), at)
             case Cast(part, arg):
-                name = "re" if part is Part.RE else "im"
+                name = "re" if part is ComplexPart.RE else "im"
                 return self.symbols.primitive(name, (self.read(arg, at),), Field.REAL)
             case MapOut(by, arg):
                 return self.applied(by, lambda there: self.read(arg, there), at)
@@ -532,6 +532,6 @@ def _whole(exponent: Expr) -> bool:
     return isinstance(exponent, Num) and exponent.value.denominator == 1
 
 
-def _spelled(at: Index, axes: tuple[Axis, ...], over: tuple[Axis, ...] = ()) -> Spelled:
+def _spelled(at: Index, axes: tuple[Axis, ...], over: tuple[Axis, ...] = ()) -> GeneratorIndices:
     """The indices of a name along some axes, and the axes that its arguments run over."""
-    return Spelled(tuple((a.name, at[a]) for a in axes), frozenset(a.name for a in over))
+    return GeneratorIndices(tuple((a.name, at[a]) for a in axes), frozenset(a.name for a in over))

@@ -12,7 +12,7 @@ A family has rows at every size: those of one size, with their indices renamed. 
     the count    indices of the pivot, and those that one token's update, the first tokens', or the
                  output sums over
 
-with each summed index carried, as in `dsfc.trusted.cutoff`, by what stands in no pivot either.
+with each summed index carried, as in `small_model_bound`, by what stands in no pivot either.
 At a size of the count or more they hold at every size; see docs/theory/proofs.md.
 """
 
@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from dsfc.trusted.claim import CellMonomial, Claim
-from dsfc.trusted.cutoff import along, carried, kinds_of
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.index_form import Form, NoCount
 from dsfc.trusted.index_values import OTHERWISE, entries_of
 from dsfc.trusted.one_step import OneStep, entries, nothing
 from dsfc.trusted.polynomial import IMAGINARY, Polynomial
-from dsfc.trusted.statement import Statement
+from dsfc.trusted.small_model_bound import along, carried, kinds_of
+from dsfc.trusted.statement import WrittenClaim
 from dsfc.trusted.symbols import LONGEST_LAG, Symbols, shifted
 
 Terms = Mapping[CellMonomial, Polynomial]
@@ -40,10 +40,10 @@ _INDICES = re.compile(r"[\[<]([\d,;]*)[\]>]")
 """The indices that a name spells itself: what stands in its first brackets."""
 
 
-def family(
+def size_induction(
     claim: Claim,
     written_out: bool,
-    statement: Statement,
+    statement: WrittenClaim,
     rows: Mapping[CellMonomial, Terms],
     name: str,
 ) -> None:

@@ -8,12 +8,18 @@ from typing import Any
 from dsfc.prover.condition_text import ConditionText, interval_text
 from dsfc.prover.report import entries_text, first_defined, number_text, open_sizes, reach
 from dsfc.prover.sizes import unexamined
-from dsfc.prover.verdict import Case, NoCase, Unknown
-from dsfc.prover.within import Kinds, Within
-from dsfc.trusted.apart import apart
-from dsfc.trusted.claim import Certificate, Claim, Conditional, ConstantWord, Words
+from dsfc.prover.subsumes import Kinds, Subsumption
+from dsfc.prover.verdict import Instance, NotAnInstance, Unknown
+from dsfc.trusted.alpha_rename import alpha_rename
+from dsfc.trusted.claim import (
+    Certificate,
+    Claim,
+    Conditional,
+    ConstantSequence,
+    SeparatingSequences,
+)
 from dsfc.trusted.rules.conditional import localities
-from dsfc.trusted.rules.constant_word import Word
+from dsfc.trusted.rules.constant_sequence import RepeatedToken
 from dsfc.trusted.rules.regions import Region
 from dsfc.trusted.rules.steady import Base, steady
 from dsfc.trusted.statement import state
@@ -62,7 +68,7 @@ def no_case_sizes(certificate: Certificate) -> str:
     claim, proof = certificate.claim, certificate.proof
     own = {d.axis.name for d in claim.a.axes}
     sizes = ", ".join(f"{name} = {size}" for name, size in claim.sizes if name in own)
-    more = " and all larger" if isinstance(proof, ConstantWord) and proof.larger else ""
+    more = " and all larger" if isinstance(proof, ConstantSequence) and proof.larger else ""
     every = f"; any {', '.join(claim.every)} of the second" if claim.every else ""
     return f"{sizes}{more}{every}"
 
@@ -75,15 +81,15 @@ def holds_somewhere(certificate: Certificate) -> bool:
 def _both(kinds: Kinds) -> str:
     """What is known of ISO; cases of one another at different sizes are none."""
     found = (kinds.forth, kinds.back)
-    if any(isinstance(w, NoCase) and w.reads is None for w in found):
+    if any(isinstance(w, NotAnInstance) and w.reads is None for w in found):
         return "refuted"
-    cases = [dict(w.certificate.claim.sizes) for w in found if isinstance(w, Case)]
+    cases = [dict(w.certificate.claim.sizes) for w in found if isinstance(w, Instance)]
     if len(cases) < 2 or any(k != cases[1].get(name, k) for name, k in cases[0].items()):
         return "unknown"
     return "proved"
 
 
-def kind(found: Within, slots: tuple[str, ...]) -> str:
+def kind(found: Subsumption, slots: tuple[str, ...]) -> str:
     """Returns which statement was decided: SUB, or SLOT with the locality of the functions.
 
     Args:
@@ -92,36 +98,36 @@ def kind(found: Within, slots: tuple[str, ...]) -> str:
     """
     if not slots:
         return "SUB"
-    if isinstance(found, Case):
-        claim = apart(found.certificate.claim)
+    if isinstance(found, Instance):
+        claim = alpha_rename(found.certificate.claim)
         furthest = localities(claim, state(claim, False)).values()
         read = [k for k in furthest if k is not None]
         if not read:
             return "SLOT(constant)"
         return f"SLOT(window {max(read)})" if max(read) else "SLOT(token)"
-    if not isinstance(found, NoCase):
+    if not isinstance(found, NotAnInstance):
         return "SLOT"
     # A constant sequence makes a constant of every function of the last tokens.
-    if isinstance(found.proof, ConstantWord):
+    if isinstance(found.proof, ConstantSequence):
         return "SLOT(window)"
     return {None: "SLOT(history)", 0: "SLOT(token)"}.get(found.reads, f"SLOT(window {found.reads})")
 
 
-def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
+def _within(found: Subsumption, slots: tuple[str, ...], a: str, b: str) -> list[str]:
     filled = f", its {', '.join(slots)} functions of tokens" if slots else ""
     head = f"{kind(found, slots)}  {a} is a case of {b}{filled}: "
     match found:
-        case Case(certificate, unseen):
-            claim = apart(certificate.claim)
-            words = ConditionText(claim, state(claim, False))
-            values = [words.plain(text) for _, text in words.lines()]
+        case Instance(certificate, unseen):
+            claim = alpha_rename(certificate.claim)
+            texts = ConditionText(claim, state(claim, False))
+            values = [texts.plain(text) for _, text in texts.lines()]
             told = APART if certificate.claim.apart else SHARED
             lines = [f"{head}proved {reach(claim)}".rstrip()]
             lines += [f"  statement  {SLOTS if slots else STATEMENT}", *open_sizes(claim)]
             if not holds_somewhere(certificate):
                 lines.append(first_defined(certificate.defined, unseen))
             return [*lines, f"  values     {'; '.join([*values, told])}"]
-        case NoCase(certificate):
+        case NotAnInstance(certificate):
             none = f"no functions of {_read(found)} and no parameters" if slots else "no parameters"
             return [f"{head}refuted, for {none}", *_no_case(found, slots, a, b)]
         case Unknown():
@@ -129,20 +135,20 @@ def _within(found: Within, slots: tuple[str, ...], a: str, b: str) -> list[str]:
             return [*lines, f"  to decide  {found.decides}"]
 
 
-def _read(found: NoCase) -> str:
+def _read(found: NotAnInstance) -> str:
     """What the functions read that are excluded."""
-    if isinstance(found.proof, ConstantWord):
+    if isinstance(found.proof, ConstantSequence):
         return "the last tokens"
     if found.reads is None:
         return "the whole history"
     return f"the token and the {found.reads} before it" if found.reads else "the token alone"
 
 
-def _no_case(found: NoCase, slots: tuple[str, ...], a: str, b: str) -> list[str]:
+def _no_case(found: NotAnInstance, slots: tuple[str, ...], a: str, b: str) -> list[str]:
     certificate, proof = found.certificate, found.proof
     claim = certificate.claim
-    if isinstance(proof, Words):
-        return _on_words(found, proof, slots, a, b)
+    if isinstance(proof, SeparatingSequences):
+        return _on_sequences(found, proof, slots, a, b)
     parts = _recurring(proof, a, b) if proof.recurrence else _powers(claim, proof, a, b)
     lines = [
         f"  statement  {SLOTS if slots else STATEMENT}",
@@ -152,7 +158,7 @@ def _no_case(found: NoCase, slots: tuple[str, ...], a: str, b: str) -> list[str]
         *parts,
     ]
     if proof.always:
-        first = Word(claim, proof.values).first
+        first = RepeatedToken(claim, proof.values).first
         lines += [
             f"  exceptions no values of {a}'s parameters either, but those that make its output",
             f"             constant on every constant sequence, from token {first - 1} on",
@@ -162,12 +168,14 @@ def _no_case(found: NoCase, slots: tuple[str, ...], a: str, b: str) -> list[str]
     return lines
 
 
-def _on_words(found: NoCase, proof: Words, slots: tuple[str, ...], a: str, b: str) -> list[str]:
-    spelled = [" ".join(_letter(k) for k in word) for word in proof.words]
+def _on_sequences(
+    found: NotAnInstance, proof: SeparatingSequences, slots: tuple[str, ...], a: str, b: str
+) -> list[str]:
+    spelled = [" ".join(_letter(k) for k in one) for one in proof.sequences]
     tokens = [
         f"    token {_letter(k)}: {', '.join(f'{n} = {entries_text(v)}' for n, v in letter)}"
         for k, letter in enumerate(proof.letters)
-        if any(k in word for word in proof.words)
+        if any(k in one for one in proof.sequences)
     ]
     asked = f"functions of {_read(found)} and parameters" if slots else "parameters"
     count = len(proof.parts)
@@ -188,8 +196,8 @@ def _letter(k: int) -> str:
     return "abcdefgh"[k]
 
 
-def _powers(claim: Claim, proof: ConstantWord, a: str, b: str) -> list[str]:
-    foreign = map(number_text, Word(claim, proof.values).foreign)
+def _powers(claim: Claim, proof: ConstantSequence, a: str, b: str) -> list[str]:
+    foreign = map(number_text, RepeatedToken(claim, proof.values).foreign)
     theirs = map(_base, steady(claim.b, dict(claim.sizes)).bases)
     return [
         f"    {a}: a part of its output goes like the powers of {' or '.join(foreign)}",
@@ -197,7 +205,7 @@ def _powers(claim: Claim, proof: ConstantWord, a: str, b: str) -> list[str]:
     ]
 
 
-def _recurring(proof: ConstantWord, a: str, b: str) -> list[str]:
+def _recurring(proof: ConstantSequence, a: str, b: str) -> list[str]:
     terms = []
     for k, (p, q) in reversed(list(enumerate(proof.recurrence))):
         if p:
@@ -223,29 +231,29 @@ def region_text(region: Region) -> str:
     return f"{'lie' if region.real else 'have moduli'} in {interval_text(region.interval)}"
 
 
-def _words_json(claim: Claim, proof: Words) -> dict[str, Any]:
+def _sequences_json(claim: Claim, proof: SeparatingSequences) -> dict[str, Any]:
     letters = [{name: entries_text(v) for name, v in letter} for letter in proof.letters]
     return {"verdict": "refuted", "parameters": "none", "sizes": dict(claim.sizes),
             "every": [], "larger": [], "always": False, "locality": claim.locality,
             "point": {name: entries_text(values) for name, values in proof.values},
-            "letters": letters, "words": [list(word) for word in proof.words]}  # fmt: skip
+            "letters": letters, "sequences": [list(one) for one in proof.sequences]}  # fmt: skip
 
 
-def _json(found: Within, slots: tuple[str, ...]) -> dict[str, Any]:
+def _json(found: Subsumption, slots: tuple[str, ...]) -> dict[str, Any]:
     return {"statement": kind(found, slots), "slots": list(slots)} | _decided(found)
 
 
-def _decided(found: Within) -> dict[str, Any]:
+def _decided(found: Subsumption) -> dict[str, Any]:
     match found:
-        case Case(certificate):
-            claim = apart(certificate.claim)
+        case Instance(certificate):
+            claim = alpha_rename(certificate.claim)
             others = unexamined(claim.a, claim.b, dict(claim.sizes))
             return {"verdict": "proved", "sizes": dict(certificate.claim.sizes),
                     "open": dict(others)}  # fmt: skip
-        case NoCase(certificate):
+        case NotAnInstance(certificate):
             claim, proof = certificate.claim, found.proof
-            if isinstance(proof, Words):
-                return _words_json(claim, proof)
+            if isinstance(proof, SeparatingSequences):
+                return _sequences_json(claim, proof)
             point = {name: entries_text(values) for name, values in proof.values}
             return {"verdict": "refuted", "parameters": "none", "sizes": dict(claim.sizes),
                     "every": list(claim.every), "larger": list(proof.larger),

@@ -23,8 +23,8 @@ from dsfc.syntax.parse import parse
 from dsfc.system.ir import Direct, System
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Invariant
-from dsfc.trusted.cutoff import cutoff
 from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.small_model_bound import small_model_bound
 from dsfc.trusted.statement import state
 
 SPECS = """
@@ -196,7 +196,7 @@ def accepted(claim: Claim) -> bool:
     ],
 )
 def test_indices_of_a_term_are_counted(of: Callable, a: str, b: str, n: int) -> None:
-    found = cutoff(claim_of(of(a), of(b), n=2, p=2), False)
+    found = small_model_bound(claim_of(of(a), of(b), n=2, p=2), False)
     assert found.pop("p") == 1 and set(found.values()) == {n}
 
 
@@ -222,15 +222,15 @@ def test_indices_of_a_term_are_counted(of: Callable, a: str, b: str, n: int) -> 
     ],
 )
 def test_what_has_no_count_says_why(of: Callable, name: str, reason: str) -> None:
-    found = cutoff(claim_of(of(name), of(name), n=2, p=2), False)
+    found = small_model_bound(claim_of(of(name), of(name), n=2, p=2), False)
     assert reason in str(found["n"]) and found["p"] == 1
 
 
 def test_what_maps_of_tokens_contract_has_no_index(of: Callable) -> None:
     claim = claim_of(of("mapped"), of("mapped_sum"), d=1, n=1)
-    assert cutoff(claim, False) == {"d": 1, "n": 1}
+    assert small_model_bound(claim, False) == {"d": 1, "n": 1}
     # Written out, each of the two maps brings one index.
-    assert cutoff(claim, True) == {"d": 2, "n": 1}
+    assert small_model_bound(claim, True) == {"d": 2, "n": 1}
     assert accepted(dataclasses.replace(claim, every=("d", "n")))
 
 
@@ -284,7 +284,7 @@ def test_what_functions_carry_holds_at_other_sizes(of: Callable) -> None:
 @pytest.mark.parametrize("name", ["linear_attn", "lln", "lnssm", "hgrn2", "retnet_rope"])
 def test_axes_of_features_are_counted(name: str) -> None:
     system = dsfc.load(name).system
-    found = cutoff(Claim(system, system, (), chosen(system, system, 1)), False)
+    found = small_model_bound(Claim(system, system, (), chosen(system, system, 1)), False)
     assert all(isinstance(k, int) for k in found.values()), found
 
 
@@ -296,7 +296,7 @@ def test_a_name_that_is_read_with_other_axes_is_no_index_form(of: Callable) -> N
     wrong = Ref(v.name, v.over | {ones}, v.kind, v.when, v.at)
     out = dataclasses.replace(a.outputs[0], value=Direct(Reduce(Reduction.SUM, ones, wrong)))
     at_one = claim_of(dataclasses.replace(a, outputs=(out,)), b, n=1, p=1)
-    assert "other axes" in str(cutoff(at_one, False)["n"])
+    assert "other axes" in str(small_model_bound(at_one, False)["n"])
     with pytest.raises(ValueError, match="otherwise than declared"):
         accepted(at_one)
 
@@ -323,7 +323,10 @@ def test_a_witness_shows_nothing_of_all_sizes(of: Callable, a: str, b: str) -> N
 @pytest.mark.parametrize("name", ["taylor_softmax", "linear_attn", "retnet", "gla", "s6", "h3"])
 def test_a_count_never_depends_on_the_sizes(name: str) -> None:
     system = dsfc.load(name).system
-    found = [cutoff(Claim(system, system, (), chosen(system, system, k)), False) for k in (1, 2)]
+    found = [
+        small_model_bound(Claim(system, system, (), chosen(system, system, k)), False)
+        for k in (1, 2)
+    ]
     assert found[0] == found[1]
 
 
@@ -339,7 +342,7 @@ mixer flat { dims n, p, d, h
 }
 """))).compilation  # fmt: skip
     claim = claim_of(flat("along").system, flat("flat").system, n=2, p=2, d=4, h=2)
-    found = cutoff(claim, False)
+    found = small_model_bound(claim, False)
     assert all("other axes" in str(found[axis]) for axis in ("n", "p", "d")) and found["h"] == 1
 
 
@@ -384,7 +387,7 @@ def test_what_is_claimed_of_all_sizes_holds_at_three() -> None:
             continue
         for n in (1, 2):
             at = claim_of(*systems, every=("n",), n=n, p=1)
-            if isinstance(cutoff(at, False)["n"], int) and accepted(at):
+            if isinstance(small_model_bound(at, False)["n"], int) and accepted(at):
                 claimed += 1
                 equal += accepted(dataclasses.replace(at, sizes=(("n", 3), ("p", 1)), every=()))
     assert claimed == equal >= 40

@@ -20,8 +20,8 @@ from dsfc.trusted.claim import Claim
 from dsfc.trusted.conditions import Conditions
 from dsfc.trusted.defined import Defined
 from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.one_token_semantics import CELL_LIMIT, OneTokenSemantics
 from dsfc.trusted.polynomial import Quotient, generator, number
-from dsfc.trusted.side import CELL_LIMIT, Side
 from dsfc.trusted.symbols import Symbols
 
 
@@ -37,8 +37,8 @@ def claim(of: System, n: int = 1) -> Claim:
 
 def side(
     body: str, token: int | None = None, entries: bool = False, second: bool = False, **more: object
-) -> Side:
-    return Side(claim(mixer(body)), second, Symbols(), entries, token, **more)
+) -> OneTokenSemantics:
+    return OneTokenSemantics(claim(mixer(body)), second, Symbols(), entries, token, **more)
 
 
 def g(name: str) -> Quotient:
@@ -95,14 +95,14 @@ def test_a_state_of_fewer_factors_stays_while_others_go_on() -> None:
     r = g("$A.r[0]")
     for blocks in ((one, longer), (longer, one)):
         joined = replace(of, stages=(replace(stage, blocks=blocks),))
-        step = Side(claim(joined), False, Symbols(), False, None).step()
+        step = OneTokenSemantics(claim(joined), False, Symbols(), False, None).step()
         assert {name: text(q) for name, q in step.items()} == {
             "$A.s[0]": text(r + U),
             "$A.r[0]": text(V * (U * r + S)),
         }
 
 
-class Counted(Side):
+class Counted(OneTokenSemantics):
     """Counts updates: each of a stage, and of a register."""
 
     updates = 0
@@ -138,7 +138,9 @@ def test_a_complex_state_has_a_conjugate() -> None:
     (block,) = mixer(body).blocks
     (stage,) = mixer(body).stages
     real = replace(stage, blocks=(replace(block, field=Field.REAL),))
-    it = Side(claim(replace(mixer(body), stages=(real,))), False, Symbols(), False, None)
+    it = OneTokenSemantics(
+        claim(replace(mixer(body), stages=(real,))), False, Symbols(), False, None
+    )
     with pytest.raises(Obstacle, match="declared real and takes complex values"):
         it.step()
 
@@ -159,7 +161,7 @@ def test_a_map_of_tokens_is_a_generator_and_one_of_states_is_written_out() -> No
 
 def test_a_map_for_each_index_is_one_generator_for_each() -> None:
     body = "param W : each n : d -> p\n y = W (u ⊗ x)"
-    it = Side(claim(mixer(body), 2), False, Symbols(), False, None)
+    it = OneTokenSemantics(claim(mixer(body), 2), False, Symbols(), False, None)
     for k, found in enumerate(it.outputs()):
         (name,) = found.names
         head, args = it.symbols.defined[name]
@@ -168,7 +170,7 @@ def test_a_map_for_each_index_is_one_generator_for_each() -> None:
         ]
     undeclared = replace(mixer(body), params=())
     with pytest.raises(ValueError, match="`W` is no parameter or buffer"):
-        Side(claim(undeclared, 2), False, Symbols(), False, None).outputs()
+        OneTokenSemantics(claim(undeclared, 2), False, Symbols(), False, None).outputs()
 
 
 def test_a_size_is_a_positive_symbol() -> None:
@@ -178,10 +180,10 @@ def test_a_size_is_a_positive_symbol() -> None:
 
 def test_how_many_entries_and_how_far_back() -> None:
     at = claim(mixer(f"{SUM} y = s"), CELL_LIMIT)
-    Side(at, False, Symbols(), False, None)
+    OneTokenSemantics(at, False, Symbols(), False, None)
     more = replace(at, sizes=(("d", 2), ("n", CELL_LIMIT + 1), ("p", 1)))
     with pytest.raises(Obstacle, match="more than 64 entries"):
-        Side(more, False, Symbols(), False, None)
+        OneTokenSemantics(more, False, Symbols(), False, None)
     assert text(side("y = u[i-9]").outputs()[0]) == "u[0]@9"
     with pytest.raises(Obstacle, match="read 10 tokens back"):
         side("y = u[i-10]").outputs()
@@ -208,10 +210,10 @@ def test_a_guard_is_a_part_of_the_denominator() -> None:
     constant = next(iter(one.value.args))
     param = mixer("param w positive\n y = w * u").params
 
-    def guarded(guard: Guard) -> tuple[Side, Quotient]:
+    def guarded(guard: Guard) -> tuple[OneTokenSemantics, Quotient]:
         changed = replace(out, value=replace(out.value, guard=guard))
         of = replace(whole, outputs=(changed,), params=param)
-        it = Side(claim(of), False, Symbols(), False, None)
+        it = OneTokenSemantics(claim(of), False, Symbols(), False, None)
         with it.symbols.recorded():
             return it, it.outputs()[0]
 
@@ -243,8 +245,8 @@ def test_functions_of_states_may_have_no_value(output: str, second_only: bool) -
     for second in (False, True):
         symbols = Symbols()
         at = claim(mixer(body))
-        plain = Side(at, second, symbols, False, None)
-        asked = Side(at, second, symbols, False, None, defined=defined(symbols))
+        plain = OneTokenSemantics(at, second, symbols, False, None)
+        asked = OneTokenSemantics(at, second, symbols, False, None, defined=defined(symbols))
         with symbols.recorded():
             plain.outputs()
         if second or not second_only:
@@ -260,7 +262,7 @@ def test_what_the_first_is_undefined_with_the_second_may_be() -> None:
         known = defined(symbols)
         at = Claim(mixer(a), mixer(b), (), claim(mixer(a)).sizes)
         for second in (False, True):
-            it = Side(at, second, symbols, False, None, defined=known)
+            it = OneTokenSemantics(at, second, symbols, False, None, defined=known)
             it.outputs()
             it.step()
 

@@ -1,7 +1,7 @@
 """The search for a point that shows a to be no case of b, by one token repeated for ever.
 
-What must be found are values of a's parameters and one token; `dsfc.trusted.rules.constant_word`
-and `dsfc.trusted.rules.recurrence` say the last word. The numbers of the first points are all
+What must be found are values of a's parameters and one token; the rules `constant_sequence` and
+`recurrence` of `dsfc.trusted.rules` say the last word. The numbers of the first points are all
 alike, those of later ones drawn. What is found is made simpler number by number as long as it
 still shows what it must.
 """
@@ -18,12 +18,18 @@ from dsfc.expr.declarations import Constraint, MapTensor, Tensor
 from dsfc.system.known import fixed
 from dsfc.trusted.balls import NotDefined
 from dsfc.trusted.check import check, write
-from dsfc.trusted.claim import Certificate, Claim, ConstantWord, Number
+from dsfc.trusted.claim import Certificate, Claim, ConstantSequence, Number
 from dsfc.trusted.comparable import comparable
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.polynomial import TooLarge
 from dsfc.trusted.rejected import Rejected
-from dsfc.trusted.rules.constant_word import ZERO, Word, always_apart, growing_axes, own_axes
+from dsfc.trusted.rules.constant_sequence import (
+    COMPLEX_ZERO,
+    RepeatedToken,
+    always_apart,
+    growing_axes,
+    own_axes,
+)
 from dsfc.trusted.rules.recurrence import Coefficients, Rolled, applied, distinct, longer
 from dsfc.trusted.witness import LENGTH_LIMIT, in_range, stored_axes
 
@@ -81,7 +87,7 @@ def no_case(claim: Claim) -> Certificate | str:
     larger = growing_axes(claim)
     if found.recurrence and not found.recurrence[0] and longer(claim, larger):
         larger = ()
-    proof = ConstantWord(
+    proof = ConstantSequence(
         found.values,
         found.token,
         _index(claim, found.place),
@@ -144,12 +150,12 @@ def _least_recurrence(s: list[Fraction]) -> Coefficients:
 def _shown_by_bases(claim: Claim, values: _Values) -> _Found | None:
     """The token and the entry of the output at which a point shows what it must."""
     try:
-        word = Word(claim, values)
+        word = RepeatedToken(claim, values)
         if not word.foreign:
             return None
         for token in range(word.first, word.first + LATER + 1):
             for place, part in enumerate(word.parts(token)):
-                if not part.meets(ZERO):
+                if not part.meets(COMPLEX_ZERO):
                     return _Found(values, token, place)
     except (Rejected, NotDefined):
         pass
