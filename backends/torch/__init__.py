@@ -10,6 +10,7 @@ from dsfc.expr.tree import Prim
 from dsfc.fused.ir import FusedPlan
 from dsfc.kernel_ir.ir import Kernel
 
+from .cost import costs_text
 from .render import TORCH, Target, render_module
 from .reserved_names import RESERVED
 
@@ -23,7 +24,7 @@ class TorchBackend:
         faults: what is known of versions of a compiler besides torch's own.
         probes: questions to a machine about tools besides torch.
         needs: device → what of `dsfc doctor` kernels need there; empty without kernels.
-        costs: a fused plan → what its kernels cost, as text; empty for torch's own operators.
+        costs: a fused plan → what its operators or kernels cost, as text.
         kernels: a fused plan → what of its kernels is of the kernel IR; none of torch's own.
         computes: whether kernels compute a primitive; None where they compute recurrences alone.
         runtime: a section that modules hold as it stands; a `dsfc.emit.audit.Runtime`.
@@ -35,7 +36,7 @@ class TorchBackend:
     faults: tuple[Any, ...] = ()
     probes: tuple[Any, ...] = ()
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    costs: Callable[[FusedPlan], str] = lambda fused: ""
+    costs: Callable[[FusedPlan], str] = lambda fused: costs_text(fused.original)
     kernels: Callable[[FusedPlan], tuple[Kernel, ...]] = lambda fused: ()
     computes: Callable[[Prim], bool] | None = None
     runtime: Any = None

@@ -1,6 +1,6 @@
 """Which modes a module offers, and which it takes if none is named: the one of least time.
 
-Time is predicted at every call: of what `dsfc.plan.cost` counts, each call of an operator, each
+Time is predicted at every call: of what `cost.py` counts, each call of an operator, each
 operation and each word moved takes what the table of machines says.
 """
 
@@ -12,18 +12,12 @@ from dataclasses import dataclass
 from dsfc.expr.build import ONE, num, prim, rewrite
 from dsfc.expr.text import text
 from dsfc.expr.tree import Div, Expr, Field, Num, Param, Prim
-from dsfc.plan.cost import (
-    BATCH,
-    LENGTH,
-    attention_counts,
-    counts_of,
-    pair_counts,
-    stepped_counts,
-)
-from dsfc.plan.cost import CHUNK as TOKENS
 from dsfc.plan.ir import AllPairs, Attention, Form, Mode, Plan, Recurrence, Scan
 from dsfc.plan.modes import MODES
+from dsfc.plan.sizes import BATCH, LENGTH
+from dsfc.plan.sizes import CHUNK as TOKENS
 
+from .cost import attention_counts, counts_of, pair_counts, stepped_counts
 from .layout import WIDTH, literals
 
 

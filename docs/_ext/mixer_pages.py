@@ -15,6 +15,7 @@ from itertools import takewhile
 import numpy as np
 import picture
 import spectrum
+from dsfc.backends.torch.cost import Cost, plan_costs
 
 from dsfc.api.decide import claims
 from dsfc.api.pipeline import Compilation, SpecText, read
@@ -30,8 +31,7 @@ from dsfc.expr.tree import Axis, Expr
 from dsfc.matrices.latex import latex_form
 from dsfc.matrices.notation import Latex
 from dsfc.mixer.render import render as mixer_text
-from dsfc.plan.cost import BATCH, CHUNK, LENGTH
-from dsfc.plan.ir import Cost
+from dsfc.plan.sizes import BATCH, CHUNK, LENGTH
 from dsfc.structure.classes import CLASSES
 from dsfc.structure.ir import ClassName
 from dsfc.structure.render import bound_text
@@ -148,7 +148,7 @@ class Entry:
         """What one token costs when tokens come one by one, None without a state."""
         if self.refused:
             return None
-        return next((c for c in self.it.plan.costs if c.mode == "recurrent"), None)
+        return next((c for c in plan_costs(self.it.plan) if c.mode == "recurrent"), None)
 
 
 def _no_other(name: str) -> System:
@@ -343,7 +343,7 @@ def _tokens(lives: tuple[float, ...]) -> str:
 
 def _cost(e: Entry) -> str:
     """Counts of all modes."""
-    costs = e.it.plan.costs
+    costs = plan_costs(e.it.plan)
     if not costs:
         return "No scan: it costs what its own operations cost."
     rows = [

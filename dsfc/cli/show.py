@@ -54,8 +54,8 @@ _SAME = {
     "--backend",
     metavar="NAME",
     help="For --stage module, torch by default; of --stage kernels, c by default; of --stage plan, "
-    "with triton, also what kernels on a GPU cost; of --stage fused, what its kernels compute, by "
-    "default every real function.",
+    "also what torch's operators cost, with triton kernels on a GPU; of --stage fused, what its "
+    "kernels compute, by default every real function.",
 )
 @mistakes_option
 def show(
@@ -231,7 +231,7 @@ def _kernels(it: Compilation, backend: str) -> str:
 
 
 def _costs(it: Compilation, backend: str) -> str:
-    """What the kernels of a backend cost, for one plan."""
+    """What operators or kernels of a backend cost, for one plan."""
     from dsfc.emit.backend import load_backend
 
     return load_backend(backend).costs(it.fused(backend))

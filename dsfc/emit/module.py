@@ -128,14 +128,14 @@ def _own_names(plan: Plan, target: Backend) -> tuple[str, str]:
 def digest(plan: Plan) -> str:
     """Returns the sha256 of a plan, by which modules are known and states that were kept.
 
-    What a mode costs and why it is legal stays out: to predict better makes no other mixer.
+    Why a mode is legal stays out: to say it better makes no other mixer.
     """
     return _sha256(_lasting(plan))
 
 
 def _lasting(plan: Plan) -> str:
     """Returns the JSON of what makes a plan this mixer and no other."""
-    document = encode(replace(plan, costs=(), modes=()))
+    document = encode(replace(plan, modes=()))
     return json.dumps(document, sort_keys=True, separators=(",", ":"))
 
 

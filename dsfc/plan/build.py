@@ -14,7 +14,6 @@ from dsfc.expr.tree import Div, Expr, Field, Map, Mul, Now, Prim, Ref, Time
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.plan import attention, dense, pairs, recurrence, scans
 from dsfc.plan.adjoint import adjoint_of
-from dsfc.plan.cost import cost_of
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import (
     AllPairs,
@@ -159,7 +158,6 @@ class _Planner:
             result=out.name,
             gauge="; ".join((*_gauges(system), *attention.gauges(registers))),
             modes=modes,
-            costs=tuple(cost_of((*ran, *walked), m.name, weighed) for m in modes if m.legal),
             reference=tuple(
                 Reference(d.name, d.value, d.axes, d.field, d.update, d.maximum)
                 for d in system.definition

@@ -1,7 +1,7 @@
 """The kernel graph: what a backend prints from, and nothing else.
 
     Plan = buffers + forward kernels (in order) + adjoint kernels of every scan
-         + registers (earlier tokens kept while streaming) + modes, gauge, cost + declarations
+         + registers (earlier tokens kept while streaming) + modes, gauge + declarations
 
 Eight kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
 reads other buffers. A `Turn` puts the tokens of one buffer into the other order: a state that runs
@@ -662,25 +662,6 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """Counts of a forward pass, over axis sizes, the batch, the length and the chunk size.
-
-    Attributes:
-        mode: which mode.
-        calls: kernels started, all in all, one after another; see `dsfc.plan.cost.Counts`.
-        operations: in products, per token and batch entry (a multiply-add counts 2).
-        words: numbers read and written, per token and batch entry.
-        state: numbers in the state.
-    """
-
-    mode: str
-    calls: Expr
-    operations: Expr
-    words: Expr
-    state: Expr
-
-
-@dataclass(frozen=True, slots=True)
 class Reference:
     """One definition of the mixer, as written, for the float64 reference.
 
@@ -718,7 +699,6 @@ class Plan:
         result: name of the output in the spec.
         gauge: the gauge the states are stored in, in words.
         modes: every mode of the language, legal or not, with reasons.
-        costs: one per legal mode.
         reference: definitions for the float64 reference, in dependency order.
         system: stable text of the derived system's equations, for docstrings.
         structure: stable text of its class and of each block's cell and bound.
@@ -740,7 +720,6 @@ class Plan:
     result: str
     gauge: str
     modes: tuple[Mode, ...]
-    costs: tuple[Cost, ...]
     reference: tuple[Reference, ...]
     system: str
     structure: str

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from dsfc.expr.text import text
 from dsfc.expr.tree import Field
-from dsfc.plan.cost import LENGTH
 from dsfc.plan.ir import (
     Adjoint,
     AllPairs,
@@ -25,7 +24,7 @@ from dsfc.plan.ir import (
 
 
 def render(plan: Plan) -> str:
-    """Returns the plan as text: buffers, kernels in order, adjoints, state, modes, cost.
+    """Returns the plan as text: buffers, kernels in order, adjoints, state, modes.
 
     Args:
         plan: the plan.
@@ -62,12 +61,6 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield "modes"
     for m in plan.modes:
         yield f"  {m.name}: {'legal' if m.legal else 'not legal'}, {m.why}"
-    yield "cost (calls in all; operations, words per token)"
-    for c in plan.costs:
-        counts = f"{text(c.operations)} operations, {text(c.words)} words"
-        yield f"  {c.mode}: {text(c.calls)} calls, {counts}"
-    if any(r.grows for r in plan.registers):
-        yield f"  state: {text(plan.costs[0].state)} numbers after {text(LENGTH)} tokens"
 
 
 def kernel_lines(plan: Plan) -> Iterator[str]:

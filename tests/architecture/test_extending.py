@@ -129,7 +129,6 @@ CLASSES = {"structure/classes.py", "structure/classify.py", "plan/scans.py", "pl
 FORMS = {
     "dsfc/plan": {
         "adjoint",
-        "cost",
         "dense",
         "modes",
         "real_parts",
@@ -139,7 +138,7 @@ FORMS = {
     "dsfc/fused": {"expand", "ir", "prologue", "prologue_epilogue", "real_imag", "verify"},
     "dsfc/kernels": {"chunks", "tokens"},
     "backends/c": {"skeletons"},
-    "backends/torch": {"calls", "layer", "modes", "operators"},
+    "backends/torch": {"calls", "cost", "layer", "modes", "operators"},
     "backends/triton": {"printed", "render", "skeletons", "tiles", "toolchains"},
     "backends/triton/cost": {"counts", "elementwise", "scans", "selective"},
 }

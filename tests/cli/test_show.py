@@ -63,6 +63,13 @@ def test_every_stage_is_text_and_json(run: Callable, stage: str) -> None:
     json.loads(document.output)
 
 
+def test_the_plan_says_what_operators_of_torch_cost(run: Callable) -> None:
+    plain = run("show", "rg_lru", "--stage", "plan").output
+    shown = run("show", "rg_lru", "--stage", "plan", "--backend", "torch").output
+    assert shown.startswith(plain) and "calls" not in plain
+    assert "  recurrent: 8 + 2 * length calls, 0 operations, 10 * d words\n" in shown
+
+
 def test_the_plan_says_what_kernels_cost(run: Callable) -> None:
     plain = run("show", "rg_lru", "--stage", "plan").output
     shown = run("show", "rg_lru", "--stage", "plan", "--backend", "triton").output

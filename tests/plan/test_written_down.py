@@ -17,6 +17,7 @@ if __name__ == "__main__":  # else conftest.py has done so
 
 import pytest
 from damages import damages
+from dsfc.backends.torch.cost import costs_text
 from dsfc.backends.triton.cost.counts import KernelCost
 from dsfc.backends.triton.cost.devices import DEVICES, seconds, value
 from dsfc.backends.triton.cost.scans import plan_costs
@@ -259,6 +260,7 @@ def golden(file: str) -> dict[str, str]:
 def test_a_plan_and_its_costs_are_as_written_down(title: str, tmp_path: Path) -> None:
     plan = plan_of(title, tmp_path)
     assert render(plan).strip() == golden("plans")[title]
+    assert costs_text(plan).strip() == golden("torch_costs")[title]
     assert counted(plan_costs(fuse(plan, computes))).strip() == golden("kernel_costs")[title]
 
 
@@ -268,7 +270,7 @@ def test_each_field_that_is_changed_is_judged_as_written_down(title: str, tmp_pa
     assert judged(plan_of(title, tmp_path)).strip() == golden("damaged_plans")[title]
 
 
-@pytest.mark.parametrize("file", ["plans", "kernel_costs"])
+@pytest.mark.parametrize("file", ["plans", "torch_costs", "kernel_costs"])
 def test_nothing_else_is_written_down(file: str) -> None:
     assert set(golden(file)) == set(MIXERS)
 
@@ -280,6 +282,7 @@ def write() -> None:
         damaged = {title: judged(plan_of(title, Path(folder))) for title in EVERY_KIND}
     for file, text in {
         "plans": {t: render(p) for t, p in plans.items()},
+        "torch_costs": {t: costs_text(p) for t, p in plans.items()},
         "kernel_costs": {t: counted(plan_costs(fuse(p, computes))) for t, p in plans.items()},
         "damaged_plans": damaged,
     }.items():

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from dsfc.expr.build import ZERO, add, div, mul, num
 from dsfc.expr.tree import Expr
 from dsfc.fused.ir import PrologueEpilogue
-from dsfc.plan.cost import BATCH, CHUNK, LENGTH
 from dsfc.plan.ir import Scan
+from dsfc.plan.sizes import BATCH, CHUNK, LENGTH
 
 from ..sizes import SPAN
 from .counts import (

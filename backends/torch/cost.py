@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dsfc.expr.build import ONE, ZERO, add, div, mul, num, prim, walk
-from dsfc.expr.tree import Axis, Expr, Field, Param, Size, children
-from dsfc.plan.ir import AllPairs, Attention, Cost, Form, Recurrence, Scan
-
-BATCH = Param("batch", frozenset())
-CHUNK = Param("chunk", frozenset())
-LENGTH = Param("length", frozenset())
+from dsfc.expr.text import text
+from dsfc.expr.tree import Expr, Field, children
+from dsfc.plan.ir import AllPairs, Attention, Form, Plan, Recurrence, Scan
+from dsfc.plan.sizes import BATCH, CHUNK, LENGTH, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,44 @@ class Counts:
     calls: Expr
     operations: Expr
     words: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Counts of a forward pass, over axis sizes, the batch, the length and the chunk size.
+
+    Attributes:
+        mode: which mode.
+        calls: operators started, all in all, one after another; see `Counts`.
+        operations: in products, per token and batch entry (a multiply-add counts 2).
+        words: numbers read and written, per token and batch entry.
+        state: numbers in the state.
+    """
+
+    mode: str
+    calls: Expr
+    operations: Expr
+    words: Expr
+    state: Expr
+
+
+def plan_costs(plan: Plan) -> tuple[Cost, ...]:
+    """Returns what a plan costs in each of its legal modes."""
+    scans = [k for k in plan.kernels if isinstance(k, Scan | Recurrence)]
+    weighed = [k for k in plan.kernels if isinstance(k, Attention | AllPairs)]
+    return tuple(cost_of(scans, m.name, weighed) for m in plan.modes if m.legal)
+
+
+def costs_text(plan: Plan) -> str:
+    """Returns what a plan costs as text, a section of a plan's."""
+    costs = plan_costs(plan)
+    lines = ["cost (calls in all; operations, words per token)"]
+    for c in costs:
+        counts = f"{text(c.operations)} operations, {text(c.words)} words"
+        lines.append(f"  {c.mode}: {text(c.calls)} calls, {counts}")
+    if any(r.grows for r in plan.registers):
+        lines.append(f"  state: {text(costs[0].state)} numbers after {text(LENGTH)} tokens")
+    return "\n".join(lines) + "\n"
 
 
 def log2(x: Expr) -> Expr:
@@ -51,15 +87,15 @@ def cost_of(
     for s in scans:
         if isinstance(s, Recurrence):
             found = stepped_counts(s)
-            state |= {x.state: _size(x.axes) for x in s.states}
+            state |= {x.state: size(x.axes) for x in s.states}
             calls.append(found.calls)
             operations.append(found.operations)
-            words.append(mul(found.words, add(*(_size(x.axes) for x in s.states))))
+            words.append(mul(found.words, add(*(size(x.axes) for x in s.states))))
             continue
-        heads, keys = _size(s.heads), _size(s.keys)
-        channels = add(*(_size(c.channels) for c in s.columns))
+        heads, keys = size(s.heads), size(s.keys)
+        channels = add(*(size(c.channels) for c in s.columns))
         for c in s.columns:
-            state[c.state] = mul(heads, keys, _size(c.channels))
+            state[c.state] = mul(heads, keys, size(c.channels))
         found = counts_of(s, mode, keys, channels)
         calls.append(found.calls)
         operations.append(mul(heads, found.operations))
@@ -68,11 +104,11 @@ def cost_of(
         if isinstance(a, AllPairs):
             found = pair_counts(a, mode)
             calls.append(found.calls)
-            words.append(mul(_size(a.axes), found.words))
-            kept = () if a.later else (ONE, *(_size(x.axes) for x in a.keys))
+            words.append(mul(size(a.axes), found.words))
+            kept = () if a.later else (ONE, *(size(x.axes) for x in a.keys))
             state[f"pairs {k}"] = mul(LENGTH, add(*kept))
             continue
-        heads, keys, channels = _size(a.heads), _size(a.keys), _size(a.channels)
+        heads, keys, channels = size(a.heads), size(a.keys), size(a.channels)
         found = attention_counts(mode, keys, channels)
         calls.append(found.calls)
         operations.append(mul(heads, found.operations))
@@ -299,7 +335,3 @@ def _composed(steps: Expr) -> Expr:
 
 def _times(factor: int, *factors: Expr) -> Expr:
     return mul(num(factor), *factors)
-
-
-def _size(axes: tuple[Axis, ...]) -> Expr:
-    return mul(*(Size(a) for a in axes))
