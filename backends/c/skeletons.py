@@ -9,7 +9,8 @@ from typing import Any
 from dsfc.fused.ir import FusedPlan
 from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol
 from dsfc.kernels import chunks, tokens
-from dsfc.plan.ir import Form, Plan
+from dsfc.plan.ir import Plan
+from dsfc.plan.scan_ir import Form
 
 from ..torch.calls import is_shared
 from ..torch.layout import wrapped

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dsfc.expr.tree import Axis
-from dsfc.plan.ir import Attention, Buffer
+from dsfc.plan.ir import Buffer
+from dsfc.plan.pairs_ir import Attention
 
 from .calls import regrouped, ungrouped
 from .layout import wrapped

@@ -25,20 +25,10 @@ from dsfc.expr.tree import (
     Time,
     children,
 )
-from dsfc.plan.ir import (
-    AllPairs,
-    Attention,
-    Buffer,
-    Plan,
-    Pointwise,
-    Recurrence,
-    Register,
-    Role,
-    RunningMax,
-    Scan,
-    Turn,
-    Unit,
-)
+from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, RunningMax, Turn, Unit
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Scan
 from dsfc.plan.sensitive import decay_buffers, outside_maps
 
 from .attention import attention_lines

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.expr.tree import Axis, Field
-from dsfc.plan.ir import Buffer, Column, Form, Role, Scan, Transition
+from dsfc.plan.ir import Buffer, Role
+from dsfc.plan.scan_ir import Column, Form, Scan, Transition
 
 from .layout import WIDTH, wrapped
 from .matrix import MatrixSkeleton

@@ -14,7 +14,10 @@ from fractions import Fraction
 from dsfc.expr.build import ONE, ZERO, add, div, mul, num, prim, walk
 from dsfc.expr.text import text
 from dsfc.expr.tree import Expr, Field, children
-from dsfc.plan.ir import AllPairs, Attention, Form, Plan, Recurrence, Scan
+from dsfc.plan.ir import Plan
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Form, Scan
 from dsfc.plan.sizes import BATCH, CHUNK, LENGTH, size
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsfc.plan.ir import Factor
+from dsfc.plan.scan_ir import Factor
 
 from .skeletons import VARIABLE, Skeleton
 

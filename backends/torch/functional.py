@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Plan, Recurrence, Scan
+from dsfc.plan.ir import Plan
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Scan
 
 from .body import Body, BodyText
 from .calls import ScanCall

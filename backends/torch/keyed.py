@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsfc.plan.ir import Group, RoleScan, ScanDirection
+from dsfc.plan.scan_ir import Group, RoleScan, ScanDirection
 
 from .matrix import MatrixSkeleton
 from .skeletons import VARIABLE

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from dsfc.expr.build import walk
 from dsfc.expr.tree import Axis, Rename
-from dsfc.plan.ir import AllPairs, Attention, Form, Plan, Pointwise, Recurrence, Scan
+from dsfc.plan.ir import Plan, Pointwise
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Form, Scan
 
 from .header import about
 from .layout import WIDTH, paragraph, returned_text, wrapped

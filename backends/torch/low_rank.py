@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsfc.plan.ir import Factor, Group, RoleScan, ScanDirection
+from dsfc.plan.scan_ir import Factor, Group, RoleScan, ScanDirection
 
 from .contractions import contraction
 from .matrix import MatrixSkeleton

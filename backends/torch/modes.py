@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from dsfc.expr.build import ONE, num, prim, rewrite
 from dsfc.expr.text import text
 from dsfc.expr.tree import Div, Expr, Field, Num, Param, Prim
-from dsfc.plan.ir import AllPairs, Attention, Form, Mode, Plan, Recurrence, Scan
+from dsfc.plan.ir import Mode, Plan
 from dsfc.plan.modes import MODES
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Form, Scan
 from dsfc.plan.sizes import BATCH, LENGTH
 from dsfc.plan.sizes import CHUNK as TOKENS
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dsfc.plan.ir import LOW_RANK, AllPairs, Attention, Form, Plan, Recurrence, Scan
+from dsfc.plan.ir import Plan
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import LOW_RANK, Form, Scan
 
 from .calls import is_shared
 from .convolution import ConvolutionSkeleton

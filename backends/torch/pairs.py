@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from dsfc.expr.build import walk
 from dsfc.expr.tree import Axis, Expr, Field, children
-from dsfc.plan.ir import AllPairs, Buffer, Plan
+from dsfc.plan.ir import Buffer, Plan
+from dsfc.plan.pairs_ir import AllPairs
 
 from .layout import wrapped
 from .recurrence import function_lines, size_in, tuple_text

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 from dsfc.expr.build import walk
 from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time, children
-from dsfc.plan.ir import Assignment, Buffer, Plan, Recurrence, Role, Scan
+from dsfc.plan.ir import Buffer, Plan, Role
+from dsfc.plan.recurrence_ir import Assignment, Recurrence
+from dsfc.plan.scan_ir import Scan
 
 from .code import Code
 from .layout import WIDTH, assign, wrapped

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from dsfc.expr.tree import Axis, Ref
-from dsfc.plan.ir import Factor, Role
+from dsfc.plan.ir import Role
+from dsfc.plan.scan_ir import Factor
 
 from .code import Code
 from .contractions import contraction, updated

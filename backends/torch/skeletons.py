@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dsfc.expr.tree import Field
-from dsfc.plan.ir import Adjoint, Buffer, Factor, RoleScan, Scan, ScanDirection
+from dsfc.plan.ir import Buffer
+from dsfc.plan.scan_ir import Adjoint, Factor, RoleScan, Scan, ScanDirection
 
 from .layout import WIDTH, wrapped
 

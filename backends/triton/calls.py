@@ -9,7 +9,8 @@ from typing import Any
 
 from dsfc.expr.tree import Axis
 from dsfc.fused.ir import halves
-from dsfc.plan.ir import Column, Role
+from dsfc.plan.ir import Role
+from dsfc.plan.scan_ir import Column
 
 from ..torch.calls import ScanCall, Size
 from ..torch.layout import wrapped

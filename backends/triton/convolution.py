@@ -9,7 +9,8 @@ from dsfc.expr.build import ZERO, walk
 from dsfc.expr.derivative import pull
 from dsfc.expr.tree import Expr, Field, Now, Ref, Time
 from dsfc.fused.ir import DECAY_BAR, VALUE_BAR, Prologue, barred
-from dsfc.plan.ir import Buffer, Scan
+from dsfc.plan.ir import Buffer
+from dsfc.plan.scan_ir import Scan
 
 from ..torch.convolution import ConvolutionSkeleton
 from ..torch.layout import WIDTH, wrapped

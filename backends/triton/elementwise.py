@@ -9,7 +9,8 @@ from functools import cached_property
 from dsfc.expr.build import ONE, walk
 from dsfc.expr.tree import Expr, Param, Ref, Time
 from dsfc.fused.ir import DECAY_BAR, SUFFIXES, VALUE_BAR, Prologue, real_imag
-from dsfc.plan.ir import Buffer, LogDecay, Scan
+from dsfc.plan.ir import Buffer
+from dsfc.plan.scan_ir import LogDecay, Scan
 
 from ..torch.code import Code
 from ..torch.layout import WIDTH, Call, wrapped

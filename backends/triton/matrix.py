@@ -9,7 +9,8 @@ from functools import cached_property
 from dsfc.expr.build import is_one, mul, rewrite, walk
 from dsfc.expr.tree import Expr, Field, Now, Param, Ref, Size, Time
 from dsfc.fused.ir import FEATURE_BAR, Entrywise, PrologueEpilogue
-from dsfc.plan.ir import Buffer, Scan
+from dsfc.plan.ir import Buffer
+from dsfc.plan.scan_ir import Scan
 from dsfc.plan.sizes import CHUNK
 
 from ..torch.code import Code

@@ -20,7 +20,8 @@ from functools import cached_property
 
 from dsfc.expr.tree import Field
 from dsfc.fused.ir import SUFFIXES, PrologueEpilogue, halves, real_imag
-from dsfc.plan.ir import Buffer, LogDecay, Scan
+from dsfc.plan.ir import Buffer
+from dsfc.plan.scan_ir import LogDecay, Scan
 
 from ..torch.skeletons import Skeleton
 from .cost.counts import KernelCost

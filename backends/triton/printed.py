@@ -12,7 +12,7 @@ from typing import Any
 
 from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol, ceil_div
 from dsfc.kernels import chunks
-from dsfc.plan.ir import Form, Scan
+from dsfc.plan.scan_ir import Form, Scan
 
 from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton

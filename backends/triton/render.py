@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from dsfc.expr.tree import Axis
 from dsfc.fused.ir import FusedPlan
-from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.ir import Plan
+from dsfc.plan.scan_ir import Form, Scan
 
 from ..torch import render as torch
 from ..torch.layout import wrapped

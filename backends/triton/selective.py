@@ -14,7 +14,8 @@ from dsfc.expr.derivative import pull
 from dsfc.expr.tree import Add, Expr, Field, Mul, Now, Num, Ref, Time
 from dsfc.fused.ir import OUT_BAR, VALUE_BAR, Prologue, rate_bar, real_imag
 from dsfc.fused.names import fresh
-from dsfc.plan.ir import Buffer, Scan
+from dsfc.plan.ir import Buffer
+from dsfc.plan.scan_ir import Scan
 
 from ..torch.layout import WIDTH, wrapped
 from ..torch.selective import SelectiveSkeleton

@@ -12,7 +12,8 @@ from dsfc.expr.tree import Field
 from dsfc.fused.ir import FusedPlan, Prologue, is_paired
 from dsfc.fused.real_imag import can_split, has_real_sides
 from dsfc.kernel_ir.ir import Kernel
-from dsfc.plan.ir import Buffer, Form, Plan, Scan
+from dsfc.plan.ir import Buffer, Plan
+from dsfc.plan.scan_ir import Form, Scan
 
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from dsfc.plan.ir import Form
+from dsfc.plan.scan_ir import Form
 
 from .cost.devices import DEVICES
 

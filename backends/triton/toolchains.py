@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from dsfc.plan.ir import LOW_RANK, Form
+from dsfc.plan.scan_ir import LOW_RANK, Form
 
 HANDLES = ("3.6", "3.7", "3.8", "3.9")
 """Versions in which `compiled[grid](*arguments)` takes all arguments in order, constants too.

@@ -15,7 +15,7 @@ import torch
 
 from benchmarks.gpu import clock, correct
 from benchmarks.gpu.material import Operator, Shape, Subject, operators
-from dsfc.plan.ir import Form
+from dsfc.plan.scan_ir import Form
 from dsfc.validate.tune import Tile, asked
 
 Answers = list[dict[str, Any]]

@@ -18,7 +18,8 @@ from torch import Tensor
 import dsfc
 from benchmarks.emitted import ROOT
 from dsfc.fused.ir import FusedPlan
-from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.ir import Plan
+from dsfc.plan.scan_ir import Form, Scan
 from dsfc.validate.dispatch import Call
 from dsfc.validate.surface import loss, surface
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.gpu.material import Shape
-from dsfc.plan.ir import Form
+from dsfc.plan.scan_ir import Form
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.gpu import clock, peers
 from benchmarks.gpu.material import Shape, Subject, operators
-from dsfc.plan.ir import Form
+from dsfc.plan.scan_ir import Form
 
 
 def measure(

@@ -51,7 +51,8 @@ from dsfc.mixer.undeclared import UndeclaredStates
 from dsfc.mixer.verify import verify as verify_mixer
 from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan
-from dsfc.plan.ir import Plan, Recurrence
+from dsfc.plan.ir import Plan
+from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.self_test import LENGTH, Point, compare, compare_gauges, starts
 from dsfc.plan.verify import verify as verify_plan
 from dsfc.source import NOWHERE, Span

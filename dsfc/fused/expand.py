@@ -22,7 +22,8 @@ from dsfc.fused.ir import (
     real_imag,
 )
 from dsfc.fused.names import fresh, taken
-from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan
+from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role
+from dsfc.plan.scan_ir import Column, Form, LogDecay, Scan
 from dsfc.plan.verify import written_by
 
 

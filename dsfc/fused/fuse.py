@@ -9,7 +9,8 @@ from dsfc.fused.ir import FusedPlan
 from dsfc.fused.prologue import fuse_prologue
 from dsfc.fused.prologue_epilogue import fuse_prologue_epilogue
 from dsfc.fused.verify import verify
-from dsfc.plan.ir import Plan, Scan
+from dsfc.plan.ir import Plan
+from dsfc.plan.scan_ir import Scan
 
 _PASSES = (fuse_prologue, fuse_prologue_epilogue)
 

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 
 from dsfc.expr.build import ZERO, is_one, prim
 from dsfc.expr.tree import Expr, Field, Prim, Ref
-from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.ir import Plan
+from dsfc.plan.scan_ir import Form, Scan
 
 VALUE_BAR = "value_bar"
 DECAY_BAR = "log_decay_bar"

@@ -47,7 +47,9 @@ from dsfc.fused.ir import (
 )
 from dsfc.fused.names import called, fresh, taken
 from dsfc.fused.real_imag import split_real_imag, with_real_leaves
-from dsfc.plan.ir import Buffer, Form, Kernel, LogDecay, Plan, Pointwise, Recurrence, Role, Scan
+from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Form, LogDecay, Scan
 from dsfc.plan.verify import reads, written_by
 
 

@@ -37,7 +37,8 @@ from dsfc.expr.tree import (
 from dsfc.fused.ir import FEATURE_BAR, Entrywise, FusedPlan, PrologueEpilogue, is_paired
 from dsfc.fused.names import called, fresh, taken
 from dsfc.fused.real_imag import split_real_imag
-from dsfc.plan.ir import Buffer, Column, Form, Kernel, Plan, Pointwise, Role, Scan
+from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role
+from dsfc.plan.scan_ir import Column, Form, Scan
 from dsfc.plan.verify import reads, written_by
 
 

@@ -39,8 +39,9 @@ from dsfc.expr.tree import (
 )
 from dsfc.fused.ir import SUFFIXES, RealLeaf, halves, is_entrywise
 from dsfc.fused.names import fresh, taken
-from dsfc.plan.ir import Buffer, Column, Form, Kernel, LogDecay, Plan, Pointwise, Role, Scan, Turn
+from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role, Turn
 from dsfc.plan.real_parts import only_real_parts
+from dsfc.plan.scan_ir import Column, Form, LogDecay, Scan
 from dsfc.plan.verify import reads, written_by
 
 

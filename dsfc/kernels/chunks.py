@@ -39,7 +39,7 @@ from dsfc.kernel_ir.ir import (
 )
 from dsfc.kernels.decay import Decay, HeadDecay, KeyDecay, Pair, Pulled, Sums, Tokens
 from dsfc.kernels.operands import NAMES, Operands, is_wide
-from dsfc.plan.ir import Adjoint, Factor, Form, RoleScan, Scan, ScanDirection
+from dsfc.plan.scan_ir import Adjoint, Factor, Form, RoleScan, Scan, ScanDirection
 
 CHUNK: Mapping[Form, int] = {
     Form.MATRIX: 32,

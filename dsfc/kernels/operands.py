@@ -17,7 +17,7 @@ from dsfc.kernel_ir.ir import (
     times,
 )
 from dsfc.kernels.decay import Tokens
-from dsfc.plan.ir import Factor, Form, Scan
+from dsfc.plan.scan_ir import Factor, Form, Scan
 
 NAMES: Mapping[Factor, str] = {
     Factor.READ: "q",

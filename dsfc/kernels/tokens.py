@@ -38,17 +38,8 @@ from dsfc.kernel_ir.ir import Axis as TileAxis
 from dsfc.kernels.formula import formula, is_formula
 from dsfc.kernels.operands import NAMES
 from dsfc.plan.adjoint import LOG_DECAY_BAR
-from dsfc.plan.ir import (
-    Adjoint,
-    Buffer,
-    Factor,
-    Form,
-    LeafGradient,
-    Role,
-    RoleScan,
-    Scan,
-    ScanDirection,
-)
+from dsfc.plan.ir import Buffer, Role
+from dsfc.plan.scan_ir import Adjoint, Factor, Form, LeafGradient, RoleScan, Scan, ScanDirection
 
 
 class Knows(Protocol):

@@ -22,9 +22,9 @@ from collections.abc import Iterable, Mapping
 from dsfc.expr.build import ONE, is_one, mul, prim, rewrite, total
 from dsfc.expr.derivative import pull
 from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
-from dsfc.plan.ir import (
+from dsfc.plan.ir import Buffer
+from dsfc.plan.scan_ir import (
     Adjoint,
-    Buffer,
     Factor,
     Form,
     Group,

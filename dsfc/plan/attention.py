@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dsfc.expr.build import ONE, mul
 from dsfc.expr.tree import Expr, Field, Now, Ref, Time
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Attention, Register
+from dsfc.plan.ir import Register
+from dsfc.plan.pairs_ir import Attention
 from dsfc.structure.attention import attention_of
 from dsfc.system.ir import Ratio
 

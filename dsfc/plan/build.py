@@ -12,24 +12,17 @@ from dsfc.expr.build import ONE, ZERO, add, div, mul, neg, prim, sub, total
 from dsfc.expr.text import text
 from dsfc.expr.tree import Div, Expr, Field, Map, Mul, Now, Prim, Ref, Time
 from dsfc.limits import DEFAULT_LIMITS, Limits
-from dsfc.plan import attention, dense, pairs, recurrence, scans
+from dsfc.plan import attention, dense, pairs, readings, recurrence, scans
 from dsfc.plan.adjoint import adjoint_of
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import (
-    AllPairs,
-    Attention,
-    Kernel,
-    Plan,
-    Recurrence,
-    Reference,
-    Role,
-    Scan,
-    StateTensor,
-)
+from dsfc.plan.ir import Kernel, Plan, Reference, Role, StateTensor
 from dsfc.plan.modes import modes_of
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.readings import Reading, Unsupported
 from dsfc.plan.real_parts import take_real_parts
 from dsfc.plan.recurrence import StageRead
-from dsfc.plan.scans import Reading, Unsupported
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Scan
 from dsfc.source import NOWHERE
 from dsfc.structure.attention import NotAttention
 from dsfc.structure.bounds import ranges_of
@@ -315,9 +308,9 @@ class _Planner:
         backward = name in self.backward
         if structure.name is ClassName.DENSE:
             return dense.reading(graph, term, block, divided, backward)
-        return scans.reading(term, block, structure, divided, backward, graph.maxima)
+        return readings.reading(term, block, structure, divided, backward, graph.maxima)
 
-    def _group(self) -> dict[tuple[scans.Signature, str], tuple[Reading, ...]]:
+    def _group(self) -> dict[tuple[readings.Signature, str], tuple[Reading, ...]]:
         """Readings with one signature share a scan where as many scans stand before each.
 
         Then no scan feeds another one of its group, nor a group one that feeds it.
@@ -329,13 +322,13 @@ class _Planner:
                 continue
             r = self._reading(self.graph, term)
             block = r.block
-            shared = r.signature.form in scans.SHARED
+            shared = r.signature.form in readings.SHARED
             behind = self.depths.of_read(stage, r.signature.read)
             key = (r.signature, behind) if shared else (r.signature, block.state)
             members = by_signature.setdefault(key, [])
             if all(m.block is not block for m in members):
                 members.append(r)
-        out: dict[tuple[scans.Signature, str], tuple[Reading, ...]] = {}
+        out: dict[tuple[readings.Signature, str], tuple[Reading, ...]] = {}
         for members in by_signature.values():
             # A column of one channel behind the others leaves the rows of those aligned.
             together = tuple(sorted(members, key=lambda m: not m.channels))

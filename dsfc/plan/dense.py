@@ -10,9 +10,9 @@ from __future__ import annotations
 from dsfc.expr.build import ONE, ZERO, add, is_one, is_zero, mul, ones, total
 from dsfc.expr.tree import Axis, Expr, Map, Time
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Form
+from dsfc.plan.readings import READS_ANOTHER, Reading, Signature, Split, Unsupported, sides
 from dsfc.plan.recurrence import columns_of
-from dsfc.plan.scans import READS_ANOTHER, Reading, Signature, Split, Unsupported, sides
+from dsfc.plan.scan_ir import Form
 from dsfc.system.ir import Block, Term
 
 
@@ -26,7 +26,7 @@ def reading(graph: Graph, term: Term, block: Block, divided: bool, backward: boo
         graph: learns the unit vectors.
         term: what is read.
         block: the block it reads.
-        divided: whether the block stands in a ratio; see `dsfc.plan.scans.reading`.
+        divided: whether the block stands in a ratio; see `dsfc.plan.readings.reading`.
         backward: whether the block runs backwards in time.
 
     Raises:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dsfc.plan.ir import AllPairs, Attention, Form, Mode, Recurrence, Scan
+from dsfc.plan.ir import Mode
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Form, Scan
 
 
 @dataclass(frozen=True, slots=True)

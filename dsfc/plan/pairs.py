@@ -29,8 +29,8 @@ from dsfc.expr.tree import (
     children,
 )
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import AllPairs, PairGradient, PairLeaf
-from dsfc.plan.scans import Unsupported
+from dsfc.plan.pairs_ir import AllPairs, PairGradient, PairLeaf
+from dsfc.plan.readings import Unsupported
 from dsfc.system.ir import Cache
 
 

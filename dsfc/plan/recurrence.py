@@ -31,7 +31,7 @@ from dsfc.expr.tree import (
     children,
 )
 from dsfc.plan.graph import TURNED, Graph
-from dsfc.plan.ir import (
+from dsfc.plan.recurrence_ir import (
     Assignment,
     CoefficientGradient,
     Recurrence,

@@ -6,21 +6,10 @@ from collections.abc import Iterator
 
 from dsfc.expr.text import text
 from dsfc.expr.tree import Field
-from dsfc.plan.ir import (
-    Adjoint,
-    AllPairs,
-    Attention,
-    Buffer,
-    LogDecay,
-    Plan,
-    Pointwise,
-    Recurrence,
-    RoleScan,
-    RunningMax,
-    Scan,
-    Turn,
-    Unit,
-)
+from dsfc.plan.ir import Buffer, Plan, Pointwise, RunningMax, Turn, Unit
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Adjoint, LogDecay, RoleScan, Scan
 
 
 def render(plan: Plan) -> str:

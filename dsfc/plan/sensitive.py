@@ -12,8 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsfc.expr.tree import Expr, Map, Param, Pow, Prim, Ref, Series, children
-from dsfc.plan.ir import AllPairs, Plan, Pointwise, Recurrence, Role, RunningMax, Scan, Turn
+from dsfc.plan.ir import Plan, Pointwise, Role, RunningMax, Turn
 from dsfc.plan.pairs import sensitive_leaves
+from dsfc.plan.pairs_ir import AllPairs
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Scan
 
 _EXPONENTIAL = frozenset(("exp", "expm1", "exprel", "cis", "sin", "cos", "sinh", "cosh"))
 """Primitives of an exponent or a phase."""

@@ -21,22 +21,10 @@ from dsfc.expr.tree import (
     Run,
     Time,
 )
-from dsfc.plan.ir import (
-    LOW_RANK,
-    AllPairs,
-    Attention,
-    Buffer,
-    Form,
-    Kernel,
-    Plan,
-    Pointwise,
-    Recurrence,
-    Role,
-    RunningMax,
-    Scan,
-    Turn,
-    Unit,
-)
+from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role, RunningMax, Turn, Unit
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import LOW_RANK, Form, Scan
 
 
 class PlanError(Exception):

@@ -6,7 +6,10 @@ from typing import Any
 
 import networkx as nx
 
-from dsfc.plan.ir import AllPairs, Attention, Plan, Recurrence, RunningMax, Scan, Turn, Unit
+from dsfc.plan.ir import Plan, RunningMax, Turn, Unit
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Scan
 from dsfc.plan.verify import reads, written_by
 
 

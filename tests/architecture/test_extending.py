@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dsfc.plan.ir import Form
+from dsfc.plan.scan_ir import Form
 from dsfc.structure.ir import ClassName
 
 ROW = """\
@@ -123,7 +123,7 @@ def test_a_mixer_is_one_file_a_primitive_one_row_a_backend_one_package(
     assert done.stdout == "all used\n", done.stderr
 
 
-CLASSES = {"structure/classes.py", "structure/classify.py", "plan/scans.py", "plan/build.py"}
+CLASSES = {"structure/classes.py", "structure/classify.py", "plan/readings.py", "plan/build.py"}
 """Files of the compiler that may name a class, besides `structure/ir.py`, which lists them."""
 
 FORMS = {
@@ -132,6 +132,9 @@ FORMS = {
         "dense",
         "modes",
         "real_parts",
+        "pairs_ir",
+        "readings",
+        "recurrence_ir",
         "scans",
         "verify",
     },
@@ -142,7 +145,7 @@ FORMS = {
     "backends/triton": {"printed", "render", "skeletons", "tiles", "toolchains"},
     "backends/triton/cost": {"counts", "elementwise", "scans", "selective"},
 }
-"""Files that may name a form of scan, besides `plan/ir.py`, which lists them."""
+"""Files that may name a form of scan, besides `plan/scan_ir.py`, which lists them."""
 
 
 def naming(root: Path, kind: str, name: str) -> set[str]:
@@ -166,7 +169,7 @@ def test_a_class_is_named_in_three_files_at_most(name: str, root: Path) -> None:
 @pytest.mark.parametrize("name", [f.name for f in Form])
 def test_a_form_of_scan_is_named_where_the_table_says(name: str, root: Path) -> None:
     places = {f"{folder}/{file}.py" for folder, files in FORMS.items() for file in files}
-    found = naming(root, "Form", name) - {"dsfc/plan/ir.py"}
+    found = naming(root, "Form", name) - {"dsfc/plan/scan_ir.py"}
     assert found
     assert found <= places
 
@@ -179,7 +182,7 @@ def test_the_page_says_the_same(root: Path) -> None:
     )
     said = {folder: set(re.findall(rf"`{folder}/(\w+)\.py`", form)) for folder in FORMS}
     assert said == {
-        f: files | ({"ir"} if f == "dsfc/plan" else set()) for f, files in FORMS.items()
+        f: files | ({"scan_ir"} if f == "dsfc/plan" else set()) for f, files in FORMS.items()
     }
     named = set(re.findall(r"`dsfc/([\w/]+\.py)`", kind))
     assert named == CLASSES | {"structure/ir.py"}

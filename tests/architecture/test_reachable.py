@@ -23,7 +23,7 @@ Symbol = tuple[str, str]
 JUDGES = {
     "dsfc.mixer.evaluate": "the meaning of a mixer, run literally: tests hold every stage to it",
     "dsfc.kernel_ir.interpret": "the meaning of a kernel: tests hold every printer to it",
-    "dsfc.plan.evaluate": "the meaning of a plan's gradient: tests hold adjoints to it",
+    "dsfc.plan.evaluate_adjoint": "the meaning of a plan's gradient: tests hold adjoints to it",
     "dsfc.syntax.textmate": "a command of its own, which writes the grammar of editors",
     "dsfc.diagnostics.catalogue": "`examples`: tests raise each code by the spec on its page",
     "dsfc.backends.triton.cost.devices": "times of kernels on known GPUs, which benchmarks read",

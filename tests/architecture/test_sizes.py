@@ -23,9 +23,6 @@ LONG_MODULES = {
     "backends/triton/matrix.py": 549,
     "backends/triton/printer.py": 551,
     "dsfc/expr/tree.py": 546,
-    "dsfc/plan/evaluate.py": 665,
-    "dsfc/plan/ir.py": 801,
-    "dsfc/plan/scans.py": 557,
     "dsfc/prover/conditions.py": 567,
     "dsfc/trusted/side.py": 537,
 }

@@ -21,7 +21,7 @@ from benchmarks.gpu.correct import check
 from benchmarks.gpu.first import QUESTIONS
 from benchmarks.gpu.interpreter import as_a_gpu
 from benchmarks.gpu.material import Operator, Shape, operators, subject
-from dsfc.plan.ir import Form
+from dsfc.plan.scan_ir import Form
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -34,7 +34,7 @@ from dsfc.fused.ir import (
 )
 from dsfc.fused.render import render
 from dsfc.plan.evaluate import evaluate as evaluate_plan
-from dsfc.plan.ir import Form
+from dsfc.plan.scan_ir import Form
 
 LENGTH = 4
 

@@ -13,7 +13,8 @@ from dsfc.expr.tree import Prim, Ref, Time
 from dsfc.fused.ir import DECAY_BAR, SUFFIXES, VALUE_BAR, FusedPlan
 from dsfc.fused.prologue import fuse_prologue
 from dsfc.fused.prologue_epilogue import fuse_prologue_epilogue
-from dsfc.plan.ir import Plan, Pointwise, Role, Scan
+from dsfc.plan.ir import Plan, Pointwise, Role
+from dsfc.plan.scan_ir import Scan
 
 SPECS = ("qlstm", "qlstm_s6gate", "qlstm_tanh", "rg_lru", "rwkv4")
 

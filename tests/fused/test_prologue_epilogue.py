@@ -13,7 +13,8 @@ from dsfc.expr.tree import Prim, Ref
 from dsfc.fused.ir import FEATURE_BAR, FusedPlan, PrologueEpilogue
 from dsfc.fused.prologue_epilogue import fuse_prologue_epilogue
 from dsfc.fused.verify import verify
-from dsfc.plan.ir import Plan, Pointwise, Scan
+from dsfc.plan.ir import Plan, Pointwise
+from dsfc.plan.scan_ir import Scan
 
 
 def everything(_: object) -> bool:

@@ -42,7 +42,7 @@ from dsfc.kernel_ir.ir import (
 )
 from dsfc.kernel_ir.verify import InvalidKernel, verify
 from dsfc.kernels.chunks import backward, forward
-from dsfc.plan.ir import Scan
+from dsfc.plan.scan_ir import Scan
 
 ROW, KEYS = Symbol("row"), Symbol("N")
 AT = Along(T, 0, 8), Along(N, 0, KEYS)

@@ -15,7 +15,7 @@ import dsfc
 from dsfc.kernel_ir.interpret import interpret, value_of
 from dsfc.kernel_ir.ir import Access, Kernel
 from dsfc.kernels.chunks import CHUNK, backward, forward, has_chunks
-from dsfc.plan.ir import Adjoint, Form, Scan
+from dsfc.plan.scan_ir import Adjoint, Form, Scan
 
 Array = NDArray[Any]
 

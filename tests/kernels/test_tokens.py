@@ -19,7 +19,7 @@ import dsfc
 from dsfc.kernel_ir.interpret import interpret, value_of
 from dsfc.kernel_ir.ir import Access, Kernel
 from dsfc.kernels.tokens import backward, forward, has_tokens
-from dsfc.plan.ir import Form
+from dsfc.plan.scan_ir import Form
 
 Array = NDArray[Any]
 SPAN = 3

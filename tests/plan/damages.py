@@ -8,7 +8,8 @@ from typing import Any
 
 from dsfc.expr.build import mul, ones
 from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
-from dsfc.plan.ir import Form, LogDecay, LowRank, Plan, Transition
+from dsfc.plan.ir import Plan
+from dsfc.plan.scan_ir import Form, LogDecay, LowRank, Transition
 
 _READ = ("kernels", "arrays", "registers", "states", "adjoints", "output")
 """The fields of a plan that `verify` speaks of."""

@@ -12,8 +12,10 @@ from shipped_specs import PLANNED
 from unusual_specs import COMPILED, thirds
 
 from dsfc.expr.tree import Field
-from dsfc.plan.evaluate import evaluate, evaluate_adjoint
-from dsfc.plan.ir import Factor, Role, Scan
+from dsfc.plan.evaluate import evaluate
+from dsfc.plan.evaluate_adjoint import evaluate_adjoint
+from dsfc.plan.ir import Role
+from dsfc.plan.scan_ir import Factor, Scan
 from dsfc.system.evaluate import evaluate as evaluate_system
 from dsfc.transform.adjoint import adjoint
 

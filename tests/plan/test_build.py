@@ -14,7 +14,9 @@ from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.json import encode
 from dsfc.expr.text import text
 from dsfc.limits import DEFAULT_LIMITS
-from dsfc.plan.ir import Form, Plan, Pointwise, Recurrence, Scan
+from dsfc.plan.ir import Plan, Pointwise
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Form, Scan
 from dsfc.plan.verify import verify
 
 

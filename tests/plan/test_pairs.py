@@ -14,8 +14,10 @@ from dsfc.diagnostics.report import DiagnosticError
 from dsfc.mixer import sample
 from dsfc.mixer import sizes as sizes_of
 from dsfc.plan.accounting import settle
-from dsfc.plan.evaluate import evaluate, evaluate_pairs_adjoint
-from dsfc.plan.ir import AllPairs, Attention, Plan
+from dsfc.plan.evaluate import evaluate
+from dsfc.plan.evaluate_adjoint import evaluate_pairs_adjoint
+from dsfc.plan.ir import Plan
+from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.render import render
 from dsfc.plan.verify import PlanError, verify
 
@@ -65,14 +67,14 @@ def test_the_gradient_of_a_sum_is_its_difference(spec: Compilation) -> None:
 
 def value(plan: Plan, k: AllPairs, leaf: str, buffer: str, arrays, known) -> np.ndarray:
     """The sum with one leaf read from another buffer."""
-    from dsfc.plan.evaluate import _Runner
+    from dsfc.plan.evaluate import Runner
 
     (old,) = (x.buffer for x in k.leaves if x.name == leaf)
     sides = {
         side: tuple(replace(x, buffer=buffer) if x.name == leaf else x for x in getattr(k, side))
         for side in ("queries", "keys", "fixed")
     }
-    r = _Runner(plan, {"": np.zeros(LENGTH)}, {}, known)
+    r = Runner(plan, {"": np.zeros(LENGTH)}, {}, known)
     r.arrays = dict(arrays)
     r.buffers[buffer] = replace(plan.array(old), name=buffer)
     r.all_pairs(replace(k, **sides))

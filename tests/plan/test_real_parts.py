@@ -9,7 +9,7 @@ import pytest
 from dsfc.api.pipeline import Compilation
 from dsfc.expr.tree import Field
 from dsfc.fused.real_imag import can_split
-from dsfc.plan.ir import Form, Scan
+from dsfc.plan.scan_ir import Form, Scan
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,12 @@ from unusual_specs import STEPPED
 from dsfc.expr.build import mul, num
 from dsfc.expr.json import decode, encode
 from dsfc.expr.text import text
-from dsfc.plan.evaluate import evaluate, evaluate_recurrence_adjoint
-from dsfc.plan.ir import Assignment, Form, Plan, Recurrence, Role, Scan
+from dsfc.plan.evaluate import evaluate
+from dsfc.plan.evaluate_adjoint import evaluate_recurrence_adjoint
+from dsfc.plan.ir import Plan, Role
+from dsfc.plan.recurrence_ir import Assignment, Recurrence
 from dsfc.plan.render import render
+from dsfc.plan.scan_ir import Form, Scan
 from dsfc.plan.verify import PlanError, verify
 from dsfc.plan.view import to_networkx
 

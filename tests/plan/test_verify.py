@@ -10,7 +10,8 @@ from unusual_specs import COMPILED
 
 from dsfc.expr.build import num
 from dsfc.expr.tree import Field, Fir, Lag, Now, Param, Ref, Time
-from dsfc.plan.ir import Form, Plan, Pointwise, Role, Scan, Transition, Turn
+from dsfc.plan.ir import Plan, Pointwise, Role, Turn
+from dsfc.plan.scan_ir import Form, Scan, Transition
 from dsfc.plan.verify import PlanError, verify
 
 Damage = Callable[[Plan], Plan]

@@ -17,7 +17,7 @@ from emitted import SPECS, compiled
 from torch import Tensor
 
 import dsfc
-from dsfc.plan.ir import Scan
+from dsfc.plan.scan_ir import Scan
 from dsfc.validate.compare import BACKWARD
 from dsfc.validate.surface import surface
 

@@ -11,7 +11,7 @@ import dsfc
 from dsfc.expr.text import text
 from dsfc.mixer import sample, sizes
 from dsfc.plan.evaluate import evaluate as evaluate_plan
-from dsfc.plan.ir import AllPairs
+from dsfc.plan.pairs_ir import AllPairs
 from dsfc.structure.ir import ClassName
 from dsfc.structure.render import render
 

@@ -11,7 +11,7 @@ from dsfc.expr.build import ZERO, add, div, mul, num, walk
 from dsfc.expr.table import row
 from dsfc.expr.tree import Add, Div, Expr, Mul, Num, Param, Prim, Size, Time
 from dsfc.fused.ir import halves, is_paired
-from dsfc.plan.ir import Form, Scan
+from dsfc.plan.scan_ir import Form, Scan
 from dsfc.plan.sizes import LENGTH
 
 WIDTH = Param("width", frozenset())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dsfc.expr.build import ZERO, add, div, mul, num, walk
 from dsfc.expr.tree import Expr
 from dsfc.fused.ir import Prologue, real_imag
-from dsfc.plan.ir import Form
+from dsfc.plan.scan_ir import Form
 from dsfc.plan.sizes import BATCH, LENGTH
 
 from .counts import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dsfc.expr.build import ZERO, add, div, mul, num
 from dsfc.expr.tree import Expr
 from dsfc.fused.ir import PrologueEpilogue
-from dsfc.plan.ir import Scan
+from dsfc.plan.scan_ir import Scan
 from dsfc.plan.sizes import BATCH, CHUNK, LENGTH
 
 from ..sizes import SPAN

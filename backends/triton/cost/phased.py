@@ -8,7 +8,7 @@ from dataclasses import replace
 from dsfc.expr.build import add, mul, neg, num
 from dsfc.expr.tree import Expr
 from dsfc.fused.ir import PrologueEpilogue, halves
-from dsfc.plan.ir import Scan
+from dsfc.plan.scan_ir import Scan
 
 from .counts import FLOAT, Sizes, Way, bytes_of, scaled
 from .matrix import matrix

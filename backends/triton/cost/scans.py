@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dsfc.expr.tree import Field
 from dsfc.fused.ir import FusedPlan, Prologue, PrologueEpilogue, is_paired
-from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.ir import Plan
+from dsfc.plan.scan_ir import Form, Scan
 
 from .counts import KernelCost, Sizes, sizes_of
 from .elementwise import elementwise

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dsfc.expr.build import ZERO, add, div, mul, num, walk
 from dsfc.expr.tree import Expr, Field, Ref, Time
 from dsfc.fused.ir import Prologue
-from dsfc.plan.ir import Form, Scan
+from dsfc.plan.scan_ir import Form, Scan
 from dsfc.plan.sizes import BATCH, LENGTH
 
 from ..sizes import PAIRS, STEP

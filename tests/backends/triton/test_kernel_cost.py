@@ -10,7 +10,8 @@ from dsfc.backends.triton.cost.scans import kernel_costs, plan_costs
 from dsfc.backends.triton.nodes import computes
 
 from dsfc.fused.fuse import fuse
-from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.ir import Plan
+from dsfc.plan.scan_ir import Form, Scan
 
 LENGTHS = (2048, 16_384)
 

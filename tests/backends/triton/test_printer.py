@@ -21,7 +21,7 @@ from dsfc.kernel_ir.build import KernelBuilder, Tile
 from dsfc.kernel_ir.interpret import interpret, value_of
 from dsfc.kernel_ir.ir import Access, Along, Axis, Kernel, Part, Storage, Triangle
 from dsfc.kernels.chunks import CHUNK, backward, forward
-from dsfc.plan.ir import Adjoint, Scan
+from dsfc.plan.scan_ir import Adjoint, Scan
 from dsfc.validate.compare import agree
 from dsfc.validate.surface import Sample, surface
 from dsfc.validate.values import outcome

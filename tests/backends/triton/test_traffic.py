@@ -27,7 +27,8 @@ from traffic import Traffic
 import dsfc
 from dsfc.fused.fuse import fuse
 from dsfc.fused.ir import Prologue, real_imag
-from dsfc.plan.ir import Form, Plan, Scan
+from dsfc.plan.ir import Plan
+from dsfc.plan.scan_ir import Form, Scan
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -20,7 +20,7 @@ from dsfc.backends.triton import render
 from dsfc.backends.triton.toolchains import FAULTS, Fault, faults
 
 import dsfc
-from dsfc.plan.ir import Form
+from dsfc.plan.scan_ir import Form
 
 triton = pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
