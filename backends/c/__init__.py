@@ -8,10 +8,12 @@ runs, and `explain` says why.
 | file             | what it holds                                                              |
 |------------------|----------------------------------------------------------------------------|
 | `schedule.py`    | what of a kernel is computed where: in a loop, in place, in memory          |
+| `runs.py`        | which statements are neighbours over the same axes, in which order          |
 | `printer.py`     | kernel → C function                                                        |
 | `values.py`      | where values lie in memory                                                 |
 | `products.py`    | products of matrices                                                       |
-| `folds.py`       | sums, products and maxima along an axis, also of the entries so far        |
+| `loops.py`       | one nest of loops for each run of neighbours                               |
+| `folds.py`       | sums and products of the entries so far                                    |
 | `text.py`        | lines, blocks and loops of C                                               |
 | `expressions.py` | integers, numbers and functions of entries as C                            |
 | `reserved_names.py` | names that C or the header have                                            |

@@ -16,40 +16,42 @@ from dsfc.kernel_ir.ir import (
     Dot,
     InverseUnit,
     Kernel,
-    Kind,
     Let,
     Load,
     Loop,
     Map,
-    Reduce,
     Rename,
     Statement,
     Storage,
-    Store,
-    Symbol,
 )
 from dsfc.kernel_ir.rename import renamed
 
 from .expressions import integer
 from .folds import Folds
+from .loops import KINDS, Loops, is_all, live
 from .products import Products
 from .reserved_names import safe_names
+from .runs import Run, reordered, runs
+from .schedule import Schedule, schedule
 from .text import Text, size, times
 from .values import Place, Values, argument_place
 
 
 def print_kernel(kernel: Kernel) -> str:
     """Returns the text of a kernel as a C function."""
-    return _Printer(renamed(kernel, safe_names())).text()
+    kernel = renamed(kernel, safe_names())
+    plan = schedule(kernel)
+    return _Printer(reordered(kernel, plan), plan).text()
 
 
 class _Printer:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, plan: Schedule) -> None:
         self._kernel = kernel
         self._text = Text()
-        self._values = Values(kernel)
+        self._values = Values(kernel, plan)
         self._products = Products(self._values, self._text)
         self._folds = Folds(self._values, self._text)
+        self._loops = Loops(kernel, self._values, self._text)
 
     # --- the function -----------------------------------------------------------------------------
 
@@ -120,35 +122,33 @@ class _Printer:
         self._text.line("(void)free_;")
 
     def _body(self, body: tuple[Statement, ...]) -> None:
+        schedule = self._values.schedule
         last: dict[str, int] = {}
-        for at, s in enumerate(body):
-            for name in self._values.schedule.reads(s):
-                last[name] = at
-        for s in reversed(body):  # of no iterations, a loop gives what it was given
-            for c in s.carries if isinstance(s, Loop) else ():
+        items = [*runs(body, schedule)]
+        for at, item in enumerate(items):
+            for s in item.statements if isinstance(item, Run) else (item,):
+                last |= dict.fromkeys(schedule.reads(s), at)
+        for loop in reversed(items):  # of no iterations, a loop gives what it was given
+            for c in loop.carries if isinstance(loop, Loop) else ():
                 last[c.first] = max(last.get(c.first, -1), last.get(c.last, -1))
         own = {s.name for s in body if isinstance(s, Let)}
         own |= {c.last for s in body if isinstance(s, Loop) for c in s.carries}
-        for at, s in enumerate(body):
+        for at, item in enumerate(items):
             dying = {self._values.root(n) for n in own if last.get(n, -1) == at}
             living = {self._values.root(n) for n in own if last.get(n, -1) > at}
-            self._statement(s, dying - living)
+            self._item(item, dying - living)
             # In order, so that a kernel is the same text in every process.
             for name in sorted(dying - living):
                 self._values.release(name)
 
-    def _statement(self, s: Statement, dying: set[str]) -> None:
-        match s:
-            case Let(name=name):
-                if (
-                    name not in self._values.schedule.inlined
-                    and name not in self._values.schedule.deferred
-                ):
-                    self._let(s, dying)
-            case Store():
-                self._store(s)
+    def _item(self, item: Run | Statement, dying: set[str]) -> None:
+        match item:
+            case Run():
+                self._loops.print(item)
+            case Let():
+                self._let(item, dying)
             case Loop():
-                self._loop(s)
+                self._loop(item)
 
     def _let(self, s: Let, dying: set[str]) -> None:
         name = s.name
@@ -163,8 +163,6 @@ class _Printer:
                 self._products.add(name, self._values.schedule.additions[name], dying)
             case Dot():
                 self._products.dot(self._values.new(name), s.operation, False)
-            case Reduce():
-                self._folds.reduce(name, s.operation)
             case Cumulate():
                 self._folds.cumulate(name, s.operation)
             case Between():
@@ -176,33 +174,13 @@ class _Printer:
                 rows = f"{rows}, {target.pointer}, {target.strides[row]}"
                 self._text.line(f"inverse_unit({size(row)}, {rows});")
             case _:
-                self._entrywise(name)
+                self._scalar(name)
 
-    def _entrywise(self, name: str) -> None:
-        """Prints a value that is computed entry by entry."""
-        axes = self._values.ordered(self._values.schedule.types[name].axes)
-        if not axes:
-            kind = {Kind.REAL: "real", Kind.INDEX: "int64_t", Kind.MASK: "int"}
-            kind_name = kind[self._values.schedule.types[name].kind]
-            self._text.line(f"const {kind_name} {name} = {self._values.formula(name, {})};")
-            self._values.places[name] = Place(name, {})
-            return
-        to = self._values.new(name)
-        with self._text.loops(axes) as indices:
-            self._text.line(f"{to.entry(indices)} = {self._values.formula(name, indices)};")
-
-    def _store(self, s: Store) -> None:
-        argument = self._kernel.argument(s.argument)
-        value = self._values.schedule.types[s.value]
-        along = {p.axis: p for p in s.at if isinstance(p, Along)}
-        counts = {a: _live(p) for a, p in along.items()}
-        axes = self._values.ordered(tuple(along))
-        assert set(value.axes) <= set(axes)
-        target = argument_place(argument, s.at)
-        narrow = argument.storage is Storage.GIVEN
-        with self._text.loops(axes, counts) as indices:
-            x = self._values.use(s.value, indices)
-            self._text.line(f"{target.entry(indices)} = {f'narrow({x})' if narrow else x};")
+    def _scalar(self, name: str) -> None:
+        """Prints a value without axes."""
+        kind = KINDS[self._values.schedule.types[name].kind]
+        self._text.line(f"const {kind} {name} = {self._values.formula(name, {})};")
+        self._values.places[name] = Place(name, {})
 
     def _loop(self, s: Loop) -> None:
         for c in s.carries:
@@ -285,10 +263,10 @@ class _Printer:
         whole += [t for t in (_is_whole(along[a]) for a in axes) if t]
         if argument.storage is Storage.GIVEN:
             whole.insert(0, "GIVEN_IS == REAL_")
-        live = [_live(along[a]) for a in axes]
+        counts = [live(along[a]) for a in axes]
         sizes = [size(a) for a in axes]
         if rows is None:
-            live, sizes = ["1", *live], ["1", *sizes]
+            counts, sizes = ["1", *counts], ["1", *sizes]
         row_stride = "0" if rows is None else source.strides[rows]
         if not whole:
             strides = {columns: "1"} if rows is None else {rows: row_stride, columns: "1"}
@@ -309,29 +287,12 @@ class _Printer:
         with self._text.block("else"):
             self._text.line(
                 f"{wide}(slot_{slot}, {sizes[1]}, {sizes[0]}, {sizes[1]}, {source.pointer}, "
-                f"{row_stride}, {source.strides[columns]}, {live[0]}, {live[1]});"
+                f"{row_stride}, {source.strides[columns]}, {counts[0]}, {counts[1]});"
             )
         strides = {columns: "1"} if rows is None else {rows: stride, columns: "1"}
         self._values.places[name] = Place(name, strides)
 
 
-def _live(p: Along) -> str:
-    """How many entries exist."""
-    if _is_all(p):
-        return size(p.axis)
-    rest = _difference(integer(p.bound), integer(p.start))
-    return f"int_min({size(p.axis)}, {rest})"
-
-
-def _difference(bound: str, start: str) -> str:
-    return bound if start == "0" else f"{bound} - {start}"
-
-
 def _is_whole(p: Along) -> str:
     """Whether all entries exist, as a condition; empty where they do."""
-    return "" if _is_all(p) else f"{integer(p.start)} + {size(p.axis)} <= {integer(p.bound)}"
-
-
-def _is_all(p: Along) -> bool:
-    entries = Symbol(p.axis.size) if isinstance(p.axis.size, str) else p.axis.size
-    return p.start == 0 and p.bound == entries
+    return "" if is_all(p) else f"{integer(p.start)} + {size(p.axis)} <= {integer(p.bound)}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from dsfc.kernel_ir.ir import (
+    Access,
     Axis,
     Between,
     Compare,
@@ -21,6 +22,7 @@ from dsfc.kernel_ir.ir import (
     InverseUnit,
     Kernel,
     Let,
+    Load,
     Loop,
     Map,
     Operation,
@@ -59,6 +61,7 @@ class Schedule:
         inlined: values that have no memory: they are computed where they are used.
         additions: sums that are computed in place, by name.
         deferred: products, and new names of them, that are computed with their sum.
+        lying: values that are read where they lie in a scratch argument → the argument.
     """
 
     types: dict[str, TileType]
@@ -66,6 +69,7 @@ class Schedule:
     inlined: frozenset[str]
     additions: dict[str, Addition]
     deferred: frozenset[str]
+    lying: dict[str, str]
 
     def sources(self, name: str) -> Iterator[str]:
         """Yields the values in memory that a use of a value reads."""
@@ -138,7 +142,31 @@ def schedule(kernel: Kernel) -> Schedule:
         for name in operations
         if name not in additions and _is_inlined(name, types, operations, uses, scopes, additions)
     }
-    return Schedule(types, operations, frozenset(inlined), additions, frozenset(deferred))
+    lying = _lying(kernel)
+    return Schedule(types, operations, frozenset(inlined), additions, frozenset(deferred), lying)
+
+
+def _lying(kernel: Kernel) -> dict[str, str]:
+    """Returns the values that may lie in scratch arguments, under all their names."""
+    scratch = {a.name for a in kernel.arguments if a.access is Access.SCRATCH}
+    lying: dict[str, str] = {}
+
+    def visit(body: tuple[Statement, ...]) -> None:
+        for s in body:
+            match s:
+                case Let(name=name, operation=Load(argument=argument)) if argument in scratch:
+                    lying[name] = argument
+                case Let(name=name, operation=Rename(operand=x)) if x in lying:
+                    lying[name] = lying[x]
+                case Loop(carries=carries):
+                    first = [(c, lying[c.first]) for c in carries if c.first in lying]
+                    lying.update({n: a for c, a in first for n in (c.name, c.last)})
+                    visit(s.body)
+                case _:
+                    pass
+
+    visit(kernel.body)
+    return lying
 
 
 def _addition(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 from dsfc.kernel_ir.ir import Axis
 
@@ -24,20 +25,20 @@ class Text:
         self,
         axes: tuple[Axis, ...],
         counts: dict[Axis, str] | None = None,
-        simd: str | bool = True,
+        simd: str | Literal[False] = "",
     ) -> Iterator[dict[Axis, str]]:
         """Prints nested loops over axes, the last one by vectors; yields the index of each axis.
 
         Args:
             axes: from the outermost loop on.
             counts: iterations along an axis; its size if not named.
-            simd: whether the last loop runs by vectors, or the clause that says how.
+            simd: clauses of the last loop, which runs by vectors; False for none.
         """
         indices = {a: f"i_{a.name}" for a in axes}
         opened = 0
         for k, a in enumerate(axes):
             if k + 1 == len(axes) and simd is not False:
-                self.line(f"#pragma omp simd{'' if simd is True else f' {simd}'}")
+                self.line(f"#pragma omp simd {simd}".rstrip())
             count = (counts or {}).get(a, size(a))
             i = indices[a]
             self.line(f"for (int64_t {i} = 0; {i} < {count}; {i}++) {{")

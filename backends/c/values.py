@@ -23,7 +23,8 @@ from dsfc.kernel_ir.ir import (
 )
 
 from .expressions import function_call, integer, number
-from .schedule import Schedule, schedule
+from .runs import Run
+from .schedule import Schedule
 from .text import product, size, times, total
 
 
@@ -63,20 +64,28 @@ class Values:
         slots: the size of each slot, a C expression.
         held: value → its slot.
         targets: value → pointer that it must be written to.
+        locals: values that are variables of the loops that are open.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.schedule: Schedule = schedule(kernel)
+    def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
+        self.schedule = schedule
         self.places: dict[str, Place] = {}
         self.slots: list[str] = []
         self.held: dict[str, int] = {}
         self.targets: dict[str, str] = {}
+        self.locals: set[str] = set()
         self._free: dict[str, list[int]] = {}
+        self._readers: dict[str, list[Statement]] = {}
+        for s in _flat(kernel.body):
+            for name in dict.fromkeys(self._reads_of(s)):
+                self._readers.setdefault(name, []).append(s)
         self._reads = Counter(n for s in _flat(kernel.body) for n in self._reads_of(s))
         self._rank = {a: i for i, a in enumerate(kernel.order)}
 
     def use(self, name: str, indices: dict[Axis, str]) -> str:
         """Returns an entry of a value, computed there where the value has no memory."""
+        if name in self.locals:
+            return name
         if name in self.schedule.inlined:
             return self.formula(name, indices)
         return self.places[name].entry(indices)
@@ -96,6 +105,14 @@ class Values:
                 return function_call(function, [self.use(x, indices) for x in xs])
             case operation:
                 raise AssertionError(f"{name}: {operation} is not computed entry by entry")
+
+    def is_kept(self, name: str, run: Run) -> bool:
+        """Returns whether a statement outside of a run reads a value."""
+        return any(not run.holds(s) for s in self._readers.get(name, ()))
+
+    def is_read(self, name: str, run: Run) -> bool:
+        """Returns whether a statement of a run reads a value."""
+        return any(run.holds(s) for s in self._readers.get(name, ()))
 
     def new(self, name: str) -> Place:
         """Gives a value memory, and returns where."""

@@ -1,0 +1,168 @@
+"""Runs in C: one nest of loops for all that computes entry by entry over the same axes."""
+
+from __future__ import annotations
+
+from dsfc.kernel_ir.ir import (
+    Along,
+    Axis,
+    Integer,
+    Kernel,
+    Kind,
+    Let,
+    Reduce,
+    Storage,
+    Store,
+    Symbol,
+)
+
+from .expressions import integer
+from .runs import Run
+from .text import Text, size
+from .values import Place, Values, argument_place
+
+KINDS = {Kind.REAL: "real", Kind.INDEX: "int64_t", Kind.MASK: "int"}
+"""C types of entries."""
+
+_STARTS = {"sum": "0", "product": "1", "max": "-INFINITY"}
+_OPERATORS = {"sum": "+", "product": "*", "max": "max"}
+
+
+class Loops:
+    """Prints the runs of one kernel."""
+
+    def __init__(self, kernel: Kernel, values: Values, text: Text) -> None:
+        self._kernel = kernel
+        self._values = values
+        self._text = text
+
+    def print(self, run: Run) -> None:
+        """Prints a run."""
+        axes = self._values.ordered(tuple(run.axes))
+        for s in run.statements:
+            if isinstance(s, Let) and not isinstance(s.operation, Reduce):
+                if self._values.is_kept(s.name, run):
+                    self._values.new(s.name)
+        folds = [(s.name, s.operation) for s in _lets(run) if isinstance(s.operation, Reduce)]
+        along = [(n, r) for n, r in folds if r.axis == axes[-1]]
+        across = [(n, r) for n, r in folds if r.axis != axes[-1]]
+        self._start(across, axes)
+        if len(axes) == 1:
+            self._declare(along)
+        counts = self._counts(run)
+        rows = self._text.loops(axes[:-1], counts, simd=False)
+        with rows as outer:
+            if len(axes) > 1:
+                self._declare(along)
+            with self._text.loops(axes[-1:], counts, _clause(along)) as inner:
+                for s in run.statements:
+                    self._statement(s, run, {**outer, **inner}, counts)
+            for name, _ in along if len(axes) > 1 else ():
+                to = self._values.new(name)
+                self._text.line(f"{to.entry(outer)} = {name}__so_far;")
+        self._values.locals.clear()
+        for name, _ in along if len(axes) == 1 else ():
+            self._values.places[name] = Place(f"{name}__so_far", {})
+
+    def _start(self, folds: list[tuple[str, Reduce]], axes: tuple[Axis, ...]) -> None:
+        """Gives sums along an outer axis what they start from."""
+        by_axis: dict[Axis, list[tuple[str, Reduce]]] = {}
+        for name, reduce in folds:
+            by_axis.setdefault(reduce.axis, []).append((name, reduce))
+        for axis, mine in by_axis.items():
+            places = [(self._values.new(name), r) for name, r in mine]
+            with self._text.loops(tuple(a for a in axes if a != axis)) as indices:
+                for to, r in places:
+                    self._text.line(f"{to.entry(indices)} = {_STARTS[r.function]};")
+
+    def _declare(self, folds: list[tuple[str, Reduce]]) -> None:
+        for name, reduce in folds:
+            self._text.line(f"real {name}__so_far = {_STARTS[reduce.function]};")
+
+    def _statement(
+        self, s: Let | Store, run: Run, indices: dict[Axis, str], counts: dict[Axis, str]
+    ) -> None:
+        match s:
+            case Let(name=name, operation=Reduce(function=function, operand=x, axis=axis)):
+                is_along = axis == self._values.ordered(tuple(indices))[-1]
+                so_far = f"{name}__so_far" if is_along else self._values.places[name].entry(indices)
+                self._text.line(_folded(function, so_far, self._values.use(x, indices)))
+            case Let(name=name):
+                formula = self._values.formula(name, indices)
+                place = self._values.places.get(name)
+                if place is not None and not self._values.is_read(name, run):
+                    self._text.line(f"{place.entry(indices)} = {formula};")
+                    return
+                kind = KINDS[self._values.schedule.types[name].kind]
+                self._text.line(f"const {kind} {name} = {formula};")
+                self._values.locals.add(name)
+                if place is not None:
+                    self._text.line(f"{place.entry(indices)} = {name};")
+            case Store():
+                self._store(s, indices, counts)
+
+    def _store(self, s: Store, indices: dict[Axis, str], counts: dict[Axis, str]) -> None:
+        argument = self._kernel.argument(s.argument)
+        x = self._values.use(s.value, indices)
+        x = f"narrow({x})" if argument.storage is Storage.GIVEN else x
+        target = argument_place(argument, s.at).entry(indices)
+        along = (p for p in s.at if isinstance(p, Along))
+        short = [p for p in along if not is_all(p) and p.axis not in counts]
+        exists = " && ".join(self._exists(p, indices[p.axis]) for p in short)
+        self._text.line(f"if ({exists}) {target} = {x};" if exists else f"{target} = {x};")
+
+    def _exists(self, p: Along, index: str) -> str:
+        """Whether an entry exists; known to the compiler where tiles fill a static size."""
+        exists = f"{index} < {live(p)}"
+        entries, bound = size(p.axis), integer(p.bound)
+        is_static = isinstance(p.bound, int) or bound in self._kernel.static
+        if is_static and isinstance(p.start, Integer) and p.start.operator == "*":
+            if entries in (integer(p.start.left), integer(p.start.right)):
+                return f"({bound} % {entries} == 0 || {exists})"
+        return exists
+
+    def _counts(self, run: Run) -> dict[Axis, str]:
+        """How many entries along each axis count, where it is the same for the whole run."""
+        counts = [
+            {p.axis: live(p) for p in s.at if isinstance(p, Along) and not is_all(p)}
+            for s in run.statements
+            if isinstance(s, Store)
+        ]
+        lets = [*_lets(run)]
+        is_used = any(
+            isinstance(s.operation, Reduce) or self._values.is_kept(s.name, run) for s in lets
+        )
+        is_same = bool(counts) and all(c == counts[0] for c in counts)
+        return counts[0] if is_same and not is_used else {}
+
+
+def live(p: Along) -> str:
+    """Returns how many entries of a position exist."""
+    if is_all(p):
+        return size(p.axis)
+    start = integer(p.start)
+    rest = integer(p.bound) if start == "0" else f"{integer(p.bound)} - {start}"
+    return f"int_min({size(p.axis)}, {rest})"
+
+
+def is_all(p: Along) -> bool:
+    """Returns whether all entries of a position exist, whatever the sizes."""
+    entries = Symbol(p.axis.size) if isinstance(p.axis.size, str) else p.axis.size
+    return p.start == 0 and p.bound == entries
+
+
+def _lets(run: Run) -> list[Let]:
+    return [s for s in run.statements if isinstance(s, Let)]
+
+
+def _clause(folds: list[tuple[str, Reduce]]) -> str:
+    """The clauses by which a loop over vectors keeps sums of its own for each lane."""
+    by_operator: dict[str, list[str]] = {}
+    for name, reduce in folds:
+        by_operator.setdefault(_OPERATORS[reduce.function], []).append(f"{name}__so_far")
+    return " ".join(f"reduction({o} : {', '.join(names)})" for o, names in by_operator.items())
+
+
+def _folded(function: str, so_far: str, x: str) -> str:
+    if function == "max":
+        return f"{so_far} = real_max({so_far}, {x});"
+    return f"{so_far} {_OPERATORS[function]}= {x};"
