@@ -59,10 +59,10 @@ def read(path: Path, most: int = -1) -> bytes:
         return file.read(most)
 
 
-def _demand_regular(path: Path, found: os.stat_result) -> None:
-    if stat.S_ISREG(found.st_mode):
+def _demand_regular(path: Path, status: os.stat_result) -> None:
+    if stat.S_ISREG(status.st_mode):
         return
-    kind = next((name for is_one, name in _KINDS if is_one(found.st_mode)), "a device")
+    kind = next((name for is_one, name in _KINDS if is_one(status.st_mode)), "a device")
     raise OSError(errno.EINVAL, f"is {kind}, not a regular file", str(path))
 
 

@@ -96,9 +96,9 @@ def _mixer(
     text: SpecText, name: str, strict: bool, require_parallel: bool
 ) -> tuple[CheckedMixer | None, tuple[Diagnostic, ...]]:
     """What is to be said of one mixer of a text."""
-    it = text.compilation(name)
+    compilation = text.compilation(name)
     try:
-        title, claims = it.structure.title, decided(it)
+        title, claims = compilation.structure.title, decided(compilation)
     except DiagnosticError as e:
         if all(isinstance(d, NoOutput) for d in e.diagnostics):
             return CheckedMixer(name, None, "it has no output `y`; it is a base for others"), ()
@@ -106,27 +106,27 @@ def _mixer(
     refusal: str | None = None
     slow: RecurrentOnly | None = None
     try:
-        slow = it.recurrent_only
+        slow = compilation.recurrent_only
     except DiagnosticError as e:
         refusal = "; ".join(d.message for d in e.diagnostics)
-    said = (*_claims(claims, strict), *_notes(it))
+    said = (*_claims(claims, strict), *_notes(compilation))
     if slow is not None and require_parallel:
         said = (*said, slow)
     return CheckedMixer(name, title, refusal, None if slow is None else slow.why, claims), said
 
 
-def _notes(it: Compilation) -> Iterator[Diagnostic]:
-    for tree, span in _read_outs(it):
+def _notes(compilation: Compilation) -> Iterator[Diagnostic]:
+    for tree, span in _read_outs(compilation):
         for node in parts(tree):
             if isinstance(node, Cache):
-                yield CacheNote(span or it.mixer.span or NOWHERE, why=node.why)
+                yield CacheNote(span or compilation.mixer.span or NOWHERE, why=node.why)
 
 
 def _claims(claims: tuple[Decided, ...], strict: bool) -> Iterator[Diagnostic]:
     """An error for each claim that is refuted, a note for each that is not decided."""
-    for it in claims:
-        span, text = it.statement.span or NOWHERE, it.statement.text
-        match it.verdict:
+    for claim in claims:
+        span, text = claim.statement.span or NOWHERE, claim.statement.text
+        match claim.verdict:
             case Refuted(shown, point):
                 hint = f"the point: {point}" if point else None
                 yield ClaimRefuted(span, claim=text, witness=shown, hint=hint)
@@ -136,11 +136,11 @@ def _claims(claims: tuple[Decided, ...], strict: bool) -> Iterator[Diagnostic]:
                 yield ClaimNote(span, claim=text, obstacle=obstacle)
 
 
-def _read_outs(it: Compilation) -> Iterator[tuple[ReadOut, Span | None]]:
+def _read_outs(compilation: Compilation) -> Iterator[tuple[ReadOut, Span | None]]:
     """The read-outs of a system, each with the place of its definition."""
-    for stream in it.system.streams:
+    for stream in compilation.system.streams:
         if not isinstance(stream.value, Expr):
             yield stream.value, stream.span
-    for output in it.system.outputs:
-        definition = it.mixer.definition(it.mixer.output)
+    for output in compilation.system.outputs:
+        definition = compilation.mixer.definition(compilation.mixer.output)
         yield output.value, None if definition is None else definition.span

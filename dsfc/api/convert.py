@@ -73,11 +73,11 @@ def convert(
     assert not isinstance(verdict, Conditionally)  # nobody asked for conditions
     if isinstance(verdict, Unknown | ProvedWhereDefined):
         raise refuse(f"that they are one function is not proved: {verdict.obstacle}")
-    modules = [it.module() for it in (a, b)]
+    modules = [compilation.module() for compilation in (a, b)]
     called = (a.identifiers(), b.identifiers())
-    axes = {called[0](name): found for name, found in _axes(a.system).items()}
+    axes = {called[0](name): tensor_axes for name, tensor_axes in _axes(a.system).items()}
     try:
-        given = read(weights)
+        weights_of_a = read(weights)
         with tempfile.TemporaryDirectory() as folder:
             imported = []
             for side, text in zip("ab", modules, strict=True):
@@ -87,7 +87,7 @@ def convert(
                 write_module(text, file)
                 imported.append(import_module(file))
             if isinstance(verdict, AtSizes):
-                sizes = sizes_of(imported[0], given, axes)
+                sizes = sizes_of(imported[0], weights_of_a, axes)
                 problem = _at_sizes(a.system, b.system, parameters, verdict, sizes)
                 if problem is not None:
                     raise Unfit(problem)
@@ -96,7 +96,7 @@ def convert(
             theirs = unit_inputs(b.system.inputs)
             ours = unit_inputs(a.system.inputs) | {shared[n] for n in theirs if n in shared}
             unit = (frozenset(map(called[0], ours)), frozenset(map(called[1], theirs)))
-            carried = carry(imported[0], imported[1], given, axes, names, called, unit)
+            carried = carry(imported[0], imported[1], weights_of_a, axes, names, called, unit)
         write(carried.weights, out)
     except Unfit as e:
         raise refuse(str(e)) from None
@@ -116,12 +116,12 @@ def _at_sizes(
         return None
     text = ", ".join(f"{name} = {size}" for name, size in asked.items())
     try:
-        found = equivalent(a, b, parameters.names, sizes=asked)
+        answer = equivalent(a, b, parameters.names, sizes=asked)
     except ValueError as e:
         return f"that they are one function for {text} is not proved: {e}"
-    if isinstance(found, Equal) and all(sizes.get(name) == size for name, size in found.fixed):
+    if isinstance(answer, Equal) and all(sizes.get(name) == size for name, size in answer.fixed):
         return None
-    if isinstance(found, Refuted):
+    if isinstance(answer, Refuted):
         return f"they are different functions of equal parameters for {text}"
     return f"that they are one function for {text} is not proved"
 

@@ -20,24 +20,31 @@ from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 
 
-def claims(it: Compilation, word: PredicateName | None = None) -> tuple[Decided, ...]:
+def claims(compilation: Compilation, word: PredicateName | None = None) -> tuple[Decided, ...]:
     """Returns the claims of a mixer, those of its bases included, each with what was found.
 
     Args:
-        it: the mixer.
+        compilation: the mixer.
         word: of predicates, only this one; all claims if None.
 
     Raises:
         DiagnosticError: the mixer does not derive, or a claim is none.
     """
-    if not it.mixer.claims:
+    if not compilation.mixer.claims:
         return ()
-    decays = {b.state: None if b.decay is None else b.decay.value for b in it.structure.blocks}
-    stated = resolve_claims(it.spec, it.name, it.library, decays)
+    decays = {
+        b.state: None if b.decay is None else b.decay.value for b in compilation.structure.blocks
+    }
+    stated = resolve_claims(compilation.spec, compilation.name, compilation.library, decays)
     if word is not None:
         stated = tuple(s for s in stated if isinstance(s.what, Predicate) and s.what.word is word)
-    with bounded(f"decide the claims of {it.name}", it.text.limits):
-        return decide(stated, it.system, it.structure, lambda name: _other(it, name))
+    with bounded(f"decide the claims of {compilation.name}", compilation.text.limits):
+        return decide(
+            stated,
+            compilation.system,
+            compilation.structure,
+            lambda name: _other(compilation, name),
+        )
 
 
 def equivalent(
@@ -65,11 +72,13 @@ def equivalent(
         return kinds(first, second, tuple(names), conditions, sizes)
 
 
-def lemma(it: Compilation, name: str, names: Mapping[str, str] | None = None) -> Applies | Open:
+def lemma(
+    compilation: Compilation, name: str, names: Mapping[str, str] | None = None
+) -> Applies | Open:
     """Returns what a lemma says of a mixer, or which of its hypotheses are not proved.
 
     Args:
-        it: the mixer, whose claims state the hypotheses.
+        compilation: the mixer, whose claims state the hypotheses.
         name: of the lemma, such as "T33".
         names: role of the lemma → name in the mixer.
 
@@ -78,16 +87,16 @@ def lemma(it: Compilation, name: str, names: Mapping[str, str] | None = None) ->
         ValueError: the names are not those of the lemma's roles.
         DiagnosticError: the mixer does not derive, or a claim is none.
     """
-    return apply(LEMMAS[name], it.system, claims(it), names or {})
+    return apply(LEMMAS[name], compilation.system, claims(compilation), names or {})
 
 
-def _other(it: Compilation, name: str) -> System:
+def _other(compilation: Compilation, name: str) -> System:
     """The system of another mixer, found as a base would be."""
-    home = it.library.home(it.spec)
-    found = it.library.mixer(name, home)
-    if found is not None:
-        return derive(resolve(found.home.spec, name, it.library))
-    close = nearest(name, it.library.names(home))
-    asked = next((c for c in it.mixer.claims if f"equivalent {name}" in c.text), None)
+    home = compilation.library.home(compilation.spec)
+    unit = compilation.library.mixer(name, home)
+    if unit is not None:
+        return derive(resolve(unit.home.spec, name, compilation.library))
+    close = nearest(name, compilation.library.names(home))
+    asked = next((c for c in compilation.mixer.claims if f"equivalent {name}" in c.text), None)
     span = NOWHERE if asked is None or asked.span is None else asked.span
     raise DiagnosticError((ClaimForm(span, problem=f"there is no mixer `{name}`", nearest=close),))

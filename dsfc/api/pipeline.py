@@ -193,11 +193,11 @@ class Compilation:
         """The System in the basis that kernels run in: with running maxima, where it needs any."""
         system = self.system
         with self._stage("plan"):
-            made = stabilised(system)
-            if made is system:
-                return made
-            compare_gauges(system, _verified(made, verify_system), self._points())
-            return made
+            stabilised_system = stabilised(system)
+            if stabilised_system is system:
+                return stabilised_system
+            compare_gauges(system, _verified(stabilised_system, verify_system), self._points())
+            return stabilised_system
 
     @cached_property
     def plan(self) -> Plan:
@@ -206,11 +206,11 @@ class Compilation:
         with self._stage("plan"):
             if system is not self.system:
                 structure = classify(system)
-            made = plan(system, structure, self.text.limits)
-            verify_plan(made)
-            settle(made, system)
-            compare(made, system, self._points())
-            return made
+            whole = plan(system, structure, self.text.limits)
+            verify_plan(whole)
+            settle(whole, system)
+            compare(whole, system, self._points())
+            return whole
 
     @property
     def recurrent_only(self) -> RecurrentOnly | None:

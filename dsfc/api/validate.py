@@ -114,9 +114,9 @@ def _spec_of(file: Path, said: Origin, mixer: str | None) -> Compilation | None:
     shipped = said.source.removesuffix(SUFFIX)
     for candidate in (file.parent / said.source, Path(said.source), shipped):
         try:
-            found = load(candidate, mixer)
-            if digest(found.plan) == said.plan:
-                return found
+            compilation = load(candidate, mixer)
+            if digest(compilation.plan) == said.plan:
+                return compilation
         except DiagnosticError:
             continue
     return None

@@ -64,20 +64,20 @@ class Question:
 
 def _equal(a: System, b: System) -> Document:
     """Whether the outputs are equal for equal inputs and parameters."""
-    found = equivalent(a, b)
-    if isinstance(found, ProvedWhereDefined):
-        return {"verdict": "unknown", "statement": "EQ", "obstacle": found.obstacle}
-    if isinstance(found, Equal):
-        return {**as_json(found), "conditions": range_conditions(found.certificate.claim)}
-    return as_json(found)
+    verdict = equivalent(a, b)
+    if isinstance(verdict, ProvedWhereDefined):
+        return {"verdict": "unknown", "statement": "EQ", "obstacle": verdict.obstacle}
+    if isinstance(verdict, Equal):
+        return {**as_json(verdict), "conditions": range_conditions(verdict.certificate.claim)}
+    return as_json(verdict)
 
 
 def _under_conditions(a: System, b: System) -> Document:
     """Whether the outputs are equal where conditions hold."""
-    found = equivalent(a, b, conditions=True)
-    if isinstance(found, Conditionally):
-        shown = _certified(found.certificate)
-        conditions = [*shown["conditions"], *range_conditions(found.certificate.claim)]
+    verdict = equivalent(a, b, conditions=True)
+    if isinstance(verdict, Conditionally):
+        shown = _certified(verdict.certificate)
+        conditions = [*shown["conditions"], *range_conditions(verdict.certificate.claim)]
         return {"verdict": "proved", "statement": "COND", **shown, "conditions": conditions}
     obstacle = "conditions: none were found under which they are equal"
     return {"verdict": "unknown", "statement": "COND", "obstacle": obstacle}
@@ -85,16 +85,16 @@ def _under_conditions(a: System, b: System) -> Document:
 
 def _case(a: System, b: System) -> Document:
     """Whether a is a case of b."""
-    found = subsumes(a, b, conditions=True)
-    statement = kind(found, tuple(slots(Claim(a, b, (), ()))))
-    if isinstance(found, Unknown):
-        obstacle = f"a case: {found.tried[-1] if found.tried else found.obstacle}"
+    verdict = subsumes(a, b, conditions=True)
+    statement = kind(verdict, tuple(slots(Claim(a, b, (), ()))))
+    if isinstance(verdict, Unknown):
+        obstacle = f"a case: {verdict.tried[-1] if verdict.tried else verdict.obstacle}"
         return {"verdict": "unknown", "statement": statement, "obstacle": obstacle}
-    if isinstance(found, NotAnInstance):
-        sizes = no_case_sizes(found.certificate)
+    if isinstance(verdict, NotAnInstance):
+        sizes = no_case_sizes(verdict.certificate)
         reason = f"one token for ever, {sizes}"
         return {"verdict": "refuted", "statement": statement, "reason": reason, "directed": True}
-    shown = _certified(found.certificate)
+    shown = _certified(verdict.certificate)
     return {"verdict": "proved", "statement": statement, "directed": True, **shown}
 
 
@@ -146,10 +146,10 @@ def build(
             progress(done, len(asked), ", ".join(names))
         if question.otherwise and frozenset(names) in settled:
             continue
-        found = _answer(question, a, b, store, prints)
-        pairs.append(found)
-        equal = found.found is Found.PROVED and not question.otherwise
-        if equal or found.found is Found.SKIPPED:
+        answer = _answer(question, a, b, store, prints)
+        pairs.append(answer)
+        equal = answer.found is Found.PROVED and not question.otherwise
+        if equal or answer.found is Found.SKIPPED:
             settled.add(frozenset(names))
     systems = {m.node.name: m.system for m in mixers}
     for m in mixers:
@@ -175,12 +175,12 @@ def _answer(
     if why is not None:
         return Pair(*names, Found.SKIPPED, question.kind, reason=why)
     key = None if store is None else store.key(question.name, *(prints[n] for n in names))
-    found = None if store is None or key is None else store.get(key)
-    if found is None:
-        found = question.ask(a.system, b.system)
+    answer = None if store is None or key is None else store.get(key)
+    if answer is None:
+        answer = question.ask(a.system, b.system)
         if store is not None and key is not None:
-            store.put(key, found)
-    return _pair(names, found)
+            store.put(key, answer)
+    return _pair(names, answer)
 
 
 def _incomparable(a: System, b: System) -> str | None:
@@ -195,35 +195,35 @@ def _incomparable(a: System, b: System) -> str | None:
     return None
 
 
-def _pair(names: tuple[str, str], found: Document) -> Pair:
+def _pair(names: tuple[str, str], answer: Document) -> Pair:
     return Pair(
         *names,
-        Found(found["verdict"]),
-        str(found.get("statement", "")),
-        tuple(str(c) for c in found.get("conditions", ())),
-        _reason(found),
-        bool(found.get("directed", False)),
-        tuple(_fixed(found).items()) if str(found["verdict"]).startswith("proved") else (),
+        Found(answer["verdict"]),
+        str(answer.get("statement", "")),
+        tuple(str(c) for c in answer.get("conditions", ())),
+        _reason(answer),
+        bool(answer.get("directed", False)),
+        tuple(_fixed(answer).items()) if str(answer["verdict"]).startswith("proved") else (),
     )
 
 
-def _fixed(found: Document) -> dict[str, int]:
+def _fixed(answer: Document) -> dict[str, int]:
     """The axes that an answer speaks of at one size alone, with this size."""
-    every = found.get("every", ())
-    return {n: k for n, k in found.get("sizes", {}).items() if n not in every}
+    every = answer.get("every", ())
+    return {n: k for n, k in answer.get("sizes", {}).items() if n not in every}
 
 
-def _reason(found: Document) -> str:
-    match found["verdict"]:
+def _reason(answer: Document) -> str:
+    match answer["verdict"]:
         case "proved" | "proved at sizes":
-            every, fixed = found.get("every", ()), _fixed(found)
+            every, fixed = answer.get("every", ()), _fixed(answer)
             parts = [f"all {', '.join(every)}"] * bool(every) + [_sizes(fixed)] * bool(fixed)
-            return ", ".join((f"{found.get('rows', 0)} rows", *parts))
-        case "refuted" if "reason" in found:
-            return str(found["reason"])
+            return ", ".join((f"{answer.get('rows', 0)} rows", *parts))
+        case "refuted" if "reason" in answer:
+            return str(answer["reason"])
         case "refuted":
-            return f"a point of {found.get('length', 0)} tokens, {_sizes(found.get('sizes', {}))}"
-    return str(found.get("obstacle", ""))
+            return f"a point of {answer.get('length', 0)} tokens, {_sizes(answer.get('sizes', {}))}"
+    return str(answer.get("obstacle", ""))
 
 
 def _sizes(sizes: dict[str, Any]) -> str:
@@ -232,15 +232,15 @@ def _sizes(sizes: dict[str, Any]) -> str:
 
 def _claimed(m: Charted, known: Mapping[str, System]) -> Iterator[Pair]:
     """What a mixer claims of another, where that is proved under conditions."""
-    for it in m.claims:
-        what = it.statement.what
+    for claim in m.claims:
+        what = claim.statement.what
         if not isinstance(what, Predicate) or what.word is not PredicateName.EQUIVALENT:
             continue
         other = what.about or ""
-        if other in known and other != m.node.name and isinstance(it.verdict, Proved):
-            conditions = tuple(_text(c) for c in it.statement.when)
+        if other in known and other != m.node.name and isinstance(claim.verdict, Proved):
+            conditions = tuple(_text(c) for c in claim.statement.when)
             conditions += tuple(range_conditions(Claim(m.system, known[other], (), ())))
-            yield Pair(m.node.name, other, Found.PROVED, "EQ", conditions, it.verdict.by)
+            yield Pair(m.node.name, other, Found.PROVED, "EQ", conditions, claim.verdict.by)
 
 
 def _text(condition: Comparison) -> str:

@@ -88,9 +88,9 @@ class Atlas:
             if p.directed or not p.conditions or (frozenset((p.a, p.b)), p.conditions) not in cases
         )
 
-    def count(self, found: Found) -> int:
+    def count(self, outcome: Found) -> int:
         """Returns how many answers are of a kind."""
-        return sum(p.found is found for p in self.pairs)
+        return sum(p.found is outcome for p in self.pairs)
 
     def graph(self) -> networkx.MultiDiGraph:
         """Returns the proved statements as a graph: an edge each way where they say the same."""

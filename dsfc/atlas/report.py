@@ -55,11 +55,11 @@ def report(atlas: Atlas, explain: bool = False) -> str:
     lines += ["", f"refuted for equal parameters: {equal} pairs, each by an executed point"]
     if cases := len(refuted) - equal:
         lines.append(f"no case of the other: {cases} directed pairs, each by one token for ever")
-    for found, title in ((Found.UNKNOWN, "not decided"), (Found.SKIPPED, "not comparable")):
-        lines.append(f"{title}: {atlas.count(found)} pairs")
+    for outcome, title in ((Found.UNKNOWN, "not decided"), (Found.SKIPPED, "not comparable")):
+        lines.append(f"{title}: {atlas.count(outcome)} pairs")
         reasons: dict[str, list[str]] = {}
         for p in atlas.pairs:
-            if p.found is found:
+            if p.found is outcome:
                 reasons.setdefault(p.reason, []).append(f"{p.a}, {p.b}")
         ordered = sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0]))
         for reason, pairs in ordered if explain else ordered[:5]:

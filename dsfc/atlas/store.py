@@ -68,12 +68,12 @@ class Store:
         """
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = folder.stat()
+            status = folder.stat()
         except OSError as e:
             raise NotPrivate(f"{folder}: {e.strerror or e}") from None
-        if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        if hasattr(os, "getuid") and status.st_uid != os.getuid():
             raise NotPrivate(f"{folder} belongs to another user")
-        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise NotPrivate(f"{folder} can be written by others")
         self._folder = folder
 

@@ -80,8 +80,8 @@ def facts(system: System, structure: Structure, when: tuple[Comparison, ...] = (
     return Facts(inline, equal, known, {d.name: d.value for d in system.definition})
 
 
-def _learn(bounds: dict[Expr, Interval], e: Expr, found: Interval) -> None:
-    bounds[e] = bounds[e].meet(found) if e in bounds else found
+def _learn(bounds: dict[Expr, Interval], e: Expr, interval: Interval) -> None:
+    bounds[e] = bounds[e].meet(interval) if e in bounds else interval
 
 
 def _pairs(comparisons: tuple[Comparison, ...]) -> Iterator[tuple[Expr, Relation, Expr]]:
@@ -112,10 +112,10 @@ def compare(
             return Refuted(nowhere.how, nowhere.point.text)
         text = what.texts[what.operands.index(lacking)]
         return Unknown(f"{text} is not known to have a value everywhere; {nowhere}")
-    found = search(system, lambda run: _failure(run, what, when))
-    if isinstance(found, Failed):
-        return Refuted(found.how, found.point.text)
-    return Unknown(f"{_reason(known, what)} by its range; {found}")
+    failure = search(system, lambda run: _failure(run, what, when))
+    if isinstance(failure, Failed):
+        return Refuted(failure.how, failure.point.text)
+    return Unknown(f"{_reason(known, what)} by its range; {failure}")
 
 
 def _holds(known: Facts, left: Expr, relation: Relation, right: Expr) -> bool:

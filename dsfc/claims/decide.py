@@ -36,46 +36,46 @@ def decide(
         structure: of the system.
         other: gives the system of another mixer by name; may raise a `DiagnosticError`.
     """
-    found = []
-    for it in statements:
-        with current_span.entered(it.span):
-            found.append(Decided(it, _verdict(it, system, structure, other)))
-    return tuple(found)
+    decided = []
+    for statement in statements:
+        with current_span.entered(statement.span):
+            decided.append(Decided(statement, _verdict(statement, system, structure, other)))
+    return tuple(decided)
 
 
 def _verdict(
-    it: Statement, system: System, structure: Structure, other: Callable[[str], System]
+    statement: Statement, system: System, structure: Structure, other: Callable[[str], System]
 ) -> Verdict:
     try:
-        never = impossible(system, structure, it.when)
+        never = impossible(system, structure, statement.when)
         if never is not None:
             return Unknown(f"`{never}` holds nowhere, so the claim says nothing")
-        if isinstance(it.what, Comparison):
-            return compare(system, structure, it.what, it.when)
-        return _predicate(it.what, it, system, structure, other)
+        if isinstance(statement.what, Comparison):
+            return compare(system, structure, statement.what, statement.when)
+        return _predicate(statement.what, statement, system, structure, other)
     except Obstacle as e:
         return Unknown(str(e))
 
 
 def _predicate(
     what: Predicate,
-    it: Statement,
+    statement: Statement,
     system: System,
     structure: Structure,
     other: Callable[[str], System],
 ) -> Verdict:
     match what.word:
         case PredicateName.STABLE:
-            return stable(system, structure, it.when)
+            return stable(system, structure, statement.when)
         case PredicateName.CAUSAL:
-            return causal(system, structure, it.when)
+            return causal(system, structure, statement.when)
         case PredicateName.TIME_INVARIANT:
-            return time_invariant(system, structure, it.when)
+            return time_invariant(system, structure, statement.when)
         case PredicateName.ROW_STOCHASTIC:
-            return row_stochastic(system, structure, it.when, what.about)
+            return row_stochastic(system, structure, statement.when, what.about)
         case PredicateName.FINITE:
             return finite(structure)
         case PredicateName.CLASS:
             return of_class(structure, what.about or "")
         case PredicateName.EQUIVALENT:
-            return same(system, other(what.about or ""), it.when)
+            return same(system, other(what.about or ""), statement.when)

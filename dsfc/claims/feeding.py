@@ -37,8 +37,8 @@ class Streams:
         self._known: dict[str, frozenset[str]] = {b.state: frozenset({b.state})
                                                   for b in system.blocks}  # fmt: skip
         for s in system.streams:
-            found = self.states(s.value) if isinstance(s.value, Expr) else self._read(s.value)
-            self._known[s.name] = found
+            depths = self.states(s.value) if isinstance(s.value, Expr) else self._read(s.value)
+            self._known[s.name] = depths
 
     def states(self, e: Expr) -> frozenset[str]:
         """Returns the states that a value holds."""

@@ -79,10 +79,10 @@ def row_stochastic(
         values: name of the values; `v` if None.
     """
     name = values or VALUES
-    found = next((d for d in system.definition if d.name == name and not d.update), None)
-    if found is None:
-        given = any(t.name == name for t in system.inputs)
-        if not given:
+    definition = next((d for d in system.definition if d.name == name and not d.update), None)
+    if definition is None:
+        is_input = any(t.name == name for t in system.inputs)
+        if not is_input:
             return Unknown(f"there are no values `{name}`; `row_stochastic(x)` names them")
     whole = _defined(system, name)
     if isinstance(whole, str):
@@ -129,10 +129,10 @@ def _unfolded(e: Expr, definitions: Mapping[str, Definition], values: str) -> Ex
 
     def put(part: Expr) -> Expr | None:
         if isinstance(part, Ref) and part.at in (Now(0), None) and part.name in definitions:
-            found = definitions[part.name]
-            holds = any(isinstance(x, Past) for x in walk(found.value))
+            definition = definitions[part.name]
+            holds = any(isinstance(x, Past) for x in walk(definition.value))
             if part.name != values and holds:
-                return _unfolded(found.value, definitions, values)
+                return _unfolded(definition.value, definitions, values)
         return None
 
     return rewrite(e, put)
@@ -200,9 +200,9 @@ class _Weights:
             case Add(args):
                 return all(self.linear(a) for a in args)
             case Mul(args):
-                found = [a for a in args if self.mentioned(a)]
-                rest = [a for a in args if a not in found]
-                if len(found) != 1 or not self.linear(found[0]):
+                mentioning = [a for a in args if self.mentioned(a)]
+                rest = [a for a in args if a not in mentioning]
+                if len(mentioning) != 1 or not self.linear(mentioning[0]):
                     return False
                 return all(self.nonneg(a) for a in rest) or self.nonneg(mul(*rest))
             case Div(numerator, denominator):
@@ -378,11 +378,11 @@ class _Signs:
     def _times_values(self, e: Expr) -> bool:
         """Whether an expression is w v with w ≥ 0, of this token."""
         args = e.args if isinstance(e, Mul) else (e,)
-        found = [a for a in args if isinstance(a, Ref) and a.name == self.values]
-        rest = [a for a in args if a not in found]
-        if len(found) != 1 or args.count(found[0]) != 1:
+        values = [a for a in args if isinstance(a, Ref) and a.name == self.values]
+        rest = [a for a in args if a not in values]
+        if len(values) != 1 or args.count(values[0]) != 1:
             return False
-        return found[0].at == Now(0) and (not rest or self._nonneg(mul(*rest)))
+        return values[0].at == Now(0) and (not rest or self._nonneg(mul(*rest)))
 
 
 # --- points ---------------------------------------------------------------------------------------
@@ -390,14 +390,14 @@ class _Signs:
 
 def _freed(system: System, values: str) -> System | None:
     """The system's definition with the values as an input; None where they are one or none."""
-    found = next((d for d in system.definition if d.name == values), None)
-    if found is None or found.update:
+    definition = next((d for d in system.definition if d.name == values), None)
+    if definition is None or definition.update:
         return system if any(t.name == values for t in system.inputs) else None
-    if not any(isinstance(x, Ref) for x in walk(found.value)):
+    if not any(isinstance(x, Ref) for x in walk(definition.value)):
         return None
     return replace(
         system,
-        inputs=(*system.inputs, Tensor(values, found.axes, found.field)),
+        inputs=(*system.inputs, Tensor(values, definition.axes, definition.field)),
         streams=tuple(s for s in system.streams if s.name != values),
         definition=tuple(d for d in system.definition if d.name != values),
     )
@@ -411,29 +411,29 @@ def _outside(run: Running, system: System, values: str, when: tuple[Comparison, 
     out = system.outputs[0].axes
     if not set(axes) <= set(out):
         return None
-    given = run.given[values]
-    each = len(given) // run.length
+    supplied = run.given[values]
+    each = len(supplied) // run.length
     if system.outputs[0].name not in run.definitions:
         raise Obstacle("y has no definition of its own")
     for token in range(run.length):
-        for found, at in zip(run.outputs(token), run.places(out), strict=True):
-            if found is None:
+        for value, at in zip(run.outputs(token), run.places(out), strict=True):
+            if value is None:
                 continue
             place = 0
             for a in axes:
                 place = place * run.sizes[a.name] + at[a]
-            seen = [given[t * each + place] for t in range(token + 1)]
-            if _beyond(found, seen):
+            seen = [supplied[t * each + place] for t in range(token + 1)]
+            if _beyond(value, seen):
                 shown_values = ", ".join(shown(v) for v in seen)
                 where = ", ".join(f"{a.name} = {j}" for a, j in at.items())
                 at_text = f" at {where}" if where else ""
                 return (
-                    f"y of token {token}{at_text} is {shown(found)}, and the values seen so far "
+                    f"y of token {token}{at_text} is {shown(value)}, and the values seen so far "
                     f"are {shown_values}"
                 )
     return None
 
 
-def _beyond(found: Complex, seen: list[Complex]) -> bool:
-    above = all(found.re.low > v.re.high for v in seen)
-    return above or all(found.re.high < v.re.low for v in seen)
+def _beyond(value: Complex, seen: list[Complex]) -> bool:
+    above = all(value.re.low > v.re.high for v in seen)
+    return above or all(value.re.high < v.re.low for v in seen)

@@ -81,12 +81,12 @@ def stable(system: System, structure: Structure, when: tuple[Comparison, ...]) -
         obstacles.append("a sum over the past has no finite state, so there is no Λ")
     if not obstacles:
         return Proved("; ".join(reasons) or "there is no state")
-    found = search(system, lambda run: _lengthened(run, system, when))
-    if isinstance(found, str) and any(fed.values()) and _is_linear(system):
-        found = search(system, lambda run: _parted(run, system, when), shortest=2)
-    if isinstance(found, Failed):
-        return Refuted(found.how, found.point.text)
-    return Unknown(f"{'; '.join(obstacles)}; {found}")
+    failure = search(system, lambda run: _lengthened(run, system, when))
+    if isinstance(failure, str) and any(fed.values()) and _is_linear(system):
+        failure = search(system, lambda run: _parted(run, system, when), shortest=2)
+    if isinstance(failure, Failed):
+        return Refuted(failure.how, failure.point.text)
+    return Unknown(f"{'; '.join(obstacles)}; {failure}")
 
 
 # --- proofs ---------------------------------------------------------------------------------------

@@ -69,15 +69,15 @@ class Running(Execution):
     def __init__(self, system: System, point: Point) -> None:
         """Takes the point; nothing is executed yet."""
         sizes = dict(point.sizes)
-        given = {
+        arguments = {
             name: tuple(Complex(real(re), real(im)) for re, im in values)
             for name, values in point.values
         }
         at = Execution(system, sizes, 1, {})
         axes = {t.name: stored_axes(t) for t in system.buffers}
         for name, value in fixed(system).items():
-            given[name] = tuple(at.value(value, place) for place in at.places(axes[name]))
-        super().__init__(system, sizes, point.length, given)
+            arguments[name] = tuple(at.value(value, place) for place in at.places(axes[name]))
+        super().__init__(system, sizes, point.length, arguments)
         self.point = point
         for s in system.streams:
             if isinstance(s.value, Expr):
@@ -105,11 +105,11 @@ class Running(Execution):
     def outputs(self, token: int) -> list[Complex | None]:
         """Returns the entries of the output at a token, None where there is no value."""
         out = self.system.outputs[0]
-        found = self.definitions[out.name]
+        definition = self.definitions[out.name]
         values: list[Complex | None] = []
         for at in self.places(out.axes):
             try:
-                values.append(self.at(found, token, at))
+                values.append(self.at(definition, token, at))
             except NotDefined:
                 values.append(None)
                 self._token, self._bound = 0, {}
@@ -226,28 +226,28 @@ def _constraint(t: Tensor | MapTensor) -> Constraint:
     return t.constraint if isinstance(t, Tensor) else Constraint.NONE
 
 
-def _simplified(system: System, fails: Failure, found: Failed) -> Failed:
+def _simplified(system: System, fails: Failure, failed: Failed) -> Failed:
     """The point with each number replaced by the simplest at which the claim fails."""
     declared: Mapping[str, Tensor | MapTensor] = {name: t for name, t, _ in arrays(system)}
     left = STEPS
-    for position, (name, entries) in enumerate(found.point.values):
+    for position, (name, entries) in enumerate(failed.point.values):
         for k in range(len(entries)):
             for simple in SIMPLER:
                 new = (simple, Fraction(0))
-                if new == found.point.values[position][1][k] or left <= 0:
+                if new == failed.point.values[position][1][k] or left <= 0:
                     break
                 if not in_range(simple, _constraint(declared[name])):
                     continue
                 left -= 1
-                point = _with(found.point, position, k, new)
+                point = _with(failed.point, position, k, new)
                 try:
                     how = tried(system, fails, point)
                 except Obstacle:
                     continue
                 if how is not None:
-                    found = Failed(point, how)
+                    failed = Failed(point, how)
                     break
-    return found
+    return failed
 
 
 def _with(point: Point, position: int, k: int, new: Number) -> Point:

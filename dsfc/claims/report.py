@@ -12,25 +12,25 @@ def report(claims: tuple[Decided, ...]) -> str:
     if not claims:
         return ""
     lines = ["claims"]
-    for it in claims:
-        match it.verdict:
+    for claim in claims:
+        match claim.verdict:
             case Proved(by):
-                lines.append(f"  proved       {it.statement.text}: {by}")
+                lines.append(f"  proved       {claim.statement.text}: {by}")
             case Refuted(shown, point):
-                lines.append(f"  refuted      {it.statement.text}: {shown}")
+                lines.append(f"  refuted      {claim.statement.text}: {shown}")
                 if point:
                     lines.append(f"    point      {point}")
             case _:
-                lines.append(f"  not decided  {it.statement.text}: {it.verdict.obstacle}")
+                lines.append(f"  not decided  {claim.statement.text}: {claim.verdict.obstacle}")
     return "\n".join(lines) + "\n"
 
 
-def as_json(it: Decided) -> dict[str, Any]:
+def as_json(claim: Decided) -> dict[str, Any]:
     """Returns a claim and its verdict for tools."""
-    out: dict[str, Any] = {"claim": it.statement.text}
-    match it.verdict:
+    out: dict[str, Any] = {"claim": claim.statement.text}
+    match claim.verdict:
         case Proved(by):
             return {**out, "verdict": "proved", "by": by}
         case Refuted(shown, point):
             return {**out, "verdict": "refuted", "shown": shown, "point": point}
-    return {**out, "verdict": "unknown", "obstacle": it.verdict.obstacle}
+    return {**out, "verdict": "unknown", "obstacle": claim.verdict.obstacle}

@@ -79,18 +79,21 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
     if isinstance(verdict, ProvedWhereDefined) and not exact:
         # Its point may be one at which a condition does not hold.
         verdict = verdict.proved
-    given = f" where {' and '.join(_text(c) for c in when)}" if when else ""
+    assumptions = f" where {' and '.join(_text(c) for c in when)}" if when else ""
     if isinstance(verdict, Equal):
         return Proved(
-            f"equal outputs for equal inputs and parameters{given}, wherever both have values, "
-            f"by {verdict.how} that the checker accepts, {reach(verdict.certificate.claim)}",
+            f"equal outputs for equal inputs and parameters{assumptions}, wherever both have "
+            f"values, by {verdict.how} that the checker accepts, "
+            f"{reach(verdict.certificate.claim)}",
             verdict.certificate,
         )
     if isinstance(verdict, Different):
         return _refuted(left, rest, verdict, exact, b.name)
     if isinstance(verdict, AtSizes):
         known = reach(verdict.certificate.claim)
-        return Unknown(f"equal outputs for equal inputs and parameters{given} are shown {known}")
+        return Unknown(
+            f"equal outputs for equal inputs and parameters{assumptions} are shown {known}"
+        )
     assert not isinstance(verdict, Conditionally)  # nobody asked for conditions
     return Unknown(verdict.obstacle)
 
@@ -198,11 +201,11 @@ def _over_leaves(system: System, value: Expr) -> Expr | None:
 
 def _same_definition(a: System, b: System, name: str) -> bool:
     """Whether both systems have a definition of that name with one value of their leaves."""
-    found = []
+    obstacles = []
     for system in (a, b):
         value = next((s.value for s in system.streams if s.name == name), None)
-        found.append(_over_leaves(system, value) if isinstance(value, Expr) else None)
-    return found[0] is not None and found[0] == found[1]
+        obstacles.append(_over_leaves(system, value) if isinstance(value, Expr) else None)
+    return obstacles[0] is not None and obstacles[0] == obstacles[1]
 
 
 def _with_leaves(right: System, left: System, value: Expr) -> System:
@@ -227,19 +230,19 @@ def _put(system: System, name: str, value: Expr) -> System:
                 replace(d, value=written) if d.name == name else d for d in system.definition
             )
             return replace(system, streams=streams, definition=definition)
-    found = next(t for t in (*system.inputs, *system.params) if t.name == name)
-    assert isinstance(found, Tensor)
-    constant = found in system.params
-    stream = Stream(name, value, found.axes, found.field, constant)
+    tensor = next(t for t in (*system.inputs, *system.params) if t.name == name)
+    assert isinstance(tensor, Tensor)
+    constant = tensor in system.params
+    stream = Stream(name, value, tensor.axes, tensor.field, constant)
     written = value if constant else of_each_token(value)
-    made = replace(
+    buffer = replace(
         system,
-        inputs=tuple(t for t in system.inputs if t is not found),
-        params=tuple(t for t in system.params if t is not found),
+        inputs=tuple(t for t in system.inputs if t is not tensor),
+        params=tuple(t for t in system.params if t is not tensor),
         streams=(stream, *system.streams),
-        definition=(Definition(name, written, found.axes, found.field), *system.definition),
+        definition=(Definition(name, written, tensor.axes, tensor.field), *system.definition),
     )
-    return _read_as_stream(made, name) if constant else made
+    return _read_as_stream(buffer, name) if constant else buffer
 
 
 def of_each_token(value: Expr) -> Expr:
@@ -267,8 +270,8 @@ def _read_as_stream(whole: _ValueT, name: str) -> _ValueT:
         if isinstance(value, tuple):
             return tuple(go(v) for v in value)  # type: ignore[return-value]  # as above
         if is_dataclass(value) and not isinstance(value, type):
-            made = {f.name: go(getattr(value, f.name)) for f in fields(value) if f.init}
-            return replace(value, **made)
+            rebuilt = {f.name: go(getattr(value, f.name)) for f in fields(value) if f.init}
+            return replace(value, **rebuilt)
         return value
 
     return go(whole)

@@ -53,8 +53,8 @@ def finite(structure: Structure) -> Verdict:
 
 def of_class(structure: Structure, name: str) -> Verdict:
     """Decides whether the structure class is the one named."""
-    found = structure.name.value
-    if found == name:
+    class_name = structure.name.value
+    if class_name == name:
         return Proved(f"the class is {structure.title} ({structure.label})")
     return Refuted(f"the class is {structure.title} ({structure.label})")
 
@@ -66,10 +66,10 @@ def causal(system: System, structure: Structure, when: When) -> Verdict:
     """Decides whether outputs depend on their token and earlier ones only."""
     if structure.causal:
         return Proved("no state runs backwards and nothing reads a later token")
-    found = search(system, lambda run: _foresight(run, system, when), shortest=2)
-    if isinstance(found, Failed):
-        return Refuted(found.how, found.point.text)
-    return Unknown(f"a later token is read; {found}")
+    failure = search(system, lambda run: _foresight(run, system, when), shortest=2)
+    if isinstance(failure, Failed):
+        return Refuted(failure.how, failure.point.text)
+    return Unknown(f"a later token is read; {failure}")
 
 
 def _foresight(run: Running, system: System, when: When) -> str | None:
@@ -96,10 +96,10 @@ def time_invariant(system: System, structure: Structure, when: When) -> Verdict:
     obstacles = list(_varying(system, structure))
     if not obstacles:
         return Proved("Λ, B, C and D are read off the system and hold no value of a token")
-    found = search(system, lambda run: _variation(run, system, when), shortest=2)
-    if isinstance(found, Failed):
-        return Refuted(found.how, found.point.text)
-    return Unknown(f"{'; '.join(dict.fromkeys(obstacles))}; {found}")
+    failure = search(system, lambda run: _variation(run, system, when), shortest=2)
+    if isinstance(failure, Failed):
+        return Refuted(failure.how, failure.point.text)
+    return Unknown(f"{'; '.join(dict.fromkeys(obstacles))}; {failure}")
 
 
 def _varying(system: System, structure: Structure) -> Iterator[str]:
@@ -133,22 +133,22 @@ def _variation(run: Running, system: System, when: When) -> str | None:
         return None
     for stage in system.stages:
         for what, start in units(run, stage):
-            found = _differs([after(run, stage, start, t, driven=False) for t in _tokens(run)])
-            if found:
-                return f"Λ takes the unit vector of {what} to different vectors: {found}"
+            difference = _differs([after(run, stage, start, t, driven=False) for t in _tokens(run)])
+            if difference:
+                return f"Λ takes the unit vector of {what} to different vectors: {difference}"
     if any(not isinstance(s.value, Expr) for s in system.streams):
         return None  # reads of earlier stages count as inputs, which a point does not choose
     for tree in _linear(system.read_out):
         for stage in system.stages:
             for what, start in units(run, stage):
-                found = _differs(
+                difference = _differs(
                     [
                         {"y": dict(_entries(run, system, tree, start, t, False))}
                         for t in _tokens(run)
                     ]
                 )
-                if found:
-                    return f"C reads the unit vector of {what} differently: {found}"
+                if difference:
+                    return f"C reads the unit vector of {what} differently: {difference}"
     return _not_affine(run, system, when)
 
 
@@ -240,13 +240,13 @@ def _not_affine(run: Running, system: System, when: When) -> str | None:
             continue
         pairs = zip(*(_input_terms(r, system) for r in (run, none, scaled)), strict=True)
         try:
-            for (what, token, a), (_, _, zero), (_, _, found) in pairs:
+            for (what, token, a), (_, _, zero), (_, _, both) in pairs:
                 # affine: f(c u) = f(0) + c (f(u) - f(0))
                 due = zero + exact(factor) * (a - zero)
-                if not due.meets(found):
+                if not due.meets(both):
                     return (
                         f"{what} at token {token} is {shown(a)}; with inputs times {factor} a "
-                        f"fixed one gives {shown(due)}, and it is {shown(found)}"
+                        f"fixed one gives {shown(due)}, and it is {shown(both)}"
                     )
         except NotDefined:
             continue

@@ -72,15 +72,15 @@ def atlas(
     with progress("deriving") as shown:
         mixers, left_out = _mixers(specs)
         questions = (EQUAL, *CONDITIONAL) if conditions else (EQUAL,)
-        found = build(mixers, questions, store, shown, left_out)
+        charted = build(mixers, questions, store, shown, left_out)
     if form == "json":
         import json
 
-        click.echo(json.dumps(as_json(found), ensure_ascii=False, indent=1))
+        click.echo(json.dumps(as_json(charted), ensure_ascii=False, indent=1))
     else:
-        click.echo(report(found, explain), nl=False)
+        click.echo(report(charted, explain), nl=False)
     if picture is not None:
-        _draw(found, picture)
+        _draw(charted, picture)
 
 
 def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[str, str], ...]]:
@@ -99,10 +99,12 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
     for spec in specs or shipped_names():
         text = read(spec)
         for name in text.mixers:
-            it = text.compilation(name)
+            compilation = text.compilation(name)
             try:
-                node = Node(name, it.mixer.doc or "", it.structure.title)
-                made = Charted(node, it.system, claims(it, PredicateName.EQUIVALENT))
+                node = Node(name, compilation.mixer.doc or "", compilation.structure.title)
+                charted = Charted(
+                    node, compilation.system, claims(compilation, PredicateName.EQUIVALENT)
+                )
             except DiagnosticError as e:
                 if all(isinstance(d, NoOutput) for d in e.diagnostics):
                     continue  # a base for others
@@ -111,15 +113,15 @@ def _mixers(specs: tuple[str, ...]) -> tuple[tuple[Charted, ...], tuple[tuple[st
                 left_out.append((name, e.diagnostics[0].message))
                 continue
             if name in out:
-                span = it.mixer.span or text.spec.span
+                span = compilation.mixer.span or text.spec.span
                 raise DiagnosticError(
                     (NameClash(span, name=name, role="the name of another mixer"),)
                 )
-            out[name] = made
+            out[name] = charted
     return tuple(out.values()), tuple(left_out)
 
 
-def _draw(found: Atlas, picture: Path) -> None:
+def _draw(atlas: Atlas, picture: Path) -> None:
     """The picture in a new file, whole or not at all."""
     from io import BytesIO
 
@@ -133,6 +135,6 @@ def _draw(found: Atlas, picture: Path) -> None:
         problem = "pictures need matplotlib: pip install 'dsfc[demo]'"
         raise file_error(picture, problem) from None
     drawn = BytesIO()
-    draw(found, drawn, picture.suffix.removeprefix("."))
+    draw(atlas, drawn, picture.suffix.removeprefix("."))
     create(picture, drawn.getvalue())
     click.echo(f"written: {picture}", err=True)

@@ -40,22 +40,22 @@ def check(
     may be - for standard input; its bases stand in the current folder then. Exit code 1 if there is
     an error.
     """
-    found = []
+    checks = []
     for spec in specs:
         with bounded(f"check {spec}"):
-            found.append(_checked(spec, strict, require_parallel))
+            checks.append(_checked(spec, strict, require_parallel))
         if form in ("human", "short"):
-            for line in (_human if form == "human" else _short)(found[-1]):
+            for line in (_human if form == "human" else _short)(checks[-1]):
                 click.echo(line)
     if form == "json":
-        click.echo(_json(found))
+        click.echo(_json(checks))
     elif form == "sarif":
         from dsfc.diagnostics.sarif import to_sarif
 
-        click.echo(to_sarif(d for item in found for d in item.diagnostics))
+        click.echo(to_sarif(d for item in checks for d in item.diagnostics))
     elif form == "human":
-        click.echo(_summary(found))
-    ctx.exit(1 if any(item.errors for item in found) and not exit_zero else 0)
+        click.echo(_summary(checks))
+    ctx.exit(1 if any(item.errors for item in checks) and not exit_zero else 0)
 
 
 def _checked(spec: str, strict: bool, require_parallel: bool) -> Checked:
@@ -95,9 +95,9 @@ def _proved(m: CheckedMixer) -> Iterator[str]:
     if m.claims:
         from dsfc.claims.verdict import Proved
 
-        for it in m.claims:
-            if isinstance(it.verdict, Proved):
-                yield f"{it.statement.text}: {it.verdict.by}"
+        for claim in m.claims:
+            if isinstance(claim.verdict, Proved):
+                yield f"{claim.statement.text}: {claim.verdict.by}"
 
 
 def _what(m: CheckedMixer) -> str:
@@ -114,7 +114,7 @@ def _short(item: Checked) -> Iterator[str]:
     yield from map(render_short, item.diagnostics)
 
 
-def _json(found: list[Checked]) -> str:
+def _json(checks: list[Checked]) -> str:
     import json
 
     from dsfc.claims.report import as_json
@@ -138,15 +138,15 @@ def _json(found: list[Checked]) -> str:
             "diagnostics": [as_dict(d) for d in item.diagnostics],
         }
 
-    body = {"format": 1, "specs": [document(item) for item in found]}
+    body = {"format": 1, "specs": [document(item) for item in checks]}
     return json.dumps(body, ensure_ascii=False, indent=2)
 
 
-def _summary(found: list[Checked]) -> str:
-    errors = sum(item.errors for item in found)
-    open_ = sum(d.code == "N-CLAIM" for item in found for d in item.diagnostics)
-    proved = sum(1 for item in found for m in item.mixers for _ in _proved(m))
-    parts = [_count(len(found), "spec"), _count(errors, "error")]
+def _summary(checks: list[Checked]) -> str:
+    errors = sum(item.errors for item in checks)
+    open_ = sum(d.code == "N-CLAIM" for item in checks for d in item.diagnostics)
+    proved = sum(1 for item in checks for m in item.mixers for _ in _proved(m))
+    parts = [_count(len(checks), "spec"), _count(errors, "error")]
     if proved:
         parts.append(f"{_count(proved, 'claim')} proved")
     if open_:

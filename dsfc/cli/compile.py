@@ -56,10 +56,10 @@ def compile_command(
     for spec in specs:
         try:
             with bounded(f"compile {spec}"):
-                found = load(spec, mixer)
-                if require_parallel and (slow := found.recurrent_only) is not None:
+                compilation = load(spec, mixer)
+                if require_parallel and (slow := compilation.recurrent_only) is not None:
                     raise DiagnosticError((slow,))
-                module = found.module(backend)
+                module = compilation.module(backend)
         except DiagnosticError as e:
             mistakes.add(e.diagnostics)
         else:

@@ -20,8 +20,8 @@ def completion(ctx: click.Context, shell: str) -> None:
     fish  dsfc completion fish | source         in ~/.config/fish/config.fish
     """  # noqa: D301 - to click a backspace starts a paragraph that stays as it is
     root = ctx.find_root()
-    made = get_completion_class(shell)
-    assert made is not None  # the three shells are click's own
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None  # the three shells are click's own
     # Not `source()`: it starts bash to ask its version, and the script may be made anywhere.
-    script = made(root.command, {}, "dsfc", "_DSFC_COMPLETE")
+    script = shell_class(root.command, {}, "dsfc", "_DSFC_COMPLETE")
     click.echo(script.source_template % script.source_vars())

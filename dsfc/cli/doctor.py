@@ -75,14 +75,14 @@ def doctor(ctx: click.Context, modules: tuple[str, ...], form: str) -> None:
     processes of their own, so a broken one is a finding too.
     """
     findings: list[Finding] = []
-    for found in chain(_findings(), _modules(modules, findings)):
-        findings.append(found)
+    for finding in chain(_findings(), _modules(modules, findings)):
+        findings.append(finding)
         if form == "human":
-            click.echo(_human(found))
+            click.echo(_human(finding))
     if form == "json":
-        body = {"format": 1, "findings": [asdict(found) for found in findings]}
+        body = {"format": 1, "findings": [asdict(finding) for finding in findings]}
         click.echo(json.dumps(body, ensure_ascii=False, indent=2))
-    ctx.exit(1 if any(found.outcome is Outcome.FAULT for found in findings) else 0)
+    ctx.exit(1 if any(finding.outcome is Outcome.FAULT for finding in findings) else 0)
 
 
 def _findings() -> Iterator[Finding]:
@@ -112,19 +112,19 @@ def _modules(paths: tuple[str, ...], machine: list[Finding]) -> Iterator[Finding
     from dsfc.cli.info import read_module
     from dsfc.emit.backend import backend_names, load_backend
 
-    there = {found.what for found in machine if found.outcome is Outcome.OK}
-    faulty = {found.what for found in machine if found.outcome is Outcome.FAULT}
+    there = {finding.what for finding in machine if finding.outcome is Outcome.OK}
+    faulty = {finding.what for finding in machine if finding.outcome is Outcome.FAULT}
     needs = {name: load_backend(name).needs for name in backend_names()}
     for path in paths:
-        it = read_module(Path(path))
-        edited = ", edited since" if it.edited else ""
-        said = f"{it.file}: {it.backend} backend, dsfc {it.dsfc}{edited}"
+        module = read_module(Path(path))
+        edited = ", edited since" if module.edited else ""
+        said = f"{module.file}: {module.backend} backend, dsfc {module.dsfc}{edited}"
         if "run modules" not in there:
             yield Finding(Outcome.MISSING, "module", f"{said}; it needs torch")
-        elif not needs.get(it.backend):
-            yield Finding(Outcome.OK, "module", f"{said}; modes {', '.join(it.modes)}")
+        elif not needs.get(module.backend):
+            yield Finding(Outcome.OK, "module", f"{said}; modes {', '.join(module.modes)}")
         else:
-            outcome, runs = _kernels(needs[it.backend], there, faulty)
+            outcome, runs = _kernels(needs[module.backend], there, faulty)
             yield Finding(outcome, "module", f"{said}; {runs}")
 
 
@@ -150,16 +150,16 @@ def _kernels(
 
 def _packages(what: str, names: tuple[str, ...]) -> Finding:
     """What of dsfc's own requirements is there."""
-    found, missing = [], []
+    present, missing = [], []
     for name in names:
         try:
-            found.append(f"{name} {version(name)}")
+            present.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
     if missing:
         figure = f"{', '.join(missing)} not installed; install dsfc again"
         return Finding(Outcome.FAULT, what, figure)
-    return Finding(Outcome.OK, what, ", ".join(found))
+    return Finding(Outcome.OK, what, ", ".join(present))
 
 
 def _asked(
@@ -251,8 +251,8 @@ def _number(text: str) -> tuple[int, ...]:
 _COLOURS = {Outcome.OK: "green", Outcome.MISSING: "yellow", Outcome.FAULT: "red"}
 
 
-def _human(found: Finding) -> str:
+def _human(finding: Finding) -> str:
     from dsfc.diagnostics.render import printable
 
-    outcome = click.style(f"{found.outcome:<7}", fg=_COLOURS[found.outcome])
-    return f"{outcome}  {found.what:<11}  {printable(found.figure)}"
+    outcome = click.style(f"{finding.outcome:<7}", fg=_COLOURS[finding.outcome])
+    return f"{outcome}  {finding.what:<11}  {printable(finding.figure)}"

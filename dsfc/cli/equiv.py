@@ -123,20 +123,20 @@ def equiv(
                 check_given(first.system, second.system, asked)
             except ValueError as e:
                 raise click.UsageError(f"--size: {e}") from None
-            found = equivalent(first, second, identified(pairs, first, second), conditions, asked)
-        verdict = found.equal
+            kinds = equivalent(first, second, identified(pairs, first, second), conditions, asked)
+        verdict = kinds.equal
     if form == "json":
         import json
 
-        click.echo(json.dumps(as_json(verdict) | kinds_json(found), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(as_json(verdict) | kinds_json(kinds), ensure_ascii=False, indent=2))
     else:
         click.echo(report(verdict, first.name, second.name, explain, conditions), nl=False)
-        click.echo(kinds_report(found, first.name, second.name), nl=False)
+        click.echo(kinds_report(kinds, first.name, second.name), nl=False)
     if certificate is not None:
         text = None if isinstance(verdict, Unknown) else write(verdict.certificate)
         _keep(certificate, text, "nothing is shown")
     if case_certificate is not None:
-        case = found.forth if isinstance(found.forth, Instance | NotAnInstance) else None
+        case = kinds.forth if isinstance(kinds.forth, Instance | NotAnInstance) else None
         text = None if case is None else write(case.certificate)
         _keep(case_certificate, text, "nothing is shown of cases beside the verdict")
     refuted = verdict.otherwise if isinstance(verdict, Conditionally) else verdict
@@ -168,13 +168,15 @@ def identified(
     from dsfc.syntax.letters import fold
 
     names = tuple((fold(theirs), fold(ours)) for theirs, ours in pairs)
-    for name, it in (side for each in names for side in zip(each, (second, first), strict=True)):
-        system = it.system
+    for name, name_of in (
+        side for each in names for side in zip(each, (second, first), strict=True)
+    ):
+        system = name_of.system
         known = [t.name for t in (*system.inputs, *system.params, *system.buffers)]
         if name not in known:
             has = ", ".join(known)
             raise click.UsageError(
-                f"--map: {it.name} has no input, parameter or buffer {name}; it has {has}"
+                f"--map: {name_of.name} has no input, parameter or buffer {name}; it has {has}"
             )
     return names
 

@@ -46,17 +46,17 @@ def say(diagnostics: Iterable[Diagnostic]) -> None:
 
 def formatted(diagnostics: Iterable[Diagnostic], form: str, *, colour: bool = False) -> str:
     """Returns diagnostics in one of the formats of `dsfc.cli.options.DIAGNOSTICS`."""
-    found = tuple(diagnostics)
+    listed = tuple(diagnostics)
     match form:
         case "json":
-            return to_json(found)
+            return to_json(listed)
         case "sarif":
             from dsfc.diagnostics.sarif import to_sarif
 
-            return to_sarif(found)
+            return to_sarif(listed)
         case "short":
-            return "\n".join(map(render_short, found))
-    return render_all(found, colour=colour)
+            return "\n".join(map(render_short, listed))
+    return render_all(listed, colour=colour)
 
 
 class Mistakes:

@@ -53,14 +53,14 @@ def info(modules: tuple[str, ...], form: str) -> None:
 
     A MODULE is read, not run: it may come from anywhere, and needs no PyTorch.
     """
-    found = [read_module(Path(module)) for module in modules]
+    read_modules = [read_module(Path(module)) for module in modules]
     if form == "json":
         import json
 
-        body = {"format": 1, "modules": [asdict(module) for module in found]}
+        body = {"format": 1, "modules": [asdict(module) for module in read_modules]}
         click.echo(json.dumps(body, ensure_ascii=False, indent=2))
         return
-    for module in found:
+    for module in read_modules:
         for line in _human(module):
             click.echo(line)
 

@@ -78,21 +78,25 @@ def show(
     if stage in ("kernels", "module") and form is not None:
         raise click.UsageError(f"--stage {stage} is shown as its text")
     with bounded(f"show {spec}"):
-        it = spec_text(spec).compilation(mixer)
+        compilation = spec_text(spec).compilation(mixer)
         if stage in ("system", "adjoint"):
-            text = _system(it, stage, form or "index", gauge or "lowered")
+            text = _system(compilation, stage, form or "index", gauge or "lowered")
         elif stage == "module":
-            text = it.module(backend or "torch").text
+            text = compilation.module(backend or "torch").text
         elif stage == "kernels":
-            text = _kernels(it, backend or "c")
+            text = _kernels(compilation, backend or "c")
         else:
-            text = _json(it, stage, backend) if form == "json" else _text(it, stage, backend)
+            text = (
+                _json(compilation, stage, backend)
+                if form == "json"
+                else _text(compilation, stage, backend)
+            )
     click.echo(text, nl=not text.endswith("\n"))
 
 
-def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
+def _system(compilation: Compilation, stage: str, form: str, gauge: str) -> str:
     """A system, or its adjoint, in one form and gauge."""
-    system = it.computed if gauge == "computed" else it.system
+    system = compilation.computed if gauge == "computed" else compilation.system
     if gauge == "computed" and form not in ("index", "json"):
         raise click.UsageError(f"--form {form} goes with --gauge lowered or paper")
     if stage == "adjoint":
@@ -107,7 +111,7 @@ def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
             lowered = system
             system, _ = eta_gauge(system)
             label = _SAME[gauge] if system == lowered else label
-        elif gauge == "computed" and it.computed is it.system:
+        elif gauge == "computed" and compilation.computed is compilation.system:
             label = _SAME[gauge]
         if form == "json":
             return _system_json(system)
@@ -116,7 +120,8 @@ def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
         text = f"{label}\n\n{index_form(system)}"
         if stage == "adjoint":
             return text
-        return f"{text}\n{_kind(it, system)}{_modes(it)}{_series(system)}{_claims(it)}"
+        more = (_kind(compilation, system), _modes(compilation), _series(system))
+        return f"{text}\n{''.join(more)}{_claims(compilation)}"
     if form == "kronecker":
         from dsfc.matrices.kronecker_form import kronecker_form
 
@@ -130,20 +135,20 @@ def _system(it: Compilation, stage: str, form: str, gauge: str) -> str:
     return latex_form(system, gauge)
 
 
-def _kind(it: Compilation, system: System) -> str:
+def _kind(compilation: Compilation, system: System) -> str:
     """What kind of system it is: a property of the gauge, so another one is classified again."""
     from dsfc.structure.classify import classify
     from dsfc.structure.render import render
 
-    return render(it.structure if system is it.system else classify(system))
+    return render(compilation.structure if system is compilation.system else classify(system))
 
 
-def _modes(it: Compilation) -> str:
+def _modes(compilation: Compilation) -> str:
     """The ways in which its module runs; nothing where this version writes none."""
     from dsfc.diagnostics.report import DiagnosticError
 
     try:
-        plan = it.plan
+        plan = compilation.plan
     except DiagnosticError:
         return ""
     names = [mode.name for mode in plan.modes if mode.legal]
@@ -155,18 +160,18 @@ def _series(system: System) -> str:
     """What truncated series leave out."""
     from dsfc.structure.truncation import truncations
 
-    found = truncations(system)
-    return f"\n{found}" if found else ""
+    cut = truncations(system)
+    return f"\n{cut}" if cut else ""
 
 
-def _claims(it: Compilation) -> str:
+def _claims(compilation: Compilation) -> str:
     """What is known of the claims."""
-    if not it.mixer.claims:
+    if not compilation.mixer.claims:
         return ""
     from dsfc.api.decide import claims
     from dsfc.claims.report import report
 
-    return f"\n{report(claims(it))}"
+    return f"\n{report(claims(compilation))}"
 
 
 def _system_json(system: System) -> str:
@@ -175,66 +180,68 @@ def _system_json(system: System) -> str:
     return to_json(system)
 
 
-def _text(it: Compilation, stage: str, backend: str | None) -> str:
+def _text(compilation: Compilation, stage: str, backend: str | None) -> str:
     if stage == "fused":
         from dsfc.fused.render import render
 
-        return render(it.fused(backend))
-    text = _TEXTS[stage](it)
-    return text + _costs(it, backend) if stage == "plan" and backend is not None else text
+        return render(compilation.fused(backend))
+    text = _TEXTS[stage](compilation)
+    return text + _costs(compilation, backend) if stage == "plan" and backend is not None else text
 
 
-def _json(it: Compilation, stage: str, backend: str | None) -> str:
+def _json(compilation: Compilation, stage: str, backend: str | None) -> str:
     import json
 
     from dsfc.expr.json import encode
 
     value = (
-        it.fused(backend) if stage == "fused" else getattr(it, "spec" if stage == "ast" else stage)
+        compilation.fused(backend)
+        if stage == "fused"
+        else getattr(compilation, "spec" if stage == "ast" else stage)
     )
     return json.dumps(encode(value), ensure_ascii=False, indent=1)
 
 
-def _ast(it: Compilation) -> str:
+def _ast(compilation: Compilation) -> str:
     from dsfc.syntax.format import format_spec
 
-    return format_spec(it.spec)
+    return format_spec(compilation.spec)
 
 
-def _mixer(it: Compilation) -> str:
+def _mixer(compilation: Compilation) -> str:
     from dsfc.mixer.render import render
 
-    return render(it.mixer)
+    return render(compilation.mixer)
 
 
-def _structure(it: Compilation) -> str:
+def _structure(compilation: Compilation) -> str:
     from dsfc.structure.render import render
 
-    return render(it.structure)
+    return render(compilation.structure)
 
 
-def _plan(it: Compilation) -> str:
+def _plan(compilation: Compilation) -> str:
     from dsfc.plan.render import render
 
-    return render(it.plan)
+    return render(compilation.plan)
 
 
-def _kernels(it: Compilation, backend: str) -> str:
+def _kernels(compilation: Compilation, backend: str) -> str:
     """The kernels of a backend that are of the kernel IR."""
     from dsfc.emit.backend import load_backend
     from dsfc.kernel_ir.render import render as kernel_text
 
-    kernels = load_backend(backend).kernels(it.fused(backend))
+    kernels = load_backend(backend).kernels(compilation.fused(backend))
     if not kernels:
         return f"The module of the {backend} backend has no kernel of the kernel IR.\n"
     return "\n".join(map(kernel_text, kernels))
 
 
-def _costs(it: Compilation, backend: str) -> str:
+def _costs(compilation: Compilation, backend: str) -> str:
     """What operators or kernels of a backend cost, for one plan."""
     from dsfc.emit.backend import load_backend
 
-    return load_backend(backend).costs(it.fused(backend))
+    return load_backend(backend).costs(compilation.fused(backend))
 
 
 _TEXTS: dict[str, Callable[[Compilation], str]] = {

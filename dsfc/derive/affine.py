@@ -163,16 +163,16 @@ class Analysis:
         if self._version != self.model.version:
             self._done.clear()
             self._version = self.model.version
-        found = self._done.get(e)
-        if found is None:
+        form = self._done.get(e)
+        if form is None:
             try:
-                found = self._find(e)
+                form = self._find(e)
             except NotAffine as problem:
-                found = problem
-            self._done[e] = found
-        if isinstance(found, NotAffine):
-            raise found
-        return found
+                form = problem
+            self._done[e] = form
+        if isinstance(form, NotAffine):
+            raise form
+        return form
 
     def _find(self, e: Expr) -> Affine:
         if isinstance(e, Ref):

@@ -133,9 +133,9 @@ class Blocks:
         if u.flow is not None:
             return coupling_of_flow(u.flow)
         full = None if decay is None else decay_of(inlined(decay.value))
-        found = coupling_of(inlined(drive.key), full, [inlined(x) for x in lefts])
-        scale = None if found.scale is None else self.inliner.outlined(found.scale)
-        return Coupling(found.kind, scale)
+        coupling = coupling_of(inlined(drive.key), full, [inlined(x) for x in lefts])
+        scale = None if coupling.scale is None else self.inliner.outlined(coupling.scale)
+        return Coupling(coupling.kind, scale)
 
 
 def _is_diagonal(t: Term, state: str) -> bool:

@@ -43,13 +43,13 @@ def coupling_of(key: Expr, decay: Decay | None, lefts: Iterable[Expr] = ()) -> C
         return Coupling(CouplingKind.LOW_RANK)
     if decay is None or normalise(decay.value).constant is not None:
         return FREE
-    found = (
+    coupling = (
         _sqrt_one_minus_square(held, decay.value)
         or _bilinear(held, decay.value)
         or _one_minus(held, decay)
         or _euler(held, decay)
     )
-    return found or FREE
+    return coupling or FREE
 
 
 def coupling_of_flow(flow: KeptFlow) -> Coupling:

@@ -38,7 +38,7 @@ class Order:
 def ordered(
     model: Model,
     tree: ReadOut,
-    made: Mapping[str, Stream],
+    streams_by_name: Mapping[str, Stream],
     updates: Mapping[str, Update],
     stages: Iterable[tuple[str, ...]],
 ) -> Order:
@@ -47,15 +47,15 @@ def ordered(
     Args:
         model: knows which stages must stand before which.
         tree: the read-out of the output.
-        made: all streams.
+        streams_by_name: all streams.
         updates: the updates of all states that are needed, over streams.
         stages: all stages.
     """
-    graph = _Graph(model, made, updates, {n: names for names in stages for n in names})
+    graph = _Graph(model, streams_by_name, updates, {n: names for names in stages for n in names})
     needed = set(depth_first(graph.of_read_out(tree), graph.needs))
     mixer_order: list[_Node] = [name for name in model.definitions if name in needed]
     out = depth_first([*mixer_order, *graph.of_read_out(tree)], graph.needs)
-    streams = tuple(made[n] for n in out if isinstance(n, str))
+    streams = tuple(streams_by_name[n] for n in out if isinstance(n, str))
     return Order(streams, tuple(n for n in out if not isinstance(n, str)))
 
 

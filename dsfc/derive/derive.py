@@ -99,9 +99,9 @@ class _Lowering:
         trees = [output.value, *read_outs_of(order.streams)]
         inliner = Definitions(model, (s.name for s in order.streams if s.name in model.definitions))
         blocks = Blocks(Splitter(model), inliner, trees, settled.values())
-        made = [blocks.stage([settled[n] for n in names]) for names in order.stages]
-        made = list(with_pairs(made, pairs(trees, made, inliner)))
-        return self._assembled(output, order.streams, tuple(made), definition)
+        built = [blocks.stage([settled[n] for n in names]) for names in order.stages]
+        built = list(with_pairs(built, pairs(trees, built, inliner)))
+        return self._assembled(output, order.streams, tuple(built), definition)
 
     # --- L2, L3 -----------------------------------------------------------------------------------
 
@@ -113,11 +113,11 @@ class _Lowering:
             if len(directions) > 1:
                 problems.append(self._two_ways(names))
                 continue
-            made, found = updates_of(self.model, names)
-            problems += found
-            out |= {u.state.name: u for u in made}
+            built, updates = updates_of(self.model, names)
+            problems += updates
+            out |= {u.state.name: u for u in built}
             self.model.note("L2 stage", ", ".join(names))
-            for u in made:
+            for u in built:
                 form = "flow" if u.flow else f"{len(u.chain)} factor(s)"
                 self.model.note("L3 affine", f"{u.state.name}: {form}", u.state.span)
         if problems:

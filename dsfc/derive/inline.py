@@ -58,13 +58,13 @@ class Definitions:
         """Returns the expression with the inlined values of definitions replaced by their names."""
         if self._known is None:
             self._known = self._values()
-        found = self._out.get(e)
-        if found is None:
+        out = self._out.get(e)
+        if out is None:
             known = self._known.get(e)
             if known is None:
                 known = remake(e, tuple(self.outlined(c) for c in children(e)))
-            found = self._out[e] = known
-        return found
+            out = self._out[e] = known
+        return out
 
     def _values(self) -> dict[Expr, Expr]:
         out: dict[Expr, Expr] = {}

@@ -196,8 +196,8 @@ class Model:
     def span_of(self, name: str) -> Span:
         """Returns where a definition or state stands in the text, as well as it is known."""
         d, s = self.definitions.get(name), self.states.get(name) or self.maxima.get(name)
-        found = d.span if d else s.span if s else None
-        return found or self.mixer.span or NOWHERE
+        span = d.span if d else s.span if s else None
+        return span or self.mixer.span or NOWHERE
 
     # --- dependence -------------------------------------------------------------------------------
 
@@ -215,18 +215,18 @@ class Model:
 
         Contains `SUM_MARK` when the value holds a sum over the past. Ends at cuts and maxima.
         """
-        found = self._reach.get(expr)
-        if found is None:
+        states = self._reach.get(expr)
+        if states is None:
             ends = self.cuts | self.maxima.keys()
-            found = self._reach[expr] = self._find(expr, self.reach, ends)
-        return found
+            states = self._reach[expr] = self._find(expr, self.reach, ends)
+        return states
 
     def sources(self, expr: Expr) -> frozenset[str]:
         """Returns what `reach` would without cuts: every state whose read-out a value needs."""
-        found = self._sources.get(expr)
-        if found is None:
-            found = self._sources[expr] = self._find(expr, self.sources, frozenset())
-        return found
+        known = self._sources.get(expr)
+        if known is None:
+            known = self._sources[expr] = self._find(expr, self.sources, frozenset())
+        return known
 
     def _find(
         self, expr: Expr, inner: Callable[[Expr], frozenset[str]], ends: AbstractSet[str]
@@ -277,26 +277,26 @@ class Model:
 def _maximum(s: StateDecl, mixer: Mixer) -> RunningMaximum:
     """What the update of a state that is declared to be a running maximum says."""
     values = {d.name: d.value for d in mixer.definitions}
-    found = None
+    maximum = None
     with suppress(NotMaxPlus):
         if s.update is not None and not s.backward:
-            found = running_maximum(s.name, s.update, frozenset(s.axes), values.get)
-    if found is None or _depends(found, s.name, mixer):
+            maximum = running_maximum(s.name, s.update, frozenset(s.axes), values.get)
+    if maximum is None or _depends(maximum, s.name, mixer):
         # A text is refused before; this is a value that was made or read from elsewhere.
         why = "its update has another form"
         repair = f"write `{s.name} = max({s.name}[i-1] + …, …)`"
         raise DiagnosticError([MaxPlus(s.span or NOWHERE, state=s.name, why=why, repair=repair)])
-    return found
+    return maximum
 
 
-def _depends(found: RunningMaximum, name: str, mixer: Mixer) -> bool:
+def _depends(maximum: RunningMaximum, name: str, mixer: Mixer) -> bool:
     """Whether what a running maximum is of depends on it."""
     bodies: dict[str, tuple[Expr, ...]] = {d.name: (d.value,) for d in mixer.definitions}
     for s in mixer.states:
         own = () if s.update is None else (s.update,)
         bodies[s.name] = own if s.flow is None else (s.flow.drift, s.flow.step)
     seen: set[str] = set()
-    waiting = [found.log_decay, found.log_weight]
+    waiting = [maximum.log_decay, maximum.log_weight]
     while waiting:
         for e in walk(waiting.pop()):
             if isinstance(e, Ref) and e.name not in seen:

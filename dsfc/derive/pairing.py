@@ -64,9 +64,9 @@ def _paired(num: Block, den: Block, same: object) -> bool:
     return bool(same(num.decay.value, den.decay.value) and same(above[0].key, below[0].key))
 
 
-def with_pairs(stages: Iterable[Stage], found: dict[str, str]) -> tuple[Stage, ...]:
+def with_pairs(stages: Iterable[Stage], partners: dict[str, str]) -> tuple[Stage, ...]:
     """Returns the stages with the partners written into their blocks' gauges."""
-    partner = found | {den: num for num, den in found.items()}
+    partner = partners | {den: num for num, den in partners.items()}
 
     def block(b: Block) -> Block:
         if b.state not in partner:

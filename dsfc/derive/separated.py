@@ -201,18 +201,18 @@ def _product_of_parts(a: Separated, b: Separated) -> tuple[Separated, ...]:
     signs: tuple[Expr, Expr]
     match a.part, b.part:
         case ComplexPart.RE, ComplexPart.RE:
-            made = (_times(a_plain, plain, ComplexPart.RE), _times(a_plain, bar, ComplexPart.RE))
+            parts = (_times(a_plain, plain, ComplexPart.RE), _times(a_plain, bar, ComplexPart.RE))
             signs = (HALF, HALF)
         case ComplexPart.RE, ComplexPart.IM:
-            made = (_times(a_plain, plain, ComplexPart.IM), _times(a_bar, plain, ComplexPart.IM))
+            parts = (_times(a_plain, plain, ComplexPart.IM), _times(a_bar, plain, ComplexPart.IM))
             signs = (HALF, HALF)
         case ComplexPart.IM, ComplexPart.RE:
-            made = (_times(a_plain, plain, ComplexPart.IM), _times(a_plain, bar, ComplexPart.IM))
+            parts = (_times(a_plain, plain, ComplexPart.IM), _times(a_plain, bar, ComplexPart.IM))
             signs = (HALF, HALF)
         case _:
-            made = (_times(a_plain, bar, ComplexPart.RE), _times(a_plain, plain, ComplexPart.RE))
+            parts = (_times(a_plain, bar, ComplexPart.RE), _times(a_plain, plain, ComplexPart.RE))
             signs = (HALF, neg(HALF))
-    return tuple(scaled(t, s) for t, s in zip(made, signs, strict=True))
+    return tuple(scaled(t, s) for t, s in zip(parts, signs, strict=True))
 
 
 def without_part(term: Separated) -> tuple[Separated, ...]:

@@ -183,8 +183,8 @@ class Separator:
         if isinstance(exponent, Num) and exponent.value.denominator == 1:
             order = int(exponent.value)
             if order >= 0:
-                made = self._repeated(self.terms(base), order)
-                return [broadcast(t, e.axes, self._copy) for t in made]
+                powered = self._repeated(self.terms(base), order)
+                return [broadcast(t, e.axes, self._copy) for t in powered]
             inner = self.terms(base)
             inverse = reciprocal(inner[0]) if len(inner) == 1 else None
             if inverse is not None:
@@ -236,8 +236,8 @@ class Separator:
                 return self._exponential(e, self._pieces(e.args[0], True))
             case "re" | "im":
                 part = ComplexPart.RE if e.name == "re" else ComplexPart.IM
-                made = (with_part(t, part) for t in self.terms(e.args[0]))
-                return [t for t in made if t is not None] or [
+                terms = (with_part(t, part) for t in self.terms(e.args[0]))
+                return [t for t in terms if t is not None] or [
                     Separated(now=mul(ZERO, ones(e.axes)))
                 ]
             case "conj":
@@ -315,9 +315,9 @@ class Separator:
 
     def _mapped(self, e: Map, term: Separated) -> Separated:
         m = e.map
-        source, made = frozenset(m.source), frozenset(m.target) | frozenset(m.each)
-        for axis in sorted(term.over & (source | made)):
-            term = term.renamed(axis, self._copy(axis, term.all_axes | source | made))
+        source, targets = frozenset(m.source), frozenset(m.target) | frozenset(m.each)
+        for axis in sorted(term.over & (source | targets)):
+            term = term.renamed(axis, self._copy(axis, term.all_axes | source | targets))
         if source & term.decay_axes:  # the map does not commute with what decays along its source
             raise NotSeparable(e)
         if not source & term.then.axes:

@@ -45,10 +45,10 @@ class Streams:
 
     def token(self, e: Expr) -> Expr:
         """Returns the expression over streams alone."""
-        found = self._tokens.get(e)
-        if found is None:
-            found = self._tokens[e] = self._find(e)
-        return found
+        read = self._tokens.get(e)
+        if read is None:
+            read = self._tokens[e] = self._find(e)
+        return read
 
     def _find(self, e: Expr) -> Expr:
         if isinstance(e, Ref):
@@ -86,17 +86,17 @@ class Streams:
         if e.at is None:
             raise AssertionError(f"the state {e.name} is read without a time index")
         before = e.at.lag * s.step > 0
-        made = self._fresh(s.ref(Now(s.step if before else 0)))
+        stream = self._fresh(s.ref(Now(s.step if before else 0)))
         lag = e.at.lag - (s.step if before else 0)
         at = Now(lag) if isinstance(e.at, Now) else Bound(e.at.var, lag)
-        return Ref(made.name, made.over, made.kind, made.when, at)
+        return Ref(stream.name, stream.over, stream.kind, stream.when, at)
 
     def named(self, e: Expr) -> Expr:
         """Returns a value as the name of a stream, which is a leaf from now on."""
-        made = self.token(e) if isinstance(e, Ref) else self._fresh(e)
-        assert isinstance(made, Ref)
-        self.model.cut(made.name)
-        return made
+        stream = self.token(e) if isinstance(e, Ref) else self._fresh(e)
+        assert isinstance(stream, Ref)
+        self.model.cut(stream.name)
+        return stream
 
     def _fresh(self, e: Expr) -> Ref:
         """Returns the stream of a value that is no definition."""

@@ -80,7 +80,7 @@ class _Sums:
     def _sum(self, past: Past, where: str, wish: str) -> Expr | None:
         try:
             terms = Separator(past, self.model, self.times).terms(past.body)
-            made = [self._read(t, past, where, wish) for t in terms]
+            terms_read = [self._read(t, past, where, wish) for t in terms]
         except NotSeparable as problem:
             if isinstance(past.body, Map):
                 return self._mapped(past, past.body, where, wish)
@@ -88,17 +88,17 @@ class _Sums:
             if problem.why:
                 why = f"{problem.why} in `{text(problem.culprit)}`"
             return self._kept(past, where, why)
-        names = sorted({r.name for v in made for r in _states(v, self.model)})
+        names = sorted({r.name for v in terms_read for r in _states(v, self.model)})
         self.model.note(
             "L1 separate", f"`{text(past)}` reads {', '.join(names)}", self.model.span_of(where)
         )
-        return separated_sum(made)
+        return separated_sum(terms_read)
 
     def _mapped(self, past: Past, body: Map, where: str, wish: str) -> Expr:
         """The sum of a linear map's values is the map's value of the sum."""
         inner = Past(past.var, past.relation, body.arg, past.outer, past.lag)
-        made = self._sum(inner, where, wish)
-        return Map(body.map, inner if made is None else made)
+        summed = self._sum(inner, where, wish)
+        return Map(body.map, inner if summed is None else summed)
 
     def _kept(self, past: Past, where: str, why: str) -> Expr | None:
         """A sum that stays; one over the tokens before a summed index gets a name of its own."""
@@ -175,14 +175,14 @@ class _Sums:
         if key not in self.known:
             axes = drive.axes | decay.axes
             kind = max(drive.field, decay.field, Field.REAL)
-            made = Equation(
+            equation = Equation(
                 self.model.fresh(wish), tuple(sorted(axes)), kind, backward, None, None, False,
                 span=self.model.span_of(where),
             )  # fmt: skip
-            past = mul(decay, made.ref(Now(made.step)))
+            past = mul(decay, equation.ref(Now(equation.step)))
             update = add(past, mul(drive, ones(axes - drive.axes)))
-            self.known[key] = replace(made, update=update)
-            self.model.states[made.name] = self.known[key]
+            self.known[key] = replace(equation, update=update)
+            self.model.states[equation.name] = self.known[key]
         return self.known[key]
 
 

@@ -80,7 +80,9 @@ _CLASSES: tuple[type[Diagnostic], ...] = (
     NoStep, FileProblem, Overwrite, UnknownBackend, WhichMixer, Conversion, CertificateFormat,
 )  # fmt: skip
 
-CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType({it.code: it for it in _CLASSES})
+CODES: MappingProxyType[str, type[Diagnostic]] = MappingProxyType(
+    {cls.code: cls for cls in _CLASSES}
+)
 """Code to class, by theme."""
 
 _BLOCK = re.compile(r"^```(dsf|console) (wrong|right)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -95,8 +97,8 @@ def explain(code: str) -> str:
     Raises:
         KeyError: if there is no such code.
     """
-    found = CODES[code.upper()]
-    return f"{found.code}: {inspect.getdoc(found)}"
+    diagnostic_class = CODES[code.upper()]
+    return f"{diagnostic_class.code}: {inspect.getdoc(diagnostic_class)}"
 
 
 def examples(code: str, language: str = "dsf") -> tuple[str, str] | None:

@@ -38,9 +38,9 @@ def render(diagnostic: Diagnostic, *, colour: bool = False) -> str:
 
 def render_all(diagnostics: Iterable[Diagnostic], *, colour: bool = False) -> str:
     """Text of several diagnostics, a blank line between them, and how many errors there are."""
-    found = tuple(diagnostics)
-    errors = sum(item.severity is Severity.ERROR for item in found)
-    parts = [render(item, colour=colour) for item in found]
+    listed = tuple(diagnostics)
+    errors = sum(item.severity is Severity.ERROR for item in listed)
+    parts = [render(item, colour=colour) for item in listed]
     if errors:
         parts.append(f"{errors} error{'s' if errors > 1 else ''}")
     return "\n\n".join(parts)
@@ -63,7 +63,9 @@ def as_dict(diagnostic: Diagnostic) -> dict[str, Any]:
         "severity": str(diagnostic.severity),
         "message": diagnostic.message,
         "span": _span_dict(diagnostic.span),
-        "labels": [{"span": _span_dict(it.span), "text": it.text} for it in diagnostic.labels],
+        "labels": [
+            {"span": _span_dict(label.span), "text": label.text} for label in diagnostic.labels
+        ],
         "expected": diagnostic.expected,
         "found": diagnostic.found,
         "hint": diagnostic.hint,

@@ -110,17 +110,29 @@ class DiagnosticError(Exception):
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """The diagnostics by source, place and code, each once; a subject at its first place."""
     once = dict.fromkeys(diagnostics)
-    found: dict[object, Diagnostic] = {}
+    unique: dict[object, Diagnostic] = {}
     again: dict[object, list[Label]] = {}
-    for it in sorted(
-        once, key=lambda it: (it.span.source.name, it.span.start, it.span.end, it.code)
+    for diagnostic in sorted(
+        once,
+        key=lambda diagnostic: (
+            diagnostic.span.source.name,
+            diagnostic.span.start,
+            diagnostic.span.end,
+            diagnostic.code,
+        ),
     ):
-        key = it if it.subject is None else (it.code, it.span.source.name, it.subject)
-        if found.setdefault(key, it).span != it.span:
-            again.setdefault(key, []).append(Label(it.span, "here too"))
+        key = (
+            diagnostic
+            if diagnostic.subject is None
+            else (diagnostic.code, diagnostic.span.source.name, diagnostic.subject)
+        )
+        if unique.setdefault(key, diagnostic).span != diagnostic.span:
+            again.setdefault(key, []).append(Label(diagnostic.span, "here too"))
     return tuple(
-        replace(it, labels=(*it.labels, *again[key][:_ELSEWHERE])) if key in again else it
-        for key, it in found.items()
+        replace(diagnostic, labels=(*diagnostic.labels, *again[key][:_ELSEWHERE]))
+        if key in again
+        else diagnostic
+        for key, diagnostic in unique.items()
     )
 
 

@@ -18,8 +18,8 @@ _LEVELS = {Severity.ERROR: "error", Severity.NOTE: "note"}
 
 def to_sarif(diagnostics: Iterable[Diagnostic]) -> str:
     """One run of dsfc as a SARIF log; lines and columns count from 1, columns in code points."""
-    found = tuple(diagnostics)
-    codes = sorted({item.code for item in found})
+    listed = tuple(diagnostics)
+    codes = sorted({item.code for item in listed})
     driver = {
         "name": "dsfc",
         "version": version("dsfc"),
@@ -28,7 +28,7 @@ def to_sarif(diagnostics: Iterable[Diagnostic]) -> str:
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(item, codes.index(item.code)) for item in found],
+        "results": [_result(item, codes.index(item.code)) for item in listed],
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, ensure_ascii=False, indent=2)
@@ -56,8 +56,8 @@ def _result(item: Diagnostic, rule: int) -> dict[str, Any]:
     }
     if item.labels:
         result["relatedLocations"] = [
-            {"physicalLocation": _place(it.span), "message": {"text": it.text}}
-            for it in item.labels
+            {"physicalLocation": _place(label.span), "message": {"text": label.text}}
+            for label in item.labels
         ]
     return result
 

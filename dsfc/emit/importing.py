@@ -70,10 +70,10 @@ _OWNERS: dict[bytes, str] = {}
 
 def _with_its_own_operators(content: bytes) -> bytes:
     """Renames the namespace of a text if another text, or a plain import, has it already."""
-    found = _NAMESPACE.search(content)
-    if found is None:
+    namespace = _NAMESPACE.search(content)
+    if namespace is None:
         return content
-    name, digest = found[1], hashlib.sha256(content).hexdigest()
+    name, digest = namespace[1], hashlib.sha256(content).hexdigest()
     if name not in _OWNERS and not _is_imported(name.decode()):
         _OWNERS[name] = digest
     if _OWNERS.get(name) == digest:

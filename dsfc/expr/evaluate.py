@@ -311,8 +311,8 @@ def apply_map(
         number.setdefault(a, len(number))
     fresh = {a: len(number) + k for k, a in enumerate(map.target)}
     read = [number[a] for a in map.source]
-    made = [fresh[a] for a in map.target]
-    subscripts = [number[a] for a in map.each] + (read + made if map.adjoint else made + read)
+    targets = [fresh[a] for a in map.target]
+    subscripts = [number[a] for a in map.each] + (read + targets if map.adjoint else targets + read)
     kept = {a: k for a, k in number.items() if a not in map.source} | fresh
     axes = canonical(kept)
     data = np.einsum(

@@ -18,15 +18,15 @@ Made = Callable[[Expr, tuple[Expr, ...]], Expr]
 class Inliner:
     """Puts definitions into expressions; remembers the expressions that it has seen."""
 
-    def __init__(self, value_of: Callable[[str], Expr | None], made: Made = remake) -> None:
+    def __init__(self, value_of: Callable[[str], Expr | None], make: Made = remake) -> None:
         """Takes the definitions.
 
         Args:
             value_of: gives the definition of a name; None where the name stays.
-            made: makes a node of a result.
+            make: makes a node of a result.
         """
         self._value_of = value_of
-        self._made = made
+        self._made = make
         self._done: dict[Expr, Expr] = {}
 
     def of(self, expr: Expr) -> Expr:

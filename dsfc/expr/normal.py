@@ -77,10 +77,10 @@ def canonical(expr: Expr) -> Expr:
     so the normal form is taken until it is its own.
     """
     for _ in range(_ROUNDS):
-        made = to_expr(normalise(expr))
-        if made is expr:
+        normal = to_expr(normalise(expr))
+        if normal is expr:
             break
-        expr = made
+        expr = normal
     return expr
 
 
@@ -223,8 +223,8 @@ class _Normaliser:
                     return self.of(arg)
         args = tuple(self.expr(a) for a in e.args)
         # Arguments may have become real: Re and conj are then gone.
-        made = prim(e.name, *args, axis=e.axis)
-        return atom(made) if isinstance(made, Prim) else self.of(made)
+        primitive = prim(e.name, *args, axis=e.axis)
+        return atom(primitive) if isinstance(primitive, Prim) else self.of(primitive)
 
     def _exp(self, p: Polynomial) -> Polynomial:
         out = constant(1)

@@ -59,11 +59,11 @@ PROMISED: Mapping[Constraint, Interval] = MappingProxyType(
 """Where the entries of a tensor lie, by what its declaration promises."""
 
 
-def keeps(found: Interval, constraint: Constraint) -> bool:
+def keeps(interval: Interval, constraint: Constraint) -> bool:
     """Returns whether all values of an interval are such as a declaration promises."""
     if constraint is Constraint.NONZERO:
-        return 0.0 not in found
-    return found.within(PROMISED[constraint])
+        return 0.0 not in interval
+    return interval.within(PROMISED[constraint])
 
 
 _EXPONENTS = 64
@@ -152,8 +152,8 @@ class Ranges:
             case Param(name=name):
                 return self._known.get(name, REALS)
             case Ref(name=name):
-                found = self._known.get(name, REALS)
-                return found if inside(e) else found.hull(_ZERO)
+                interval = self._known.get(name, REALS)
+                return interval if inside(e) else interval.hull(_ZERO)
             case Add(args):
                 return reduce(plus, map(self.of, args))
             case Mul(args):
@@ -184,10 +184,10 @@ def power(base: Interval, exponent: Fraction) -> Interval:
     if exponent.denominator != 1 or abs(exponent) > _EXPONENTS:
         if base.low < 0:
             return REALS
-        found = row("exp").range(times(exactly(exponent), row("log").range(base)))
+        interval = row("exp").range(times(exactly(exponent), row("log").range(base)))
         # The logarithm of 0 is a limit that is not taken, but 0 has powers: 0.
         zero = 0.0 in base and exponent > 0
-        return found.hull(_ZERO) if zero else found
+        return interval.hull(_ZERO) if zero else interval
     if exponent < 0:
         return inverse(power(base, -exponent))
     if exponent % 2 == 0:

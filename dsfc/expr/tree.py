@@ -119,11 +119,11 @@ class _Interned(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Builds the node, or returns the one built before."""
-        made = super().__call__(*args, **kwargs)
-        key = (cls, *(getattr(made, name) for name in argument_names(cls)))
+        node = super().__call__(*args, **kwargs)
+        key = (cls, *(getattr(node, name) for name in argument_names(cls)))
         # `setdefault` of a dictionary of weak values looks first and stores then.
         with _Interned._lock:
-            return _Interned._table.setdefault(key, made)
+            return _Interned._table.setdefault(key, node)
 
 
 def argument_names(node: type) -> tuple[str, ...]:
@@ -542,5 +542,5 @@ def rebuild(expr: Expr, new: tuple[Expr, ...]) -> Expr:
         elif isinstance(value, tuple) and any(isinstance(v, Expr) for v in value):
             value = tuple(next(rest) if isinstance(v, Expr) else v for v in value)
         values.append(value)
-    made: Expr = type(expr)(*values)
-    return made
+    expr_made: Expr = type(expr)(*values)
+    return expr_made

@@ -17,23 +17,23 @@ from dsfc.language_server.findings import Finding, findings_of_check
 _COMMAND = ("-P", "-X", "utf8", "-m", "dsfc", "check", "--format", "json", "-")
 
 
-async def check(it: Document) -> tuple[Finding, ...]:
+async def check(document: Document) -> tuple[Finding, ...]:
     """Returns everything that `dsfc check` says of a text, its claims decided.
 
     Bases are looked up beside the file of the text. Ends the process if it is cancelled.
     """
-    folder = it.library.folder
+    folder = document.library.folder
     process = await asyncio.create_subprocess_exec(
         sys.executable, *_COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=folder
     )
     try:
-        out, err = await process.communicate(it.source.text.encode("utf-8", "replace"))
+        out, err = await process.communicate(document.source.text.encode("utf-8", "replace"))
     except asyncio.CancelledError:
         process.kill()
         await process.wait()
         raise
     try:
-        return findings_of_check(it.source, out.decode())
+        return findings_of_check(document.source, out.decode())
     except ValueError:  # it was ended by its bounds, and says so on the other stream
         said = err.decode(errors="replace").strip() or "it ended without a word"
-        return (Finding(it.source.span(0, 0), "dsfc check", True, said),)
+        return (Finding(document.source.span(0, 0), "dsfc check", True, said),)

@@ -76,14 +76,14 @@ def complete(document: Document, offset: int) -> tuple[Completion, ...]:
     source = document.source
     start = word_at(source, offset).start
     kinds = expected(source, start, document.library.limits)
-    found = [
+    completions = [
         Completion(word, Sort.KEYWORD, "", word)
         for kind in sorted(kinds & KEYWORDS)
         for word in reserved(kind)
     ]
     if "NAME" in kinds:
-        found += _names(document, source.text[:start])
-    return tuple(dict.fromkeys(found))
+        completions += _names(document, source.text[:start])
+    return tuple(dict.fromkeys(completions))
 
 
 def _names(document: Document, before: str) -> Iterator[Completion]:
@@ -99,7 +99,8 @@ def _names(document: Document, before: str) -> Iterator[Completion]:
         yield from _in_scope(document, before, axes_only)
         if line.strip() == "claim":
             yield from (
-                Completion(it.value, Sort.KEYWORD, "predicate", it.value) for it in PredicateName
+                Completion(predicate.value, Sort.KEYWORD, "predicate", predicate.value)
+                for predicate in PredicateName
             )
         if word is None and not axes_only:
             yield from _language()
@@ -107,11 +108,13 @@ def _names(document: Document, before: str) -> Iterator[Completion]:
 
 def _in_scope(document: Document, before: str, axes_only: bool) -> Iterator[Completion]:
     unit = _unit(document, before)
-    for it in () if unit is None else scope(document, unit).values():
-        axis = isinstance(it.item, ast.Dims)
+    for entry in () if unit is None else scope(document, unit).values():
+        axis = isinstance(entry.item, ast.Dims)
         if axis or not axes_only:
-            detail = "" if it.item is None else format_item(it.item)
-            yield Completion(unfold(it.name), Sort.AXIS if axis else Sort.NAME, detail, it.name)
+            detail = "" if entry.item is None else format_item(entry.item)
+            yield Completion(
+                unfold(entry.name), Sort.AXIS if axis else Sort.NAME, detail, entry.name
+            )
 
 
 def _unit(document: Document, before: str) -> ast.Unit | None:

@@ -32,7 +32,7 @@ class Fix:
     diagnostic: Diagnostic
 
 
-def formatted(it: Document) -> Edit | None:
+def formatted(document: Document) -> Edit | None:
     """Returns the change that gives a text its canonical form, as `dsfc fmt` writes it.
 
     None where it has that form already, and where it cannot be parsed.
@@ -40,39 +40,41 @@ def formatted(it: Document) -> Edit | None:
     Raises:
         AssertionError: the form would be another spec.
     """
-    if not it.parsed:
+    if not document.parsed:
         return None
-    form = format_spec(it.spec)
-    if form == it.source.text:
+    form = format_spec(document.spec)
+    if form == document.source.text:
         return None
-    if parse(Source(it.source.name, form), it.library.limits) != it.spec:
+    if parse(Source(document.source.name, form), document.library.limits) != document.spec:
         raise AssertionError("the canonical form is another spec")
-    return Edit(it.source.span(), form)
+    return Edit(document.source.span(), form)
 
 
-def fixes(it: Document, start: int, end: int) -> tuple[Fix, ...]:
+def fixes(document: Document, start: int, end: int) -> tuple[Fix, ...]:
     """Returns the repairs for the mistakes that a range of a text touches.
 
     A repair writes what the message says was meant. It is offered only if the text then no longer
     has that mistake.
     """
-    return tuple(_fixes(it, start, end))
+    return tuple(_fixes(document, start, end))
 
 
-def _fixes(it: Document, start: int, end: int) -> Iterator[Fix]:
-    for diagnostic in it.diagnostics:
+def _fixes(document: Document, start: int, end: int) -> Iterator[Fix]:
+    for diagnostic in document.diagnostics:
         span = diagnostic.span
-        if diagnostic.nearest is None or span.source is not it.source or not span.text:
+        if diagnostic.nearest is None or span.source is not document.source or not span.text:
             continue
         if span.start <= end and start <= span.end:
             edit = Edit(span, _WRITTEN.get(diagnostic.nearest, diagnostic.nearest))
-            if _repairs(it, diagnostic, edit):
+            if _repairs(document, diagnostic, edit):
                 yield Fix(f"Write `{diagnostic.nearest}`", edit, diagnostic)
 
 
-def _repairs(it: Document, diagnostic: Diagnostic, edit: Edit) -> bool:
+def _repairs(edited: Document, diagnostic: Diagnostic, edit: Edit) -> bool:
     """Whether the mistake is gone after the change, and no other has come to its place."""
-    after = document(Source(it.source.name, applied(it.source.text, [edit])), it.library)
+    after = document(
+        Source(edited.source.name, applied(edited.source.text, [edit])), edited.library
+    )
     new = edit.span.start, edit.span.start + len(edit.text)
     return not any(
         d.span.source is after.source and d.span.start < new[1] and new[0] < max(d.span.end, 1)

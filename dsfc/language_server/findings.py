@@ -40,7 +40,7 @@ class Finding:
 
 def findings(source: Source, diagnostics: Iterable[Diagnostic]) -> tuple[Finding, ...]:
     """Returns diagnostics of a text as an editor lists them."""
-    return tuple(_finding(source, as_dict(it), source.name) for it in diagnostics)
+    return tuple(_finding(source, as_dict(diagnostic), source.name) for diagnostic in diagnostics)
 
 
 def findings_of_check(source: Source, printed: str) -> tuple[Finding, ...]:
@@ -50,34 +50,34 @@ def findings_of_check(source: Source, printed: str) -> tuple[Finding, ...]:
         ValueError: that is not what was printed.
     """
     (item,) = json.loads(printed)["specs"]
-    return tuple(_finding(source, it, CHECKED) for it in item["diagnostics"])
+    return tuple(_finding(source, entry, CHECKED) for entry in item["diagnostics"])
 
 
-def _finding(source: Source, it: Mapping[str, Any], own: str) -> Finding:
-    lines = [it["message"]]
+def _finding(source: Source, item: Mapping[str, Any], own: str) -> Finding:
+    lines = [item["message"]]
     for key in ("expected", "found", "hint"):
-        if it[key]:
-            lines.append(f"{key}: {it[key]}")
-    span = _span(source, it["span"], own)
+        if item[key]:
+            lines.append(f"{key}: {item[key]}")
+    span = _span(source, item["span"], own)
     if span is None:
-        lines.append(_elsewhere(it["span"]))
+        lines.append(_elsewhere(item["span"]))
     labels = []
-    for label in it["labels"]:
+    for label in item["labels"]:
         place = _span(source, label["span"], own)
         if place is None:
             lines.append(f"{label['text']}: {_elsewhere(label['span'])}")
         else:
             labels.append((place, label["text"]))
     first = span or (labels[0][0] if labels else source.span(0, 0))
-    error = it["severity"] == Severity.ERROR
-    return Finding(first, it["code"], error, "\n".join(lines), tuple(labels))
+    error = item["severity"] == Severity.ERROR
+    return Finding(first, item["code"], error, "\n".join(lines), tuple(labels))
 
 
-def _span(source: Source, it: Mapping[str, Any], own: str) -> Span | None:
+def _span(source: Source, item: Mapping[str, Any], own: str) -> Span | None:
     """The place in the text; None where it is in another file."""
-    if it["file"] != own:
+    if item["file"] != own:
         return None
-    start, end = (_offset(source, it[edge]) for edge in ("start", "end"))
+    start, end = (_offset(source, item[edge]) for edge in ("start", "end"))
     return source.span(start, end)
 
 
@@ -85,5 +85,5 @@ def _offset(source: Source, point: Mapping[str, int]) -> int:
     return source.line_starts[point["line"] - 1] + point["column"] - 1
 
 
-def _elsewhere(it: Mapping[str, Any]) -> str:
-    return f"{it['file']}:{it['start']['line']}:{it['start']['column']}"
+def _elsewhere(item: Mapping[str, Any]) -> str:
+    return f"{item['file']}:{item['start']['line']}:{item['start']['column']}"

@@ -45,11 +45,11 @@ def hover(document: Document, offset: int) -> Hover | None:
     A name shows its declaration and its shape, a mixer its matrices Λ, B, C, D and its structure
     class, a modifier its text, a function of the language its meaning.
     """
-    found = occurrence_at(document.spec, offset) if document.parsed else None
-    if found is None:
+    occurrence = occurrence_at(document.spec, offset) if document.parsed else None
+    if occurrence is None:
         return None
-    shown = _shown(document, found)
-    return None if shown is None else Hover(found.span, shown)
+    shown = _shown(document, occurrence)
+    return None if shown is None else Hover(occurrence.span, shown)
 
 
 def meaning(name: str) -> str | None:
@@ -63,18 +63,18 @@ def meaning(name: str) -> str | None:
     return _WORDS.get(name)
 
 
-def _shown(document: Document, it: Occurrence) -> str | None:
-    match it.kind:
-        case Kind.LOCAL if isinstance(it.item, ast.FunDef):
-            return f"argument of `{it.item.name}`"
+def _shown(document: Document, occurrence: Occurrence) -> str | None:
+    match occurrence.kind:
+        case Kind.LOCAL if isinstance(occurrence.item, ast.FunDef):
+            return f"argument of `{occurrence.item.name}`"
         case Kind.LOCAL:
             return "index of the sum or product around it"
         case Kind.MIXER | Kind.MODIFIER:
-            owner = unit_named(document, it.name, it.kind, document.home)
+            owner = unit_named(document, occurrence.name, occurrence.kind, document.home)
             return None if owner is None else _unit(document, owner)
         case Kind.NAME:
-            return _name(document, it) or _of_language(it.name)
-    return _of_language(it.name)
+            return _name(document, occurrence) or _of_language(occurrence.name)
+    return _of_language(occurrence.name)
 
 
 def _of_language(name: str) -> str | None:
@@ -82,21 +82,23 @@ def _of_language(name: str) -> str | None:
     return None if known is None else f"`{name}`: {known}"
 
 
-def _name(document: Document, it: Occurrence) -> str | None:
+def _name(document: Document, occurrence: Occurrence) -> str | None:
     """Declaration and definition of a name, its shape, and where it comes from."""
-    made = introductions(document, it)
-    if not made:
+    introduced = introductions(document, occurrence)
+    if not introduced:
         return None
-    lines = [format_item(item.item) for item in made if item.item is not None]
+    lines = [format_item(item.item) for item in introduced if item.item is not None]
     if not lines:
-        return f"what modifier `{it.unit.name}` is used on"
+        return f"what modifier `{occurrence.unit.name}` is used on"
     parts = [_code("\n".join(lines))]
-    typed = document.typed.get(it.unit.name.text)
-    shape = None if typed is None else _type(typed.mixer, it.name)
+    typed = document.typed.get(occurrence.unit.name.text)
+    shape = None if typed is None else _type(typed.mixer, occurrence.name)
     if shape is not None:
-        parts.append(f"`{it.span.text}` : {shape}")
-    if made[0].unit is not it.unit:
-        parts.append(f"from `{made[0].unit.name}`, {Path(made[0].span.source.name).name}")
+        parts.append(f"`{occurrence.span.text}` : {shape}")
+    if introduced[0].unit is not occurrence.unit:
+        parts.append(
+            f"from `{introduced[0].unit.name}`, {Path(introduced[0].span.source.name).name}"
+        )
     return "\n\n".join(parts)
 
 

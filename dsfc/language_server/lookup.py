@@ -33,29 +33,29 @@ def definitions(document: Document, offset: int) -> tuple[Span, ...]:
     A state has two places, its declaration first. Nothing is known of what is no name, of words of
     the language, and while the text cannot be parsed.
     """
-    found = occurrence_at(document.spec, offset) if document.parsed else None
-    return () if found is None else origins(document, found)
+    occurrence = occurrence_at(document.spec, offset) if document.parsed else None
+    return () if occurrence is None else origins(document, occurrence)
 
 
-def origins(document: Document, it: Occurrence) -> tuple[Span, ...]:
+def origins(document: Document, occurrence: Occurrence) -> tuple[Span, ...]:
     """Returns where a name comes from."""
-    match it.kind:
+    match occurrence.kind:
         case Kind.LOCAL:
-            return () if it.binder is None else (it.binder,)
+            return () if occurrence.binder is None else (occurrence.binder,)
         case Kind.MIXER | Kind.MODIFIER:
-            owner = unit_named(document, it.name, it.kind, document.home)
+            owner = unit_named(document, occurrence.name, occurrence.kind, document.home)
             return () if owner is None else (owner.unit.name.span,)
         case Kind.NAME:
-            return tuple(made.span for made in introductions(document, it))
+            return tuple(introduction.span for introduction in introductions(document, occurrence))
     return ()
 
 
-def introductions(document: Document, it: Occurrence) -> tuple[Occurrence, ...]:
+def introductions(document: Document, occurrence: Occurrence) -> tuple[Occurrence, ...]:
     """Returns the declaration and definition of a name: of the nearest unit that has any."""
-    for owner in chain(document, it.unit):
-        found = items_introducing(owner.unit, it.name)
-        if found:
-            return found
+    for owner in chain(document, occurrence.unit):
+        items = items_introducing(owner.unit, occurrence.name)
+        if items:
+            return items
     return ()
 
 
@@ -77,10 +77,10 @@ def unit_named(document: Document, name: str, kind: Kind, home: Home) -> Owner |
     library = document.library
     look = library.modifier if kind is Kind.MODIFIER else library.mixer
     try:
-        found = look(name, home)
+        unit = look(name, home)
     except DiagnosticError:
         return None
-    return None if found is None else Owner(found.unit, found.home)
+    return None if unit is None else Owner(unit.unit, unit.home)
 
 
 def scope(document: Document, unit: ast.Unit) -> dict[str, Occurrence]:
@@ -88,7 +88,7 @@ def scope(document: Document, unit: ast.Unit) -> dict[str, Occurrence]:
     names: dict[str, Occurrence] = {}
     for owner in chain(document, unit):
         own = occurrences(ast.Spec((owner.unit,)))
-        for it in own:
-            if it.introduces and it.kind is Kind.NAME:
-                names.setdefault(it.name, it)
+        for name in own:
+            if name.introduces and name.kind is Kind.NAME:
+                names.setdefault(name.name, name)
     return names

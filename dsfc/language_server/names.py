@@ -54,19 +54,27 @@ class Occurrence:
 
 def occurrences(spec: ast.Spec) -> tuple[Occurrence, ...]:
     """Returns all names of a text, unit by unit."""
-    return tuple(found for unit in spec.units for found in _Unit(unit).occurrences())
+    return tuple(occurrence for unit in spec.units for occurrence in _Unit(unit).occurrences())
 
 
 def occurrence_at(spec: ast.Spec, offset: int) -> Occurrence | None:
     """Returns the name that an offset lies in or just behind, the one that begins there first."""
-    around = [it for it in occurrences(spec) if it.span.start <= offset <= it.span.end]
-    return max(around, key=lambda it: it.span.start, default=None)
+    around = [
+        occurrence
+        for occurrence in occurrences(spec)
+        if occurrence.span.start <= offset <= occurrence.span.end
+    ]
+    return max(around, key=lambda occurrence: occurrence.span.start, default=None)
 
 
 def items_introducing(unit: ast.Unit, name: str) -> tuple[Occurrence, ...]:
     """Returns where a unit declares or defines a name, in the order of the text."""
-    found = _Unit(unit).occurrences()
-    return tuple(it for it in found if it.introduces and it.kind is Kind.NAME and it.name == name)
+    occurrences_of_unit = _Unit(unit).occurrences()
+    return tuple(
+        occurrence
+        for occurrence in occurrences_of_unit
+        if occurrence.introduces and occurrence.kind is Kind.NAME and occurrence.name == name
+    )
 
 
 class _Unit:

@@ -34,22 +34,22 @@ class Refused(Exception):
     """A name cannot be changed; the message says why."""
 
 
-def renamable(it: Document, offset: int) -> Span:
+def renamable(document: Document, offset: int) -> Span:
     """Returns the name at an offset that may be renamed.
 
     Raises:
         Refused: there is none.
     """
-    return _asked(it, offset).span
+    return _asked(document, offset).span
 
 
 def rename(
-    it: Document, offset: int, name: str, open_texts: Iterable[ast.Spec] = ()
+    document: Document, offset: int, name: str, open_texts: Iterable[ast.Spec] = ()
 ) -> tuple[Edit, ...]:
     """Returns the changes that give what stands at an offset another name.
 
     Args:
-        it: the text.
+        document: the text.
         offset: inside the name.
         name: the new one, in Greek or ASCII.
         open_texts: texts that the editor has open and that stand for their files.
@@ -58,122 +58,137 @@ def rename(
         Refused: the name is reserved, taken or no name; the change would reach a file that is not
             in the folder; or a text would have a mistake more.
     """
-    texts = {spec.span.source.name: spec for spec in (*_beside(it), *open_texts, it.spec)}
-    it = replace(it, library=it.library.holding(texts.values()))
-    found = _asked(it, offset)
+    texts = {
+        spec.span.source.name: spec for spec in (*_beside(document), *open_texts, document.spec)
+    }
+    document = replace(document, library=document.library.holding(texts.values()))
+    occurrence = _asked(document, offset)
     new = fold(name)
-    _check_word(name, it)
-    if new == found.name:
+    _check_word(name, document)
+    if new == occurrence.name:
         return ()
-    if found.kind is Kind.LOCAL:
-        places = _of_local(it, found, new)
-    elif found.kind is Kind.NAME:
-        places = list(_of_name(it, found, new, texts.values()))
+    if occurrence.kind is Kind.LOCAL:
+        places = _of_local(document, occurrence, new)
+    elif occurrence.kind is Kind.NAME:
+        places = list(_of_name(document, occurrence, new, texts.values()))
     else:
-        places = _of_unit(it, found, new)
+        places = _of_unit(document, occurrence, new)
     edits = tuple(Edit(place.span, name) for place in places)
-    _check_meaning(it, edits, texts)
+    _check_meaning(document, edits, texts)
     return edits
 
 
-def _asked(it: Document, offset: int) -> Occurrence:
-    found = occurrence_at(it.spec, offset) if it.parsed else None
-    if found is None:
-        raise Refused("there is no name here" if it.parsed else "the text has mistakes of syntax")
-    if found.kind is Kind.WORD or found.name == OUTPUT:
-        raise Refused(f"`{found.span.text}` is a word of the language")
-    if found.kind in (Kind.MIXER, Kind.MODIFIER):
-        _check_unit(it, found)
-    elif found.kind is Kind.NAME and not _family(it, found):
-        raise Refused(f"`{found.span.text}` is not declared or defined in a spec")
-    return found
+def _asked(document: Document, offset: int) -> Occurrence:
+    occurrence = occurrence_at(document.spec, offset) if document.parsed else None
+    if occurrence is None:
+        raise Refused(
+            "there is no name here" if document.parsed else "the text has mistakes of syntax"
+        )
+    if occurrence.kind is Kind.WORD or occurrence.name == OUTPUT:
+        raise Refused(f"`{occurrence.span.text}` is a word of the language")
+    if occurrence.kind in (Kind.MIXER, Kind.MODIFIER):
+        _check_unit(document, occurrence)
+    elif occurrence.kind is Kind.NAME and not _family(document, occurrence):
+        raise Refused(f"`{occurrence.span.text}` is not declared or defined in a spec")
+    return occurrence
 
 
-def _check_unit(it: Document, found: Occurrence) -> None:
-    own = any(u.name.text == found.name for u in it.spec.units)
+def _check_unit(document: Document, occurrence: Occurrence) -> None:
+    own = any(u.name.text == occurrence.name for u in document.spec.units)
     if not own:
-        raise Refused(f"`{found.name}` stands in another file")
-    if it.path.stem == found.name:
-        raise Refused(f"`{found.name}` is found by the name of its file; rename both by hand")
+        raise Refused(f"`{occurrence.name}` stands in another file")
+    if document.path.stem == occurrence.name:
+        raise Refused(f"`{occurrence.name}` is found by the name of its file; rename both by hand")
 
 
-def _check_word(name: str, it: Document) -> None:
+def _check_word(name: str, document: Document) -> None:
     words = {word for kind in KEYWORDS for word in reserved(kind)}
     known = {*SPELLINGS, *FORMS, *DISTRIBUTIONS, TIME, FIRST, OUTPUT}
     if fold(name) in words | known:
         raise Refused(f"`{name}` is a word of the language")
     if not name or not all(map(is_legal, name)) or name[0] == "_" or name[0].isdigit():
         raise Refused(f"`{name}` is no name: a letter, then letters, digits and _")
-    if len(fold(name)) > it.library.limits.name_length:
-        raise Refused(f"a name has at most {it.library.limits.name_length} characters")
+    if len(fold(name)) > document.library.limits.name_length:
+        raise Refused(f"a name has at most {document.library.limits.name_length} characters")
 
 
-def _of_local(it: Document, found: Occurrence, new: str) -> list[Occurrence]:
+def _of_local(document: Document, occurrence: Occurrence, new: str) -> list[Occurrence]:
     """The places of an argument or index."""
-    item = [o for o in occurrences(it.spec) if o.item is found.item and o.unit is found.unit]
+    item = [
+        o
+        for o in occurrences(document.spec)
+        if o.item is occurrence.item and o.unit is occurrence.unit
+    ]
     if any(o.name == new for o in item):
         raise Refused(f"`{new}` stands in the same definition")
-    return [o for o in item if o.kind is Kind.LOCAL and o.binder == found.binder]
+    return [o for o in item if o.kind is Kind.LOCAL and o.binder == occurrence.binder]
 
 
-def _of_unit(it: Document, found: Occurrence, new: str) -> list[Occurrence]:
+def _of_unit(document: Document, occurrence: Occurrence, new: str) -> list[Occurrence]:
     """The places of a mixer or modifier; not named like the file, it is seen in its text only."""
-    if any(u.name.text == new for u in it.spec.units):
+    if any(u.name.text == new for u in document.spec.units):
         raise Refused(f"`{new}` is another mixer or modifier of this text")
-    return [o for o in occurrences(it.spec) if o.name == found.name and o.kind is found.kind]
+    return [
+        o
+        for o in occurrences(document.spec)
+        if o.name == occurrence.name and o.kind is occurrence.kind
+    ]
 
 
 def _of_name(
-    it: Document, found: Occurrence, new: str, texts: Collection[ast.Spec]
+    document: Document, occurrence: Occurrence, new: str, texts: Collection[ast.Spec]
 ) -> Iterator[Occurrence]:
     """The places of a name in the first base that mentions it, and in all that extend that one."""
-    root = _family(it, found)[-1].unit
+    root = _family(document, occurrence)[-1].unit
     source = root.span.source
     if not any(root is unit for spec in texts for unit in spec.units):
         where = Path(source.name).name
-        raise Refused(f"`{found.span.text}` comes from {where}, which is not in this folder")
+        raise Refused(f"`{occurrence.span.text}` comes from {where}, which is not in this folder")
     if isinstance(root, ast.ModifierUnit):
-        _check_made(root, found.name, texts)
+        _check_made(root, occurrence.name, texts)
     for spec in texts:
-        there = replace(it, source=spec.span.source, spec=spec)
+        there = replace(document, source=spec.span.source, spec=spec)
         for unit in spec.units:
             if any(owner.unit is root for owner in chain(there, unit)):
                 if any(o.name == new for o in occurrences(ast.Spec((unit,)))):
                     raise Refused(f"`{new}` stands in `{unit.name}`")
-                _check_modifiers(there, unit, (found.name, new))
-                yield from _mentions(unit, found.name)
+                _check_modifiers(there, unit, (occurrence.name, new))
+                yield from _mentions(unit, occurrence.name)
 
 
-def _family(it: Document, found: Occurrence) -> tuple[Owner, ...]:
+def _family(document: Document, occurrence: Occurrence) -> tuple[Owner, ...]:
     """The units that share a name, nearest first; none where none introduces it."""
-    owners = [(owner, _mentions(owner.unit, found.name)) for owner in chain(it, found.unit)]
+    owners = [
+        (owner, _mentions(owner.unit, occurrence.name))
+        for owner in chain(document, occurrence.unit)
+    ]
     if not any(o.introduces for _, said in owners for o in said):
         return ()
     return tuple(owner for owner, said in owners if said)
 
 
 def _mentions(unit: ast.Unit, name: str) -> list[Occurrence]:
-    found = occurrences(ast.Spec((unit,)))
-    return [o for o in found if o.name == name and o.kind is Kind.NAME]
+    mentioned = occurrences(ast.Spec((unit,)))
+    return [o for o in mentioned if o.name == name and o.kind is Kind.NAME]
 
 
-def _beside(it: Document) -> Iterator[ast.Spec]:
+def _beside(document: Document) -> Iterator[ast.Spec]:
     """The other texts of the folder that can be parsed; none beside a text without a file."""
-    if it.library.folder is None:
+    if document.library.folder is None:
         return
-    for file in sorted(it.path.parent.glob(f"*{SUFFIX}")):
+    for file in sorted(document.path.parent.glob(f"*{SUFFIX}")):
         try:
-            yield parse(read_source(file, limits=it.library.limits), it.library.limits)
+            yield parse(read_source(file, limits=document.library.limits), document.library.limits)
         except DiagnosticError:
             continue  # nothing can be read out of it, and so nothing be changed in it
 
 
-def _check_modifiers(it: Document, unit: ast.Unit, names: Collection[str]) -> None:
+def _check_modifiers(document: Document, unit: ast.Unit, names: Collection[str]) -> None:
     """A modifier may read names of the mixer that uses it; it would not follow the change."""
     for use in unit.items:
         owner = None
         if isinstance(use, ast.Use):
-            owner = unit_named(it, use.modifier.text, Kind.MODIFIER, it.home)
+            owner = unit_named(document, use.modifier.text, Kind.MODIFIER, document.home)
         if owner is not None:
             inside = [o for o in occurrences(ast.Spec((owner.unit,))) if o.kind is Kind.NAME]
             own = {o.name for o in inside if o.introduces}
@@ -183,12 +198,14 @@ def _check_modifiers(it: Document, unit: ast.Unit, names: Collection[str]) -> No
 
 def _check_made(modifier: ast.ModifierUnit, name: str, texts: Iterable[ast.Spec]) -> None:
     """A mixer may say `q_short_conv_w` of what a modifier brings; it would not follow."""
-    made = f"_{modifier.name}_{name}"
-    if any(o.name.endswith(made) for spec in texts for o in occurrences(spec)):
-        raise Refused(f"a spec of this folder speaks of `…{made}`")
+    generated = f"_{modifier.name}_{name}"
+    if any(o.name.endswith(generated) for spec in texts for o in occurrences(spec)):
+        raise Refused(f"a spec of this folder speaks of `…{generated}`")
 
 
-def _check_meaning(it: Document, edits: tuple[Edit, ...], texts: Mapping[str, ast.Spec]) -> None:
+def _check_meaning(
+    edited: Document, edits: tuple[Edit, ...], texts: Mapping[str, ast.Spec]
+) -> None:
     """Whatever the rules above forgot: a text has no mistake more than before."""
     sources = {name: spec.span.source for name, spec in texts.items()}
     changed = {edit.span.source.name for edit in edits}
@@ -196,12 +213,12 @@ def _check_meaning(it: Document, edits: tuple[Edit, ...], texts: Mapping[str, as
         own = [edit for edit in edits if edit.span.source.name == name]
         sources[name] = Source(name, applied(sources[name].text, own))
     try:
-        after = [parse(source, it.library.limits) for source in sources.values()]
+        after = [parse(source, edited.library.limits) for source in sources.values()]
     except DiagnosticError as e:
         raise Refused(e.diagnostics[0].message) from None
-    library = it.library.holding(after)
+    library = edited.library.holding(after)
     for name in sorted(changed):
-        old = document(texts[name].span.source, it.library).diagnostics
+        old = document(texts[name].span.source, edited.library).diagnostics
         new = document(sources[name], library).diagnostics
         if len(new) > len(old):
             raise Refused(f"{Path(name).name}: {new[0].message}")

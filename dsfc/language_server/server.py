@@ -132,75 +132,75 @@ class _Server:
         """Reads again what may have looked a name up in a file that changed."""
         self._workspace.refresh()
         for name in self._workspace.names():
-            it = self._workspace.get(name)
-            if it is not None:
-                self._look_at(_uri(name), it)
+            document = self._workspace.get(name)
+            if document is not None:
+                self._look_at(_uri(name), document)
 
     def _take(self, uri: str, text: str) -> None:
         self._look_at(uri, self._workspace.change(_name(uri), text))
 
-    def _look_at(self, uri: str, it: Document) -> None:
+    def _look_at(self, uri: str, document: Document) -> None:
         """Says what is wrong with the writing and the types at once, and the rest later."""
-        self._say(uri, findings(it.source, it.diagnostics))
+        self._say(uri, findings(document.source, document.diagnostics))
         name = _name(uri)
         self._stop(name)
-        if it.parsed:
-            self._checks[name] = asyncio.ensure_future(self._check(uri, it))
+        if document.parsed:
+            self._checks[name] = asyncio.ensure_future(self._check(uri, document))
 
-    async def _check(self, uri: str, it: Document) -> None:
+    async def _check(self, uri: str, document: Document) -> None:
         await asyncio.sleep(PAUSE)
-        self._say(uri, await check(it))
+        self._say(uri, await check(document))
 
     def _stop(self, name: str) -> None:
         running = self._checks.pop(name, None)
         if running is not None:
             running.cancel()
 
-    def _say(self, uri: str, found: Iterable[Finding]) -> None:
-        shown = [self._diagnostic(uri, it) for it in found]
+    def _say(self, uri: str, findings: Iterable[Finding]) -> None:
+        shown = [self._diagnostic(uri, finding) for finding in findings]
         self.server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown))
 
     # Questions
 
     async def _hover(self, params: lsp.HoverParams) -> lsp.Hover | None:
-        it, at = self._asked(params)
+        document, at = self._asked(params)
         # A mixer is derived for it; who types meanwhile is not to wait.
-        shown = None if it is None else await asyncio.to_thread(hover, it, at)
+        shown = None if document is None else await asyncio.to_thread(hover, document, at)
         if shown is None:
             return None
         text = lsp.MarkupContent(lsp.MarkupKind.Markdown, shown.markdown)
         return lsp.Hover(text, self._range(shown.span))
 
     def _complete(self, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
-        it, at = self._asked(params)
-        if it is None:
+        document, at = self._asked(params)
+        if document is None:
             return []
-        word = word_at(it.source, at)
-        return [self._completion(found, word) for found in complete(it, at)]
+        word = word_at(document.source, at)
+        return [self._completion(completion, word) for completion in complete(document, at)]
 
     def _definition(self, params: lsp.DefinitionParams) -> list[lsp.Location]:
-        it, at = self._asked(params)
-        spans = () if it is None else definitions(it, at)
+        document, at = self._asked(params)
+        spans = () if document is None else definitions(document, at)
         return [lsp.Location(_uri(span.source.name), self._range(span)) for span in spans]
 
     def _format(self, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
-        it = self._workspace.get(_name(params.text_document.uri))
-        edit = None if it is None else formatted(it)
+        document = self._workspace.get(_name(params.text_document.uri))
+        edit = None if document is None else formatted(document)
         return [] if edit is None else [self._edit(edit)]
 
     def _renamable(self, params: lsp.PrepareRenameParams) -> lsp.Range | None:
-        it, at = self._asked(params)
+        document, at = self._asked(params)
         try:
-            return None if it is None else self._range(renamable(it, at))
+            return None if document is None else self._range(renamable(document, at))
         except Refused:
             return None
 
     def _rename(self, params: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
-        it, at = self._asked(params)
-        if it is None:
+        document, at = self._asked(params)
+        if document is None:
             return None
         try:
-            edits = rename(it, at, params.new_name, self._workspace.specs())
+            edits = rename(document, at, params.new_name, self._workspace.specs())
         except Refused as e:
             raise JsonRpcInvalidParams(str(e)) from None
         changes: dict[str, list[lsp.TextEdit]] = {}
@@ -210,26 +210,31 @@ class _Server:
 
     def _fixes(self, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         uri = params.text_document.uri
-        it = self._workspace.get(_name(uri))
-        if it is None:
+        document = self._workspace.get(_name(uri))
+        if document is None:
             return []
-        start, end = (self._offset(it.source, at) for at in (params.range.start, params.range.end))
+        start, end = (
+            self._offset(document.source, at) for at in (params.range.start, params.range.end)
+        )
         return [
             lsp.CodeAction(
                 fix.title,
                 lsp.CodeActionKind.QuickFix,
-                [self._diagnostic(uri, shown) for shown in findings(it.source, [fix.diagnostic])],
+                [
+                    self._diagnostic(uri, shown)
+                    for shown in findings(document.source, [fix.diagnostic])
+                ],
                 is_preferred=True,
                 edit=lsp.WorkspaceEdit({uri: [self._edit(fix.edit)]}),
             )
-            for fix in fixes(it, start, end)
+            for fix in fixes(document, start, end)
         ]
 
     # Questions that share fields, no class.
     def _asked(self, params: lsp.TextDocumentPositionParams | Any) -> tuple[Document | None, int]:  # noqa: ANN401
         """The text and the offset that a question is about."""
-        it = self._workspace.get(_name(params.text_document.uri))
-        return it, 0 if it is None else self._offset(it.source, params.position)
+        document = self._workspace.get(_name(params.text_document.uri))
+        return document, 0 if document is None else self._offset(document.source, params.position)
 
     # Places, in the units that were agreed on
 
@@ -247,30 +252,32 @@ class _Server:
     def _edit(self, edit: Edit) -> lsp.TextEdit:
         return lsp.TextEdit(self._range(edit.span), edit.text)
 
-    def _diagnostic(self, uri: str, it: Finding) -> lsp.Diagnostic:
+    def _diagnostic(self, uri: str, finding: Finding) -> lsp.Diagnostic:
         related = [
             lsp.DiagnosticRelatedInformation(lsp.Location(uri, self._range(span)), text)
-            for span, text in it.labels
+            for span, text in finding.labels
         ]
-        severity = lsp.DiagnosticSeverity.Error if it.error else lsp.DiagnosticSeverity.Information
+        severity = (
+            lsp.DiagnosticSeverity.Error if finding.error else lsp.DiagnosticSeverity.Information
+        )
         return lsp.Diagnostic(
-            self._range(it.span),
-            it.message,
+            self._range(finding.span),
+            finding.message,
             severity=severity,
-            code=it.code,
+            code=finding.code,
             source="dsfc",
             related_information=related or None,
         )
 
-    def _completion(self, it: Completion, word: Span) -> lsp.CompletionItem:
+    def _completion(self, completion: Completion, word: Span) -> lsp.CompletionItem:
         # Editors leave out what does not begin as what was typed: `et` and `η` both mean η.
-        as_typed = it.ascii if word.text.isascii() else it.label
+        as_typed = completion.ascii if word.text.isascii() else completion.label
         return lsp.CompletionItem(
-            it.label,
-            kind=_KINDS[it.sort],
-            detail=it.detail or None,
-            filter_text=as_typed if as_typed != it.label else None,
-            text_edit=lsp.TextEdit(self._range(word), it.label),
+            completion.label,
+            kind=_KINDS[completion.sort],
+            detail=completion.detail or None,
+            filter_text=as_typed if as_typed != completion.label else None,
+            text_edit=lsp.TextEdit(self._range(word), completion.label),
         )
 
 

@@ -41,8 +41,8 @@ class Workspace:
         else:
             read = document(source, known.document.library, known.document)
         self._open[name] = _Open(read)
-        for other, it in self._open.items():
-            it.stale |= other != name
+        for other, opened in self._open.items():
+            opened.stale |= other != name
         return read
 
     def close(self, name: str) -> None:
@@ -52,8 +52,8 @@ class Workspace:
 
     def refresh(self) -> None:
         """Takes note that files have changed."""
-        for it in self._open.values():
-            it.stale = True
+        for opened in self._open.values():
+            opened.stale = True
 
     def get(self, name: str) -> Document | None:
         """Returns an open text with what it sees of others up to date, None if it is not open."""
@@ -70,7 +70,9 @@ class Workspace:
 
     def specs(self) -> tuple[ast.Spec, ...]:
         """Returns the trees of the open texts that can be parsed as they are."""
-        return tuple(it.document.spec for it in self._open.values() if it.document.parsed)
+        return tuple(
+            opened.document.spec for opened in self._open.values() if opened.document.parsed
+        )
 
     def _library(self, name: str) -> Library:
         """Where names of a text are looked up: open texts stand for their files."""

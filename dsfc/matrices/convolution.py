@@ -34,8 +34,8 @@ def convolution_form(system: System, gauge: str = "lowered") -> str:
     lines = [title(system, "kernel Φ", gauge)]
     for output in range(len(system.outputs)):
         for part in linear_parts(system, output):
-            made = kronecker_part(system, part, gauge == "paper")
-            lines += ["", part.name, *(f"  {line}" for line in _part(system, made))]
+            kronecker = kronecker_part(system, part, gauge == "paper")
+            lines += ["", part.name, *(f"  {line}" for line in _part(system, kronecker))]
         sums = index_sums(system, output)
         if sums is not None:
             lines += ["", f"{system.outputs[output].name} = {text(sums)}"]

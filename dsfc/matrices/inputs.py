@@ -34,8 +34,8 @@ def inputs_of_stream(stream: Expr) -> tuple[Expr, ...]:
     """Returns the inputs that a drive's stream carries; see the module docstring."""
     if stream.time is Time.CONST:
         return (ONE,)
-    found = _fixed(stream)
-    return (stream,) if found is None else tuple(dict.fromkeys(found))
+    inputs = _fixed(stream)
+    return (stream,) if inputs is None else tuple(dict.fromkeys(inputs))
 
 
 def _fixed(e: Expr) -> tuple[Expr, ...] | None:

@@ -123,18 +123,18 @@ def kron(
         divided: more divisors, likewise.
     """
     order = list(dict.fromkeys((*result, *argument)))
-    found = [(f, inverted, True) for f, inverted in _product(left)]
-    found += [(f, inverted, False) for f, inverted in _product(right)]
+    product_factors = [(f, inverted, True) for f, inverted in _product(left)]
+    product_factors += [(f, inverted, False) for f, inverted in _product(right)]
     for f, inverted in (*((f, False) for f in times), *((f, True) for f in divided)):
-        opposite = next((x for x in found if x[0] is f and x[1] is not inverted), None)
+        opposite = next((x for x in product_factors if x[0] is f and x[1] is not inverted), None)
         if opposite is None:
-            found.append((f, inverted, True))
+            product_factors.append((f, inverted, True))
         else:
-            found.remove(opposite)
+            product_factors.remove(opposite)
     above: list[Expr] = []
     below: list[Expr] = []
     sides: list[_Side] = []
-    for f, inverted, is_left in found:
+    for f, inverted, is_left in product_factors:
         axes = frozenset(a for a in f.axes if not a.heads)
         if axes:
             sides.append(_Side(axes, f, inverted, is_left))
@@ -186,12 +186,12 @@ def _factor(
 ) -> KronFactor:
     value = _quotient(sides)
     here = tuple(a for a in axes if a in kept)
-    made = [a for a in axes if a in result and a not in kept]
+    target = [a for a in axes if a in result and a not in kept]
     read = [a for a in axes if a in over]
-    if made and read:
+    if target and read:
         left, right = (_quotient([s for s in sides if s.is_left is x]) for x in (True, False))
         return KronFactor(Shape.OUTER, axes, left, right, here)
-    if made:
+    if target:
         return KronFactor(Shape.COLUMNS if here else Shape.COLUMN, axes, value, kept=here)
     if read:
         return KronFactor(Shape.ROWS if here else Shape.ROW, axes, value, kept=here)

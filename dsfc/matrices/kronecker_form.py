@@ -32,8 +32,8 @@ def kronecker_form(system: System, gauge: str = "lowered") -> str:
     lines = [title(system, "Kronecker form", gauge)]
     for output in range(len(system.outputs)):
         for part in linear_parts(system, output):
-            made = kronecker_part(system, part, gauge == "paper")
-            lines += ["", *_part(system, made)]
+            kronecker = kronecker_part(system, part, gauge == "paper")
+            lines += ["", *_part(system, kronecker)]
     if len(lines) == 1:
         lines += ["", "Nothing in the output is linear in a state: there are no Λ, B, C, D."]
     return "\n".join(lines) + "\n"

@@ -84,8 +84,8 @@ class KroneckerSystem:
         write = self._writer(i)
         row = []
         for b in self.form.blocks:
-            found = [k for r in self.form.reads if r.state == b.block.state for k in r.operator]
-            row.append(write.operator(tuple(found), self._output(write), write.size(b.axes)))
+            operators = [k for r in self.form.reads if r.state == b.block.state for k in r.operator]
+            row.append(write.operator(tuple(operators), self._output(write), write.size(b.axes)))
         return bridge.blocks([row])
 
     def D(self, i: int) -> Symbolic:
@@ -129,7 +129,7 @@ class KroneckerSystem:
         self, source: Expr, drives: Sequence[Drive], write: Writer, rows: Symbolic
     ) -> Symbolic:
         columns = write.size(plain(source.axes))
-        found = [
+        shapes = [
             bridge.matrix_product(
                 [
                     *(write.operator(o, rows, rows) for o in d.later),
@@ -139,7 +139,7 @@ class KroneckerSystem:
             for d in drives
             if d.input is source
         ]
-        return bridge.matrix_sum(found, rows, columns)
+        return bridge.matrix_sum(shapes, rows, columns)
 
 
 def plain(axes: frozenset[Axis]) -> tuple[Axis, ...]:

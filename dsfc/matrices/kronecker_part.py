@@ -109,11 +109,11 @@ def kronecker_part(system: System, part: LinearPart, in_paper: bool) -> KronPart
     """
     names = normalisers(system, part)
     scale = scales(part, names) if in_paper else {}
-    made = _Maker(system, states(system), inputs_of(system, part), names, scale)
+    maker = _Maker(system, states(system), inputs_of(system, part), names, scale)
     stages = stages_read(system, part)
-    found = tuple(made.block(b, int(s.direction)) for s in stages for b in s.blocks)
-    made.visit(part.root, (), (), False)
-    return KronPart(part, found, made.reads(), tuple(made.direct), names)
+    blocks = tuple(maker.block(b, int(s.direction)) for s in stages for b in s.blocks)
+    maker.visit(part.root, (), (), False)
+    return KronPart(part, blocks, maker.reads(), tuple(maker.direct), names)
 
 
 class _Maker:
@@ -136,8 +136,8 @@ class _Maker:
         self._reads: dict[tuple[str, int, bool], list[Kron]] = {}
 
     def axes(self, state: str) -> tuple[Axis, ...]:
-        found = roles(self.system, self.blocks[state])
-        return (*found.channels, *found.keys)
+        roles_of_state = roles(self.system, self.blocks[state])
+        return (*roles_of_state.channels, *roles_of_state.keys)
 
     def block(self, b: Block, step: int) -> KronBlock:
         chain: list[Operator] = []
@@ -150,11 +150,11 @@ class _Maker:
             for t in factor.terms:
                 # The scale of the token before enters where h_{i-1} is read, its own at the end.
                 times = [shift(f, step) for f in self.scale.get(t.source, ())] if t.lag else []
-                made = self.term(t, b, times, scale if is_last else ())
+                operator = self.term(t, b, times, scale if is_last else ())
                 if t.source == b.state:
-                    own.append(made)
+                    own.append(operator)
                 else:
-                    coupled.setdefault(t.source, []).append(made)
+                    coupled.setdefault(t.source, []).append(operator)
             chain.insert(0, tuple(own))
             for d in factor.drives:
                 divided = scale if is_last else ()
@@ -172,9 +172,9 @@ class _Maker:
         if t.after is not None:
             inside = t.left.axes | (frozenset(argument) - t.over)
             result = tuple(sorted(a for a in inside if not a.heads))
-        made = kron(t.left, t.right, argument, result, t.over, times, divided)
+        operator = kron(t.left, t.right, argument, result, t.over, times, divided)
         before = () if t.matrix is None else (t.matrix,)
-        return replace(made, before=before, after=() if t.after is None else (t.after,))
+        return replace(operator, before=before, after=() if t.after is None else (t.after,))
 
     def drive(
         self, key: Expr, stream: Expr, result: tuple[Axis, ...], divided: Sequence[Expr] = ()
@@ -187,8 +187,8 @@ class _Maker:
             maps.append(value.map)
             value = self._opened(value.arg)
         argument = tuple(sorted(a for a in shape if not a.heads))
-        made = kron(key, ONE, argument, result, frozenset(), (), divided)
-        return Drive((replace(made, before=tuple(maps)),), value)
+        operator = kron(key, ONE, argument, result, frozenset(), (), divided)
+        return Drive((replace(operator, before=tuple(maps)),), value)
 
     def _opened(self, e: Expr) -> Expr:
         """A stream that is a linear map of an input or a stream, as that map."""
@@ -246,12 +246,12 @@ class _Maker:
         scale = self.scale.get(t.source, ())
         if t.lag:
             scale = tuple(shift(f, t.lag) for f in scale)
-        made = kron(left, t.right, argument, result, t.over, scale)
+        operator = kron(left, t.right, argument, result, t.over, scale)
         outer: tuple[After, ...] = after
         if t.after is not None:
             outer = (*after, *((mul(*gates),) if gates else ()), t.after)
-        made = replace(made, before=() if t.matrix is None else (t.matrix,), after=outer)
-        self._reads.setdefault((t.source, t.lag, real), []).append(made)
+        operator = replace(operator, before=() if t.matrix is None else (t.matrix,), after=outer)
+        self._reads.setdefault((t.source, t.lag, real), []).append(operator)
 
     def reads(self) -> tuple[KronRead, ...]:
         return tuple(KronRead(s, lag, tuple(k), real) for (s, lag, real), k in self._reads.items())
@@ -269,9 +269,9 @@ class _Maker:
             if down:
                 key = Div(key, mul(*down))
             result = tuple(sorted(x for x in whole.axes if not x.heads))
-            made = self.drive(key, source, result)
-            operator = tuple(replace(k, after=after) for k in made.operator)
-            self.direct.append(Drive(operator, made.input))
+            driven = self.drive(key, source, result)
+            operator = tuple(replace(k, after=after) for k in driven.operator)
+            self.direct.append(Drive(operator, driven.input))
 
 
 def _mapped(axes: tuple[Axis, ...], map: LinearMap) -> tuple[Axis, ...]:

@@ -66,8 +66,8 @@ def equations(system: System, gauge: str = "lowered") -> str:
     for output in range(len(system.outputs)):
         parts = linear_parts(system, output)
         for part in parts:
-            made = kronecker_part(system, part, gauge == "paper")
-            rows += _part(system, made, is_first=part is parts[0])
+            kronecker = kronecker_part(system, part, gauge == "paper")
+            rows += _part(system, kronecker, is_first=part is parts[0])
         out = system.outputs[output]
         if not parts or parts[0].root is not out.value:
             rows.append((_name(out.name), _value(system, out.value)))

@@ -207,13 +207,13 @@ def scales(part: LinearPart, names: tuple[Normaliser, ...]) -> dict[str, Expr]:
     This is the factor of the paper's gauge (P0 eq. 15): the state divided by it is read without
     normalisation. States without one are left out.
     """
-    found: dict[str, list[tuple[Expr, ...]]] = {}
+    scalings: dict[str, list[tuple[Expr, ...]]] = {}
 
     def visit(r: ReadOut, dens: tuple[Expr, ...]) -> None:
         match r:
             case Read(terms):
                 for t in terms:
-                    found.setdefault(t.source, []).append(dens)
+                    scalings.setdefault(t.source, []).append(dens)
             case Gate(factor=f, arg=a):
                 visit(a, dens + _denominators(f))
             case Ratio(num=a):
@@ -228,7 +228,7 @@ def scales(part: LinearPart, names: tuple[Normaliser, ...]) -> dict[str, Expr]:
 
     visit(part.root, ())
     out = {}
-    for state, paths in found.items():
+    for state, paths in scalings.items():
         shared = [d for d in paths[0] if all(d in p for p in paths)]
         if shared:
             out[state] = mul(*shared)

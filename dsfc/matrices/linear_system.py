@@ -97,12 +97,12 @@ class LinearSystem:
     @cached_property
     def lags(self) -> tuple[int, ...]:
         """Lags at which the state is read: 0 after the update, 1 before (-1 backwards)."""
-        found = {
+        delays = {
             (r.at.lag if isinstance(r.at, Now) else 0)
             for r in walk(self._read_out)
             if isinstance(r, Ref) and r.name in self._slots
         }
-        return tuple(sorted(found))
+        return tuple(sorted(delays))
 
     @property
     def output_axes(self) -> tuple[Axis, ...]:
@@ -213,8 +213,8 @@ class LinearSystem:
         shape = [self.setting.sizes[a] for a in self.output_axes]
         data = np.array(list(self.y(i)), dtype=object).reshape(shape)
         order = [self.output_axes.index(a) for a in axes]
-        given = {(ref.name, i): NamedArray(axes, np.transpose(data, order))}
-        scope = SymbolScope(self.setting, i, given)
+        known = {(ref.name, i): NamedArray(axes, np.transpose(data, order))}
+        scope = SymbolScope(self.setting, i, known)
         return tuple(column(scope, guarded(ref, guard), self.output_axes))
 
     # --- how they are found -----------------------------------------------------------------------
@@ -235,28 +235,28 @@ class LinearSystem:
     def _transition(self, i: int) -> Symbolic:
         rows = []
         for stage in self.stages:
-            given = self._units(self._slots, self._state_size, i - int(stage.direction))
+            units = self._units(self._slots, self._state_size, i - int(stage.direction))
             for block in stage.blocks:
-                rows += self._updated(block, i, given, self._state_size)
+                rows += self._updated(block, i, units, self._state_size)
         out = bridge.matrix(rows, self._state_size)
         if not self._scales:
             return out
         return self._inverse_scale(i) * out * bridge.diagonal(self._scale(i, before=True))
 
     def _drive(self, i: int, j: int) -> Symbolic:
-        given = self._units(self._input_slots, self._input_size, j)
-        rows = [r for b in self.blocks for r in self._updated(b, i, given, self._input_size)]
+        units = self._units(self._input_slots, self._input_size, j)
+        rows = [r for b in self.blocks for r in self._updated(b, i, units, self._input_size)]
         out = bridge.matrix(rows, self._input_size)
         return self._inverse_scale(i) * out if self._scales else out
 
     def _updated(
-        self, block: Block, i: int, given: dict[tuple[str, int], NamedArray], columns: int
+        self, block: Block, i: int, values: dict[tuple[str, int], NamedArray], columns: int
     ) -> list[list[Symbolic]]:
         """The rows of a block: its chain applied to unit vectors."""
         slot = self._slots[block.state]
         value: NamedArray | None = None
         for factor in block.chain:
-            before = dict(given)
+            before = dict(values)
             if value is not None:
                 before[block.state, i] = value
             terms = [apply_term(t, self._state_ref(t.source, t.lag)) for t in factor.terms]
@@ -266,19 +266,19 @@ class LinearSystem:
         return _rows(value, slot.axes)
 
     def _read(self, i: int, lag: int) -> Symbolic:
-        given = self._units(self._slots, self._state_size, i - lag)
-        out = self._output_rows(i, given, self._state_size)
+        units = self._units(self._slots, self._state_size, i - lag)
+        out = self._output_rows(i, units, self._state_size)
         return out * self.scale(i - lag) if self._scales else out
 
     def _direct(self, i: int, j: int) -> Symbolic:
-        given = self._units(self._input_slots, self._input_size, j)
-        return self._output_rows(i, given, self._input_size)
+        units = self._units(self._input_slots, self._input_size, j)
+        return self._output_rows(i, units, self._input_size)
 
     def _output_rows(
-        self, i: int, given: dict[tuple[str, int], NamedArray], columns: int
+        self, i: int, values: dict[tuple[str, int], NamedArray], columns: int
     ) -> Symbolic:
         axes = self.output_axes
-        rows = _rows(self._linear(self._read_out, i, given, axes, columns), axes)
+        rows = _rows(self._linear(self._read_out, i, values, axes, columns), axes)
         return bridge.matrix(rows, columns)
 
     def _kernel(self, i: int, j: int) -> Symbolic:
@@ -311,14 +311,14 @@ class LinearSystem:
 
     @cached_property
     def _drive_lags(self) -> tuple[int, ...]:
-        found = {0}
+        delays = {0}
         for b in self.blocks:
             for d in (d for f in b.chain for d in f.drives):
                 for r in walk(self._inputs.marked(d.stream)):
                     if isinstance(r, Ref) and isinstance(r.at, Now):
                         if self._inputs.of_stand_in(r) is not None:
-                            found.add(r.at.lag)
-        return tuple(sorted(found))
+                            delays.add(r.at.lag)
+        return tuple(sorted(delays))
 
     def _selector(self, stage: Stage) -> Symbolic:
         inside = {b.state for b in stage.blocks}
@@ -364,7 +364,7 @@ class LinearSystem:
         self,
         e: Expr,
         i: int,
-        given: dict[tuple[str, int], NamedArray],
+        values: dict[tuple[str, int], NamedArray],
         axes: tuple[Axis, ...],
         columns: int,
     ) -> NamedArray:
@@ -376,7 +376,7 @@ class LinearSystem:
                 return Ref(n.name, n.over | {BASIS}, n.kind, n.when, n.at)
             return None
 
-        scope = SymbolScope(self.setting, i, given, columns)
+        scope = SymbolScope(self.setting, i, values, columns)
         value = bridge.entries(rewrite(e, widened), scope)
         full = canonical((*axes, BASIS))
         if BASIS not in value.axes:

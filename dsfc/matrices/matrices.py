@@ -77,15 +77,15 @@ class MatrixPart(Protocol):
         """Returns Φ_{ij}."""
 
 
-def _sizes(system: System, given: Mapping[str, int]) -> dict[Axis, int]:
-    unknown = set(given) - {d.axis.name for d in system.axes}
-    if unknown or any(v < 1 for v in given.values()):
+def _sizes(system: System, chosen: Mapping[str, int]) -> dict[Axis, int]:
+    unknown = set(chosen) - {d.axis.name for d in system.axes}
+    if unknown or any(v < 1 for v in chosen.values()):
         raise ValueError(f"no axis {sorted(unknown)}" if unknown else "sizes are at least 1")
     out: dict[Axis, int] = {}
     for d in system.axes:
         root = next((a for a in out if a.name == d.axis.copy_of), None)
-        if d.axis.name in given:
-            out[d.axis] = given[d.axis.name]
+        if d.axis.name in chosen:
+            out[d.axis] = chosen[d.axis.name]
         elif root is not None:
             out[d.axis] = out[root]
         else:
@@ -127,15 +127,15 @@ class Matrices:
         """
         if self.setting is None:
             raise ValueError("explicit matrices need sizes")
-        found = linear_parts(self.system, self.output)
+        parts = linear_parts(self.system, self.output)
         in_paper = self.gauge == "paper"
-        return {p.name: LinearSystem(self.setting, p, in_paper) for p in found}
+        return {p.name: LinearSystem(self.setting, p, in_paper) for p in parts}
 
     @cached_property
     def _kronecker_parts(self) -> Mapping[str, KroneckerSystem]:
-        found = linear_parts(self.system, self.output)
+        parts = linear_parts(self.system, self.output)
         in_paper = self.gauge == "paper"
-        return {p.name: KroneckerSystem(self.system, p, in_paper) for p in found}
+        return {p.name: KroneckerSystem(self.system, p, in_paper) for p in parts}
 
     @property
     def first(self) -> MatrixPart:

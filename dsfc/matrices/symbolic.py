@@ -105,12 +105,12 @@ class SymbolScope:
     def param(self, name: str) -> NamedArray:
         """Returns a parameter or buffer."""
         s = self.setting.system
-        found = next(t for t in (*s.params, *s.buffers) if t.name == name)
-        if isinstance(found, MapTensor):
+        tensor = next(t for t in (*s.params, *s.buffers) if t.name == name)
+        if isinstance(tensor, MapTensor):
             raise TypeError(f"`{name}` is a map, not a tensor")
-        shape = [self.size(a) for a in found.axes]
-        data = bridge.symbol_array(self.setting.symbols, name, shape, found.field)
-        return NamedArray(found.axes, data)
+        shape = [self.size(a) for a in tensor.axes]
+        data = bridge.symbol_array(self.setting.symbols, name, shape, tensor.field)
+        return NamedArray(tensor.axes, data)
 
     def matrix(self, map: LinearMap) -> NDArray[Any]:
         """Returns the stored array of a map."""
@@ -120,16 +120,16 @@ class SymbolScope:
 
     def abstract(self, name: str, value: NamedArray) -> NamedArray:
         """Applies an uninterpreted map: an unknown function of all source entries."""
-        found = next(a for a in self.setting.system.abstracts if a.name == name)
-        kept = tuple(a for a in value.axes if a not in found.source)
-        order = [value.axes.index(a) for a in (*kept, *found.source)]
+        function = next(a for a in self.setting.system.abstracts if a.name == name)
+        kept = tuple(a for a in value.axes if a not in function.source)
+        order = [value.axes.index(a) for a in (*kept, *function.source)]
         moved = np.transpose(value.data, order)
-        shape = [self.size(a) for a in found.target]
+        shape = [self.size(a) for a in function.target]
         out = np.empty((*moved.shape[: len(kept)], *shape), dtype=object)
         for at in np.ndindex(*out.shape):
             arguments = moved[at[: len(kept)]].flat
             out[at] = bridge.unknown_function(name, at[len(kept) :], tuple(arguments))
-        axes = (*kept, *found.target)
+        axes = (*kept, *function.target)
         order = sorted(range(len(axes)), key=lambda k: axes[k])
         return NamedArray(tuple(axes[k] for k in order), np.transpose(out, order))
 

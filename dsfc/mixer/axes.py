@@ -163,12 +163,12 @@ def size_axes(dim: Dimension) -> tuple[Axis, ...]:
     return tuple(e.axis for e in walk(dim.size) if isinstance(e, Size))
 
 
-def sizes(mixer: Mixer, given: Mapping[str, int]) -> dict[str, int]:
+def sizes(mixer: Mixer, fixed: Mapping[str, int]) -> dict[str, int]:
     """Returns the size of every axis of a mixer.
 
     Args:
         mixer: the mixer.
-        given: sizes chosen by the user, by axis name; they override defaults and derivations.
+        fixed: sizes chosen by the user, by axis name; they override defaults and derivations.
 
     Raises:
         DiagnosticError: `E-DIM` for an axis without a size, a name that is no axis, a derived size
@@ -176,7 +176,7 @@ def sizes(mixer: Mixer, given: Mapping[str, int]) -> dict[str, int]:
     """
     reporter = Reporter()
     by_name = {d.axis.name: d for d in mixer.axes}
-    for name, value in given.items():
+    for name, value in fixed.items():
         if name not in by_name:
             reporter.add(unknown_axis(mixer.name, name, mixer.span or NOWHERE, by_name))
         elif value < 1:
@@ -184,7 +184,7 @@ def sizes(mixer: Mixer, given: Mapping[str, int]) -> dict[str, int]:
             span = by_name[name].span or NOWHERE
             reporter.add(SizeProblem(span, axis=name, problem=problem))
     reporter.raise_errors()
-    out: dict[str, int] = dict(given)
+    out: dict[str, int] = dict(fixed)
     needed = {a.name for a in used_axes(mixer)}
     for name in by_name:
         if name in needed:

@@ -55,7 +55,7 @@ def _unknown(typer: Expressions, node: ast.Call, ctx: Context) -> UnknownName:
         known = (*typer.scope.callables(), *_FORMS, *SPELLINGS)
         return UnknownName(node.name.span, name=name, nearest=nearest(name, known))
     close = nearest(name, (*DISTRIBUTIONS, *SPELLINGS))
-    draws = "; draws are " + ", ".join(f"`{it}`" for it in DISTRIBUTIONS)
+    draws = "; draws are " + ", ".join(f"`{distribution}`" for distribution in DISTRIBUTIONS)
     return UnknownName(node.name.span, name=name, nearest=close, instead="" if close else draws)
 
 

@@ -68,9 +68,9 @@ class _Claims:
     def statement(self, claim: ast.Claim) -> Statement | None:
         """One claim."""
         what = self._what(claim.relation)
-        found = [self._condition(part) for part in claim.when]
-        when = [part for part in found if part is not None]
-        if what is None or len(when) != len(found):
+        conditions = [self._condition(part) for part in claim.when]
+        when = [part for part in conditions if part is not None]
+        if what is None or len(when) != len(conditions):
             return None
         return Statement(text_of(claim), what, tuple(when), claim.span)
 

@@ -146,8 +146,8 @@ class Declarations:
             backward = ast.Flag.BACKWARD in decl.flags
             scope.states[name] = State(name, axes, field, backward)
             return True
-        found = (_CONSTRAINTS[f] for f in decl.flags if f in _CONSTRAINTS)
-        constraint = next(found, Constraint.NONE)
+        constraints = (_CONSTRAINTS[f] for f in decl.flags if f in _CONSTRAINTS)
+        constraint = next(constraints, Constraint.NONE)
         span = declared.name.span
         if kind is ast.DeclKind.INPUT:
             scope.inputs[name] = Tensor(name, axes, field, constraint, None, span)

@@ -14,7 +14,9 @@ from dsfc.syntax import ast
 def mixer_readings(program: Program) -> Readings:
     """Returns what each definition and each state's update mentions, functions expanded."""
     inside = {name: _body(function) for name, function in program.functions.items()}
-    calls = {name: [r.name for r in found if r.name in inside] for name, found in inside.items()}
+    calls = {
+        name: [r.name for r in readings if r.name in inside] for name, readings in inside.items()
+    }
 
     def expanded(node: ast.Expr) -> Iterator[Reading]:
         own = tuple(readings(node))
@@ -25,10 +27,10 @@ def mixer_readings(program: Program) -> Readings:
     out: dict[str, tuple[Reading, ...]] = {}
     for name, update in program.updates.items():
         nodes = (update.expr,) if isinstance(update, ast.Def) else (update.drift, update.step)
-        found = [r for node in nodes for r in expanded(node)]
-        declared = (program.declared.get(r.name) for r in found)
+        read_names = [r for node in nodes for r in expanded(node)]
+        declared = (program.declared.get(r.name) for r in read_names)
         shapes = (d.alias.definition for d in declared if d is not None and d.alias is not None)
-        out[name] = tuple(dict.fromkeys((*found, *(Reading(s, s, False) for s in shapes))))
+        out[name] = tuple(dict.fromkeys((*read_names, *(Reading(s, s, False) for s in shapes))))
     return out
 
 
@@ -44,7 +46,7 @@ def wanted_names(program: Program, graph: Readings) -> tuple[str, ...]:
     Definitions that only a base mentions and that nothing reads any more are left alone: an
     override may have made them meaningless.
     """
-    edges = {name: [r.name for r in found] for name, found in graph.items()}
+    edges = {name: [r.name for r in readings] for name, readings in graph.items()}
     roots = [OUTPUT, *program.own] if OUTPUT in program.updates else [*program.declared, *edges]
     seen = reachable(edges, roots)
     order = (*program.declared, *program.consts, *program.updates)
@@ -56,6 +58,6 @@ def typing_order(graph: Readings, is_state: Callable[[str], bool]) -> Iterator[s
 
     The type of a state is declared, so reading one asks for no order.
     """
-    edges = {n: [r.name for r in found if not is_state(r.name)] for n, found in graph.items()}
+    edges = {n: [r.name for r in readings if not is_state(r.name)] for n, readings in graph.items()}
     for part in components(edges):
         yield from part

@@ -123,7 +123,7 @@ class _Run:
     def everything(self) -> dict[str, Array]:
         """Runs the components of the mixer one after the other, each over all tokens."""
         graph = mixer_reads(self.mixer)
-        edges = {name: sorted({r.name for r in found}) for name, found in graph.items()}
+        edges = {name: sorted({r.name for r in readings}) for name, readings in graph.items()}
         for part in components(edges):
             backward = any(n in self.states and self.states[n].backward for n in part)
             tokens = range(self.length - 1, -1, -1) if backward else range(self.length)
@@ -240,13 +240,13 @@ class _Moment:
 
     def abstract(self, name: str, value: NamedArray) -> NamedArray:
         """An abstract map, called with the axes it takes at the end."""
-        found = next(a for a in self.run.mixer.abstracts if a.name == name)
-        kept = tuple(a for a in value.axes if a not in found.source)
-        order = [value.axes.index(a) for a in (*kept, *found.source)]
+        function = next(a for a in self.run.mixer.abstracts if a.name == name)
+        kept = tuple(a for a in value.axes if a not in function.source)
+        order = [value.axes.index(a) for a in (*kept, *function.source)]
         data = np.asarray(self.run.abstracts[name](np.transpose(value.data, order)))
-        made = (*kept, *found.target)
-        axes = canonical(made)
-        return NamedArray(axes, np.transpose(data, [made.index(a) for a in axes]))
+        result_axes = (*kept, *function.target)
+        axes = canonical(result_axes)
+        return NamedArray(axes, np.transpose(data, [result_axes.index(a) for a in axes]))
 
     def node(self, expr: Expr) -> NamedArray:
         """A sum over time, a running product or a lag."""

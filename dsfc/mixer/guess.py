@@ -22,9 +22,9 @@ def guessed_axes(program: Program, names: Iterable[str]) -> dict[str, Axes]:
     wanted = tuple(names)
     for _ in wanted:  # what is found for one helps the next: a circle is as long as its names
         for name in wanted:
-            found = guess.definition(name)
-            if found is not None:
-                guess.known[name] = found
+            axes_guessed = guess.definition(name)
+            if axes_guessed is not None:
+                guess.known[name] = axes_guessed
     return {name: guess.known[name] for name in wanted if name in guess.known}
 
 
@@ -46,9 +46,9 @@ class _Guess:
         if name in self._open:
             return None
         self._open.add(name)
-        found = find()
+        value = find()
         self._open.discard(name)
-        return found
+        return value
 
     def _of(self, node: ast.Condition, args: Arguments) -> Axes | None:
         match node:

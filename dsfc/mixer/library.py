@@ -85,8 +85,8 @@ class Library:
         Raises:
             DiagnosticError: the file that should hold it cannot be parsed.
         """
-        found = self._find(name, home, ast.MixerUnit)
-        return None if found is None else Found(*found)
+        unit = self._find(name, home, ast.MixerUnit)
+        return None if unit is None else Found(*unit)
 
     def modifier(self, name: str, home: Home) -> FoundModifier | None:
         """Returns the modifier of that name as seen from `home`, or None.
@@ -94,8 +94,8 @@ class Library:
         Raises:
             DiagnosticError: the file that should hold it cannot be parsed.
         """
-        found = self._find(name, home, ast.ModifierUnit)
-        return None if found is None else FoundModifier(*found)
+        unit = self._find(name, home, ast.ModifierUnit)
+        return None if unit is None else FoundModifier(*unit)
 
     def names(self, home: Home) -> tuple[str, ...]:
         """Returns the names that a lookup from `home` may find, for suggestions."""

@@ -89,17 +89,17 @@ class Program:
         return name
 
 
-def merge(found: Found, library: Library, reporter: Reporter) -> Program:
+def merge(unit: Found, library: Library, reporter: Reporter) -> Program:
     """Returns the program of a mixer with all its bases.
 
     Args:
-        found: the mixer and the place it was found in.
+        unit: the mixer and the place it was found in.
         library: where bases are looked up.
         reporter: takes unknown, circular and too deep bases, and names defined twice.
     """
-    program = Program(found.unit)
+    program = Program(unit.unit)
     before = len(reporter)
-    chain = _chain(found, library, reporter)
+    chain = _chain(unit, library, reporter)
     program.complete = len(reporter) == before
     for position, part in enumerate(chain):
         check_names(part.unit.items, reporter)
@@ -111,9 +111,9 @@ def merge(found: Found, library: Library, reporter: Reporter) -> Program:
     return program
 
 
-def _chain(found: Found, library: Library, reporter: Reporter) -> list[Found]:
+def _chain(unit: Found, library: Library, reporter: Reporter) -> list[Found]:
     """The bases of a mixer, root first, and the mixer itself."""
-    chain = [found]
+    chain = [unit]
     limits: Limits = library.limits
     while (base := chain[-1].unit.base) is not None:
         here = chain[-1]
@@ -147,16 +147,16 @@ def _chain(found: Found, library: Library, reporter: Reporter) -> list[Found]:
     return chain[::-1]
 
 
-def _lay(found: Found, program: Program) -> None:
+def _lay(unit: Found, program: Program) -> None:
     """Lays one text over what its bases gave."""
-    by = found.unit.name.text
-    last = found.unit is program.unit
-    for item in found.unit.items:
+    by = unit.unit.name.text
+    last = unit.unit is program.unit
+    for item in unit.unit.items:
         match item:
             case ast.Dims():
                 program.dims.update({dim.name.text: dim for dim in item.dims})
             case ast.Use():
-                program.uses.append((item, found.home))
+                program.uses.append((item, unit.home))
             case ast.Claim():
                 program.claims.append(item)
             case ast.Decl():

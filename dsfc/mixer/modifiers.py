@@ -52,12 +52,12 @@ def _modifier(
 ) -> ast.ModifierUnit | None:
     """The modifier a line names, if it is one that can be applied."""
     name = use.modifier
-    found = library.modifier(name.text, home)
-    if found is None:
+    modifier = library.modifier(name.text, home)
+    if modifier is None:
         close = nearest(name.text, library.names(home))
         reporter.add(BadUse(name.span, problem=f"no modifier `{name.text}`", nearest=close))
         return None
-    unit = found.unit
+    unit = modifier.unit
     body = [i for i in unit.items if isinstance(i, ast.Def) and i.name.text == unit.target.text]
     if not body:
         problem = f"modifier `{unit.name.text}` does not define `{unit.target.text}`"

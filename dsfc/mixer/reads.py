@@ -75,8 +75,8 @@ def _reads(expr: Expr, clock: Clock, memo: dict[Expr, frozenset[Read]]) -> froze
             inside = Lags(high.least, low.most - 1)
             out = _reads(expr.arg, {**clock, expr.var: inside}, {})
         case _:
-            found = [_reads(child, clock, memo) for child in children(expr)]
-            out = frozenset().union(*found)
+            reads = [_reads(child, clock, memo) for child in children(expr)]
+            out = frozenset().union(*reads)
     memo[expr] = out
     return out
 
@@ -120,8 +120,8 @@ def mentions(mixer: Mixer) -> dict[str, list[str]]:
     for state in mixer.states:
         flow = state.flow
         parts = (state.update,) if flow is None else (flow.drift, flow.step)
-        found = (name for part in parts if part is not None for name in _mentioned(part))
-        out[state.name] = list(dict.fromkeys(found))
+        names = (name for part in parts if part is not None for name in _mentioned(part))
+        out[state.name] = list(dict.fromkeys(names))
     return out
 
 

@@ -62,10 +62,10 @@ def _rewritten(kind: str, target: str, by: str) -> str:
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
-    found = [f"    {line}" for line in lines]
-    if found:
+    indented = [f"    {line}" for line in lines]
+    if indented:
         yield f"  {title}"
-        yield from found
+        yield from indented
 
 
 def shape(axes: Iterable[Axis]) -> str:

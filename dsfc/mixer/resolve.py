@@ -78,8 +78,8 @@ def resolve(spec: ast.Spec, name: str | None = None, library: Library | None = N
     try:
         return resolver.mixer()
     except DiagnosticError as error:
-        found = error.diagnostics[: books.limits.diagnostics]
-        problems = [resolver.with_uses(problem) for problem in found]
+        diagnostics = error.diagnostics[: books.limits.diagnostics]
+        problems = [resolver.with_uses(problem) for problem in diagnostics]
         mixer = None
         if all(isinstance(problem, Recursion) for problem in problems):
             mixer = resolver.with_states()
@@ -133,12 +133,12 @@ class _WithoutBase(Reporter):
 class _Resolver:
     """One run over one mixer."""
 
-    def __init__(self, found: Found, library: Library) -> None:
-        self._found = found
+    def __init__(self, unit: Found, library: Library) -> None:
+        self._found = unit
         self._library = library
         self._undeclared: list[str] = []
         reporter = Reporter()
-        self._program = merge(found, library, reporter)
+        self._program = merge(unit, library, reporter)
         if not self._program.complete:
             reporter = _WithoutBase(reporter)
         self._reporter = reporter
@@ -200,12 +200,12 @@ class _Resolver:
         """The claims with their names bound, or everything that is wrong with them."""
         mixer = self.mixer()
         held = (*mixer.inputs, *mixer.params, *mixer.buffers, *mixer.abstracts)
-        made = (*held, *mixer.definitions, *mixer.states)
-        reached = frozenset({FIRST, *decays, *(it.name for it in made)})
+        items = (*held, *mixer.definitions, *mixer.states)
+        reached = frozenset({FIRST, *decays, *(item.name for item in items)})
         claims = self._program.claims
-        found = [typed_claim(claim, self._typer, decays, reached) for claim in claims]
+        typed = [typed_claim(claim, self._typer, decays, reached) for claim in claims]
         self._reporter.raise_errors()
-        return tuple(dict.fromkeys(it for it in found if it is not None))
+        return tuple(dict.fromkeys(claim for claim in typed if claim is not None))
 
     def with_uses(self, problem: Diagnostic) -> Diagnostic:
         """The same problem; one in a modifier's text shows where the mixer uses the modifier."""
@@ -370,18 +370,18 @@ class _Resolver:
 
     def _definitions(self) -> Iterator[Definition]:
         """Definitions in dependency order."""
-        found = dict(self._lifted)
+        definitions = dict(self._lifted)
         for name, update in self._program.updates.items():
             value = self._values.get(name)
             if self._scope.is_definition(name) and value is not None:
                 assert isinstance(update, ast.Def)
-                found[name] = Definition(name, value, _provenance(update), update.name.span)
+                definitions[name] = Definition(name, value, _provenance(update), update.name.span)
         edges = {
             name: sorted({n.name for n in walk(d.value) if isinstance(n, Ref)})
-            for name, d in found.items()
+            for name, d in definitions.items()
         }
         for part in components(edges):
-            yield found[part[0]]
+            yield definitions[part[0]]
 
     def _states(self) -> Iterator[StateDecl]:
         for name in self._program.declared:

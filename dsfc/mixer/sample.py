@@ -47,15 +47,15 @@ def small_sizes(mixer: Mixer, shapes: Iterable[Iterable[Axis]] = ()) -> dict[str
             had more than `LARGEST` entries, all sizes are 2, or 1.
     """
     axes = [d.axis.name for d in mixer.axes]
-    made = list(shapes)
+    drawn_axes = list(shapes)
     choices = (
         {a: 2 + k % 3 for k, a in enumerate(axes)},
         *(dict.fromkeys(axes, n) for n in (3, 2)),
     )
-    for given in choices:
+    for choice in choices:
         with suppress(DiagnosticError):
-            known = sizes(mixer, given)
-            if all(prod(known[a.copy_of or a.name] for a in m) <= LARGEST for m in made):
+            known = sizes(mixer, choice)
+            if all(prod(known[a.copy_of or a.name] for a in m) <= LARGEST for m in drawn_axes):
                 return known
     return sizes(mixer, dict.fromkeys(axes, 1))
 

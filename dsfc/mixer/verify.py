@@ -235,7 +235,7 @@ def _check_order(mixer: Mixer) -> Iterator[str]:
         if late:
             yield f"`{definition.name}` stands before {sorted(late)}, which it reads"
         seen.add(definition.name)
-    edges = {name: sorted({r.name for r in found}) for name, found in graph.items()}
+    edges = {name: sorted({r.name for r in readings}) for name, readings in graph.items()}
     backward = {s.name: s.backward for s in mixer.states}
     for part in components(edges):
         ways = {backward[name] for name in part if name in backward}

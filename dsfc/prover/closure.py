@@ -121,8 +121,8 @@ class _Closure:
 
     def _pivot(self, row: Vector) -> CellMonomial | None:
         """The product of states with the simplest coefficient; None where only 1 is left."""
-        found = [(len(self.ring.terms(p)), cells) for cells, p in row.items() if cells]
-        return min(found)[1] if found else None
+        candidates = [(len(self.ring.terms(p)), cells) for cells, p in row.items() if cells]
+        return min(candidates)[1] if candidates else None
 
     def _primitive(self, row: Vector) -> Vector:
         """The row without a common factor of its coefficients."""
@@ -177,8 +177,8 @@ class _Closure:
                 row = parts.setdefault(present, {}).setdefault(cells, {})
                 row[tuple(powers)] = c.numerator
         out = []
-        for _, found in sorted(parts.items()):
-            vector = {cells: self.ring.element(terms) for cells, terms in sorted(found.items())}
+        for _, part in sorted(parts.items()):
+            vector = {cells: self.ring.element(terms) for cells, terms in sorted(part.items())}
             out.append(self._primitive(vector))
         return out
 
@@ -226,14 +226,14 @@ def _cleared(target: Columns) -> dict[CellMonomial, Polynomial]:
 
 def _names(statement: WrittenClaim) -> tuple[str, ...]:
     """Every generator that a row may have: those of the steady step, as early as they can be."""
-    found: set[str] = set()
+    names: set[str] = set()
     steady = statement.steady
     known = statement.conditions.values(statement.window)
     outputs = (q for pair in steady.outputs for q in pair)
     for q in (*steady.step.values(), *outputs, *known.values()):
-        found |= {name for name in q.names if STATE not in name}
+        names |= {name for name in q.names if STATE not in name}
     out = set()
-    for name in found:
+    for name in names:
         while "0" not in LAG.findall(name):
             out.add(name)
             if not LAG.search(name):

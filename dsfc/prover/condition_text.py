@@ -129,9 +129,9 @@ class ConditionText:
                 (f"{kept} is the same at all tokens and {c.solved}", end)
             )
         out = []
-        for found in pairs.values():
-            line = self._joined(found)
-            out += [line] if line is not None else [self.plain(" = ".join(p)) for p in found]
+        for pair in pairs.values():
+            line = self._joined(pair)
+            out += [line] if line is not None else [self.plain(" = ".join(p)) for p in pair]
         return out
 
     def inside(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -142,19 +142,19 @@ class ConditionText:
         """
         ours, theirs = ({n for n in array_names(self.claim, k).values() if n.startswith(LABELS)}
                         for k in (False, True))  # fmt: skip
-        given: set[str] = set()
+        states: set[str] = set()
         others = []
         for (first, *_), text in self.lines():
             solved = self.claim.conditions[first].solved
             if solved.startswith(LABELS[1]):
-                given.add(solved.partition("[")[0])
+                states.add(solved.partition("[")[0])
             else:
                 others.append(self.plain(text))
         read = {g for name in self.values if name.startswith(LABELS[1])
                 for g in self.values[name].names}  # fmt: skip
-        if not ours or given != theirs or any(LABELS[1] in g for g in read):
+        if not ours or states != theirs or any(LABELS[1] in g for g in read):
             return None
-        names = tuple(sorted(n.removeprefix(LABELS[1]) for n in given))
+        names = tuple(sorted(n.removeprefix(LABELS[1]) for n in states))
         return names, (*others, *self._ranges(names))
 
     def _ranges(self, names: tuple[str, ...]) -> list[str]:
@@ -188,16 +188,16 @@ class ConditionText:
     def _place(self, name: str) -> Interval:
         """Where the entries of an array of a lie."""
         a, names = self.claim.a, array_names(self.claim, False)
-        found = {names.get(n, n): x for n, x in bounds(a)[0].items()}
-        found |= {names[s.name]: range_of(a, s) for s in a.streams
+        ranges = {names.get(n, n): x for n, x in bounds(a)[0].items()}
+        ranges |= {names[s.name]: range_of(a, s) for s in a.streams
                   if s.name in names and s.field is Field.REAL}  # fmt: skip
-        return found.get(name, REALS)
+        return ranges.get(name, REALS)
 
     def plain(self, text: str) -> str:
         """Returns text with names as specs spell them, and times in words."""
 
-        def spelled(found: re.Match[str]) -> str:
-            name, index, lag = found.groups()
+        def spelled(match: re.Match[str]) -> str:
+            name, index, lag = match.groups()
             bare = name[2:] if name[:2] in (*LABELS, OTHER) else name
             shown = name if bare in self.twice and name[:2] in LABELS else bare
             shown = f"the second's {bare}" if name.startswith(OTHER) else shown
@@ -218,12 +218,12 @@ class ConditionText:
     # --- one line for many ------------------------------------------------------------------------
 
     def _solved(self, k: int) -> tuple[str, str]:
-        it = self.claim.conditions[k]
-        value, before = self.values[it.solved], reach(self.conditions.polynomials[k])
+        condition = self.claim.conditions[k]
+        value, before = self.values[condition.solved], reach(self.conditions.polynomials[k])
         if max(lags(value.names), default=0) > before:
             # With the values of others it would say nothing of the first tokens, where it holds.
-            value = Conditions((it,)).values(before)[it.solved]
-        return it.solved, _text(value)
+            value = Conditions((condition,)).values(before)[condition.solved]
+        return condition.solved, _text(value)
 
     def _joined(self, pairs: Sequence[tuple[str, str]]) -> str | None:
         """One text for all, with axes in the place of positions; None where they differ."""
@@ -231,11 +231,11 @@ class ConditionText:
         skeletons = {_LEAF.sub(lambda m: f"{m[1]}@{m[3]}", t) for t in texts}
         if len(skeletons) != 1:
             return None
-        found = [list(_LEAF.finditer(t)) for t in texts]
+        leaves = [list(_LEAF.finditer(t)) for t in texts]
         letters: dict[tuple[int, ...], str] = {}
         replaced: list[str] = []
-        for n, match in enumerate(found[0]):
-            columns = list(zip(*(_numbers(each[n][2]) for each in found), strict=True))
+        for n, match in enumerate(leaves[0]):
+            columns = list(zip(*(_numbers(each[n][2]) for each in leaves), strict=True))
             axes = self.axes.get(match[1], ("k",) * len(columns))
             index, free = [], set[tuple[int, ...]]()
             for axis, column in zip(axes, columns, strict=True):
@@ -255,7 +255,7 @@ class ConditionText:
         if any(sizes.get(axis, len(set(r))) != len(set(r)) for r, axis in letters.items()):
             return None  # a letter says all entries
         parts, end = [], 0
-        for match, index_text in zip(found[0], replaced, strict=True):
+        for match, index_text in zip(leaves[0], replaced, strict=True):
             parts.append(texts[0][end : match.start(2)] + index_text)
             end = match.end(2)
         return self.plain("".join(parts) + texts[0][end:])

@@ -69,8 +69,8 @@ class _Branch:
     def stops(self) -> bool:
         """Whether a value inside a mixer must be the same at all tokens, other than 0."""
         known = self.values(Conditions(self.conditions).window)
-        given = [known[c.solved] for c in self.conditions if c.solved.startswith(LABELS)]
-        return any(q and not lags(q.names) for q in given)
+        solved = [known[c.solved] for c in self.conditions if c.solved.startswith(LABELS)]
+        return any(q and not lags(q.names) for q in solved)
 
 
 def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
@@ -84,12 +84,14 @@ def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
     """
     # A value that is the same at all tokens is little: those that need none come first.
     constant = []
-    every = (f for given in _given(claim) for f in _found(replace(claim, conditions=given)))
-    for found in islice(every, BRANCHES):
-        if claim.free and found.stops():
-            constant.append(found.conditions)
+    every = (
+        f for conditions in _given(claim) for f in _found(replace(claim, conditions=conditions))
+    )
+    for branch in islice(every, BRANCHES):
+        if claim.free and branch.stops():
+            constant.append(branch.conditions)
         else:
-            yield found.conditions
+            yield branch.conditions
     yield from constant
 
 
@@ -146,9 +148,11 @@ class _Search:
         out = []
         values: dict[str, Quotient] = {}
         written(self.claim, self.symbols, False, None)  # values are made of what stands there
-        given = substitute_parameters(self.claim, Conditions(self.claim.conditions), self.symbols)
+        put_values = substitute_parameters(
+            self.claim, Conditions(self.claim.conditions), self.symbols
+        )
         for token in range(tokens(replace(self.claim, conditions=()))):
-            moment = written(self.claim, self.symbols, False, token, (), given)
+            moment = written(self.claim, self.symbols, False, token, (), put_values)
             earlier = {name: q.renamed(lambda g: shifted(g, 1)) for name, q in values.items()}
             out.append(
                 tuple((a.substituted(earlier), b.substituted(earlier)) for a, b in moment.outputs)
@@ -166,8 +170,8 @@ class _Search:
     def _counts(self) -> Mapping[str, int]:
         """Array inside a mixer → how many of its entries stand in the outputs."""
         names = {g for token in self.outputs for a, b in token for q in (a, b) for g in q.names}
-        found = {(array, index) for g in names for array, index, _ in LEAF.findall(g)}
-        return Counter(array for array, _ in found if array.startswith(LABELS))
+        entries = {(array, index) for g in names for array, index, _ in LEAF.findall(g)}
+        return Counter(array for array, _ in entries if array.startswith(LABELS))
 
     def inside(self) -> list[tuple[str, ...]]:
         """The entries of each parameter of b alone inside functions of tokens, the fewest first."""
@@ -204,9 +208,9 @@ class _Search:
         order = sorted(ours, key=lambda name: (-max(ours[name][0]), ours[name][1], name))
         fewer = [[p for p in pairs if p[0] != left] for left in order for pairs in matched]
         for pairs in (*matched, *(f for f in fewer if f not in matched)):
-            found = self._equalities(pairs, frozenset(both))
-            if found is not None:
-                yield found
+            equalities = self._equalities(pairs, frozenset(both))
+            if equalities is not None:
+                yield equalities
 
     def _roles(self, second: bool) -> dict[str, tuple[tuple[int, ...], int, bool]]:
         """Array → its part in what one token gives the next output.
@@ -221,10 +225,10 @@ class _Search:
         for pair in self.outputs[1]:
             entries: dict[str, set[str]] = {}
             for m in pair[second].num.terms:
-                found = [f for name, _ in m for f in LEAF.findall(name)]
-                if not any(lag == "1" for _, _, lag in found):
+                leaves = [f for name, _ in m for f in LEAF.findall(name)]
+                if not any(lag == "1" for _, _, lag in leaves):
                     continue
-                for array, index, lag in found:
+                for array, index, lag in leaves:
                     lags_of.setdefault(array, set()).add(int(lag))
                     entries.setdefault(array, set()).add(index)
             for array, indices in entries.items():
@@ -232,20 +236,20 @@ class _Search:
         # A gate has no part in the output of the first token.
         first = {array for pair in self.outputs[0] for g in pair[second].names
                  for array, _, _ in LEAF.findall(g)}  # fmt: skip
-        return {array: (tuple(sorted(found)), count[array], array in first)
-                for array, found in lags_of.items()}  # fmt: skip
+        return {array: (tuple(sorted(lags)), count[array], array in first)
+                for array, lags in lags_of.items()}  # fmt: skip
 
     def _entries(self, second: bool, array: str) -> list[tuple[tuple[int, ...], ...]]:
         """For each output, the entries of an array that stand in it, in order."""
         out = []
         for pair in self.outputs[1]:
-            found = {
+            entries = {
                 tuple(int(k) for k in index.split(",") if k)
                 for name in pair[second].names
                 for a, index, _ in LEAF.findall(name)
                 if a == array
             }
-            out.append(tuple(sorted(found)))
+            out.append(tuple(sorted(entries)))
         return out
 
     def _equalities(self, pairs: list[tuple[str, str]], both: frozenset[str]) -> _Branch | None:
@@ -334,8 +338,8 @@ class _Search:
             if argument is not None:
                 with suppress(Rejected, ZeroDivisionError):
                     # Functions of the argument are others then: all is written out anew.
-                    given = _with(branch, argument).conditions
-                    yield from _found(replace(self.claim, conditions=given))
+                    conditions = _with(branch, argument).conditions
+                    yield from _found(replace(self.claim, conditions=conditions))
                 continue
             try:
                 new = condition(now, shifted(solved, -_least(solved)))
@@ -412,8 +416,8 @@ class _Search:
         terms = (Polynomial({m: c}).renamed(lambda g: shifted(g, -_least(g)))
                  for m, c in p.terms.items() if len({_least(g) for g, _ in m}) <= 1
                  if all(self.symbols.knows(shifted(g, -_least(g))) for g, _ in m))  # fmt: skip
-        found = [self.symbols.is_positive(t) for t in terms]
-        return len(found) == len(p.terms) and all(found)
+        signs = [self.symbols.is_positive(t) for t in terms]
+        return len(signs) == len(p.terms) and all(signs)
 
     def _is_nonzero(self, name: str) -> bool:
         if CONSTANT.fullmatch(name):

@@ -75,25 +75,25 @@ def no_case(claim: Claim) -> Certificate | str:
     why = "no base was found that the second cannot have too"
     shown: _Shown = _shown_by_bases
     try:
-        found = _first(claim, shown)
+        point = _first(claim, shown)
     except Obstacle as e:
-        found, why = None, str(e)
-    if found is None:
+        point, why = None, str(e)
+    if point is None:
         shown = _shown_by_recurrence
-        found = _first(claim, shown)
-    if found is None:
+        point = _first(claim, shown)
+    if point is None:
         return why
-    found = _simplified(claim, found, shown)
+    point = _simplified(claim, point, shown)
     larger = growing_axes(claim)
-    if found.recurrence and not found.recurrence[0] and longer(claim, larger):
+    if point.recurrence and not point.recurrence[0] and longer(claim, larger):
         larger = ()
     proof = ConstantSequence(
-        found.values,
-        found.token,
-        _index(claim, found.place),
-        not found.recurrence and always_apart(claim),
+        point.values,
+        point.token,
+        _index(claim, point.place),
+        not point.recurrence and always_apart(claim),
         larger,
-        tuple((c.numerator, c.denominator) for c in found.recurrence),
+        tuple((c.numerator, c.denominator) for c in point.recurrence),
     )
     certificate = Certificate(claim, proof)
     try:
@@ -213,17 +213,17 @@ def _allowed(t: Tensor | MapTensor, theirs: dict[str, Constraint], x: Fraction) 
     return 1, 1, 0, 1
 
 
-def _simplified(claim: Claim, found: _Found, shown: _Shown) -> _Found:
+def _simplified(claim: Claim, point: _Found, shown: _Shown) -> _Found:
     """The point with each array replaced by 0 or 1, or a number of it, as far as it goes."""
     declared = {t.name: t for t in (*claim.a.inputs, *claim.a.params, *claim.a.buffers)}
     theirs = {dict(claim.names).get(t.name, t.name): t.constraint for t in claim.b.inputs}
-    left = STEPS if sum(len(v) for _, v in found.values) <= MANY else FEW
-    for position, (name, entries) in enumerate(found.values):
+    left = STEPS if sum(len(v) for _, v in point.values) <= MANY else FEW
+    for position, (name, entries) in enumerate(point.values):
         constraints = _constraints(declared[name], theirs)
         whole = range(len(entries))
         for chosen in (whole, *([k] for k in whole if len(entries) > 1)):
             for x in _SIMPLER:
-                current = found.values[position][1]
+                current = point.values[position][1]
                 new = list(current)
                 for k in chosen:
                     new[k] = (x.numerator, x.denominator, 0, 1)
@@ -232,13 +232,13 @@ def _simplified(claim: Claim, found: _Found, shown: _Shown) -> _Found:
                 if not all(in_range(x, c) for c in constraints):
                     continue
                 left -= 1
-                values = (*found.values[:position], (name, tuple(new)),
-                          *found.values[position + 1 :])  # fmt: skip
+                values = (*point.values[:position], (name, tuple(new)),
+                          *point.values[position + 1 :])  # fmt: skip
                 other = shown(claim, values)
                 if other is not None:
-                    found = other
+                    point = other
                     break
-    return found
+    return point
 
 
 def _index(claim: Claim, place: int) -> tuple[int, ...]:

@@ -42,24 +42,24 @@ def where_defined(verdict: Proved | AtSizes) -> Proved | AtSizes | ProvedWhereDe
     """
     certificate = verdict.certificate
     claim = certificate.claim
-    found: Somewhere | None = None
+    shown: Somewhere | None = None
     lacking: tuple[Somewhere, bool] | None = None
     try:
         for point in _points(claim):
             values = [_value(claim, point, second) for second in (False, True)]
-            if found is None and values == [True, True]:
-                found = point
+            if shown is None and values == [True, True]:
+                shown = point
             if lacking is None and values in ([True, None], [None, True]):
                 lacking = point, values[1] is None
-            if found is not None and lacking is not None:
+            if shown is not None and lacking is not None:
                 break
     except (Obstacle, ValueError) as e:
         return dataclasses.replace(verdict, unseen=str(e))
-    if found is None:
+    if shown is None:
         return Unknown(NOWHERE, ("points of small numbers",), "a point at which both have values")
-    check_somewhere(claim, found)
+    check_somewhere(claim, shown)
     whole = dataclasses.replace(
-        verdict, certificate=dataclasses.replace(certificate, defined=found)
+        verdict, certificate=dataclasses.replace(certificate, defined=shown)
     )
     return whole if lacking is None else ProvedWhereDefined(whole, *lacking)
 
@@ -79,13 +79,13 @@ def where_first_defined(certificate: Certificate) -> tuple[Certificate | None, s
     sizes = tuple((name, k) for name, k in claim.sizes if name in alone)
     try:
         points = _points(Claim(claim.a, claim.a, (), sizes))
-        found = next((point for point in points if _value(claim, point, False)), None)
+        shown = next((point for point in points if _value(claim, point, False)), None)
     except (Obstacle, ValueError) as e:
         return certificate, str(e)
-    if found is None:
+    if shown is None:
         return None, NO_OUTPUT
-    check_somewhere(claim, found)
-    return dataclasses.replace(certificate, defined=found), ""
+    check_somewhere(claim, shown)
+    return dataclasses.replace(certificate, defined=shown), ""
 
 
 def _points(claim: Claim) -> list[Somewhere]:

@@ -86,17 +86,17 @@ def equivalent(
 
 
 def _under_conditions(
-    claim: Claim, otherwise: Refuted | Unknown, given: Mapping[str, int]
+    claim: Claim, otherwise: Refuted | Unknown, fixed_sizes: Mapping[str, int]
 ) -> Conditionally | Refuted | Unknown:
     """A proof under conditions at the declared sizes, those of either spec where they differ."""
-    found = list[Certificate]()
-    for pinned in examined(claim.a, claim.b, given):
+    certificates = list[Certificate]()
+    for pinned in examined(claim.a, claim.b, fixed_sizes):
         sized = replace(claim, sizes=with_whole_roots(claim.a, claim.b, pinned))
         proved = _conditioned(sized)
         if proved is None:
             return otherwise
-        found.append(proved)
-    return Conditionally(found[0], otherwise)
+        certificates.append(proved)
+    return Conditionally(certificates[0], otherwise)
 
 
 def _conditioned(claim: Claim) -> Certificate | None:
@@ -104,9 +104,9 @@ def _conditioned(claim: Claim) -> Certificate | None:
     for free in (False, True):
         try:
             for conditions in candidates(replace(claim, free=free)):
-                found = _proved_under(replace(claim, free=free, conditions=conditions))
-                if found is not None:
-                    return found
+                certificate = _proved_under(replace(claim, free=free, conditions=conditions))
+                if certificate is not None:
+                    return certificate
         except (Obstacle, TooLarge, ValueError, ZeroDivisionError):
             continue
     return None
@@ -135,32 +135,32 @@ def _proved_under(claim: Claim) -> Certificate | None:
 
 
 def _in_general(
-    a: System, b: System, names: tuple[tuple[str, str], ...], given: Mapping[str, int]
+    a: System, b: System, names: tuple[tuple[str, str], ...], fixed_sizes: Mapping[str, int]
 ) -> Verdict:
     try:
-        claim = Claim(a, b, names, chosen(a, b, 2, given))
+        claim = Claim(a, b, names, chosen(a, b, 2, fixed_sizes))
         comparable(claim)
     except ValueError as e:
         return Unknown(str(e), (), "identify inputs and parameters by --map, or align the shapes")
     same = _same(claim)
     if same is not None:
         return same
-    early = _refute(claim, QUICK, (chosen(a, b, 1, given),))
+    early = _refute(claim, QUICK, (chosen(a, b, 1, fixed_sizes),))
     if isinstance(early, Refuted):
         return early
     start = replace(claim, sizes=small(a, b, 2))
-    found = _prove(start, entries=False)
-    if isinstance(found, Proved):
-        return found
-    late = _refute_further(claim, given, found)
+    verdict = _prove(start, entries=False)
+    if isinstance(verdict, Proved):
+        return verdict
+    late = _refute_further(claim, fixed_sizes, verdict)
     if isinstance(late, Refuted):
         return late
     witness, reasons = f"a witness: {late}", list[str]()
     for entries in (False, True):
-        other = _prove(start, entries=True) if entries else found
+        other = _prove(start, entries=True) if entries else verdict
         if isinstance(other, Proved):
             return other
-        sized = _prove_at_sizes(start, entries, given, other)
+        sized = _prove_at_sizes(start, entries, fixed_sizes, other)
         if isinstance(sized, AtSizes):
             return sized
         reasons.append(sized)
@@ -173,12 +173,14 @@ def _in_general(
     return Unknown(values, tried, "a rule for the obstacle, or a witness by hand")
 
 
-def _refute_further(claim: Claim, given: Mapping[str, int], found: AtSizes | str) -> Refuted | str:
+def _refute_further(
+    claim: Claim, fixed_sizes: Mapping[str, int], verdict: AtSizes | str
+) -> Refuted | str:
     """A witness at the declared sizes and at larger ones, on more tokens than at first."""
     a, b = claim.a, claim.b
-    at, counts = declared(a, b, given), small_model_bound(claim, False)
-    if isinstance(found, str):
-        least = (*(chosen(a, b, k, given) for k in (1, 2)), *apart(a, b, counts, given))
+    at, counts = declared(a, b, fixed_sizes), small_model_bound(claim, False)
+    if isinstance(verdict, str):
+        least = (*(chosen(a, b, k, fixed_sizes) for k in (1, 2)), *apart(a, b, counts, fixed_sizes))
         late = _refute(claim, THOROUGH, (*least, *at))
         if isinstance(late, Refuted):
             return late
@@ -186,7 +188,7 @@ def _refute_further(claim: Claim, given: Mapping[str, int], found: AtSizes | str
         if later is not None:
             return later
     fixed = [name for name, why in counts.items() if isinstance(why, str)]
-    sizes = tuple(dict.fromkeys((*at, *beyond(a, b, fixed, given))))
+    sizes = tuple(dict.fromkeys((*at, *beyond(a, b, fixed, fixed_sizes))))
     found_further = _refute(claim, FURTHER, sizes)
     last = 1 + taps(claim, sizes)
     if isinstance(found_further, Refuted) or last <= FURTHER.longest:
@@ -195,24 +197,24 @@ def _refute_further(claim: Claim, given: Mapping[str, int], found: AtSizes | str
 
 
 def _prove_at_sizes(
-    start: Claim, entries: bool, given: Mapping[str, int], found: AtSizes | str
+    start: Claim, entries: bool, fixed_sizes: Mapping[str, int], verdict: AtSizes | str
 ) -> AtSizes | str:
     """A proof at the sizes given or declared, and for all of as many other axes as can be.
 
     Args:
         start: the claim at small sizes.
         entries: whether the proof writes linear maps out.
-        given: sizes that the question is about.
-        found: what came out at small sizes.
+        fixed_sizes: sizes that the question is about.
+        verdict: what came out at small sizes.
     """
     proofs = list[AtSizes]()
-    for sizes in declared(start.a, start.b, given):
+    for sizes in declared(start.a, start.b, fixed_sizes):
         at = at_counts(replace(start, sizes=sizes), entries)
-        if isinstance(found, AtSizes) and _speaks_of(found, at):
-            proofs.append(found)
+        if isinstance(verdict, AtSizes) and _speaks_of(verdict, at):
+            proofs.append(verdict)
             continue
-        if isinstance(found, str) and at in enough(start, entries):
-            return found
+        if isinstance(verdict, str) and at in enough(start, entries):
+            return verdict
         proved = _proved_at(at, entries)
         if isinstance(proved, str):
             return f"{proved} ({_fixed(at)})"
@@ -224,9 +226,9 @@ def _fixed(claim: Claim) -> str:
     return ", ".join(f"{name} = {k}" for name, k in claim.sizes if name not in claim.every)
 
 
-def _speaks_of(found: AtSizes, claim: Claim) -> bool:
+def _speaks_of(verdict: AtSizes, claim: Claim) -> bool:
     """Whether a proof speaks of the sizes that a claim is about."""
-    known = found.certificate.claim
+    known = verdict.certificate.claim
     sizes = dict(claim.sizes)
     return all(sizes[name] == k for name, k in known.sizes if name not in known.every)
 
@@ -258,36 +260,36 @@ def _refute(
 ) -> Refuted | str:
     """A witness that the checker executed, or why there is none."""
     try:
-        found = refute(claim, effort, sizes)
+        refuted = refute(claim, effort, sizes)
     except (Obstacle, ValueError) as e:
         return str(e)
-    return found or f"the outputs agree where they were tried, on up to {effort.longest} tokens"
+    return refuted or f"the outputs agree where they were tried, on up to {effort.longest} tokens"
 
 
 def _prove(claim: Claim, entries: bool) -> Proved | AtSizes | str:
     """A proof that the checker accepted, for all sizes where these are enough, or why not."""
-    found: AtSizes | str = ""
+    verdict: AtSizes | str = ""
     for at in enough(claim, entries):
         other = _proved_at(at, entries)
         if isinstance(other, Proved):
             return other
-        if isinstance(found, str) and (not found or isinstance(other, AtSizes)):
-            found = other
-    return found
+        if isinstance(verdict, str) and (not verdict or isinstance(other, AtSizes)):
+            verdict = other
+    return verdict
 
 
 def _proved_at(claim: Claim, entries: bool) -> Proved | AtSizes | str:
     """A proof that the checker accepted, at the sizes of the claim, or why there is none."""
-    found = _proved_by(claim, entries, ())
-    if not isinstance(found, str):
-        return found
+    verdict = _proved_by(claim, entries, ())
+    if not isinstance(verdict, str):
+        return verdict
     try:
         related = laws(claim, entries)
     except Obstacle as e:
         return str(e)
     except (TooLarge, Rejected, ValueError, ZeroDivisionError):
-        return found
-    return _proved_by(claim, entries, related) if related else found
+        return verdict
+    return _proved_by(claim, entries, related) if related else verdict
 
 
 def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved | AtSizes | str:
@@ -301,9 +303,9 @@ def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved 
     except (Obstacle, TooLarge, Rejected, ValueError, ZeroDivisionError) as e:
         return _obstacle(e)
     markov = None if related else _markov(statement)
-    found = _by_rows(claim, statement, entries, related, SMALL if markov else None)
-    if not isinstance(found, str) or markov is None or found == DIFFER:
-        return found
+    verdict = _by_rows(claim, statement, entries, related, SMALL if markov else None)
+    if not isinstance(verdict, str) or markov is None or verdict == DIFFER:
+        return verdict
     with suppress(Rejected, ValueError):
         # The checker multiplies them out, which is the work there is: it is done once.
         other = _accepted(Certificate(claim, MarkovParameters(markov.count, entries)))

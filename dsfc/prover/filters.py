@@ -31,18 +31,18 @@ def filters(claim: Claim) -> Iterator[Claim]:
     free = [name for name, kind in slots(claim).items() if kind is Constraint.NONE]
     if not free:
         return
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     for left, right in state(claim, False).steady.outputs:
         if any(STATE in name for name in left.names):
             return
-        found += [c for c in _unread(claim, right) if c not in found]
-        known = Conditions(tuple(found)).values(0)
+        conditions += [c for c in _unread(claim, right) if c not in conditions]
+        known = Conditions(tuple(conditions)).values(0)
         rest = (left - right).substituted(known)
         for name in sorted(rest.num.names):
             if name.partition("[")[0] in free and lags(frozenset({name})) == frozenset({0}):
-                found.append(replace(condition(rest.num, name), padded=True))
+                conditions.append(replace(condition(rest.num, name), padded=True))
                 break
-    yield replace(claim, conditions=tuple(found))
+    yield replace(claim, conditions=tuple(conditions))
 
 
 def _unread(claim: Claim, output: Quotient) -> list[Condition]:

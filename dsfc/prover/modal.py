@@ -82,10 +82,10 @@ def modal(claim: Claim) -> Iterator[Claim]:
         sizes = dict(claim.sizes) | dict.fromkeys(free, size)
         sized = replace(claim, sizes=tuple(sorted(sizes.items())))
         both = _Both(alpha_rename(sized))
-        found = both.conditions()
-        if found is not None:
-            yield replace(sized, conditions=found)
-        if found is not None or not free or both.enough:
+        conditions = both.conditions()
+        if conditions is not None:
+            yield replace(sized, conditions=conditions)
+        if conditions is not None or not free or both.enough:
             return
 
 

@@ -46,16 +46,16 @@ class _Element:
 
 
 def combinations(
-    given: Sequence[Polynomial], constants: frozenset[str], budget: Budget
+    polynomials: Sequence[Polynomial], constants: frozenset[str], budget: Budget
 ) -> Iterator[Mapping[int, Polynomial]]:
     """Yields cofactors, by position, of combinations that are free of unknowns and not 0.
 
     Args:
-        given: polynomials f_k, without negative exponents.
+        polynomials: polynomials f_k, without negative exponents.
         constants: generators that are no unknowns.
         budget: what is done is taken off it.
     """
-    search = _Search(given, constants, budget)
+    search = _Search(polynomials, constants, budget)
     for cofactors in search.found():
         yield {k: search.polynomial(terms) for k, terms in cofactors.items() if terms}
 
@@ -64,17 +64,17 @@ class _Search:
     """The ideal as far as it is known."""
 
     def __init__(
-        self, given: Sequence[Polynomial], constants: frozenset[str], budget: Budget
+        self, polynomials: Sequence[Polynomial], constants: frozenset[str], budget: Budget
     ) -> None:
         self.budget = budget
-        every = frozenset().union(*(p.names for p in given))
+        every = frozenset().union(*(p.names for p in polynomials))
         self.names = (*sorted(every - constants), *sorted(every & constants))
         self.unknowns = len(every - constants)
         self.waiting: list[tuple[int, int, int, _Terms, _Cofactors]] = []
         self.basis: list[_Element] = []
         self.count = 0
         one = (0,) * len(self.names)
-        for k, p in enumerate(given):
+        for k, p in enumerate(polynomials):
             terms = {
                 tuple(dict(m).get(g, 0) for g in self.names): Fraction(c)
                 for m, c in p.terms.items()
@@ -126,9 +126,9 @@ class _Search:
             return
         terms: _Terms = {}
         cofactors: _Cofactors = {}
-        for it, sign in ((a, 1), (b, -1)):
-            shift = tuple(x - y for x, y in zip(joint, it.lead, strict=True))
-            self._add(terms, cofactors, it, shift, sign / it.terms[it.lead])
+        for element, sign in ((a, 1), (b, -1)):
+            shift = tuple(x - y for x, y in zip(joint, element.lead, strict=True))
+            self._add(terms, cofactors, element, shift, sign / element.terms[element.lead])
         self._wait(terms, cofactors)
 
     def _reduced(self, terms: _Terms, cofactors: _Cofactors) -> tuple[_Terms, _Cofactors] | None:
@@ -154,14 +154,14 @@ class _Search:
         self,
         terms: _Terms,
         cofactors: _Cofactors,
-        it: _Element,
+        element: _Element,
         shift: _Exponents,
         factor: Fraction,
     ) -> None:
         """Adds a multiple of an element."""
-        self.budget.left -= 1 + len(it.terms) + sum(map(len, it.cofactors.values()))
-        _add_terms(terms, it.terms, shift, factor)
-        for k, c in it.cofactors.items():
+        self.budget.left -= 1 + len(element.terms) + sum(map(len, element.cofactors.values()))
+        _add_terms(terms, element.terms, shift, factor)
+        for k, c in element.cofactors.items():
             _add_terms(cofactors.setdefault(k, {}), c, shift, factor)
 
 

@@ -111,12 +111,12 @@ def _placed(
     claim: Claim, statement: WrittenClaim, point: Point, without: tuple[int, ...]
 ) -> Point | None:
     """The point, looking at where the outputs are apart, or not 0."""
-    it = Evaluated(claim, statement.symbols, point)
+    evaluated = Evaluated(claim, statement.symbols, point)
     kept = (k for k in range(len(claim.conditions)) if k not in without)
-    if not all(it.holds(statement.conditions, k) for k in kept):
+    if not all(evaluated.holds(statement.conditions, k) for k in kept):
         return None
-    a = it.sequence(False)
-    b = it.sequence(True) if without else [[_ZERO] * len(row) for row in a]
+    a = evaluated.sequence(False)
+    b = evaluated.sequence(True) if without else [[_ZERO] * len(row) for row in a]
     sizes = dict(claim.sizes)
     shape = [sizes[x.name] for x in claim.a.outputs[0].axes]
     for token in reversed(range(point.length)):
@@ -233,14 +233,14 @@ class _Draw:
 
     def _leaves(self, names: list[str]) -> None:
         """Gives entries the values that conditions give them."""
-        it, changed = self._evaluated(), set[str]()
+        evaluated, changed = self._evaluated(), set[str]()
         for name in names:
             if name not in self.symbols.defined:
                 for token in self._tokens(name):
                     value = self._known_at(token)[name]
                     if changed & {a for g in value.names for a in _ARRAY.findall(g)}:
-                        it, changed = self._evaluated(), set()
-                    self._set(name, token, it.value_of(value, token))
+                        evaluated, changed = self._evaluated(), set()
+                    self._set(name, token, evaluated.value_of(value, token))
                     changed.add(name.partition("[")[0])
 
     def _point(self) -> Point:
@@ -295,9 +295,9 @@ class _Draw:
         if head != "exp":
             return arguments[0] if head == "sqrt" else None
         for inner in arguments[0].names:
-            head, found = self.symbols.defined.get(inner, ("", ()))
+            head, args = self.symbols.defined.get(inner, ("", ()))
             if head == "log" and not arguments[0] * number(2) - Quotient(generator(inner)):
-                return found[0]
+                return args[0]
         return None
 
     def _under_root(
@@ -331,21 +331,21 @@ class _Draw:
         if exponent.den or len(exponent.num.terms) != 1:
             raise Obstacle("an exponent has more than one term")
         ((m, _),) = exponent.num.terms.items()
-        found = sorted(
+        logarithms = sorted(
             (bool(CONSTANT.fullmatch(g)), not lags(frozenset({g})), g)
             for g, e in m
             if e == 1 and g not in value.names and g not in self.symbols.defined
             if not self.conditions.touches(frozenset({g}))
         )
-        if any((g, _at(g, token)) in used for *_, g in found):
+        if any((g, _at(g, token)) in used for *_, g in logarithms):
             return
-        if not found:
+        if not logarithms:
             raise Obstacle("an exponent is linear in nothing")
-        name = found[0][-1]
-        it = self._evaluated()
-        rest = it.value_of(exponent / Quotient(generator(name)), token)
-        inner = it.value_of(value, token)
-        self._set(name, token, it.constants.log(inner) / rest)
+        name = logarithms[0][-1]
+        evaluated = self._evaluated()
+        rest = evaluated.value_of(exponent / Quotient(generator(name)), token)
+        inner = evaluated.value_of(value, token)
+        self._set(name, token, evaluated.constants.log(inner) / rest)
         used.add((name, _at(name, token)))
 
     def _set(self, name: str, token: int, value: Quotient) -> None:
@@ -364,13 +364,13 @@ def _arrays(statement: WrittenClaim) -> frozenset[str]:
     every = [q for m in moments for q in (*m.step.values(), *(q for p in m.outputs for q in p))]
     names = {name for q in every for name in q.names}
     names |= {g for c in statement.conditions.polynomials for g in c.names}
-    return frozenset(found for name in names for found in _ARRAY.findall(name))
+    return frozenset(array for name in names for array in _ARRAY.findall(name))
 
 
 def _at(name: str, token: int) -> int:
     """The token that a name means, seen from a token; 0 where it means all."""
-    found = lags(frozenset({name}))
-    return token - min(found) if found else 0
+    delays = lags(frozenset({name}))
+    return token - min(delays) if delays else 0
 
 
 def _exact(value: Fraction) -> Exact:

@@ -93,9 +93,9 @@ def refute(
             for height in HEIGHTS:
                 rng = random.Random(seed + bytes((length, number, len(height))))
                 for _ in range(effort.draws):
-                    found = _first_gap(at, drawn(at, of, length, height, rng))
-                    if found is not None:
-                        return _reported(at, _simplified(at, of, found))
+                    gap = _first_gap(at, drawn(at, of, length, height, rng))
+                    if gap is not None:
+                        return _reported(at, _simplified(at, of, gap))
     return None
 
 
@@ -133,7 +133,7 @@ def arrays(claim: Claim) -> tuple[_Array, ...]:
             same = names.get(t.name, t.name)
             out.setdefault(same, []).append((same, t, t.name in inputs))
     known = set(fixed(claim.a)) | {renamed.get(name, name) for name in fixed(claim.b)}
-    return tuple(max(found, key=_strictness) for same, found in out.items() if same not in known)
+    return tuple(max(array, key=_strictness) for same, array in out.items() if same not in known)
 
 
 def _strictness(array: _Array) -> bool:
@@ -189,7 +189,7 @@ def _first_gap(claim: Claim, point: Witness) -> Witness | None:
 def _simplified(claim: Claim, arrays: tuple[_Array, ...], point: Witness) -> Witness:
     """The point with each number replaced by the simplest that keeps the outputs apart."""
     declared = {name: t for name, t, _ in arrays}
-    left = STEPS if sum(len(found) for _, found in point.values) <= MANY else FEW
+    left = STEPS if sum(len(entries) for _, entries in point.values) <= MANY else FEW
     for position, (name, entries) in enumerate(point.values):
         if len(entries) > 1:
             for simple in SIMPLER[:2]:

@@ -49,12 +49,12 @@ def laws(claim: Claim, entries: bool) -> tuple[Law, ...]:
         Obstacle, ValueError, ZeroDivisionError: the claim cannot be written out.
     """
     symbols = Symbols()
-    found: tuple[Law, ...] = ()
+    laws_found: tuple[Law, ...] = ()
     while True:
         # What one call gives stands in the arguments of the next.
-        later = both_systems(claim, symbols, entries, None, found)
-        start = both_systems(claim, symbols, entries, 0, found, held=True)
-        k = len(found)
+        later = both_systems(claim, symbols, entries, None, laws_found)
+        start = both_systems(claim, symbols, entries, 0, laws_found, held=True)
+        k = len(laws_found)
         if k >= min(len(w.calls) for w in (*later, *start)):
             break
         if k == CALL_LIMIT:
@@ -62,13 +62,13 @@ def laws(claim: Claim, entries: bool) -> tuple[Law, ...]:
         steady, first = (_paired(a.calls[k], b.calls[k]) for a, b in (later, start))
         zero = dict.fromkeys((*start[0].step, *start[1].step), ZERO)
         first = [(a.substituted(zero), b.substituted(zero)) for a, b in first]
-        found = (*found, _law(symbols, later[0].calls[k].head, steady, first))
-    return () if all(one.trivial for one in found) else found
+        laws_found = (*laws_found, _law(symbols, later[0].calls[k].head, steady, first))
+    return () if all(one.trivial for one in laws_found) else laws_found
 
 
-def relation(found: Law) -> Relation:
+def relation(law: Law) -> Relation:
     """Returns a law as certificates store it."""
-    return Relation(_stored(found.scale), _stored(found.shift))
+    return Relation(_stored(law.scale), _stored(law.shift))
 
 
 def relation_lines(claim: Claim, proof: Invariant) -> list[str]:
@@ -78,12 +78,14 @@ def relation_lines(claim: Claim, proof: Invariant) -> list[str]:
         return []
     heads = state(claim, proof.entries, stored).steady.heads
     out = []
-    for head, found in zip(heads, stored, strict=False):
-        if found.trivial:
+    for head, known_law in zip(heads, stored, strict=False):
+        if known_law.trivial:
             continue
-        factor, more = (_plain(q) for q in (found.scale.power(SCALES[head][0]), found.shift))
-        parts = [f"({factor}) times the first's"] * (found.scale.number != 1)
-        parts += [f"moved by {more}"] * bool(found.shift)
+        factor, more = (
+            _plain(q) for q in (known_law.scale.power(SCALES[head][0]), known_law.shift)
+        )
+        parts = [f"({factor}) times the first's"] * (known_law.scale.number != 1)
+        parts += [f"moved by {more}"] * bool(known_law.shift)
         out.append(f"{head} in the second: argument {', '.join(parts)}")
     return list(dict.fromkeys(out))
 
@@ -115,7 +117,7 @@ def _law(symbols: Symbols, head: str, steady: Pairs, first: Pairs) -> Law:
 
 def _scale(symbols: Symbols, head: str, steady: Pairs, first: Pairs) -> Quotient | None:
     """The factor r, where all pairs have the same one."""
-    found: Quotient | None = None
+    ratio: Quotient | None = None
     for (a, b), (a0, b0) in zip(steady, first, strict=True):
         if not a0 or not b0:
             continue
@@ -125,12 +127,12 @@ def _scale(symbols: Symbols, head: str, steady: Pairs, first: Pairs) -> Quotient
             below[base] = below.get(base, 0) - exponent
         token = b0 / a0 * _product(below, at_start=True)
         scale = _root(symbols, head, token, below) if _of_token(token) else None
-        if scale is None or (found is not None and scale - found):
+        if scale is None or (ratio is not None and scale - ratio):
             return None
-        found = scale
-    if found is not None and head == "exp" and (found.number or HALF).denominator != 1:
+        ratio = scale
+    if ratio is not None and head == "exp" and (ratio.number or HALF).denominator != 1:
         return None
-    return found
+    return ratio
 
 
 def _of_token(q: Quotient) -> bool:

@@ -108,8 +108,8 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
     match verdict:
         case ProvedWhereDefined(point=lacked, second=second):
             lacking = {n: [_number(v) for v in values] for n, values in lacked.values}
-            found = as_json(verdict.proved)
-            return found | {"verdict": "proved where both have values",
+            document = as_json(verdict.proved)
+            return document | {"verdict": "proved where both have values",
                             "without_value": "second" if second else "first",
                             "point": lacking}  # fmt: skip
         case Proved(certificate) | AtSizes(certificate):
@@ -156,15 +156,15 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
         lines.append(f"    {texts.plain(text)}{shown}")
     if any("κ" in text for _, text in texts.lines()):
         lines.append("    κ: any numbers other than 0, the same at all tokens")
-    for title, found in (
+    for title, lines_of in (
         ("over time", texts.over_time()),
         ("hence", texts.consequences()),
         ("degenerate", [f"if these are functions of their own token each: {x}"
                         for x in texts.degenerate()]),
     ):  # fmt: skip
-        lines += [f"  {title:<10} {text}" for text in found[:SHOWN]]
-        if len(found) > SHOWN:
-            lines.append(f"  {'':<10} and {len(found) - SHOWN} more like these")
+        lines += [f"  {title:<10} {text}" for text in lines_of[:SHOWN]]
+        if len(lines_of) > SHOWN:
+            lines.append(f"  {'':<10} and {len(lines_of) - SHOWN} more like these")
     if claim.case:
         lines.append(f"  case       {a} is {b} with these values of {b}'s own parameters")
     inside = texts.inside()
@@ -207,8 +207,8 @@ def _conditional_json(verdict: Conditionally) -> dict[str, Any]:
     claim, proof = verdict.certificate.claim, verdict.proof
     texts = ConditionText(claim, state(claim, False))
     needed = {k for n in proof.needed for k in n.without}
-    found = texts.inside()
-    inside = {"values": list(found[0]), "where": list(found[1])} if found else None
+    split = texts.inside()
+    inside = {"values": list(split[0]), "where": list(split[1])} if split else None
     return {
         "verdict": "proved under conditions", "statement": "COND", "free": claim.free,
         "case": claim.case, "values": _values(claim),

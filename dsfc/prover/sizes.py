@@ -31,7 +31,7 @@ NONE_GIVEN: Mapping[str, int] = MappingProxyType({})
 
 
 def chosen(
-    a: System, b: System, least: int, given: Mapping[str, int] = NONE_GIVEN
+    a: System, b: System, least: int, fixed_sizes: Mapping[str, int] = NONE_GIVEN
 ) -> tuple[tuple[str, int], ...]:
     """Returns small sizes of all axes that keep what both specs declare, `least` or more if can be.
 
@@ -39,28 +39,30 @@ def chosen(
         ValueError: no sizes do.
     """
     for more in dict.fromkeys((least, 1, 2)):  # the search has an end, at 1 sooner than at 2
-        found = kept(a, b, given, more)
-        if found is not None:
-            return tuple(sorted(found.items()))
-    held = [fact.text for fact in facts(a, b)] + [f"{name} = {k}" for name, k in given.items()]
+        sizes = kept(a, b, fixed_sizes, more)
+        if sizes is not None:
+            return tuple(sorted(sizes.items()))
+    held = [fact.text for fact in facts(a, b)] + [
+        f"{name} = {k}" for name, k in fixed_sizes.items()
+    ]
     raise ValueError(f"no sizes keep {' and '.join(held)}")
 
 
-def check_given(a: System, b: System, given: Mapping[str, int]) -> None:
+def check_given(a: System, b: System, fixed_sizes: Mapping[str, int]) -> None:
     """Checks sizes that a user gives.
 
     Raises:
         ValueError: there is no such axis, a number is no size, or what a spec declares excludes it.
     """
-    if not given:
+    if not fixed_sizes:
         return
     names = {d.axis.name for s in (a, b) for d in s.axes}
-    for name, size in given.items():
+    for name, size in fixed_sizes.items():
         if name not in names:
             raise ValueError(f"neither of the two has an axis {name}")
         if not 1 <= size <= LIMIT:
             raise ValueError(f"{name} = {size} is not an integer from 1 to {LIMIT}")
-    chosen(a, b, 1, given)
+    chosen(a, b, 1, fixed_sizes)
 
 
 def small(a: System, b: System, least: int) -> tuple[tuple[str, int], ...]:
@@ -75,41 +77,41 @@ def small(a: System, b: System, least: int) -> tuple[tuple[str, int], ...]:
 
 
 def modest(
-    a: System, b: System, given: Mapping[str, int] = NONE_GIVEN
+    a: System, b: System, fixed_sizes: Mapping[str, int] = NONE_GIVEN
 ) -> tuple[tuple[str, int], ...]:
     """Returns sizes of 2 or more, but of a derived one that makes others large (r = d / 16).
 
     Raises:
         ValueError: no sizes keep what both specs declare.
     """
-    sizes = chosen(a, b, 2, given)
+    sizes = chosen(a, b, 2, fixed_sizes)
     if max((k for _, k in sizes), default=0) <= LARGEST:
         return sizes
-    found = (kept(a, b, given, 2, (fact.name,)) for fact in facts(a, b))
-    others = [tuple(sorted(other.items())) for other in found if other is not None]
+    candidates = (kept(a, b, fixed_sizes, 2, (fact.name,)) for fact in facts(a, b))
+    others = [tuple(sorted(other.items())) for other in candidates if other is not None]
     return min((sizes, *others), key=lambda at: sum(k for _, k in at))
 
 
 def declared(
-    a: System, b: System, given: Mapping[str, int] = NONE_GIVEN
+    a: System, b: System, fixed_sizes: Mapping[str, int] = NONE_GIVEN
 ) -> tuple[tuple[tuple[str, int], ...], ...]:
     """Returns sizes of all axes: those given, else those that the specs declare as numbers.
 
     Where the two declare different numbers there are two. Where numbers of different axes do not go
     together (what is given may exclude them), each is taken by itself.
     """
-    return tuple(dict.fromkeys(chosen(a, b, 2, pinned) for pinned in pinnings(a, b, given)))
+    return tuple(dict.fromkeys(chosen(a, b, 2, pinned) for pinned in pinnings(a, b, fixed_sizes)))
 
 
 def pinnings(
-    a: System, b: System, given: Mapping[str, int] = NONE_GIVEN, but: Collection[str] = ()
+    a: System, b: System, fixed_sizes: Mapping[str, int] = NONE_GIVEN, but: Collection[str] = ()
 ) -> tuple[Mapping[str, int], ...]:
     """Returns the sizes that a question is about: those given, and those declared as numbers.
 
     Args:
         a: one system.
         b: the other.
-        given: sizes that some axes have, whatever is declared.
+        fixed_sizes: sizes that some axes have, whatever is declared.
         but: axes whose declared numbers are left out.
 
     Returns:
@@ -119,17 +121,17 @@ def pinnings(
     for system in (a, b):
         other = b if system is a else a
         numbers = dict(_numbers(other)) | dict(_numbers(system))
-        together = {name: k for name, k in numbers.items() if name not in {*given, *but}}
+        together = {name: k for name, k in numbers.items() if name not in {*fixed_sizes, *but}}
         for pinned in (together, *({name: k} for name, k in together.items())):
-            at = {**given, **pinned}
+            at = {**fixed_sizes, **pinned}
             with suppress(ValueError):
                 chosen(a, b, 2, at)
                 out[tuple(sorted(at.items()))] = None
                 break
-    return tuple(map(dict, out)) or (dict(given),)
+    return tuple(map(dict, out)) or (dict(fixed_sizes),)
 
 
-def examined(a: System, b: System, given: Mapping[str, int]) -> tuple[Mapping[str, int], ...]:
+def examined(a: System, b: System, fixed_sizes: Mapping[str, int]) -> tuple[Mapping[str, int], ...]:
     """Returns the sizes at which conditions and cases are looked for, those of some axes.
 
     They are those of `pinnings`, of axes whose entries a formula tells apart (`iota`, the taps of a
@@ -139,7 +141,7 @@ def examined(a: System, b: System, given: Mapping[str, int]) -> tuple[Mapping[st
     Args:
         a: one system.
         b: the other.
-        given: sizes that the question is about.
+        fixed_sizes: sizes that the question is about.
     """
     told = {
         e.axis.name
@@ -149,32 +151,32 @@ def examined(a: System, b: System, given: Mapping[str, int]) -> tuple[Mapping[st
         if isinstance(e, Iota | Fir)
     }
     left = {name for s in (a, b) for name, k in _numbers(s) if k > LARGEST or name not in told}
-    return pinnings(a, b, given, left)
+    return pinnings(a, b, fixed_sizes, left)
 
 
 def unexamined(
-    a: System, b: System, sizes: Mapping[str, int], given: Mapping[str, int] = NONE_GIVEN
+    a: System, b: System, sizes: Mapping[str, int], fixed_sizes: Mapping[str, int] = NONE_GIVEN
 ) -> tuple[tuple[str, int], ...]:
     """Returns the sizes that the specs declare as numbers, or that are given, and are others."""
-    asked = dict(_numbers(b)) | dict(_numbers(a)) | dict(given)
+    asked = dict(_numbers(b)) | dict(_numbers(a)) | dict(fixed_sizes)
     return tuple((name, k) for name, k in sorted(asked.items()) if sizes.get(name, k) != k)
 
 
 def beyond(
-    a: System, b: System, fixed: Collection[str], given: Mapping[str, int]
+    a: System, b: System, fixed: Collection[str], fixed_sizes: Mapping[str, int]
 ) -> Iterator[tuple[tuple[str, int], ...]]:
     """Yields larger sizes of some axes, where what both specs declare has such."""
     for larger in BEYOND:
         for names in (fixed, *([name] for name in fixed)):
-            pinned = {name: larger for name in names if name not in given}
-            sizes = kept(a, b, {**pinned, **given}, 1) if pinned else None
+            pinned = {name: larger for name in names if name not in fixed_sizes}
+            sizes = kept(a, b, {**pinned, **fixed_sizes}, 1) if pinned else None
             if sizes is not None:
                 yield tuple(sorted(sizes.items()))
                 break
 
 
 def apart(
-    a: System, b: System, counts: Mapping[str, int | str], given: Mapping[str, int]
+    a: System, b: System, counts: Mapping[str, int | str], fixed_sizes: Mapping[str, int]
 ) -> Iterator[tuple[tuple[str, int], ...]]:
     """Yields sizes that tell two axes apart, and those at which a term has indices enough.
 
@@ -182,13 +184,13 @@ def apart(
         a: one system.
         b: the other.
         counts: of each axis, see `dsfc.trusted.small_model_bound`.
-        given: sizes that some axes have.
+        fixed_sizes: sizes that some axes have.
     """
     derived = {fact.name for fact in facts(a, b)}
-    free = sorted(name for name in counts if name not in derived and name not in given)
+    free = sorted(name for name in counts if name not in derived and name not in fixed_sizes)
     enough_indices = {n: c for n, c in counts.items() if isinstance(c, int) and n in free}
     for pinned in ({name: 2 + k for k, name in enumerate(free)}, enough_indices):
-        sizes = kept(a, b, {**pinned, **given}, 1)
+        sizes = kept(a, b, {**pinned, **fixed_sizes}, 1)
         if sizes is not None and max(sizes.values(), default=0) <= LARGEST:
             yield tuple(sorted(sizes.items()))
 
@@ -201,7 +203,7 @@ def _numbers(system: System) -> Iterator[tuple[str, int]]:
 
 
 def with_whole_roots(
-    a: System, b: System, given: Mapping[str, int] = NONE_GIVEN
+    a: System, b: System, fixed_sizes: Mapping[str, int] = NONE_GIVEN
 ) -> tuple[tuple[str, int], ...]:
     """Returns small sizes of which those under a root in either system are squares, if can be.
 
@@ -219,34 +221,34 @@ def with_whole_roots(
         and isinstance(p.exponent, Num)
         and p.exponent.value.denominator != 1
     }
-    squares = dict.fromkeys(rooted - given.keys(), SQUARE)
+    squares = dict.fromkeys(rooted - fixed_sizes.keys(), SQUARE)
     try:
-        return modest(a, b, {**squares, **given})
+        return modest(a, b, {**squares, **fixed_sizes})
     except ValueError:
-        return modest(a, b, given)
+        return modest(a, b, fixed_sizes)
 
 
 def around(
-    a: System, b: System, given: Mapping[str, int] = NONE_GIVEN
+    a: System, b: System, fixed_sizes: Mapping[str, int] = NONE_GIVEN
 ) -> Iterator[tuple[tuple[str, int], ...]]:
     """Yields small sizes of all axes: the least, those with one or two axes of 2, and all of 2.
 
     Raises:
         ValueError: no sizes keep what both specs declare.
     """
-    least = chosen(a, b, 1, given)
+    least = chosen(a, b, 1, fixed_sizes)
     yield least
     derived = {fact.name for fact in facts(a, b)}
-    free = [name for name, _ in least if name not in derived and name not in given]
+    free = [name for name, _ in least if name not in derived and name not in fixed_sizes]
     seen = {least}
     for larger in (*combinations(free, 1), *combinations(free, 2)):
         larger_sizes = {n: k + (n in larger) for n, k in least if n in free}
-        sizes = kept(a, b, {**larger_sizes, **given}, 1)
+        sizes = kept(a, b, {**larger_sizes, **fixed_sizes}, 1)
         at = tuple(sorted(sizes.items())) if sizes else least
         if at not in seen:
             seen.add(at)
             yield at
-    twos = chosen(a, b, 2, given)
+    twos = chosen(a, b, 2, fixed_sizes)
     if twos not in seen:
         yield twos
 

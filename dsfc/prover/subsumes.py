@@ -118,13 +118,13 @@ def subsumes(
         least, twos = (Claim(a, b, names, chosen(a, b, k, sizes)) for k in (1, 2))
     except ValueError as e:
         return Unknown(str(e), (), "sizes that keep what both declare")
-    found = _no_case(no_case, least)
-    if isinstance(found, str) and any(t.matrix is not None for t in _terms(a)):
+    verdict = _no_case(no_case, least)
+    if isinstance(verdict, str) and any(t.matrix is not None for t in _terms(a)):
         larger = _no_case(no_case, twos)
-        found = larger if isinstance(larger, Certificate) else found
-    if isinstance(found, Certificate):
-        return NotAnInstance(found)
-    tried = [f"constant sequences: {found}"]
+        verdict = larger if isinstance(larger, Certificate) else verdict
+    if isinstance(verdict, Certificate):
+        return NotAnInstance(verdict)
+    tried = [f"constant sequences: {verdict}"]
     pinned = examined(a, b, sizes)
     if conditions:
         shown = _cases(twos, pinned)
@@ -137,12 +137,12 @@ def subsumes(
     # Functions of more than the token may be a case where those of the token are none.
     # At the declared sizes there are more equations, so these are asked where work was asked for.
     for at in dict.fromkeys(map(_key, (sizes, *(pinned if conditions else ())))):
-        apart = _no_case(partial(no_instance_by_test_sequences, given=dict(at)), least)
+        apart = _no_case(partial(no_instance_by_test_sequences, fixed_sizes=dict(at)), least)
         if isinstance(apart, Certificate):
             return NotAnInstance(apart)
     tried.append(f"short sequences: {apart}")
     decides = "values of the second's parameters (--conditions), or a reason that there are none"
-    return Unknown(str(found), tuple(tried), decides)
+    return Unknown(str(verdict), tuple(tried), decides)
 
 
 def _no_case(rule: Callable[[Claim], Certificate | str], claim: Claim) -> Certificate | str:
@@ -172,13 +172,13 @@ def _cases(claim: Claim, pinned: tuple[Mapping[str, int], ...]) -> Certificate |
         claim: without conditions.
         pinned: see `dsfc.prover.sizes.examined`.
     """
-    found = list[Certificate]()
+    certificates = list[Certificate]()
     for sizes in pinned:
         shown = _case(replace(claim, sizes=modest(claim.a, claim.b, sizes)))
         if isinstance(shown, str):
             return shown if not sizes else f"{shown} ({_listed(sizes)})"
-        found.append(shown)
-    return found[0]
+        certificates.append(shown)
+    return certificates[0]
 
 
 def _listed(sizes: Mapping[str, int]) -> str:
@@ -187,7 +187,7 @@ def _listed(sizes: Mapping[str, int]) -> str:
 
 def _case(claim: Claim) -> Certificate | str:
     """A certificate that a is a case of b, which the checker accepted, or why there is none."""
-    found: Certificate | str = "none were found"
+    obstacle: Certificate | str = "none were found"
     for search in (modal, filters, _by_equations):
         try:
             for at in search(replace(claim, case=True)):
@@ -201,8 +201,8 @@ def _case(claim: Claim) -> Certificate | str:
         except Rejected:
             continue
         except (Obstacle, TooLarge, ValueError, ZeroDivisionError) as e:
-            found = str(e)
-    return found
+            obstacle = str(e)
+    return obstacle
 
 
 def _by_equations(claim: Claim) -> Iterator[Claim]:

@@ -80,43 +80,45 @@ def holds_somewhere(certificate: Certificate) -> bool:
 
 def _both(kinds: Kinds) -> str:
     """What is known of ISO; cases of one another at different sizes are none."""
-    found = (kinds.forth, kinds.back)
-    if any(isinstance(w, NotAnInstance) and w.reads is None for w in found):
+    both = (kinds.forth, kinds.back)
+    if any(isinstance(w, NotAnInstance) and w.reads is None for w in both):
         return "refuted"
-    cases = [dict(w.certificate.claim.sizes) for w in found if isinstance(w, Instance)]
+    cases = [dict(w.certificate.claim.sizes) for w in both if isinstance(w, Instance)]
     if len(cases) < 2 or any(k != cases[1].get(name, k) for name, k in cases[0].items()):
         return "unknown"
     return "proved"
 
 
-def kind(found: Subsumption, slots: tuple[str, ...]) -> str:
+def kind(verdict: Subsumption, slots: tuple[str, ...]) -> str:
     """Returns which statement was decided: SUB, or SLOT with the locality of the functions.
 
     Args:
-        found: what was found.
+        verdict: what was found.
         slots: inputs that the second alone has.
     """
     if not slots:
         return "SUB"
-    if isinstance(found, Instance):
-        claim = alpha_rename(found.certificate.claim)
+    if isinstance(verdict, Instance):
+        claim = alpha_rename(verdict.certificate.claim)
         furthest = localities(claim, state(claim, False)).values()
         read = [k for k in furthest if k is not None]
         if not read:
             return "SLOT(constant)"
         return f"SLOT(window {max(read)})" if max(read) else "SLOT(token)"
-    if not isinstance(found, NotAnInstance):
+    if not isinstance(verdict, NotAnInstance):
         return "SLOT"
     # A constant sequence makes a constant of every function of the last tokens.
-    if isinstance(found.proof, ConstantSequence):
+    if isinstance(verdict.proof, ConstantSequence):
         return "SLOT(window)"
-    return {None: "SLOT(history)", 0: "SLOT(token)"}.get(found.reads, f"SLOT(window {found.reads})")
+    return {None: "SLOT(history)", 0: "SLOT(token)"}.get(
+        verdict.reads, f"SLOT(window {verdict.reads})"
+    )
 
 
-def _within(found: Subsumption, slots: tuple[str, ...], a: str, b: str) -> list[str]:
+def _within(verdict: Subsumption, slots: tuple[str, ...], a: str, b: str) -> list[str]:
     filled = f", its {', '.join(slots)} functions of tokens" if slots else ""
-    head = f"{kind(found, slots)}  {a} is a case of {b}{filled}: "
-    match found:
+    head = f"{kind(verdict, slots)}  {a} is a case of {b}{filled}: "
+    match verdict:
         case Instance(certificate, unseen):
             claim = alpha_rename(certificate.claim)
             texts = ConditionText(claim, state(claim, False))
@@ -128,27 +130,29 @@ def _within(found: Subsumption, slots: tuple[str, ...], a: str, b: str) -> list[
                 lines.append(first_defined(certificate.defined, unseen))
             return [*lines, f"  values     {'; '.join([*values, told])}"]
         case NotAnInstance(certificate):
-            none = f"no functions of {_read(found)} and no parameters" if slots else "no parameters"
-            return [f"{head}refuted, for {none}", *_no_case(found, slots, a, b)]
+            none = (
+                f"no functions of {_read(verdict)} and no parameters" if slots else "no parameters"
+            )
+            return [f"{head}refuted, for {none}", *_no_case(verdict, slots, a, b)]
         case Unknown():
-            lines = [f"{head}unknown", *(f"  tried      {t}" for t in found.tried)]
-            return [*lines, f"  to decide  {found.decides}"]
+            lines = [f"{head}unknown", *(f"  tried      {t}" for t in verdict.tried)]
+            return [*lines, f"  to decide  {verdict.decides}"]
 
 
-def _read(found: NotAnInstance) -> str:
+def _read(verdict: NotAnInstance) -> str:
     """What the functions read that are excluded."""
-    if isinstance(found.proof, ConstantSequence):
+    if isinstance(verdict.proof, ConstantSequence):
         return "the last tokens"
-    if found.reads is None:
+    if verdict.reads is None:
         return "the whole history"
-    return f"the token and the {found.reads} before it" if found.reads else "the token alone"
+    return f"the token and the {verdict.reads} before it" if verdict.reads else "the token alone"
 
 
-def _no_case(found: NotAnInstance, slots: tuple[str, ...], a: str, b: str) -> list[str]:
-    certificate, proof = found.certificate, found.proof
+def _no_case(verdict: NotAnInstance, slots: tuple[str, ...], a: str, b: str) -> list[str]:
+    certificate, proof = verdict.certificate, verdict.proof
     claim = certificate.claim
     if isinstance(proof, SeparatingSequences):
-        return _on_sequences(found, proof, slots, a, b)
+        return _on_sequences(verdict, proof, slots, a, b)
     parts = _recurring(proof, a, b) if proof.recurrence else _powers(claim, proof, a, b)
     lines = [
         f"  statement  {SLOTS if slots else STATEMENT}",
@@ -169,7 +173,7 @@ def _no_case(found: NotAnInstance, slots: tuple[str, ...], a: str, b: str) -> li
 
 
 def _on_sequences(
-    found: NotAnInstance, proof: SeparatingSequences, slots: tuple[str, ...], a: str, b: str
+    verdict: NotAnInstance, proof: SeparatingSequences, slots: tuple[str, ...], a: str, b: str
 ) -> list[str]:
     spelled = [" ".join(_letter(k) for k in one) for one in proof.sequences]
     tokens = [
@@ -177,11 +181,11 @@ def _on_sequences(
         for k, letter in enumerate(proof.letters)
         if any(k in one for one in proof.sequences)
     ]
-    asked = f"functions of {_read(found)} and parameters" if slots else "parameters"
+    asked = f"functions of {_read(verdict)} and parameters" if slots else "parameters"
     count = len(proof.parts)
     return [
-        f"  statement  {_SLOTS.format(_read(found)) if slots else STATEMENT}",
-        f"  sizes      {no_case_sizes(found.certificate)}; nothing is said of others",
+        f"  statement  {_SLOTS.format(_read(verdict)) if slots else STATEMENT}",
+        f"  sizes      {no_case_sizes(verdict.certificate)}; nothing is said of others",
         f"  sequences  {'; '.join(spelled)}, at the point",
         *(f"    {name} = {entries_text(values)}" for name, values in proof.values),
         *tokens,
@@ -239,19 +243,19 @@ def _sequences_json(claim: Claim, proof: SeparatingSequences) -> dict[str, Any]:
             "letters": letters, "sequences": [list(one) for one in proof.sequences]}  # fmt: skip
 
 
-def _json(found: Subsumption, slots: tuple[str, ...]) -> dict[str, Any]:
-    return {"statement": kind(found, slots), "slots": list(slots)} | _decided(found)
+def _json(verdict: Subsumption, slots: tuple[str, ...]) -> dict[str, Any]:
+    return {"statement": kind(verdict, slots), "slots": list(slots)} | _decided(verdict)
 
 
-def _decided(found: Subsumption) -> dict[str, Any]:
-    match found:
+def _decided(verdict: Subsumption) -> dict[str, Any]:
+    match verdict:
         case Instance(certificate):
             claim = alpha_rename(certificate.claim)
             others = unexamined(claim.a, claim.b, dict(claim.sizes))
             return {"verdict": "proved", "sizes": dict(certificate.claim.sizes),
                     "open": dict(others)}  # fmt: skip
         case NotAnInstance(certificate):
-            claim, proof = certificate.claim, found.proof
+            claim, proof = certificate.claim, verdict.proof
             if isinstance(proof, SeparatingSequences):
                 return _sequences_json(claim, proof)
             point = {name: entries_text(values) for name, values in proof.values}
@@ -260,4 +264,4 @@ def _decided(found: Subsumption) -> dict[str, Any]:
                     "always": proof.always,
                     "recurrence": [str(Fraction(*c)) for c in proof.recurrence],
                     "point": point, "token": proof.token, "index": list(proof.index)}  # fmt: skip
-    return {"verdict": "unknown", "tried": list(found.tried), "decides": found.decides}
+    return {"verdict": "unknown", "tried": list(verdict.tried), "decides": verdict.decides}

@@ -58,7 +58,7 @@ _Values = tuple[tuple[str, tuple[Number, ...]], ...]
 
 
 def no_instance_by_test_sequences(
-    claim: Claim, given: Mapping[str, int] = NONE_GIVEN
+    claim: Claim, fixed_sizes: Mapping[str, int] = NONE_GIVEN
 ) -> Certificate | str:
     """Returns a certificate that a is no case of b, accepted by the checker, or why there is none.
 
@@ -66,7 +66,7 @@ def no_instance_by_test_sequences(
 
     Args:
         claim: the two systems and their names.
-        given: sizes that some axes have.
+        fixed_sizes: sizes that some axes have.
 
     Raises:
         Obstacle: one of the systems cannot be written out.
@@ -79,14 +79,14 @@ def no_instance_by_test_sequences(
     left = WORK
     # What is so for functions of the whole history is so for all.
     depths = (LENGTH_LIMIT - 1, 0) if slots(claim) else (None,)
-    every = product(SHAPES, depths, tuple(around(claim.a, claim.b, given)), range(DRAWS))
+    every = product(SHAPES, depths, tuple(around(claim.a, claim.b, fixed_sizes)), range(DRAWS))
     for (count, length), locality, sizes, draw in every:
         at = replace(claim, locality=locality, sizes=sizes)
         budget = Budget(min(ONE_IDEAL, left))
         before = budget.left
-        found = _shown(at, _point(at, count, length, draw), budget)
-        if found is not None:
-            return found
+        certificate = _shown(at, _point(at, count, length, draw), budget)
+        if certificate is not None:
+            return certificate
         left -= before - budget.left
         if left <= 0:
             break
@@ -148,8 +148,8 @@ def _shown(claim: Claim, point: SeparatingSequences, budget: Budget) -> Certific
         return None
     cleared = [_cleared(e, equations) for e in differences]
     tried = 0
-    for found in combinations([p for p, _ in cleared], constants, budget):
-        factors = {k: c * cleared[k][1] for k, c in found.items()}
+    for combination in combinations([p for p, _ in cleared], constants, budget):
+        factors = {k: c * cleared[k][1] for k, c in combination.items()}
         certificate = Certificate(claim, _stored(point, parts, factors))
         try:
             check(write(certificate))

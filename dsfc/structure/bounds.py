@@ -69,8 +69,8 @@ def constraints_of(system: System) -> dict[str, Interval]:
     }
     for name, value in fixed(system).items():
         if value.field is Field.REAL:
-            found = Ranges({}).of(value)
-            out[name] = out[name].hull(found) if name in out else found
+            interval = Ranges({}).of(value)
+            out[name] = out[name].hull(interval) if name in out else interval
     return out
 
 
@@ -121,13 +121,13 @@ class Ranges(Written):
 
     def of(self, expr: Expr) -> Interval:
         """Returns an interval that contains every value of a real expression."""
-        found = self._done.get(expr)
-        if found is None:
-            found = _meet(self.written(expr), self._normal(normalise(expr)))
+        interval = self._done.get(expr)
+        if interval is None:
+            interval = _meet(self.written(expr), self._normal(normalise(expr)))
             if expr in self._facts:
-                found = _meet(found, self._facts[expr])
-            self._done[expr] = found
-        return found
+                interval = _meet(interval, self._facts[expr])
+            self._done[expr] = interval
+        return interval
 
     def modulus(self, expr: Expr) -> Interval:
         """Returns an interval that contains |x| for every value of an expression."""
@@ -144,8 +144,8 @@ class Ranges(Written):
 
     def written(self, e: Expr) -> Interval:
         """Returns the range of an expression as it is written, given those of its parts."""
-        found = super().written(e)
-        return _meet(found, self._square_length(e)) if isinstance(e, Reduce) else found
+        interval = super().written(e)
+        return _meet(interval, self._square_length(e)) if isinstance(e, Reduce) else interval
 
     def _square_length(self, e: Reduce) -> Interval:
         """Σ c x² over an axis along which x has unit length: x / max(|x|, ε) is never longer."""
@@ -177,12 +177,12 @@ class Ranges(Written):
         return _meet(out, self._vertices(p, ranges))
 
     def _term(self, m: Monomial, ranges: Mapping[Expr, Interval]) -> Interval:
-        found = _monomial(m, ranges)
+        interval = _monomial(m, ranges)
         for k, (whole, exponent) in enumerate(m):
             rest = (*m[:k], *m[k + 1 :])
             if exponent == -1 and isinstance(whole, Add) and _monomial(rest, ranges).low >= 0:
-                found = _meet(found, self._share(rest, whole))
-        return found
+                interval = _meet(interval, self._share(rest, whole))
+        return interval
 
     def _share(self, part: Monomial, whole: Expr) -> Interval:
         """The range of x / (r + c Σ x) for x ≥ 0: below 1 where r > 0 and c ≥ 1."""
@@ -206,8 +206,8 @@ class Ranges(Written):
         return times(exactly(coefficient), _monomial(m, {a: self._atom(a) for a, _ in m}))
 
     def _atom(self, a: Expr) -> Interval:
-        found = self.written(a)
-        return _meet(found, self._facts[a]) if a in self._facts else found
+        interval = self.written(a)
+        return _meet(interval, self._facts[a]) if a in self._facts else interval
 
     def _vertices(self, p: Polynomial, ranges: Mapping[Expr, Interval]) -> Interval:
         """The hull of the values at the corners, for a polynomial affine in bounded atoms."""

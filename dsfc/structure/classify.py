@@ -269,9 +269,9 @@ class _Classifier:
         if flow is not None:
             return coupling_of_flow(flow)
         keys = [self.inline(d.key) for f in block.chain for d in f.drives]
-        found = [coupling_of(k, decay, move.lefts) for k in keys]
-        kinds = {c.kind for c in found}
-        return found[0] if len(kinds) == 1 else FREE
+        couplings = [coupling_of(k, decay, move.lefts) for k in keys]
+        kinds = {c.kind for c in couplings}
+        return couplings[0] if len(kinds) == 1 else FREE
 
     def _bound(self, move: _Transition, decay: Decay | None, flow: KeptFlow | None) -> Bound:
         if decay is None:
@@ -295,12 +295,12 @@ class _Classifier:
     # --- sums without a finite state --------------------------------------------------------------
 
     def _attentions(self) -> tuple[Attention, ...]:
-        found = []
+        attentions = []
         for p in (p for t in trees(self.system) for p in parts(t)):
             if isinstance(p, Ratio) and isinstance(p.den, Cache):
                 with suppress(NotAttention):
-                    found.append(attention_of(p))
-        return tuple(found)
+                    attentions.append(attention_of(p))
+        return tuple(attentions)
 
     # --- ratios -----------------------------------------------------------------------------------
 
@@ -333,8 +333,10 @@ class _Classifier:
         return [normalise(self.inline(k)) for k in keys]
 
     def _denominators(self, block: Block) -> tuple[str, ...]:
-        found = [d for r in self.ratios if block.state in r.numerators for d in r.denominators]
-        return tuple(dict.fromkeys(found))
+        denominators = [
+            d for r in self.ratios if block.state in r.numerators for d in r.denominators
+        ]
+        return tuple(dict.fromkeys(denominators))
 
     def _partner(self, block: Block) -> str | None:
         for ratio in self.ratios:
@@ -352,8 +354,8 @@ class _Classifier:
 
 
 def _states(tree: ReadOut) -> tuple[str, ...]:
-    found = [t.source for p in parts(tree) if isinstance(p, Read) for t in p.terms]
-    return tuple(dict.fromkeys(found))
+    sources = [t.source for p in parts(tree) if isinstance(p, Read) for t in p.terms]
+    return tuple(dict.fromkeys(sources))
 
 
 def _lagged(expr: Expr) -> bool:

@@ -29,9 +29,9 @@ def truncations(system: System) -> str:
     """
     cut = list(dict.fromkeys(_cut(system)))
     whole = list(dict.fromkeys(_whole(system)))
-    found = ["truncated series", *cut] if cut else []
-    found += ["finite truncations", *whole] if whole else []
-    return "\n".join([*found, ""]) if found else ""
+    lines = ["truncated series", *cut] if cut else []
+    lines += ["finite truncations", *whole] if whole else []
+    return "\n".join([*lines, ""]) if lines else ""
 
 
 def _cut(system: System) -> Iterator[str]:

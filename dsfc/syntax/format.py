@@ -104,15 +104,19 @@ class _Printer:
             case ast.Neg():
                 return f"-{self.expr(node.operand, _NEG)}", _NEG
             case ast.Dot():
-                return self._dot.join(self.expr(it, _NEG) for it in node.operands), _DOT
+                return self._dot.join(self.expr(operand, _NEG) for operand in node.operands), _DOT
             case ast.Mul():
                 return self._product(node), _MUL
             case ast.Outer():
                 # Products bind tighter, but few know that by heart: they get parentheses.
-                return self._outer.join(self.expr(it, _NEG) for it in node.operands), _OUTER
+                return self._outer.join(
+                    self.expr(operand, _NEG) for operand in node.operands
+                ), _OUTER
             case ast.Add():
                 signs = [f" {sign} " for sign in node.operators]
-                return _chain([self.expr(it, _OUTER) for it in node.operands], signs), _ADD
+                return _chain(
+                    [self.expr(operand, _OUTER) for operand in node.operands], signs
+                ), _ADD
 
     def _product(self, node: ast.Mul) -> str:
         """A product; a fraction of two numbers is written without blanks: `1/2`."""
@@ -123,7 +127,7 @@ class _Printer:
         signs = [f"{blank}{sign}{blank}" for sign in node.operators]
         # What a contraction is divided by, or what divides by one, is seen at once in parentheses.
         level = _NEG if ast.MulOp.OVER in node.operators else _DOT
-        return _chain([self.expr(it, level) for it in node.operands], signs)
+        return _chain([self.expr(operand, level) for operand in node.operands], signs)
 
     def _exponent(self, node: ast.Expr) -> str:
         return f"({self._inside(node)})" if isinstance(node, ast.Add) else self.expr(node, _NEG)
@@ -131,15 +135,15 @@ class _Printer:
     def _inside(self, node: ast.Expr) -> str:
         """An index or exponent: a sum of plain names and numbers is written without blanks."""
         if isinstance(node, ast.Add) and all(
-            isinstance(it, ast.Name | ast.Num) for it in node.operands
+            isinstance(operand, ast.Name | ast.Num) for operand in node.operands
         ):
             return self.expr(node).replace(" ", "")
         return self.expr(node)
 
     def _brackets(self, brackets: Sequence[ast.Condition]) -> str:
         parts = (
-            self.condition(it) if isinstance(it, ast.Relation) else self._inside(it)
-            for it in brackets
+            self.condition(bracket) if isinstance(bracket, ast.Relation) else self._inside(bracket)
+            for bracket in brackets
         )
         return f"[{', '.join(parts)}]"
 
@@ -172,7 +176,7 @@ class _Printer:
             case ast.Use():
                 return f"use {item.modifier} on {self._names(item.targets)}"
             case ast.Claim():
-                when = " and ".join(self.condition(it) for it in item.when)
+                when = " and ".join(self.condition(condition) for condition in item.when)
                 return f"claim {self.condition(item.relation)}" + (f" when {when}" if when else "")
 
     def width(self, item: ast.Decl) -> int:
@@ -210,7 +214,7 @@ class _Writer:
 
     def __init__(self, comments: Iterable[ast.Comment], printer: _Printer) -> None:
         self._printer = printer
-        self._comments = sorted(comments, key=lambda it: it.span.start)
+        self._comments = sorted(comments, key=lambda comment: comment.span.start)
         self._lines: list[str] = []
         self._top = 0
 
@@ -244,9 +248,9 @@ class _Writer:
 
     def _widths(self, items: Iterable[ast.Item]) -> Iterator[int]:
         """To what width the names of each item are filled up: the widest of its row."""
-        for _, row in groupby(items, lambda it: it.kind if _typed(it) else None):
+        for _, row in groupby(items, lambda item: item.kind if _typed(item) else None):
             members = list(row)
-            names = (self._printer.width(it) for it in members if _typed(it))
+            names = (self._printer.width(item) for item in members if _typed(item))
             yield from repeat(max(names, default=0), len(members))
 
     def _before(self, offset: int | None, indent: str) -> None:
@@ -286,7 +290,9 @@ def _quoted(provenance: ast.Provenance | None, lead: str) -> str:
 
 
 def _chain(operands: Sequence[str], signs: Sequence[str]) -> str:
-    return operands[0] + "".join(sign + it for sign, it in zip(signs, operands[1:], strict=True))
+    return operands[0] + "".join(
+        sign + operand for sign, operand in zip(signs, operands[1:], strict=True)
+    )
 
 
 def number(value: Fraction) -> str:

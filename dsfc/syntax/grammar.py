@@ -52,7 +52,9 @@ def _lark() -> Lark:
 @cache
 def terminals() -> Mapping[str, str]:
     """Every named terminal with its regular expression, as the grammar file writes it."""
-    return MappingProxyType({it.name: it.pattern.to_regexp() for it in _lark().terminals})
+    return MappingProxyType(
+        {terminal.name: terminal.pattern.to_regexp() for terminal in _lark().terminals}
+    )
 
 
 def reserved(kind: str) -> tuple[str, ...]:
@@ -69,8 +71,8 @@ def tokens(text: str) -> Iterator[Token]:
     # Not Lark.lex, which makes a new lexer at each call.
     parser = _lark().parse_interactive(text)
     # Lark leaves it untyped.
-    found: Iterator[Token] = parser.lexer_thread.lex(parser.parser_state)  # type: ignore[no-untyped-call]
-    return found
+    stream: Iterator[Token] = parser.lexer_thread.lex(parser.parser_state)  # type: ignore[no-untyped-call]
+    return stream
 
 
 def accepted(parser: InteractiveParser) -> set[str]:

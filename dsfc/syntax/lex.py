@@ -76,10 +76,10 @@ def read_tokens(source: Source, limits: Limits, reporter: Reporter) -> tuple[Tok
             )
         )
         reporter.raise_errors()
-    found = legal_tokens(source, limits, reporter)
-    for token in found:
+    legal = legal_tokens(source, limits, reporter)
+    for token in legal:
         _check_size(source, token, limits, reporter)
-    return _Layout(source, limits, reporter).of(found)
+    return _Layout(source, limits, reporter).of(legal)
 
 
 def legal_tokens(source: Source, limits: Limits, reporter: Reporter) -> list[Token]:
@@ -88,15 +88,15 @@ def legal_tokens(source: Source, limits: Limits, reporter: Reporter) -> list[Tok
     Raises:
         DiagnosticError: there are more tokens or mistakes than `limits` allow.
     """
-    found: list[Token] = []
+    legal: list[Token] = []
     for token in grammar.tokens(_legal_text(source, limits, reporter)):
-        found.append(token)
-        if len(found) > limits.tokens:
+        legal.append(token)
+        if len(legal) > limits.tokens:
             reporter.add(
                 Limit(_span(source, token), what="tokens", size="more", bound=str(limits.tokens))
             )
             reporter.raise_errors()
-    return found
+    return legal
 
 
 def is_hidden(source: Source) -> bool:
@@ -220,9 +220,9 @@ class _Layout:
         self._open: list[_Open] = []
         self._broken = False
 
-    def of(self, found: Sequence[Token]) -> tuple[Token, ...]:
+    def of(self, tokens: Sequence[Token]) -> tuple[Token, ...]:
         """The tokens the parser sees."""
-        for token in found:
+        for token in tokens:
             self._take(token)
         if self._open:
             self._unclosed()
@@ -306,10 +306,10 @@ class _Layout:
         self._broken = False
 
 
-def _merged(found: Iterable[Token]) -> Iterator[Token]:
+def _merged(tokens: Iterable[Token]) -> Iterator[Token]:
     """The tokens with every run of separators as one."""
     before = ""
-    for token in found:
+    for token in tokens:
         if not (before == token.type == SEPARATOR):
             yield token
         before = token.type

@@ -282,13 +282,13 @@ def _by_state() -> dict[tuple[int, str], tuple[Mistake, ...]]:
 def stop(text: str) -> Place | None:
     """Where the automaton stops in a text, or None if it does not."""
     source, reporter = Source("<example>", text), Reporter()
-    found = [*lex.read_tokens(source, DEFAULT_LIMITS, reporter), Token("$END", "")]
+    tokens = [*lex.read_tokens(source, DEFAULT_LIMITS, reporter), Token("$END", "")]
     automaton = grammar.automaton()
-    for at, token in enumerate(found):
+    for at, token in enumerate(tokens):
         try:
             automaton.feed_token(token)
         except UnexpectedToken:
-            return Place(automaton.parser_state.position, found[max(0, at - 8) : at], token)
+            return Place(automaton.parser_state.position, tokens[max(0, at - 8) : at], token)
     return None
 
 

@@ -104,7 +104,7 @@ def _pattern(match: str, scopes: dict[int, str]) -> dict[str, Any]:
     named = {str(group): f"{scope}.dsf" for group, scope in scopes.items()}
     if "0" in named:
         return {"match": match, "name": named["0"]}
-    return {"match": match, "captures": {group: {"name": it} for group, it in named.items()}}
+    return {"match": match, "captures": {group: {"name": scope} for group, scope in named.items()}}
 
 
 if __name__ == "__main__":

@@ -194,9 +194,10 @@ class _Run:
     def _last_maxima(self) -> dict[str, Array]:
         """The last value of each running maximum; the one before the first where none is."""
         last = self.length - 1
-        found = {s.name: s for s in self.streams.values() if isinstance(s.value, MaxPlus)}
+        maxima = {s.name: s for s in self.streams.values() if isinstance(s.value, MaxPlus)}
         return {
-            n: (self.token(n, last) if last >= 0 else self.before(s)).data for n, s in found.items()
+            n: (self.token(n, last) if last >= 0 else self.before(s)).data
+            for n, s in maxima.items()
         }
 
     def before(self, s: Stream) -> NamedArray:
@@ -445,13 +446,13 @@ class _Moment:
 
     def abstract(self, name: str, value: NamedArray) -> NamedArray:
         """An abstract map, called with the axes it takes at the end."""
-        found = next(a for a in self.run.system.abstracts if a.name == name)
-        kept = tuple(a for a in value.axes if a not in found.source)
-        order = [value.axes.index(a) for a in (*kept, *found.source)]
+        function = next(a for a in self.run.system.abstracts if a.name == name)
+        kept = tuple(a for a in value.axes if a not in function.source)
+        order = [value.axes.index(a) for a in (*kept, *function.source)]
         data = np.asarray(self.run.abstracts[name](np.transpose(value.data, order)))
-        made = (*kept, *found.target)
-        axes = canonical(made)
-        return NamedArray(axes, np.transpose(data, [made.index(a) for a in axes]))
+        result_axes = (*kept, *function.target)
+        axes = canonical(result_axes)
+        return NamedArray(axes, np.transpose(data, [result_axes.index(a) for a in axes]))
 
     def node(self, expr: Expr) -> NamedArray:
         """What stands in caches only: sums over time, lags, running products."""

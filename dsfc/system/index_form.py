@@ -134,9 +134,9 @@ def _stage(number: int, stage: Stage, blocks: States) -> list[str]:
 
 
 def _block(b: Block, blocks: States) -> list[str]:
-    found = "" if b.declared else "  (found)"
+    origin = "" if b.declared else "  (found)"
     source = f'  "{b.provenance.text}"' if b.provenance else ""
-    lines = [_typed(b.state, b.axes, b.field) + found + source]
+    lines = [_typed(b.state, b.axes, b.field) + origin + source]
     lines += [f"{_INDENT}{name} = {text(value)}" for name, value in update_formulas(b, blocks)]
     if b.decay is not None:
         lines.append(_INDENT + _decay(b.decay))

@@ -155,9 +155,9 @@ def stored_axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:
     return (*t.map.each, *t.map.target, *t.map.source) if isinstance(t, MapTensor) else t.axes
 
 
-def names_in(found: Iterable[Expr]) -> set[str]:
+def names_in(exprs: Iterable[Expr]) -> set[str]:
     """Returns the names that expressions read."""
-    return {e.name for x in found for e in walk(x) if isinstance(e, Ref)}
+    return {e.name for x in exprs for e in walk(x) if isinstance(e, Ref)}
 
 
 def map_blocks(system: System, rule: Callable[[Block], Block]) -> System:
@@ -170,8 +170,8 @@ def map_trees(system: System, rule: Callable[[ReadOut], ReadOut]) -> System:
     """Returns the System with a rule applied to every node of every read-out, leaves first."""
 
     def go(tree: ReadOut) -> ReadOut:
-        made: ReadOut = replace(tree, **{n: below(getattr(tree, n)) for n in _names(tree)})
-        return rule(made)
+        rebuilt: ReadOut = replace(tree, **{n: below(getattr(tree, n)) for n in _names(tree)})
+        return rule(rebuilt)
 
     def below(value: Any) -> Any:  # noqa: ANN401
         if isinstance(value, READ_OUTS):

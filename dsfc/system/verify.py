@@ -278,10 +278,10 @@ class _Checker:
         """Axes and field of a read-out."""
         match r:
             case Read(held, direct):
-                found = [self._term_type(t) for t in held if t.source in self.blocks]
+                types = [self._term_type(t) for t in held if t.source in self.blocks]
                 if direct is not None:
-                    found.append((direct.axes, direct.field))
-                return _joined(found)
+                    types.append((direct.axes, direct.field))
+                return _joined(types)
             case Direct(value):
                 return value.axes, value.field
             case Cache(past):

@@ -211,17 +211,17 @@ class _Adjoint:
     def _reverser(self, stage: Stage) -> StageReverser:
         key = stage_key(stage)
         if key not in self.reversers:
-            made = self.reversers[key] = StageReverser(stage, self.names.fresh)
-            self.streams.extend(v.stream for v in made.forward)
+            reverser = self.reversers[key] = StageReverser(stage, self.names.fresh)
+            self.streams.extend(v.stream for v in reverser.forward)
         return self.reversers[key]
 
     def _stage(self, stage: Stage) -> None:
-        made = self._reverser(stage).finish()
-        self.stages.append(made.stage)
-        self.streams.extend(v.stream for v in made.values if v.cotangent)
-        self.renamed.extend(made.reversed_state)
-        self._gradients(made.of_update)
-        for state, reversed_state in made.reversed_state:
+        reversed_stage = self._reverser(stage).finish()
+        self.stages.append(reversed_stage.stage)
+        self.streams.extend(v.stream for v in reversed_stage.values if v.cotangent)
+        self.renamed.extend(reversed_stage.reversed_state)
+        self._gradients(reversed_stage.of_update)
+        for state, reversed_state in reversed_stage.reversed_state:
             self.steps.append(Step("reverse", f"{state} → {reversed_state}"))
 
     def _gradients(self, gradients: StageGradients) -> None:
@@ -282,12 +282,12 @@ class _Adjoint:
         def summed(value: Past) -> Expr:
             return self._name("sum_bar", Cache(value, why), sorted(value.axes), value.field)
 
-        found = pull_past(past, cotangent)
-        for ref, value in found.refs:
+        pulled = pull_past(past, cotangent)
+        for ref, value in pulled.refs:
             self._ref(ref, summed(value))
-        for param, value in found.params:
+        for param, value in pulled.params:
             self.params.setdefault(param.name, []).append(summed(value))
-        for gradient in found.maps:
+        for gradient in pulled.maps:
             outer = Past(past.var, past.relation, self._outer(gradient), None, past.lag)
             self.params.setdefault(gradient.map.name, []).append(summed(outer))
 

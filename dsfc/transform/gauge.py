@@ -80,7 +80,7 @@ def eta_gauge(system: System) -> tuple[System, Record]:
     names = Names.of(system)
     streams: list[Stream] = []
     steps: list[Step] = []
-    found: dict[str, Expr] = {}
+    factors: dict[str, Expr] = {}
 
     def named(below: ReadOut, guard: Guard) -> Expr:
         axes, kind = read_out_type(below, system)
@@ -97,7 +97,7 @@ def eta_gauge(system: System) -> tuple[System, Record]:
             forward = stage.direction is Direction.FORWARD
             # A denominator that reads the state itself cannot be part of its basis.
             if fits and forward and stage_key(stage) not in needed:
-                found.setdefault(t.source, bottom)
+                factors.setdefault(t.source, bottom)
 
     def denominator(tree: ReadOut) -> ReadOut:
         match tree:
@@ -110,11 +110,11 @@ def eta_gauge(system: System) -> tuple[System, Record]:
         return tree
 
     trees = map_trees(system, denominator)
-    made = replace(trees, streams=trees.streams + tuple(streams))
-    for state, factor in found.items():
-        made, record = change_gauge(made, state, factor)
+    changed = replace(trees, streams=trees.streams + tuple(streams))
+    for state, factor in factors.items():
+        changed, record = change_gauge(changed, state, factor)
         steps.extend(record.steps)
-    return ordered(map_trees(made, _absorbed)), Record("gauge", tuple(steps))
+    return ordered(map_trees(changed, _absorbed)), Record("gauge", tuple(steps))
 
 
 def diagonal_of(block: Block) -> Expr | None:
@@ -211,11 +211,11 @@ class _Change:
         return add(Ref(ref.name, ref.over, ref.kind, ref.when, Now(1)), first())
 
     def build(self) -> tuple[System, Record]:
-        made = replace(self.system, streams=self.system.streams + self.streams)
-        made = map_blocks(made, self._block)
-        made = map_trees(made, self._tree)
+        changed = replace(self.system, streams=self.system.streams + self.streams)
+        changed = map_blocks(changed, self._block)
+        changed = map_trees(changed, self._tree)
         step = Step("gauge", f"{self.state} is stored over {self.kind.value}")
-        return ordered(made), Record("gauge", (step,), ((self.state, self.state),))
+        return ordered(changed), Record("gauge", (step,), ((self.state, self.state),))
 
     def _tree(self, tree: ReadOut) -> ReadOut:
         if isinstance(tree, Read):
@@ -244,10 +244,10 @@ class _Change:
                 terms = tuple(self._over(t) for t in terms)
                 drives = tuple(Drive(cancelled(div(d.key, self.now)), d.stream) for d in drives)
             chain.append(Factor(terms, drives))
-        made = replace(b, chain=tuple(chain))
+        block = replace(b, chain=tuple(chain))
         if b.state != self.state:
-            return made
-        return replace(made, gauge=self._gauge(b), decay=self._decay(b.decay), flow=None)
+            return block
+        return replace(block, gauge=self._gauge(b), decay=self._decay(b.decay), flow=None)
 
     def _chain_term(self, t: Term, level: int) -> Term:
         if t.source != self.state:

@@ -141,10 +141,10 @@ class _Gauging:
         states = dict.fromkeys(t.source for r in ratios for t in _terms(r))
         for state in states:
             self.maximum(state)
-        made = {r: self.ratio(r) for r in ratios}
+        weights = {r: self.ratio(r) for r in ratios}
 
         def tree(t: ReadOut) -> ReadOut:
-            return made.get(t, t) if isinstance(t, Ratio) else t
+            return weights.get(t, t) if isinstance(t, Ratio) else t
 
         shared = {s: tuple(o for o in states if o != s and self.same(o, s)) for s in states}
         system = map_trees(self.system, tree)
@@ -187,22 +187,26 @@ class _Gauging:
         (drive,) = b.chain[0].drives
         (x, key), (y, stream) = self.split(drive.key), self.split(drive.stream)
         exponent = add(x, y)
-        found = _Weight(
+        weight_found = _Weight(
             decay.log,
             exponent,
             Drive(key, stream),
             (self.inliner.of(decay.log), self.inliner.of(exponent)),
             decay.form is LogForm.EXACT,
         )
-        fits = frozenset(found.axes) <= frozenset(b.axes) and decay.log.field is Field.REAL
-        if not (fits and self.bounds.unbounded(found.same[1])):
+        fits = frozenset(weight_found.axes) <= frozenset(b.axes) and decay.log.field is Field.REAL
+        if not (fits and self.bounds.unbounded(weight_found.same[1])):
             return None
         # log λ is added to the maximum; of a λ that may be 0 or negative it is no number.
-        return found if found.closed or self.bounds.positive(self.inliner.of(decay.value)) else None
+        return (
+            weight_found
+            if weight_found.closed or self.bounds.positive(self.inliner.of(decay.value))
+            else None
+        )
 
     def ratios(self) -> tuple[Ratio, ...]:
         """The ratios that take part, each once."""
-        found = [p for t in trees(self.system) for p in parts(t) if isinstance(p, Ratio)]
+        every = [p for t in trees(self.system) for p in parts(t) if isinstance(p, Ratio)]
         reads = Counter(
             t.source
             for tree in trees(self.system)
@@ -210,7 +214,7 @@ class _Gauging:
             if isinstance(p, Read)
             for t in p.terms
         )
-        taken = [r for r in found if self.takes_part(r)]
+        taken = [r for r in every if self.takes_part(r)]
         while True:
             inside = Counter(t.source for r in taken for t in _terms(r))
             kept = [r for r in taken if all(inside[t.source] == reads[t.source] for t in _terms(r))]
@@ -350,8 +354,8 @@ class _Gauging:
         """An expression as e^x · rest, x over tokens; definitions are looked into for that."""
         match e:
             case Mul(args):
-                found = [self.split(a) for a in args]
-                return add(*(x for x, _ in found)), mul(*(rest for _, rest in found))
+                parts = [self.split(a) for a in args]
+                return add(*(x for x, _ in parts)), mul(*(rest for _, rest in parts))
             case Div(above, below):
                 (x, top), (y, bottom) = self.split(above), self.split(below)
                 return add(x, neg(y)), div(top, bottom)

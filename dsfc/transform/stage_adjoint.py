@@ -220,18 +220,18 @@ class StageReverser:
         self, post: dict[str, tuple[Drive, ...]], pre: dict[str, tuple[Drive, ...]]
     ) -> frozenset[str]:
         """States whose counterpart is complex: complex ones, and real ones that feed them."""
-        found = {s for s, b in self._blocks.items() if b.field is Field.COMPLEX}
+        complex_states = {s for s, b in self._blocks.items() if b.field is Field.COMPLEX}
         while True:
             more = {
                 t.source
                 for b in self.stage.blocks
-                if b.state in found
+                if b.state in complex_states
                 for f in b.chain
                 for t in f.terms
             }
-            if more <= found:
-                return frozenset(found)
-            found |= more
+            if more <= complex_states:
+                return frozenset(complex_states)
+            complex_states |= more
 
     def _reversed_block(
         self,

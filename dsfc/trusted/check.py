@@ -138,10 +138,10 @@ def read(text: str) -> Certificate:
     if set(document) != {"format", "axes", "nodes", "value"}:
         raise Rejected("not a certificate: it has other parts")
     try:
-        found: Certificate = decode(document, Certificate)
+        certificate: Certificate = decode(document, Certificate)
     except (ValueError, OverflowError, RecursionError) as e:
         raise Rejected(f"not a certificate: {e}") from None
-    return found
+    return certificate
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -93,9 +93,9 @@ def _declared(system: System) -> dict[str, set[tuple[frozenset[Axis], Field]]]:
     stored = tuple(t for t in (*system.params, *system.buffers) if isinstance(t, Tensor))
     for t in (*system.inputs, *stored):
         out.setdefault(t.name, set()).add((frozenset(t.axes), t.field))
-    made: tuple[Stream | Definition | Output, ...]
-    made = (*system.streams, *system.definition, *system.outputs)
-    for d in made:
+    defining: tuple[Stream | Definition | Output, ...]
+    defining = (*system.streams, *system.definition, *system.outputs)
+    for d in defining:
         out.setdefault(d.name, set()).add((frozenset(d.axes), d.field))
     for b in system.blocks:
         out.setdefault(b.state, set()).add((frozenset(b.axes), b.field))

@@ -194,8 +194,8 @@ def never_zero_arrays(claim: Claim) -> frozenset[str]:
     Of what is free some values do, and those that are not 0 are enough.
     """
     own = {**own_parameters(claim), **slots(claim)}
-    given = {c.solved.partition("[")[0] for c in claim.conditions}
-    return nonzero(claim) | (own.keys() - given)
+    solved = {c.solved.partition("[")[0] for c in claim.conditions}
+    return nonzero(claim) | (own.keys() - solved)
 
 
 def real_arrays(claim: Claim) -> frozenset[str]:
@@ -252,9 +252,9 @@ def ranges(claim: Claim) -> dict[str, tuple[Constraint, Constraint]]:
     """
     names, values = array_names(claim, True), fixed(claim.b)
     theirs = {common_names(claim, False).get(n, n): c for n, c in promises(claim.a).items()}
-    found = {names.get(n, n): (theirs.get(names.get(n, n), c), c)
+    declared = {names.get(n, n): (theirs.get(names.get(n, n), c), c)
              for n, c in promises(claim.b).items() if n not in values}  # fmt: skip
-    return {name: pair for name, pair in found.items() if pair[0] is not pair[1]}
+    return {name: pair for name, pair in declared.items() if pair[0] is not pair[1]}
 
 
 def narrower(claim: Claim) -> str | None:

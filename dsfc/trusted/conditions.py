@@ -101,22 +101,22 @@ class Conditions:
         """How many tokens back a condition reads."""
         return max((reach(p) for p in self.polynomials), default=0)
 
-    def check(self, symbols: Symbols, given: frozenset[str]) -> None:
+    def check(self, symbols: Symbols, solved: frozenset[str]) -> None:
         """Raises a Rejected if a condition speaks of what the claim does not have.
 
         Args:
             symbols: after the claim was written out.
-            given: common names of inputs, parameters and buffers of both.
+            solved: common names of inputs, parameters and buffers of both.
         """
         for p in self.polynomials:
             for name in p.names - {IMAGINARY}:
                 least = min(lags(frozenset({name})), default=0)
                 now = shifted(name, -least)
                 entry = LEAF.fullmatch(name.removeprefix("~"))
-                leaf = entry is not None and entry[1] in given
+                leaf = entry is not None and entry[1] in solved
                 # A function of an earlier token alone has no generator at the present one.
-                made = now in symbols.defined or name in symbols.defined
-                known = made and CALL not in name
+                is_defined = now in symbols.defined or name in symbols.defined
+                known = is_defined and CALL not in name
                 if not (CONSTANT.fullmatch(name) or leaf or known):
                     raise Rejected(f"a condition speaks of {name}, which the claim does not have")
 
@@ -151,7 +151,7 @@ class Conditions:
         raise Rejected("conditions give a generator a value made of itself")
 
 
-def _is_law(p: Polynomial, name: str, given: frozenset[str]) -> bool:
+def _is_law(p: Polynomial, name: str, solved: frozenset[str]) -> bool:
     """Whether p = 0 gives a value by what it was a token before, one to one."""
     before = shifted(name, 1)
     parts: dict[tuple[int, int], dict[Monomial, Fraction]] = {}
@@ -160,7 +160,7 @@ def _is_law(p: Polynomial, name: str, given: frozenset[str]) -> bool:
         key = powers.pop(name, 0), powers.pop(before, 0)
         parts.setdefault(key, {})[tuple(sorted(powers.items()))] = c
     others = frozenset(g for part in parts.values() for m in part for g, _ in m)
-    if any(shifted(g, -min(lags(frozenset({g})), default=0)) in given for g in others):
+    if any(shifted(g, -min(lags(frozenset({g})), default=0)) in solved for g in others):
         return False
     if not parts.keys() <= {(0, 0), (0, 1), (1, 0), (1, 1)}:
         return False

@@ -70,11 +70,11 @@ class Execution(Entries[Complex]):
     def output(self) -> list[list[Complex]]:
         """Returns the entries of the output, the last axis running fastest, token by token."""
         out = self.system.outputs[0]
-        found = self.definitions.get(out.name)
-        if found is None or frozenset(found.axes) != frozenset(out.axes):
+        definition = self.definitions.get(out.name)
+        if definition is None or frozenset(definition.axes) != frozenset(out.axes):
             raise Obstacle(f"the output `{out.name}` has no definition of its own")
         return [
-            [self.at(found, token, at) for at in self.places(out.axes)]
+            [self.at(definition, token, at) for at in self.places(out.axes)]
             for token in range(self.length)
         ]
 
@@ -136,8 +136,8 @@ class Execution(Entries[Complex]):
             each = len(self.given[ref.name]) // self.length
             place = self._place(axes, tuple(at[a] for a in axes))
             return self.given[ref.name][token * each + place]
-        found = self.updates.get(ref.name) or self.definitions[ref.name]
-        return self.at(found, token, at)
+        definition = self.updates.get(ref.name) or self.definitions[ref.name]
+        return self.at(definition, token, at)
 
     def _instant(self, at: Now | Bound) -> int:
         return (self._token if isinstance(at, Now) else self._bound[at.var]) - at.lag

@@ -119,10 +119,10 @@ class Entries(ABC, Generic[EntryT]):
         if axes is None:
             axes = self._axes[e] = tuple(e.axes)
         key = (e, tuple(map(at.get, axes)), self.memo_key())
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._value(e, at)
-        return found
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._value(e, at)
+        return known
 
     def places(self, axes: tuple[Axis, ...]) -> Iterator[dict[Axis, int]]:
         """Yields every index of some axes, the last axis running fastest."""

@@ -132,8 +132,8 @@ class _AtAnyToken(Ranges):
         """Returns the range of an expression, names of token-wise values looked up."""
         if not isinstance(e, Ref) or e.field is not Field.REAL:
             return super().written(e)
-        found = self.of(self._streams[e.name]) if e.name in self._streams else super().written(e)
-        return found if e.at in (None, Now(0)) else found.hull(Interval(0.0, 0.0))
+        interval = self.of(self._streams[e.name]) if e.name in self._streams else super().written(e)
+        return interval if e.at in (None, Now(0)) else interval.hull(Interval(0.0, 0.0))
 
 
 def range_of(system: System, stream: Stream) -> Interval:

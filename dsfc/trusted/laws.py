@@ -109,13 +109,13 @@ def check_names(symbols: Symbols, laws: tuple[Law, ...], cells: frozenset[str]) 
     Raises:
         Rejected: a law names what there is not, or another token.
     """
-    for found in laws:
-        for name in found.scale.names | found.shift.names:
+    for law in laws:
+        for name in law.scale.names | law.shift.names:
             if name not in cells and not symbols.knows(name):
                 raise Rejected(f"a law names `{name}`, which is not there")
             if STATE not in name and not lags(frozenset({name})) <= {0}:
                 raise Rejected("a law reads another token")
-        if any(STATE in name for name in found.shift.names) or not symbols.is_real(found.shift):
+        if any(STATE in name for name in law.shift.names) or not symbols.is_real(law.shift):
             raise Rejected("a law adds what is no real value of the token")
 
 
@@ -133,12 +133,12 @@ def check_signs(
     Raises:
         Rejected: a factor may be 0 or negative.
     """
-    for found, head in zip(laws, heads, strict=False):
-        if found.trivial or head == "exp":
+    for law, head in zip(laws, heads, strict=False):
+        if law.trivial or head == "exp":
             continue  # an integer in an exponent is seen by `Law.value`
-        if head == "log" and any(STATE in name for name in found.scale.names):
+        if head == "log" and any(STATE in name for name in law.scale.names):
             raise Rejected("a logarithm of states stands in a law")
-        scale = -found.scale if head == "abs" and _negative(found.scale) else found.scale
+        scale = -law.scale if head == "abs" and _negative(law.scale) else law.scale
         if not positive(symbols, scale, kept):
             raise Rejected("a factor is not positive term by term")
 
@@ -218,10 +218,10 @@ def check_divisors(
         raise Obstacle("an update divides by a value of the state that may be 0")
 
 
-def related(found: Law, pair: tuple[Call, Call]) -> list[tuple[Quotient, Quotient]]:
+def related(law: Law, pair: tuple[Call, Call]) -> list[tuple[Quotient, Quotient]]:
     """Returns what must be equal for a law to give a call of the second system its value."""
     a, b = pair
-    arguments = (found.argument(a.head, x) for x in a.args)
+    arguments = (law.argument(a.head, x) for x in a.args)
     return list(zip(arguments, b.args, strict=True))
 
 

@@ -118,34 +118,34 @@ def check_sizes(claim: Claim) -> None:
 
 
 def kept(
-    a: System, b: System, given: Mapping[str, int], least: int, but: Collection[str] = ()
+    a: System, b: System, fixed_sizes: Mapping[str, int], least: int, but: Collection[str] = ()
 ) -> dict[str, int] | None:
     """Returns small sizes of all axes that keep what both mixers declare, None where none do.
 
     Args:
         a: one mixer.
         b: the other.
-        given: sizes that some axes have.
+        fixed_sizes: sizes that some axes have.
         least: what those of all others have at least.
         but: derived sizes that may be less.
     """
     known, names = facts(a, b), sorted({d.axis.name for s in (a, b) for d in s.axes})
-    free, derived = _order(known, given)
-    bound = {*given, *free, *(f.name for f in derived)}
-    start = {name: least for name in names if name not in bound} | dict(given)
+    free, derived = _order(known, fixed_sizes)
+    bound = {*fixed_sizes, *free, *(f.name for f in derived)}
+    start = {name: least for name in names if name not in bound} | dict(fixed_sizes)
     low = {fact.name: 1 if fact.name in but else least for fact in derived}
-    options = [k for k in _options(known, given) if k >= least]
+    options = [k for k in _options(known, fixed_sizes) if k >= least]
     for width in WIDTHS:
         if width ** len(free) > TRIED:
             return None
-        found = [
+        chosen = [
             sizes
             for picked in product(options[:width], repeat=len(free))
             if (sizes := _followed(start, zip(free, picked, strict=True), derived, known, low))
             is not None
         ]
-        if found or width >= len(options) or not free:
-            return min(found, key=_weight, default=None)
+        if chosen or width >= len(options) or not free:
+            return min(chosen, key=_weight, default=None)
     return None
 
 
@@ -154,12 +154,12 @@ def _weight(sizes: Mapping[str, int]) -> tuple[int, int]:
 
 
 def _order(
-    known: tuple[Fact, ...], given: Mapping[str, int]
+    known: tuple[Fact, ...], fixed_sizes: Mapping[str, int]
 ) -> tuple[tuple[str, ...], tuple[Fact, ...]]:
     """The axes whose sizes have to be tried, and the facts that give the others, in order."""
-    named = {name for fact in known for name in (fact.name, *fact.names)} - given.keys()
+    named = {name for fact in known for name in (fact.name, *fact.names)} - fixed_sizes.keys()
     free = sorted(named - {fact.name for fact in known})
-    have, derived = {*given, *free}, list[Fact]()
+    have, derived = {*fixed_sizes, *free}, list[Fact]()
     while named - have:
         following = next((f for f in known if f.name not in have and f.names <= have), None)
         if following is None:
@@ -171,11 +171,11 @@ def _order(
     return tuple(free), tuple(derived)
 
 
-def _options(known: tuple[Fact, ...], given: Mapping[str, int]) -> list[int]:
+def _options(known: tuple[Fact, ...], fixed_sizes: Mapping[str, int]) -> list[int]:
     """Sizes to try: small ones, times products of the numbers that facts and given sizes hold."""
     numbers = {k for fact in known for e in walk(fact.size) if isinstance(e, Num)
                for k in (abs(e.value.numerator), e.value.denominator)}  # fmt: skip
-    numbers |= set(given.values())
+    numbers |= set(fixed_sizes.values())
     factors = {1}
     for number in sorted(numbers - {0, 1})[:NUMBERS]:
         factors |= {number * factor for factor in factors}

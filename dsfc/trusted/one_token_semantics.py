@@ -75,14 +75,14 @@ class OneTokenSemantics(Entries[Quotient]):
         entries: bool,
         token: int | None,
         held: bool = False,
-        given: Mapping[str, Quotient] = NO_VALUES,
+        values: Mapping[str, Quotient] = NO_VALUES,
         defined: Defined | None = None,
     ) -> None:
         """Starts with nothing written out; see `dsfc.trusted.statement.written`.
 
         Entries of states are generators before the first token too if they are to be `held`: then
-        a function of them is one there as well. Entries of parameters that are `given` a value have
-        it in their place: see `dsfc.trusted.substitute_parameters`.
+        a function of them is one there as well. Entries of parameters that have one of the
+        `values` have it in their place: see `dsfc.trusted.substitute_parameters`.
         """
         super().__init__(dict(claim.sizes))
         self.system = system_of(claim, second)
@@ -92,8 +92,8 @@ class OneTokenSemantics(Entries[Quotient]):
         self.written_out = entries
         self.token = token
         self.held = held
-        self.given = given
-        self._given_arrays = frozenset(name.partition("[")[0] for name in given)
+        self.given = values
+        self._given_arrays = frozenset(name.partition("[")[0] for name in values)
         self.second, self.defined, self._updating = second, defined, False
         self.literals = literals(claim, second)
         self.lag = 0
@@ -237,8 +237,8 @@ class OneTokenSemantics(Entries[Quotient]):
                     self.defined.note(head, argument, self._updating)
         match e:
             case Pow(base, exponent) if not _whole(exponent):
-                found = self.value(base, at), self.value(exponent, at)
-                self.symbols.check_branch("pow", found, e.field)
+                operands = self.value(base, at), self.value(exponent, at)
+                self.symbols.check_branch("pow", operands, e.field)
         return super()._value(e, at)
 
     def _applied_to(self, e: Expr, at: Index) -> Iterator[tuple[str, Quotient]]:
@@ -291,8 +291,8 @@ class OneTokenSemantics(Entries[Quotient]):
 
     def mapped(self, map: LinearMap, arg: Expr, at: Index) -> Quotient:
         """Returns an entry of a linear map applied to a value: a generator unless written out."""
-        given = self.names.get(map.name, map.name) in self._given_arrays
-        if self.written_out or map.adjoint or given:
+        is_given = self.names.get(map.name, map.name) in self._given_arrays
+        if self.written_out or map.adjoint or is_given:
             return super().mapped(map, arg, at)
         rest = {a: k for a, k in at.items() if a not in map.target}
         args = tuple(self.value(arg, {**rest, **s}) for s in self.places(map.source))
@@ -491,11 +491,11 @@ class OneTokenSemantics(Entries[Quotient]):
         """Whether a read-out is declared real: a complex one may be so by a law alone."""
         match r:
             case Read(terms, direct):
-                found = [Field.REAL if direct is None else direct.field]
+                fields = [Field.REAL if direct is None else direct.field]
                 for t in terms:
-                    found += [self.blocks[t.source].field, t.left.field, t.right.field]
-                    found += [m.field for m in (t.matrix, t.after) if m is not None]
-                return max(found)
+                    fields += [self.blocks[t.source].field, t.left.field, t.right.field]
+                    fields += [m.field for m in (t.matrix, t.after) if m is not None]
+                return max(fields)
             case Direct(value):
                 return value.field
             case Gate(factor, arg):

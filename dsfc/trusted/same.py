@@ -139,16 +139,16 @@ class _Walk:
         self.there[x], self.back[y] = y, x
         if self.deriving:
             return  # a name that the derivation made
-        found = 0
+        paired = 0
         for update in (False, True):
             one, other = self.defined[0].get((x, update)), self.defined[1].get((y, update))
             if one is None or other is None:
                 self._equal(one, other)
                 continue
-            found += 1
+            paired += 1
             self._equal((one.field, one.backward), (other.field, other.backward))
             self.left += [(one.axes, other.axes), (one.value, other.value)]
-        if not found:
+        if not paired:
             raise Rejected(f"`{x}` has no definition")
 
     def _equal(self, x: object, y: object) -> None:

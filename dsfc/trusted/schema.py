@@ -36,10 +36,10 @@ class OtherFormat(Rejected):
         wanted: the format that is read.
     """
 
-    def __init__(self, found: str) -> None:
+    def __init__(self, form_found: str) -> None:
         """Says both."""
-        self.found, self.wanted = found, form()
-        super().__init__(f"the format is {found}, and {self.wanted} is read")
+        self.found, self.wanted = form_found, form()
+        super().__init__(f"the format is {form_found}, and {self.wanted} is read")
 
 
 @cache
@@ -49,17 +49,17 @@ def form() -> str:
     return f"dsfc-proof/{MEANING}.{blake2b(lines.encode(), digest_size=4).hexdigest()}"
 
 
-def check_form(found: object) -> None:
+def check_form(form_found: object) -> None:
     """Checks the format of a document.
 
     Raises:
         OtherFormat: it is one of certificates, and another.
         Rejected: it is none of certificates.
     """
-    if found == form():
+    if form_found == form():
         return
-    if isinstance(found, str) and _FORMAT.fullmatch(found):
-        raise OtherFormat(found)
+    if isinstance(form_found, str) and _FORMAT.fullmatch(form_found):
+        raise OtherFormat(form_found)
     raise Rejected(f"the format is not {form()}")
 
 

@@ -147,11 +147,11 @@ class Names:
 
     def _respelled(self, head: str, at: tuple[tuple[str, int], ...], to: Mapping[int, int]) -> str:
         indices = iter([to.get(k, k) if axis in self.axes else k for axis, k in at])
-        found = _INDICES.search(head)
-        if found is None:
+        spelled = _INDICES.search(head)
+        if spelled is None:
             raise NoCount(f"`{head}` does not spell its indices")
-        inside = re.sub(r"\d+", lambda _: str(next(indices)), found[1])
-        return head[: found.start(1)] + inside + head[found.end(1) :]
+        inside = re.sub(r"\d+", lambda _: str(next(indices)), spelled[1])
+        return head[: spelled.start(1)] + inside + head[spelled.end(1) :]
 
     def _parts(self, known: str) -> Iterator[str]:
         _, args = self.symbols.defined.get(known, ("", ()))

@@ -47,11 +47,11 @@ def unproved(claim: Claim, entries: bool) -> dict[str, str]:
     """
     out = {}
     sizes = dict(claim.sizes)
-    for name, found in small_model_bound(claim, entries).items():
-        if isinstance(found, str):
-            out[name] = found
-        elif sizes[name] < found:
-            out[name] = f"a term has {found} of its indices, more than {sizes[name]}"
+    for name, bound in small_model_bound(claim, entries).items():
+        if isinstance(bound, str):
+            out[name] = bound
+        elif sizes[name] < bound:
+            out[name] = f"a term has {bound} of its indices, more than {sizes[name]}"
     return out
 
 
@@ -137,5 +137,5 @@ def _free(carrier: str, ways: list[dict[str, set[str]]]) -> bool:
     function of an array is the only one that the array stands in, and stands in none itself.
     """
     way, _, array = carrier.rpartition(" ")
-    found = set[str]().union(*(known.get(array, ()) for known in ways))
-    return found <= ({way} if way else {"silu"})
+    carriers = set[str]().union(*(known.get(array, ()) for known in ways))
+    return carriers <= ({way} if way else {"silu"})

@@ -92,13 +92,13 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> WrittenCla
         check_names(symbols, laws, frozenset(steady.step))
         steady = written(claim, symbols, entries, None, laws)
     conditions = Conditions(claim.conditions)
-    given = substitute_parameters(claim, conditions, symbols)
+    values = substitute_parameters(claim, conditions, symbols)
     assumed = conditions if claim.case and claim.equal else None
     if assumed is not None:
-        steady = written(claim, symbols, entries, None, laws, given, assumed)
+        steady = written(claim, symbols, entries, None, laws, values, assumed)
     window = max(1, conditions.window, symbols.reach)
     first = tuple(
-        written(claim, symbols, entries, token, laws, given, assumed) for token in range(window)
+        written(claim, symbols, entries, token, laws, values, assumed) for token in range(window)
     )
     check_divisors(symbols, [m.step for m in (*first, steady)], bool(claim.conditions))
     if laws:
@@ -123,7 +123,7 @@ def written(
     entries: bool,
     token: int | None,
     laws: tuple[Law, ...] = (),
-    given: Mapping[str, Quotient] = NO_VALUES,
+    substituted: Mapping[str, Quotient] = NO_VALUES,
     assumed: Conditions | None = None,
 ) -> Moment:
     """Returns one token written out, of generators of `symbols`.
@@ -134,7 +134,7 @@ def written(
         entries: whether linear maps of tokens are written out in the entries of their matrices.
         token: which of the first tokens; None for all that follow.
         laws: how calls are related, see `state`.
-        given: entry of a parameter of b → the value that is put in its place, see `put_in`.
+        substituted: entry of a parameter of b → the value that is put in its place, see `put_in`.
         assumed: conditions under which b must have a value wherever a has, if it must at all.
 
     Raises:
@@ -144,7 +144,7 @@ def written(
     if assumed is not None:
         values = assumed.values(max(assumed.window, symbols.reach) if token is None else token)
         defined = Defined(symbols, never_zero_arrays(claim), values)
-    a, b = both_systems(claim, symbols, entries, token, laws, bool(laws), given, defined)
+    a, b = both_systems(claim, symbols, entries, token, laws, bool(laws), substituted, defined)
     pairs = list(zip(a.outputs, b.outputs, strict=True))
     for k, (left, right) in enumerate(zip(a.calls, b.calls, strict=True)):
         pairs += related(laws[k] if k < len(laws) else EQUAL, (left, right))
@@ -173,7 +173,7 @@ def both_systems(
     token: int | None,
     laws: tuple[Law, ...] = (),
     held: bool = False,
-    given: Mapping[str, Quotient] = NO_VALUES,
+    substituted: Mapping[str, Quotient] = NO_VALUES,
     defined: Defined | None = None,
 ) -> tuple[Written, Written]:
     """Returns both systems at one token; see `written`.
@@ -183,17 +183,17 @@ def both_systems(
     Raises:
         Obstacle: they do not call the same functions of states in the same order.
     """
-    found = []
+    written_out = []
     for second in (False, True):
         with symbols.recorded(_values(symbols, laws) if second else None) as called:
-            values = given if second else NO_VALUES
+            values = substituted if second else NO_VALUES
             side = OneTokenSemantics(claim, second, symbols, entries, token, held, values, defined)
             outputs = tuple(side.outputs())
             step = side.step()
-        found.append(Written(step, outputs, tuple(called)))
-    a, b = found
+        written_out.append(Written(step, outputs, tuple(called)))
+    a, b = written_out
     if [c.head for c in a.calls] != [c.head for c in b.calls]:
-        named = (", ".join(dict.fromkeys(c.head for c in w.calls)) or "none" for w in found)
+        named = (", ".join(dict.fromkeys(c.head for c in w.calls)) or "none" for w in written_out)
         raise Obstacle(
             "values of states go through different functions: " + " against ".join(named)
         )

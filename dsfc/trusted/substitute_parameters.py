@@ -33,9 +33,9 @@ def mention(conditions: Conditions, symbols: Symbols) -> None:
     """
     unknown = {g for p in conditions.polynomials for g in p.names if not symbols.knows(g)}
     for name in sorted(unknown):
-        found = _LOGARITHM_OF_NUMBER.fullmatch(name)
-        if found is not None:
-            symbols.log(number(int(found[1])))
+        match = _LOGARITHM_OF_NUMBER.fullmatch(name)
+        if match is not None:
+            symbols.log(number(int(match[1])))
         for x in (Quotient(generator(g)) for g in symbols.positive_names):
             for q in (x, x + ONE, x - ONE):
                 if name == f"log({q.text})":
@@ -74,9 +74,9 @@ def literals(claim: Claim, second: bool) -> Mapping[str, Fraction]:
     """
     system = system_of(claim, second)
     axes = {t.name: stored_axes(t) for t in system.buffers}
-    found = {name: _literal(value) for name, value in fixed(system).items()}
+    values = {name: _literal(value) for name, value in fixed(system).items()}
     one_size = claim.case or bool(claim.conditions)
-    return {n: q for n, q in found.items()
+    return {n: q for n, q in values.items()
             if q is not None and (one_size or (q and not axes[n]))}  # fmt: skip
 
 

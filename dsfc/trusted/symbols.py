@@ -78,8 +78,8 @@ def shifted(name: str, by: int) -> str:
         Obstacle: a lag leaves the digits.
     """
 
-    def moved(found: re.Match[str]) -> str:
-        lag = int(found[1]) + by
+    def moved(match: re.Match[str]) -> str:
+        lag = int(match[1]) + by
         if not 0 <= lag <= LONGEST_LAG:
             raise Obstacle(f"a value is read {lag} tokens back, more than {LONGEST_LAG}")
         return f"@{lag}"

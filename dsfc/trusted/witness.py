@@ -150,8 +150,8 @@ def _run(
     values: dict[str, tuple[Number, ...]],
 ) -> list[list[Complex]]:
     constants = constants_of(claim, system, renamed)
-    given = arrays(claim, system, renamed, proof.length, values, constants)
-    return Execution(system, dict(claim.sizes), proof.length, given).output()
+    arguments = arrays(claim, system, renamed, proof.length, values, constants)
+    return Execution(system, dict(claim.sizes), proof.length, arguments).output()
 
 
 def arrays(
@@ -176,7 +176,7 @@ def arrays(
         Rejected: a value is missing, superfluous, or none that its declaration allows.
     """
     sizes = dict(claim.sizes)
-    given: dict[str, tuple[Complex, ...]] = {}
+    arrays_given: dict[str, tuple[Complex, ...]] = {}
     inputs = {t.name for t in system.inputs}
     for t in (*system.inputs, *system.params, *system.buffers):
         same = renamed.get(t.name, t.name)
@@ -186,7 +186,7 @@ def arrays(
             constraint = t.constraint if isinstance(t, Tensor) else Constraint.NONE
             if not all(_allowed(v.re, constraint) for v in constants[same]):
                 raise Rejected(f"the value of `{same}` is not {constraint.value}")
-            given[t.name] = constants[same]
+            arrays_given[t.name] = constants[same]
             continue
         if same not in values:
             raise Rejected(f"`{same}` has no value")
@@ -195,8 +195,8 @@ def arrays(
             count *= sizes[axis.name]
         if len(values[same]) != count:
             raise Rejected(f"`{same}` has {len(values[same])} entries, not {count}")
-        given[t.name] = tuple(_number(v, t) for v in values[same])
-    return given
+        arrays_given[t.name] = tuple(_number(v, t) for v in values[same])
+    return arrays_given
 
 
 def stored_axes(t: Tensor | MapTensor) -> tuple[Axis, ...]:

@@ -53,12 +53,12 @@ def growth(surface: Surface, tokens: int) -> str:
             _counted(surface, state, before, i + 1)
         y, last = layer(**sample.inputs, state=sample.state, return_state=True)
         _counted(surface, last, before, tokens)
-    (first, (calls, start)), (end, (_, made)) = min(costs.items()), max(costs.items())
-    slope = (made - start) // (end - first)
-    for i, found in costs.items():
-        if found != (calls, start + slope * (i - first)):
+    (first, (calls, start)), (end, (_, end_made)) = min(costs.items()), max(costs.items())
+    slope = (end_made - start) // (end - first)
+    for i, cost in costs.items():
+        if cost != (calls, start + slope * (i - first)):
             want = f"{calls} operations and {start + slope * (i - first)} numbers"
-            raise BrokenPromiseError(f"step {i} takes {found}, not {want}")
+            raise BrokenPromiseError(f"step {i} takes {cost}, not {want}")
     got = {"y": row, **surface.tensors(state)}
     agree(got, {"y": y[:, -1], **surface.tensors(last)}, 100 * EXACT, f"token {tokens}")
     return (

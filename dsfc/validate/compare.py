@@ -148,12 +148,12 @@ def errors(got: Mapping[str, Tensor], truth: Mapping[str, Tensor]) -> dict[str, 
         truth: the same in float64.
     """
     floor = NEGLIGIBLE * max((largest(x) for x in truth.values()), default=0.0)
-    found = {}
+    errors_by_part = {}
     for name, value in truth.items():
         scale = max(largest(value), floor)
         share = relative_error(got[name], value, floor)
-        found[name] = Error(share * scale if scale else share, scale)
-    return found
+        errors_by_part[name] = Error(share * scale if scale else share, scale)
+    return errors_by_part
 
 
 def bar_share(

@@ -48,8 +48,10 @@ def streaming(surface: Surface, tokens: int = 200) -> str:
         raise BrokenPromiseError(f"the cost of a step changes: {costs[0]} becomes {costs[-1]}")
     got = {"y": row, **surface.tensors(state)}
     agree(got, {"y": y[:, -1], **surface.tensors(last)}, 100 * EXACT, f"token {tokens}")
-    operations, made, _ = costs[0]
-    return f"{tokens} tokens, {operations} operations and {made} numbers each, state {size} bytes"
+    operations, allocated, _ = costs[0]
+    return (
+        f"{tokens} tokens, {operations} operations and {allocated} numbers each, state {size} bytes"
+    )
 
 
 def memory(surface: Surface) -> str:

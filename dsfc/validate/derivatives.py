@@ -77,8 +77,8 @@ def hessian(surface: Surface) -> str:
 
     def scalar_of(mode: str) -> Callable[..., Tensor]:
         def run(*xs: Tensor) -> Tensor:
-            given = leaves.values(dict(zip(kept, xs, strict=True)))
-            return loss(surface.functional(**given, **states, mode=mode, chunk=_CHUNK)[0])
+            values = leaves.values(dict(zip(kept, xs, strict=True)))
+            return loss(surface.functional(**values, **states, mode=mode, chunk=_CHUNK)[0])
 
         return run
 
@@ -153,8 +153,8 @@ def vectorized(surface: Surface) -> str:
             for i in range(3):
                 one = [x[i] if d == 0 else x for x, d in zip(mixed, dims, strict=True)]
                 wanted = _named(names, grad(scalar, every)(*one))
-                given = _named(names, tuple(g[i] for g in grads))
-                worst = max(worst, agree(given, wanted, EXACT, f"vmap(grad), {mode}"))
+                grads_by_name = _named(names, tuple(g[i] for g in grads))
+                worst = max(worst, agree(grads_by_name, wanted, EXACT, f"vmap(grad), {mode}"))
     return f"worst {worst:.1e}"
 
 
@@ -167,8 +167,8 @@ def per_sample(surface: Surface) -> str:
         return "no parameter"
     inputs = {k: torch.stack((v, 0.9 * v, 0.8 * v)) for k, v in sample.inputs.items()}
 
-    def scalar(given: dict[str, Tensor], xs: dict[str, Tensor]) -> Tensor:
-        return loss(functional_call(layer, given, (), xs))
+    def scalar(values: dict[str, Tensor], xs: dict[str, Tensor]) -> Tensor:
+        return loss(functional_call(layer, values, (), xs))
 
     got = vmap(grad(scalar), in_dims=(None, 0))(parameters, inputs)
     worst = 0.0
@@ -211,16 +211,16 @@ class _Leaves:
         surface = self.surface
 
         def run(*leaves: Tensor) -> tuple[Tensor, ...]:
-            given = self.values(dict(zip(self.names, leaves, strict=True)))
+            values = self.values(dict(zip(self.names, leaves, strict=True)))
             if not surface.maxima:
-                return surface.functional(**given, mode=mode, chunk=_CHUNK)
+                return surface.functional(**values, mode=mode, chunk=_CHUNK)
             outputs = []
-            length = len(given[next(iter(surface.inputs))][0])
+            length = len(values[next(iter(surface.inputs))][0])
             for part in (slice(length // 2), slice(length // 2, length)):
-                cut = {n: given[n][:, part] for n in surface.inputs}
-                y, *states = surface.functional(**(given | cut), mode=mode, chunk=_CHUNK)
+                cut = {n: values[n][:, part] for n in surface.inputs}
+                y, *states = surface.functional(**(values | cut), mode=mode, chunk=_CHUNK)
                 outputs.append(y)
-                given |= dict(zip(surface.states, states, strict=True))
+                values |= dict(zip(surface.states, states, strict=True))
             return tuple(outputs)
 
         return run

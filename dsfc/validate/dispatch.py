@@ -87,11 +87,11 @@ class Allocations(TorchDispatchMode):
                     return func.redispatch(keys, *args, **(kwargs or {}))
             finally:
                 self._inside = False
-        given = {x.untyped_storage().data_ptr() for x in args if isinstance(x, Tensor)}
+        pointers = {x.untyped_storage().data_ptr() for x in args if isinstance(x, Tensor)}
         out = func(*args, **(kwargs or {}))
         self.operations += 1
         for x in tree_leaves(out):
-            if isinstance(x, Tensor) and x.untyped_storage().data_ptr() not in given:
+            if isinstance(x, Tensor) and x.untyped_storage().data_ptr() not in pointers:
                 self.made += stored(x)
                 self.largest = max(self.largest, stored(x) if self._inside else 0)
         return out

@@ -41,12 +41,12 @@ def low_precision(surface: Surface, dtypes: tuple[torch.dtype, ...] = PRECISIONS
             rounded = _rounded(sample, dtype)
             theirs = truth if rounded is sample else defined(surface, _widened(rounded))
             plain.append(errors(defined(surface, rounded, dtype=dtype), theirs))
-            for mode, found in got.items():
-                found.append(
+            for mode, outputs in got.items():
+                outputs.append(
                     errors(outcome(surface, sample, mode, _CHUNK, output_only=True), truth)
                 )
         share = max(
-            bar_share(found, plain, dtype, f"{mode}, {dtype}") for mode, found in got.items()
+            bar_share(outputs, plain, dtype, f"{mode}, {dtype}") for mode, outputs in got.items()
         )
         figures.append(f"{str(dtype).removeprefix('torch.')} {share:.2f}")
     return f"{', '.join(figures)} of what is allowed"
@@ -76,8 +76,8 @@ def extremes(surface: Surface) -> str:
 
 
 def _relative(got: dict[str, Tensor], truth: dict[str, Tensor]) -> dict[str, float]:
-    found = errors(got, truth)
-    return {k: e.size / e.scale if e.scale else e.size for k, e in found.items()}
+    relative = errors(got, truth)
+    return {k: e.size / e.scale if e.scale else e.size for k, e in relative.items()}
 
 
 def _widened(sample: Sample) -> Sample:

@@ -35,12 +35,12 @@ def masks(surface: Surface) -> str:
     worst = 0.0
     for mode in _legal(surface):
         for name, mask in _masks(2 * CHUNK + 1):
-            given = name == "inner"
-            sample = surface.sample(mask.shape[1], len(mask), state=given)
+            has_mask = name == "inner"
+            sample = surface.sample(mask.shape[1], len(mask), state=has_mask)
             filled = _spoilt(sample, mask)
             got = _outcome(surface, filled, _whole(surface, sample, mode, mask=mask))
             want = _outcome(surface, sample, _each(surface, sample, mode, _rows_of(mask)))
-            worst = max(worst, agree(got, want, EXACT, f"{mode}, {name}, state {given}"))
+            worst = max(worst, agree(got, want, EXACT, f"{mode}, {name}, state {has_mask}"))
     return worst_of(worst)
 
 
@@ -49,14 +49,14 @@ def packs(surface: Surface) -> str:
     worst = 0.0
     for mode in _legal(surface):
         for lengths in PACKS:
-            given = lengths is PACKS[0]
-            sample = _pack(surface, lengths, given)
+            has_lengths = lengths is PACKS[0]
+            sample = _pack(surface, lengths, has_lengths)
             want = _outcome(surface, sample, _each(surface, sample, mode, _sequences(lengths)))
             runs = {"pack": _whole(surface, sample, mode, cu_seqlens=_ends(lengths))}
             if surface.causal:
                 runs["two packs"] = _halves(surface, sample, mode, lengths)
             for name, run in runs.items():
-                where = f"{mode}, {name} of {lengths}, state {given}"
+                where = f"{mode}, {name} of {lengths}, state {has_lengths}"
                 worst = max(worst, agree(_outcome(surface, sample, run), want, EXACT, where))
     return worst_of(worst)
 
@@ -118,9 +118,9 @@ def _ends(lengths: Sequence[int]) -> Tensor:
     return torch.tensor(list(accumulate(lengths, initial=0)))
 
 
-def _pack(surface: Surface, lengths: Sequence[int], given: bool) -> Sample:
+def _pack(surface: Surface, lengths: Sequence[int], has_lengths: bool) -> Sample:
     """A batch of one row, and a state per sequence."""
-    sample = surface.sample(1, len(lengths), state=given)
+    sample = surface.sample(1, len(lengths), state=has_lengths)
     return dataclasses.replace(sample, inputs=surface.draw(sum(lengths), 1))
 
 
@@ -206,6 +206,6 @@ def _kept(surface: Surface, last: dict[str, Tensor]) -> dict[str, Tensor]:
     if not grown:
         return last
     some = [x.detach().flatten(2).ne(0).any(-1) if x.ndim > 2 else x.detach() != 0 for x in grown]
-    found = torch.stack(some).any(0).any(0).nonzero()
-    first = int(found[0]) if len(found) else grown[0].shape[1]
+    rows = torch.stack(some).any(0).any(0).nonzero()
+    first = int(rows[0]) if len(rows) else grown[0].shape[1]
     return {k: x[:, first:] if k in surface.growing else x for k, x in last.items()}

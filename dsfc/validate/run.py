@@ -135,28 +135,28 @@ def validate(
     """
     chosen = tuple(c for c in CHECKS if c.fast or not (fast or (quick and c.slow)))
     with settled():
-        found = surface(module, sizes, unit)
+        described = surface(module, sizes, unit)
         rows = []
         for done, check in enumerate(chosen):
             if progress is not None:
                 progress(done, len(chosen), check.name)
-            rows.append(run(check, found))
+            rows.append(run(check, described))
     if progress is not None:
         progress(len(chosen), len(chosen), "")
-    return Report(found.mixer, found.namespace, dict(found.sizes), tuple(rows))
+    return Report(described.mixer, described.namespace, dict(described.sizes), tuple(rows))
 
 
-def run(check: Check, found: Surface) -> Row:
+def run(check: Check, described: Surface) -> Row:
     """Runs one check and returns its row.
 
     Args:
         check: which.
-        found: the module's surface.
+        described: the module's surface.
     """
     start = time.perf_counter()
     outcome = Outcome.KEPT
     try:
-        figure = check.run(found)
+        figure = check.run(described)
     except BrokenPromiseError as e:
         outcome, figure = Outcome.BROKEN, str(e)
     except Exception as e:

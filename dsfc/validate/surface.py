@@ -128,16 +128,16 @@ class Surface:
     @property
     def cls(self) -> type[Layer]:
         """The `nn.Module`."""
-        found: type[Layer] = getattr(self.module, _exports(self.module)[0])
-        return found
+        layer: type[Layer] = getattr(self.module, _exports(self.module)[0])
+        return layer
 
     @property
     def functional(self) -> Callable[..., tuple[Tensor, ...]]:
         """The mixer as a function of inputs, parameter values and states; sizes are given."""
-        found: Callable[..., tuple[Tensor, ...]] = getattr(self.module, self.mixer)
-        declared = inspect.signature(found).parameters
+        function: Callable[..., tuple[Tensor, ...]] = getattr(self.module, self.mixer)
+        declared = inspect.signature(function).parameters
         sizes = {n: size for n, size in self.sizes.items() if n in declared}
-        return partial(found, **sizes) if sizes else found
+        return partial(function, **sizes) if sizes else function
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -246,9 +246,9 @@ class Surface:
             dtype: run in another one than float64: the plain form in low precision.
         """
         names = inspect.signature(self.module.reference).parameters
-        given = {name: values[name] if name in values else self.sizes[name] for name in names}
+        arguments = {name: values[name] if name in values else self.sizes[name] for name in names}
         with Narrow(dtype):
-            y: Tensor = self.module.reference(**given)
+            y: Tensor = self.module.reference(**arguments)
         return y
 
     def calls(self, sample: Sample, **how: Any) -> tuple[Call, ...]:  # noqa: ANN401 - passed on
@@ -308,8 +308,12 @@ def surface(
         raise SurfaceError(f"{module.__name__} is not a module that dsfc wrote: it lacks {lacks}")
     cls = getattr(module, _exports(module)[0])
     chosen = _sizes(cls, sizes)
-    found = Surface(module, chosen, _inputs(cls, chosen), unit)
-    return found if _defined(found) else dataclasses.replace(found, unit=frozenset(found.inputs))
+    described = Surface(module, chosen, _inputs(cls, chosen), unit)
+    return (
+        described
+        if _defined(described)
+        else dataclasses.replace(described, unit=frozenset(described.inputs))
+    )
 
 
 def unit_inputs(inputs: Iterable[Declared]) -> frozenset[str]:
@@ -373,10 +377,10 @@ def _inputs(cls: type[nn.Module], sizes: Mapping[str, int]) -> dict[str, tuple[i
         names.append(name)
     shapes: dict[str, tuple[int, ...]] = {}
     for name in names:
-        given = {n: torch.zeros(1, 1, *shapes.get(n, ())) for n in names}
-        given[name] = torch.zeros(())
+        values = {n: torch.zeros(1, 1, *shapes.get(n, ())) for n in names}
+        values[name] = torch.zeros(())
         try:
-            layer(**given)
+            layer(**values)
         except ValueError as e:
             shapes[name] = _expected(name, str(e))
         else:
@@ -392,12 +396,12 @@ def _expected(name: str, message: str) -> tuple[int, ...]:
     return tuple(int(size) for size in re.findall(r"\d+", lists[-1]))
 
 
-def _defined(found: Surface) -> bool:
+def _defined(described: Surface) -> bool:
     """Whether the definition gives numbers, with finite gradients, for inputs of either sign."""
-    sample = found.sample(7, state=False)
+    sample = described.sample(7, state=False)
     inputs = {k: v.requires_grad_() for k, v in sample.inputs.items()}
     try:
-        y = found.reference(found.values(dataclasses.replace(sample, inputs=inputs)))
+        y = described.reference(described.values(dataclasses.replace(sample, inputs=inputs)))
     except Exception:
         return True  # a module that does not run is for the checks to show
     wrt = [*inputs.values(), *(p for p in sample.layer.parameters() if p.requires_grad)]

@@ -79,10 +79,10 @@ def _storage(x: Tensor) -> int:
 
 def _each(calls: tuple[Call, ...]) -> list[Call]:
     """The first call of each operator."""
-    found: dict[str, Call] = {}
+    calls_by_name: dict[str, Call] = {}
     for call in calls:
-        found.setdefault(call.op.name(), call)
-    return list(found.values())
+        calls_by_name.setdefault(call.op.name(), call)
+    return list(calls_by_name.values())
 
 
 def checkpointing(surface: Surface) -> str:
@@ -126,8 +126,8 @@ def meta(surface: Surface) -> str:
     """On the meta device shapes, dtypes and gradients are those of a real run."""
     for dtype in (torch.float32, torch.bfloat16):
         real = surface.sample(9, dtype=dtype, state=False)
-        given = {k: v.clone().requires_grad_() for k, v in real.inputs.items()}
-        y, after = ends(real.layer(**given, **surface.carried))
+        leaves = {k: v.clone().requires_grad_() for k, v in real.inputs.items()}
+        y, after = ends(real.layer(**leaves, **surface.carried))
         layer = surface.layer(dtype, device="meta")
         inputs = {k: v.to("meta").requires_grad_() for k, v in real.inputs.items()}
         ghost, ghosts = ends(layer(**inputs, **surface.carried))
@@ -142,7 +142,7 @@ def meta(surface: Surface) -> str:
         pull_back(ghost.sum())
         pull_back(y.sum())
         for name, g in inputs.items():
-            if given[name].grad is None:
+            if leaves[name].grad is None:
                 continue  # the output does not depend on it
             if g.grad is None or g.grad.shape != g.shape:
                 raise BrokenPromiseError(f"{name} gets no gradient on meta")

@@ -171,19 +171,19 @@ def tune(
     want = [x.detach().clone() for x in run()]
     key = key_of(module, want[0].device)
     known = cache.get(key) if cache is not None else None
-    found = {row: known[row] for row in wanted if known and row in known}
+    tiles = {row: known[row] for row in wanted if known and row in known}
     for row, tile in wanted.items():
-        if row not in found:
-            found[row] = _fastest(module, row, tile, run, want, clock)
-        module.TILES[row] = found[row]
-    if cache is not None and known != found:
-        cache.put(key, {**(known or {}), **found})
-    return found
+        if row not in tiles:
+            tiles[row] = _fastest(module, row, tile, run, want, clock)
+        module.TILES[row] = tiles[row]
+    if cache is not None and known != tiles:
+        cache.put(key, {**(known or {}), **tiles})
+    return tiles
 
 
 def asked(module: ModuleType, run: Callable[[], object]) -> dict[Row, Tile]:
     """Returns the tiles that a run asks for, as rows of the device's own architecture."""
-    found: dict[Row, Tile] = {}
+    tiles: dict[Row, Tile] = {}
     original = module._tile
 
     def noted(form: str, direction: str, x: Tensor) -> Tile:
@@ -192,7 +192,7 @@ def asked(module: ModuleType, run: Callable[[], object]) -> dict[Row, Tile]:
         if x.is_cuda:
             platform = "hip" if torch.version.hip else "cuda"
             version = int("{}{}".format(*torch.cuda.get_device_capability(x.device)))
-        found[form, direction, x.element_size(), platform, version] = tile
+        tiles[form, direction, x.element_size(), platform, version] = tile
         return tile
 
     vars(module)["_tile"] = noted
@@ -200,7 +200,7 @@ def asked(module: ModuleType, run: Callable[[], object]) -> dict[Row, Tile]:
         run()
     finally:
         vars(module)["_tile"] = original
-    return found
+    return tiles
 
 
 def _fastest(

@@ -234,8 +234,8 @@ def rows(surface: Surface) -> str:
             y = _call(sample, sample.inputs, mode)
             for b in range(3):
                 state = {k: v[b : b + 1] for k, v in surface.tensors(sample.state).items()}
-                given = surface.module.State(**state) if surface.causal else None
-                alone = dataclasses.replace(sample, state=given)
+                started = surface.module.State(**state) if surface.causal else None
+                alone = dataclasses.replace(sample, state=started)
                 got = _call(alone, {k: v[b : b + 1] for k, v in sample.inputs.items()}, mode)
                 error = agree({"y": got}, {"y": y[b : b + 1]}, EXACT, f"{mode}, row {b} alone")
                 worst = max(worst, error)
@@ -339,10 +339,10 @@ def _weights(outs: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
 
 def leaves_of(surface: Surface, sample: Sample) -> dict[str, Tensor]:
     """Inputs and tensors of the first state, each to be differentiated; layouts are kept."""
-    given = dict(sample.inputs)
+    leaves = dict(sample.inputs)
     if sample.state is not None:
-        given |= {f"state {k}": v for k, v in surface.tensors(sample.state).items()}
-    return {k: v.detach().requires_grad_() for k, v in given.items()}
+        leaves |= {f"state {k}": v for k, v in surface.tensors(sample.state).items()}
+    return {k: v.detach().requires_grad_() for k, v in leaves.items()}
 
 
 def state_of(surface: Surface, sample: Sample, leaves: Mapping[str, Tensor]) -> Any:  # noqa: ANN401 - a class of the module

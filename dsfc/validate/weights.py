@@ -68,22 +68,22 @@ def read(path: Path) -> Weights:
     try:
         with files.opened(path) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they speak to programs that save files
-            found = torch.load(file, map_location="cpu", weights_only=True)
+            state_dict = torch.load(file, map_location="cpu", weights_only=True)
     except OSError as e:
         raise Unfit(f"{path} cannot be read: {e.strerror or e}") from None
     except Exception:  # whatever a damaged file makes torch raise; it tells how to execute the file
         raise Unfit(
             f"{path} is no file of weights: it holds things other than tensors, or is damaged"
         ) from None
-    if not isinstance(found, Mapping):
-        raise Unfit(f"{path} holds a {type(found).__name__}, not a state_dict")
-    for name, value in found.items():
+    if not isinstance(state_dict, Mapping):
+        raise Unfit(f"{path} holds a {type(state_dict).__name__}, not a state_dict")
+    for name, value in state_dict.items():
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise Unfit(f"`{name}` in {path} is no tensor with a name")
         problem = _problem(value)
         if problem is not None:
             raise Unfit(f"`{name}` in {path} {problem}")
-    return dict(found)
+    return dict(state_dict)
 
 
 def _problem(value: Tensor) -> str | None:
@@ -197,17 +197,17 @@ def _made(
     return surface(module, {called(n): k for n, k in sizes.items() if called(n) in known}, unit)
 
 
-def _entries(found: Surface) -> dict[str, str]:
+def _entries(described: Surface) -> dict[str, str]:
     """Entry of the state_dict → argument of the functional form that it decides."""
-    layer = found.layer()
-    sample = found.sample(1)
-    base = _values(found, layer, sample.inputs)
+    layer = described.layer()
+    sample = described.sample(1)
+    base = _values(described, layer, sample.inputs)
     out: dict[str, str] = {}
     for entry, value in layer.state_dict().items():
         before = value.clone()
         with torch.no_grad():
             value.add_(0.125)
-        now = _values(found, layer, sample.inputs)
+        now = _values(described, layer, sample.inputs)
         with torch.no_grad():
             value.copy_(before)
         changed = [n for n, v in now.items() if not torch.equal(v, base[n])]
@@ -217,11 +217,11 @@ def _entries(found: Surface) -> dict[str, str]:
     return out
 
 
-def _values(found: Surface, layer: Layer, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _values(described: Surface, layer: Layer, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Values of parameters and buffers as the functional form takes them."""
-    values = found.values(Sample(layer, inputs))
-    return {n: v.detach().clone() for n, v in values.items() if n not in found.inputs
-            and n not in found.states}  # fmt: skip
+    values = described.values(Sample(layer, inputs))
+    return {n: v.detach().clone() for n, v in values.items() if n not in described.inputs
+            and n not in described.states}  # fmt: skip
 
 
 def _sizes(
@@ -262,14 +262,14 @@ def _compared(
     a: Surface,
     b: Surface,
     weights: Weights,
-    made: Weights,
+    written: Weights,
     theirs: Mapping[str, str],
     names: Mapping[str, str],
 ) -> float:
     """The largest relative difference of the outputs of both, in float64."""
     layers = []
-    for found, state in ((a, weights), (b, made)):
-        layer = found.layer(torch.float64)
+    for output, state in ((a, weights), (b, written)):
+        layer = output.layer(torch.float64)
         layer.load_state_dict({n: v.double() if v.is_floating_point() else v
                                for n, v in state.items()})  # fmt: skip
         layers.append(layer)
@@ -282,9 +282,9 @@ def _compared(
     for length in LENGTHS:
         inputs = a.draw(length, seed=length)
         own = b.draw(length, seed=length)
-        given = {n: inputs[names[n]] if n in names else own[n] for n in b.inputs}
+        arguments = {n: inputs[names[n]] if n in names else own[n] for n in b.inputs}
         with torch.no_grad():
-            left, right = layers[0](**inputs), layers[1](**given)
+            left, right = layers[0](**inputs), layers[1](**arguments)
         error = relative_error(right.reshape(left.shape), left)
         worst = max(worst, error)
         if not error <= CLOSE:

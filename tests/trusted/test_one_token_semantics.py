@@ -151,8 +151,8 @@ def test_a_map_of_tokens_is_a_generator_and_one_of_states_is_written_out() -> No
     assert text(value) == text(S + g("W[;0](x[0]@0,x[1]@0)"))
     (value,) = side(body, entries=True).step().values()
     assert text(value) == text(S + g("W[0,0]") * g("x[0]@0") + g("W[0,1]") * g("x[1]@0"))
-    given = {"W[0,1]": number(5)}
-    (value,) = side(body, given=given).step().values()
+    values = {"W[0,1]": number(5)}
+    (value,) = side(body, values=values).step().values()
     assert text(value) == text(S + g("W[0,0]") * g("x[0]@0") + number(5) * g("x[1]@0"))
     # Of 0 a map is 0, and before the first token all is.
     late = "param W : d -> p\n y = W x[i-1]"

@@ -50,11 +50,11 @@ def check_initial_values(mixer: Mixer, program: Program, reporter: Reporter) -> 
         # parameter is stored as its logit, and proofs read of it that it is above 0.
         floor = constraint is Constraint.UNIT and tensor in mixer.buffers
         problems = [_problem(tensor.init, constraint, floor, chosen) for chosen in known]
-        found = problems[0]
-        if found is not None and all(problems):
+        problem = problems[0]
+        if problem is not None and all(problems):
             declared = program.declared[tensor.name].decl
             span = NOWHERE if declared.init is None else declared.init.span
-            reporter.add(Initialiser(span, name=tensor.name, problem=found))
+            reporter.add(Initialiser(span, name=tensor.name, problem=problem))
 
 
 def _tried(mixer: Mixer) -> Iterator[Mapping[str, int]]:

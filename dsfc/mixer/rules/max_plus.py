@@ -36,7 +36,7 @@ def is_maximum(
 def check_maxima(mixer: Mixer, program: Program, reporter: Reporter) -> None:
     """Reports maxima of their own past that are not of this form, and where they are misread."""
     graph = mixer_reads(mixer)
-    edges = {name: sorted({r.name for r in found}) for name, found in graph.items()}
+    edges = {name: sorted({r.name for r in readings}) for name, readings in graph.items()}
     parts = {name: part for part in components(edges) for name in part}
     states = {s.name for s in mixer.states}
     for s in mixer.states:
@@ -55,9 +55,9 @@ def check_maxima(mixer: Mixer, program: Program, reporter: Reporter) -> None:
     maxima = frozenset(s.name for s in mixer.states if s.maximum)
     for owner, value in _values(mixer) if maxima else ():
         for name, why in _misread(value, maxima):
-            found = place(program, owner, name, indexed=True)
+            readings = place(program, owner, name, indexed=True)
             repair = "name the value that is read, and read the past of that name"
-            reporter.add(MaxPlus(found, state=name, why=why, repair=repair))
+            reporter.add(MaxPlus(readings, state=name, why=why, repair=repair))
 
 
 def _problem(s: StateDecl, mixer: Mixer) -> str | None:
@@ -66,14 +66,14 @@ def _problem(s: StateDecl, mixer: Mixer) -> str | None:
         return None
 
     def value(name: str) -> Expr | None:
-        found = mixer.definition(name)
-        return None if found is None else found.value
+        definition = mixer.definition(name)
+        return None if definition is None else definition.value
 
     try:
-        found = running_maximum(s.name, s.update, frozenset(s.axes), value)
+        definition = running_maximum(s.name, s.update, frozenset(s.axes), value)
     except NotMaxPlus as problem:
         return "it runs backward" if s.backward else problem.why
-    return "it runs backward" if found is not None and s.backward else None
+    return "it runs backward" if definition is not None and s.backward else None
 
 
 def _values(mixer: Mixer) -> Iterator[tuple[str, Expr]]:
@@ -86,13 +86,13 @@ def _values(mixer: Mixer) -> Iterator[tuple[str, Expr]]:
 
 def _misread(value: Expr, maxima: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Reads of maxima at other tokens than i, i-1 or a summed one, and by filters, each once."""
-    found: dict[tuple[str, str], None] = {}
+    misread: dict[tuple[str, str], None] = {}
     for e in walk(value):
         match e:
             case Ref(name=name, at=Now(lag)) if name in maxima and lag not in (0, 1):
-                found[name, "it is read at another token than `i` and `i-1`"] = None
+                misread[name, "it is read at another token than `i` and `i-1`"] = None
             case Ref(name=name, at=Bound(_, lag)) if name in maxima and lag:
-                found[name, "it is read beside a summed token"] = None
+                misread[name, "it is read beside a summed token"] = None
             case Fir(arg=Ref(name=name)) if name in maxima:
-                found[name, "a filter reads it"] = None
-    yield from found
+                misread[name, "a filter reads it"] = None
+    yield from misread

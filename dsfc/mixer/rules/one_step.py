@@ -17,7 +17,7 @@ def check_one_step(mixer: Mixer, program: Program, reporter: Reporter) -> None:
     States that do not depend on this one are streams to it, and may be read at any lag.
     """
     graph = mixer_reads(mixer)
-    edges = {name: sorted({r.name for r in found}) for name, found in graph.items()}
+    edges = {name: sorted({r.name for r in readings}) for name, readings in graph.items()}
     backward = {s.name: s.backward for s in mixer.states}
     for names in components(edges):
         turn = any(backward.get(name, False) for name in names)
@@ -37,10 +37,10 @@ def check_one_step(mixer: Mixer, program: Program, reporter: Reporter) -> None:
 
 
 def _reached(
-    found: frozenset[Read], part: frozenset[str], turn: bool, furthest: dict[str, float]
+    reads: frozenset[Read], part: frozenset[str], turn: bool, furthest: dict[str, float]
 ) -> list[tuple[Read, float]]:
     """What is read within the stage, with how far back a state is reached through it."""
-    inside = sorted((r for r in found if r.name in part), key=lambda r: (r.name, r.lags.most))
+    inside = sorted((r for r in reads if r.name in part), key=lambda r: (r.name, r.lags.most))
     return [
         (r, (r.lags.turned() if turn else r.lags).most + furthest.get(r.name, 0.0)) for r in inside
     ]

@@ -16,7 +16,7 @@ from dsfc.syntax import ast
 def check_present(mixer: Mixer, program: Program, reporter: Reporter) -> None:
     """Reports states that read their own present or future value, through definitions or not."""
     graph = mixer_reads(mixer)
-    edges = {name: sorted({r.name for r in found}) for name, found in graph.items()}
+    edges = {name: sorted({r.name for r in readings}) for name, readings in graph.items()}
     backward = {s.name: s.backward for s in mixer.states}
     for part in components(edges):
         states = [name for name in part if name in backward]
@@ -46,22 +46,22 @@ def _report_ahead(
     inside: dict[str, list[Read]], turn: bool, program: Program, reporter: Reporter
 ) -> bool:
     """Reports readings against the direction of the states; returns whether there were any."""
-    found = False
+    reported = False
     for owner in sorted(inside):
         for read in sorted(inside[owner], key=lambda r: r.name):
             if read.lags.least < 0:
-                found = True
+                reported = True
                 span = place(program, owner, read.name, indexed=True)
                 way, sign = ("backward", "+") if turn else ("forward", "-")
                 problem = f"it runs {way}, so its update reads `{read.name}[i{sign}1]`"
                 reporter.add(Declaration(span, name=read.name, problem=problem))
-    return found
+    return reported
 
 
 def _report_now(
     inside: dict[str, list[Read]], states: list[str], program: Program, reporter: Reporter
 ) -> None:
-    now = {n: [r.name for r in found if r.lags.least <= 0] for n, found in inside.items()}
+    now = {n: [r.name for r in readings if r.lags.least <= 0] for n, readings in inside.items()}
     for part in components(now):
         if len(part) == 1 and part[0] not in now[part[0]]:
             continue

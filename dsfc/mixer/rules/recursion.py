@@ -60,7 +60,7 @@ def circles(graph: Readings) -> Iterator[frozenset[str]]:
         graph: what each definition reads, other definitions only (states left out, functions
             expanded).
     """
-    edges = {name: [r.name for r in found] for name, found in graph.items()}
+    edges = {name: [r.name for r in readings] for name, readings in graph.items()}
     for part in components(edges):
         if len(part) > 1 or part[0] in edges[part[0]]:
             yield frozenset(part)
@@ -85,12 +85,12 @@ def report(
     """
     states = recurring(graph, names)
     inside = {n: [r for r in graph[n] if r.name in names] for n in graph if n in names}
-    edges = {n: [r.name for r in found] for n, found in inside.items()}
+    edges = {n: [r.name for r in readings] for n, readings in inside.items()}
     for name in states or tuple(inside)[:1]:
         closing = [
             (shortest_path(edges, name, reader), reading.text)
-            for reader, found in inside.items()
-            for reading in found
+            for reader, readings in inside.items()
+            for reading in readings
             if reading.name == name and (reading.past or not states)
         ]
         path, text = min(closing, key=lambda way: len(way[0]))

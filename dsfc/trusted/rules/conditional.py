@@ -95,7 +95,7 @@ def check_case(claim: Claim, statement: WrittenClaim) -> None:
     own = {**own_parameters(claim), **timed}
     smaller, sure, reals = narrower(claim), nonzero(claim), real_arrays(claim)
     values = statement.conditions.values(statement.conditions.window)
-    given = frozenset(_present(c.solved) for c in claim.conditions)
+    solved = frozenset(_present(c.solved) for c in claim.conditions)
     if claim.free:
         raise Rejected("values inside b hide where it has an output")
     if smaller is not None:
@@ -111,7 +111,7 @@ def check_case(claim: Claim, statement: WrittenClaim) -> None:
             raise Rejected("a value is made of a number of the claim's own")
         # A function of what has a value would make the value one of itself. At another token it
         # would be a function of all tokens before, which no slot is.
-        if any(other in _present(g) for other in given for g in value.names):
+        if any(other in _present(g) for other in solved for g in value.names):
             raise Rejected("a value is a function of what has a value")
         if array in reals and value - symbols.conjugate(value):
             raise Rejected(f"the value of {c.solved} may not be real")

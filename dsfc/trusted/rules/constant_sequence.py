@@ -84,8 +84,8 @@ def _check_bases(claim: Claim, proof: ConstantSequence) -> None:
 
 def own_axes(claim: Claim) -> tuple[str, ...]:
     """Returns the axes of b that are none of its inputs; the claim is one about all their sizes."""
-    given = {axis.name for t in claim.b.inputs for axis in t.axes}
-    return tuple(d.axis.name for d in claim.b.axes if d.axis.name not in given)
+    input_axes = {axis.name for t in claim.b.inputs for axis in t.axes}
+    return tuple(d.axis.name for d in claim.b.axes if d.axis.name not in input_axes)
 
 
 def growing_axes(claim: Claim) -> tuple[str, ...]:
@@ -216,18 +216,18 @@ class RepeatedToken:
         if token < self.first or length > LENGTH_LIMIT:
             raise Rejected("the token is none at which increments are sums of powers")
         outputs = self._outputs(length)
-        found = [_minus(outputs[k], outputs[k - 1]) for k in range(token, length)]
+        increments = [_minus(outputs[k], outputs[k - 1]) for k in range(token, length)]
         for base in factors:
-            scaled = [[base * x for x in s] for s in found]
-            found = [_minus(found[k + 1], scaled[k]) for k in range(len(found) - 1)]
-        return found[0]
+            scaled = [[base * x for x in s] for s in increments]
+            increments = [_minus(increments[k + 1], scaled[k]) for k in range(len(increments) - 1)]
+        return increments[0]
 
     def _outputs(self, length: int) -> list[list[Complex]]:
         a = self.claim.a
         inputs = {t.name for t in a.inputs}
         repeated = {name: v * length if name in inputs else v for name, v in self.values.items()}
-        given = arrays(self.claim, a, {}, length, repeated, self.constants)
-        return Execution(a, dict(self.claim.sizes), length, given).output()
+        arguments = arrays(self.claim, a, {}, length, repeated, self.constants)
+        return Execution(a, dict(self.claim.sizes), length, arguments).output()
 
 
 def _minus(a: list[Complex], b: list[Complex]) -> list[Complex]:

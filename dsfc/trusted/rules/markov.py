@@ -51,10 +51,10 @@ def check_markov(claim: Claim, proof: MarkovParameters) -> None:
         Obstacle, ValueError: the claim has no meaning here.
     """
     check_plain(claim, "markov-parameters")
-    found = Markov(state(claim, proof.entries))
-    if found.count != proof.count:
-        raise Rejected(f"{found.count} Markov parameters tell such systems apart")
-    if found.differs_at() is not None:
+    markov = Markov(state(claim, proof.entries))
+    if markov.count != proof.count:
+        raise Rejected(f"{markov.count} Markov parameters tell such systems apart")
+    if markov.differs_at() is not None:
         raise Rejected(NOT_ZERO)
     check_every(claim, unproved(claim, proof.entries))
 
@@ -121,14 +121,14 @@ class Markov:
         return None
 
     def _reach(self, row: Vector) -> frozenset[str]:
-        found: set[str] = set()
+        reached: set[str] = set()
         left = [name for name, q in row.items() if q]
         while left:
             name = left.pop()
-            if name not in found:
-                found.add(name)
+            if name not in reached:
+                reached.add(name)
                 left += [read for read, q in self.transition[name].items() if q]
-        return frozenset(found)
+        return frozenset(reached)
 
     def _back(self, row: Vector) -> Vector:
         """A row times Λ."""

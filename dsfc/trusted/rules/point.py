@@ -104,8 +104,8 @@ class Evaluated:
 
     def value_of(self, q: Quotient, token: int) -> Quotient:
         """Returns a quotient at a token as one of numbers and logarithms of numbers."""
-        found = q.substituted({name: self.generator(name, token) for name in q.names})
-        return without_powers(found, self.constants)
+        value = q.substituted({name: self.generator(name, token) for name in q.names})
+        return without_powers(value, self.constants)
 
     def generator(self, name: str, token: int) -> Quotient:
         """Returns a generator at a token."""
@@ -133,10 +133,10 @@ class Evaluated:
 
         The place is negative where a value from before the first token is read.
         """
-        found = LEAF.fullmatch(name)
-        if found is None or found[1] not in self.shapes:
+        leaf = LEAF.fullmatch(name)
+        if leaf is None or leaf[1] not in self.shapes:
             raise Obstacle(f"{name} is not evaluated")
-        array, index, lag = found.groups()
+        array, index, lag = leaf.groups()
         shape, timed = self.shapes[array]
         place = token - int(lag) if timed else 0
         if place < 0:
@@ -198,12 +198,12 @@ class Evaluated:
             Rejected: they do not exist.
         """
         system, names = system_of(self.claim, second), array_names(self.claim, second)
-        given = {
+        entries = {
             t.name: tuple(_ball(v) for v in self.stored[names.get(t.name, t.name)])
             for t in (*system.inputs, *system.params, *system.buffers)
         }
         try:
-            return Execution(system, self.sizes, self.point.length, given).output()
+            return Execution(system, self.sizes, self.point.length, entries).output()
         except NotDefined as e:
             raise Rejected(f"the outputs have no value here: {e}") from None
 

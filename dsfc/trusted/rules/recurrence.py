@@ -156,20 +156,20 @@ class Rolled:
         a, claim = self.claim.a, self.claim
         inputs = {t.name for t in a.inputs}
         repeated = {name: v * length if name in inputs else v for name, v in self.values.items()}
-        given = arrays(claim, a, {}, length, repeated, constants_of(claim, a, {}))
-        if self.values.keys() - given.keys():
+        arguments = arrays(claim, a, {}, length, repeated, constants_of(claim, a, {}))
+        if self.values.keys() - arguments.keys():
             raise Rejected("a value is given of nothing that a has")
-        found = Execution(a, dict(claim.sizes), length, given).output()
-        if not all(x.is_real and x.re.exact for row in found for x in row):
+        outputs = Execution(a, dict(claim.sizes), length, arguments).output()
+        if not all(x.is_real and x.re.exact for row in outputs for x in row):
             raise Rejected("the definition of a has no rational values at the point")
-        return [[x.re.low for x in row] for row in found]
+        return [[x.re.low for x in row] for row in outputs]
 
 
 def _numbers(moment: Moment, known: dict[str, Quotient]) -> list[Fraction]:
-    found = [a.substituted(known).number for a, _ in moment.outputs]
-    if None in found:
+    numbers = [a.substituted(known).number for a, _ in moment.outputs]
+    if None in numbers:
         raise Rejected("the states of a are not rational at the point")
-    return [x for x in found if x is not None]
+    return [x for x in numbers if x is not None]
 
 
 def longer(claim: Claim, larger: tuple[str, ...]) -> bool:

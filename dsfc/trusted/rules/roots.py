@@ -19,7 +19,7 @@ def without_powers(q: Quotient, symbols: Symbols) -> Quotient:
         q: a quotient of numbers.
         symbols: what its generators stand for.
     """
-    roots = {name: found for name in q.names if (found := _root(name, symbols)) is not None}
+    roots = {name: root for name in q.names if (root := _root(name, symbols)) is not None}
     if not roots:
         return q
     out = _reduced(q.num, roots)

@@ -80,11 +80,11 @@ def check_sequences(claim: Claim, proof: SeparatingSequences) -> None:
         raise Rejected("the second has an axis of its own, which may have any size")
     if (claim.locality is None) != (not slots(claim)):
         raise Rejected("how far back slots read is said where there are slots, and nowhere else")
-    found = ZERO
+    combination = ZERO
     equations = Equations(claim, proof)
     for part in proof.parts:
-        found = found + Quotient(read(part.cofactor)) * equations.of(part)
-    equations.check_nonzero(found)
+        combination = combination + Quotient(read(part.cofactor)) * equations.of(part)
+    equations.check_nonzero(combination)
 
 
 def own_sizes(claim: Claim) -> bool:
@@ -186,11 +186,13 @@ class Equations:
         values = dict(self.params)
         for name in (t.name for t in a.inputs):
             values[name] = tuple(v for letter in sequence for v in self.letters[letter][name])
-        given = arrays(self.claim, a, {}, len(sequence), values, constants_of(self.claim, a, {}))
-        if values.keys() - given.keys():
+        arguments = arrays(
+            self.claim, a, {}, len(sequence), values, constants_of(self.claim, a, {})
+        )
+        if values.keys() - arguments.keys():
             raise Rejected("a value is given of nothing that a has")
         try:
-            return Execution(a, dict(self.claim.sizes), len(sequence), given).output()
+            return Execution(a, dict(self.claim.sizes), len(sequence), arguments).output()
         except NotDefined as e:
             raise Rejected(f"the output has no value here: {e}") from None
 
@@ -210,15 +212,15 @@ class Equations:
             states = {name: q.substituted(states) for name, q in step.items()}
         return out
 
-    def check_nonzero(self, found: Quotient) -> None:
+    def check_nonzero(self, value: Quotient) -> None:
         """Checks that a sum over equations is not 0, wherever b has outputs.
 
         Raises:
             Rejected: it may be 0.
         """
-        if not found:
+        if not value:
             raise Rejected("the sum is 0")
-        simple, rest = found.num.split()
+        simple, rest = value.num.split()
         ((common, _),) = simple.terms.items()
         for g, exponent in common:
             if exponent < 0 or g in self._sure or g in self.bounds:
@@ -283,12 +285,12 @@ class Spelling(OneTokenSemantics):
         where, after = ",".join(map(str, at)), ""
         if name in self.inputs:
             token = len(self.sequence) - 1 - int(when.removeprefix("@"))
-            given = self.letters[self.sequence[token]].get(self.names.get(name, name))
-            if given is not None:
+            entries = self.letters[self.sequence[token]].get(self.names.get(name, name))
+            if entries is not None:
                 place = 0
                 for axis, k in zip(axes, at, strict=True):
                     place = place * self.sizes[axis.name] + k
-                re, im = Fraction(*given[place][:2]), Fraction(*given[place][2:])
+                re, im = Fraction(*entries[place][:2]), Fraction(*entries[place][2:])
                 return number(re) + IMAGINARY_UNIT * number(im)
             last = self.sequence[max(0, token - self.locality) : token + 1]
             after = f"<{'.'.join(map(str, last))}>"
