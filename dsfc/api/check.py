@@ -1,6 +1,6 @@
-"""What is to be said of a spec: every mistake at its place, and of each mixer what it is.
+"""Collects the diagnostics, claims and notes of one spec.
 
-`dsfc check` prints it and the language server shows it.
+`dsfc check` prints them and the language server shows them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from dsfc.system.traverse import parts
 
 @dataclass(frozen=True, slots=True)
 class CheckedMixer:
-    """What is to be said of one mixer.
+    """The structure class, the claims and the refusal of one mixer.
 
     Attributes:
         name: the mixer.
         title: its structure class; None for a base without output.
         refusal: why this version cannot compile it, or None.
         slow: why it runs one token after another only, or None.
-        claims: its claims with what was found.
+        claims: its claims with their verdicts.
     """
 
     name: str
@@ -48,11 +48,11 @@ class CheckedMixer:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is to be said of one spec.
+    """The mixers and the diagnostics of one spec.
 
     Attributes:
         spec: as the user gave it.
-        source: what its diagnostics call it.
+        source: the name that its diagnostics use.
         mixers: those that derive.
         diagnostics: errors and notes, in the order of the text.
     """
@@ -75,7 +75,7 @@ def checked(
 
     Args:
         text: the text.
-        spec: what the user calls it.
+        spec: the name that the user gave.
         strict: whether a claim that is not decided is an error.
         require_parallel: whether a mixer that runs one token after another only is an error.
     """
@@ -95,7 +95,7 @@ def checked(
 def _mixer(
     text: SpecText, name: str, strict: bool, require_parallel: bool
 ) -> tuple[CheckedMixer | None, tuple[Diagnostic, ...]]:
-    """What is to be said of one mixer of a text."""
+    """Returns one mixer of a text, None if it does not derive, and its diagnostics."""
     compilation = text.compilation(name)
     try:
         title, claims = compilation.structure.title, decided(compilation)
@@ -123,7 +123,7 @@ def _notes(compilation: Compilation) -> Iterator[Diagnostic]:
 
 
 def _claims(claims: tuple[Decided, ...], strict: bool) -> Iterator[Diagnostic]:
-    """An error for each claim that is refuted, a note for each that is not decided."""
+    """Yields an error for each refuted claim and a note for each undecided one."""
     for claim in claims:
         span, text = claim.statement.span or NOWHERE, claim.statement.text
         match claim.verdict:
@@ -137,7 +137,7 @@ def _claims(claims: tuple[Decided, ...], strict: bool) -> Iterator[Diagnostic]:
 
 
 def _read_outs(compilation: Compilation) -> Iterator[tuple[ReadOut, Span | None]]:
-    """The read-outs of a system, each with the place of its definition."""
+    """Yields the read-outs of a system, each with the span of its definition."""
     for stream in compilation.system.streams:
         if not isinstance(stream.value, Expr):
             yield stream.value, stream.span

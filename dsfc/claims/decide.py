@@ -26,7 +26,7 @@ def decide(
     """Decides the claims of a mixer, in order.
 
     "Proved" rests on ranges, structure, a lemma whose hypotheses are checked, or a certificate that
-    the checker of proofs accepts. "Refuted" rests on a point at which the claim was executed with
+    the trusted kernel accepts. "Refuted" rests on a point at which the claim was executed with
     exact numbers or proven bounds, or on the derived system where the claim is about that system
     (`class`, `finite`). Everything else is "unknown".
 

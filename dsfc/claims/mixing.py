@@ -7,7 +7,7 @@ wherever y has a value. Then y_i lies in the convex hull of v_0 … v_i (mixers.
   by their ranges, and with 1 in the place of v it has the normal form of the denominator.
 - *the system*: reads, drives and transitions are not negative by their ranges and the states of
   the numerator are linear in v; that the weights sum to 1 is the statement y = 1 for v = 1, which
-  the prover closes and the checker of proofs accepts.
+  the prover closes and the trusted kernel accepts.
 
 It is refuted by an executed point, v free, where an output leaves the values seen so far.
 """
@@ -250,7 +250,7 @@ def _summed(
     claim = verdict.certificate.claim
     return Proved(
         f"no weight is negative by its range, and y = 1 for values 1 by {verdict.how} that the "
-        f"checker accepts, {reach(claim)}",
+        f"kernel accepts, {reach(claim)}",
         verdict.certificate,
     )
 

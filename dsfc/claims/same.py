@@ -83,7 +83,7 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
     if isinstance(verdict, Equal):
         return Proved(
             f"equal outputs for equal inputs and parameters{assumptions}, wherever both have "
-            f"values, by {verdict.how} that the checker accepts, "
+            f"values, by {verdict.how} that the kernel accepts, "
             f"{reach(verdict.certificate.claim)}",
             verdict.certificate,
         )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--conditions",
     is_flag=True,
-    help="Look for conditions of equality, and for cases, too; may take hours for all mixers.",
+    help="Search for conditions of equality and for special cases; may take hours for all mixers.",
 )
 @click.option("--explain", is_flag=True, help="List the pairs that are open or not comparable.")
 @click.option(
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 @click.option(
     "--cache",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where answers are kept.  [default: the user's folder of caches]",
+    help="Folder of cached answers.  [default: the user's cache folder]",
 )
-@click.option("--no-cache", is_flag=True, help="Keep no answers, and use none.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write cached answers.")
 def atlas(
     specs: tuple[str, ...],
     form: str,

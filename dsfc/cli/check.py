@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     from dsfc.diagnostics.report import Diagnostic
 
 
-@click.command(short_help="Say everything that is wrong with specs.")
+@click.command(short_help="List all mistakes in specs.")
 @click.argument("specs", nargs=-1, required=True, type=SpecWord(), metavar="SPEC...")
 @format_option("the diagnostics; short is one line for each", "short", "sarif")
-@click.option("--strict", is_flag=True, help="Take a claim that is not decided for an error.")
+@click.option("--strict", is_flag=True, help="Treat undecided claims as errors.")
 @require_parallel_option
-@click.option(
-    "--exit-zero", is_flag=True, help="Exit with 0 whatever is wrong, as some tools want."
-)
+@click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if there are errors.")
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -35,10 +33,9 @@ def check(
 ) -> None:
     """Check specs: parse, type, derive and classify every mixer in them, decide their claims.
 
-    All mistakes of a text are listed, each with its place. A claim is proved, refuted at a point
-    where it was executed, which is an error, or not decided, which says what stood in the way. SPEC
-    may be - for standard input; its bases stand in the current folder then. Exit code 1 if there is
-    an error.
+    Lists every mistake with its place. A claim is proved, refuted at a point where the mixer was
+    run (an error), or undecided (a note that gives the reason). SPEC may be - for standard input;
+    bases are then read from the current folder. Exit code 1 if there is an error.
     """
     checks = []
     for spec in specs:

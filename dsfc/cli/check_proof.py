@@ -24,12 +24,12 @@ ACCEPTED, REJECTED = 0, 1
 @mistakes_option
 @click.pass_context
 def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -> None:
-    """Check a certificate with a checker that shares nothing with the prover.
+    """Check a certificate with the trusted kernel, which imports no part of the prover.
 
-    It derives both systems of the claim again from the definitions beside them, writes them out,
-    recomputes every multiplier of an invariant and executes every witness. Then it prints what was
-    shown, by which names and conditions and at which sizes. Given the two specs, it also compares
-    them with the definitions in the certificate; without, what these are called says nothing.
+    Derives both systems of the claim again from the definitions beside them, writes them out,
+    recomputes every multiplier of an invariant and executes every witness. Prints what was shown,
+    with its names, conditions and sizes. Given the two specs, also compares them with the
+    definitions in the certificate; without them, the names of the mixers mean nothing.
     Exit code 1 if the certificate is rejected.
     """
     if len(specs) not in (0, 2):

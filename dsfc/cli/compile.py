@@ -20,8 +20,8 @@ from dsfc.cli.spec import SpecWord
     type=click.Path(path_type=Path, allow_dash=True),
     help="File to write, folder to write into, or - for standard output. [default: ./<mixer>.py]",
 )
-@click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
-@click.option("--backend", default="torch", show_default=True, help="What to print the module for.")
+@click.option("--mixer", metavar="NAME", help="Name of the mixer, if the spec has several.")
+@click.option("--backend", default="torch", show_default=True, help="The backend of the module.")
 @click.option("--force", is_flag=True, help="Replace a file that dsfc did not write.")
 @require_parallel_option
 @mistakes_option
@@ -37,8 +37,8 @@ def compile_command(
 ) -> None:
     """Compile specs to modules and print the path of each.
 
-    A file that dsfc wrote and nobody edited is replaced; anything else is left alone without
-    --force. Files are written whole or not at all.
+    Replaces a file that dsfc wrote and nobody edited; any other file needs --force. Files are
+    written whole or not at all.
     """
     from dsfc.api.pipeline import load
     from dsfc.cli.failure import Mistakes

@@ -8,7 +8,7 @@ from click.shell_completion import get_completion_class
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command(short_help="Print what makes a shell complete dsfc's words.")
+@click.command(short_help="Print a shell completion script.")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:

@@ -33,9 +33,9 @@ from dsfc.cli.spec import SpecWord
 def convert(a: str, b: str, weights: Path, out: Path, renamed: tuple[str, ...]) -> None:
     """Turn the weights of the first mixer's module into weights of the second's.
 
-    WEIGHTS is a state_dict that torch saved; nothing in it is executed. It is done only where the
-    two are proved to be one function of equal parameters, as by `dsfc equiv`, and after both
-    modules gave equal outputs in float64. Else it says why not, and writes nothing.
+    WEIGHTS is a state_dict saved by torch; nothing in it is executed. The weights are written only
+    if the two mixers are proved to be one function of equal parameters, as by `dsfc equiv`, and
+    both modules give equal outputs in float64. Otherwise the reason is printed.
     """
     from dsfc.cli.equiv import identified, mixer, pair
 

@@ -63,16 +63,16 @@ class Finding:
     figure: str
 
 
-@click.command(short_help="Say what this machine can run.")
+@click.command(short_help="Report what this machine can run.")
 @click.argument("modules", nargs=-1, metavar="[MODULE]...")
 @format_option("the findings")
 @click.pass_context
 def doctor(ctx: click.Context, modules: tuple[str, ...], form: str) -> None:
-    """Say what this machine can do with specs and modules, and what known faults it has.
+    """Report what this machine can do with specs and modules, and its known faults.
 
-    Of a MODULE, what it is, and whether this machine runs it as it was written to: it is read, not
-    run. Exit code 1 if something that is there does not work. PyTorch and Triton are asked in
-    processes of their own, so a broken one is a finding too.
+    For a MODULE, describes it and says whether its kernels run here; the module is read, not run.
+    Exit code 1 if an installed part does not work. PyTorch and Triton are queried in processes of
+    their own, so that a broken one is reported too.
     """
     findings: list[Finding] = []
     for finding in chain(_findings(), _modules(modules, findings)):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
 
 
-@click.command(short_help="Say whether two mixers are the same function.")
+@click.command(short_help="Decide whether two mixers are the same function.")
 @click.argument("a", type=SpecWord(), metavar="SPEC[:MIXER]")
 @click.argument("b", type=SpecWord(), metavar="SPEC[:MIXER]")
 @click.option(
@@ -34,12 +34,12 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
     "sizes",
     multiple=True,
     metavar="AXIS=SIZE,…",
-    help="Ask about these sizes alone, such as h=4,n=64.",
+    help="Compare at these sizes only, such as h=4,n=64.",
 )
 @click.option(
     "--conditions",
     is_flag=True,
-    help="Where they are not equal in general, look for conditions under which they are.",
+    help="If they are not equal in general, search for conditions under which they are.",
 )
 @click.option("--explain", is_flag=True, help="Print the rows of the invariant.")
 @click.option(
@@ -50,7 +50,7 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
 @click.option(
     "--case-certificate",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the certificate of whether the first is a case of the second to a new file.",
+    help="Write the certificate that the first is, or is not, a case of the second to a new file.",
 )
 @click.option(
     "--replay",

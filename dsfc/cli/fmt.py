@@ -27,9 +27,9 @@ def fmt(
 ) -> None:
     """Write specs in canonical form: one item a line, comments kept, numbers exact.
 
-    FILE is a .dsf file, a folder, which stands for all .dsf files below it, or - for standard
-    input, whose form goes to standard output. A file is written whole or not at all, and only where
-    its form differs; a text with a mistake of syntax is left alone.
+    FILE is a .dsf file, a folder (all .dsf files below it), or - for standard input, which is
+    formatted to standard output. A file is written whole or not at all, and only if its text
+    changes; a file with a syntax error is not changed.
     """
     from dsfc.cli.failure import DIAGNOSTICS, Mistakes
     from dsfc.diagnostics.render import printable
@@ -130,5 +130,5 @@ def _summary(files: int, changed: int, failed: int, only_check: bool) -> str:
     parts = [f"{files} file" if files == 1 else f"{files} files"]
     parts.append(f"{changed} to format" if only_check else f"{changed} formatted")
     if failed:
-        parts.append(f"{failed} left alone")
+        parts.append(f"{failed} not changed")
     return ", ".join(parts)

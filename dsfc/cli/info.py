@@ -45,13 +45,13 @@ class Module:
     chunk: int | None
 
 
-@click.command(short_help="Say what an emitted module is.")
+@click.command(short_help="Describe an emitted module.")
 @click.argument("modules", nargs=-1, required=True, metavar="MODULE...")
 @format_option("it")
 def info(modules: tuple[str, ...], form: str) -> None:
-    """Say what emitted modules are: their origin, whether anybody edited them, their modes.
+    """Describe emitted modules: their origin, whether they were edited, their modes.
 
-    A MODULE is read, not run: it may come from anywhere, and needs no PyTorch.
+    A MODULE is read, not run: it may come from anywhere, and PyTorch is not needed.
     """
     read_modules = [read_module(Path(module)) for module in modules]
     if form == "json":

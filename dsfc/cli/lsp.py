@@ -6,7 +6,9 @@ import click
 
 
 @click.command(short_help="Serve an editor: mistakes, hover, completion, rename.")
-@click.option("--stdio", is_flag=True, help="Nothing: what some editors add, and always so.")
+@click.option(
+    "--stdio", is_flag=True, help="Ignored; the server always uses standard input and output."
+)
 def lsp(stdio: bool) -> None:
     """Answer an editor in the Language Server Protocol, over standard input and output.
 

@@ -28,9 +28,9 @@ FORMS = ("recurrence", "attention", "kernel", "flow", "variant", "modifier")
     help="File to write, or - for standard output. [default: ./<name>.dsf]",
 )
 def new(name: str, form: str, out: Path | None) -> None:
-    """Write a spec that compiles as it is, with comments that say what each line is for.
+    """Write a spec that compiles as it is, with a comment on each line.
 
-    NAME is what the mixer is called. A file that exists is left alone.
+    NAME is the name of the mixer. An existing file is not overwritten.
     """
     from dsfc.cli.output import create
     from dsfc.diagnostics.render import printable

@@ -37,7 +37,7 @@ def require_parallel_option(command: Callable[..., Any]) -> Callable[..., Any]:
     option = click.option(
         "--require-parallel",
         is_flag=True,
-        help="Take a mixer that runs one token after another only for an error.",
+        help="Treat mixers that only run token by token as errors.",
     )
     return option(command)
 
@@ -51,7 +51,7 @@ def mistakes_option(command: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         callback=_kept,
         expose_value=False,
-        help="How to print mistakes, on standard error; short is one line for each.",
+        help="Format of mistakes on standard error; short is one line each.",
     )
     return option(command)
 

@@ -9,7 +9,7 @@ def create(path: Path, data: str | bytes) -> None:
     """Writes a new file, whole or not at all.
 
     Raises:
-        DiagnosticError: E-FILE; a file that exists is left alone.
+        DiagnosticError: E-FILE; the file already exists.
     """
     from dsfc import files
     from dsfc.diagnostics.file_error import file_error
@@ -17,6 +17,6 @@ def create(path: Path, data: str | bytes) -> None:
     try:
         files.create(path, data.encode() if isinstance(data, str) else data)
     except FileExistsError:
-        raise file_error(path, "it exists, and is left alone") from None
+        raise file_error(path, "already exists; not overwritten") from None
     except OSError as e:
         raise file_error(path, e) from None

@@ -30,13 +30,13 @@ _SAME = {
 
 @click.command(short_help="Show the derived system, or any other stage.")
 @click.argument("spec", type=SpecWord())
-@click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
+@click.option("--mixer", metavar="NAME", help="Name of the mixer, if the spec has several.")
 @click.option(
     "--stage",
     type=click.Choice(STAGES),
     default="system",
     show_default=True,
-    help="Which value to show; adjoint is the System of the gradient.",
+    help="The stage to show; adjoint is the System of the gradient.",
 )
 @click.option(
     "--form",
@@ -66,9 +66,9 @@ def show(
     gauge: str | None,
     backend: str | None,
 ) -> None:
-    """Show a mixer as the system that was derived from it, or any other stage.
+    """Show the system derived from a mixer, or any other stage.
 
-    SPEC may be - for standard input; its bases stand in the current folder then.
+    SPEC may be - for standard input; bases are then read from the current folder.
     """
     if stage not in ("system", "adjoint"):
         if form not in (None, "json"):

@@ -12,9 +12,9 @@ from dsfc.cli.spec import SpecWord
 @click.command(short_help="Run a module against its definition.")
 @click.argument("target", type=SpecWord(), metavar="MODULE|SPEC")
 @click.option(
-    "--spec", help="The spec of the module, if it is not beside it, in this folder or shipped."
+    "--spec", help="The spec, if it is neither beside the module, in this folder nor shipped."
 )
-@click.option("--mixer", metavar="NAME", help="Which mixer, where a text has several.")
+@click.option("--mixer", metavar="NAME", help="Name of the mixer, if the spec has several.")
 @click.option(
     "--fast", is_flag=True, help="Values and gradients only: every mode, cut, step, mask."
 )
@@ -32,9 +32,9 @@ def verify(
 ) -> None:
     """Run an emitted module against the definition of its mixer.
 
-    Every legal mode, forward and backward, against the float64 reference that is printed from the
-    definition, and against the rules of PyTorch. A SPEC is compiled for this and nothing is left
-    behind. Exit code 1 if a promise is broken. A module is a program: this runs it.
+    Compares every legal mode, forward and backward, with the float64 reference printed from the
+    definition, and checks PyTorch's rules. A SPEC is compiled to a temporary file first. Exit code
+    1 if a check fails. A module is a program, and this command runs it.
     """
     if fast and full:
         raise click.UsageError("give --fast or --full, not both")

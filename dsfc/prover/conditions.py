@@ -4,7 +4,7 @@ The outputs of the first tokens are written out, in full and without elimination
 interest is often that a pivot vanishes. Their difference, split by the monomials in what stays
 free, is a list of polynomials that must be 0. Each is factored; factors that cannot be 0 are
 dropped, each other factor is a branch. A factor is solved for what it is linear in, the value is
-put into what is left, and so on. What comes out is proved by closure, and the checker says the
+put into what is left, and so on. What comes out is proved by closure, and the kernel says the
 last word; nothing here is trusted.
 
 Values inside both mixers are inputs of their own (`dsfc.trusted.generalize_inputs`). Those that

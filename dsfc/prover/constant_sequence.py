@@ -61,7 +61,7 @@ _Shown = Callable[[Claim, _Values], "_Found | None"]
 
 
 def no_case(claim: Claim) -> Certificate | str:
-    """Returns a certificate that a is no case of b, accepted by the checker, or why there is none.
+    """Returns a certificate that a is no case of b, accepted by the kernel, or why there is none.
 
     Args:
         claim: the two systems, their names and the sizes of a.
@@ -99,7 +99,7 @@ def no_case(claim: Claim) -> Certificate | str:
     try:
         check(write(certificate))
     except Rejected as e:
-        return f"a point was found that the checker does not accept: {e}"
+        return f"a point was found that the trusted kernel does not accept: {e}"
     return certificate
 
 

@@ -38,7 +38,7 @@ def where_defined(verdict: Proved | AtSizes) -> Proved | AtSizes | ProvedWhereDe
     """Returns a verdict with where it holds.
 
     Args:
-        verdict: of equality without conditions, which the checker accepted.
+        verdict: of equality without conditions, which the kernel accepted.
     """
     certificate = verdict.certificate
     claim = certificate.claim
@@ -68,7 +68,7 @@ def where_first_defined(certificate: Certificate) -> tuple[Certificate | None, s
     """Returns a certificate of a case with a point at which the first has an output.
 
     Args:
-        certificate: which the checker accepted.
+        certificate: which the kernel accepted.
 
     Returns:
         The certificate, None where no such point was found, and why none is shown: the definition

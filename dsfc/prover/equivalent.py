@@ -58,7 +58,7 @@ def equivalent(
     """Decides whether two systems give equal outputs for equal inputs and equal parameters.
 
     "Proved" is said of where both outputs have values, of which there is a point. "Proved" and
-    "refuted" rest on the checker alone: it accepted an invariant, or executed both definitions at
+    "refuted" rest on the kernel alone: it accepted an invariant, or executed both definitions at
     a point. Everything that this version has no rule for is "unknown". What is
     proved of some sizes alone is `AtSizes`, after these and larger ones were examined: the sizes
     given, else those that the specs declare, else small ones.
@@ -113,7 +113,7 @@ def _conditioned(claim: Claim) -> Certificate | None:
 
 
 def _proved_under(claim: Claim) -> Certificate | None:
-    """A proof that the checker accepted, with points."""
+    """A proof that the kernel accepted, with points."""
     if not claim.conditions:
         return None
     try:
@@ -258,7 +258,7 @@ def _refute_later(claim: Claim) -> Refuted | None:
 def _refute(
     claim: Claim, effort: Effort, sizes: tuple[tuple[tuple[str, int], ...], ...]
 ) -> Refuted | str:
-    """A witness that the checker executed, or why there is none."""
+    """A witness that the kernel executed, or why there is none."""
     try:
         refuted = refute(claim, effort, sizes)
     except (Obstacle, ValueError) as e:
@@ -267,7 +267,7 @@ def _refute(
 
 
 def _prove(claim: Claim, entries: bool) -> Proved | AtSizes | str:
-    """A proof that the checker accepted, for all sizes where these are enough, or why not."""
+    """A proof that the kernel accepted, for all sizes where these are enough, or why not."""
     verdict: AtSizes | str = ""
     for at in enough(claim, entries):
         other = _proved_at(at, entries)
@@ -279,7 +279,7 @@ def _prove(claim: Claim, entries: bool) -> Proved | AtSizes | str:
 
 
 def _proved_at(claim: Claim, entries: bool) -> Proved | AtSizes | str:
-    """A proof that the checker accepted, at the sizes of the claim, or why there is none."""
+    """A proof that the kernel accepted, at the sizes of the claim, or why there is none."""
     verdict = _proved_by(claim, entries, ())
     if not isinstance(verdict, str):
         return verdict
@@ -307,7 +307,7 @@ def _proved_by(claim: Claim, entries: bool, related: tuple[Law, ...]) -> Proved 
     if not isinstance(verdict, str) or markov is None or verdict == DIFFER:
         return verdict
     with suppress(Rejected, ValueError):
-        # The checker multiplies them out, which is the work there is: it is done once.
+        # The kernel multiplies them out, which is the work there is: it is done once.
         other = _accepted(Certificate(claim, MarkovParameters(markov.count, entries)))
         if not isinstance(other, str):
             return other
@@ -330,7 +330,7 @@ def _by_rows(
     related: tuple[Law, ...],
     terms: int | None,
 ) -> Proved | AtSizes | str:
-    """A linear invariant that the checker accepted, or why there is none."""
+    """A linear invariant that the kernel accepted, or why there is none."""
     try:
         rows = close(statement, terms)
         if isinstance(rows, Differs):
@@ -346,7 +346,7 @@ def _accepted(certificate: Certificate) -> Proved | AtSizes | str:
     try:
         check(write(certificate))
     except Rejected as e:
-        return f"a proof was found that the checker does not accept: {e}"
+        return f"a proof was found that the trusted kernel does not accept: {e}"
     proved = AtSizes(certificate)
     return Proved(certificate) if not proved.fixed else proved
 

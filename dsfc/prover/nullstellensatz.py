@@ -2,7 +2,7 @@
 
 Buchberger's algorithm with cofactors, for small systems. The leading term of a polynomial is one of
 the highest degree in the unknowns, so what is free of unknowns comes out as a remainder of its own.
-Nothing here is trusted: what is found is multiplied out by the checker.
+Nothing here is trusted: what is found is multiplied out by the kernel.
 """
 
 from __future__ import annotations

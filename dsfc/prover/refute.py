@@ -2,7 +2,7 @@
 
 The order is: length, then sizes, then how large the numbers are. What is found is made simpler
 number by number as long as the outputs stay apart. A difference as symbols says where to look and
-is never the answer: the point is executed, on the definitions of both specs, by the checker.
+is never the answer: the point is executed, on the definitions of both specs, by the kernel.
 """
 
 from __future__ import annotations

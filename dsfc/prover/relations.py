@@ -2,7 +2,7 @@
 
 At the first token states are 0, so both arguments are values of that token alone: their quotient,
 or their difference, says what the factor or the summand is, up to denominators that hold states,
-which are compared as they stand. What is found so is a guess; the checker accepts it or not.
+which are compared as they stand. What is found so is a guess; the kernel accepts it or not.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def report(
                     f"  law        {text}"
                     for text in relation_lines(certificate.claim, verdict.invariant)
                 ),
-                f"  {verdict.rule:<9}  {verdict.how}, accepted by the checker",
+                f"  {verdict.rule:<9}  {verdict.how}, accepted by the trusted kernel",
             ]
             if explain:
                 lines += [f"    {row_text(row)} = 0" for row in verdict.invariant.rows]
@@ -175,7 +175,7 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
         f"  holds      at a point of {_tokens(proof.holds.length)} whose output is not 0"
         f"; {len(proof.needed)} points show what is needed"
     )
-    lines.append(f"  invariant  {len(proof.invariant.rows)} rows, accepted by the checker")
+    lines.append(f"  invariant  {len(proof.invariant.rows)} rows, accepted by the trusted kernel")
     if explain:
         lines += [f"    {row_text(row)} = 0" for row in proof.invariant.rows]
     timed = [n for n in proof.needed if any(texts.reads_back(k) for k in n.without)]

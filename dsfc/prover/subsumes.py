@@ -105,7 +105,7 @@ def subsumes(
 
     Inputs that b alone has are slots: functions of the last tokens are looked for, or excluded.
 
-    Both answers rest on the checker alone.
+    Both answers rest on the kernel alone.
 
     Args:
         a: the mixer that may be a case.
@@ -186,7 +186,7 @@ def _listed(sizes: Mapping[str, int]) -> str:
 
 
 def _case(claim: Claim) -> Certificate | str:
-    """A certificate that a is a case of b, which the checker accepted, or why there is none."""
+    """A certificate that a is a case of b, which the kernel accepted, or why there is none."""
     obstacle: Certificate | str = "none were found"
     for search in (modal, filters, _by_equations):
         try:

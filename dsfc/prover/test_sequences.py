@@ -52,7 +52,7 @@ EQUATIONS = 28
 """Outputs of the sequences of one point; where there would be more they are left."""
 
 TRIED = 3
-"""Combinations of one ideal that the checker is asked about."""
+"""Combinations of one ideal that the kernel is asked about."""
 
 _Values = tuple[tuple[str, tuple[Number, ...]], ...]
 
@@ -60,7 +60,7 @@ _Values = tuple[tuple[str, tuple[Number, ...]], ...]
 def no_instance_by_test_sequences(
     claim: Claim, fixed_sizes: Mapping[str, int] = NONE_GIVEN
 ) -> Certificate | str:
-    """Returns a certificate that a is no case of b, accepted by the checker, or why there is none.
+    """Returns a certificate that a is no case of b, accepted by the kernel, or why there is none.
 
     Where b has slots, they are functions of the whole history, or else of the token alone.
 

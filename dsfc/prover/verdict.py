@@ -20,7 +20,7 @@ from dsfc.trusted.witness import Gap
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """The outputs are equal; the checker accepted it.
+    """The outputs are equal; the kernel accepted it.
 
     They are wherever both have values, at the point of the certificate for one.
 
@@ -67,7 +67,7 @@ class Equal:
 
     @property
     def how(self) -> str:
-        """What the checker accepted, in words."""
+        """What the kernel accepted, in words."""
         match self.certificate.proof:
             case Same():
                 return "one definition up to names"
@@ -117,7 +117,7 @@ class ProvedWhereDefined:
 
 @dataclass(frozen=True, slots=True)
 class Refuted:
-    """The outputs are apart at a point; the checker executed both definitions there.
+    """The outputs are apart at a point; the kernel executed both definitions there.
 
     Attributes:
         certificate: the claim and the point.
@@ -153,7 +153,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Conditionally:
-    """The outputs are equal where conditions hold; the checker accepted the certificate.
+    """The outputs are equal where conditions hold; the kernel accepted the certificate.
 
     Attributes:
         certificate: the claim with its conditions, the invariant and the points.
@@ -172,7 +172,7 @@ class Conditionally:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """The first is a case of the second; the checker accepted it.
+    """The first is a case of the second; the kernel accepted it.
 
     Attributes:
         certificate: the claim, with the values of the second's own parameters as conditions, and
@@ -186,7 +186,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class NotAnInstance:
-    """No parameters of the second give what the first does; the checker accepted it.
+    """No parameters of the second give what the first does; the kernel accepted it.
 
     Attributes:
         certificate: the claim, with a point of the first.

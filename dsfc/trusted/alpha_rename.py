@@ -3,7 +3,7 @@
 That a is a case of b is said of all values of a's parameters and of some of b's, whatever both are
 called, and at a size of each axis. A claim may ask that a parameter λ of b, or an axis n that only
 parameters and states of b have, is none of a's. It is then a claim about b with other names, and
-nothing else in the checker knows of it.
+nothing else in the kernel knows of it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _names(system: System) -> set[str]:
 
 
 class _Renaming:
-    """Systems with other names of parameters and axes, by code that is the checker's own."""
+    """Systems with other names of parameters and axes, by code that is the kernel's own."""
 
     def __init__(self, new: Mapping[str, str]) -> None:
         self.new = new

@@ -77,7 +77,7 @@ def check(text: str) -> Accepted:
     except Rejected:
         raise
     except (Obstacle, TooLarge) as e:
-        raise Rejected(f"the claim is beyond this checker: {e}") from None
+        raise Rejected(f"the claim is beyond this kernel: {e}") from None
     except RecursionError:
         raise Rejected("the claim is nested too deeply") from None
     except ZeroDivisionError:

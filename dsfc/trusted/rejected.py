@@ -1,4 +1,4 @@
-"""What the checker says of a certificate that does not show its claim."""
+"""What the kernel says of a certificate that does not show its claim."""
 
 from __future__ import annotations
 

@@ -105,12 +105,12 @@ def _over(values: Tensor, x: Tensor) -> Tensor:
 
 
 def _rows_of(mask: Tensor) -> list[tuple[int, Tensor]]:
-    """The row of a batch and the tokens of each sequence."""
+    """Returns row and tokens of each sequence of a batch."""
     return [(b, row.nonzero().flatten()) for b, row in enumerate(mask)]
 
 
 def _sequences(lengths: Sequence[int]) -> list[tuple[int, Tensor]]:
-    """The same of a pack, whose batch has one row."""
+    """Returns row and tokens of each sequence of a pack, whose batch has one row."""
     return [(0, torch.arange(a, b)) for a, b in pairwise(accumulate(lengths, initial=0))]
 
 

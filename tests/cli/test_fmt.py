@@ -89,7 +89,7 @@ def test_a_text_with_mistakes_is_left_alone_and_the_others_are_not(
     result = run("fmt", "a.dsf", "b.dsf", "none.dsf")
     assert result.exit_code == 1
     assert "a.dsf:1:15" in result.output and "error[E-FILE]" in result.output
-    assert result.output.endswith("3 files, 1 formatted, 2 left alone\n")
+    assert result.output.endswith("3 files, 1 formatted, 2 not changed\n")
     assert wrong.read_text() == WRONG and good.read_text(encoding="utf-8") == CANONICAL
 
 

@@ -37,7 +37,7 @@ def test_what_exists_is_left_alone(run: Callable, spec: Callable) -> None:
     path = spec("# mine\n", "fresh.dsf")
     for out in ([], ["-o", "."], ["-o", "fresh.dsf"]):
         result = run("new", "fresh", *out)
-        assert result.exit_code == 1 and "it exists, and is left alone" in result.output
+        assert result.exit_code == 1 and "already exists; not overwritten" in result.output
     assert path.read_text() == "# mine\n"
     assert "no such file" in run("new", "fresh", "-o", "none/fresh.dsf").output
 

@@ -1,6 +1,6 @@
 """A ratio over a running maximum is the ratio: its outputs are the same for any m and any R.
 
-What the compiler makes, with m and R as inputs, is the form that the checker accepts as equal.
+What the compiler makes, with m and R as inputs, is the form that the kernel accepts as equal.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def test_copies_of_an_axis_have_its_size() -> None:
 
 
 def shown(claim: Claim) -> bool:
-    """Whether the checker accepts what the closure gives, for all sizes that the claim names."""
+    """Whether the kernel accepts what the closure gives, for all sizes that the claim names."""
     try:
         rows = close(state(claim, False))
         if isinstance(rows, Differs):

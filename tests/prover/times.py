@@ -1,6 +1,6 @@
 """Decides every labelled pair and prints what came out and how long it took: `python times.py`.
 
-Times are of the prover and the checker together, in seconds of the processor, without imports and
+Times are of the prover and the kernel together, in seconds of the processor, without imports and
 derivation.
 """
 

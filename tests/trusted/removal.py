@@ -1,9 +1,9 @@
-"""Takes the checker's checks out, one at a time, and says which of them no test misses.
+"""Takes the kernel's checks out, one at a time, and says which of them no test misses.
 
     python -P tests/trusted/removal.py [--tier TIER] [--jobs N] [--of FILE ...] [SITE ...]
 
 A site is looked at if its text holds one of `SITE`; all are, if none is given. `--of` says which
-tests run: all of the checker's, if none is named. `--jobs` is how many processes run tests at a
+tests run: all of the kernel's, if none is named. `--jobs` is how many processes run tests at a
 time.
 
 A *site* is one check in `dsfc/trusted`, or in the command that runs it:

@@ -1,4 +1,4 @@
-"""What the checker accepts, and everything it must not accept."""
+"""What the kernel accepts, and everything it must not accept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dsfc.api.pipeline import SpecText
 from dsfc.expr.declarations import Constraint
 from dsfc.source import Source
 from dsfc.syntax.parse import parse
-from dsfc.trusted import check as checker
+from dsfc.trusted import check as kernel
 from dsfc.trusted import invariant, witness
 from dsfc.trusted.check import SIZE_LIMIT, check, read, write
 from dsfc.trusted.claim import Certificate, Claim, Condition, Invariant, Row, Somewhere, Witness
@@ -493,7 +493,7 @@ def test_a_witness_of_equal_mixers_does_not_exist(certificate: Callable, system:
     assert "may be equal" in rejected(dataclasses.replace(made, claim=equal))
 
 
-# --- the checker's own checks ---------------------------------------------------------------------
+# --- the kernel's own checks ----------------------------------------------------------------------
 
 
 def rejections(module: types.ModuleType) -> list[int]:
@@ -588,7 +588,7 @@ def test_every_check_is_needed(certificate: Callable, monkeypatch: pytest.Monkey
             spoilt = without(module, line)
             spoilt.Rejected = Rejected
             for function in functions:
-                monkeypatch.setattr(checker, function, getattr(spoilt, function))
+                monkeypatch.setattr(kernel, function, getattr(spoilt, function))
             if not any(gets_through(text) for text in bad):
                 needless.append(lines[line - 1].strip())
             monkeypatch.undo()

@@ -413,7 +413,7 @@ FALSE = [
 def test_what_is_refused_would_have_been_accepted(
     make: Callable[[], Certificate], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The claims are false: nothing else in the checker sees it.
+    # The claims are false: nothing else in the kernel sees it.
     monkeypatch.setattr(comparable, "closed", lambda system: None)
     assert check(write(make())).claim.equal
 

@@ -38,7 +38,7 @@ A, TWICE = mixer(), mixer(own="2")
 
 
 def different(d: int, r: int, b: System = TWICE, a: System = A) -> str:
-    """What the checker says of a point of all ones, at which the outputs are apart."""
+    """What the kernel says of a point of all ones, at which the outputs are apart."""
     one = (1, 1, 0, 1)
     values = (("u", (one,) * d), ("w", (one,) * d * r))
     claim = Claim(a, b, (), (("d", d), ("r", r)), equal=False)

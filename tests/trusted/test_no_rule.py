@@ -1,4 +1,4 @@
-"""Systems that the checker has no rule for, or that make no sense: each refused by its reason.
+"""Systems that the kernel has no rule for, or that make no sense: each refused by its reason.
 
 No text gives most of them. A certificate may hold them, and what is not looked at there is taken
 for something else: a value at another token for one at this token, an input for a parameter.

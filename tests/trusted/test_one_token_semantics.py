@@ -46,7 +46,7 @@ def g(name: str) -> Quotient:
 
 
 def text(q: Quotient) -> str:
-    """A value as the checker writes it."""
+    """A value as the kernel writes it."""
     return q.text
 
 

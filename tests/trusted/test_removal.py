@@ -1,4 +1,4 @@
-"""Removing any one check of the checker makes a test fail; see `removal.py` for what a check is.
+"""Removing any one check of the kernel makes a test fail; see `removal.py` for what a check is.
 
 This is about every module of `dsfc/trusted` and the command: those that refuse documents,
 claims, rows, points and systems, those that count sizes, and those that write systems out, which

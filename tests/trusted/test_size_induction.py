@@ -132,7 +132,7 @@ def rows_of(claim: Claim) -> tuple[Row, ...]:
 
 
 def why_not(claim: Claim, rows: tuple[Row, ...]) -> str:
-    """Why the checker does not accept some rows; "" where it does."""
+    """Why the kernel does not accept some rows; "" where it does."""
     try:
         check(write(Certificate(claim, Invariant(rows, False))))
     except Rejected as e:

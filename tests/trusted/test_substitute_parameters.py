@@ -46,7 +46,7 @@ def verdict(
     case: bool = True,
     apart: tuple[str, ...] = (),
 ) -> str:
-    """Why the checker refuses that a is a case of b without states; empty if it accepts."""
+    """Why the kernel refuses that a is a case of b without states; empty if it accepts."""
     left, right = mixer(a), mixer(b)
     sizes = SIZES if left.axes or right.axes else ()
     claim = Claim(left, right, (), sizes, case=case, conditions=conditions, apart=apart)

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from dsfc.validate import run as running
 from dsfc.validate.compare import BrokenPromiseError
 from dsfc.validate.report import Outcome
-from dsfc.validate.run import CHECKS, Check, settled, verify
+from dsfc.validate.run import CHECKS, Check, settled, validate
 from dsfc.validate.surface import Surface, SurfaceError
 
 
@@ -48,7 +48,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("checks")
 def test_a_row_for_each_check(module: ModuleType) -> None:
-    report = verify(module, quick=False)
+    report = validate(module, quick=False)
     found = [(row.name, row.promise, row.outcome, row.figure) for row in report.rows]
     assert found == [
         ("fine", "All is well", Outcome.KEPT, "d = 6"),
@@ -62,7 +62,7 @@ def test_a_row_for_each_check(module: ModuleType) -> None:
 @pytest.mark.usefixtures("checks")
 def test_a_quick_run_leaves_slow_checks_out_and_progress_is_told(module: ModuleType) -> None:
     seen: list[tuple[int, int, str]] = []
-    report = verify(module, sizes={"d": 5}, progress=lambda *step: seen.append(step))
+    report = validate(module, sizes={"d": 5}, progress=lambda *step: seen.append(step))
     assert [row.name for row in report.rows] == ["fine", "broken"]
     assert report.rows[0].figure == "d = 5"
     assert seen == [(0, 2, "fine"), (1, 2, "broken"), (2, 2, "")]
@@ -74,8 +74,8 @@ def test_a_fast_run_has_fast_checks_alone(
 ) -> None:
     three = (Check("fine", fine), Check("broken", broken, fast=True))
     monkeypatch.setattr(running, "CHECKS", three)
-    assert [row.name for row in verify(module, fast=True).rows] == ["broken"]
-    assert [row.name for row in verify(module).rows] == ["fine", "broken"]
+    assert [row.name for row in validate(module, fast=True).rows] == ["broken"]
+    assert [row.name for row in validate(module).rows] == ["fine", "broken"]
 
 
 def test_fast_checks_compare_values_and_gradients() -> None:
@@ -91,7 +91,7 @@ def test_fast_checks_compare_values_and_gradients() -> None:
 def test_fast_checks_make_few_operations(module: ModuleType) -> None:
     """165,000 of them; of the shipped specs the largest take about three times as many."""
     with Counted() as count:
-        assert verify(module, fast=True).kept
+        assert validate(module, fast=True).kept
     assert count.calls < 180_000
 
 
@@ -107,7 +107,7 @@ class Counted(TorchDispatchMode):
 
 def test_what_is_no_module_is_refused() -> None:
     with pytest.raises(SurfaceError):
-        verify(torch)
+        validate(torch)
 
 
 def test_every_check_has_a_name_and_a_promise_of_its_own() -> None:
@@ -136,7 +136,7 @@ def test_a_whole_module_of_two_inputs_registers_and_scans(
 
     path = tmp_path / "several.dsf"
     path.write_text(SEVERAL, encoding="utf-8")
-    report = verify(imported(dsfc.load(path).module().text))
+    report = validate(imported(dsfc.load(path).module().text))
     assert report.kept, report.render()
 
 

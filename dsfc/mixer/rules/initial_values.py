@@ -150,19 +150,19 @@ class SizeScope:
         return self.known[axis.name]
 
     def param(self, name: str) -> NoReturn:
-        """There is none."""
+        """Refuses a parameter: an initialiser reads sizes alone."""
         raise TypeError(name)
 
     def matrix(self, map: LinearMap) -> NoReturn:
-        """There is none."""
+        """Refuses a linear map: an initialiser reads sizes alone."""
         raise TypeError(map.name)
 
     def ref(self, ref: Ref) -> NoReturn:
-        """There is none."""
+        """Refuses a value per token: an initialiser reads sizes alone."""
         raise TypeError(ref.name)
 
     def abstract(self, name: str, value: NamedArray) -> NoReturn:
-        """There is none."""
+        """Refuses an abstract function: an initialiser reads sizes alone."""
         raise TypeError(name)
 
     def node(self, expr: Expr) -> NamedArray:

@@ -19,7 +19,7 @@ o Λ^l has entries in reach alone, so it is o times a power of an M × M matrix.
 Hamilton that power is, for l ≥ M, a combination of the powers below M, over the field of quotients
 in parameters. So 3 and 4 hold for all l, and the difference is 0 at every token: an identity for
 tokens that have nothing in common is one for all tokens. Nothing is stored but M; it is what every
-checker finds, and a certificate with another number is refused.
+kernel finds, and a certificate with another number is refused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the checker accepts under conditions, and everything it must not accept."""
+"""What the kernel accepts under conditions, and everything it must not accept."""
 
 from __future__ import annotations
 
