@@ -12,7 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dsfc.expr.build import add, mul, rewrite
-from dsfc.expr.tree import Add, Expr, Fir, Lag, Mul, Now, Past, Ref, Run, Time, children
+from dsfc.expr.over_time import Lag, Past, Run
+from dsfc.expr.tree import (
+    Add,
+    Expr,
+    Fir,
+    Mul,
+    Now,
+    Ref,
+    Time,
+    children,
+)
 
 from .code import Code
 from .nodes import Printer

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import singledispatchmethod
 
+from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
     Add,
@@ -19,21 +20,18 @@ from dsfc.expr.tree import (
     Field,
     Fir,
     Iota,
-    Lag,
     LinearMap,
     Map,
     Mul,
     Num,
     Ones,
     Param,
-    Past,
     Pow,
     Prim,
     Reduce,
     Reduction,
     Ref,
     Rename,
-    Run,
     Series,
     Size,
 )

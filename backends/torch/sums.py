@@ -10,16 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dsfc.expr.build import mul, rewrite
+from dsfc.expr.over_time import (
+    Lag,
+    Past,
+    Relation,
+    Run,
+)
 from dsfc.expr.tree import (
     Bound,
     Expr,
     Fir,
-    Lag,
     Now,
-    Past,
     Ref,
-    Relation,
-    Run,
     children,
 )
 

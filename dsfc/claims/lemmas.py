@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from dsfc.claims.feeding import coefficients_of, driven_by
 from dsfc.claims.verdict import Decided, Proved
 from dsfc.expr.build import walk
+from dsfc.expr.over_time import Past
 from dsfc.expr.reserved_names import FIRST
-from dsfc.expr.tree import Expr, Now, Past, Ref
+from dsfc.expr.tree import Expr, Now, Ref
 from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Cache, Post, Product, Ratio, System
 from dsfc.system.traverse import parts, trees

@@ -26,6 +26,8 @@ from dsfc.expr.build import mul, ones, rewrite, walk
 from dsfc.expr.declarations import Tensor
 from dsfc.expr.interval import Interval
 from dsfc.expr.normal import canonical, normalise
+from dsfc.expr.over_time import Past
+from dsfc.expr.over_time import Relation as PastRelation
 from dsfc.expr.statements import Comparison
 from dsfc.expr.tree import (
     Add,
@@ -36,12 +38,10 @@ from dsfc.expr.tree import (
     Field,
     Mul,
     Now,
-    Past,
     Reduce,
     Reduction,
     Ref,
 )
-from dsfc.expr.tree import Relation as PastRelation
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import reach
 from dsfc.prover.verdict import AtSizes

@@ -29,19 +29,17 @@ from dsfc.expr.build import ZERO, add, mul, num, power, prim, walk
 from dsfc.expr.declarations import FlowRule
 from dsfc.expr.interval import Interval
 from dsfc.expr.normal import normalise
+from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.statements import Comparison
 from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,
     Fir,
-    Lag,
     Now,
-    Past,
     Reduce,
     Reduction,
     Ref,
-    Run,
 )
 from dsfc.structure.bounds import diagonal_bound, interval_text
 from dsfc.structure.ir import Structure

@@ -168,15 +168,13 @@ def identified(
     from dsfc.syntax.letters import fold
 
     names = tuple((fold(theirs), fold(ours)) for theirs, ours in pairs)
-    for name, name_of in (
-        side for each in names for side in zip(each, (second, first), strict=True)
-    ):
-        system = name_of.system
+    for name, owner in (side for each in names for side in zip(each, (second, first), strict=True)):
+        system = owner.system
         known = [t.name for t in (*system.inputs, *system.params, *system.buffers)]
         if name not in known:
             has = ", ".join(known)
             raise click.UsageError(
-                f"--map: {name_of.name} has no input, parameter or buffer {name}; it has {has}"
+                f"--map: {owner.name} has no input, parameter or buffer {name}; it has {has}"
             )
     return names
 

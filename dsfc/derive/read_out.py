@@ -16,6 +16,7 @@ from dsfc.derive.model import SUM_MARK, Model
 from dsfc.derive.separated import sum_over
 from dsfc.derive.streams import Streams
 from dsfc.expr.build import ONE, ZERO, add, div, is_one, mul, ones, prim, remake, walk
+from dsfc.expr.over_time import Past
 from dsfc.expr.tree import (
     Add,
     Axis,
@@ -25,7 +26,6 @@ from dsfc.expr.tree import (
     Map,
     Mul,
     Now,
-    Past,
     Prim,
     Reduce,
     Reduction,

@@ -9,9 +9,17 @@ from dsfc.derive.model import Equation, Model
 from dsfc.diagnostics.catalogue import FlowRule, Lag, NonlinearState, Unsupported
 from dsfc.diagnostics.report import Diagnostic
 from dsfc.expr.build import walk
+from dsfc.expr.over_time import Past
 from dsfc.expr.table import row
 from dsfc.expr.text import text
-from dsfc.expr.tree import Div, Expr, Map, Past, Prim, Ref, children
+from dsfc.expr.tree import (
+    Div,
+    Expr,
+    Map,
+    Prim,
+    Ref,
+    children,
+)
 from dsfc.source import Span
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from dsfc.derive.model import Equation, Model
 from dsfc.expr.build import remake
+from dsfc.expr.over_time import Past
 from dsfc.expr.tree import (
     Add,
     Bound,
@@ -18,7 +19,6 @@ from dsfc.expr.tree import (
     Expr,
     Mul,
     Now,
-    Past,
     Ref,
     Time,
     children,

@@ -18,6 +18,7 @@ from dsfc.derive.separation import NotSeparable, Separator, integer_power
 from dsfc.derive.times import Times, at_index, retimed
 from dsfc.expr.build import ONE, add, mul, ones, prim, rewrite, shift, walk
 from dsfc.expr.max_plus import RunningMaximum
+from dsfc.expr.over_time import Past, Relation
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.text import text
 from dsfc.expr.tree import (
@@ -27,9 +28,7 @@ from dsfc.expr.tree import (
     Field,
     Map,
     Now,
-    Past,
     Ref,
-    Relation,
     Time,
 )
 from dsfc.mixer.ir import Flow

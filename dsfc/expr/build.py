@@ -24,6 +24,7 @@ from dsfc.expr.arithmetic import (
     sub,
     total,
 )
+from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
@@ -33,16 +34,13 @@ from dsfc.expr.tree import (
     Div,
     Expr,
     Field,
-    Lag,
     Map,
     Mul,
     Now,
     Ones,
-    Past,
     Pow,
     Prim,
     Ref,
-    Run,
     children,
     rebuild,
 )

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.table import Primitive, row
 from dsfc.expr.tree import (
     Abstract,
@@ -27,7 +28,6 @@ from dsfc.expr.tree import (
     Field,
     Fir,
     Iota,
-    Lag,
     LinearMap,
     Map,
     Mul,
@@ -35,14 +35,12 @@ from dsfc.expr.tree import (
     Num,
     Ones,
     Param,
-    Past,
     Pow,
     Prim,
     Reduce,
     Reduction,
     Ref,
     Rename,
-    Run,
     Series,
     Size,
 )

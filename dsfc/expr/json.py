@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from dsfc.expr import tree as nodes
+from dsfc.expr import over_time, tree
 from dsfc.expr.tree import Axis, Expr, argument_names, children
 from dsfc.source import Span
 
@@ -31,7 +31,8 @@ _FRACTION = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 _NODES: Mapping[str, type[Expr]] = {
     c.__name__: c
-    for c in vars(nodes).values()
+    for module in (tree, over_time)
+    for c in vars(module).values()
     if isinstance(c, type) and issubclass(c, Expr) and c is not Expr
 }
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import singledispatch
 
+from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
@@ -23,7 +24,6 @@ from dsfc.expr.tree import (
     Field,
     Fir,
     Iota,
-    Lag,
     LinearMap,
     Map,
     Mul,
@@ -31,14 +31,12 @@ from dsfc.expr.tree import (
     Num,
     Ones,
     Param,
-    Past,
     Pow,
     Prim,
     Reduce,
     Reduction,
     Ref,
     Rename,
-    Run,
     Series,
     Size,
 )

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import singledispatch
 
 from dsfc.expr.distributions import distribution
+from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
@@ -24,7 +25,6 @@ from dsfc.expr.tree import (
     Field,
     Fir,
     Iota,
-    Lag,
     LinearMap,
     Map,
     Mul,
@@ -32,14 +32,12 @@ from dsfc.expr.tree import (
     Num,
     Ones,
     Param,
-    Past,
     Pow,
     Prim,
     Reduce,
     Reduction,
     Ref,
     Rename,
-    Run,
     Series,
     Size,
 )

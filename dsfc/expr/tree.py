@@ -442,76 +442,7 @@ class Draw(Expr):
         return Type(self.over, Field.REAL, Time.CONST)
 
 
-# --- nodes of a mixer only: never in a System ----------------------------------------------------
-
-
-class Relation(Enum):
-    """Which tokens a sum over time runs over, relative to the outer index i."""
-
-    UP_TO = "<="
-    BEFORE = "<"
-    FROM = ">="
-    AFTER = ">"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Past(Expr):
-    """Σ over time of `body`, for all `var` in the given relation to the outer time index.
-
-    Attributes:
-        var: the summed index.
-        relation: its relation to the outer index.
-        outer: the outer time variable: None for i, else the index bound by an enclosing sum.
-        lag: the outer index is (outer - lag).
-        body: the summand.
-    """
-
-    var: str
-    relation: Relation
-    body: Expr
-    outer: str | None = None
-    lag: int = 0
-
-    def _infer(self) -> Type:
-        t = self.body.type
-        return Type(t.axes, t.field, Time.STATE)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lag(Expr):
-    """A scalar in time, Σ coefficient · variable + constant, e.g. i - j - 1.
-
-    Attributes:
-        terms: pairs (variable, integer coefficient), sorted by variable; the outer index is "i".
-        constant: the integer constant.
-    """
-
-    terms: tuple[tuple[str, int], ...]
-    constant: int
-
-    def _infer(self) -> Type:
-        return Type(frozenset(), Field.REAL, Time.PAIR)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Run(Expr):
-    """Π_{low < var ≤ high} arg: a product over the tokens between two time indices.
-
-    Attributes:
-        var: the running index, bound in `arg`.
-        low: excluded lower index.
-        high: included upper index.
-        arg: the factor at `var`.
-    """
-
-    var: str
-    low: Now | Bound
-    high: Now | Bound
-    arg: Expr
-
-    def _infer(self) -> Type:
-        t = self.arg.type
-        return Type(t.axes, t.field, Time.PAIR)
+# --- the tree itself ---------------------------------------------------------------------------
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -24,6 +24,12 @@ from dsfc.expr.evaluate import (
 from dsfc.expr.evaluate import evaluate as evaluate_expr
 from dsfc.expr.graph import components
 from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.over_time import (
+    Lag,
+    Past,
+    Relation,
+    Run,
+)
 from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
@@ -31,13 +37,9 @@ from dsfc.expr.tree import (
     Bound,
     Expr,
     Field,
-    Lag,
     LinearMap,
     Now,
-    Past,
     Ref,
-    Relation,
-    Run,
     Time,
 )
 from dsfc.mixer.ir import Flow, Mixer, StateDecl

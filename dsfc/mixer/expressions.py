@@ -22,12 +22,12 @@ from dsfc.diagnostics.report import Diagnostic, DiagnosticError, Reporter, neare
 from dsfc.expr.arithmetic import LONGEST, ZERO, is_long, steepness
 from dsfc.expr.build import num, prim
 from dsfc.expr.declarations import MapTensor
+from dsfc.expr.over_time import Lag
 from dsfc.expr.reserved_names import FIRST, TIME, first
 from dsfc.expr.table import SPELLINGS
 from dsfc.expr.tree import (
     Add,
     Expr,
-    Lag,
     Mul,
     Now,
     Num,

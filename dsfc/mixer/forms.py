@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 from dsfc.diagnostics.catalogue import Order, Timeless
 from dsfc.expr.build import rewrite, walk
+from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.tree import (
     Axis,
     Bound,
     Expr,
     Fir,
-    Lag,
     Now,
     Num,
-    Past,
     Ref,
-    Run,
     Series,
     Time,
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dsfc.expr.build import walk
+from dsfc.expr.over_time import Past, Relation, Run
 from dsfc.expr.tree import (
     Abstract,
     Bound,
@@ -15,10 +16,7 @@ from dsfc.expr.tree import (
     Map,
     Now,
     Param,
-    Past,
     Ref,
-    Relation,
-    Run,
     children,
 )
 from dsfc.mixer.ir import Mixer, StateDecl

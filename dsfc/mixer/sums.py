@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from dsfc.diagnostics.catalogue import NameClash, Unsupported
 from dsfc.expr.build import mul, ones
+from dsfc.expr.over_time import Past, Relation, Run
 from dsfc.expr.reserved_names import TIME
-from dsfc.expr.tree import Bound, Expr, Past, Reduction, Relation, Run
+from dsfc.expr.tree import Bound, Expr, Reduction
 from dsfc.mixer import shapes
 from dsfc.mixer.arguments import count, wrong
 from dsfc.mixer.context import Context

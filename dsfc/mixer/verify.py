@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dsfc.expr.build import walk
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.graph import components, reachable
+from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.tree import (
     Abstract,
@@ -16,14 +17,11 @@ from dsfc.expr.tree import (
     Expr,
     Field,
     Fir,
-    Lag,
     LinearMap,
     Map,
     Now,
     Param,
-    Past,
     Ref,
-    Run,
     Time,
     children,
 )

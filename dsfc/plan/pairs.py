@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from dsfc.expr.build import ONE, ZERO, add, mul, num, prim, remake, rewrite, sub, walk
 from dsfc.expr.derivative import pull
+from dsfc.expr.over_time import (
+    Lag,
+    Past,
+    Relation,
+    Run,
+)
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import (
     Bound,
     Expr,
     Field,
     Fir,
-    Lag,
     Map,
     Now,
     Num,
-    Past,
     Pow,
     Ref,
-    Relation,
-    Run,
     Time,
     children,
 )

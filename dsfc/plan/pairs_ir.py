@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.expr.tree import Axis, Expr, Relation
+from dsfc.expr.over_time import Relation
+from dsfc.expr.tree import Axis, Expr
 from dsfc.plan.scan_ir import Form
 
 

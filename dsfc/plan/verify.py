@@ -6,19 +6,17 @@ from collections.abc import Iterator, Mapping
 
 from dsfc.expr.build import walk
 from dsfc.expr.derivative import pull
+from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,
     Fir,
-    Lag,
     Map,
     Now,
     Num,
     Param,
-    Past,
     Ref,
-    Run,
     Time,
 )
 from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role, RunningMax, Turn, Unit

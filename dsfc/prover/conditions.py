@@ -18,17 +18,30 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, islice, permutations, product
+from itertools import combinations, islice, product
 
 from dsfc.expr.declarations import Constraint, Tensor
+from dsfc.prover.condition_polynomials import (
+    Branch,
+    condition,
+    entry_name,
+    least_lag,
+    matchings,
+    moved,
+    nonzero_names,
+    polynomial,
+    renamed,
+    simplest_first,
+    stored,
+    with_condition,
+)
 from dsfc.prover.factors import factors
-from dsfc.system.known import promises
-from dsfc.trusted.claim import Claim, Coefficient, Condition
+from dsfc.trusted.claim import Claim, Condition
 from dsfc.trusted.comparable import array_names, own_parameters, positive, slots
-from dsfc.trusted.conditions import CONSTANT, Conditions, reach
+from dsfc.trusted.conditions import CONSTANT, Conditions
 from dsfc.trusted.generalize_inputs import LABELS, system_of
 from dsfc.trusted.polynomial import IMAGINARY, Polynomial, Quotient, generator, number, unit
 from dsfc.trusted.rejected import Rejected
@@ -57,22 +70,6 @@ ARRAY = re.compile(r"([A-Za-z_:][\w:]*)\[")
 """An array, inside the name of a generator."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Branch:
-    """Conditions found so far."""
-
-    conditions: tuple[Condition, ...]
-
-    def values(self, window: int) -> Mapping[str, Quotient]:
-        return Conditions(self.conditions).values(window)
-
-    def stops(self) -> bool:
-        """Whether a value inside a mixer must be the same at all tokens, other than 0."""
-        known = self.values(Conditions(self.conditions).window)
-        solved = [known[c.solved] for c in self.conditions if c.solved.startswith(LABELS)]
-        return any(q and not lags(q.names) for q in solved)
-
-
 def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
     """Yields sets of conditions that make the first outputs equal, at most `BRANCHES`.
 
@@ -95,7 +92,7 @@ def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
     yield from constant
 
 
-def _found(claim: Claim) -> Iterator[_Branch]:
+def _found(claim: Claim) -> Iterator[Branch]:
     """Sets of conditions that hold what a claim assumes already."""
     search = _Search(claim)
     for start in search.starts():
@@ -138,7 +135,7 @@ class _Search:
         self.claim = claim
         self.symbols = Symbols()
         self.outputs = self._unrolled()
-        self.nonzero = positive(claim) | _nonzero(claim)
+        self.nonzero = positive(claim) | nonzero_names(claim)
         self.inputs = frozenset(t.name for k in (False, True) for t in system_of(claim, k).inputs)
         self.slots = slots(claim).keys() if claim.case else frozenset()
         self.own = {**own_parameters(claim), **slots(claim)}
@@ -164,7 +161,7 @@ class _Search:
     def _theirs(self) -> frozenset[str]:
         """Every generator of b's outputs, at the present token."""
         every = {g for token in self.outputs for _, b in token for g in b.names}
-        return frozenset(shifted(g, -_least(g)) for g in every)
+        return frozenset(shifted(g, -least_lag(g)) for g in every)
 
     @cached_property
     def _counts(self) -> Mapping[str, int]:
@@ -189,10 +186,10 @@ class _Search:
 
     # --- what is set equal ------------------------------------------------------------------------
 
-    def starts(self) -> Iterator[_Branch]:
+    def starts(self) -> Iterator[Branch]:
         """Ways to set values of both equal; without free values there is one, which sets none."""
         if not self.claim.free:
-            yield _Branch(self.claim.conditions)
+            yield Branch(self.claim.conditions)
             return
         ours, theirs = (self._roles(second) for second in (False, True))
         both = {name for name, role in ours.items() if theirs.get(name) == role}
@@ -202,7 +199,7 @@ class _Search:
             b = sorted(n for n, r in theirs.items() if r == role and n not in both)
             # What stands once, and not at the earlier token alone, is a gate: to be solved for.
             if a and b and (role[1] > 1 or role[0] == (1,)):
-                options.append(list(_matchings(a, b)))
+                options.append(list(matchings(a, b)))
         matched = [[pair for part in chosen for pair in part] for chosen in product(*options)]
         # What one value of the first is may be several factors in the other: it is solved for then.
         order = sorted(ours, key=lambda name: (-max(ours[name][0]), ours[name][1], name))
@@ -252,7 +249,7 @@ class _Search:
             out.append(tuple(sorted(entries)))
         return out
 
-    def _equalities(self, pairs: list[tuple[str, str]], both: frozenset[str]) -> _Branch | None:
+    def _equalities(self, pairs: list[tuple[str, str]], both: frozenset[str]) -> Branch | None:
         """The conditions that set arrays equal, entry by entry; None where they do not fit."""
         conditions: list[Condition] = []
         kept = set()
@@ -278,18 +275,18 @@ class _Search:
                     if value.setdefault(k, at) != at:
                         return None
             for n, (k, at) in enumerate(sorted(value.items())):
-                name = _entry(lost, k)
-                to = generator(_entry(other, at))
+                name = entry_name(lost, k)
+                to = generator(entry_name(other, at))
                 if scale:
                     to = to * generator(f"κ[{n}]")
                 conditions.append(condition(generator(name) + -to, name))
             kept.add(other)
         self.kept = frozenset(kept) | both
-        return _Branch(tuple(conditions))
+        return Branch(tuple(conditions))
 
     # --- what must vanish -------------------------------------------------------------------------
 
-    def branches(self, branch: _Branch, token: int) -> Iterator[_Branch]:
+    def branches(self, branch: Branch, token: int) -> Iterator[Branch]:
         """Conditions that make the outputs equal up to the last token written out."""
         if token == len(self.outputs):
             if not self._vanishes(branch):
@@ -305,7 +302,7 @@ class _Search:
         todo = sorted(set(todo), key=lambda p: (len(p.terms), p.text))
         yield from self._solved(branch, token, todo)
 
-    def _vanishes(self, branch: _Branch) -> bool:
+    def _vanishes(self, branch: Branch) -> bool:
         """Whether conditions make all outputs 0, of which there is nothing to say."""
         with suppress(Rejected, ZeroDivisionError):
             return not any(
@@ -315,7 +312,7 @@ class _Search:
             )
         return True
 
-    def _solved(self, branch: _Branch, token: int, todo: list[Polynomial]) -> Iterator[_Branch]:
+    def _solved(self, branch: Branch, token: int, todo: list[Polynomial]) -> Iterator[Branch]:
         while todo and not todo[0]:
             todo = todo[1:]
         if not todo:
@@ -327,30 +324,30 @@ class _Search:
             merged = self._merged(branch, factor)
             if merged is not None:
                 more, names = merged
-                rest = [_renamed(p, names) for p in todo[1:]]
-                yield from self._solved(more, token, _simplest(rest))
+                rest = [renamed(p, names) for p in todo[1:]]
+                yield from self._solved(more, token, simplest_first(rest))
                 continue
             solved = self._choice(factor)
             if solved is None:
                 continue
-            now = _moved(factor, -min(lags(factor.names), default=0))
+            now = moved(factor, -min(lags(factor.names), default=0))
             argument = self._argument(now, solved)
             if argument is not None:
                 with suppress(Rejected, ZeroDivisionError):
                     # Functions of the argument are others then: all is written out anew.
-                    conditions = _with(branch, argument).conditions
+                    conditions = with_condition(branch, argument).conditions
                     yield from _found(replace(self.claim, conditions=conditions))
                 continue
             try:
-                new = condition(now, shifted(solved, -_least(solved)))
+                new = condition(now, shifted(solved, -least_lag(solved)))
                 if self.claim.case and len(new.polynomial) > LONGEST:
                     continue
-                more = _with(branch, new)
+                more = with_condition(branch, new)
                 known = more.values(token)
                 rest = [Quotient(p).substituted(known).num for p in todo[1:]]
             except (Rejected, ZeroDivisionError):
                 continue
-            yield from self._solved(more, token, _simplest(rest))
+            yield from self._solved(more, token, simplest_first(rest))
 
     def _argument(self, p: Polynomial, solved: str) -> Condition | None:
         """The value of a parameter of b alone that gives an exponential what p = 0 gives it."""
@@ -389,7 +386,7 @@ class _Search:
             return False
         if self.slots:
             # A slot's function may hold what only the first has; what both have goes along.
-            return not arrays & self.slots and shifted(name, -_least(name)) in self._theirs
+            return not arrays & self.slots and shifted(name, -least_lag(name)) in self._theirs
         return self.kept is None or arrays <= self.kept
 
     def _factors(self, p: Polynomial) -> list[Polynomial]:
@@ -413,9 +410,9 @@ class _Search:
         if any(map(CONSTANT.fullmatch, p.names)):
             return False
         # What is read at earlier tokens alone has no name at the present one.
-        terms = (Polynomial({m: c}).renamed(lambda g: shifted(g, -_least(g)))
-                 for m, c in p.terms.items() if len({_least(g) for g, _ in m}) <= 1
-                 if all(self.symbols.knows(shifted(g, -_least(g))) for g, _ in m))  # fmt: skip
+        terms = (Polynomial({m: c}).renamed(lambda g: shifted(g, -least_lag(g)))
+                 for m, c in p.terms.items() if len({least_lag(g) for g, _ in m}) <= 1
+                 if all(self.symbols.knows(shifted(g, -least_lag(g))) for g, _ in m))  # fmt: skip
         signs = [self.symbols.is_positive(t) for t in terms]
         return len(signs) == len(p.terms) and all(signs)
 
@@ -424,7 +421,7 @@ class _Search:
             return True
         if self._is_positive(generator(name)):
             return True
-        head = self.symbols.defined.get(shifted(name, -_least(name)))
+        head = self.symbols.defined.get(shifted(name, -least_lag(name)))
         if head is not None and head[0] == "exp":
             return True
         return name.partition("[")[0] in self.nonzero
@@ -439,7 +436,7 @@ class _Search:
                 continue
             if CONSTANT.fullmatch(name) or not self._is_linear(p, name):
                 continue
-            if timed and _least(name, absent=-1) != least:
+            if timed and least_lag(name, absent=-1) != least:
                 continue
             factor = [tuple(f for f in m if f[0] != name) for m in p.terms if name in dict(m)]
             sure = len(factor) == 1 and all(self._is_nonzero(g) for g, _ in factor[0])
@@ -465,7 +462,7 @@ class _Search:
 
     def _kind(self, name: str, p: Polynomial) -> int:
         """How natural it is to give a generator of p a value, 0 being the most."""
-        if shifted(name, -_least(name)) in self.symbols.defined:
+        if shifted(name, -least_lag(name)) in self.symbols.defined:
             # What stands inside a function itself, as e^m in a root of e^2m - 1, is no other.
             rest = {q for q in p.names - {name} if q not in name}
             others = {g for q in rest for g in ENTRY.findall(q)}
@@ -479,7 +476,7 @@ class _Search:
         kind = 1 if name.startswith(LABELS) or array in self.own else 3
         return kind + (array in self.nonzero)
 
-    def _merged(self, branch: _Branch, p: Polynomial) -> tuple[_Branch, Mapping[str, str]] | None:
+    def _merged(self, branch: Branch, p: Polynomial) -> tuple[Branch, Mapping[str, str]] | None:
         """Two numbers κ that must be equal made one, with the name that is gone."""
         names = sorted(p.names)
         if len(names) != 2 or not all(map(CONSTANT.fullmatch, names)):
@@ -489,83 +486,11 @@ class _Search:
             return None
         gone = {names[1]: names[0]}
         conditions = tuple(
-            replace(c, polynomial=stored(_renamed(polynomial(c.polynomial), gone)))
+            replace(c, polynomial=stored(renamed(polynomial(c.polynomial), gone)))
             for c in branch.conditions
         )
-        return _Branch(conditions), gone
-
-
-def _matchings(a: list[str], b: list[str]) -> Iterator[list[tuple[str, str]]]:
-    """The ways to pair some of both, as many as there can be."""
-    if len(a) <= len(b):
-        for chosen in permutations(b, len(a)):
-            yield list(zip(a, chosen, strict=True))
-    else:
-        for chosen in permutations(a, len(b)):
-            yield list(zip(chosen, b, strict=True))
-
-
-def _nonzero(claim: Claim) -> frozenset[str]:
-    """Common names of what is declared other than 0."""
-    sure = (Constraint.NONZERO, Constraint.POSITIVE, Constraint.UNIT)
-    return frozenset(
-        array_names(claim, k).get(name, name)
-        for k in (False, True)
-        for name, promise in promises(system_of(claim, k)).items()
-        if promise in sure
-    )
-
-
-def _simplest(todo: list[Polynomial]) -> list[Polynomial]:
-    return sorted({p for p in todo if p}, key=lambda p: (len(p.terms), p.text))
+        return Branch(conditions), gone
 
 
 def _inside(p: Polynomial) -> bool:
     return any(name.startswith(LABELS) for name in p.names)
-
-
-def _least(name: str, absent: int = 0) -> int:
-    return min(lags(frozenset({name})), default=absent)
-
-
-def _entry(array: str, index: tuple[int, ...]) -> str:
-    return f"{array}[{','.join(map(str, index))}]@0"
-
-
-def _moved(p: Polynomial, by: int) -> Polynomial:
-    return p.renamed(lambda g: shifted(g, by)) if by else p
-
-
-def _renamed(p: Polynomial, names: Mapping[str, str]) -> Polynomial:
-    """The polynomial with some generators replaced by others that may stand in it too."""
-    return Quotient(p).substituted({a: Quotient(generator(b)) for a, b in names.items()}).num
-
-
-def _with(branch: _Branch, new: Condition) -> _Branch:
-    """The conditions with one more, its value put into the others."""
-    out = []
-    for c in branch.conditions:
-        p = polynomial(c.polynomial)
-        known = Conditions((new,)).values(reach(p))
-        if p.names & known.keys():
-            c = condition(Quotient(p).substituted(known).num, c.solved)
-        out.append(c)
-    return _Branch((*out, new))
-
-
-def condition(p: Polynomial, solved: str) -> Condition:
-    """Returns the condition that a polynomial is 0, which gives a generator its value."""
-    return Condition(stored(p), solved)
-
-
-def stored(p: Polynomial) -> Coefficient:
-    """Returns a polynomial as certificates have it: over the integers, exponents not negative."""
-    simple, rest = p.split()
-    ((common, _),) = simple.terms.items()
-    kept = Polynomial({tuple((g, e) for g, e in common if e > 0): Fraction(1)})
-    return tuple((m, c.numerator) for m, c in (kept * rest).ordered)
-
-
-def polynomial(coefficient: Coefficient) -> Polynomial:
-    """Returns a stored polynomial."""
-    return Polynomial({m: Fraction(c) for m, c in coefficient})

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dsfc.expr.declarations import Constraint
-from dsfc.prover.conditions import condition
+from dsfc.prover.condition_polynomials import condition
 from dsfc.trusted.claim import Claim, Condition
 from dsfc.trusted.comparable import own_parameters, slots
 from dsfc.trusted.conditions import Conditions

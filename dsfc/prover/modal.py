@@ -21,7 +21,7 @@ from fractions import Fraction
 from itertools import permutations
 from math import isqrt
 
-from dsfc.prover.conditions import condition
+from dsfc.prover.condition_polynomials import condition
 from dsfc.prover.factors import factors
 from dsfc.trusted.alpha_rename import alpha_rename, own_names
 from dsfc.trusted.claim import Claim, Condition

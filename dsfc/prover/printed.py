@@ -10,6 +10,12 @@ from fractions import Fraction
 
 from dsfc.expr.declarations import MapTensor, Tensor
 from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.over_time import (
+    Lag,
+    Past,
+    Relation,
+    Run,
+)
 from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.text import text
 from dsfc.expr.tree import (
@@ -21,7 +27,6 @@ from dsfc.expr.tree import (
     Field,
     Fir,
     Iota,
-    Lag,
     LinearMap,
     Map,
     Mul,
@@ -29,15 +34,12 @@ from dsfc.expr.tree import (
     Num,
     Ones,
     Param,
-    Past,
     Pow,
     Prim,
     Reduce,
     Reduction,
     Ref,
-    Relation,
     Rename,
-    Run,
     Series,
     Size,
     children,

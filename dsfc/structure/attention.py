@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from dsfc.derive.times import Times, retimed
 from dsfc.expr.build import ONE, div, is_one, mul, num, total, walk
 from dsfc.expr.normal import normalise
+from dsfc.expr.over_time import Relation
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.text import text
 from dsfc.expr.tree import (
@@ -32,7 +33,6 @@ from dsfc.expr.tree import (
     Prim,
     Reduce,
     Reduction,
-    Relation,
     Rename,
     Size,
     Time,

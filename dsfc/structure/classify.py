@@ -14,15 +14,14 @@ from dsfc.derive.coupling import coupling_of, coupling_of_flow
 from dsfc.derive.decay import decay_of
 from dsfc.expr.build import ONE, add, effective_axes, is_one, mul, walk
 from dsfc.expr.normal import normalise
+from dsfc.expr.over_time import Past, Relation
 from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,
     Fir,
     Now,
-    Past,
     Ref,
-    Relation,
     Size,
     Time,
 )

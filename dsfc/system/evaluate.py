@@ -18,6 +18,12 @@ from dsfc.expr.declarations import MapTensor
 from dsfc.expr.evaluate import NamedArray, apply_map, canonical, dtype_of
 from dsfc.expr.evaluate import evaluate as evaluate_expr
 from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.over_time import (
+    Lag,
+    Past,
+    Relation,
+    Run,
+)
 from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
@@ -25,13 +31,9 @@ from dsfc.expr.tree import (
     Bound,
     Expr,
     Field,
-    Lag,
     LinearMap,
     Now,
-    Past,
     Ref,
-    Relation,
-    Run,
 )
 from dsfc.system.ir import (
     Block,

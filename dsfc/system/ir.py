@@ -28,7 +28,13 @@ from dsfc.expr.declarations import (
     Provenance,
     Tensor,
 )
-from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Past
+from dsfc.expr.over_time import Past
+from dsfc.expr.tree import (
+    Axis,
+    Expr,
+    Field,
+    LinearMap,
+)
 from dsfc.source import Span
 
 

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from dsfc.expr.build import walk
 from dsfc.expr.declarations import MapTensor
+from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
@@ -28,13 +29,10 @@ from dsfc.expr.tree import (
     Axis,
     Expr,
     Field,
-    Lag,
     LinearMap,
     Map,
     Param,
-    Past,
     Ref,
-    Run,
 )
 from dsfc.system.ir import (
     Block,

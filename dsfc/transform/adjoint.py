@@ -31,6 +31,7 @@ from dsfc.expr.derivative import (
     pull,
 )
 from dsfc.expr.graph import reachable
+from dsfc.expr.over_time import Past
 from dsfc.expr.reserved_names import FIRST, first
 from dsfc.expr.tree import (
     Axis,
@@ -38,7 +39,6 @@ from dsfc.expr.tree import (
     Field,
     LinearMap,
     Now,
-    Past,
     Ref,
     Rename,
     Size,

@@ -10,8 +10,9 @@ numbers, is looked at, whether it cancels or not, with the values of conditions 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+from dsfc.expr.tree import Div, Expr, Field, Num, Pow, Prim
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.polynomial import IMAGINARY, ONE, Quotient, generator
 from dsfc.trusted.symbols import LEAF, Symbols, lags
@@ -21,6 +22,28 @@ TOTAL = frozenset(
     " logsigmoid silu gelu erf step relu elu max min softmax l2norm rmsnorm".split()
 )
 """Functions that have a value of all that may stand in them."""
+
+
+def partial_functions(e: Expr, value: Callable[[Expr], Quotient]) -> Iterator[tuple[str, Quotient]]:
+    """Yields the functions that may leave an expression without a value, with their arguments.
+
+    A function of real numbers may lack values that the one of complex numbers has.
+    """
+
+    def of_field(head: str, kind: Field) -> str:
+        return head if kind is Field.REAL else f"complex {head}"
+
+    match e:
+        case Div(_, below):
+            yield "/", value(below)
+        case Pow(base, Num(power)) if power.denominator == 1:
+            if power < 0:
+                yield "/", value(base)
+        case Pow(base, exponent):
+            yield of_field(f"power {value(exponent).text}", e.field), value(base)
+        case Prim(name=name, args=args) if name not in TOTAL:
+            for a in args:
+                yield of_field(name, a.field), value(a)
 
 
 class Defined:

@@ -11,18 +11,20 @@ from fractions import Fraction
 
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.max_plus import LOWEST
+from dsfc.expr.over_time import (
+    Lag,
+    Past,
+    Relation,
+    Run,
+)
 from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.tree import (
     Axis,
     Bound,
     Expr,
-    Lag,
     Now,
-    Past,
     Prim,
     Ref,
-    Relation,
-    Run,
 )
 from dsfc.system.ir import Definition, System
 from dsfc.trusted import balls

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 
+from dsfc.expr.build import walk
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.reserved_names import FIRST
-from dsfc.expr.table import row
 from dsfc.expr.tree import (
     Abstract,
     Axis,
-    Div,
     Expr,
     Field,
     LinearMap,
@@ -25,7 +24,6 @@ from dsfc.expr.tree import (
     Pow,
     Prim,
     Ref,
-    children,
 )
 from dsfc.system.ir import (
     Block,
@@ -50,10 +48,11 @@ from dsfc.system.ir import (
 )
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import array_names, positive
-from dsfc.trusted.defined import TOTAL, Defined
+from dsfc.trusted.defined import TOTAL, Defined, partial_functions
 from dsfc.trusted.entries import Entries, Index, Obstacle
 from dsfc.trusted.generalize_inputs import system_of
 from dsfc.trusted.polynomial import ONE, ZERO, Quotient, number, total
+from dsfc.trusted.read_out_field import read_out_field
 from dsfc.trusted.substitute_parameters import literals
 from dsfc.trusted.symbols import LONGEST_LAG, STATE, GeneratorIndices, Symbols
 
@@ -102,6 +101,7 @@ class OneTokenSemantics(Entries[Quotient]):
         self.positive = positive(claim)
         self.streams = {s.name: s for s in self.system.streams}
         self.blocks = {b.state: b for b in self.system.blocks}
+        self.fields = {b.state: b.field for b in self.system.blocks}
         for stage in self.system.stages:
             if stage.direction < 0:
                 raise Obstacle("a state runs backwards in time")
@@ -205,17 +205,8 @@ class OneTokenSemantics(Entries[Quotient]):
     def _finds_states(self, stream: Stream) -> bool:
         if not isinstance(stream.value, Expr):
             return True
-        stack, seen = [stream.value], set[Expr]()
-        while stack:
-            e = stack.pop()
-            if e in seen:
-                continue
-            seen.add(e)
-            if isinstance(e, Ref) and e.name in self.streams:
-                if self._reads_states(self.streams[e.name]):
-                    return True
-            stack.extend(children(e))
-        return False
+        read = (e.name for e in walk(stream.value) if isinstance(e, Ref))
+        return any(self._reads_states(self.streams[n]) for n in read if n in self.streams)
 
     def _delayed(self, stream: Stream, at: dict[Axis, int], lag: int) -> Quotient:
         """A stream that reads states, some tokens ago: kept in registers."""
@@ -230,7 +221,7 @@ class OneTokenSemantics(Entries[Quotient]):
 
     def _value(self, e: Expr, at: Index) -> Quotient:
         if self.defined is not None:
-            for head, argument in self._applied_to(e, at):
+            for head, argument in partial_functions(e, lambda x: self.value(x, at)):
                 if self.second:
                     self.defined.check(head, argument, self._updating)
                 else:
@@ -240,21 +231,6 @@ class OneTokenSemantics(Entries[Quotient]):
                 operands = self.value(base, at), self.value(exponent, at)
                 self.symbols.check_branch("pow", operands, e.field)
         return super()._value(e, at)
-
-    def _applied_to(self, e: Expr, at: Index) -> Iterator[tuple[str, Quotient]]:
-        """What may leave an expression without a value: see `Defined.check`."""
-        match e:
-            case Div(_, below):
-                yield "/", self.value(below, at)
-            case Pow(base, Num(power)) if power.denominator == 1:
-                if power < 0:
-                    yield "/", self.value(base, at)
-            case Pow(base, exponent):
-                head = f"power {self.value(exponent, at).text}"
-                yield _of_field(head, e.field), self.value(base, at)
-            case Prim(name=name, args=args) if name not in TOTAL:
-                for a in args:
-                    yield _of_field(name, a.field), self.value(a, at)
 
     # --- operations -------------------------------------------------------------------------------
 
@@ -300,15 +276,13 @@ class OneTokenSemantics(Entries[Quotient]):
             return super().mapped(map, arg, at)
         if not any(args):
             return ZERO
-        self.parameter(map.name, (*map.each, *map.target, *map.source), self._first_of(map))
+        axes = (*map.each, *map.target, *map.source)
+        self.parameter(map.name, axes, (0,) * len(axes))
         each, there = (",".join(str(at[a]) for a in axes) for axes in (map.each, map.target))
         head = f"{self.names.get(map.name, map.name)}[{each};{there}]"
         real = map.field is Field.REAL and all(self.symbols.is_real(q) for q in args)
         spelled = _spelled(at, (*map.each, *map.target), map.source)
         return self.symbols.opaque(head, args, real, False, spelled)
-
-    def _first_of(self, map: LinearMap) -> tuple[int, ...]:
-        return (0,) * len((*map.each, *map.target, *map.source))
 
     # --- states -----------------------------------------------------------------------------------
 
@@ -481,37 +455,11 @@ class OneTokenSemantics(Entries[Quotient]):
                 raise Obstacle(f"`{name}` of states may leave b without a value")
             case Post(name, args, None):
                 values = tuple(self.read(a, at) for a in args)
-                return self.symbols.primitive(name, values, self._field(r))
+                return self.symbols.primitive(name, values, read_out_field(r, self.fields))
             case Post(name, (arg,), axis) if axis is not None:
                 vector = (self.read(arg, {**at, axis: k}) for k in range(self.sizes[axis.name]))
                 return self.symbols.along(name, tuple(vector), at[axis], axis.name)
         raise ValueError("a read-out is malformed")
-
-    def _field(self, r: ReadOut) -> Field:
-        """Whether a read-out is declared real: a complex one may be so by a law alone."""
-        match r:
-            case Read(terms, direct):
-                fields = [Field.REAL if direct is None else direct.field]
-                for t in terms:
-                    fields += [self.blocks[t.source].field, t.left.field, t.right.field]
-                    fields += [m.field for m in (t.matrix, t.after) if m is not None]
-                return max(fields)
-            case Direct(value):
-                return value.field
-            case Gate(factor, arg):
-                return max(factor.field, self._field(arg))
-            case MapOut(by, arg):
-                return max(by.field, self._field(arg))
-            case Ratio(num, den):
-                return max(self._field(num), self._field(den))
-            case Product(args) | Sum(args):
-                return max(self._field(a) for a in args)
-            case Post(name, args):
-                of_reals = all(self._field(a) is Field.REAL for a in args)
-                return row(name).fields.result(of_reals)
-            case SumOver(_, arg):
-                return self._field(arg)
-        return Field.REAL
 
     def _guarded(self, r: Ratio, den: Quotient, at: Index) -> Quotient:
         if r.guard.kind is GuardKind.NONE or r.guard.constant is None:
@@ -521,11 +469,6 @@ class OneTokenSemantics(Entries[Quotient]):
             return den + constant
         size = self.symbols.primitive("abs", (den,), Field.REAL)
         return self.symbols.primitive("max", (size, constant), Field.REAL)
-
-
-def _of_field(head: str, kind: Field) -> str:
-    """A function of real or of complex numbers: the one may lack values that the other has."""
-    return head if kind is Field.REAL else f"complex {head}"
 
 
 def _whole(exponent: Expr) -> bool:

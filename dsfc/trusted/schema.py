@@ -16,7 +16,7 @@ from hashlib import blake2b
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from dsfc.expr import tree
+from dsfc.expr import over_time, tree
 from dsfc.expr.tree import Expr
 from dsfc.source import Span
 from dsfc.trusted.claim import Certificate
@@ -65,7 +65,7 @@ def check_form(form_found: object) -> None:
 
 def _lines() -> list[str]:
     """One line for each type that can be reached, in the order of their names."""
-    nodes = [c for c in vars(tree).values()
+    nodes = [c for module in (tree, over_time) for c in vars(module).values()
              if isinstance(c, type) and issubclass(c, Expr) and c is not Expr]  # fmt: skip
     waiting: list[type] = [Certificate, *nodes]
     lines: dict[str, str] = {}

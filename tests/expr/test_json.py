@@ -17,20 +17,22 @@ from dsfc.expr.declarations import (
     Tensor,
 )
 from dsfc.expr.json import decode, encode
+from dsfc.expr.over_time import (
+    Lag,
+    Past,
+    Relation,
+    Run,
+)
 from dsfc.expr.tree import (
     Axis,
     Bound,
     Draw,
     Expr,
     Field,
-    Lag,
     LinearMap,
     Now,
     Num,
-    Past,
     Ref,
-    Relation,
-    Run,
     Size,
     Time,
 )

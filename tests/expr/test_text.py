@@ -7,6 +7,12 @@ from fractions import Fraction
 import pytest
 
 from dsfc.expr.build import add, div, mul, neg, num, ones, power, prim, sub, total
+from dsfc.expr.over_time import (
+    Lag,
+    Past,
+    Relation,
+    Run,
+)
 from dsfc.expr.text import text
 from dsfc.expr.tree import (
     Axis,
@@ -14,15 +20,11 @@ from dsfc.expr.tree import (
     Field,
     Fir,
     Iota,
-    Lag,
     LinearMap,
     Map,
     Now,
     Param,
-    Past,
     Ref,
-    Relation,
-    Run,
     Series,
     Size,
     Time,

@@ -17,18 +17,20 @@ from rational import equal
 from dsfc.derive.derive import derive
 from dsfc.expr import sympy_bridge as bridge
 from dsfc.expr.evaluate import NamedArray, canonical
+from dsfc.expr.over_time import (
+    Lag,
+    Past,
+    Relation,
+    Run,
+)
 from dsfc.expr.tree import (
     Bound,
     Expr,
     Field,
-    Lag,
     LinearMap,
     Map,
     Now,
-    Past,
     Ref,
-    Relation,
-    Run,
     Time,
 )
 from dsfc.matrices.kronecker import Shape

@@ -15,7 +15,8 @@ import pytest
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.build import mul, num
 from dsfc.expr.json import decode, encode
-from dsfc.expr.tree import Bound, Now, Ref, Run
+from dsfc.expr.over_time import Run
+from dsfc.expr.tree import Bound, Now, Ref
 from dsfc.mixer import (
     Library,
     MixerError,

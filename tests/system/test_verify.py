@@ -7,7 +7,20 @@ from dataclasses import replace
 import pytest
 
 from dsfc.expr.build import ONE, mul
-from dsfc.expr.tree import Axis, Bound, Field, Lag, Now, Past, Ref, Relation, Run, Time
+from dsfc.expr.over_time import (
+    Lag,
+    Past,
+    Relation,
+    Run,
+)
+from dsfc.expr.tree import (
+    Axis,
+    Bound,
+    Field,
+    Now,
+    Ref,
+    Time,
+)
 from dsfc.system.ir import (
     Direct,
     Direction,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dsfc.derive.decay import decay_of
 from dsfc.expr.build import ONE, div, mul, neg, num, prim, sub, total
 from dsfc.expr.declarations import Dimension, MapTensor, Tensor
+from dsfc.expr.over_time import Past, Relation
 from dsfc.expr.tree import (
     Axis,
     Bound,
@@ -14,9 +15,7 @@ from dsfc.expr.tree import (
     Map,
     Now,
     Param,
-    Past,
     Ref,
-    Relation,
     Time,
 )
 from dsfc.system.ir import (

@@ -7,22 +7,20 @@ from random import Random
 
 from dsfc.expr.build import ONE, add, div, mul, num, ones, power, prim, total
 from dsfc.expr.declarations import Dimension, MapTensor, Tensor
+from dsfc.expr.over_time import Lag, Past, Relation
 from dsfc.expr.tree import (
     Axis,
     Bound,
     Field,
     Fir,
-    Lag,
     LinearMap,
     Map,
     Now,
     Param,
-    Past,
     Pow,
     Reduce,
     Reduction,
     Ref,
-    Relation,
     Rename,
     Series,
     Time,

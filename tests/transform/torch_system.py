@@ -11,26 +11,28 @@ from dataclasses import dataclass
 
 import torch
 
+from dsfc.expr.over_time import (
+    Lag,
+    Past,
+    Relation,
+    Run,
+)
 from dsfc.expr.tree import (
     Add,
     Div,
     Fir,
     Iota,
-    Lag,
     Map,
     Mul,
     Now,
     Num,
     Ones,
     Param,
-    Past,
     Pow,
     Prim,
     Reduce,
     Ref,
-    Relation,
     Rename,
-    Run,
     Series,
     Size,
 )

@@ -11,7 +11,7 @@ import pytest
 import dsfc
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
-from dsfc.prover.conditions import condition
+from dsfc.prover.condition_polynomials import condition
 from dsfc.prover.subsumes import subsumes
 from dsfc.prover.verdict import Instance
 from dsfc.source import Source

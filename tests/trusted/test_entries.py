@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from dsfc.expr.over_time import Lag
 from dsfc.expr.tree import (
     Add,
     Axis,
@@ -15,7 +16,6 @@ from dsfc.expr.tree import (
     Field,
     Fir,
     Iota,
-    Lag,
     LinearMap,
     Map,
     Mul,

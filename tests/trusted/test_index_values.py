@@ -11,11 +11,11 @@ import pytest
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
 from dsfc.expr.build import prim, walk
+from dsfc.expr.over_time import Lag
 from dsfc.expr.tree import (
     Abstract,
     Add,
     Expr,
-    Lag,
     LinearMap,
     Map,
     Now,

@@ -17,22 +17,20 @@ import pytest
 
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
+from dsfc.expr.over_time import Lag, Past, Relation
 from dsfc.expr.tree import (
     Bound,
     Expr,
     Field,
     Fir,
-    Lag,
     LinearMap,
     Mul,
     Now,
     Num,
     Param,
-    Past,
     Pow,
     Prim,
     Ref,
-    Relation,
     Time,
     children,
     rebuild,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dsfc.diagnostics.catalogue import LagPower
 from dsfc.diagnostics.report import Reporter
 from dsfc.expr.build import walk
+from dsfc.expr.over_time import Lag
 from dsfc.expr.reserved_names import TIME
-from dsfc.expr.tree import Expr, Lag
+from dsfc.expr.tree import Expr
 from dsfc.mixer.times import is_lag
 from dsfc.syntax import ast
 
