@@ -25,7 +25,7 @@ from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.expr.evaluate import NamedArray, evaluate
 from dsfc.expr.latex import name as latex_name
-from dsfc.expr.statements import Predicate, PredicateName, Statement
+from dsfc.expr.statements import ClaimStatement, Predicate, PredicateName
 from dsfc.expr.text import text
 from dsfc.expr.tree import Axis, Expr
 from dsfc.matrices.latex import latex_form
@@ -52,7 +52,7 @@ PAPERS: Mapping[str, str] = {
 TOKENS, CHUNKED = 1024, 128
 """Length of the sequence, and tokens of a chunk, that costs are counted for, in a batch of one."""
 
-_STABLE = Statement("stable", Predicate(PredicateName.STABLE))
+_STABLE = ClaimStatement("stable", Predicate(PredicateName.STABLE))
 
 
 @dataclass(frozen=True)

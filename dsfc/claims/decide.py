@@ -11,14 +11,14 @@ from dsfc.claims.norm import stable
 from dsfc.claims.same import same
 from dsfc.claims.shape import causal, finite, of_class, time_invariant
 from dsfc.claims.verdict import Decided, Unknown, Verdict
-from dsfc.expr.statements import Comparison, Predicate, PredicateName, Statement
+from dsfc.expr.statements import ClaimStatement, Comparison, Predicate, PredicateName
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import System
 from dsfc.trusted.entries import Obstacle
 
 
 def decide(
-    statements: tuple[Statement, ...],
+    statements: tuple[ClaimStatement, ...],
     system: System,
     structure: Structure,
     other: Callable[[str], System],
@@ -44,7 +44,7 @@ def decide(
 
 
 def _verdict(
-    statement: Statement, system: System, structure: Structure, other: Callable[[str], System]
+    statement: ClaimStatement, system: System, structure: Structure, other: Callable[[str], System]
 ) -> Verdict:
     try:
         never = impossible(system, structure, statement.when)
@@ -59,7 +59,7 @@ def _verdict(
 
 def _predicate(
     what: Predicate,
-    statement: Statement,
+    statement: ClaimStatement,
     system: System,
     structure: Structure,
     other: Callable[[str], System],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dsfc.expr.statements import Statement
+from dsfc.expr.statements import ClaimStatement
 from dsfc.trusted.claim import Certificate
 
 
@@ -54,5 +54,5 @@ Verdict = Proved | Refuted | Unknown
 class Decided:
     """A claim with what was found."""
 
-    statement: Statement
+    statement: ClaimStatement
     verdict: Verdict

@@ -86,10 +86,10 @@ def scaled(term: Term, factor: Expr, axes: frozenset[Axis]) -> Term:
     Raises:
         NotAffine: no term holds it.
     """
-    return settled(replace(term, left=mul(factor, term.left)), axes)
+    return normal_term(replace(term, left=mul(factor, term.left)), axes)
 
 
-def settled(term: Term, axes: frozenset[Axis]) -> Term:
+def normal_term(term: Term, axes: frozenset[Axis]) -> Term:
     """Returns an equal term that keeps I3 of a System.
 
     Where the left side re-introduces an axis, the right side has no further ones: factors without
@@ -314,7 +314,7 @@ class Analysis:
         if axis not in live:  # of a group of queries over one key: the queries are added up
             return replace(t, left=left, right=sum_over(axis, right))
         out = replace(t, left=left, over=t.over | {axis}, right=right)
-        return settled(out, self._axes(t))
+        return normal_term(out, self._axes(t))
 
     def _mapped(self, e: Map, m: LinearMap, form: Affine) -> Affine:
         terms = tuple(self._mapped_term(e, m, t) for t in form.terms)
@@ -325,7 +325,7 @@ class Analysis:
         live = live_axes(t, self._axes(t))
         held = live | further_axes(t, self._axes(t))
         if not source & held and source <= t.left.axes:
-            return settled(replace(t, left=map_factor(m, t.left)), self._axes(t))
+            return normal_term(replace(t, left=map_factor(m, t.left)), self._axes(t))
         touched = source | frozenset(m.target) | frozenset(m.each)
         apart = not touched & (t.left.axes | t.right.axes | t.over)
         # The map is applied to the state first, so it must commute with what the term does.
@@ -338,7 +338,7 @@ class Analysis:
         for t in form.terms:
             if old in live_axes(t, self._axes(t)) or old in t.right.axes - t.over:
                 raise NotAffine(e, "axes")
-            terms.append(settled(replace(t, left=renamed(t.left, old, new)), self._axes(t)))
+            terms.append(normal_term(replace(t, left=renamed(t.left, old, new)), self._axes(t)))
         rest = None if form.rest is None else renamed(form.rest, old, new)
         return Affine(tuple(terms), rest)
 

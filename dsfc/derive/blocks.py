@@ -36,7 +36,7 @@ def over_streams(update: Update, streams: Streams) -> Update:
     """Returns the update with its coefficients rewritten over streams."""
     token = streams.token
 
-    def settled(form: Affine) -> Affine:
+    def over_tokens(form: Affine) -> Affine:
         terms = (replace(t, left=token(t.left), right=token(t.right)) for t in form.terms)
         return Affine(tuple(terms), None if form.rest is None else token(form.rest))
 
@@ -44,7 +44,7 @@ def over_streams(update: Update, streams: Streams) -> Update:
     if flow is not None:
         pairs = tuple((token(left), over, token(right)) for left, over, right in flow.low_rank)
         flow = KeptFlow(flow.rule, token(flow.step), token(flow.diagonal), pairs, token(flow.drive))
-    return Update(update.state, tuple(settled(f) for f in update.chain), flow)
+    return Update(update.state, tuple(over_tokens(f) for f in update.chain), flow)
 
 
 class Blocks:

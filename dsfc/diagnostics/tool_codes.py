@@ -155,7 +155,7 @@ class Overwrite(Diagnostic):
 
     code: ClassVar[str] = "E-OUTPUT"
     stage: ClassVar[Stage] = Stage.TOOL
-    template: ClassVar[str] = "{path}: {problem}; it is left alone, pass --force to replace it"
+    template: ClassVar[str] = "{path}: {problem}; not overwritten, pass --force to replace it"
     path: str
     problem: str
 

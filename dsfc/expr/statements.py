@@ -60,7 +60,7 @@ class Predicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ClaimStatement:
     """A claim: what is stated, under which conditions.
 
     Attributes:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from dsfc.diagnostics.catalogue import ClaimForm
 from dsfc.diagnostics.report import nearest
 from dsfc.expr.build import walk
-from dsfc.expr.statements import Comparison, Predicate, PredicateName, Relation, Statement
+from dsfc.expr.statements import ClaimStatement, Comparison, Predicate, PredicateName, Relation
 from dsfc.expr.tree import Abstract, Expr, Field, LinearMap, Map, Param, Ref, Time
 from dsfc.mixer.context import Context
 from dsfc.mixer.expressions import Expressions
@@ -33,7 +33,7 @@ def typed_claim(
     typer: Expressions,
     decays: Mapping[str, Expr | None],
     reached: frozenset[str],
-) -> Statement | None:
+) -> ClaimStatement | None:
     """Returns a claim with its names bound, None after a report.
 
     Args:
@@ -65,14 +65,14 @@ class _Claims:
         self._decays = decays
         self._reached = reached
 
-    def statement(self, claim: ast.Claim) -> Statement | None:
+    def statement(self, claim: ast.Claim) -> ClaimStatement | None:
         """One claim."""
         what = self._what(claim.relation)
         conditions = [self._condition(part) for part in claim.when]
         when = [part for part in conditions if part is not None]
         if what is None or len(when) != len(conditions):
             return None
-        return Statement(text_of(claim), what, tuple(when), claim.span)
+        return ClaimStatement(text_of(claim), what, tuple(when), claim.span)
 
     def _condition(self, node: ast.Condition) -> Comparison | None:
         if isinstance(node, ast.Relation):

@@ -25,7 +25,7 @@ from dsfc.expr.build import walk
 from dsfc.expr.declarations import Provenance
 from dsfc.expr.graph import components
 from dsfc.expr.reserved_names import FIRST
-from dsfc.expr.statements import Statement
+from dsfc.expr.statements import ClaimStatement
 from dsfc.expr.tree import Axis, Expr, Field, Ref
 from dsfc.mixer.axes import dimensions
 from dsfc.mixer.claims import text_of, typed_claim
@@ -90,7 +90,7 @@ def resolve(spec: ast.Spec, name: str | None = None, library: Library | None = N
 
 def resolve_claims(
     spec: ast.Spec, name: str, library: Library, decays: Mapping[str, Expr | None]
-) -> tuple[Statement, ...]:
+) -> tuple[ClaimStatement, ...]:
     """Returns the claims of a mixer that resolves, its bases' claims included, with names bound.
 
     Args:
@@ -196,7 +196,7 @@ class _Resolver:
         inputs = [name for name, d in declared.items() if d.kind is ast.DeclKind.INPUT]
         return [] if set(inputs) & set(wanted) else inputs[:1]
 
-    def claims(self, decays: Mapping[str, Expr | None]) -> tuple[Statement, ...]:
+    def claims(self, decays: Mapping[str, Expr | None]) -> tuple[ClaimStatement, ...]:
         """The claims with their names bound, or everything that is wrong with them."""
         mixer = self.mixer()
         held = (*mixer.inputs, *mixer.params, *mixer.buffers, *mixer.abstracts)

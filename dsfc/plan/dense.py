@@ -10,7 +10,7 @@ from __future__ import annotations
 from dsfc.expr.build import ONE, ZERO, add, is_one, is_zero, mul, ones, total
 from dsfc.expr.tree import Axis, Expr, Map, Time
 from dsfc.plan.graph import Graph
-from dsfc.plan.readings import READS_ANOTHER, Reading, Signature, Split, Unsupported, sides
+from dsfc.plan.readings import READS_ANOTHER, Reading, Signature, Split, Unsupported, split_by_axes
 from dsfc.plan.recurrence import columns_of
 from dsfc.plan.scan_ir import Form
 from dsfc.system.ir import Block, Term
@@ -41,7 +41,7 @@ def reading(graph: Graph, term: Term, block: Block, divided: bool, backward: boo
     transition = (matrix, rows, columns)
     heads = tuple(a for a in block.axes if a not in rows)
     before = term.lag != 0
-    key, read = _key(block, frozenset(rows)), sides(term.right, frozenset(rows))
+    key, read = _key(block, frozenset(rows)), split_by_axes(term.right, frozenset(rows))
     within = frozenset(block.axes)
     fixed = key is not None and Time.CONST is key.key.time is read.key.time
     plain = term.matrix is None and term.over >= frozenset(rows) and read.key.axes <= within
@@ -116,4 +116,4 @@ def _key(block: Block, rows: frozenset[Axis]) -> Split | None:
     drives = [d for factor in block.chain for d in factor.drives]
     if len(drives) != 1 or not block.chain[-1].drives:
         return None
-    return sides(mul(drives[0].key, drives[0].stream), rows)
+    return split_by_axes(mul(drives[0].key, drives[0].stream), rows)

@@ -168,7 +168,7 @@ class Runner:
             return self.mixed(scan.transition, tile, h)
         out = self.decay(scan, i, tile) * h
         if scan.low_rank is not None:
-            left, right = self.sides(scan.low_rank, i)
+            left, right = self.low_rank_sides(scan.low_rank, i)
             out = out + left.over(tile) * contracted(scan, tile, right, h)
         return out
 
@@ -178,7 +178,7 @@ class Runner:
             return self.mixed(scan.transition, tile, h, transposed=True)
         out = self.decay(scan, i, tile) * h
         if scan.low_rank is not None:
-            left, right = self.sides(scan.low_rank, i)
+            left, right = self.low_rank_sides(scan.low_rank, i)
             out = out + right.over(tile) * contracted(scan, tile, left, h)
         return out
 
@@ -198,7 +198,7 @@ class Runner:
             moved = np.expand_dims(moved, at)
         return np.asarray((matrix * moved).sum(axis=tuple(behind)))
 
-    def sides(self, low_rank: LowRank, i: int) -> tuple[NamedArray, NamedArray]:
+    def low_rank_sides(self, low_rank: LowRank, i: int) -> tuple[NamedArray, NamedArray]:
         """Both sides of a low-rank part at token i."""
         return self.named(low_rank.left, i), self.named(low_rank.right, i)
 

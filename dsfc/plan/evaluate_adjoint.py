@@ -222,7 +222,7 @@ def _echoes(
     keys = tuple(k for k, a in enumerate(tile) if a in scan.keys)
     out: dict[Factor, list[NamedArray]] = {Factor.ECHO: [], Factor.ECHO_BAR: []}
     for i in range(r.length):
-        left, right = r.sides(low_rank, i)
+        left, right = r.low_rank_sides(low_rank, i)
         for factor, side, state in (
             (Factor.ECHO, right, past[i]),
             (Factor.ECHO_BAR, left, back[i]),

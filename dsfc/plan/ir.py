@@ -281,8 +281,8 @@ class Plan:
         raise KeyError(name)
 
     def to_networkx(self) -> Any:  # noqa: ANN401 - networkx has no types
-        """Returns a `networkx.MultiDiGraph` of kernels, inputs and states; see `dsfc.plan.view`."""
+        """Returns a `networkx.MultiDiGraph` of kernels, inputs and states; see `flow_graph`."""
         # networkx takes a tenth of a second to import; only who asks for a graph pays for it.
-        from dsfc.plan.view import to_networkx
+        from dsfc.plan.flow_graph import to_networkx
 
         return to_networkx(self)

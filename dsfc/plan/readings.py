@@ -143,7 +143,7 @@ def reading(
             form = Form.KEYED_LOW_RANK
     drive = _drive(block, structure, after)
     # What the contraction does not touch stands outside of it.
-    vector = sides(term.right, frozenset(keys))
+    vector = split_by_axes(term.right, frozenset(keys))
     assert structure.decay is not None
     log = _log_of(structure.decay)
     rises = block.gauge.kind is GaugeKind.RUNNING_MAX or _rises(block, maxima)
@@ -256,7 +256,7 @@ _MIXES = "its update mixes its entries"
 def _drive(block: Block, structure: BlockStructure, after: Expr) -> Split:
     """What is added to the state, `after` times what its factor of the chain adds."""
     ((drive,),) = (f.drives for f in block.chain if f.drives)
-    return sides(mul(after, drive.key, drive.stream), frozenset(structure.keys))
+    return split_by_axes(mul(after, drive.key, drive.stream), frozenset(structure.keys))
 
 
 def _low_rank(block: Block, structure: BlockStructure) -> tuple[tuple[Expr, Expr], Expr]:
@@ -304,7 +304,7 @@ def _parts(factor: ChainFactor, block: Block) -> tuple[Expr, list[Term]]:
     return add(*(mul(t.left, t.right) for t in plain)), others
 
 
-def sides(product: Expr, keys: frozenset[Axis]) -> Split:
+def split_by_axes(product: Expr, keys: frozenset[Axis]) -> Split:
     """Returns a product split into what has key axes and what has none."""
     factors = product.args if isinstance(product, Mul) else (product,)
     inside: list[Expr] = []

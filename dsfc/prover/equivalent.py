@@ -14,12 +14,12 @@ from dsfc.prover.refute import FURTHER, QUICK, THOROUGH, Effort, refute, taps
 from dsfc.prover.relations import laws, relation
 from dsfc.prover.sizes import (
     NONE_GIVEN,
-    apart,
     at_counts,
     beyond,
     check_given,
     chosen,
     declared,
+    distinguishing_sizes,
     enough,
     examined,
     lifted,
@@ -180,7 +180,10 @@ def _refute_further(
     a, b = claim.a, claim.b
     at, counts = declared(a, b, fixed_sizes), small_model_bound(claim, False)
     if isinstance(verdict, str):
-        least = (*(chosen(a, b, k, fixed_sizes) for k in (1, 2)), *apart(a, b, counts, fixed_sizes))
+        least = (
+            *(chosen(a, b, k, fixed_sizes) for k in (1, 2)),
+            *distinguishing_sizes(a, b, counts, fixed_sizes),
+        )
         late = _refute(claim, THOROUGH, (*least, *at))
         if isinstance(late, Refuted):
             return late

@@ -175,7 +175,7 @@ def beyond(
                 break
 
 
-def apart(
+def distinguishing_sizes(
     a: System, b: System, counts: Mapping[str, int | str], fixed_sizes: Mapping[str, int]
 ) -> Iterator[tuple[tuple[str, int], ...]]:
     """Yields sizes that tell two axes apart, and those at which a term has indices enough.

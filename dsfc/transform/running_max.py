@@ -233,7 +233,7 @@ class _Gauging:
         if any(not self.same(t.source, held[0].source) for t in held):
             return False
         below = frozenset(read_out_type(r.den, self.system)[0])
-        sides = (self.sides(t) for t in held)
+        sides = (self.split_term(t) for t in held)
         if any(s.within and not s.exponent.axes <= s.room for s in sides):
             return False
         return all(e.axes <= below for e in self.largest(r))
@@ -310,7 +310,7 @@ class _Gauging:
         """The exponents of a denominator, each the largest over what its term sums over."""
         read = _read(r.den)
         for t in read.terms:
-            s = self.sides(t)
+            s = self.split_term(t)
             value = add(s.exponent, self.at(t))
             for axis in sorted(value.axes & t.over):
                 value = Reduce(Reduction.MAX, axis, value)
@@ -336,7 +336,7 @@ class _Gauging:
         raise TypeError(type(tree).__name__)
 
     def term(self, t: Term, scale: Expr) -> Term:
-        s = self.sides(t)
+        s = self.split_term(t)
         weight = _exp(_less(add(s.exponent, self.at(t)), scale))
         if s.within:
             return replace(t, left=s.left, right=mul(weight, s.right))
@@ -344,7 +344,7 @@ class _Gauging:
 
     # --- exponents --------------------------------------------------------------------------------
 
-    def sides(self, t: Term) -> _Sides:
+    def split_term(self, t: Term) -> _Sides:
         (x, left), (y, right) = self.split(t.left), self.split(t.right)
         room = frozenset(next(b.axes for b in self.system.blocks if b.state == t.source))
         within = bool((y.axes | self.at(t).axes) & t.over)

@@ -197,7 +197,7 @@ class _Along:
     kinds: Mapping[str, str]
     kind: str
 
-    def sides(self, a: Mapping[str, Form], b: Mapping[str, Form]) -> _Pair:
+    def pair_of(self, a: Mapping[str, Form], b: Mapping[str, Form]) -> _Pair:
         """Both at one token, given the states before it."""
         first, second = (
             OneStep(self.claim, k, self.written_out, self.kinds, self.kind, old)
@@ -207,11 +207,11 @@ class _Along:
 
     def first(self) -> _Pair:
         """Both at the first token."""
-        return self.sides(nothing(self.claim.a), nothing(self.claim.b))
+        return self.pair_of(nothing(self.claim.a), nothing(self.claim.b))
 
     def steady(self) -> _Pair:
         """Both at a token, the states before it being generators."""
-        return self.sides(entries(self.claim.a), entries(self.claim.b))
+        return self.pair_of(entries(self.claim.a), entries(self.claim.b))
 
 
 _Pair = tuple[OneStep, OneStep]
@@ -234,7 +234,7 @@ def _count(
     """The indices of one term, at most, of what is checked of the rows and of the outputs."""
     steady, pairs = both.steady(), [both.first()]
     while len(pairs) < window:
-        pairs.append(both.sides(*map(_after, pairs[-1])))
+        pairs.append(both.pair_of(*map(_after, pairs[-1])))
     most = 1
     for pair in (*pairs, steady):
         most = max(most, free + max(f.summed for f in _outputs(pair)))

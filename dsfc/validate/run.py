@@ -134,7 +134,7 @@ def validate(
         SurfaceError: this is no emitted module, or its class refuses the sizes.
     """
     chosen = tuple(c for c in CHECKS if c.fast or not (fast or (quick and c.slow)))
-    with settled():
+    with deterministic_torch():
         described = surface(module, sizes, unit)
         rows = []
         for done, check in enumerate(chosen):
@@ -167,7 +167,7 @@ def run(check: Check, described: Surface) -> Row:
 
 
 @contextmanager
-def settled() -> Iterator[None]:
+def deterministic_torch() -> Iterator[None]:
     """Fresh memory holds NaN, PyTorch's own warnings are silent; the caller's settings come back.
 
     Memory that a module reads before it wrote it then shows in every result. One thread runs: the

@@ -122,7 +122,7 @@ def test_imports_inside_functions_are_few_and_in_known_places(root: Path) -> Non
         "numpy",
         "sympy_bridge",
         "matrices",
-        "view",
+        "flow_graph",
         "html",
     )
     lazy += ("flint",)  # where it is not installed, SymPy stands in

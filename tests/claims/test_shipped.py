@@ -12,7 +12,7 @@ from dsfc.api.pipeline import read
 from dsfc.claims.decide import decide
 from dsfc.claims.verdict import Proved, Refuted
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.expr.statements import Predicate, PredicateName, Statement
+from dsfc.expr.statements import ClaimStatement, Predicate, PredicateName
 
 NAMES = sorted(
     file.name.removesuffix(".dsf")
@@ -61,14 +61,14 @@ def test_no_transition_lengthens_a_state(name: str) -> None:
         assert stated or name == "linear_rnn"
 
 
-STABLE = Statement("stable", Predicate(PredicateName.STABLE))
+STABLE = ClaimStatement("stable", Predicate(PredicateName.STABLE))
 
 
 def read_none(name: str) -> NoReturn:
     raise AssertionError(f"nobody asked for {name}")
 
 
-def _bounds(it: Statement) -> bool:
+def _bounds(it: ClaimStatement) -> bool:
     """Whether a claim bounds a decay, or says that the mixer is stable."""
     if isinstance(it.what, Predicate):
         return it.what.word is PredicateName.STABLE

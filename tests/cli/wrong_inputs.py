@@ -284,7 +284,7 @@ CALLS = (
     (
         ["mine.dsf", "-o", "mine.dsf"],
         "E-OUTPUT: mine.dsf: it was not written by dsfc, or has been edited since; "
-        "it is left alone, pass --force to replace it",
+        "not overwritten, pass --force to replace it",
     ),
     (
         ["mine.dsf", "--mixer", "other"],

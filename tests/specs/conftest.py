@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import dsfc
-from dsfc.validate.run import settled
+from dsfc.validate.run import deterministic_torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -67,5 +67,5 @@ def beside(name: str, module: ModuleType, oracle: Callable[[str], ModuleType]) -
 @pytest.fixture(autouse=True)
 def fresh_memory_is_nan() -> Iterator[None]:
     """What is not written before it is read is NaN."""
-    with settled():
+    with deterministic_torch():
         yield

@@ -14,7 +14,7 @@ from torch import Tensor
 
 import dsfc
 from dsfc.validate.report import Outcome
-from dsfc.validate.run import CHECKS, run, settled
+from dsfc.validate.run import CHECKS, deterministic_torch, run
 from dsfc.validate.surface import surface
 
 LOWEST = -(2.0**100)
@@ -283,6 +283,6 @@ def test_packed_sequences_are_alone_and_may_be_empty(
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_promise_is_kept(name: str, promise: str, modules: dict[str, ModuleType]) -> None:
     (check,) = (c for c in CHECKS if c.name == promise)
-    with settled():
+    with deterministic_torch():
         row = run(check, surface(modules[name]))
     assert row.outcome is Outcome.KEPT, row.figure

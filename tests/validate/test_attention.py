@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from dsfc.validate.report import Outcome
-from dsfc.validate.run import CHECKS, run, settled
+from dsfc.validate.run import CHECKS, deterministic_torch, run
 from dsfc.validate.surface import surface
 
 BY_NAME = {check.name: check for check in CHECKS}
@@ -68,7 +68,7 @@ def test_a_fault_is_caught(
 ) -> None:
     old, new, caught = FAULTS[fault]
     assert old in text("softmax")
-    with settled():
+    with deterministic_torch():
         found = surface(imported(text("softmax").replace(old, new)))
         rows = [run(BY_NAME[check], found) for check in caught]
     missed = [row.name for row in rows if row.outcome is Outcome.KEPT]
@@ -78,7 +78,7 @@ def test_a_fault_is_caught(
 def test_the_module_itself_says_what_it_does_not_promise(
     text: Callable[[str], str], imported: Callable[[str], ModuleType]
 ) -> None:
-    with settled():
+    with deterministic_torch():
         found = surface(imported(text("softmax")))
         rows = {name: run(BY_NAME[name], found) for name in ("fused", "streaming", "hessian")}
     assert all(row.outcome is Outcome.KEPT for row in rows.values()), rows

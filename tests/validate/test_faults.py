@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from dsfc.validate.report import Outcome
-from dsfc.validate.run import CHECKS, run, settled
+from dsfc.validate.run import CHECKS, deterministic_torch, run
 from dsfc.validate.surface import surface
 
 BY_NAME = {check.name: check for check in CHECKS}
@@ -476,7 +476,7 @@ def test_a_fault_is_caught(
 ) -> None:
     damaged, count = re.subn(fault.pattern, fault.change, text(name), flags=re.MULTILINE)
     assert count, f"the text of {name} has no {fault.pattern}"
-    with settled():
+    with deterministic_torch():
         found = surface(imported(damaged))
         rows = [run(BY_NAME[check], found) for check in fault.caught]
     missed = [row.name for row in rows if row.outcome is Outcome.KEPT]
@@ -490,7 +490,7 @@ def test_the_module_itself_passes_what_catches_its_faults(
 ) -> None:
     checks = {c for case in CASES if case.values[0] == name for c in case.values[1].caught}
     checks -= set(SLOW)  # tests/specs runs those on every module
-    with settled():
+    with deterministic_torch():
         found = surface(imported(text(name)))
         rows = [run(BY_NAME[check], found) for check in sorted(checks)]
     broken = [f"{row.name}: {row.figure}" for row in rows if row.outcome is Outcome.BROKEN]

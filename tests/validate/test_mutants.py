@@ -14,7 +14,7 @@ import pytest
 from mutants import mutants
 
 from dsfc.validate.report import Outcome
-from dsfc.validate.run import CHECKS, run, settled
+from dsfc.validate.run import CHECKS, deterministic_torch, run
 from dsfc.validate.surface import SurfaceError, surface
 
 # Changes of one module that no result of it can show, each with the reason.
@@ -38,7 +38,7 @@ JUDGES = (
 
 def survives(module: ModuleType) -> bool:
     """Whether no check of values notices anything."""
-    with settled():
+    with deterministic_torch():
         try:
             found = surface(module)
         except SurfaceError:

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from dsfc.validate import run as running
 from dsfc.validate.compare import BrokenPromiseError
 from dsfc.validate.report import Outcome
-from dsfc.validate.run import CHECKS, Check, settled, validate
+from dsfc.validate.run import CHECKS, Check, deterministic_torch, validate
 from dsfc.validate.surface import Surface, SurfaceError
 
 
@@ -120,7 +120,7 @@ def test_every_check_has_a_name_and_a_promise_of_its_own() -> None:
 def test_fresh_memory_is_nan_and_settings_come_back() -> None:
     before = torch.are_deterministic_algorithms_enabled()
     state = torch.random.get_rng_state()
-    with settled():
+    with deterministic_torch():
         assert torch.empty(4).isnan().all()
         assert torch.ones(3).new_empty(5, 2).isnan().all()
         torch.rand(3)

@@ -142,7 +142,7 @@ def always_apart(claim: Claim) -> bool:
             return False
     theirs = regions(claim)
     ours = steady(claim.a, dict(claim.sizes)).bases
-    return all(base.region.apart(other) for base in ours for other in theirs)
+    return all(base.region.disjoint(other) for base in ours for other in theirs)
 
 
 class RepeatedToken:

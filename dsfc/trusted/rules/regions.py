@@ -29,7 +29,7 @@ class Region:
         """The absolute values."""
         return row("abs").range(self.interval) if self.real else self.interval
 
-    def apart(self, other: Region) -> bool:
+    def disjoint(self, other: Region) -> bool:
         """Returns whether the two have no number in common."""
         if self.real and other.real:
             return _disjoint(self.interval, other.interval)

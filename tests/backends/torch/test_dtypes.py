@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from dsfc.validate import precision
-from dsfc.validate.run import settled
+from dsfc.validate.run import deterministic_torch
 from dsfc.validate.surface import Surface, surface
 
 NARROW = (torch.bfloat16, torch.float16)
@@ -288,7 +288,7 @@ def test_a_cast_layer_is_one_graph(build, name: str) -> None:
     layer = layer_of(build, name, bodies.get(name)).bfloat16()
     fast = torch.compile(layer, fullgraph=True, backend="aot_eager")
     inputs = inputs_of(found, torch.bfloat16)
-    with settled():
+    with deterministic_torch():
         want, got = layer(**inputs), fast(**inputs)
         torch.testing.assert_close(got, want)
         got.float().sum().backward()

@@ -7,7 +7,7 @@ import torch
 from unusual_specs import PAIRS
 
 from dsfc.validate.report import Outcome
-from dsfc.validate.run import CHECKS, run, settled
+from dsfc.validate.run import CHECKS, deterministic_torch, run
 from dsfc.validate.surface import Surface, surface
 
 BY_NAME = {check.name: check for check in CHECKS}
@@ -27,7 +27,7 @@ def found(name: str, build) -> Surface:
 @pytest.mark.parametrize("promise", SOON)
 @pytest.mark.parametrize("name", (*FEW, "pairs_of_one_value", "pairs_of_distances_alone"))
 def test_operators_keep_the_promises_of_operators(name: str, promise: str, found: Surface) -> None:
-    with settled():
+    with deterministic_torch():
         row = run(BY_NAME[promise], found)
     assert row.outcome is Outcome.KEPT, row.figure
 
@@ -38,7 +38,7 @@ def test_operators_keep_the_promises_of_operators(name: str, promise: str, found
 def test_operators_are_traced_compiled_and_exported(
     name: str, promise: str, found: Surface
 ) -> None:
-    with settled():
+    with deterministic_torch():
         row = run(BY_NAME[promise], found)
     assert row.outcome is Outcome.KEPT, row.figure
 
@@ -55,7 +55,7 @@ def test_one_graph_has_one_call_of_the_sum(name: str, found: Surface) -> None:
     torch._dynamo.reset()
     try:
         run = torch.compile(layer, fullgraph=True, dynamic=True, backend=backend)
-        with settled(), torch.no_grad():
+        with deterministic_torch(), torch.no_grad():
             for length in (7, 5, 12):
                 x = found.draw(length)["u"]
                 torch.testing.assert_close(run(x), layer(x), rtol=1e-12, atol=1e-12)

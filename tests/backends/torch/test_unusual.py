@@ -13,7 +13,7 @@ from dsfc.mixer import sizes as sizes_of
 from dsfc.mixer.ir import Mixer
 from dsfc.validate import rows, values
 from dsfc.validate.compare import EXACT, agree
-from dsfc.validate.run import settled
+from dsfc.validate.run import deterministic_torch
 from dsfc.validate.surface import Surface, surface
 
 torch.set_num_threads(1)
@@ -150,7 +150,7 @@ def test_one_array_in_two_roles_is_compiled(name: str, build) -> None:
     found = surface(build(name, COMPILED[name]).module)
     sample = found.sample(LENGTH)
     layer = torch.compile(sample.layer, fullgraph=True, backend="aot_eager")
-    with settled():
+    with deterministic_torch():
         y = layer(**sample.inputs)
     torch.testing.assert_close(y, sample.layer(**sample.inputs))
 

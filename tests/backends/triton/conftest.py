@@ -17,7 +17,7 @@ import dsfc
 from benchmarks.gpu.interpreter import as_a_gpu
 from dsfc.api.pipeline import Compilation
 from dsfc.plan.ir import Plan
-from dsfc.validate.run import settled
+from dsfc.validate.run import deterministic_torch
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "specs")]
 
@@ -63,7 +63,7 @@ def plan_of() -> Callable[[str], Plan]:
 def fresh_memory_is_nan() -> Iterator[None]:
     """What is not written before it is read is NaN."""
     torch.set_num_threads(1)
-    with settled():
+    with deterministic_torch():
         yield
 
 

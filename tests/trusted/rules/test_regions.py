@@ -28,7 +28,7 @@ HALVES = [Fraction(k, 4) for k in range(-16, 17)]
 @given(intervals(), intervals())
 def test_apart_is_to_have_no_number_in_common(a: Interval, b: Interval) -> None:
     both = any(float(x) in a and float(x) in b for x in HALVES)
-    assert Region(True, a).apart(Region(True, b)) is not both
+    assert Region(True, a).disjoint(Region(True, b)) is not both
 
 
 @given(intervals(), ENDS, st.integers(0, 2), ENDS)
@@ -49,6 +49,6 @@ def test_moduli_of_complex_numbers() -> None:
             assert disc.excludes(value)
     assert disc.excludes(Complex(real(-2), real(0)))
     assert not disc.excludes(Complex(real(0), real(Fraction(1, 2))))
-    assert disc.apart(Region(True, Interval(-2.0, -1.0)))
+    assert disc.disjoint(Region(True, Interval(-2.0, -1.0)))
     inside = Region(True, Interval(-0.5, -0.5))
-    assert not disc.apart(inside) and not inside.apart(disc)
+    assert not disc.disjoint(inside) and not inside.disjoint(disc)

@@ -7,8 +7,8 @@ import pytest
 from shipped_specs import PLANNED
 from unusual_specs import COMPILED, thirds
 
+from dsfc.plan.flow_graph import to_networkx
 from dsfc.plan.ir import Plan
-from dsfc.plan.view import to_networkx
 
 KINDS = {"input", "state", "pointwise", "maximum", "turn", "unit"}
 KINDS |= {"attention", "pairs", "scan", "recurrence"}
