@@ -33,7 +33,7 @@ def format_option(of: str, *more: str) -> Callable[[Any], Any]:
 
 
 def require_parallel_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command the option that takes mixers without a parallel form for an error."""
+    """Adds the option that treats mixers without a parallel form as errors."""
     option = click.option(
         "--require-parallel",
         is_flag=True,

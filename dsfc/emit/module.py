@@ -193,7 +193,7 @@ def destination(module: ModuleText, out: Path | None) -> Path:
 def write(module: ModuleText, path: Path, force: bool = False) -> bool:
     """Writes a module's text, whole or not at all.
 
-    A file that dsfc wrote and nobody edited is replaced; a file with the same bytes is not written again.
+    Replaces a file that dsfc wrote and nobody edited; a file with the same bytes stays as it is.
 
     Args:
         module: the module.

@@ -292,7 +292,7 @@ CALLS = (
     ),
     (
         ["mine.dsf", "--backend", "cuda"],
-        "E-BACKEND: no backend `cuda`; there are: c, torch, triton",
+        "E-BACKEND: no backend `cuda`; there are: all, c, torch, triton",
     ),
 )
 """What is asked of `dsfc compile` with the right spec, and the answer."""
