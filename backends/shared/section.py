@@ -9,7 +9,26 @@ from functools import cache
 from importlib.resources import files
 from itertools import takewhile
 
-FILES = ("checks", "numbers", "rows", "sequences", "functions", "fourier", "operators")
+FILES = (
+    "checks",
+    "numbers",
+    "rows",
+    "sequences",
+    "functions",
+    "fourier",
+    "operators",
+    "chunks",
+    "keyed",
+    "low_rank",
+    "elementwise",
+    "selective",
+    "convolution",
+    "dense",
+    "maxima",
+    "stepped",
+    "pairs",
+    "attention",
+)
 """The files of the runtime, in the order of the section."""
 
 

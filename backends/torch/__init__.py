@@ -48,8 +48,8 @@ class TorchBackend:
         identifier: Callable[[str], str],
         class_name: str,
         function_name: str,
-    ) -> str:
-        """Returns the module's text, formatted, without the line that states its origin."""
+    ) -> tuple[str, str]:
+        """Returns the module's text, without the lines that state its origin, and its namespace."""
         target = self.target(fused)
         plan = fused.original
         return render_module(plan, identity, identifier, class_name, function_name, target)

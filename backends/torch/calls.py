@@ -87,9 +87,9 @@ class ScanCall:
             wrapped(head, [f"*{given}", *self._s.option_names], "", "    "),
             f"    if lengths is not None{'' if dense else ' and carry'}:",
             f"        run = _recurrence{self._s.suffix}",
-            f"        {last} = _dense_stopped(run, {given}, lengths, chunk)"
+            f"        {last} = _dense_stopped(run, {given}, lengths, chunk, MODES)"
             if dense
-            else f"        {last} = _stopped(run, *{given}, lengths, chunk)",
+            else f"        {last} = _stopped(run, *{given}, lengths, chunk, MODES)",
         ]
 
     # --- arguments -------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dsfc.diagnostics.tool_codes import NoStep
@@ -22,21 +21,17 @@ class HeaderText:
         plan: the plan.
         source: file name of the spec.
         spec: hash of the plan, by which the module knows its states.
-        namespace: of the module's operators.
         signature: the module's names.
         modes: the module's modes.
-        code: statements of the sections below, which say what must be imported.
-        standard: imports of the standard library that the target needs besides.
+        imports: import statements.
     """
 
     plan: Plan
     source: str
     spec: str
-    namespace: str
     signature: Signature
     modes: Modes
-    code: str
-    standard: tuple[str, ...] = ()
+    imports: tuple[str, ...]
 
     @property
     def title(self) -> str:
@@ -71,43 +66,12 @@ class HeaderText:
         return literals(f"{problem.code}: {problem.message}", WIDTH - 4)
 
     @property
-    def imports(self) -> Iterable[str]:
-        """Import statements in order, a blank line between the standard library and torch."""
-        yield from sorted({*self._standard, *self.standard}, key=_place)
-        yield ""
-        yield from self._torch
-
-    @property
-    def _standard(self) -> Iterable[str]:
-        for module in ("functools", "math", "threading", "warnings"):
-            if f"{module}." in self.code:
-                yield f"import {module}"
-        names = ["Callable", "Iterable"]
-        names += [*(["Iterator"] if self.modes.stepped else []), "Mapping"]
-        names += ["Sequence"] if "Sequence[" in self.code else []
-        yield f"from collections.abc import {', '.join(names)}"
-        yield "from dataclasses import dataclass, fields"
-        yield "from functools import partial"
-        yield "from typing import Any, ClassVar"
-
-    @property
-    def _torch(self) -> Iterable[str]:
-        yield "import torch"
-        yield "import torch.nn.functional as F"
-        yield "from torch import Tensor, nn"
-
-    @property
     def exports(self) -> str:
         """The items of `__all__`."""
         cls = self.signature.class_name
         names = sorted({"State", self.signature.function, "reference"} - {cls})
         # The class comes first: it is what a reader and `dsfc verify` look for.
         return ", ".join(f'"{n}"' for n in [cls, *names])
-
-
-def _place(statement: str) -> tuple[bool, str]:
-    """Where an import stands among others: modules first, then names of modules."""
-    return statement.startswith("from "), statement
 
 
 _SUMS = "a sum over tokens to come runs"

@@ -25,12 +25,12 @@ class KeyedSkeleton(MatrixSkeleton):
     @property
     def around(self) -> list[str]:
         """Statements that give the decays to the end of a chunk, and over it."""
-        return [f"tail, whole = {self.family}tail(g_t)"]
+        return ["tail, whole = _tail(g_t)"]
 
     @property
     def advance(self) -> str:
         """The states that enter a block's chunks, and the one that leaves."""
-        return f"{self.family}carry((k_t * tail).mT @ v_t, S, whole, mode)"
+        return "_carry((k_t * tail).mT @ v_t, S, whole, mode)"
 
     @property
     def backward_flops(self) -> str:
@@ -62,7 +62,7 @@ class KeyedSkeleton(MatrixSkeleton):
         """Statement of the products of keys inside a chunk, and of what they leave."""
         later, earlier, _ = self._needs(self._by(Group.KEYS)[0])
         q, k = VARIABLE[later], VARIABLE[earlier]
-        return f"{q}_{k}, {q}_head, {k}_tail, whole = {self.family}scores({q}_t, {k}_t, g_t)"
+        return f"{q}_{k}, {q}_head, {k}_tail, whole = _scores({q}_t, {k}_t, g_t)"
 
     @property
     def keyed_gradients(self) -> list[str]:
@@ -94,7 +94,7 @@ class KeyedSkeleton(MatrixSkeleton):
         parts = []
         for s in self._by(Group.CHANNELS):
             x, past = self._result(s)
-            function = f"{self.family}until" if past else f"{self.family}since"
+            function = "_until" if past else "_since"
             parts.append(f"{function}({x}_t * d{x}_t)")
         return " + ".join(parts)
 
@@ -109,16 +109,15 @@ class KeyedSkeleton(MatrixSkeleton):
     @property
     def block_gradients(self) -> list[str]:
         """Gradients of what has keys from the pairs that meet in blocks of one size."""
-        f = self.family
         lines = []
         for s in self._by(Group.CHANNELS):
             x, past = self._result(s)
             k = VARIABLE[s.key]
             if past:
-                lines.append(f"step = pairs @ ({f}early({k}_t, size) * since) * to")
+                lines.append(f"step = pairs @ (_early({k}_t, size) * since) * to")
             else:
-                lines.append(f"step = pairs.mT @ ({f}late({k}_t, size) * to) * since")
+                lines.append(f"step = pairs.mT @ (_late({k}_t, size) * to) * since")
             half, over = ("late", "until") if past else ("early", "since")
-            lines.append(f"{f}{half}(d{x}_t, size).add_(step)")
-            lines.append(f"{f}{half}(dg_t, size).add_({f}{over}({f}{half}({x}_t, size) * step))")
+            lines.append(f"_{half}(d{x}_t, size).add_(step)")
+            lines.append(f"_{half}(dg_t, size).add_(_{over}(_{half}({x}_t, size) * step))")
         return lines

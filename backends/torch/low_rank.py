@@ -20,7 +20,7 @@ class LowRankSkeleton(MatrixSkeleton):
 
     Once the echoes e = b · S of the tokens of a chunk are known, the scan is one of the matrix form
     with two keys and values a token: k ⊗ v and a ⊗ e. An echo is a sum over earlier tokens and the
-    state that enters the chunk, so all of them are e = own + seen · S: a triangular system, solved
+    state that enters the chunk, so all of them are e = u + w · S: a triangular system, solved
     once for both. The reversed recurrence has q ⊗ do and, before the decay, b ⊗ de, with the
     transposed system.
     """
@@ -67,7 +67,7 @@ class LowRankSkeleton(MatrixSkeleton):
     @property
     def reach(self) -> str:
         """Calls what gives the decays inside a chunk, and from and to its ends."""
-        return f"{self.family}reach(g_t)" if self.decay else f"{self.family}everywhere(v_t)"
+        return "_reach(g_t)" if self.decay else "_reach_undecayed(v_t)"
 
     @property
     def driving(self) -> list[str]:
@@ -77,19 +77,18 @@ class LowRankSkeleton(MatrixSkeleton):
     @property
     def around(self) -> list[str]:
         """Statements before `advance`."""
-        f = self.family
         return [
             f"_, before, _, early, tail, whole = {self.reach}",
-            f"b_k, _, seen, own = {f}echoes(k_t, v_t, a_t, b_t, before, early)",
+            "b_k, _, w, u = _wy(k_t, v_t, a_t, b_t, before, early)",
             "a_tail = a_t * tail",
-            f"move = {f}move(a_tail, seen, whole)",
-            "drive = (k_t * tail).mT @ v_t + a_tail.mT @ own",
+            "move = _move(a_tail, w, whole)",
+            "drive = (k_t * tail).mT @ v_t + a_tail.mT @ u",
         ]
 
     @property
     def advance(self) -> str:
         """The states that enter a block's chunks, and the one that leaves."""
-        return f"{self.family}carry(move, drive, S, mode)"
+        return "_carry_matrices(move, drive, S, mode)"
 
     def _states_part(self, s: RoleScan) -> str:
         """What a gradient has from outside the chunk."""
@@ -126,7 +125,7 @@ class LowRankSkeleton(MatrixSkeleton):
         for s in scans:
             x = VARIABLE[s.result]
             lines += [f"d{x}_t += {part}" for part in self._inside_parts(s)]
-            lines.append(f"{self.family}join(d{x}_t, d{x}[:, at])")
+            lines.append(f"_join(d{x}_t, d{x}[:, at])")
         return lines
 
     @property
@@ -147,8 +146,8 @@ class LowRankSkeleton(MatrixSkeleton):
             "pairs = q_k * do_v + q_a * do_e + F.pad(early_pairs[..., 1:, :], (0, 0, 0, 1))",
             *(f"{side} = {' + '.join(parts)}" for side, parts in ends.items()),
             "across = (past * future).sum((-2, -1)) * whole.flatten(2)",
-            f"dg_t = {self.family}straddle(pairs, left, right, across)",
-            f"{self.family}join(dg_t, dg[:, at])",
+            "dg_t = _straddle(pairs, left, right, across)",
+            "_join(dg_t, dg[:, at])",
         ]
 
 
@@ -169,23 +168,21 @@ class KeyedLowRankSkeleton(LowRankSkeleton):
     @property
     def found(self) -> list[str]:
         """Statements that give all products of a chunk's keys, and its echoes."""
-        f = self.family
         return [
-            f"reads, keys = {f}interleaved(q_t, {f}advanced(b_t)), {f}interleaved(k_t, a_t)",
-            f"scores, heads, tails, whole = {f}scores(reads, keys, g_t)",
-            f"b_a, b_early, seen, own = {f}echoes(scores, heads, b_t, v_t)",
+            "reads, keys = _interleaved(q_t, _advanced(b_t)), _interleaved(k_t, a_t)",
+            "scores, heads, tails, whole = _scores_of_two(reads, keys, g_t)",
+            "b_a, b_early, w, u = _wy_of_two(scores, heads, b_t, v_t)",
         ]
 
     @property
     def around(self) -> list[str]:
         """Statements before `advance`."""
-        f = self.family
         return [
-            f"reads, keys = {f}interleaved(b_t, {f}advanced(b_t)), {f}interleaved(k_t, a_t)",
-            f"scores, heads, tails, whole = {f}scores(reads, keys, g_t)",
-            f"_, _, seen, own = {f}echoes(scores, heads, b_t, v_t)",
-            f"move = {f}move(tails[..., 1::2, :], seen, whole)",
-            f"drive = tails.mT @ {f}interleaved(v_t, own)",
+            "reads, keys = _interleaved(b_t, _advanced(b_t)), _interleaved(k_t, a_t)",
+            "scores, heads, tails, whole = _scores_of_two(reads, keys, g_t)",
+            "_, _, w, u = _wy_of_two(scores, heads, b_t, v_t)",
+            "move = _move(tails[..., 1::2, :], w, whole)",
+            "drive = tails.mT @ _interleaved(v_t, u)",
         ]
 
     @property

@@ -121,7 +121,7 @@ class MatrixSkeleton(Skeleton):
     def block(self, names: list[str]) -> str:
         """A statement that cuts a block of arguments into chunks."""
         targets = ", ".join(f"{name}_t" for name in names)
-        split = f"({self.family}split(x[:, at], chunk) for x in ({', '.join(names)}))"
+        split = f"(_split(x[:, at], chunk) for x in ({', '.join(names)}))"
         return f"        {targets} = {split}"
 
     @property
@@ -132,29 +132,29 @@ class MatrixSkeleton(Skeleton):
     @property
     def blocks(self) -> str:
         """Slices of time that are computed at once."""
-        return f"{self.family}blocks(v, S, chunk, mode)"
+        return "_blocks(v, S, chunk, mode, BLOCK)"
 
     @property
     def around(self) -> list[str]:
         """Statements that give the decays from and to the ends of a chunk."""
-        return [f"head, tail = {self.family}decays_around(g_t)"] if self.decay else []
+        return ["head, tail = _decays_around(g_t)"] if self.decay else []
 
     @property
     def advance(self) -> str:
         """The states that enter a block's chunks, and the one that leaves."""
         if not self.decay:
-            return f"{self.family}carry(k_t.mT @ v_t, S, None, mode)"
-        return f"{self.family}carry(k_t.mT @ (v_t * tail), S, head[..., -1:, :], mode)"
+            return "_carry(k_t.mT @ v_t, S, None, mode)"
+        return "_carry(k_t.mT @ (v_t * tail), S, head[..., -1:, :], mode)"
 
     @property
     def forward_lines(self) -> list[str]:
         """The output: from inside the chunk, and from before it."""
         name, text = self._scores(Factor.READ, Factor.KEY)
-        masked = f"{text} * {self.family}decays_between(g_t)" if self.decay else f"({text}).tril_()"
+        masked = f"{text} * _decays_between(g_t)" if self.decay else f"({text}).tril_()"
         head = ".mul_(head)" if self.decay else ""
         return [
             f"{name} = {masked}",
-            f"{self.family}join((q_t @ past){head}.add_({name} @ v_t), rows[:, at])",
+            f"_join((q_t @ past){head}.add_({name} @ v_t), rows[:, at])",
         ]
 
     def gradients(self) -> str:
@@ -179,21 +179,21 @@ class MatrixSkeleton(Skeleton):
             text = f"d{x}_t" if self.decay else f"{self._from_states(s)} + {self._from_inside(s)}"
             if self.shared and s.contracted is Group.CHANNELS:
                 text = f"({text}).sum(1, keepdim=True)"
-            lines.append(f"{self.family}join({text}, d{x}[:, at])")
+            lines.append(f"_join({text}, d{x}[:, at])")
         return lines
 
     @property
     def _retreat(self) -> list[str]:
         """The same as `advance`, from the end of time on."""
-        key, value, f = self.back_key, self.back_value, self.family
+        key, value = self.back_key, self.back_value
         if not self.decay:
-            carry = f"{f}carry({key}_t.mT @ {value}_t, dS, None, mode, reverse=True)"
+            carry = f"_carry({key}_t.mT @ {value}_t, dS, None, mode, reverse=True)"
             return [f"future, dS = {carry}"]
         return [
-            f"pair, (head, tail) = {f}decays_between(g_t), {f}decays_around(g_t)",
+            "pair, (head, tail) = _decays_between(g_t), _decays_around(g_t)",
             f"whole, v_tail, {value}_head = head[..., -1:, :], v_t * tail, {value}_t * head",
             f"drive = {key}_t.mT @ {value}_head",
-            f"future, dS = {f}carry(drive, dS, whole, mode, reverse=True)",
+            "future, dS = _carry(drive, dS, whole, mode, reverse=True)",
         ]
 
     def _from_states(self, s: RoleScan) -> str:
@@ -224,8 +224,8 @@ class MatrixSkeleton(Skeleton):
             f"{last} = {last} * pair" if self.shared else f"{last} *= pair",
             f"left, right = ({left}_t * d{left}_t).sum(-1), ({right}_t * d{right}_t).sum(-1)",
             "across = (past * future).sum((-2, -1)) * whole.flatten(2)",
-            f"dg_t = {self.family}straddle({' * '.join(scores)}, left, right, across)",
-            f"{self.family}join(dg_t, dg[:, at])",
+            f"dg_t = _straddle({' * '.join(scores)}, left, right, across)",
+            "_join(dg_t, dg[:, at])",
             *(f"{name} *= pair" for name in others),
         ]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dsfc.plan.ir import Plan
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
-from dsfc.plan.scan_ir import LOW_RANK, Form, Scan
+from dsfc.plan.scan_ir import Form, Scan
 
 from .calls import is_shared
 from .convolution import ConvolutionSkeleton
@@ -75,10 +75,7 @@ def operators(
     skeletons: tuple[Skeleton, ...],
     stepped: tuple[RecurrenceText, ...],
     summed: tuple[PairsText, ...],
-    legal: tuple[str, ...],
     template: Template,
-    maxima: bool = False,
-    declared: bool = False,
 ) -> Iterator[str]:
     """Yields the text of all operators, part by part; nothing where nothing recurs.
 
@@ -86,43 +83,15 @@ def operators(
         skeletons: one per scan.
         stepped: one per recurrence.
         summed: one per sum over all pairs of tokens.
-        legal: names of the module's modes.
         template: fills the template of a name with what is given by keyword.
-        maxima: whether there are running maxima.
-        declared: whether the spec declares one: it has a gradient.
     """
-    if any(s.decay and s.scan.form not in LOW_RANK for s in skeletons):
-        yield template("op_shared.py.j2")
-    if maxima:
-        yield template("running_max.py.j2", gradient=declared)
-    if stepped:
-        yield template("recurrence_shared.py.j2")
-    if stepped or summed:
-        yield template("enlist.py.j2")
     for r in stepped:
         yield template("recurrence.py.j2", s=r)
-    if summed:
-        yield template("pairs_shared.py.j2")
     for p in summed:
         yield template("pairs.py.j2", s=p)
     for s in skeletons:
         yield template(s.operator, s=s)
         yield template(f"{s.form}.py.j2", s=s.plain)
-    by_form: dict[str, list[Skeleton]] = {}
-    for s in skeletons:
-        by_form.setdefault(s.form, []).append(s)
-    for form, members in by_form.items():
-        yield template(
-            f"{form}_shared.py.j2",
-            family=members[0].family,
-            decay=any(s.decay for s in members),
-            plain=any(not s.decay for s in members),
-            heads=any(s.shared for s in members),
-            complex=any(s.complex for s in members),
-            responds=any(s.scan.key is not None for s in members),
-            stopped=any(not s.stops for s in members),
-            stopped_by="chunked" if "chunked" in legal else "recurrent",
-        )
 
 
 def closing(
@@ -139,6 +108,9 @@ def closing(
         lines.append(f"_register(NAMESPACE, {parts})")
     if maxima and declared:
         parts = '"reaching", _reaching, _alike((0, 1)), _reaching_flops'
-        lines += [f"_register(NAMESPACE, {parts})", "_maximum = _applied(_RunningMax)"]
+        lines += [
+            f"_register(NAMESPACE, {parts})",
+            "_maximum = _maximum_of(_OPS.running_max, _OPS.reaching)",
+        ]
     texts = [*(r.closing for r in stepped), *(p.closing for p in summed)]
     return [*lines, *texts, *(s.closing for s in skeletons)]

@@ -11,18 +11,20 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from dsfc.plan.ir import Plan
+from dsfc.python_text import names_in
 
 from ..shared.section import section
 from .calls import ScanCall
-from .functional import FunctionalText, functional
+from .functional import functional
 from .header import HeaderText
+from .imports import imports
 from .layer import LayerText
 from .layout import entry, fitted, rule, wrapped
-from .modes import Modes, modes
+from .modes import modes
 from .operators import closing, operators, skeletons
 from .pairs import pairs
 from .recurrence import recurrences
-from .reference import ReferenceText, reference
+from .reference import reference
 from .signature import Signature, signature
 from .skeletons import Skeleton
 from .state import StateText
@@ -106,8 +108,8 @@ def render_module(
     class_name: str,
     function_name: str,
     target: Target,
-) -> str:
-    """Returns the module's text; see `dsfc.emit.backend.Backend`."""
+) -> tuple[str, str]:
+    """Returns the module's text and its namespace; see `dsfc.emit.backend.Backend`."""
     names = signature(plan, identifier, class_name, function_name)
     choice = modes(plan)
     scans = target.skeletons(plan)
@@ -115,46 +117,39 @@ def render_module(
     function = functional(target.plan(plan), names, choice, scans, stepped, target.call)
     layer = LayerText(plan, names, function.body.sizes)
     filled = _filled(target.packages)
+    state = StateText(plan, names)
     maxima, declared = bool(plan.maxima), plan.maxima != plan.references
     ops = (
         *target.shared(filled, names, scans),
-        *operators(scans, stepped, summed, choice.legal, filled, maxima, declared),
+        *operators(scans, stepped, summed, filled),
     )
-    if choice.attentions:
-        ops = (*ops, filled("attention.py.j2", operators=choice.operators))
-    literal = reference(plan, names)
-    code = _code(layer, function, choice, ops, literal)
-    spec, namespace = identity.spec[:16], identity.namespace
-    text = filled(
+    own = filled(
         "module.py.j2",
         target=target,
         signature=names,
         modes=choice,
-        header=HeaderText(
-            plan, identity.source, spec, namespace, names, choice, code, target.standard
-        ),
-        state=StateText(plan, names),
+        state=state,
         layer=layer,
         functional=function,
-        runtime=section(),
         operators=ops,
-        reference=literal,
-        closing=closing(scans, stepped, summed, maxima, declared),
+        reference=reference(plan, names),
     )
-    return "\n".join(map(fitted, text.split("\n"))) + "\n"
-
-
-def _code(
-    layer: LayerText,
-    function: FunctionalText,
-    choice: Modes,
-    ops: tuple[str, ...],
-    literal: ReferenceText,
-) -> str:
-    """What the sections print besides the words of their templates: it decides the imports."""
-    return "\n".join(
-        [
-            *(*layer.reset, *function.body.lines, choice.text, *ops),
-            *(*literal.definitions.lines, *literal.helpers),
-        ]
+    last = closing(scans, stepped, summed, maxima, declared)
+    tail = "\n".join(["", "", rule("operators"), *last]) if last else ""
+    runtime = section()
+    named = names_in("\n".join([own, tail, runtime.text]))
+    lines = tuple(imports(named, target.standard))
+    head = filled(
+        "header.py.j2",
+        target=target,
+        modes=choice,
+        header=HeaderText(plan, identity.source, identity.spec[:16], names, choice, lines),
+        state=state,
     )
+    head, own, tail = ("\n".join(map(fitted, x.split("\n"))) for x in (head, own, tail))
+    namespace = identity.namespace("\n".join((head, own, runtime.text, tail)))
+    named_so = [f'NAMESPACE = "{namespace}"']
+    if choice.operators or plan.maxima:
+        named_so.append("_OPS = getattr(torch.ops, NAMESPACE)")
+    inlined = filled("closing.py.j2", runtime=runtime)
+    return "\n".join([head, *named_so, "", "", own, "", "", inlined + tail]) + "\n", namespace

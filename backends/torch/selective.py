@@ -205,16 +205,14 @@ class SelectiveSkeleton(Skeleton):
         names = [*tokens.split(", "), *rates]
         targets = ", ".join(f"{n}_t" for n in names)
         return (
-            f"    chunks = zip(*{self.family}split(chunk, {', '.join(names)}), strict=True)\n"
+            f"    chunks = zip(*_chunks_of(chunk, {', '.join(names)}), strict=True)\n"
             f"    for {targets} in chunks:"
         )
 
     def chunks(self, tokens: str, rates: list[str]) -> str:
         """A statement that lists the chunks of all arguments and of the output's gradient."""
         names = [*tokens.split(", "), *rates, "do"]
-        return (
-            f"    chunks = list(zip(*{self.family}split(chunk, {', '.join(names)}), strict=True))"
-        )
+        return f"    chunks = list(zip(*_chunks_of(chunk, {', '.join(names)}), strict=True))"
 
     @property
     def chunk_targets(self) -> str:

@@ -20,9 +20,9 @@ from dsfc.api.locate import SUFFIX
 from dsfc.api.pipeline import Compilation, compile_spec, load
 from dsfc.diagnostics.file_error import file_error
 from dsfc.diagnostics.report import DiagnosticError
-from dsfc.emit.audit import parsed
 from dsfc.emit.importing import import_module
 from dsfc.emit.module import Origin, digest, origin
+from dsfc.python_text import parsed
 from dsfc.validate.report import Outcome, Report, Row
 from dsfc.validate.run import Progress
 from dsfc.validate.run import validate as run_checks

@@ -73,8 +73,8 @@ def read_module(path: Path) -> Module:
     """
     from dsfc import files
     from dsfc.diagnostics.file_error import file_error
-    from dsfc.emit.audit import parsed
     from dsfc.emit.module import origin
+    from dsfc.python_text import parsed
 
     try:
         data = files.read(path)

@@ -14,8 +14,9 @@ import builtins
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
+
+from dsfc.python_text import parsed
 
 IMPORTS = frozenset(
     {
@@ -74,21 +75,6 @@ _DUNDER = re.compile(r"__\w+__")
 
 class EmissionError(Exception):
     """Emitted text that is not what a backend may write: a fault of the compiler."""
-
-
-_PARSER = Lock()
-"""CPython 3.11 counts the depth of the tree it makes in one place for all threads (gh-106905)."""
-
-
-def parsed(text: str | bytes) -> ast.Module:
-    """Returns the tree of a Python text; one thread at a time.
-
-    Raises:
-        SyntaxError: the text is no Python.
-        ValueError: it holds a null byte.
-    """
-    with _PARSER:
-        return ast.parse(text)
 
 
 @dataclass(frozen=True, slots=True)

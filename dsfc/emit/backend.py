@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
@@ -24,14 +25,18 @@ class Identity:
     Attributes:
         spec: sha256 of the mixer's plan, as hexadecimal text.
         version: of dsfc.
-        namespace: of the module's operators; unique to mixer and text.
         source: file name of the spec, without folders.
+        stem: what the namespaces of the mixer's modules begin with.
     """
 
     spec: str
     version: str
-    namespace: str
     source: str
+    stem: str
+
+    def namespace(self, text: str) -> str:
+        """Returns the namespace of the operators of a module with this text."""
+        return self.stem + hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 class Fault(Protocol):
@@ -112,8 +117,10 @@ class Backend(Protocol):
         identifier: Callable[[str], str],
         class_name: str,
         function_name: str,
-    ) -> str:
-        """Returns the module's text, formatted, without the lines that state its origin.
+    ) -> tuple[str, str]:
+        """Returns the module's text, without the lines that state its origin, and its namespace.
+
+        The namespace is made of all other text, so that the operators of two texts are apart.
 
         Args:
             fused: the plan, with what kernels compute besides their recurrences.

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from itertools import count
 from pathlib import Path
 
 from dsfc import files
@@ -47,12 +46,14 @@ class ModuleText:
         class_name: name of the `nn.Module`.
         text: the whole file.
         identity: what the module says of its origin.
+        namespace: of the module's operators; unique to mixer and text.
     """
 
     mixer: str
     class_name: str
     text: str
     identity: Identity
+    namespace: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +93,12 @@ def emit(fused: FusedPlan, backend: str, source: str) -> ModuleText:
     target, plan = load_backend(backend), fused.original
     cls, function = _own_names(plan, target)
     rename = identifiers(plan, backend)
-    stem = f"dsfc_{plan.name}_"
     # A file may be called anything, and the name goes into comments.
     called = re.sub(r"[^A-Za-z0-9_.-]", "_", source)[:80] or "_"
-    lasting = _lasting(plan)
-    placeholder = _placeholder(stem, lasting + called)
-    identity = Identity(_sha256(lasting), version("dsfc"), placeholder, called)
-    draft = target.render(fused, identity, rename, cls, function)
-    identity = replace(identity, namespace=stem + _sha256(draft)[:8])
-    body = draft.replace(placeholder, identity.namespace)
+    identity = Identity(digest(plan), version("dsfc"), called, f"dsfc_{plan.name}_")
+    body, namespace = target.render(fused, identity, rename, cls, function)
     audit(body, target.runtime)
-    return ModuleText(plan.name, cls, head(identity, backend, body) + body, identity)
+    return ModuleText(plan.name, cls, head(identity, backend, body) + body, identity, namespace)
 
 
 def identifiers(plan: Plan, backend: str) -> Callable[[str], str]:
@@ -130,27 +126,8 @@ def digest(plan: Plan) -> str:
 
     Why a mode is legal stays out: to say it better makes no other mixer.
     """
-    return _sha256(_lasting(plan))
-
-
-def _lasting(plan: Plan) -> str:
-    """Returns the JSON of what makes a plan this mixer and no other."""
     document = encode(replace(plan, modes=()))
-    return json.dumps(document, sort_keys=True, separators=(",", ":"))
-
-
-def _placeholder(stem: str, texts: str) -> str:
-    """Returns a namespace to render with, which no text of the user holds.
-
-    It is as long as a namespace with a hash, so that lines break where they will.
-
-    Args:
-        stem: the namespace but for its hash.
-        texts: all that the user chose in a module, in JSON.
-    """
-    escaped = json.dumps(stem)[1:-1]
-    digits = (f"{k:08x}" for k in count())
-    return stem + next(d for d in digits if escaped + d not in texts)
+    return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
 
 
 def head(identity: Identity, backend: str, body: str) -> str:

@@ -68,7 +68,7 @@ ALWAYS = (
         "module from the file of its mixer's name",
     ),
     Allowed(
-        "compile", "canary venom", "ast:parse", "dsfc.emit.audit:parsed",
+        "compile", "canary venom", "ast:parse", "dsfc.python_text:parsed",
         "emitted text is parsed to a tree, which is looked through before it is written, and read "
         "for its literals",
     ),

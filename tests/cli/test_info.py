@@ -20,7 +20,7 @@ def module(run: Callable, folder: Path) -> Path:
 
 
 def test_a_module_says_where_it_comes_from(run: Callable, module: Path) -> None:
-    identity = load("s6").module("torch").identity
+    text = load("s6").module("torch")
     result = run("info", "s6.py")
     assert result.exit_code == 0
     assert result.output == (
@@ -28,8 +28,8 @@ def test_a_module_says_where_it_comes_from(run: Callable, module: Path) -> None:
         f"  origin     dsfc {version('dsfc')}, torch backend, from s6.dsf; untouched\n"
         "  exports    S6, State, reference, s6\n"
         "  modes      recurrent, chunked, scan; chunks of 32 tokens\n"
-        f"  spec       {identity.spec[:16]}\n"
-        f"  operators  torch.ops.{identity.namespace}\n"
+        f"  spec       {text.identity.spec[:16]}\n"
+        f"  operators  torch.ops.{text.namespace}\n"
     )
 
 

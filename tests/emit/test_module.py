@@ -40,13 +40,13 @@ def test_the_same_plan_gives_the_same_bytes(fused: FusedPlan) -> None:
 
 
 def test_the_namespace_is_of_mixer_and_text(fused: FusedPlan) -> None:
-    one = emit(fused, "torch", "a.dsf").identity.namespace
+    one = emit(fused, "torch", "a.dsf").namespace
     assert one.startswith(f"dsfc_{fused.plan.name}_") and one.isidentifier()
     assert one in emit(fused, "torch", "a.dsf").text
 
 
 def test_two_texts_have_two_namespaces() -> None:
-    names = {emit(dsfc.load(s).fused("torch"), "torch", "a.dsf").identity.namespace for s in SPECS}
+    names = {emit(dsfc.load(s).fused("torch"), "torch", "a.dsf").namespace for s in SPECS}
     assert len(names) == len(SPECS)
 
 
@@ -58,7 +58,7 @@ def test_a_module_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
         name, reserved, runtime = torch.name, torch.reserved, torch.runtime
         computes = torch.computes
 
-        def render(self, *arguments: Any) -> str:
+        def render(self, *arguments: Any) -> tuple[str, str]:
             times.append(arguments)
             return torch.render(*arguments)
 
@@ -86,8 +86,8 @@ def test_a_text_that_looks_like_the_namespace_stays(doc: str, tmp_path: Path) ->
     file.write_text(HOLDS.format(doc="another text"), "utf-8")
     other = dsfc.load(file).module()
     assert module.text.count(doc) == other.text.count("another text") > 0
-    named = module.text.count(module.identity.namespace)
-    assert named == other.text.count(other.identity.namespace) > 0
+    named = module.text.count(module.namespace)
+    assert named == other.text.count(other.namespace) > 0
 
 
 @pytest.mark.share(2)
@@ -109,8 +109,8 @@ def test_what_a_backend_may_not_write_is_an_internal_error(monkeypatch: pytest.M
         runtime = None
         computes = None
 
-        def render(self, *_: object) -> str:
-            return "import os\n"
+        def render(self, *_: object) -> tuple[str, str]:
+            return "import os\n", ""
 
     monkeypatch.setattr(emission, "load_backend", lambda name: Backend())
     with pytest.raises(EmissionError, match="imports os"):
@@ -203,7 +203,7 @@ def hook(event, args):
                 callers.append(frame.f_code.co_filename)
                 frame = frame.f_back
             # The audit parses what was emitted; it does not run it.
-            audited = len(callers) > 1 and callers[1].endswith("audit.py")
+            audited = len(callers) > 1 and callers[1].endswith("python_text.py")
             if "canary" in text and not audited:
                 events.append((event, callers[0]))
         elif isinstance(source, ast.AST) and "canary" in ast.dump(source):

@@ -15,8 +15,8 @@ from dsfc.emit.module import ModuleText, Origin, destination, head, origin, writ
 
 
 def text_of(body: str, mixer: str = "s6") -> ModuleText:
-    identity = Identity("0" * 64, "1.0", f"dsfc_{mixer}_00000000", f"{mixer}.dsf")
-    return ModuleText(mixer, "S6", head(identity, "torch", body) + body, identity)
+    identity = Identity("0" * 64, "1.0", f"{mixer}.dsf", f"dsfc_{mixer}_")
+    return ModuleText(mixer, "S6", head(identity, "torch", body) + body, identity, "dsfc_s6_0")
 
 
 ONE = text_of('"""One."""\n')

@@ -36,6 +36,11 @@ def _conjugates(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(x.conj_physical() for x in tensors)
 
 
+def _widened(dtype: torch.dtype) -> torch.dtype:
+    """The complex dtype of the same width."""
+    return torch.promote_types(dtype, torch.complex64)
+
+
 def _complex(parts: Tensor) -> Tensor:
     """A number from its two parts, at least in the accumulation dtype."""
     return torch.view_as_complex(parts.to(_accumulator(parts.dtype)))

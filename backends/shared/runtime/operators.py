@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -117,6 +118,86 @@ def _applied(function: Any) -> Callable[..., Any]:
     return apply
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """What the autograd functions of one recurrence run.
+
+    Attributes:
+        run: the operator, of tensors and options; the first two options are mode and chunk.
+        pull: the operator of the gradients, of tensors, cotangents and options.
+        loop: the plain loop over time, whose derivative is the gradient of `pull`.
+        options: how many arguments are no tensors.
+    """
+
+    run: Callable[..., Any]
+    pull: Callable[..., Any]
+    loop: Callable[..., Any]
+    options: int
+
+
+# By number: torch.compile finds the autograd functions of a module, but none inside of a function.
+_KINDS: list[_Kind] = []
+
+
+class _ScanAdjoint(torch.autograd.Function):
+    """The gradient of `_Scan`; its own differentiates the plain loop over time."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(kind: int, *args: Any) -> Any:
+        return _KINDS[kind].pull(*args)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+        ctx.kind = inputs[0]
+        ctx.save_for_backward(*inputs[1 : -_KINDS[ctx.kind].options])
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
+        kind = _KINDS[ctx.kind]
+
+        def gradient(*tensors: Tensor) -> tuple[Tensor, ...]:
+            *inputs, do, dS = tensors
+            back: Any = torch.func.vjp(kind.loop, *inputs)[1]
+            grads: _Tensors = back((do, dS))
+            return grads
+
+        back: Any = torch.func.vjp(gradient, *ctx.saved_tensors)[1]
+        return None, *back(cotangents), *(None,) * kind.options
+
+
+class _Scan(torch.autograd.Function):
+    """A recurrence; its gradient is an operator as well."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(kind: int, *args: Any) -> Any:
+        return _KINDS[kind].run(*args)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+        ctx.kind = inputs[0]
+        options = _KINDS[ctx.kind].options
+        ctx.options = inputs[-options:]
+        ctx.save_for_backward(*inputs[1:-options])
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
+        args = *ctx.saved_tensors, *cotangents, *ctx.options
+        if torch.compiler.is_compiling():  # whose gradients have no gradients
+            grads = _KINDS[ctx.kind].pull(*args)
+        else:
+            grads = _ScanAdjoint.apply(ctx.kind, *args)  # type: ignore[no-untyped-call]
+        return None, *grads, *(None,) * len(ctx.options)
+
+
+def _differentiable(tensors: _Tensors) -> bool:
+    """Whether a gradient of a tensor may be asked for."""
+    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+
+
 def _recurring(
     run: Callable[..., Any],
     pull: Callable[..., Any],
@@ -129,59 +210,21 @@ def _recurring(
     One token of the mode `recurrent` runs the loop itself, without an operator.
 
     Args:
-        run: the operator, of tensors and options; the first two options are mode and chunk.
-        pull: the operator of the gradients, of tensors, cotangents and options.
-        loop: the plain loop over time, whose derivative is the gradient of `pull`.
-        options: how many arguments are no tensors.
+        run: as in `_Kind`.
+        pull: as in `_Kind`.
+        loop: as in `_Kind`.
+        options: as in `_Kind`.
         timed: number of an argument `[B, L, ...]`.
     """
-
-    class Adjoint(torch.autograd.Function):
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(*args: Any) -> Any:
-            return pull(*args)
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
-            ctx.save_for_backward(*inputs[:-options])
-
-        @staticmethod
-        def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
-            def gradient(*tensors: Tensor) -> tuple[Tensor, ...]:
-                *inputs, do, dS = tensors
-                back: Any = torch.func.vjp(loop, *inputs)[1]
-                grads: _Tensors = back((do, dS))
-                return grads
-
-            back: Any = torch.func.vjp(gradient, *ctx.saved_tensors)[1]
-            return *back(cotangents), *(None,) * options
-
-    class Recurrence(torch.autograd.Function):
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(*args: Any) -> Any:
-            return run(*args)
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
-            ctx.options = inputs[-options:]
-            ctx.save_for_backward(*inputs[:-options])
-
-        @staticmethod
-        def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
-            adjoint: Any = Adjoint.apply
-            grads = adjoint(*ctx.saved_tensors, *cotangents, *ctx.options)
-            return *grads, *(None,) * options
-
-    apply = _applied(Recurrence)
+    apply, kind = _applied(_Scan), len(_KINDS)
+    _KINDS.append(_Kind(run, pull, loop, options))
 
     def recurrence(*args: Any) -> Any:
         tokens, mode = args[timed], args[-options]
         if mode == "recurrent" and tokens.shape[1] == 1 and not _autocast(tokens):
             return loop(*args[:-options])
-        return apply(*args)
+        if torch.compiler.is_compiling() and not _differentiable(args[:-options]):
+            return run(*args)
+        return apply(kind, *args)
 
     return recurrence

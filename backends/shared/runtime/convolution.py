@@ -1,3 +1,18 @@
+"""Convolutions: the kernel of a diagonal Λ that is the same at every token."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .chunks import _carry
+from .fourier import _signal, _spectrum
+from .numbers import _accumulator
+
 _Powers = tuple[Tensor, Tensor]
 
 
@@ -25,7 +40,6 @@ def _moments(x: Tensor, powers: _Powers) -> Tensor:
     return (rows * far).sum(-1)
 
 
-{% if stopped %}
 def _stopped(
     run: Callable[..., tuple[Tensor, Tensor]],
     q: Tensor,
@@ -35,6 +49,7 @@ def _stopped(
     S: Tensor,
     lengths: Tensor,
     chunk: int,
+    modes: tuple[str, ...],
 ) -> Tensor:
     """The state after as many tokens as count.
 
@@ -43,11 +58,11 @@ def _stopped(
     at = torch.arange(v.shape[1], device=v.device) - v.shape[1] + lengths[:, None]
     moved = v.gather(1, at.clamp_min(0)[..., None].expand_as(v))
     moved = torch.where((at >= 0)[..., None], moved, 0)
-    _, last = run(q, k, moved, g, torch.zeros_like(S), "{{ stopped_by }}", chunk, True)
+    mode = "chunked" if "chunked" in modes else "recurrent"
+    _, last = run(q, k, moved, g, torch.zeros_like(S), mode, chunk, True)
     return _power(g, lengths[:, None, None]) * S + last
 
 
-{% endif %}
 def _powers(g: Tensor, length: int) -> _Powers:
     """Returns λ^r for r < R, and λ^(R f) for R f < length: l = R f + r takes two short tables."""
     size = max(min(length, 64), 1 << (math.isqrt(length) - 1).bit_length())
@@ -111,11 +126,11 @@ def _lags(pairs: Tensor, length: int, mode: str, is_complex: bool) -> Tensor:
         return _signal(pairs, length, is_complex)
     # Rows that are one entry longer each put the pairs of one lag below one another.
     skewed = F.pad(pairs.flip(-1), (0, length)).flatten(-2)[..., : length * (2 * length - 1)]
-    sums = skewed.unflatten(-1, (length, -1)).sum(-2)[..., length - 1 :]
+    sums: Tensor = skewed.unflatten(-1, (length, -1)).sum(-2)[..., length - 1 :]
     return sums[:, None, None]
 
 
-def _fitted(x: Tensor, shape: torch.Size) -> Tensor:
+def _shared_gradient(x: Tensor, shape: torch.Size) -> Tensor:
     """The gradient of what all channels share is the sum over them."""
     return x.sum(1, keepdim=True) if shape[1] == 1 else x
 
@@ -132,29 +147,26 @@ def _pieces(v: Tensor, chunk: int) -> list[tuple[slice, int]]:
     return [(at, size) for at, size in found if at.start < at.stop and v.numel()]
 
 
-def {{ family }}batches(v: Tensor) -> list[slice]:
+def _batches(v: Tensor, block: int) -> list[slice]:
     """Cuts the batch into what is computed at once: arrays that are not mapped afresh each time."""
-    step = max(BLOCK // v[0, 0].numel(), 1)
+    step = max(block // v[0, 0].numel(), 1)
     return [slice(b, b + step) for b in range(0, v.shape[1], step)]
 
 
-def {{ family }}advance(
+def _advance(
     drive: Tensor, S: Tensor, g: Tensor, length: int, mode: str, *, reverse: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """`{{ family }}carry` over chunks of one length."""
+    """`_carry` over chunks of one length."""
     whole = _power(g, torch.tensor(length)).expand_as(drive)
-    return {{ family }}carry(drive, S, whole, mode, reverse=reverse)
+    return _carry(drive, S, whole, mode, reverse=reverse)
 
 
-{% include "carry.py.j2" %}
-
-
-def {{ family }}split(x: Tensor, chunk: int) -> Tensor:
+def _cut(x: Tensor, chunk: int) -> Tensor:
     """Cuts time into A chunks of T: `[G, B, L, C]` to `[G, B, A, C, T]`."""
     x = x.unflatten(2, (-1, chunk)).mT
     return x.to(_accumulator(x.dtype), memory_format=torch.contiguous_format, copy=True)
 
 
-def {{ family }}join(x: Tensor, out: Tensor) -> None:
-    """Undoes `{{ family }}split`, into a piece of the output."""
+def _paste(x: Tensor, out: Tensor) -> None:
+    """Undoes `_cut`, into a piece of the output."""
     out.unflatten(2, (-1, x.shape[-1])).copy_(x.mT)

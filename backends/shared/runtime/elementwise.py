@@ -1,6 +1,23 @@
-{% if decay %}
-def {{ family }}scan(
-    drive: Tensor, S: Tensor, decay: Tensor, chunk: int, mode: str, *, reverse: bool = False
+"""Scans without keys: the state is the output."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .chunks import _compose
+
+
+def _scan(
+    drive: Tensor,
+    S: Tensor,
+    decay: Tensor,
+    chunk: int,
+    mode: str,
+    block: int,
+    *,
+    reverse: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Returns the states `[B, L, ...]` and what leaves the last.
 
@@ -20,18 +37,18 @@ def {{ family }}scan(
         states = _compose(decay, drive)
         return states.transpose(0, 1), states[-1]
     states = drive.new_empty(drive.shape)
-    whole, block = length - length % chunk, chunk * max(BLOCK // max(S.numel(), 1), 1)
-    spans = [(slice(i, min(i + block, whole)), chunk) for i in range(0, whole, block)]
+    whole, step = length - length % chunk, chunk * max(block // max(S.numel(), 1), 1)
+    spans = [(slice(i, min(i + step, whole)), chunk) for i in range(0, whole, step)]
     if whole < length:
         spans.append((slice(whole, length), length - whole))
     for at, size in spans[order]:
         parts = (x[:, at].unflatten(1, (-1, size)).movedim(2, 0) for x in (drive, decay, states))
-        S = {{ family }}scan_span(*parts, S, order)
+        drives, decays, rows = parts
+        S = _scan_span(drives, decays, rows, S, order)
     return states, S
 
 
-{% set arguments = ["drive: Tensor", "decay: Tensor", "states: Tensor", "S: Tensor", "order: slice"] %}
-{{ wrapped("def " ~ family ~ "scan_span", arguments, " -> Tensor:", "") }}
+def _scan_span(drive: Tensor, decay: Tensor, states: Tensor, S: Tensor, order: slice) -> Tensor:
     """Fills in the states of chunks side by side, `[C, B, N, ...]`; returns what leaves them."""
     drives, decays, rows = (x.unbind(0)[order] for x in (drive, decay, states))
     reverse = order.step < 0
@@ -50,9 +67,7 @@ def {{ family }}scan(
     return S
 
 
-{% endif %}
-{% if plain %}
-def {{ family }}sum(drive: Tensor, S: Tensor, *, reverse: bool = False) -> tuple[Tensor, Tensor]:
+def _running_sum(drive: Tensor, S: Tensor, *, reverse: bool = False) -> tuple[Tensor, Tensor]:
     """Returns the running sums from the state on, and the last."""
     sums = drive.flip(0).cumsum(0).flip(0) if reverse else drive.cumsum(0)
     ends = (sums[0] if reverse else sums[-1]).unbind(1)
@@ -64,7 +79,7 @@ def {{ family }}sum(drive: Tensor, S: Tensor, *, reverse: bool = False) -> tuple
     return sums + entering, S
 
 
-def {{ family }}split(x: Tensor, chunk: int) -> Tensor:
+def _side_by_side(x: Tensor, chunk: int) -> Tensor:
     """Cuts time into N chunks of C, the rest filled with zeros: a copy `[C, B, N, ...]`."""
     length = x.shape[1]
     count = max(-(-length // chunk), 1)
@@ -73,7 +88,6 @@ def {{ family }}split(x: Tensor, chunk: int) -> Tensor:
     return x.clone(memory_format=torch.contiguous_format)
 
 
-def {{ family }}join(x: Tensor, like: Tensor) -> Tensor:
-    """Undoes `{{ family }}split`, to the shape and dtype of `like`."""
+def _in_line(x: Tensor, like: Tensor) -> Tensor:
+    """Undoes `_side_by_side`, to the shape and dtype of `like`."""
     return x.movedim(0, 2).flatten(1, 2)[:, : like.shape[1]].to(like.dtype)
-{% endif %}

@@ -1,5 +1,17 @@
-{{ rule("one token after another") }}
-_Tensors = tuple[Tensor, ...]
+"""Recurrences of any kind, one token after another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .numbers import _accumulate
+from .operators import _Tensors
+
 _Step = Callable[..., _Tensors]
 
 
@@ -45,7 +57,7 @@ def _settled(made: _Tensors, old: _Tensors, lengths: Tensor | None, i: int) -> _
     return tuple(map(torch.where, counts, new, old))
 
 
-def _spread_out(fixed: _Tensors, batch: int) -> _Tensors:
+def _spread_constants(fixed: _Tensors, batch: int) -> _Tensors:
     """Gives each sequence the constants of its group, in the dtype of states."""
     return tuple(x.repeat_interleave(batch // x.shape[0], 0) for x in _accumulate(*fixed))
 
@@ -60,7 +72,7 @@ def _read_steps(
     shapes: tuple[tuple[tuple[int, ...], torch.dtype], ...],
 ) -> _Tensors:
     """Returns what is read at all tokens, of the given shapes and dtypes, and the last states."""
-    fixed = _spread_out(fixed, states[0].shape[0])
+    fixed = _spread_constants(fixed, states[0].shape[0])
     given = [x.unbind(1) for x in _accumulate(*timed)]
     rows: list[list[Tensor]] = [[] for _ in shapes]
     for i, after in enumerate(_walk(step, states, timed, fixed, lengths, 0)):
@@ -90,14 +102,15 @@ def _pulled_back(
     Args:
         run: what is computed at a token.
         states: before the first token.
-        timed, fixed: coefficients, `[B, L, ...]` and `[G, ...]`, of G groups of sequences.
+        timed: coefficients `[B, L, ...]`.
+        fixed: coefficients `[G, ...]`, of G groups of sequences.
         lengths: `[B]`, how many tokens of each sequence count; all if None.
         bars: gradients of what was read.
         last: gradients of the last states.
         chunk: tokens from one state that is kept to the next; at least √L.
     """
     states_given, (batch, length) = states, timed[0].shape[:2]
-    given = _spread_out(fixed, batch)
+    given = _spread_constants(fixed, batch)
     step = max(min(chunk, length), math.isqrt(max(length - 1, 0)) + 1)
     spans = [slice(i, min(i + step, length)) for i in range(0, length, step)]
     starts = []

@@ -1,5 +1,14 @@
-{% set arguments = ["decay: Tensor", "drive: Tensor", "S: Tensor", "mode: str"] %}
-{{ wrapped("def " ~ family ~ "scan", arguments, " -> tuple[Tensor, Tensor]:", "") }}
+"""Scans that hold the states of one chunk of tokens at a time, `[C, B, ...]`."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .chunks import _compose
+
+
+def _scan_states(decay: Tensor, drive: Tensor, S: Tensor, mode: str) -> tuple[Tensor, Tensor]:
     """Returns the states h_i = decay_i h_{i-1} + drive_i, written over `drive`, and the last."""
     if mode == "scan":
         drive[0] += decay[0] * S
@@ -10,7 +19,7 @@
     return drive, S.clone()
 
 
-{{ wrapped("def " ~ family ~ "scan_back", arguments, " -> tuple[Tensor, Tensor]:", "") }}
+def _scan_states_back(decay: Tensor, drive: Tensor, S: Tensor, mode: str) -> tuple[Tensor, Tensor]:
     """Returns h_i = drive_i + decay_{i+1} h_{i+1}, written over `drive`, and decay_0 h_0."""
     if mode == "scan":
         drive[-1] += S
@@ -21,11 +30,11 @@
     return drive, S
 
 
-def {{ family }}split(chunk: int, *tensors: Tensor) -> list[tuple[Tensor, ...]]:
+def _chunks_of(chunk: int, *tensors: Tensor) -> list[tuple[Tensor, ...]]:
     """Cuts tensors in time; nothing comes of an empty sequence."""
     return [x.split(chunk, 1) if x.shape[1] else () for x in tensors]
 
 
-def {{ family }}join(chunks: list[Tensor], like: Tensor) -> Tensor:
-    """Undoes `{{ family }}split`, to the dtype of `like`."""
+def _rejoined(chunks: list[Tensor], like: Tensor) -> Tensor:
+    """Undoes `_chunks_of`, to the dtype of `like`."""
     return torch.cat(chunks, 1).to(like.dtype) if chunks else torch.zeros_like(like)

@@ -1,16 +1,25 @@
-{% set widen = "_widest" %}
-{{ rule("softmax attention") }}
+"""Softmax attention over all tokens."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .numbers import _accumulate
+
+
 def _attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, scale: float, mode: str) -> Tensor:
     """Σ_j w_j v_j / Σ_j w_j over the tokens seen up to each one, w_j = exp(scale · q · k_j).
 
     Args:
         q: `[B, L, h, n]`.
-        k, v: `[B, T + L, h, n]` and `[B, T + L, h, p]`, the tokens before the first of q in front.
+        k: `[B, T + L, h, n]`, the tokens before the first of q in front.
+        v: `[B, T + L, h, p]`, so too.
         seen: `[B, T + L]`, 0 where no token is; of the last L, tokens that do not count are behind.
         scale: of scores.
         mode: `recurrent`, `parallel`, or `fused` and `auto`: PyTorch's fused attention.
     """
-    _legal(mode, MODES)
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     length, past = q.shape[2], k.shape[2] - q.shape[2]
     if mode == "recurrent" and length > 1:
@@ -19,9 +28,10 @@ def _attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, scale: float, mode
             rows.append(_weighed(q_i, k[:, :, :i], v[:, :, :i], seen[:, :i], scale))
         out = torch.cat(rows, 2)
     elif mode == "parallel":
-        scores = (scale * {{ widen }}(q)) @ {{ widen }}(k).mT
+        queries, keys, values = _accumulate(q, k, v)
+        scores = (scale * queries) @ keys.mT
         scores = scores.masked_fill(~_visible(seen, length), -torch.inf)
-        out = (scores.softmax(-1) @ {{ widen }}(v)).to(v.dtype)
+        out = (scores.softmax(-1) @ values).to(v.dtype)
     else:
         out = _weighed(q, k, v, seen, scale)
     return out.transpose(1, 2).contiguous()
@@ -40,7 +50,3 @@ def _visible(seen: Tensor, length: int) -> Tensor:
     places = torch.arange(seen.shape[1], device=seen.device)
     before = places <= places[seen.shape[1] - length :, None]
     return (seen > 0.5)[:, None, None] & before
-
-
-def {{ widen }}(x: Tensor) -> Tensor:
-    return x.to(_accumulator(x.dtype))

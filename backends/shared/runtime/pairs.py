@@ -1,4 +1,18 @@
-{{ rule("sums over all pairs of tokens") }}
+"""Sums over all pairs of tokens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .numbers import _widened
+
+
 @dataclass(frozen=True)
 class _Pairs:
     """A sum over pairs of tokens: its summand, its gradients, and which pairs count.
@@ -97,8 +111,13 @@ def _spread_back(
     """Returns the gradients of what the summand reads; each block is computed again.
 
     Args:
-        run, seen, lengths, given, length, block: as of the sum.
+        run: the sum.
+        seen: as of the sum, and so are the rest.
+        lengths: as of the sum.
         bar: gradient of the sum.
+        given: as of the sum.
+        length: as of the sum.
+        block: as of the sum.
     """
     ends = run.queries, run.queries + run.keys
     rows_of: list[list[Tensor]] = [[] for _ in given]
@@ -143,13 +162,13 @@ def _sum_flops(operations: int) -> Callable[..., int]:
     """Counts operations at every pair and number of the sum; arguments are shapes."""
 
     def count(seen: Any, *_: Any, out_shape: Any, **__: Any) -> int:
-        return operations * seen[1] * math.prod(out_shape)
+        return operations * int(seen[1]) * int(math.prod(out_shape))
 
     return count
 
 
 def _spread_flops(operations: int) -> Callable[..., int]:
     def count(seen: Any, lengths: Any, bar: Any, *_: Any, **__: Any) -> int:
-        return operations * seen[1] * math.prod(bar)
+        return operations * int(seen[1]) * int(math.prod(bar))
 
     return count

@@ -1,4 +1,18 @@
-# --- running maximum ------------------------------------------------------------------------------
+"""A running maximum over tokens, and its gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .operators import _applied
+
+
 def _running_max(weight: Tensor, before: Tensor, decay: Tensor | None) -> tuple[Tensor, Tensor]:
     """Returns m_i = max(m_{i-1} + decay_i, weight_i) of all tokens, in log L rounds, and the last.
 
@@ -21,10 +35,7 @@ def _running_max(weight: Tensor, before: Tensor, decay: Tensor | None) -> tuple[
 
 
 def _running_max_flops(weight: Any, *_: Any, **__: Any) -> int:
-    return 3 * math.prod(weight) * max(weight[1], 1).bit_length()
-
-
-{% if gradient %}
+    return 3 * int(math.prod(weight)) * max(int(weight[1]), 1).bit_length()
 
 
 def _reaching(first: Tensor, bar: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
@@ -50,25 +61,31 @@ def _reaching_flops(first: Any, bar: Any, *_: Any, **__: Any) -> int:
     return _running_max_flops(bar)
 
 
+# Operators of running maxima and of their gradients, by number.
+_MAXIMA: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
+
+
 class _Reaching(torch.autograd.Function):
     """Sums over later tokens; the gradient sums over earlier ones."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(first: Tensor, bar: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
-        return _OPS.reaching(first, bar, kept)
+    def forward(kind: int, first: Tensor, bar: Tensor, kept: Tensor) -> Any:
+        return _MAXIMA[kind][1](first, bar, kept)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
-        ctx.save_for_backward(inputs[2])
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
+        ctx.kind = inputs[0]
+        ctx.save_for_backward(inputs[3])
 
     @staticmethod
     def backward(ctx: Any, first: Tensor, bar: Tensor) -> tuple[Tensor | None, ...]:
         back = torch.cat((first.unsqueeze(1), bar), 1).flip(1)
-        back = _Reaching.apply(back[:, 0], back[:, 1:], ctx.saved_tensors[0].flip(1))
-        back = torch.cat((back[0].unsqueeze(1), back[1]), 1).flip(1)
-        return back[:, 0], back[:, 1:], None
+        kept = ctx.saved_tensors[0].flip(1)
+        ends = _Reaching.apply(ctx.kind, back[:, 0], back[:, 1:], kept)  # type: ignore[no-untyped-call]
+        back = torch.cat((ends[0].unsqueeze(1), ends[1]), 1).flip(1)
+        return None, back[:, 0], back[:, 1:], None
 
 
 class _RunningMax(torch.autograd.Function):
@@ -77,12 +94,12 @@ class _RunningMax(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(weight: Tensor, before: Tensor, decay: Tensor | None) -> tuple[Tensor, Tensor]:
-        return _OPS.running_max(weight, before, decay)
+    def forward(kind: int, weight: Tensor, before: Tensor, decay: Tensor | None) -> Any:
+        return _MAXIMA[kind][0](weight, before, decay)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        weight, before, decay = inputs
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.kind, weight, before, decay = inputs
         moved = torch.cat((before.unsqueeze(1), output[0]), 1)[:, :-1]
         moved = moved if decay is None else moved + decay
         kept = ((moved > weight).to(weight.dtype) + (moved >= weight).to(weight.dtype)) / 2
@@ -95,7 +112,14 @@ class _RunningMax(torch.autograd.Function):
         last = last_bar.unsqueeze(1)
         bar = torch.cat((torch.zeros_like(last), bar), 1)
         bar = torch.cat((bar[:, :-1], bar[:, -1:] + last), 1)
-        before_bar, bar = _Reaching.apply(bar[:, 0], bar[:, 1:], kept)
+        ends = _Reaching.apply(ctx.kind, bar[:, 0], bar[:, 1:], kept)  # type: ignore[no-untyped-call]
+        before_bar, bar = ends
         won, lost = (torch.where(x == 0, 0, x * bar) for x in (kept, 1 - kept))
-        return lost, before_bar, won if ctx.decays else None
-{% endif %}
+        return None, lost, before_bar, won if ctx.decays else None
+
+
+def _maximum_of(run: Callable[..., Any], reach: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a running maximum with a gradient, from its operator and that of `_reaching`."""
+    apply, kind = _applied(_RunningMax), len(_MAXIMA)
+    _MAXIMA.append((run, reach))
+    return lambda *args: apply(kind, *args)

@@ -1,6 +1,22 @@
+"""Scans whose transition is a full matrix that is the same at every token."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .fourier import _signal, _spectrum
+from .numbers import _double
+
+
 def _dense_tokens(x: Tensor, groups: int) -> Tensor:
     """Puts time in front and the batch behind: `[B, L, C, I]` to `[L, G, C, I, B / G]`."""
-    return x.unflatten(0, (groups, -1)).permute(2, 0, 3, 4, 1)
+    out: Tensor = x.unflatten(0, (groups, -1)).permute(2, 0, 3, 4, 1)
+    return out
 
 
 def _dense_batch(x: Tensor) -> Tensor:
@@ -10,7 +26,8 @@ def _dense_batch(x: Tensor) -> Tensor:
 
 def _dense_columns(x: Tensor, groups: int) -> Tensor:
     """The same of states: `[B, C, N]` to `[G, C, N, B / G]`."""
-    return x.unflatten(0, (groups, -1)).permute(0, 2, 3, 1)
+    out: Tensor = x.unflatten(0, (groups, -1)).permute(0, 2, 3, 1)
+    return out
 
 
 def _dense_states(x: Tensor) -> Tensor:
@@ -18,19 +35,9 @@ def _dense_states(x: Tensor) -> Tensor:
     return x.permute(0, 3, 1, 2).flatten(0, 1)
 
 
-def _dense_fitted(x: Tensor, shape: torch.Size) -> Tensor:
-    """The gradient of what all heads share is the sum over them."""
-    return x.sum(1, keepdim=True) if shape[1] == 1 else x
-
-
-def _dense_wide(x: Tensor) -> Tensor:
-    """In double precision, since a power errs by as many roundings as it has factors."""
-    return x.to(torch.promote_types(x.dtype, torch.float64))
-
-
 def _dense_powers(a: Tensor, length: int) -> list[Tensor]:
     """Returns Λ^(2^j) for 2^j < length, and at least Λ."""
-    step, powers = _dense_wide(a), [a]
+    step, powers = _double(a), [a]
     while len(powers) < (length - 1).bit_length():
         step = step @ step
         powers.append(step.to(a.dtype))
@@ -56,6 +63,7 @@ def _dense_stopped(
     given: tuple[Tensor, ...],
     lengths: Tensor,
     chunk: int,
+    modes: tuple[str, ...],
 ) -> Tensor:
     """The state after as many tokens as count.
 
@@ -65,24 +73,25 @@ def _dense_stopped(
     at = torch.arange(v.shape[1], device=v.device) - v.shape[1] + lengths[:, None]
     moved = v.gather(1, at.clamp_min(0)[..., None, None].expand_as(v))
     moved = torch.where((at >= 0)[..., None, None], moved, 0)
-    _, last = run(*fixed, moved, a, torch.zeros_like(S), "{{ stopped_by }}", chunk)
-    step, kept = _dense_wide(a), _dense_wide(S).unsqueeze(-1)
+    mode = "chunked" if "chunked" in modes else "recurrent"
+    _, last = run(*fixed, moved, a, torch.zeros_like(S), mode, chunk)
+    step, kept = _double(a), _double(S).unsqueeze(-1)
     for bit in range(v.shape[1].bit_length()):
         odd = ((lengths >> bit) & 1).bool()[:, None, None, None]
         kept, step = torch.where(odd, step @ kept, kept), step @ step
     return kept.squeeze(-1).to(S.dtype) + last
-{% if responds %}
 
 
 def _dense_power(a: Tensor, count: int) -> Tensor:
     """Returns Λ^count."""
-    return torch.linalg.matrix_power(_dense_wide(a), count).to(a.dtype)
+    power: Tensor = torch.linalg.matrix_power(_double(a), count)
+    return power.to(a.dtype)
 
 
 def _dense_reach(k: Tensor, a: Tensor, count: int) -> Tensor:
     """Returns Λ^l k for l < count, side by side: twice as many with each product."""
     lead = torch.broadcast_shapes(k.shape[:2], a.shape[:2])
-    table, step = _dense_wide(k).expand(*lead, *k.shape[2:]), _dense_wide(a)
+    table, step = _double(k).expand(*lead, *k.shape[2:]), _double(a)
     while table.shape[-1] < count * k.shape[-1]:
         table, step = torch.cat((table, step @ table), -1), step @ step
     return table[..., : count * k.shape[-1]].to(k.dtype)
@@ -108,4 +117,3 @@ def _dense_transformed(
         parts = torch.cat((parts, torch.zeros_like(parts[: len(parts) % 2])))
         parts, jump = parts[::2] + jump @ parts[1::2], jump @ jump
     return out.permute(3, 0, 1, 2).unsqueeze(-2), _dense_power(a, length) @ S + parts[0]
-{% endif %}

@@ -1,0 +1,32 @@
+"""The imports of an emitted module: of what its text names, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_NAMES = {
+    "collections.abc": ("Callable", "Iterable", "Iterator", "Mapping", "Sequence"),
+    "dataclasses": ("dataclass", "fields"),
+    "functools": ("partial",),
+    "typing": ("Any", "ClassVar"),
+}
+_STANDARD = ("functools", "math", "threading", "warnings")
+_TORCH = {"torch": "import torch", "F": "import torch.nn.functional as F"}
+
+
+def imports(named: frozenset[str], more: tuple[str, ...]) -> Iterator[str]:
+    """Yields import statements in order, a blank line between the standard library and torch.
+
+    Args:
+        named: the names that the module's text uses.
+        more: statements that a target needs besides, of the standard library.
+    """
+    standard = {f"import {module}" for module in _STANDARD if module in named} | set(more)
+    for module, names in _NAMES.items():
+        used = ", ".join(n for n in names if n in named)
+        standard |= {f"from {module} import {used}"} if used else set()
+    yield from sorted(standard, key=lambda line: (line.startswith("from "), line))
+    yield ""
+    yield from (line for name, line in _TORCH.items() if name in named)
+    used = ", ".join(n for n in ("Tensor", "nn") if n in named)
+    yield f"from torch import {used}"
