@@ -135,7 +135,7 @@ def render_module(
         reference=reference(plan, names),
     )
     last = closing(scans, stepped, summed, maxima, declared)
-    tail = "\n".join(["", "", rule("operators"), *last]) if last else ""
+    tail = "\n".join(["", "", "", rule("operators"), *last]) if last else ""
     runtime = section()
     named = names_in("\n".join([own, tail, runtime.text]))
     lines = tuple(imports(named, target.standard))

@@ -82,8 +82,8 @@ class _Reaching(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, first: Tensor, bar: Tensor) -> tuple[Tensor | None, ...]:
         back = torch.cat((first.unsqueeze(1), bar), 1).flip(1)
-        kept = ctx.saved_tensors[0].flip(1)
-        ends = _Reaching.apply(ctx.kind, back[:, 0], back[:, 1:], kept)  # type: ignore[no-untyped-call]
+        args = ctx.kind, back[:, 0], back[:, 1:], ctx.saved_tensors[0].flip(1)
+        ends = _Reaching.apply(*args)  # type: ignore[no-untyped-call]
         back = torch.cat((ends[0].unsqueeze(1), ends[1]), 1).flip(1)
         return None, back[:, 0], back[:, 1:], None
 
@@ -112,8 +112,8 @@ class _RunningMax(torch.autograd.Function):
         last = last_bar.unsqueeze(1)
         bar = torch.cat((torch.zeros_like(last), bar), 1)
         bar = torch.cat((bar[:, :-1], bar[:, -1:] + last), 1)
-        ends = _Reaching.apply(ctx.kind, bar[:, 0], bar[:, 1:], kept)  # type: ignore[no-untyped-call]
-        before_bar, bar = ends
+        args = ctx.kind, bar[:, 0], bar[:, 1:], kept
+        before_bar, bar = _Reaching.apply(*args)  # type: ignore[no-untyped-call]
         won, lost = (torch.where(x == 0, 0, x * bar) for x in (kept, 1 - kept))
         return None, lost, before_bar, won if ctx.decays else None
 
