@@ -21,10 +21,20 @@ COMPILER = CompilerProbe(
 )
 
 
+_THREADS = """
+int threads(void) {
+  int count = 0;
+#pragma omp parallel reduction(+ : count)
+  count++;
+  return count;
+}
+"""
+
+
 def compiler() -> dict[str, str]:
     """Returns the outcome of `dsfc doctor`, and the compiler or why no kernel in C runs.
 
-    One empty function is compiled, with the flags of kernels, unless `DSFC_C=0` forbids that.
+    One small function is compiled, with the flags of kernels, unless `DSFC_C=0` forbids that.
     """
     from .runtime import native
 
@@ -38,9 +48,7 @@ def compiler() -> dict[str, str]:
         command, version = native._compiler()
         folder = native._cache_folder()
         with tempfile.TemporaryDirectory(dir=folder, prefix=".part-") as draft:
-            Path(draft, "kernel.c").write_text(
-                "int nothing(void) { return 0; }\n", encoding="utf-8"
-            )
+            Path(draft, "kernel.c").write_text(_THREADS, encoding="utf-8")
             taken = native._compile(command, native._flags(version), draft)
     except (OSError, native._NoKernels) as e:
         return state("fault", f"{e}; torch runs instead")

@@ -34,6 +34,7 @@ class NativeRuntime:
 
 
 _IMPORTS = (
+    "import contextlib",
     "import ctypes",
     "import hashlib",
     "import logging",
@@ -59,11 +60,12 @@ def target(fused: FusedPlan) -> torch.Target:
     def shared(
         filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
     ) -> tuple[str, ...]:
-        kernels: dict[str, str] = {}
-        for s in scans:
-            if isinstance(s, NativeSkeleton):
-                kernels |= s.kernels
-        text = filled("native.py.j2", header=header(), kernels=kernels)
+        native = [s for s in scans if isinstance(s, NativeSkeleton)]
+        kernels = {name: text for s in native for name, text in s.kernels.items()}
+        pairs = [(s.forward, s.backward) for s in native]
+        # The gradient follows, where it is compiled for sizes that are known by then.
+        following = [(a.name, b) for a, b in pairs if set(b.static) <= set(a.static)]
+        text = filled("native.py.j2", header=header(), kernels=kernels, following=following)
         return (runtime(), text)
 
     def explained(names: Signature) -> tuple[str, ...]:

@@ -200,13 +200,13 @@ def _probed() -> Iterator[Finding]:
     """How the tools stand that modules of some backends run."""
     from dsfc.emit.backend import backend_names, load_backend
 
-    for name in backend_names():
-        for probe in load_backend(name).probes:
-            answer, said = _answer(probe.program)
-            if answer is None:
-                yield Finding(Outcome.FAULT, probe.what, said)
-            else:
-                yield Finding(Outcome(answer["outcome"]), probe.what, answer["figure"])
+    probes = (probe for name in backend_names() for probe in load_backend(name).probes)
+    for what, program in {probe.what: probe.program for probe in probes}.items():
+        answer, said = _answer(program)
+        if answer is None:
+            yield Finding(Outcome.FAULT, what, said)
+        else:
+            yield Finding(Outcome(answer["outcome"]), what, answer["figure"])
 
 
 def _devices(torch: dict[str, Any]) -> Iterator[Finding]:

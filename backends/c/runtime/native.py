@@ -12,6 +12,7 @@ other than gcc, clang or cc, with its first arguments; no shell reads them.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -47,6 +48,8 @@ _WISHES = (
     ("-fopenmp-simd",),
     (),
 )
+# A compiler may know OpenMP and lack its library: that is to fail here, not where kernels start.
+_LINKED = ("-Wl,-z,defs",) if platform.system() == "Linux" else ()
 _STORED_AS = {torch.float16: "HALF_", torch.bfloat16: "BRAIN_", torch.float32: "SINGLE_"}
 _SECONDS = 120
 _WORTH_THREADS = 200_000  # operations; a second thread takes about 5 µs to start
@@ -189,7 +192,7 @@ def _compile(command: tuple[str, ...], flags: tuple[str, ...], folder: str) -> t
     """Makes kernel.so of kernel.c in a folder, and returns which of `_WISHES` the compiler met."""
     said = ""
     for wish in _WISHES:
-        files = ("kernel.c", "-o", "kernel.so", "-lm")
+        files = ("kernel.c", "-o", "kernel.so", "-lm", *_LINKED)
         run = _run((*command, *flags, *wish, *files), folder)
         if run.returncode == 0:
             return wish
@@ -224,18 +227,31 @@ def _register_fork() -> None:
 _register_fork()
 
 
+_Key = tuple[str, torch.dtype, torch.dtype, tuple[tuple[str, int], ...]]
+"""A compiled kernel: name, dtype of tensors, dtype of sums, static sizes."""
+
+
 class _Native:
     """The C kernels of a module, each compiled for the sizes with which it first starts.
 
     Args:
         header: what all kernels include.
         kernels: name → text of its function `int name(const int64_t *)`.
+        following: kernel → one that mostly starts after it, and the sizes that that one is compiled
+            for: they are compiled at once, the second in the background.
     """
 
-    def __init__(self, header: str, kernels: dict[str, str]) -> None:
+    def __init__(
+        self,
+        header: str,
+        kernels: dict[str, str],
+        following: dict[str, tuple[str, tuple[str, ...]]] | None = None,
+    ) -> None:
         self._header = header
         self._kernels = kernels
-        self._functions: dict[tuple[object, ...], ctypes._NamedFuncPointer] = {}
+        self._following = following or {}
+        self._underway: dict[_Key, threading.Thread] = {}
+        self._functions: dict[_Key, ctypes._NamedFuncPointer] = {}
         self._lock = threading.Lock()
         self._reason = ""
         self._has_compiler = False
@@ -284,7 +300,7 @@ class _Native:
             MemoryError: the kernel got no memory for its tiles.
         """
         key = (name, given, real, static)
-        function = self._functions.get(key) or self._load(key, name, given, real, static)
+        function = self._functions.get(key) or self._load(key)
         if function is None:
             return False
         numbers: list[int] = []
@@ -299,31 +315,47 @@ class _Native:
             raise MemoryError(f"no memory for the kernel {name}")
         return True
 
-    def _load(
-        self,
-        key: tuple[object, ...],
-        name: str,
-        given: torch.dtype,
-        real: torch.dtype,
-        static: tuple[tuple[str, int], ...],
-    ) -> ctypes._NamedFuncPointer | None:
+    def _load(self, key: _Key) -> ctypes._NamedFuncPointer | None:
+        name, given, real, static = key
         with self._lock:
             if self.why_never():
                 return None
-            stored_as = "REAL_" if given == real else _STORED_AS[given]
-            defines = (
-                f"REAL_IS_DOUBLE={int(real == torch.float64)}",
-                f"GIVEN_IS={stored_as}",
-                *(f"{n}={size}" for n, size in static),
-            )
+            if key in self._underway:
+                self._underway.pop(key).join()
+            if name in self._following:
+                after, names = self._following[name]
+                sizes = dict(static)
+                self._compile_ahead((after, given, real, tuple((n, sizes[n]) for n in names)))
             try:
-                function = _library(f"{self._header}\n{self._kernels[name]}", defines)[name]
+                function = self._compiled(key)[name]
             except _NoKernels as e:
                 self._refuse(e)
                 return None
             function.restype = ctypes.c_int
             self._functions[key] = function
             return function
+
+    def _compiled(self, key: _Key) -> ctypes.CDLL:
+        """Returns the library of a kernel."""
+        name, given, real, static = key
+        stored_as = "REAL_" if given == real else _STORED_AS[given]
+        defines = (
+            f"REAL_IS_DOUBLE={int(real == torch.float64)}",
+            f"GIVEN_IS={stored_as}",
+            *(f"{n}={size}" for n, size in static),
+        )
+        return _library(f"{self._header}\n{self._kernels[name]}", defines)
+
+    def _compile_ahead(self, key: _Key) -> None:
+        """Compiles a kernel in the background; what goes wrong is said when the kernel starts."""
+
+        def compile_quietly() -> None:
+            with contextlib.suppress(_NoKernels):
+                self._compiled(key)
+
+        if (os.cpu_count() or 1) > 1 and key not in self._functions:
+            self._underway[key] = threading.Thread(target=compile_quietly, name="dsfc-compiles")
+            self._underway[key].start()
 
     def _refuse(self, reason: _NoKernels) -> None:
         self._reason = str(reason)

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +71,19 @@ def test_a_kernel_is_compiled_once_for_its_sizes(folder: Path) -> None:
     assert start(native) and start(native) and start(fresh())
     assert compilations(folder) == 1
     assert start(native, factor=3)
+    assert compilations(folder) == 2
+
+
+def test_the_kernel_that_follows_is_compiled_in_the_background(folder: Path) -> None:
+    kernels = {"twice": TEXT, "after": TEXT.replace("twice", "after")}
+    native = _Native("", kernels, {"twice": ("after", ("FACTOR",))})
+    assert start(native)
+    while len(list(folder.glob("*.sha256"))) < 2:
+        time.sleep(0.01)
+    f32 = torch.float32
+    x, y = torch.arange(5.0), torch.empty(5)
+    assert native.run("after", f32, f32, (("FACTOR", 2),), (x,), (y,), (5,), 1)
+    assert torch.equal(y, 2 * x)
     assert compilations(folder) == 2
 
 
