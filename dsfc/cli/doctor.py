@@ -225,7 +225,8 @@ def _faults(torch: dict[str, Any], triton: str) -> Iterator[Finding]:
     if _number("3.6") <= _number(triton) < _number("3.9") and _number(numpy) >= _number("2.4"):
         figure = f"Triton {triton} cannot interpret kernels with NumPy {numpy}; below 2.4 it can"
         yield Finding(Outcome.FAULT, "interpreter", figure)
-    known = [fault for name in backend_names() for fault in load_backend(name).faults]
+    faults = (fault for name in backend_names() for fault in load_backend(name).faults)
+    known = list(dict.fromkeys(faults))
     for _, major, minor, _ in torch["devices"]:
         for fault in known:
             if applies(fault, torch["platform"], 10 * major + minor, triton):

@@ -17,7 +17,7 @@ CLANG = {
     "clang": shutil.which("clang"),
     "zig": f"{sys.executable} -m ziglang cc" if find_spec("ziglang") else None,
 }
-"""Commands; the `ziglang` package from PyPI is a clang, and has no OpenMP library."""
+"""Commands; the package `ziglang` is a clang without the library of OpenMP."""
 
 
 @pytest.fixture(params=CLANG)
