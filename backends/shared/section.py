@@ -11,6 +11,7 @@ from itertools import takewhile
 
 FILES = (
     "checks",
+    "states",
     "numbers",
     "rows",
     "sequences",

@@ -42,17 +42,6 @@ class StateText:
         return ", ".join(f'"{name}"' for name in self.grows) + comma
 
     @property
-    def dictionary(self) -> str:
-        """The body of `to_dict`."""
-        items = ['"gauge": self.gauge', '"spec": self.spec']
-        items += [f'"{t.name}": self.{t.name}' for t in self.signature.states]
-        line = f"        return {{{', '.join(items)}}}"
-        if len(line) <= WIDTH:
-            return line
-        rows = "".join(f"            {item},\n" for item in items)
-        return f"        return {{\n{rows}        }}"
-
-    @property
     def columns(self) -> str:
         """Names of the tensors that a gauge changes, as a tuple; empty where there are none."""
         names = [f'"{self.signature.identifier(s.name)}"' for s in self.plan.states]
@@ -69,17 +58,16 @@ class StateText:
         return bool(self.plan.maxima)
 
     @property
-    def unscaled(self) -> list[str]:
-        """Statements that set each maximum to 0, of the shape that a state has."""
-        lines = []
+    def restored(self) -> str:
+        """Arguments of what makes a state of tensors by name."""
+        items = ["cls", "kept", *([self.columns] if self.columns else [])]
+        zeros = []
         for r in self.plan.references:
             over = next(s for s in self.plan.states if set(r.axes) <= set(s.axes))
-            sizes = "".join(f", x.shape[{1 + over.axes.index(a)}]" for a in r.axes)
-            lines.append(f'x = kept["{self.signature.identifier(over.name)}"]')
-            lines.append(
-                f'kept["{self.signature.identifier(r.name)}"] = x.new_zeros(len(x), 1{sizes})'
-            )
-        return lines
+            places = "".join(f"{1 + over.axes.index(a)}, " for a in r.axes)
+            name, state = (self.signature.identifier(x.name) for x in (r, over))
+            zeros.append(f'"{name}": ("{state}", ({places.rstrip(" ")}))')
+        return ", ".join([*items, *([f"{{{', '.join(zeros)}}}"] if zeros else [])])
 
     @property
     def initial(self) -> str:
@@ -114,19 +102,20 @@ class StateText:
 
     @property
     def shapes(self) -> str:
-        """The head of a loop over each tensor's name, value and axes behind the batch."""
+        """Checks each tensor by name, value and axes behind the batch."""
         items = [self._shape(s.name, self._sizes(s.axes)) for s in self.plan.states]
         # All that grow have as many tokens as the first of them.
         tokens = f"*state.{self.grows[0]}.shape[1:2]" if self.grows else ""
         items += [self._shape(r.name, self._register_sizes(r, tokens)) for r in self.plan.registers]
         lone = "," if len(items) == 1 else ""
-        line = f"        for name, x, axes in ({', '.join(map(str, items))}{lone}):"
+        given = ["batch", f"{self.signature.like}.device"]
+        line = f"        _state_fits({', '.join(given)}, ({', '.join(map(str, items))}{lone}))"
         if len(line) <= WIDTH:
             return line
         shapes = f"        shapes = ({items[0]},)"
         if lone == "" or len(shapes) > WIDTH:
             shapes = wrapped("shapes = ", items, "", "        ")
-        return f"{shapes}\n        for name, x, axes in shapes:"
+        return f"{shapes}\n        _state_fits({', '.join(given)}, shapes)"
 
     def _zeros(self, name: str, sizes: list[str], dtype: str) -> Call:
         items = ("batch", *sizes, "device=device", f"dtype={dtype}")

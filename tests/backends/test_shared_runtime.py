@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 import torch
 from dsfc.backends.shared.runtime.operators import _recurring
 from dsfc.backends.shared.runtime.rows import _by_rows, _replaced
 from dsfc.backends.shared.runtime.sequences import _fir, _last, _turned
+from dsfc.backends.shared.runtime.states import _kept_by_name, _restored
 from dsfc.backends.shared.section import body_of, section
 
 from dsfc.emit.audit import audit
@@ -94,3 +97,39 @@ def test_one_token_under_autocast_runs_the_operator() -> None:
     with torch.autocast("cpu"):
         assert recurrence(x, "recurrent", 4)[0].item() == 2
     assert recurrence(x, "recurrent", 4)[0].item() == 1
+
+
+@dataclass(frozen=True)
+class State:
+    gauge: ClassVar[str] = "S: identity"
+    spec: ClassVar[str] = "abc"
+
+    S: torch.Tensor
+    m: torch.Tensor
+
+
+def test_a_state_comes_back_from_its_dictionary() -> None:
+    state = State(torch.ones(2, 3), torch.zeros(2, 1))
+    again = _restored(State, _kept_by_name(state), ("S",), {"m": ("S", ())})
+    assert torch.equal(again.S, state.S) and torch.equal(again.m, state.m)
+
+
+def test_a_state_in_another_gauge_is_scaled_and_its_maxima_start_anew() -> None:
+    kept = {
+        "spec": "abc",
+        "gauge": "other",
+        "S": torch.ones(2, 3),
+        "S_factor": torch.tensor([2, 3]),
+    }
+    state = _restored(State, kept, ("S",), {"m": ("S", ())})
+    assert state.S.tolist() == [[2, 2, 2], [3, 3, 3]]
+    assert state.m.shape == (2, 1)
+    with pytest.raises(ValueError, match="give S_factor"):
+        _restored(
+            State, {k: x for k, x in kept.items() if k != "S_factor"}, ("S",), {"m": ("S", ())}
+        )
+
+
+def test_a_state_of_another_mixer_is_refused() -> None:
+    with pytest.raises(ValueError, match="another mixer's"):
+        _restored(State, {"spec": "def"})

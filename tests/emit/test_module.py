@@ -259,3 +259,12 @@ def assert_only_docstrings_hold(text: str, words: tuple[str, ...]) -> None:
             node.body = node.body[1:] or [ast.Pass()]
     code = ast.unparse(tree)
     assert [word for word in words if word in code] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("normalized_attn", 490), ("softmax", 395), ("s6", 602)]
+)
+def test_most_of_a_module_is_about_its_mixer_up_to_the_runtime(name: str, most: int) -> None:
+    own, runtime = dsfc.load(name).module("torch").text.split("\n# --- runtime ---", 1)
+    assert len(own.split("\n")) <= most
+    assert len(runtime.split("\n")) <= 1965

@@ -3,12 +3,25 @@
 `dsfc.backends.shared.section` puts the bodies of these files into modules as they stand. Names have
 a leading underscore, as no name of a spec has.
 
-| file           | what it holds                                        |
-|----------------|------------------------------------------------------|
-| `checks.py`    | checks of arguments                                  |
-| `numbers.py`   | dtypes of sums and outputs, casts                    |
-| `rows.py`      | masks and packs                                      |
-| `sequences.py` | tokens of a sequence: filters, reversal, stacks      |
-| `functions.py` | functions of tensors that torch lacks                |
-| `fourier.py`   | Fourier transforms of causal sequences               |
+| file             | what it holds                                                 |
+|------------------|---------------------------------------------------------------|
+| `checks.py`      | checks of arguments, and what `explain` says of times         |
+| `states.py`      | states as dictionaries, and checks of states                  |
+| `numbers.py`     | dtypes of sums and outputs, casts                             |
+| `rows.py`        | masks and packs                                               |
+| `sequences.py`   | tokens of a sequence: filters, reversal, stacks               |
+| `functions.py`   | functions of tensors that torch lacks                         |
+| `fourier.py`     | Fourier transforms of causal sequences                        |
+| `operators.py`   | operators: registration, gradients of any order, costs        |
+| `chunks.py`      | chunks of tokens: cutting, carrying states, decays inside     |
+| `keyed.py`       | decays of keys                                                |
+| `low_rank.py`    | states that each token rewrites: WY forms                     |
+| `elementwise.py` | scans without keys                                            |
+| `selective.py`   | scans that hold the states of a chunk                         |
+| `convolution.py` | a diagonal Λ that is the same at every token                  |
+| `dense.py`       | a full Λ that is the same at every token                      |
+| `maxima.py`      | running maxima                                                |
+| `stepped.py`     | recurrences of any kind, one token after another              |
+| `pairs.py`       | sums over all pairs of tokens                                 |
+| `attention.py`   | softmax attention                                             |
 """

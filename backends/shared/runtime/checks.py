@@ -49,3 +49,15 @@ def _options(mode: str, modes: tuple[str, ...], chunk: int) -> None:
     _legal(mode, modes)
     if not isinstance(chunk, int) or chunk < 1:
         raise ValueError(f"chunk must be a whole number from 1 on, got {chunk}")
+
+
+def _predicted(mode: str, times: dict[str, tuple[float, ...]]) -> str:
+    """Says how long each mode should take, and what the mode that runs spends most of its time on.
+
+    Args:
+        mode: the one that runs.
+        times: seconds of calls, operations and words, by mode.
+    """
+    each = ", ".join(f"{m} {1e3 * sum(t):.3g} ms" for m, t in times.items())
+    most = max(zip(times[mode], ("calls", "operations", "words"), strict=True))[1]
+    return f"predicted {each}; mostly {most}"
