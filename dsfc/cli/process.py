@@ -39,6 +39,10 @@ class Process:
     own: bool = False
 
 
+WATCHDOG = "dsfc watchdog"
+"""The name of the thread that ends the process."""
+
+
 @contextmanager
 def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
     """Ends the process with the diagnostic E-LIMIT if the work inside takes too long or too much.
@@ -61,7 +65,8 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
 
     current_span.clear()
     done = threading.Event()
-    watch = threading.Thread(target=_watch, args=(done, what, limits, chosen_form()), daemon=True)
+    args = done, what, limits, chosen_form()
+    watch = threading.Thread(target=_watch, args=args, daemon=True, name=WATCHDOG)
     watch.start()
     restore = _limit_memory(limits.memory)
     try:

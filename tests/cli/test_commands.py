@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +13,9 @@ import pytest
 
 import dsfc.api.pipeline
 from dsfc.cli import commands
+from dsfc.cli.process import WATCHDOG
+from dsfc.structure.ir import Structure
+from dsfc.system.ir import System
 
 COMMANDS = (
     "new",
@@ -293,9 +297,19 @@ def test_a_run_that_takes_too_much_memory_ends_with_a_diagnostic(
 def test_a_process_that_is_not_ours_is_not_ended(
     run: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dsfc.cli.process._watch", lambda *_: pytest.fail("a watchdog"))
-    monkeypatch.setattr("dsfc.cli.process._limit_memory", lambda _: pytest.fail("a limit"))
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    seen = []
+    classify = dsfc.api.pipeline.classify
+
+    def watched(system: System) -> Structure:
+        names = {thread.name for thread in threading.enumerate()}
+        seen.append((resource.getrlimit(resource.RLIMIT_AS), WATCHDOG in names))
+        return classify(system)
+
+    monkeypatch.setattr(dsfc.api.pipeline, "classify", watched)
     assert run("show", "s6").exit_code == 0
+    assert seen == [(before, False)]
 
 
 def test_the_server_says_what_it_needs(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
