@@ -13,16 +13,7 @@ from dataclasses import dataclass
 
 from dsfc.expr.build import add, mul, rewrite
 from dsfc.expr.over_time import Lag, Past, Run
-from dsfc.expr.tree import (
-    Add,
-    Expr,
-    Fir,
-    Mul,
-    Now,
-    Ref,
-    Time,
-    children,
-)
+from dsfc.expr.tree import Add, Expr, Fir, Mul, Now, Ref, Time, children
 
 from .code import Code
 from .nodes import Printer

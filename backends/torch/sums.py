@@ -10,20 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dsfc.expr.build import mul, rewrite
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
-from dsfc.expr.tree import (
-    Bound,
-    Expr,
-    Fir,
-    Now,
-    Ref,
-    children,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
+from dsfc.expr.tree import Bound, Expr, Fir, Now, Ref, children
 
 from .code import Binding, Code, product
 from .layout import assign

@@ -13,20 +13,7 @@ from fractions import Fraction
 
 from dsfc.expr.build import mul, num, walk
 from dsfc.expr.table import row
-from dsfc.expr.tree import (
-    Add,
-    Div,
-    Expr,
-    Field,
-    Mul,
-    Num,
-    Ones,
-    Pow,
-    Prim,
-    Ref,
-    Size,
-    children,
-)
+from dsfc.expr.tree import Add, Div, Expr, Field, Mul, Num, Ones, Pow, Prim, Ref, Size, children
 
 from ..torch.code import Binding, Code, called_as, number, product
 from .statements import NamingPrinter

@@ -11,17 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from dsfc.expr.build import walk
 from dsfc.expr.tree import Add, Div, Expr, Mul, Ref
-from dsfc.system.ir import (
-    Cast,
-    Direct,
-    Gate,
-    MapOut,
-    Read,
-    ReadOut,
-    Sum,
-    SumOver,
-    System,
-)
+from dsfc.system.ir import Cast, Direct, Gate, MapOut, Read, ReadOut, Sum, SumOver, System
 from dsfc.system.traverse import parts
 
 LINEAR = (Read, Direct, Gate, Sum, Cast, MapOut, SumOver)

@@ -29,19 +29,7 @@ from dsfc.expr.normal import canonical, normalise
 from dsfc.expr.over_time import Past
 from dsfc.expr.over_time import Relation as PastRelation
 from dsfc.expr.statements import Comparison
-from dsfc.expr.tree import (
-    Add,
-    Axis,
-    Bound,
-    Div,
-    Expr,
-    Field,
-    Mul,
-    Now,
-    Reduce,
-    Reduction,
-    Ref,
-)
+from dsfc.expr.tree import Add, Axis, Bound, Div, Expr, Field, Mul, Now, Reduce, Reduction, Ref
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import reach
 from dsfc.prover.verdict import AtSizes

@@ -31,28 +31,10 @@ from dsfc.expr.interval import Interval
 from dsfc.expr.normal import normalise
 from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.statements import Comparison
-from dsfc.expr.tree import (
-    Axis,
-    Expr,
-    Field,
-    Fir,
-    Now,
-    Reduce,
-    Reduction,
-    Ref,
-)
+from dsfc.expr.tree import Axis, Expr, Field, Fir, Now, Reduce, Reduction, Ref
 from dsfc.structure.bounds import diagonal_bound, interval_text
 from dsfc.structure.ir import Structure
-from dsfc.system.ir import (
-    Block,
-    Cache,
-    Direction,
-    Factor,
-    KeptFlow,
-    Stage,
-    System,
-    Term,
-)
+from dsfc.system.ir import Block, Cache, Direction, Factor, KeptFlow, Stage, System, Term
 from dsfc.system.traverse import parts, trees
 from dsfc.trusted.balls import Complex, Real, absolute, real
 

@@ -24,12 +24,7 @@ from dsfc.expr.arithmetic import LONGEST
 from dsfc.expr.tree import Expr, Now
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.mixer.ir import Mixer
-from dsfc.system.ir import (
-    Output,
-    Stage,
-    Stream,
-    System,
-)
+from dsfc.system.ir import Output, Stage, Stream, System
 from dsfc.system.traverse import parts
 
 

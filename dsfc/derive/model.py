@@ -18,16 +18,7 @@ from dsfc.expr.declarations import Dimension, Provenance
 from dsfc.expr.max_plus import NotMaxPlus, RunningMaximum, running_maximum
 from dsfc.expr.over_time import Past
 from dsfc.expr.reserved_names import FIRST, TIME
-from dsfc.expr.tree import (
-    Axis,
-    Bound,
-    Expr,
-    Field,
-    Now,
-    Ref,
-    Size,
-    Time,
-)
+from dsfc.expr.tree import Axis, Bound, Expr, Field, Now, Ref, Size, Time
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.mixer.ir import Definition, Flow, Mixer, StateDecl
 from dsfc.source import NOWHERE, Span

@@ -12,14 +12,7 @@ from dsfc.expr.build import walk
 from dsfc.expr.over_time import Past
 from dsfc.expr.table import row
 from dsfc.expr.text import text
-from dsfc.expr.tree import (
-    Div,
-    Expr,
-    Map,
-    Prim,
-    Ref,
-    children,
-)
+from dsfc.expr.tree import Div, Expr, Map, Prim, Ref, children
 from dsfc.source import Span
 
 

@@ -30,12 +30,7 @@ from dsfc.derive.times import Times, lag_between, name_of, retimed
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.build import ONE, ZERO, add, div, mul, num, ones, power, prim, walk
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import (
     Add,

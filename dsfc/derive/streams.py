@@ -12,17 +12,7 @@ from collections.abc import Callable
 from dsfc.derive.model import Equation, Model
 from dsfc.expr.build import remake
 from dsfc.expr.over_time import Past
-from dsfc.expr.tree import (
-    Add,
-    Bound,
-    Div,
-    Expr,
-    Mul,
-    Now,
-    Ref,
-    Time,
-    children,
-)
+from dsfc.expr.tree import Add, Bound, Div, Expr, Mul, Now, Ref, Time, children
 from dsfc.system.ir import Direct, MaxPlus, ReadOut, Stream
 
 _ELEMENTWISE = (Add, Mul, Div)

@@ -21,16 +21,7 @@ from dsfc.expr.max_plus import RunningMaximum
 from dsfc.expr.over_time import Past, Relation
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.text import text
-from dsfc.expr.tree import (
-    Bound,
-    Div,
-    Expr,
-    Field,
-    Map,
-    Now,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Bound, Div, Expr, Field, Map, Now, Ref, Time
 from dsfc.mixer.ir import Flow
 
 _Key = tuple[Expr, Expr, bool]

@@ -7,13 +7,7 @@ from collections.abc import Callable
 from dsfc.expr.build import rewrite
 from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.reserved_names import TIME
-from dsfc.expr.tree import (
-    Bound,
-    Expr,
-    Now,
-    Ref,
-    children,
-)
+from dsfc.expr.tree import Bound, Expr, Now, Ref, children
 
 
 class Times:

@@ -8,19 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from dsfc.expr.tree import (
-    Add,
-    Axis,
-    Div,
-    Expr,
-    Mul,
-    Num,
-    Ones,
-    Pow,
-    Reduce,
-    Reduction,
-    children,
-)
+from dsfc.expr.tree import Add, Axis, Div, Expr, Mul, Num, Ones, Pow, Reduce, Reduction, children
 
 
 def num(value: int | Fraction) -> Num:

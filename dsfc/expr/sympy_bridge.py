@@ -24,19 +24,7 @@ from dsfc.expr.declarations import Constraint
 from dsfc.expr.evaluate import NamedArray, Scope, evaluate
 from dsfc.expr.table import Primitive
 from dsfc.expr.text import text
-from dsfc.expr.tree import (
-    Add,
-    Div,
-    Expr,
-    Field,
-    Mul,
-    Num,
-    Ones,
-    Param,
-    Pow,
-    Prim,
-    Ref,
-)
+from dsfc.expr.tree import Add, Div, Expr, Field, Mul, Num, Ones, Param, Pow, Prim, Ref
 
 Symbolic: TypeAlias = Any
 """Any SymPy object; the annotation of values that the rest of the compiler only passes on."""
@@ -143,7 +131,6 @@ class Symbols:
         """Starts with no symbols."""
         self._constraints = dict(constraints or {})
         self._of_expr: dict[Expr, sympy.Symbol] = {}
-        self._expr_of: dict[sympy.Symbol, Expr] = {}
         self._taken: dict[str, sympy.Symbol] = {}
 
     def named(self, name: str, label: str, field: Field) -> sympy.Symbol:
@@ -165,16 +152,8 @@ class Symbols:
                 label += "′"
             name = expr.name if isinstance(expr, Ref | Param) else ""
             symbol = self.named(name, label, expr.field)
-            self._of_expr[expr], self._expr_of[symbol] = symbol, expr
+            self._of_expr[expr] = symbol
         return symbol
-
-    def expr(self, symbol: sympy.Symbol) -> Expr:
-        """Returns what a symbol of `atom` stands for.
-
-        Raises:
-            KeyError: the symbol is not from this table.
-        """
-        return self._expr_of[symbol]
 
     def entry(self, name: str, index: Sequence[int], field: Field) -> sympy.Symbol:
         """Returns the symbol of one entry of a named array, e.g. k_{2,0,1}."""

@@ -10,20 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsfc.expr.build import ONE, add, is_one, mul, power, rewrite, walk
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.text import text
-from dsfc.expr.tree import (
-    Bound,
-    Expr,
-    Now,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Bound, Expr, Now, Ref, Time
 from dsfc.matrices.kronecker import is_identity
 from dsfc.matrices.kronecker_form import summed_heads, title
 from dsfc.matrices.kronecker_part import KronBlock, KronPart, kronecker_part

@@ -9,20 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dsfc.expr.build import ONE, add, div, mul, remake, walk
-from dsfc.expr.tree import (
-    Add,
-    Div,
-    Expr,
-    Fir,
-    Map,
-    Mul,
-    Now,
-    Reduce,
-    Reduction,
-    Ref,
-    Rename,
-    Time,
-)
+from dsfc.expr.tree import Add, Div, Expr, Fir, Map, Mul, Now, Reduce, Reduction, Ref, Rename, Time
 from dsfc.matrices.linear import LinearPart, stages_read
 from dsfc.system.ir import Cast, Direct, Gate, MapOut, Ratio, Read, ReadOut, Sum, SumOver, System
 

@@ -10,14 +10,7 @@ from dsfc.expr.tree import Expr
 from dsfc.matrices.kronecker_form import GAUGES, summed_heads
 from dsfc.matrices.kronecker_part import Drive, KronBlock, KronPart, kronecker_part
 from dsfc.matrices.linear import linear_parts
-from dsfc.matrices.notation import (
-    Latex,
-    chain,
-    chain_in_product,
-    in_product,
-    instant,
-    operator,
-)
+from dsfc.matrices.notation import Latex, chain, chain_in_product, in_product, instant, operator
 from dsfc.system.formulas import guarded, read_out_formula, states, stream_formula
 from dsfc.system.ir import ReadOut, System
 

@@ -11,15 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from dsfc.expr.build import add, div, is_one, mul, num, prim, total
-from dsfc.expr.tree import (
-    Div,
-    Expr,
-    Map,
-    Mul,
-    Now,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Div, Expr, Map, Mul, Now, Ref, Time
 from dsfc.system.formulas import States, guarded, read_out_formula, states
 from dsfc.system.ir import (
     Cast,

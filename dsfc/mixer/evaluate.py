@@ -16,32 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsfc.expr.declarations import FlowRule, MapTensor
-from dsfc.expr.evaluate import (
-    NamedArray,
-    canonical,
-    dtype_of,
-)
+from dsfc.expr.evaluate import NamedArray, canonical, dtype_of
 from dsfc.expr.evaluate import evaluate as evaluate_expr
 from dsfc.expr.graph import components
 from dsfc.expr.max_plus import LOWEST
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import row
-from dsfc.expr.tree import (
-    Axis,
-    Bound,
-    Expr,
-    Field,
-    LinearMap,
-    Now,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Axis, Bound, Expr, Field, LinearMap, Now, Ref, Time
 from dsfc.mixer.ir import Flow, Mixer, StateDecl
 from dsfc.mixer.reads import Lags, Read, mixer_reads
 

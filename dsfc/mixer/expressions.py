@@ -25,19 +25,7 @@ from dsfc.expr.declarations import MapTensor
 from dsfc.expr.over_time import Lag
 from dsfc.expr.reserved_names import FIRST, TIME, first
 from dsfc.expr.table import SPELLINGS
-from dsfc.expr.tree import (
-    Add,
-    Expr,
-    Mul,
-    Now,
-    Num,
-    Param,
-    Pow,
-    Ref,
-    Size,
-    Time,
-    children,
-)
+from dsfc.expr.tree import Add, Expr, Mul, Now, Num, Param, Pow, Ref, Size, Time, children
 from dsfc.limits import Limits
 from dsfc.mixer import calls, indices, shapes
 from dsfc.mixer.context import Context

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING
 from dsfc.diagnostics.catalogue import Order, Timeless
 from dsfc.expr.build import rewrite, walk
 from dsfc.expr.over_time import Lag, Past, Run
-from dsfc.expr.tree import (
-    Axis,
-    Bound,
-    Expr,
-    Fir,
-    Now,
-    Num,
-    Ref,
-    Series,
-    Time,
-)
+from dsfc.expr.tree import Axis, Bound, Expr, Fir, Now, Num, Ref, Series, Time
 from dsfc.mixer import shapes
 from dsfc.mixer.arguments import count, wrong
 from dsfc.mixer.context import Context

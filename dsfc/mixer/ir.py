@@ -12,14 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsfc.expr.declarations import (
-    AbstractMap,
-    Dimension,
-    FlowRule,
-    MapTensor,
-    Provenance,
-    Tensor,
-)
+from dsfc.expr.declarations import AbstractMap, Dimension, FlowRule, MapTensor, Provenance, Tensor
 from dsfc.expr.tree import Axis, Expr, Field, Type
 from dsfc.source import Span
 

@@ -8,17 +8,7 @@ from dataclasses import dataclass
 
 from dsfc.expr.build import walk
 from dsfc.expr.over_time import Past, Relation, Run
-from dsfc.expr.tree import (
-    Abstract,
-    Bound,
-    Expr,
-    Fir,
-    Map,
-    Now,
-    Param,
-    Ref,
-    children,
-)
+from dsfc.expr.tree import Abstract, Bound, Expr, Fir, Map, Now, Param, Ref, children
 from dsfc.mixer.ir import Mixer, StateDecl
 
 

@@ -22,16 +22,7 @@ from dsfc.diagnostics.catalogue import (
 )
 from dsfc.diagnostics.report import Diagnostic, braces
 from dsfc.expr.build import MINUS_ONE, div, mul, power
-from dsfc.expr.tree import (
-    Axis,
-    Expr,
-    Field,
-    LinearMap,
-    Map,
-    Reduce,
-    Reduction,
-    Rename,
-)
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Map, Reduce, Reduction, Rename
 from dsfc.mixer.times import lag_product, lag_sum
 from dsfc.source import Span
 

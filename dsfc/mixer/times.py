@@ -8,13 +8,7 @@ from dataclasses import dataclass, field
 from dsfc.expr.build import add, mul, num, power, rewrite, walk
 from dsfc.expr.over_time import Lag, Relation
 from dsfc.expr.reserved_names import TIME
-from dsfc.expr.tree import (
-    Add,
-    Bound,
-    Expr,
-    Now,
-    Num,
-)
+from dsfc.expr.tree import Add, Bound, Expr, Now, Num
 from dsfc.syntax import ast
 
 _RELATIONS = {

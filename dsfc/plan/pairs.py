@@ -10,26 +10,9 @@ from __future__ import annotations
 
 from dsfc.expr.build import ONE, ZERO, add, mul, num, prim, remake, rewrite, sub, walk
 from dsfc.expr.derivative import pull
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.reserved_names import TIME
-from dsfc.expr.tree import (
-    Bound,
-    Expr,
-    Field,
-    Fir,
-    Map,
-    Now,
-    Num,
-    Pow,
-    Ref,
-    Time,
-    children,
-)
+from dsfc.expr.tree import Bound, Expr, Field, Fir, Map, Now, Num, Pow, Ref, Time, children
 from dsfc.plan.graph import Graph
 from dsfc.plan.pairs_ir import AllPairs, PairGradient, PairLeaf
 from dsfc.plan.readings import Unsupported

@@ -21,16 +21,7 @@ from dsfc.expr.build import (
     walk,
 )
 from dsfc.expr.declarations import AbstractMap, MapTensor, Tensor
-from dsfc.expr.tree import (
-    Axis,
-    Expr,
-    Field,
-    Mul,
-    Now,
-    Ones,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Axis, Expr, Field, Mul, Now, Ones, Ref, Time
 from dsfc.plan.graph import bounded_log
 from dsfc.plan.scan_ir import Form
 from dsfc.structure.ir import BlockStructure, ClassName

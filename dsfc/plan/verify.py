@@ -7,18 +7,7 @@ from collections.abc import Iterator, Mapping
 from dsfc.expr.build import walk
 from dsfc.expr.derivative import pull
 from dsfc.expr.over_time import Lag, Past, Run
-from dsfc.expr.tree import (
-    Axis,
-    Expr,
-    Field,
-    Fir,
-    Map,
-    Now,
-    Num,
-    Param,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Axis, Expr, Field, Fir, Map, Now, Num, Param, Ref, Time
 from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role, RunningMax, Turn, Unit
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence

@@ -10,12 +10,7 @@ from fractions import Fraction
 
 from dsfc.expr.declarations import MapTensor, Tensor
 from dsfc.expr.max_plus import LOWEST
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.text import text
 from dsfc.expr.tree import (

@@ -15,15 +15,7 @@ from dsfc.prover.factors import factors
 from dsfc.trusted.claim import Claim, Coefficient, Invariant, Relation
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.laws import EQUAL, MOVES, SCALES, Law, law
-from dsfc.trusted.polynomial import (
-    ONE,
-    ZERO,
-    Polynomial,
-    Quotient,
-    constant,
-    divided,
-    unit,
-)
+from dsfc.trusted.polynomial import ONE, ZERO, Polynomial, Quotient, constant, divided, unit
 from dsfc.trusted.statement import both_systems, state
 from dsfc.trusted.symbols import STATE, Call, Symbols, lags
 

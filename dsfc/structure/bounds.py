@@ -18,33 +18,13 @@ from types import MappingProxyType
 from dsfc.expr.build import add, mul, neg, num, walk
 from dsfc.expr.build import power as power_of
 from dsfc.expr.declarations import Constraint
-from dsfc.expr.interval import (
-    INF,
-    NONNEG,
-    POSITIVE,
-    REALS,
-    Interval,
-    exactly,
-    plus,
-    times,
-)
+from dsfc.expr.interval import INF, NONNEG, POSITIVE, REALS, Interval, exactly, plus, times
 from dsfc.expr.normal import normalise
 from dsfc.expr.polynomial import Monomial, Polynomial, order_key
 from dsfc.expr.ranges import ONE, PROMISED, above, inside, power
 from dsfc.expr.ranges import Ranges as Written
 from dsfc.expr.table import row
-from dsfc.expr.tree import (
-    Add,
-    Expr,
-    Field,
-    Now,
-    Param,
-    Prim,
-    Reduce,
-    Reduction,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Add, Expr, Field, Now, Param, Prim, Reduce, Reduction, Ref, Time
 from dsfc.structure.ir import Bound, BoundKind
 from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Decay, KeptFlow, LogForm, MaxPlus, System

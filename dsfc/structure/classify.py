@@ -15,16 +15,7 @@ from dsfc.derive.decay import decay_of
 from dsfc.expr.build import ONE, add, effective_axes, is_one, mul, walk
 from dsfc.expr.normal import normalise
 from dsfc.expr.over_time import Past, Relation
-from dsfc.expr.tree import (
-    Axis,
-    Expr,
-    Field,
-    Fir,
-    Now,
-    Ref,
-    Size,
-    Time,
-)
+from dsfc.expr.tree import Axis, Expr, Field, Fir, Now, Ref, Size, Time
 from dsfc.structure.attention import NotAttention, attention_of
 from dsfc.structure.bounds import diagonal_bound, is_positive, ranges_of
 from dsfc.structure.classes import BY_CELL, GENERALITY

@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.expr.reserved_names import FIRST
-from dsfc.expr.tree import (
-    Add,
-    Div,
-    Expr,
-    Fir,
-    Map,
-    Mul,
-    Prim,
-    Reduce,
-    Reduction,
-    Ref,
-    Rename,
-    Time,
-)
+from dsfc.expr.tree import Add, Div, Expr, Fir, Map, Mul, Prim, Reduce, Reduction, Ref, Rename, Time
 
 _LINEAR_PRIMS = frozenset({"re", "im", "conj", "cplx"})
 

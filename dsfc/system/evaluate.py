@@ -18,23 +18,10 @@ from dsfc.expr.declarations import MapTensor
 from dsfc.expr.evaluate import NamedArray, apply_map, canonical, dtype_of
 from dsfc.expr.evaluate import evaluate as evaluate_expr
 from dsfc.expr.max_plus import LOWEST
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import row
-from dsfc.expr.tree import (
-    Axis,
-    Bound,
-    Expr,
-    Field,
-    LinearMap,
-    Now,
-    Ref,
-)
+from dsfc.expr.tree import Axis, Bound, Expr, Field, LinearMap, Now, Ref
 from dsfc.system.ir import (
     Block,
     Cache,

@@ -9,23 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dsfc.expr.build import is_one, is_zero
-from dsfc.expr.declarations import (
-    AbstractMap,
-    Constraint,
-    Dimension,
-    Init,
-    MapTensor,
-    Tensor,
-)
+from dsfc.expr.declarations import AbstractMap, Constraint, Dimension, Init, MapTensor, Tensor
 from dsfc.expr.text import map_name, text
 from dsfc.expr.tree import Axis, Expr, Field
-from dsfc.system.formulas import (
-    States,
-    read_out_formula,
-    states,
-    stream_formula,
-    update_formulas,
-)
+from dsfc.system.formulas import States, read_out_formula, states, stream_formula, update_formulas
 from dsfc.system.ir import (
     Block,
     Coupling,

@@ -20,21 +20,9 @@ import dataclasses
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from dsfc.expr.declarations import (
-    AbstractMap,
-    Dimension,
-    FlowRule,
-    MapTensor,
-    Provenance,
-    Tensor,
-)
+from dsfc.expr.declarations import AbstractMap, Dimension, FlowRule, MapTensor, Provenance, Tensor
 from dsfc.expr.over_time import Past
-from dsfc.expr.tree import (
-    Axis,
-    Expr,
-    Field,
-    LinearMap,
-)
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap
 from dsfc.source import Span
 
 

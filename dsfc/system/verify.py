@@ -24,16 +24,7 @@ from dsfc.expr.declarations import MapTensor
 from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.table import row
-from dsfc.expr.tree import (
-    Abstract,
-    Axis,
-    Expr,
-    Field,
-    LinearMap,
-    Map,
-    Param,
-    Ref,
-)
+from dsfc.expr.tree import Abstract, Axis, Expr, Field, LinearMap, Map, Param, Ref
 from dsfc.system.ir import (
     Block,
     Cache,

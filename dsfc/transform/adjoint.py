@@ -33,17 +33,7 @@ from dsfc.expr.derivative import (
 from dsfc.expr.graph import reachable
 from dsfc.expr.over_time import Past
 from dsfc.expr.reserved_names import FIRST, first
-from dsfc.expr.tree import (
-    Axis,
-    Expr,
-    Field,
-    LinearMap,
-    Now,
-    Ref,
-    Rename,
-    Size,
-    Time,
-)
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Now, Ref, Rename, Size, Time
 from dsfc.system.dependency_order import home_of, needs_of, stage_key
 from dsfc.system.ir import (
     Block,

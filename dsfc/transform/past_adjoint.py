@@ -10,22 +10,9 @@ from dataclasses import dataclass
 
 from dsfc.expr.build import rewrite, walk
 from dsfc.expr.derivative import MapGradient, pull
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.reserved_names import TIME
-from dsfc.expr.tree import (
-    Bound,
-    Expr,
-    Fir,
-    Now,
-    Param,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Bound, Expr, Fir, Now, Param, Ref, Time
 
 _CONVERSE = {
     Relation.UP_TO: Relation.FROM,

@@ -8,19 +8,7 @@ from enum import Enum
 from dsfc.expr.adjoints import real
 from dsfc.expr.build import ONE, mul, ones, total, walk
 from dsfc.expr.derivative import MapGradient
-from dsfc.expr.tree import (
-    Axis,
-    Expr,
-    Field,
-    Map,
-    Mul,
-    Now,
-    Param,
-    Reduce,
-    Reduction,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Axis, Expr, Field, Map, Mul, Now, Param, Reduce, Reduction, Ref, Time
 from dsfc.system.ir import Stage, Stream, Term
 
 

@@ -22,20 +22,7 @@ from typing import Protocol
 
 from dsfc.expr.build import ONE, ZERO, add, div, is_zero, mul, neg, num, power, prim
 from dsfc.expr.declarations import Tensor
-from dsfc.expr.tree import (
-    Axis,
-    Div,
-    Expr,
-    Field,
-    Mul,
-    Now,
-    Pow,
-    Prim,
-    Reduce,
-    Reduction,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Axis, Div, Expr, Field, Mul, Now, Pow, Prim, Reduce, Reduction, Ref, Time
 from dsfc.system.dependency_order import ordered
 from dsfc.system.inline import inliner_of
 from dsfc.system.ir import (

@@ -25,14 +25,7 @@ from dsfc.expr.adjoints import conj, real
 from dsfc.expr.build import ONE, add, is_one, mul, neg, ones, prim, total
 from dsfc.expr.derivative import MapGradient
 from dsfc.expr.derivative import adjoint as adjoint_map
-from dsfc.expr.tree import (
-    Axis,
-    Expr,
-    Field,
-    LinearMap,
-    Map,
-    Ref,
-)
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Map, Ref
 from dsfc.system.ir import (
     Block,
     Cast,

@@ -11,21 +11,9 @@ from fractions import Fraction
 
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.max_plus import LOWEST
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.reserved_names import FIRST, TIME
-from dsfc.expr.tree import (
-    Axis,
-    Bound,
-    Expr,
-    Now,
-    Prim,
-    Ref,
-)
+from dsfc.expr.tree import Axis, Bound, Expr, Now, Prim, Ref
 from dsfc.system.ir import Definition, System
 from dsfc.trusted import balls
 from dsfc.trusted.balls import Complex, NotDefined, Real, real

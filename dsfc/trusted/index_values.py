@@ -1,4 +1,4 @@
-"""Token-wise values as sums of terms with indices, along one axis: see `cutoff`."""
+"""Token-wise values as sums of terms with indices, along one axis: see `small_model_bound`."""
 
 from __future__ import annotations
 

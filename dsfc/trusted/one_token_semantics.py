@@ -13,18 +13,7 @@ from fractions import Fraction
 from dsfc.expr.build import walk
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.reserved_names import FIRST
-from dsfc.expr.tree import (
-    Abstract,
-    Axis,
-    Expr,
-    Field,
-    LinearMap,
-    Now,
-    Num,
-    Pow,
-    Prim,
-    Ref,
-)
+from dsfc.expr.tree import Abstract, Axis, Expr, Field, LinearMap, Now, Num, Pow, Prim, Ref
 from dsfc.system.ir import (
     Block,
     Cache,

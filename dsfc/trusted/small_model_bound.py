@@ -43,7 +43,7 @@ def small_model_bound(claim: Claim, entries: bool, numbers: bool = False) -> dic
 def unproved(claim: Claim, entries: bool) -> dict[str, str]:
     """Returns the axes that a claim speaks of at one size only, with the reasons.
 
-    A reason is what `cutoff` gives, or that the size is below the count.
+    A reason is what `small_model_bound` gives, or that the size is below the count.
     """
     out = {}
     sizes = dict(claim.sizes)

@@ -22,9 +22,6 @@ LONG_MODULES = {
     "backends/torch/recurrence.py": 545,
     "backends/triton/matrix.py": 549,
     "backends/triton/printer.py": 551,
-    "dsfc/expr/tree.py": 546,
-    "dsfc/prover/conditions.py": 567,
-    "dsfc/trusted/side.py": 537,
 }
 LONG_TEMPLATES = {
     "backends/torch/convolution_shared.py.j2": 160,

@@ -9,19 +9,7 @@ import pytest
 from dsfc.derive.decay import decay_of
 from dsfc.expr.build import ONE, add, div, mul, neg, num, ones, power, sub
 from dsfc.expr.normal import normalise
-from dsfc.expr.tree import (
-    Axis,
-    Expr,
-    Field,
-    LinearMap,
-    Map,
-    Now,
-    Param,
-    Prim,
-    Ref,
-    Rename,
-    Time,
-)
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Map, Now, Param, Prim, Ref, Rename, Time
 from dsfc.system.ir import Decay, LogForm
 
 D, N, N2, H = Axis(0, "d"), Axis(1, "n"), Axis(2, "n2", copy_of="n"), Axis(3, "h", heads=True)

@@ -11,17 +11,7 @@ from dsfc.expr.build import prim, total
 from dsfc.expr.derivative import adjoint, filter_argument, filter_weight, pull
 from dsfc.expr.evaluate import NamedArray, evaluate
 from dsfc.expr.table import TABLE
-from dsfc.expr.tree import (
-    Abstract,
-    Axis,
-    Field,
-    Fir,
-    LinearMap,
-    Now,
-    Param,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Abstract, Axis, Field, Fir, LinearMap, Now, Param, Ref, Time
 
 
 def loss_of(expr):

@@ -17,25 +17,8 @@ from dsfc.expr.declarations import (
     Tensor,
 )
 from dsfc.expr.json import decode, encode
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
-from dsfc.expr.tree import (
-    Axis,
-    Bound,
-    Draw,
-    Expr,
-    Field,
-    LinearMap,
-    Now,
-    Num,
-    Ref,
-    Size,
-    Time,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
+from dsfc.expr.tree import Axis, Bound, Draw, Expr, Field, LinearMap, Now, Num, Ref, Size, Time
 
 N = Axis(0, "n")
 

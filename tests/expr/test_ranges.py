@@ -10,19 +10,7 @@ from hypothesis import strategies as st
 
 from dsfc.expr.interval import NONNEG, POSITIVE, REALS, UNIT, Interval
 from dsfc.expr.ranges import Ranges, power
-from dsfc.expr.tree import (
-    Add,
-    Axis,
-    Div,
-    Field,
-    Mul,
-    Num,
-    Param,
-    Pow,
-    Prim,
-    Reduce,
-    Reduction,
-)
+from dsfc.expr.tree import Add, Axis, Div, Field, Mul, Num, Param, Pow, Prim, Reduce, Reduction
 
 W, Z = Param("w", frozenset()), Param("z", frozenset(), Field.COMPLEX)
 HALF = Num(Fraction(1, 2))

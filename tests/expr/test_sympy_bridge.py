@@ -13,19 +13,7 @@ from dsfc.expr.build import add, mul, num, power, prim, total
 from dsfc.expr.declarations import Constraint
 from dsfc.expr.evaluate import NamedArray, canonical
 from dsfc.expr.table import TABLE
-from dsfc.expr.tree import (
-    Axis,
-    Field,
-    Iota,
-    LinearMap,
-    Map,
-    Now,
-    Param,
-    Ref,
-    Series,
-    Size,
-    Time,
-)
+from dsfc.expr.tree import Axis, Field, Iota, LinearMap, Map, Now, Param, Ref, Series, Size, Time
 
 N, P = Axis(0, "n"), Axis(1, "p")
 SIZES = {N: 2, P: 2}

@@ -7,12 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dsfc.expr.build import add, div, mul, neg, num, ones, power, prim, sub, total
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.text import text
 from dsfc.expr.tree import (
     Axis,

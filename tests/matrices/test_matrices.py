@@ -17,22 +17,8 @@ from rational import equal
 from dsfc.derive.derive import derive
 from dsfc.expr import sympy_bridge as bridge
 from dsfc.expr.evaluate import NamedArray, canonical
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
-from dsfc.expr.tree import (
-    Bound,
-    Expr,
-    Field,
-    LinearMap,
-    Map,
-    Now,
-    Ref,
-    Time,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
+from dsfc.expr.tree import Bound, Expr, Field, LinearMap, Map, Now, Ref, Time
 from dsfc.matrices.kronecker import Shape
 from dsfc.matrices.kronecker_matrices import plain
 from dsfc.matrices.kronecker_part import kronecker_part

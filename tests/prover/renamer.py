@@ -11,16 +11,7 @@ from dsfc.expr.declarations import (
     AbstractMap,
     Tensor,
 )
-from dsfc.expr.tree import (
-    Abstract,
-    Axis,
-    Expr,
-    LinearMap,
-    Param,
-    Ref,
-    argument_names,
-    children,
-)
+from dsfc.expr.tree import Abstract, Axis, Expr, LinearMap, Param, Ref, argument_names, children
 from dsfc.system.ir import Block, Definition, Output, Stream, System, Term
 
 T = TypeVar("T")

@@ -10,16 +10,7 @@ import pytest
 from dsfc.expr.build import ONE, mul, num, prim
 from dsfc.expr.declarations import MapTensor
 from dsfc.expr.over_time import Lag, Past, Relation
-from dsfc.expr.tree import (
-    Axis,
-    Bound,
-    Expr,
-    Field,
-    Now,
-    Pow,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Axis, Bound, Expr, Field, Now, Pow, Ref, Time
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import (
     Block,

@@ -12,16 +12,7 @@ import pytest
 from dsfc.expr.build import ONE, mul
 from dsfc.expr.declarations import FlowRule, MapTensor, Tensor
 from dsfc.expr.over_time import Past, Relation
-from dsfc.expr.tree import (
-    Axis,
-    Expr,
-    Field,
-    LinearMap,
-    Now,
-    Param,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Now, Param, Ref, Time
 from dsfc.system import ir
 from dsfc.system.dependency_order import needs_of, ordered, reached_from
 from dsfc.system.ir import (

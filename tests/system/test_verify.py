@@ -7,20 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dsfc.expr.build import ONE, mul
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
-from dsfc.expr.tree import (
-    Axis,
-    Bound,
-    Field,
-    Now,
-    Ref,
-    Time,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
+from dsfc.expr.tree import Axis, Bound, Field, Now, Ref, Time
 from dsfc.system.ir import (
     Direct,
     Direction,

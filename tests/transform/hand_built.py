@@ -6,18 +6,7 @@ from dsfc.derive.decay import decay_of
 from dsfc.expr.build import ONE, div, mul, neg, num, prim, sub, total
 from dsfc.expr.declarations import Dimension, MapTensor, Tensor
 from dsfc.expr.over_time import Past, Relation
-from dsfc.expr.tree import (
-    Axis,
-    Bound,
-    Field,
-    Fir,
-    LinearMap,
-    Map,
-    Now,
-    Param,
-    Ref,
-    Time,
-)
+from dsfc.expr.tree import Axis, Bound, Field, Fir, LinearMap, Map, Now, Param, Ref, Time
 from dsfc.system.ir import (
     Block,
     Cache,

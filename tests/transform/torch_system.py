@@ -11,12 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
-from dsfc.expr.over_time import (
-    Lag,
-    Past,
-    Relation,
-    Run,
-)
+from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.tree import (
     Add,
     Div,

@@ -41,15 +41,7 @@ from dsfc.trusted.conditions import read
 from dsfc.trusted.definition import Execution
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.one_token_semantics import OneTokenSemantics
-from dsfc.trusted.polynomial import (
-    ZERO,
-    Monomial,
-    Polynomial,
-    Quotient,
-    divided,
-    generator,
-    number,
-)
+from dsfc.trusted.polynomial import ZERO, Monomial, Polynomial, Quotient, divided, generator, number
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.symbols import CALL, IMAGINARY_UNIT, Symbols
 from dsfc.trusted.witness import arrays, check_token, constants_of, place_of
