@@ -100,7 +100,7 @@ def _joins(s: Statement, run: list[Statement], schedule: Schedule) -> bool:
     """Whether a statement can be computed in the loops of a run."""
     if loop_axes(s, schedule) != loop_axes(run[0], schedule):
         return False
-    # The sum of a reduction is there after the loops.
+    # The result of a reduction exists only behind its loops.
     reduced = {x.name for x in run if isinstance(x, Let) and isinstance(x.operation, Reduce)}
     if not reduced.isdisjoint(schedule.reads(s)):
         return False

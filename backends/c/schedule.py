@@ -176,7 +176,7 @@ def _addition(
     uses: Uses,
     scopes: dict[str, int],
 ) -> tuple[Addition, set[str]] | None:
-    """The sum of something and a product of matrices that nothing else asks for."""
+    """Finds a sum with a product of matrices that has no other reader."""
     if not isinstance(operation, Map) or operation.function != "add":
         return None
     for base, other in (operation.operands, operation.operands[::-1]):

@@ -183,6 +183,27 @@ def literals(line: str, width: int) -> list[str]:
     return [f'"{part} "' for part in parts[:-1]] + [f'"{parts[-1]}"']
 
 
+_RAW = re.compile(r'r"""')
+_QUOTES = '"""'
+
+
+def fitted_lines(text: str) -> str:
+    """Returns a text with each statement laid out as `fitted` does; raw strings stay as they are.
+
+    Raw strings hold programs in other languages, which are not laid out as Python.
+    """
+    lines, is_raw = [], False
+    for line in text.split("\n"):
+        before = is_raw
+        opened = _RAW.search(line) if not is_raw else None
+        if opened is not None:
+            is_raw = _QUOTES not in line[opened.end() :]
+        elif is_raw:
+            is_raw = _QUOTES not in line
+        lines.append(line if before or opened is not None else fitted(line))
+    return "\n".join(lines)
+
+
 def fitted(line: str) -> str:
     """Returns a statement as a formatter lays it out where it does not fit.
 

@@ -19,7 +19,7 @@ from .functional import functional
 from .header import HeaderText
 from .imports import imports
 from .layer import LayerText
-from .layout import entry, fitted, rule, wrapped
+from .layout import entry, fitted_lines, rule, wrapped
 from .modes import modes
 from .operators import closing, operators, skeletons
 from .pairs import pairs
@@ -146,7 +146,7 @@ def render_module(
         header=HeaderText(plan, identity.source, identity.spec[:16], names, choice, lines),
         state=state,
     )
-    head, own, tail = ("\n".join(map(fitted, x.split("\n"))) for x in (head, own, tail))
+    head, own, tail = map(fitted_lines, (head, own, tail))
     namespace = identity.namespace("\n".join((head, own, runtime.text, tail)))
     named_so = [f'NAMESPACE = "{namespace}"']
     if choice.operators or plan.maxima:

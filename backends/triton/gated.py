@@ -90,7 +90,7 @@ class GatedKernels(Skeleton):
 
     @property
     def nothing_kept(self) -> str:
-        """An output besides, of nothing, where the torch form ran."""
+        """A further output, empty where the torch form ran."""
         return ""
 
     @property

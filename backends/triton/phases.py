@@ -38,7 +38,7 @@ class RotatedKernels(MatrixKernels):
         return "_launch_rotated"
 
     def _like_values(self, name: str) -> str:
-        # They are rotated yet, and rounded after that, once.
+        # Outputs are rotated by their phases first, and rounded once, after that.
         return f"    {name} = torch.empty(v.shape, dtype=S.dtype, device=v.device)"
 
 

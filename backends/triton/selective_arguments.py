@@ -150,7 +150,7 @@ class SelectiveArguments(ElementwiseKernels):
             along = next(a for a in (value, key, state) if set(b.axes) <= set(a))
             constant = b.role is Role.CONSTANT
             along = fixed if constant else along
-            # What the gates take as well is another argument here.
+            # An argument that the gates read too is passed twice.
             argument = self._arguments[name]
             if name in (*self.gates.tokens, *self.gates.constants):
                 argument = fresh(f"{argument}_rate", taken)
@@ -221,7 +221,7 @@ class SelectiveArguments(ElementwiseKernels):
 
     @property
     def nothing_kept(self) -> str:
-        """An output besides, of nothing, where the torch form ran."""
+        """A further output, empty where the torch form ran."""
         return ", room.new_empty(room.shape)"
 
     @property

@@ -43,7 +43,7 @@ class Zeros:
         padding: axes whose padding has zeros alone.
         parts: triangles outside of which there are zeros alone.
         always: whether all entries are 0.
-        tame: whether finite operands make finite entries in the padding.
+        tame: whether padding stays finite where operands are finite.
     """
 
     padding: frozenset[Axis] = frozenset()

@@ -25,10 +25,10 @@ def claims(compilation: Compilation, word: PredicateName | None = None) -> tuple
 
     Args:
         compilation: the mixer.
-        word: of predicates, only this one; all claims if None.
+        word: decides only claims of this predicate; all claims if None.
 
     Raises:
-        DiagnosticError: the mixer does not derive, or a claim is none.
+        DiagnosticError: the mixer does not derive, or a claim is ill-formed.
     """
     if not compilation.mixer.claims:
         return ()
@@ -85,7 +85,7 @@ def lemma(
     Raises:
         KeyError: there is no such lemma.
         ValueError: the names are not those of the lemma's roles.
-        DiagnosticError: the mixer does not derive, or a claim is none.
+        DiagnosticError: the mixer does not derive, or a claim is ill-formed.
     """
     return apply(LEMMAS[name], compilation.system, claims(compilation), names or {})
 

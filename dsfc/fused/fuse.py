@@ -23,7 +23,8 @@ def every_real_function(primitive: Prim) -> bool:
 def fuse(plan: Plan, computes: Callable[[Prim], bool] | None = every_real_function) -> FusedPlan:
     """Returns what the kernels of a plan's scans compute besides their recurrences, verified.
 
-    No kernel sums products of keys in double precision: where one scan does, none has any.
+    No kernel sums products of keys in double precision: if a scan of the plan does, no scan is
+    fused.
 
     Args:
         plan: the plan.

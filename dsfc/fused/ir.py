@@ -27,7 +27,7 @@ OUT_BAR = "out_bar"
 """Names under which gradients read those of a scan's value, of its log λ and of its output."""
 
 FEATURE_BAR = "feature_bar"
-"""Name under which gradients of leaves read that of what is computed of them."""
+"""Name of the gradient of a computed value, as the gradients of its leaves refer to it."""
 
 SUFFIXES = ("_re", "_im")
 """Behind the names of a real and of an imaginary part."""
@@ -46,7 +46,7 @@ def real_imag(e: Expr) -> tuple[Expr, ...]:
 
 
 def joined(parts: Iterable[Expr]) -> Expr:
-    """Returns the value of such parts."""
+    """Returns the value that real and imaginary parts make."""
     first, *rest = parts
     return prim("cplx", first, *rest) if rest else first
 
@@ -155,7 +155,7 @@ class Entrywise:
 
     @property
     def plain(self) -> bool:
-        """Whether nothing is computed."""
+        """Whether the value is a buffer as it stands."""
         return isinstance(self.value, Ref)
 
 

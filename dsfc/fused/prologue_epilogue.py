@@ -88,7 +88,7 @@ class _Inside:
         scan = self._scan
         assert scan.read is not None and scan.key is not None
         if scan.before:
-            # A read of what was there before a token looks at another token's query.
+            # A read of the state before a token uses another token's query: nothing is fused.
             read, key = self._plain(scan.read), self._plain(scan.key)
             return self._plan, PrologueEpilogue(scan.name, read, key, None, None, ONE)
         number, read = self._of_buffer(scan.read)
@@ -173,7 +173,7 @@ class _Inside:
             rests.append(mul(*(f for f in factors if f not in narrow)))
         first = weights[0]
         alike = all(w is first for w in weights) and first.axes == heads
-        # What is left of a column of all channels is no constant: there is something to weigh.
+        # A column of all channels keeps a value that is no constant, or no weight is split off.
         bare = any(is_one(r) and c.channels for r, c in zip(rests, columns, strict=True))
         if is_one(first) or not alike or bare or first.field is not Field.REAL:
             return None, columns
@@ -276,7 +276,7 @@ class _Inside:
     # --- leaves ----------------------------------------------------------------------------------
 
     def _cut(self, e: Expr, axes: frozenset[Axis]) -> tuple[Expr, tuple[Expr, ...]]:
-        """The value as arithmetic of what is none, and that."""
+        """Splits a value into arithmetic and the leaves that the arithmetic reads."""
         if self._is_number(e):
             return e, ()
         opened = self._opened(e)
@@ -318,7 +318,7 @@ class _Inside:
         return isinstance(e, Add | Mul | Div)
 
     def _is_number(self, e: Expr) -> bool:
-        """Whether it is made of numbers and of how many keys there are."""
+        """Whether a value has only constants and the size of the key axis."""
         sizes = [s.axis for s in walk(e) if isinstance(s, Size)]
         made = all(isinstance(n, Num | Size | Pow | Mul) for n in walk(e))
         return made and all(self._scan.keys == (a,) for a in sizes)

@@ -266,7 +266,7 @@ class _Chunks:
         first = held.load_state()
         with k.loop("span", spans, S=first) as outer:
             k.store(starts, outer.counter, *entries, value=outer["S"])
-            # What follows the last span's start is not needed: it has no iterations.
+            # The state after the last span is never read: the last span runs no chunks.
             done = least(minus(minus(spans, 1), outer.counter), 1)
             with k.loop("chunk", times(done, span), S=outer["S"]) as inner:
                 at = plus(times(outer.counter, span), inner.counter)

@@ -17,7 +17,7 @@ from dsfc.kernel_ir.ir import (
     times,
 )
 from dsfc.kernels.decay import Tokens
-from dsfc.plan.scan_ir import Factor, Form, Scan
+from dsfc.plan.scan_ir import Factor, Scan
 
 NAMES: Mapping[Factor, str] = {
     Factor.READ: "q",
@@ -67,7 +67,7 @@ class Operands:
         """
         k = self._k = builder
         self._shared, self._tokens, self._keys = shared, tokens, keys
-        self.by_keys = scan.form in (Form.KEYED, Form.KEYED_LOW_RANK)
+        self.by_keys = not set(scan.keys).isdisjoint(scan.decay_axes)
         self._batch, self.length, self._heads = (k.dynamic(n) for n in "BLH")
         self._n, self._p = k.static("N"), k.static("P")
         self._b, self._h = k.grid("row", self._batch), k.grid("head", self._heads)
@@ -160,7 +160,7 @@ class Operands:
         return self._b, self._h, self._k.all(self._keys), self._channels_at
 
     def _is_shared(self, role: Factor) -> bool:
-        # The gradients of what heads share are made head by head.
+        # Each head writes its own gradient of a shared operand, and the caller adds them up.
         return self._shared and not is_wide(role)
 
     def _own_sizes(self, role: Factor) -> tuple[Int, ...]:

@@ -443,7 +443,7 @@ class _Search:
             kind = self._kind(name, p)
             array = name.partition("[")[0]
             kept = self.kept is not None and array in self.kept
-            # Of two values inside, the one with more entries gets its from the other, or b.s.
+            # Of two inner values, the one with more entries is solved for; on a tie, b's.
             order = (-self._counts.get(array, 0), name.startswith(LABELS[0]), name)
             ranked.append((not sure, kind, kept, *order))
         return min(ranked)[-1] if ranked else None

@@ -45,7 +45,7 @@ SMALL = 48
 """Terms of a coefficient of rows, where Markov parameters are another way."""
 
 DIFFER = "the outputs differ as functions of free generators"
-"""Why there is no proof where all that was looked at is known."""
+"""The reason where no rule is missing and the outputs still differ as texts."""
 
 
 def equivalent(

@@ -1,4 +1,4 @@
-"""Values of slots that take an output over: a filter of the last tokens needs no state.
+"""Finds values of slots with which a filter of the last tokens gives an output without a state.
 
 Where a's output is a function of the last tokens, b's states are left unread, by parameters of its
 own that are 0, and a slot that the output is linear in is solved for. Nothing here is trusted.

@@ -40,7 +40,7 @@ DRAWS = 2
 """Points tried for one shape."""
 
 SEED = 1
-"""Of what is drawn."""
+"""Seed of the random points."""
 
 UNKNOWNS = 40
 """Generators of b in one system of equations."""

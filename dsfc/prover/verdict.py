@@ -102,7 +102,7 @@ class ProvedWhereDefined:
 
     @property
     def certificate(self) -> Certificate:
-        """That of the proof."""
+        """The certificate of the proof."""
         return self.proved.certificate
 
     @property

@@ -9,6 +9,9 @@ from types import ModuleType
 
 import pytest
 import torch
+from dsfc.backends.c import BACKEND
+from dsfc.backends.c.printer import print_kernel
+from dsfc.backends.c.reserved_names import header
 from dsfc.backends.c.skeletons import scans_with_kernels
 from emitted import SPECS, Beside, compiled
 from torch import Tensor
@@ -67,6 +70,18 @@ def beside_c(
 
 def test_a_spec_of_each_form_has_kernels() -> None:
     assert set(FIRST) <= set(in_c())
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_a_module_holds_the_texts_that_the_target_prints(
+    name: str, load_c: Callable[[str], ModuleType]
+) -> None:
+    module = load_c(name)
+    printed = [
+        print_kernel(k) for k in BACKEND.kernels(dsfc.load(SPECS / f"{name}.dsf").fused("c"))
+    ]
+    assert [*module._KERNELS.values()] == printed
+    assert header() == module._HEADER
 
 
 @pytest.mark.parametrize("name", modules())

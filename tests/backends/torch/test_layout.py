@@ -13,7 +13,7 @@ import pytest
 import torch
 from drawn_expressions import BATCH, LENGTH, SIZES, SPACE, Maker, arrays, printer, wanted
 from dsfc.backends.torch.code import Code
-from dsfc.backends.torch.layout import WIDTH, assign, fitted, rule
+from dsfc.backends.torch.layout import WIDTH, assign, fitted, fitted_lines, rule
 from unusual_specs import COMPILED, thirds
 
 import dsfc
@@ -186,3 +186,11 @@ def test_a_filter_reads_a_name_with_a_past_however_long_it_is(build) -> None:
     found = surface(build("filters_a_long_name", body).module)
     sample = found.sample(7, state=False)
     agree(outcome(found, sample, "auto", 3, output_only=True), defined(found, sample), EXACT, name)
+
+
+def test_programs_in_raw_strings_are_not_laid_out_as_python() -> None:
+    long = "    call(" + ", ".join(f"argument_{k}" for k in range(12)) + ")"
+    assert fitted(long) != long
+    raw = f'_TEXT = r"""{long}\n{long}\n"""'
+    assert fitted_lines(f"{raw}\n{long}") == f"{raw}\n{fitted(long)}"
+    assert fitted_lines(f'r"""{long}"""\n{long}') == f'r"""{long}"""\n{fitted(long)}'
