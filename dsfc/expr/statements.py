@@ -6,8 +6,10 @@ neither side knows the other's values.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 from dsfc.expr.tree import Expr
 from dsfc.source import Span
@@ -49,6 +51,12 @@ class PredicateName(StrEnum):
     FINITE = "finite"
     CLASS = "class"
     EQUIVALENT = "equivalent"
+
+
+FOLLOWED_BY: Mapping[PredicateName, str] = MappingProxyType(
+    {PredicateName.EQUIVALENT: "a mixer", PredicateName.CLASS: "a structure class"}
+)
+"""Predicates that a name follows, and what it is a name of."""
 
 
 @dataclass(frozen=True, slots=True)

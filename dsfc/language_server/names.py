@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dsfc.expr.reserved_names import FIRST, TIME
-from dsfc.expr.statements import PredicateName
+from dsfc.expr.statements import FOLLOWED_BY, PredicateName
 from dsfc.mixer.claims import DECAY
 from dsfc.source import Span
 from dsfc.syntax import ast
@@ -17,7 +17,6 @@ _BEFORE = re.compile(r"(?:[(\s]|#[^\n]*\n)*")
 """What the span of a name in parentheses holds before the name."""
 _WORD = re.compile(r"\w+")
 _BINDERS = frozenset({"sum", "prod"})
-_ABOUT = {PredicateName.EQUIVALENT.value, PredicateName.CLASS.value}
 
 
 class Kind(Enum):
@@ -133,7 +132,7 @@ class _Unit:
     def _claim(self, item: ast.Claim) -> Iterator[Occurrence]:
         match item.relation:
             case ast.Apply(name=ast.Ident(text=word) as name, operand=ast.Name() as about) if (
-                word in _ABOUT
+                word in {p.value for p in FOLLOWED_BY}
             ):
                 yield Occurrence(word, name.span, Kind.WORD, self._unit)
                 kind = Kind.MIXER if word == PredicateName.EQUIVALENT else Kind.WORD

@@ -13,7 +13,14 @@ from itertools import pairwise
 from dsfc.diagnostics.catalogue import ClaimForm
 from dsfc.diagnostics.report import nearest
 from dsfc.expr.build import walk
-from dsfc.expr.statements import ClaimStatement, Comparison, Predicate, PredicateName, Relation
+from dsfc.expr.statements import (
+    FOLLOWED_BY,
+    ClaimStatement,
+    Comparison,
+    Predicate,
+    PredicateName,
+    Relation,
+)
 from dsfc.expr.tree import Abstract, Expr, Field, LinearMap, Map, Param, Ref, Time
 from dsfc.mixer.context import Context
 from dsfc.mixer.expressions import Expressions
@@ -23,9 +30,6 @@ from dsfc.syntax.format import format_expr
 
 DECAY = "decay"
 """`decay(S)` is the diagonal of the transition of state S."""
-
-_ABOUT = {PredicateName.EQUIVALENT: "a mixer", PredicateName.CLASS: "a structure class"}
-"""Predicates that are followed by a name."""
 
 
 def typed_claim(
@@ -85,14 +89,14 @@ class _Claims:
         match node:
             case ast.Relation():
                 return self._comparison(node)
-            case ast.Name(id=name) if name in _WORDS and PredicateName(name) not in _ABOUT:
+            case ast.Name(id=name) if name in _WORDS and PredicateName(name) not in FOLLOWED_BY:
                 return Predicate(PredicateName(name))
             case ast.Name(id=name) if name in _WORDS:
-                problem = f"`{name}` is followed by {_ABOUT[PredicateName(name)]}"
+                problem = f"`{name}` is followed by {FOLLOWED_BY[PredicateName(name)]}"
                 self._typer.add(ClaimForm(node.span, problem=problem))
                 return None
             case ast.Apply(name=ast.Ident(text=name), operand=ast.Name(id=about)) if (
-                name in _WORDS and PredicateName(name) in _ABOUT
+                name in _WORDS and PredicateName(name) in FOLLOWED_BY
             ):
                 return Predicate(PredicateName(name), about)
             case ast.Call(

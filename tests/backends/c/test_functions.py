@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
+from dsfc.backends.c.reserved_names import header
 
 from dsfc.expr.table import TABLE
 
@@ -126,3 +128,10 @@ def test_numbers_are_narrowed_as_torch_does(build: Build, macro, dtype):
     assert torch.equal(y.isnan(), x.isnan())
     known = ~x.isnan()
     assert torch.equal(y[known].view(torch.int16), want[known].view(torch.int16))
+
+
+def test_every_primitive_that_kernels_compute_is_a_function_of_the_header() -> None:
+    printed = [r.printers["c"] for r in TABLE.values() if "c" in r.printers]
+    called = {name for text in printed for name in re.findall(r"\b(real_\w+)\(", text)}
+    assert called
+    assert called <= set(re.findall(r"\b(real_\w+)\(", header()))
