@@ -137,8 +137,8 @@ class _Paired:
                 re, im = (self._read(n) for n in out)
                 kernels.append(Pointwise(c.output, re if scan.real else prim("cplx", re, im)))
         for c, out in zip(scan.columns, outs, strict=True):
-            found = dict(zip(("re", "im"), map(self._read, out), strict=True))
-            kernels = [self._read_by_planes(k, c.output, found) for k in kernels]
+            parts = dict(zip(("re", "im"), map(self._read, out), strict=True))
+            kernels = [self._read_by_planes(k, c.output, parts) for k in kernels]
         plan = self._without_the_dead(kernels)
         return plan if is_entrywise(scan) else _read_in_part(plan, pair)
 
@@ -205,17 +205,17 @@ class _Paired:
         parts = self._split(whole)
         if any(e is not ZERO and (e.axes, e.time) != (whole.axes, whole.time) for e in parts):
             parts = self._done[whole] = self._parts_of(whole)
-        made = self._buffers(name)
-        kept = tuple(ZERO if e is ZERO else self._read(n) for e, n in zip(parts, made, strict=True))
+        pair = self._buffers(name)
+        kept = tuple(ZERO if e is ZERO else self._read(n) for e, n in zip(parts, pair, strict=True))
         return kept[0], kept[1]
 
-    def _read_by_planes(self, k: Kernel, name: str, found: dict[str, Ref]) -> Kernel:
+    def _read_by_planes(self, k: Kernel, name: str, planes: dict[str, Ref]) -> Kernel:
         def rule(e: Expr) -> Expr | None:
-            if not isinstance(e, Prim) or e.name not in found:
+            if not isinstance(e, Prim) or e.name not in planes:
                 return None
             (arg,) = e.args
             read = isinstance(arg, Ref) and arg.name == name and arg.at == Now(0)
-            return found[e.name] if read else None
+            return planes[e.name] if read else None
 
         if not isinstance(k, Pointwise):
             return k
@@ -243,11 +243,13 @@ class _Paired:
         out = []
         for e, suffix in zip(self._split(self._read(name)), SUFFIXES, strict=True):
             role = Role.CONSTANT if e.time is Time.CONST else Role.STREAM
-            made = self._fresh(f"{name}{suffix}")
+            fresh_name = self._fresh(f"{name}{suffix}")
             # A plane may lack axes that the other has, or vary over time where it does not.
-            self._arrays[made] = Buffer(made, tuple(sorted(e.axes)), Field.REAL, role, b.provenance)
-            self._made.append(Pointwise(made, e))
-            out.append(made)
+            self._arrays[fresh_name] = Buffer(
+                fresh_name, tuple(sorted(e.axes)), Field.REAL, role, b.provenance
+            )
+            self._made.append(Pointwise(fresh_name, e))
+            out.append(fresh_name)
         re, im = out
         return re, im
 
@@ -255,9 +257,9 @@ class _Paired:
         b = self._arrays[name]
         out = []
         for suffix in SUFFIXES:
-            made = self._fresh(f"{name}{suffix}")
-            self._arrays[made] = Buffer(made, b.axes, Field.REAL, b.role)
-            out.append(made)
+            fresh_name = self._fresh(f"{name}{suffix}")
+            self._arrays[fresh_name] = Buffer(fresh_name, b.axes, Field.REAL, b.role)
+            out.append(fresh_name)
         re, im = out
         return re, im
 
@@ -333,11 +335,11 @@ class _Paired:
         if e not in self._opaque:
             whole = e
             if not isinstance(e, Ref | Param):
-                made = self._fresh(f"{self._scan.name}_part")
+                fresh_name = self._fresh(f"{self._scan.name}_part")
                 role = Role.CONSTANT if e.time is Time.CONST else Role.STREAM
-                self._arrays[made] = Buffer(made, tuple(sorted(e.axes)), e.field, role)
-                self._made.append(Pointwise(made, e))
-                whole = self._read(made)
+                self._arrays[fresh_name] = Buffer(fresh_name, tuple(sorted(e.axes)), e.field, role)
+                self._made.append(Pointwise(fresh_name, e))
+                whole = self._read(fresh_name)
             self._opaque[e] = prim("re", whole), prim("im", whole)
         return self._opaque[e]
 

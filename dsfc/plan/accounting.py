@@ -339,9 +339,9 @@ class _Reached:
 
     def _tree(self, tree: ReadOut) -> None:
         every = list(terms(tree))
-        found = [t for t in every if self._adds(t)]
-        self.reads += found
-        self._names += [t.source for t in found]
+        adding = [t for t in every if self._adds(t)]
+        self.reads += adding
+        self._names += [t.source for t in adding]
         self.caches += [p for p in parts(tree) if isinstance(p, Cache)]
         self.ratios += [p for p in parts(tree) if isinstance(p, Ratio) and isinstance(p.den, Cache)]
         idle = Counter(e for t in every if not self._adds(t) for e in (t.left, t.right))
@@ -350,7 +350,7 @@ class _Reached:
     def _adds(self, part: Drive | Term) -> bool:
         return self._inliner is None or not is_idle(part)
 
-    def _expressions(self, found: Iterable[Expr]) -> None:
-        for e in found:
+    def _expressions(self, values: Iterable[Expr]) -> None:
+        for e in values:
             value = e if self._inliner is None else self._inliner.of(e)
             self._names += [r.name for r in walk(value) if isinstance(r, Ref)]

@@ -106,11 +106,11 @@ _RESULTS = {
 
 def _role_scans(scan: Scan, derived: StageAdjoint) -> Iterable[RoleScan]:
     """One scan per role with a gradient; the first of the reversed ones carries the state's."""
-    found = {_RESULTS[g.role]: g for g in derived.gradients if g.role in _RESULTS}
+    role_scans = {_RESULTS[g.role]: g for g in derived.gradients if g.role in _RESULTS}
     carried = False
     for result in (Factor.VALUE, Factor.KEY, Factor.READ):
-        if result in found:
-            made = _role_scan(scan, result, found[result], derived, carry=not carried)
+        if result in role_scans:
+            made = _role_scan(scan, result, role_scans[result], derived, carry=not carried)
             carried = carried or made.carry
             yield made
     if scan.low_rank is not None:

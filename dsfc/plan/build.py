@@ -291,8 +291,8 @@ class _Planner:
         """
         out: dict[Stage, list[tuple[StageRead, ...]]] = {}
         for stage in self.stepped:
-            found = [t for t in self.terms if self.home[t.source] is stage]
-            reads = dict.fromkeys(map(StageRead.of, found))
+            terms = [t for t in self.terms if self.home[t.source] is stage]
+            reads = dict.fromkeys(map(StageRead.of, terms))
             alone = [r for r in reads if self._depends(r.term.right, stage)]
             together = tuple(r for r in reads if r not in alone)
             out[stage] = [*([together] if together else []), *((r,) for r in alone)]
@@ -343,9 +343,13 @@ _NO_INPUT = "it declares no input, so nothing says how many sequences and tokens
 
 def _check_limits(system: System, limits: Limits) -> None:
     longest = max(_Depths(system).stages.values(), default=0)
-    found = [(longest, "stages behind one another", limits.cascade, b.span) for b in system.blocks]
-    found += [(len(axes), "axes of one array", limits.axes, span) for axes, span in arrays(system)]
-    for size, what, most, span in found:
+    excesses = [
+        (longest, "stages behind one another", limits.cascade, b.span) for b in system.blocks
+    ]
+    excesses += [
+        (len(axes), "axes of one array", limits.axes, span) for axes, span in arrays(system)
+    ]
+    for size, what, most, span in excesses:
         if size > most:
             problem = Limit(
                 span or NOWHERE, what=f"number of {what}", size=str(size), bound=str(most)
@@ -395,9 +399,9 @@ def _scaled(factor: Expr, value: Expr) -> Expr:
     return mul(factor, value)
 
 
-def _scan_name(group: tuple[Reading, ...], made: dict[object, Scan]) -> str:
+def _scan_name(group: tuple[Reading, ...], scans_made: dict[object, Scan]) -> str:
     name = "_".join(dict.fromkeys(r.block.state for r in group))
-    return _unused(name, {s.name for s in made.values()})
+    return _unused(name, {s.name for s in scans_made.values()})
 
 
 def _unused(name: str, taken: Collection[str]) -> str:
@@ -420,14 +424,14 @@ def _unique_states(ran: Iterable[Scan | Recurrence]) -> Iterator[str]:
 
 def _reads_others(stage: Stage) -> str | None:
     """Which states of a stage read another one, as the start of a clause; None for none."""
-    found = [
+    readers = [
         f"`{b.state}`"
         for b in stage.blocks
         if any(t.source != b.state for f in b.chain for t in f.terms)
     ]
-    if not found:
+    if not readers:
         return None
-    return f"{' and '.join(found)} {'reads' if len(found) == 1 else 'read'}"
+    return f"{' and '.join(readers)} {'reads' if len(readers) == 1 else 'read'}"
 
 
 def _gauges(system: System) -> Iterator[str]:

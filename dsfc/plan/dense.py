@@ -82,16 +82,16 @@ def reading(graph: Graph, term: Term, block: Block, divided: bool, backward: boo
 
 def _mixed(block: Block) -> tuple[Axis, ...]:
     """Axes of a state whose entries its transition mixes, in canonical order."""
-    found: set[Axis] = set()
+    mixed: set[Axis] = set()
     for t in (t for factor in block.chain for t in factor.terms):
         if t.source != block.state:
             raise Unsupported(block, READS_ANOTHER)
-        found |= t.over
+        mixed |= t.over
         for m in (t.matrix, t.after):
-            found |= {*m.source, *m.target} if m is not None else set()
-    if not found <= set(block.axes):
+            mixed |= {*m.source, *m.target} if m is not None else set()
+    if not mixed <= set(block.axes):
         raise Unsupported(block, "its transition goes through axes that the state lacks")
-    return tuple(sorted(found))
+    return tuple(sorted(mixed))
 
 
 def _applied(block: Block, state: Expr, driven: bool) -> Expr:

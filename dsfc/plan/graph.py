@@ -68,11 +68,11 @@ class Graph:
 
     def fresh(self, name: str) -> str:
         """Returns a name nothing has yet, as close to `name` as possible, and takes it."""
-        made, count = name, 2
-        while made in self._taken:
-            made, count = f"{name}_{count}", count + 1
-        self._taken.add(made)
-        return made
+        unused, count = name, 2
+        while unused in self._taken:
+            unused, count = f"{name}_{count}", count + 1
+        self._taken.add(unused)
+        return unused
 
     def named(self, expr: Expr) -> Expr:
         """Returns the expression with every value that a stream holds read from that stream."""
@@ -130,25 +130,25 @@ class Graph:
         if isinstance(value, Ref) and value.at in (Now(0), None) and value.name in self.arrays:
             return value.name
         role = Role.CONSTANT if value.time is Time.CONST else Role.STREAM
-        made = self.fresh(name)
+        fresh_name = self.fresh(name)
         axes = tuple(sorted(value.axes))
-        self._append(Buffer(made, axes, value.field, role, provenance), value)
-        return made
+        self._append(Buffer(fresh_name, axes, value.field, role, provenance), value)
+        return fresh_name
 
     def output(
         self, name: str, value: Expr, axes: tuple[Axis, ...], source: Provenance | None
     ) -> str:
         """Plans the module's result, under the spec's own name where that is free."""
         value = self.lower(value)
-        made = name if name not in self.arrays else self.fresh(name)
-        self._append(Buffer(made, axes, value.field, Role.OUTPUT, source), value)
-        return made
+        output_name = name if name not in self.arrays else self.fresh(name)
+        self._append(Buffer(output_name, axes, value.field, Role.OUTPUT, source), value)
+        return output_name
 
     def scan_output(self, name: str, axes: tuple[Axis, ...], field: Field) -> str:
         """Adds the buffer that a scan writes; the caller appends the scan."""
-        made = self.fresh(name)
-        self.arrays[made] = Buffer(made, axes, field, Role.STREAM)
-        return made
+        fresh_name = self.fresh(name)
+        self.arrays[fresh_name] = Buffer(fresh_name, axes, field, Role.STREAM)
+        return fresh_name
 
     def lower(self, expr: Expr) -> Expr:
         """Returns the expression with all it reads planned, `first` and filters included."""
@@ -178,9 +178,9 @@ class Graph:
             turned = self.turned(ref.name)
             self._keep(turned, num(ahead))
             b = self.arrays[turned]
-            made = Buffer(self.fresh(f"{ref.name}_later"), b.axes, b.field, Role.STREAM)
-            self._append(made, Ref(turned, ref.over, ref.kind, ref.when, Now(ahead)))
-            self._ahead[ref.name, ahead] = self.turned(made.name)
+            buffer = Buffer(self.fresh(f"{ref.name}_later"), b.axes, b.field, Role.STREAM)
+            self._append(buffer, Ref(turned, ref.over, ref.kind, ref.when, Now(ahead)))
+            self._ahead[ref.name, ahead] = self.turned(buffer.name)
         return Ref(self._ahead[ref.name, ahead], ref.over, ref.kind, ref.when, Now(0))
 
     def _buffer_of(self, value: Expr) -> Ref:
@@ -188,9 +188,9 @@ class Graph:
         if isinstance(value, Ref):
             return value
         axes = tuple(sorted(value.axes))
-        made = Buffer(self.fresh("filtered"), axes, value.field, Role.STREAM)
-        self._append(made, value)
-        return Ref(made.name, value.axes, value.field, Time.TOKEN, Now(0))
+        buffer = Buffer(self.fresh("filtered"), axes, value.field, Role.STREAM)
+        self._append(buffer, value)
+        return Ref(buffer.name, value.axes, value.field, Time.TOKEN, Now(0))
 
     def ones(self) -> str:
         """Plans the stream that is 1 at every token."""
@@ -209,20 +209,22 @@ class Graph:
             return name
         if name not in self._turned:
             base = name.removesuffix(TURNED)
-            made = self.fresh(base if base != name else f"{name}{TURNED}")
-            self.arrays[made] = Buffer(made, b.axes, b.field, Role.STREAM)
-            self.kernels.append(Turn(made, name))
-            self._turned |= {name: made, made: name}
+            fresh_name = self.fresh(base if base != name else f"{name}{TURNED}")
+            self.arrays[fresh_name] = Buffer(fresh_name, b.axes, b.field, Role.STREAM)
+            self.kernels.append(Turn(fresh_name, name))
+            self._turned |= {name: fresh_name, fresh_name: name}
         return self._turned[name]
 
     def unit(self, row: Axis, column: Axis) -> Ref:
         """Plans the unit vectors of an axis, side by side along a copy of it."""
         if (row, column) not in self._units:
-            made = self.fresh(f"{row.name}_unit")
+            unit_name = self.fresh(f"{row.name}_unit")
             over = (row, column)
-            self.arrays[made] = Buffer(made, tuple(sorted(over)), Field.REAL, Role.CONSTANT)
-            self.kernels.append(Unit(made, row, column))
-            ref = Ref(made, frozenset(over), Field.REAL, Time.CONST, None)
+            self.arrays[unit_name] = Buffer(
+                unit_name, tuple(sorted(over)), Field.REAL, Role.CONSTANT
+            )
+            self.kernels.append(Unit(unit_name, row, column))
+            ref = Ref(unit_name, frozenset(over), Field.REAL, Time.CONST, None)
             self._units[row, column] = ref
         return self._units[row, column]
 
@@ -235,12 +237,12 @@ class Graph:
         value = self.lower(value)
         if value in self._kept:
             return self._kept[value]
-        made = self.fresh(name)
+        fresh_name = self.fresh(name)
         axes = tuple(sorted(value.axes))
-        self._append(Buffer(made, axes, value.field, Role.STREAM), value)
-        self._lengths[made], self._kept[value] = [], made
-        self._registers[made] = self.fresh(register)
-        return made
+        self._append(Buffer(fresh_name, axes, value.field, Role.STREAM), value)
+        self._lengths[fresh_name], self._kept[value] = [], fresh_name
+        self._registers[fresh_name] = self.fresh(register)
+        return fresh_name
 
     def forget_unread_turns(self) -> None:
         """Takes out turned buffers that no kernel reads: what was turned twice is itself."""
@@ -255,8 +257,8 @@ class Graph:
         out = []
         for name, lengths in self._lengths.items():
             b = self.arrays[name]
-            made = self._registers.get(name) or self.fresh(f"{name}_past")
-            out.append(Register(made, name, tuple(lengths), b.axes, b.field))
+            register = self._registers.get(name) or self.fresh(f"{name}_past")
+            out.append(Register(register, name, tuple(lengths), b.axes, b.field))
         return tuple(out)
 
     def _append(self, buffer: Buffer, value: Expr) -> None:

@@ -256,18 +256,18 @@ def _low_rank(block: Block, structure: BlockStructure) -> tuple[tuple[Expr, Expr
     The diagonals of the factors before the low-rank one come to its right side, those of the
     factors behind it to its left side; those behind the drive's factor scale the drive.
     """
-    found: tuple[Expr, Expr] | None = None
+    low_rank: tuple[Expr, Expr] | None = None
     scale: Expr | None = None
     keys = frozenset(structure.keys)
     diagonal: Expr = ONE
     for factor in block.chain:
         here, terms = _parts(factor, block)
-        if (terms and found is not None) or len(terms) > 1:
+        if (terms and low_rank is not None) or len(terms) > 1:
             raise Unsupported(block, "its transition has more than one low-rank part")
         if terms and scale is not None:
             raise Unsupported(block, "a low-rank part stands behind its drive")
-        if found is not None:
-            found = (mul(here, found[0]), found[1])
+        if low_rank is not None:
+            low_rank = (mul(here, low_rank[0]), low_rank[1])
         if scale is not None:
             scale = mul(here, scale)
         for t in terms:
@@ -277,14 +277,14 @@ def _low_rank(block: Block, structure: BlockStructure) -> tuple[tuple[Expr, Expr
                 raise Unsupported(block, _MIXES)
             if t.over != keys or not t.left.axes | t.right.axes <= {*structure.heads, *keys}:
                 raise Unsupported(block, "its low-rank part does not act on its keys alone")
-            found = (t.left, mul(diagonal, t.right))
+            low_rank = (t.left, mul(diagonal, t.right))
         if factor.drives:
             scale = ONE
         diagonal = mul(diagonal, here)
-    assert found is not None and scale is not None
+    assert low_rank is not None and scale is not None
     if not diagonal.axes <= {*structure.heads, *keys}:
         raise Unsupported(block, "its decay varies along channels, beside a low-rank part")
-    return found, scale
+    return low_rank, scale
 
 
 def _parts(factor: ChainFactor, block: Block) -> tuple[Expr, list[Term]]:

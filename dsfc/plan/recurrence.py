@@ -116,7 +116,7 @@ class _Builder:
         states = tuple(self._state(b, back, names) for b in kernel.blocks)
         by_name = {s.state: s for s in states}
         levels = _levels(kernel, back, by_name)
-        made = Recurrence(
+        recurrence = Recurrence(
             name=self.name,
             states=states,
             levels=tuple(tuple(map(self._plain, level)) for level in levels),
@@ -130,9 +130,9 @@ class _Builder:
             backward=self.backward,
             why=self.why,
         )
-        self.graph.kernels.append(made)
+        self.graph.kernels.append(recurrence)
         values = {r: self._value(o, t) for r, o, t in zip(reads, outputs, terms, strict=True)}
-        return made, values
+        return recurrence, values
 
     # --- coefficients -----------------------------------------------------------------------------
 
@@ -353,14 +353,14 @@ def _assigned(
 
     match stream.value:
         case Expr():
-            made = stream.value
+            assigned = stream.value
         case Cast(_, Read() as inside):
-            made = prim("re", read(inside))
+            assigned = prim("re", read(inside))
         case Read():
-            made = read(stream.value)
+            assigned = read(stream.value)
         case _:
             raise TypeError(f"{value.name} is no value of a state")
-    return Assignment(value.name, made, tuple(sorted(stream.axes)), stream.field)
+    return Assignment(value.name, assigned, tuple(sorted(stream.axes)), stream.field)
 
 
 def _read_value(term: Term, states: Mapping[str, SteppedState]) -> Expr:

@@ -48,8 +48,8 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
     s = first.signature
 
     def define(called: str, value: Expr) -> str:
-        made = graph.define(called, value)
-        return graph.turned(made) if s.backward else made
+        buffer_name = graph.define(called, value)
+        return graph.turned(buffer_name) if s.backward else buffer_name
 
     channels = max((r.channels for r in group), key=len)
     decay = _log_decay(graph, define, name, s, channels)
@@ -113,10 +113,10 @@ def _log_decay(
         factors = e.args if isinstance(e, Mul) else ()
         if IMAGINARY in factors:
             e = prim("cplx", ZERO, mul(*(a for a in factors if a != IMAGINARY)))
-        made = define(f"{name}_rate", e)
-        if made not in leaves:
-            leaves.append(made)
-        return _ref(graph, made)
+        leaf = define(f"{name}_rate", e)
+        if leaf not in leaves:
+            leaves.append(leaf)
+        return _ref(graph, leaf)
 
     def go(e: Expr) -> Expr:
         if isinstance(e, Num):
