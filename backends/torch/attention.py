@@ -12,7 +12,7 @@ from dsfc.expr.tree import Axis
 from dsfc.plan.ir import Buffer
 from dsfc.plan.pairs_ir import Attention
 
-from .calls import regrouped, ungrouped
+from .grouping import regrouped, ungrouped
 from .layout import wrapped
 
 Size = Callable[[Axis], str]

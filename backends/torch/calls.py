@@ -16,12 +16,11 @@ from dsfc.expr.tree import Axis, Field
 from dsfc.plan.ir import Buffer, Role
 from dsfc.plan.scan_ir import Column, Form, Scan, Transition
 
+from .grouping import Size, regrouped, ungrouped
 from .layout import WIDTH, wrapped
 from .matrix import MatrixSkeleton
 from .selective import SelectiveSkeleton
 from .skeletons import Skeleton
-
-Size = Callable[[Axis], str]
 
 
 class ScanCall:
@@ -423,50 +422,6 @@ class ScanCall:
         self, text: str, axes: tuple[Axis, ...], groups: tuple[tuple[Axis, ...], ...], lead: int
     ) -> str:
         return ungrouped(text, axes, groups, lead, self._size)
-
-
-def regrouped(
-    text: str, axes: tuple[Axis, ...], groups: tuple[tuple[Axis, ...], ...], lead: int
-) -> str:
-    """Puts the groups one after the other, behind the lead, and makes one axis of each."""
-    order = [a for g in groups for a in g]
-    text = _permuted(text, [axes.index(a) for a in order], lead)
-    place = lead
-    for g in groups:
-        if not g:
-            text = f"{text}.unsqueeze({place})"
-        elif len(g) > 1:
-            text = f"{text}.flatten({place}, {place + len(g) - 1})"
-        place += 1
-    return text
-
-
-def ungrouped(
-    text: str,
-    axes: tuple[Axis, ...],
-    groups: tuple[tuple[Axis, ...], ...],
-    lead: int,
-    size: Size,
-) -> str:
-    """Undoes `regrouped`."""
-    at = lead + len(groups) - 1
-    for g in reversed(groups):
-        if not g:
-            text = f"{text}.squeeze({at})"
-        elif len(g) > 1:
-            sizes = ", ".join(size(a) for a in g)
-            text = f"{text}.unflatten({at}, ({sizes}))"
-        at -= 1
-    order = [a for g in groups for a in g]
-    return _permuted(text, [order.index(a) for a in axes], lead)
-
-
-def _permuted(text: str, places: list[int], lead: int) -> str:
-    """Puts the axes behind the lead into the order of their places; in order, they stay."""
-    if places == sorted(places):
-        return text
-    order = (*range(lead), *(p + lead for p in places))
-    return f"{text}.permute({', '.join(map(str, order))})"
 
 
 def _apart(roles: list[tuple[str | None, str]]) -> list[str]:

@@ -16,7 +16,8 @@ from dsfc.plan.ir import Buffer, Plan
 from dsfc.plan.pairs_ir import AllPairs
 
 from .layout import wrapped
-from .recurrence import function_lines, size_in, tuple_text
+from .recurrence import tuple_text
+from .token_functions import function_lines, size_in
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from dsfc.fused.ir import halves
 from dsfc.plan.ir import Role
 from dsfc.plan.scan_ir import Column
 
-from ..torch.calls import ScanCall, Size
+from ..torch.calls import ScanCall
+from ..torch.grouping import Size
 from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton
 from .convolution import ConvolutionKernels

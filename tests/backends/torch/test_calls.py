@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import torch
-from dsfc.backends.torch.calls import regrouped, ungrouped
+from dsfc.backends.torch.grouping import regrouped, ungrouped
 from hypothesis import given
 from hypothesis import strategies as st
 
