@@ -9,6 +9,8 @@ MATRIX = (
     *("normalized_attn_softplus", "retnet", "ssd"),
 )
 SELECTIVE = ("s6",)
+PRINTED = ("gla", "deltanet", "gated_deltanet", "kda")
+"""Of the scans whose kernels are printed: a decay of keys, a delta rule, one with a decay, both."""
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
 SIZES = {"lru": {"n": 2048}, "s6": {"n": 16}}
 SIZES |= {"selectiveturned": {"n": 16}, "selectivepairs": {"n": 8, "p": 64, "h": 32}}
@@ -23,8 +25,43 @@ BEYOND = {
     ("mlstm", "fp32", "sm_100"): 40,
     ("retnet", "fp32", "sm_100"): 8,
     ("ssd", "fp32", "sm_100"): 8,
+    ("gla", "bf16", "sm_80"): 336,
+    ("gla", "bf16", "sm_90"): 192,
+    ("gla", "bf16", "sm_100"): 32,
+    ("gla", "bf16", "gfx942"): 140,
+    ("deltanet", "bf16", "sm_80"): 80,
+    ("deltanet", "bf16", "sm_90"): 72,
+    ("deltanet", "bf16", "sm_100"): 56,
+    ("deltanet", "bf16", "gfx942"): 132,
+    ("gated_deltanet", "bf16", "sm_80"): 752,
+    ("gated_deltanet", "bf16", "sm_90"): 488,
+    ("gated_deltanet", "bf16", "sm_100"): 464,
+    ("gated_deltanet", "bf16", "gfx942"): 564,
+    ("kda", "bf16", "sm_80"): 808,
+    ("kda", "bf16", "sm_90"): 632,
+    ("kda", "bf16", "sm_100"): 456,
+    ("kda", "bf16", "gfx942"): 572,
+    ("gla", "fp32", "sm_90"): 408,
+    ("deltanet", "fp32", "sm_90"): 2744,
 }
 """Of the table, what exceeds the limits of a stack, and the bytes that it has."""
+SPILLED = {
+    ("gla", "bf16", "sm_80"): 16,
+    ("gla", "bf16", "sm_90"): 14,
+    ("gla", "bf16", "sm_100"): 7,
+    ("deltanet", "bf16", "sm_100"): 12,
+    ("gated_deltanet", "bf16", "sm_80"): 101,
+    ("gated_deltanet", "bf16", "sm_90"): 60,
+    ("gated_deltanet", "bf16", "sm_100"): 114,
+    ("gated_deltanet", "bf16", "gfx942"): 11,
+    ("kda", "bf16", "sm_80"): 167,
+    ("kda", "bf16", "sm_90"): 105,
+    ("kda", "bf16", "sm_100"): 112,
+    ("kda", "bf16", "gfx942"): 4,
+    ("gla", "fp32", "sm_90"): 41,
+    ("deltanet", "fp32", "sm_90"): 565,
+}
+"""Of printed kernels, the most stores to the stack inside of loops; no other kernel has any."""
 EVERY = tuple(
     (s, "bf16", t) for s in (*SPECS, "selective_turned", "selective_pairs") for t in TARGETS
 )
@@ -43,6 +80,8 @@ EVERY += tuple((s, "bf16", "sm_90") for s in ("retnet:64", "retnet:256", "mlstm:
 EVERY += tuple(("normalized_attn:256", "fp32", t) for t in TARGETS)
 EVERY += tuple(("linear_attn:256", "fp32", t) for t in ("sm_80", "sm_90"))
 EVERY += tuple(("retnet:256", "fp32", t) for t in ("sm_90", "sm_100"))
+EVERY += tuple((s, "bf16", t) for s in PRINTED for t in TARGETS)
+EVERY += tuple((s, "fp32", "sm_90") for s in PRINTED[:2])
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
 All but those beyond are within the limits; what is not named here was not compiled for the table.

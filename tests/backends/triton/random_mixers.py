@@ -294,5 +294,26 @@ def selective(draw: Draw) -> Mixer:
     return w.mixer(f"({w.read(state)} · {q})" + w.one_of("", f" + {w.param('d')} * {u}"))
 
 
-FORMS = {f.__name__: f for f in (elementwise, convolution, matrix, rotated, selective)}
+@st.composite
+def chunked(draw: Draw) -> Mixer:
+    """Decays of keys, delta rules, and both: scans whose kernels are printed."""
+    heads = draw(st.booleans())
+    w = Writer(draw, heads, n=SIZES, p=SIZES)
+    of = ("h",) if heads else ()
+    q, k, v = feature(w, (*of, "n")), f"l2norm[n]({w.input(*of, 'n')})", w.input(*of, "p")
+    how = w.one_of("keys", "delta rule", "both")
+    state, kept = w.state((*of, "n", "p")), w.fresh()
+    decay = w.gate((*of, "n")) if how != "delta rule" else w.one_of("", w.gate(of)) if of else ""
+    w.define(kept, f"{decay} * {state}[i-1]" if decay else f"{state}[i-1]")
+    key, value = w.fresh(), w.drive((*of, "p"))
+    w.define(key, k)
+    if how == "keys":
+        w.define(state, f"{kept} + {key} ⊗ {w.one_of(v, value)}")
+    else:
+        rate = w.one_of("sigmoid({})", "2 * sigmoid({})").format(w.input(*of)) if of else "1/2"
+        w.define(state, f"{kept} + ({rate} * {key}) ⊗ ({v} - {key} · {kept})")
+    return w.mixer(f"{q} · {w.read(state)}" + w.one_of("", f" + {value}"))
+
+
+FORMS = {f.__name__: f for f in (elementwise, convolution, matrix, rotated, selective, chunked)}
 """A strategy of mixers of each form, by its name."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from dsfc.backends.triton.printer import NotPrintable, print_kernel
 from numpy.typing import NDArray
 from printed import run
@@ -22,9 +19,6 @@ from dsfc.kernel_ir.interpret import interpret, value_of
 from dsfc.kernel_ir.ir import Access, Along, Axis, Kernel, Part, Storage, Triangle
 from dsfc.kernels.chunks import CHUNK, backward, forward
 from dsfc.plan.scan_ir import Adjoint, Scan
-from dsfc.validate.compare import agree
-from dsfc.validate.surface import Sample, surface
-from dsfc.validate.values import outcome
 
 pytest.importorskip("triton")
 # What a kernel computes of places beyond the end is never stored, but NumPy speaks of it.
@@ -92,7 +86,7 @@ def test_forward_chunks_are_those_of_the_ir(
 
 @pytest.mark.ci
 @pytest.mark.parametrize("strong", [False, True])
-@pytest.mark.parametrize("length", [0, 1, 15, 33, 40])
+@pytest.mark.parametrize("length", [0, 15, 33])
 @pytest.mark.parametrize("spec", FORMS)
 def test_backward_chunks_are_those_of_the_ir(
     spec: str, length: int, strong: bool, tmp_path: Path
@@ -210,18 +204,3 @@ def test_what_has_no_block_is_refused() -> None:
     k.load(k.argument("x", (5,)), Along(odd, 0, 5))
     with pytest.raises(NotPrintable, match="power of two"):
         print_kernel(k.kernel(), "kernel")
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("spec", ["gla", "gated_deltanet"])
-def test_modules_launch_printed_kernels(spec: str, build: Callable[..., ModuleType]) -> None:
-    found, plain = surface(build(spec)), surface(build(spec, None, "torch"))
-    sample = found.sample(18, dtype=torch.float32)
-    assert "Triton on cpu: a kernel each way for S" in sample.layer.explain(18)
-    double = Sample(
-        copy.deepcopy(sample.layer).double(),
-        {n: x.double() for n, x in sample.inputs.items()},
-        None,
-    )
-    given = Sample(sample.layer, sample.inputs, None)
-    agree(outcome(found, given, "auto", 1), outcome(plain, double, "recurrent", 1), 1e-5, spec)

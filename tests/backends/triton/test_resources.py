@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernel_specs import BEYOND, EVERY, MATRIX
+from kernel_specs import BEYOND, EVERY, MATRIX, PRINTED, SPILLED
 
 triton = pytest.importorskip("triton")
 
@@ -59,7 +59,8 @@ def fits(name: str, row: dict[str, int]) -> None:
     assert row["instructions"] >= FEWEST, name
     assert row["stack"] <= max(STACK[is_full(name)].get(target, 0), BEYOND.get(of(name), 0)), name
     assert row["stack"] == 0 or row["registers"] >= 64, f"{name}: the assembler gave up"
-    assert not row.get("spilled"), f"{name}: its loop stores to the stack"
+    most = SPILLED.get(of(name), 0)
+    assert row.get("spilled", 0) <= most, f"{name}: its loop stores to the stack"
     assert row["registers"] <= REGISTERS[target], name
     if is_matrix(name):
         assert row["loads"] and (row.get("products") or "fp32" in name), name
@@ -76,7 +77,7 @@ def of(name: str) -> tuple[str, str, str]:
 
 
 def is_matrix(name: str) -> bool:
-    return name.split()[0].partition(":")[0] in MATRIX
+    return name.split()[0].partition(":")[0] in (*MATRIX, *PRINTED)
 
 
 def is_full(name: str) -> bool:
@@ -99,8 +100,9 @@ def test_the_table_has_every_kernel_and_each_fits() -> None:
 
 
 def test_what_is_beyond_the_limits_is_still_so() -> None:
-    most = {k: max(r["stack"] for n, r in TABLE["kernels"].items() if of(n) == k) for k in BEYOND}
-    assert most == BEYOND
+    for known, what in ((BEYOND, "stack"), (SPILLED, "spilled")):
+        rows = TABLE["kernels"].items()
+        assert known == {k: max(r.get(what, 0) for n, r in rows if of(n) == k) for k in known}
 
 
 def test_the_limits_tell() -> None:
@@ -113,7 +115,7 @@ def test_the_limits_tell() -> None:
 def holds(spec: str, dtype: str, target: str) -> None:
     """Compiles again; with the Triton of the table, to the same."""
     rows = found(spec, dtype, target)
-    assert len(rows) >= (2 if spec.startswith("s6") else 4)
+    assert len(rows) >= (2 if spec.startswith("s6") or spec in PRINTED else 4)
     for name, row in rows.items():
         fits(name, row)
         if triton.__version__ == TABLE["triton"]:
@@ -122,7 +124,8 @@ def holds(spec: str, dtype: str, target: str) -> None:
 
 CI = [
     ("lru", "bf16", "sm_90"),
-    *(("rg_lru", "bf16", t) for t in SHARED if t != "sm_80"),
+    ("deltanet", "bf16", "sm_90"),
+    *(("rg_lru", "bf16", t) for t in ("sm_90", "gfx942")),
     *(("retnet", "bf16", t) for t in ("sm_90", "gfx942")),
 ]
 """One of each kind: the others take long, and are of the last tier."""

@@ -1,0 +1,109 @@
+"""Modules whose kernels are printed, in the interpreter: values, states, masks, bfloat16."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from kernel_specs import PRINTED
+from test_kernels import ROUNDED, ran, small, widened
+
+from dsfc.validate import precision
+from dsfc.validate.compare import agree
+from dsfc.validate.surface import surface
+from dsfc.validate.values import outcome
+
+pytest.importorskip("triton")
+# What a kernel computes of places beyond the end is never stored, but NumPy speaks of it.
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+Build = Callable[..., ModuleType]
+LENGTH = 18
+"""Two chunks, the second one cut off."""
+
+
+@pytest.fixture(params=PRINTED)
+def module(request: pytest.FixtureRequest, build: Build) -> ModuleType:
+    """A module with printed kernels."""
+    return build(request.param)
+
+
+@pytest.mark.ci
+def test_kernels_are_the_definition_from_a_state(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one call of two chunks, and a second one of one token."""
+    found = surface(module)
+    seen = small(module, monkeypatch)
+    sample = found.sample(LENGTH, dtype=torch.float32)
+    want = outcome(found, widened(sample, found), "recurrent", 1)
+    agree(outcome(found, sample, "auto", 1, cuts=(LENGTH - 1,)), want, ROUNDED, "cut")
+    assert {"forward", "backward"} <= set(seen)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("how", ["mask", "cu_seqlens"])
+def test_masked_tokens_and_packs(
+    module: ModuleType, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = surface(module)
+    seen = small(module, monkeypatch)
+    packed = how == "cu_seqlens"
+    sample = found.sample(9, batch=1 if packed else 3, dtype=torch.float32, state=False)
+    given: dict[str, Any] = {"cu_seqlens": torch.tensor([0, 0, 5, 6, 9])}
+    if not packed:
+        mask = torch.rand(3, 9, generator=torch.Generator().manual_seed(1)) < 0.6
+        mask[1] = False
+        given = {"mask": mask}
+    want = ran(found, widened(sample, found), "recurrent", given)
+    # Where a gradient vanishes, the plain loop is off as well.
+    plain = agree(ran(found, sample, "recurrent", given), want, math.inf, how)
+    agree(ran(found, sample, "auto", given), want, max(ROUNDED, 3 * plain), how)
+    assert "backward" in seen
+
+
+@pytest.mark.full
+def test_bfloat16_errs_no_more_than_plain_torch(module: ModuleType) -> None:
+    precision.low_precision(surface(module), (torch.bfloat16,))
+
+
+@pytest.mark.ci
+def test_bfloat16_is_the_definition_to_its_own_rounding(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = surface(build("kda"))
+    seen = small(found.module, monkeypatch)
+    sample = found.sample(LENGTH, dtype=torch.bfloat16)
+    want = outcome(found, widened(sample, found), "recurrent", 1)
+    plain = agree(outcome(found, sample, "recurrent", 1), want, math.inf, "plain")
+    agree(outcome(found, sample, "auto", 1), want, 2 * plain, "kernels")
+    assert {"forward", "backward"} <= set(seen)
+
+
+@pytest.mark.ci
+def test_a_trial_finds_kernels_that_are_wrong(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = build("deltanet")
+    key = torch.device("cpu"), torch.float32
+    declined, launch = module._declined, module._backward_launch
+    # The interpreter's device, as a GPU: kernels run if they are trusted.
+    monkeypatch.setattr(module, "_declined", lambda *of: declined(*of) or module._distrust(*key))
+    assert module._trial(*key) == ""
+
+    def spoiled(*arguments: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        first, *rest = launch(*arguments)
+        return 1.1 * first, *rest
+
+    monkeypatch.setattr(module, "_backward_launch", spoiled)
+    assert "was off by" in module._trial(*key)
+
+
+def test_explain_names_the_kernels_and_why_there_are_none(build: Build) -> None:
+    layer = surface(build("gla")).sample(3).layer
+    assert "Triton on cpu: a kernel each way for S" in layer.float().explain(18)
+    assert "torch on cpu (" in layer.double().explain(18)
