@@ -19,9 +19,9 @@ def _expm1(x):
     near = 0.041666668 + 0.008333334 * x + 0.0013888889 * s
     near = x + s * (0.5 + 0.16666667 * x + s * near)
     return tl.where(tl.abs(x) < 0.25, near, tl.exp(x) - 1)''',
-    "_exprel": '''\
+    "_exp_quotient": '''\
 @_kernel
-def _exprel(x):
+def _exp_quotient(x):
     """(exp(x) - 1) / x, and 1 at 0."""
     return tl.where(x == 0, 1, _expm1(x) / tl.where(x == 0, 1, x))''',
     "_tanh": '''\

@@ -120,7 +120,7 @@ class PrintedSkeleton:
         if kernel is self.forward:
             return "    return o, S_last"
         parts = {a.name for a in kernel.arguments if _PARTS in a.shape}
-        grads = [f"_summed({g}, {g[1:]})" if g in parts else g for g in self.plain.grads]
+        grads = [f"_sum_of_parts({g}, {g[1:]})" if g in parts else g for g in self.plain.grads]
         return wrapped("return ", [*grads, "dS_first"], "", "    ")
 
 

@@ -310,7 +310,7 @@ _ROWS = (
               _torch("expm1", "_expm1({0})"), "overflows as exp",
               meaning="e^x - 1"),
     Primitive("exprel", 1, _S, _exprel, adjoints.exprel_, _exprel_range, _UP, "",
-              {"torch": _EXPREL_TORCH, "triton": "_exprel({0})"},
+              {"torch": _EXPREL_TORCH, "triton": "_exp_quotient({0})"},
               "(e^x - 1) / x, 1 at 0; overflows as exp",
               meaning="(e^x - 1) / x, 1 at 0"),
     Primitive("exprel_slope", 1, _S, _exprel_slope, adjoints.exprel_slope_, _exprel_slope_range,

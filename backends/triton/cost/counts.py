@@ -39,7 +39,7 @@ INSTRUCTIONS = {
 
 _SPECIAL = {
     **dict.fromkeys(("tl.exp", "tl.log", "tl.sqrt", "tl.erf", "_expm1"), 1),
-    **dict.fromkeys(("tl.sigmoid", "_tanh", "_log1p", "_exprel"), 2),
+    **dict.fromkeys(("tl.sigmoid", "_tanh", "_log1p", "_exp_quotient"), 2),
 }
 """What functions that kernels call ask of the units of special functions: powers of two,
 logarithms, roots and reciprocals, one each."""

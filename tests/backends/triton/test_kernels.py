@@ -249,7 +249,7 @@ def test_segments_are_as_many_as_take_least_time(
             assert count == 1 or (tokens >= 128 and count <= 32)
             if length >= 256:
                 times = {
-                    n: module._predicted(*given, module._chip(h200), n)
+                    n: module._predicted_seconds(*given, module._chip(h200), n)
                     for n in (tokens, length, max(length // 4, 128), max(length // 32, 128))
                 }
                 assert times[tokens] <= 1.0001 * min(times.values())
@@ -275,7 +275,7 @@ def test_a_module_predicts_what_the_plan_does(name: str, build: Build, h200: tor
         for p in cost.passes[:passes]:
             work = getattr(module, f"_{p.name}_work")
             given = work, taken, (B, L), programs, each, module._chip(h200), tokens
-            assert module._predicted(*given) == pytest.approx(seconds(p, H200, sizes))
+            assert module._predicted_seconds(*given) == pytest.approx(seconds(p, H200, sizes))
 
 
 def test_explain_says_into_what_time_is_cut(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:

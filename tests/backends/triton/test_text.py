@@ -36,6 +36,23 @@ print(layer.explain(5))
 """
 
 
+TOP = re.compile(r"^(?:def|class) (_\w+)|^(_\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
+ROOT = Path(__file__).parents[3] / "backends"
+
+
+def names_of(*files: Path) -> Counter[str]:
+    """How often each name is bound at the left margin of some files."""
+    pairs = (pair for f in files for pair in TOP.findall(f.read_text(encoding="utf-8")))
+    return Counter(first or second for first, second in pairs)
+
+
+def test_no_function_of_kernels_has_the_name_of_one_of_the_runtime_or_of_another() -> None:
+    runtime = names_of(*(ROOT / "shared" / "runtime").glob("*.py"))
+    ours = names_of(*(ROOT / "triton").glob("*_shared.py.j2"), ROOT / "triton" / "functions.py")
+    assert len(runtime) > 50 and len(ours) > 40
+    assert {name for name in ours if name in runtime or ours[name] > 1} == set()
+
+
 def text(name: str) -> str:
     return dsfc.load(name).module("triton").text
 
