@@ -12,8 +12,8 @@ from dsfc.kernels import chunks, tokens
 from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form
 
-from ..torch.calls import is_shared
 from ..torch.layout import wrapped
+from ..torch.operators import is_shared
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton
 from .expressions import knows, python_integer

@@ -13,9 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.expr.tree import Axis, Field
+from dsfc.plan.forms.table import FORMS as PLAN_FORMS
 from dsfc.plan.ir import Buffer, Role
-from dsfc.plan.scan_ir import Column, Form, Scan, Transition
+from dsfc.plan.scan_ir import Column, Group, Transition
 
+from .forms.row import Layout
+from .forms.table import FORMS
 from .grouping import Size, regrouped, ungrouped
 from .layout import WIDTH, wrapped
 from .matrix import MatrixSkeleton
@@ -49,13 +52,17 @@ class ScanCall:
         self._like = like
         self._fresh = fresh
 
+    @property
+    def _layout(self) -> Layout:
+        return FORMS[self._scan.form].layout
+
     def lines(self, next_states: dict[str, str]) -> list[str]:
         """Returns the statements; `next_states` learns the variable of each state's next value."""
         scan = self._scan
         before: list[str] = []
         if scan.transition is not None:
             arguments, state, looked = self._dense_arguments(scan.transition)
-        elif scan.form is Form.CONVOLUTION:
+        elif self._layout is Layout.RESPONSES:
             arguments, state, looked = self._fixed_arguments(before)
         else:
             arguments, state, looked = self._token_arguments(before)
@@ -77,7 +84,7 @@ class ScanCall:
     def _call(self, arguments: list[str], out: str, last: str) -> list[str]:
         head = f"{out}, {last} = _recurrence{self._s.suffix}"
         dense = self._scan.transition is not None
-        if self._scan.form is not Form.CONVOLUTION and not dense:
+        if self._layout is not Layout.RESPONSES and not dense:
             return [wrapped(head, [*arguments, *self._s.option_names], "", "    ")]
         # Λ is the same at every token, so the state that stops earlier is computed by itself.
         given = self._fresh(f"{self._scan.name}_given")
@@ -223,7 +230,7 @@ class ScanCall:
 
     def _keyed(self, name: str) -> str:
         """A read or key in the operator's layout."""
-        if self._scan.form not in GROUPED:
+        if self._layout is not Layout.GROUPED:
             return self._expanded(name, self._arrays(name).axes)
         heads: tuple[Axis, ...] = () if self._s.shared else self._scan.heads
         groups = (self._scan.keys,) if self._s.shared else (heads, self._scan.keys)
@@ -232,10 +239,10 @@ class ScanCall:
     def _values(self, before: list[str]) -> str:
         """The columns' values side by side."""
         scan = self._scan
-        if scan.form not in GROUPED:
+        if self._layout is not Layout.GROUPED:
             (column,) = scan.columns
             assert column.value is not None
-            axes = self._tile(column) if scan.form is Form.ELEMENTWISE else self._side(column)
+            axes = self._tile(column) if self._layout is Layout.ENTRIES else self._side(column)
             return self._expanded(column.value, axes)
         parts = []
         known: str | None = None
@@ -272,11 +279,11 @@ class ScanCall:
         b = self._arrays(name)
         scan = self._scan
         ident = self._ident(name)
-        if scan.form in (Form.MATRIX, Form.LOW_RANK):
-            return self._kept(self._grouped(name, (scan.heads,)))
-        if scan.form in (Form.KEYED, Form.KEYED_LOW_RANK):
-            return self._kept(self._grouped(name, (scan.heads, scan.keys)))
-        if scan.form is Form.ELEMENTWISE:
+        if self._layout is Layout.GROUPED:
+            keyed = Group.KEYS in PLAN_FORMS[scan.form].decay
+            groups = (scan.heads, scan.keys) if keyed else (scan.heads,)
+            return self._kept(self._grouped(name, groups))
+        if self._layout is Layout.ENTRIES:
             (column,) = scan.columns
             return self._kept(self._expanded(name, self._tile(column)))
         if b.role is Role.CONSTANT:
@@ -286,7 +293,7 @@ class ScanCall:
 
     def _states(self, before: list[str]) -> str:
         scan = self._scan
-        if scan.form not in GROUPED:
+        if self._layout is not Layout.GROUPED:
             return self._ident(scan.columns[0].state)
         parts = [self._state(c) for c in scan.columns]
         if len(parts) == 1:
@@ -312,7 +319,7 @@ class ScanCall:
 
     def _first(self, state: str, read: str | None) -> str:
         """Text of what a read before the update reads at the first token."""
-        if self._scan.form in (Form.CONVOLUTION, Form.DENSE_CONVOLUTION):
+        if self._layout is Layout.RESPONSES:
             part = ".real" if self._scan.real else ""
             text = f"({read} * {state}).sum(-1){part}.unsqueeze(1)"
             return text + (".unsqueeze(-1)" if self._scan.transition is not None else "")
@@ -324,7 +331,7 @@ class ScanCall:
 
     def _outputs(self, out: str) -> list[str]:
         scan = self._scan
-        if scan.form in (Form.CONVOLUTION, Form.DENSE_CONVOLUTION):
+        if self._layout is Layout.RESPONSES:
             (column,) = scan.columns
             part = f"{out}.squeeze(-1)" if scan.transition is not None else out
             text = self._ungrouped(part, scan.heads, (scan.heads,), lead=2)
@@ -335,7 +342,7 @@ class ScanCall:
                 out, self._tile(column), (scan.heads, scan.transition.rows), lead=2
             )
             return [f"    {self._ident(column.output)} = {text}"]
-        if scan.form not in GROUPED:
+        if self._layout is not Layout.GROUPED:
             return [f"    {self._ident(scan.columns[0].output)} = {out}"]
         lines = []
         for c, part in zip(self._columns, self._slices(out, self._columns), strict=True):
@@ -347,17 +354,17 @@ class ScanCall:
     def _next(self, last: str, next_states: dict[str, str]) -> list[str]:
         scan = self._scan
         lines = []
-        parts = self._slices(last, scan.columns) if scan.form in GROUPED else [last]
+        parts = self._slices(last, scan.columns) if self._layout is Layout.GROUPED else [last]
         for c, part in zip(scan.columns, parts, strict=True):
             if c.state in next_states:
                 continue
             groups: tuple[tuple[Axis, ...], ...] = (scan.heads, scan.keys, c.channels)
             text = part
-            if scan.form is Form.CONVOLUTION:
-                groups = (scan.heads, scan.keys)
-            elif scan.transition is not None:
+            if scan.transition is not None:
                 groups = (scan.heads, scan.transition.rows)
-            if scan.form in (*GROUPED, Form.CONVOLUTION) or scan.transition is not None:
+            elif self._layout is Layout.RESPONSES:
+                groups = (scan.heads, scan.keys)
+            if self._layout not in (Layout.ENTRIES, Layout.TILE):
                 text = self._ungrouped(part, self._tile(c), groups, lead=1)
             name = self._fresh(f"{self._ident(c.state)}_next")
             next_states[c.state] = name
@@ -441,16 +448,3 @@ def _concatenated(name: str, parts: list[str]) -> str:
         return line
     rows = "".join(f"        {p},\n" for p in parts)
     return f"    {name} = (\n{rows}    )\n    {name} = torch.cat({name}, -1)"
-
-
-GROUPED = (Form.MATRIX, Form.KEYED, Form.LOW_RANK, Form.KEYED_LOW_RANK)
-"""Forms whose operators take the axes of each group flattened to one."""
-
-
-def is_shared(scan: Scan, arrays: dict[str, Buffer]) -> bool:
-    """Whether a matrix scan's read and key are the same for all heads."""
-    if scan.form is not Form.MATRIX or not scan.heads:
-        return False
-    heads = set(scan.heads)
-    assert scan.read is not None and scan.key is not None
-    return not heads & set(arrays[scan.read].axes) and not heads & set(arrays[scan.key].axes)

@@ -9,8 +9,10 @@ from dsfc.expr.tree import Axis, Rename
 from dsfc.plan.ir import Plan, Pointwise
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
-from dsfc.plan.scan_ir import Form, Scan
+from dsfc.plan.scan_ir import Scan
 
+from .forms.row import Layout
+from .forms.table import FORMS
 from .header import about
 from .layout import WIDTH, paragraph, returned_text, wrapped
 from .modes import modes
@@ -218,12 +220,12 @@ class LayerText:
         if isinstance(scan, Attention):
             return [self._product(axes) for axes in (scan.heads, scan.keys, scan.channels)]
         channels = " + ".join(self._product(c.channels) for c in scan.columns)
-        match scan.form:
-            case Form.MATRIX | Form.KEYED | Form.LOW_RANK | Form.KEYED_LOW_RANK:
+        match FORMS[scan.form].layout:
+            case Layout.GROUPED:
                 return [self._product(scan.heads), self._product(scan.keys), channels]
-            case Form.CONVOLUTION | Form.DENSE_CONVOLUTION:
+            case Layout.RESPONSES:
                 return [self._product(scan.heads), self._product(scan.keys)]
-            case Form.DENSE:
+            case Layout.MIXED:
                 return [self._product(scan.heads), channels]
             case _:
                 axes = (*scan.heads, *scan.keys, *scan.columns[0].channels)

@@ -20,7 +20,9 @@ from dsfc.plan.scan_ir import Form, Scan
 from dsfc.plan.sizes import BATCH, LENGTH
 from dsfc.plan.sizes import CHUNK as TOKENS
 
-from .cost import attention_counts, counts_of, pair_counts, stepped_counts
+from .cost import counts_of
+from .counts import attention_counts, pair_counts, stepped_counts
+from .forms.table import FORMS
 from .layout import WIDTH, literals
 
 
@@ -50,31 +52,6 @@ MACHINES = {
 }
 """By type of device; any other counts as `cuda`."""
 
-# Tokens per chunk that are fastest.
-CHUNK = {
-    Form.MATRIX: 64,
-    Form.KEYED: 64,
-    Form.SELECTIVE: 32,
-    Form.ELEMENTWISE: 64,
-    Form.CONVOLUTION: 128,
-    Form.LOW_RANK: 64,
-    Form.KEYED_LOW_RANK: 32,
-    Form.DENSE: 64,
-    Form.DENSE_CONVOLUTION: 64,
-    Form.STEPPED: 64,
-    Form.PAIRS: 64,
-}
-# Powers of two: how many numbers the states of the chunks have that are computed at once, or
-# the values of a convolution.
-BLOCK = {
-    Form.MATRIX: 17,
-    Form.KEYED: 19,
-    Form.ELEMENTWISE: 16,
-    Form.CONVOLUTION: 20,
-    Form.LOW_RANK: 17,
-    Form.KEYED_LOW_RANK: 17,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class CostText:
@@ -93,15 +70,7 @@ class CostText:
     @property
     def shape(self) -> str:
         """Names of the length and of the sizes of the operator's state, as targets."""
-        match self.form:
-            case Form.MATRIX | Form.KEYED | Form.LOW_RANK | Form.KEYED_LOW_RANK | Form.ATTENTION:
-                return "L, B, h, n, p"
-            case Form.CONVOLUTION | Form.DENSE_CONVOLUTION:
-                return "L, B, h, n"
-            case Form.DENSE:
-                return "L, B, h, p"
-            case _:
-                return "L, B, *axes"
+        return FORMS[self.form].layout.shape
 
     @property
     def tokens(self) -> str:
@@ -207,7 +176,7 @@ class Modes:
     def block(self) -> int:
         """Power of two, how many numbers a block has; 0 where chunks are computed one by one."""
         blocked = (s for s in self.scans if s.decay or s.form is not Form.ELEMENTWISE)
-        return min((BLOCK[s.form] for s in blocked if s.form in BLOCK), default=0)
+        return min((b for s in blocked if (b := FORMS[s.form].block) is not None), default=0)
 
     @property
     def text(self) -> str:
@@ -275,7 +244,7 @@ class Modes:
     @property
     def chunk(self) -> int:
         """Tokens per chunk if not given; only where anything recurs."""
-        return min(CHUNK[f] for f in self.forms if f in CHUNK)
+        return min(c for f in self.forms if (c := FORMS[f].chunk) is not None)
 
     @property
     def default_chunk(self) -> str:

@@ -8,35 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dsfc.plan.ir import Plan
+from dsfc.plan.ir import Buffer, Plan
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Form, Scan
 
-from .calls import is_shared
-from .convolution import ConvolutionSkeleton
-from .dense import DenseSkeleton
-from .keyed import KeyedSkeleton
-from .low_rank import KeyedLowRankSkeleton, LowRankSkeleton
-from .matrix import MatrixSkeleton
+from .forms.table import FORMS
 from .pairs import PairsText
 from .recurrence import RecurrenceText
-from .selective import SelectiveSkeleton
-from .skeletons import ElementwiseSkeleton, Skeleton
+from .skeletons import Skeleton
 
 Template = Callable[..., str]
-
-_FORMS: dict[Form, type[Skeleton]] = {
-    Form.MATRIX: MatrixSkeleton,
-    Form.KEYED: KeyedSkeleton,
-    Form.CONVOLUTION: ConvolutionSkeleton,
-    Form.SELECTIVE: SelectiveSkeleton,
-    Form.ELEMENTWISE: ElementwiseSkeleton,
-    Form.LOW_RANK: LowRankSkeleton,
-    Form.KEYED_LOW_RANK: KeyedLowRankSkeleton,
-    Form.DENSE: DenseSkeleton,
-    Form.DENSE_CONVOLUTION: DenseSkeleton,
-}
 
 
 def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
@@ -49,7 +31,7 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
     # The scans of a module share the code that cuts into chunks, heads in front or not.
     shared = all(is_shared(s, arrays) for s in scans if s.form is Form.MATRIX)
     return tuple(
-        _FORMS[s.form](
+        _skeleton(s.form)(
             s,
             adjoints[s.name],
             suffix,
@@ -61,6 +43,12 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
     )
 
 
+def _skeleton(form: Form) -> type[Skeleton]:
+    skeleton = FORMS[form].skeleton
+    assert skeleton is not None, f"scans of form {form.value} are no scans"
+    return skeleton
+
+
 def _suffixes(scans: list[str]) -> list[str]:
     """What follows the names of each scan's functions: nothing, its name, or its number."""
     if len(scans) == 1:
@@ -69,6 +57,15 @@ def _suffixes(scans: list[str]) -> list[str]:
     if any(s.split("_")[0] in ("recurrent", "chunked", "flops") for s in scans):
         return [f"_{k}" for k in range(1, 1 + len(scans))]
     return [f"_{s}" for s in scans]
+
+
+def is_shared(scan: Scan, arrays: dict[str, Buffer]) -> bool:
+    """Whether a matrix scan's read and key are the same for all heads."""
+    if scan.form is not Form.MATRIX or not scan.heads:
+        return False
+    heads = set(scan.heads)
+    assert scan.read is not None and scan.key is not None
+    return not heads & set(arrays[scan.read].axes) and not heads & set(arrays[scan.key].axes)
 
 
 def operators(

@@ -22,9 +22,9 @@ from dsfc.fused.ir import (
     real_imag,
 )
 from dsfc.fused.names import fresh, taken
+from dsfc.plan.flow import written_by
 from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role
 from dsfc.plan.scan_ir import Column, Form, LogDecay, Scan
-from dsfc.plan.verify import written_by
 
 
 def expand(fused: FusedPlan) -> Plan:

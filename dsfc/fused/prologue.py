@@ -47,10 +47,10 @@ from dsfc.fused.ir import (
 )
 from dsfc.fused.names import called, fresh, taken
 from dsfc.fused.real_imag import split_real_imag, with_real_leaves
+from dsfc.plan.flow import reads, written_by
 from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Form, LogDecay, Scan
-from dsfc.plan.verify import reads, written_by
 
 
 def fuse_prologue(fused: FusedPlan, computes: Callable[[Prim], bool]) -> FusedPlan:
@@ -181,11 +181,11 @@ class _Inside:
         """Returns the plan, in which `kernels` are those left."""
         for name in self._absorbed:
             del self.kernels[name]
-        made = {k.output: k for k in self._new}
+        new = {k.output: k for k in self._new}
         order: dict[str, Kernel] = {}
         for name, kernel in self.kernels.items():
             if kernel is self._scan:
-                order |= made
+                order |= new
                 decays = [*self._rates.values(), self._decayed()[0]]
                 computed = [e for e in decays for e in self._leaves_of(e)]
                 # So are constants: one number a channel costs nothing.
@@ -341,9 +341,9 @@ class _Inside:
 
     def _computed(self, name: str) -> bool:
         """Whether a leaf is the result of arithmetic, not of a map, nor given."""
-        made = {k.output: k.value for k in self._new}
+        values = {k.output: k.value for k in self._new}
         kernel = self.kernels.get(name)
-        value = made.get(name, kernel.value if isinstance(kernel, Pointwise) else None)
+        value = values.get(name, kernel.value if isinstance(kernel, Pointwise) else None)
         return value is not None and not isinstance(value, Map)
 
 

@@ -37,9 +37,9 @@ from dsfc.expr.tree import (
 from dsfc.fused.ir import FEATURE_BAR, Entrywise, FusedPlan, PrologueEpilogue, is_paired
 from dsfc.fused.names import called, fresh, taken
 from dsfc.fused.real_imag import split_real_imag
+from dsfc.plan.flow import reads, written_by
 from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role
 from dsfc.plan.scan_ir import Column, Form, Scan
-from dsfc.plan.verify import reads, written_by
 
 
 def fuse_prologue_epilogue(fused: FusedPlan, computes: Callable[[Prim], bool]) -> FusedPlan:
@@ -189,9 +189,9 @@ class _Inside:
         if len(self._cut(value, value.axes)[1]) < 2:
             return value
         inner = value.args[0] if isinstance(value, Prim) and len(value.args) == 1 else value
-        made = self._stored(inner)
-        self._closed.add(made.name)
-        return made if inner is value else remake(value, (made,))
+        stored = self._stored(inner)
+        self._closed.add(stored.name)
+        return stored if inner is value else remake(value, (stored,))
 
     def _divided(
         self, columns: tuple[Column, ...], weight: Entrywise | None
@@ -320,8 +320,8 @@ class _Inside:
     def _is_number(self, e: Expr) -> bool:
         """Whether a value has only constants and the size of the key axis."""
         sizes = [s.axis for s in walk(e) if isinstance(s, Size)]
-        made = all(isinstance(n, Num | Size | Pow | Mul) for n in walk(e))
-        return made and all(self._scan.keys == (a,) for a in sizes)
+        numeric = all(isinstance(n, Num | Size | Pow | Mul) for n in walk(e))
+        return numeric and all(self._scan.keys == (a,) for a in sizes)
 
     def _ref(self, name: str) -> Ref:
         b = self._arrays[name]

@@ -39,10 +39,10 @@ from dsfc.expr.tree import (
 )
 from dsfc.fused.ir import SUFFIXES, RealLeaf, halves, is_entrywise
 from dsfc.fused.names import fresh, taken
+from dsfc.plan.flow import reads, written_by
 from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role, Turn
 from dsfc.plan.real_parts import only_real_parts
 from dsfc.plan.scan_ir import Column, Form, LogDecay, Scan
-from dsfc.plan.verify import reads, written_by
 
 
 def has_real_sides(scan: Scan, arrays: Mapping[str, Buffer]) -> bool:

@@ -21,9 +21,9 @@ from dsfc.fused.ir import (
     rate_bar,
     real_imag,
 )
+from dsfc.plan.flow import PlanError, written_by
 from dsfc.plan.ir import Buffer, Role
 from dsfc.plan.scan_ir import Form, Scan
-from dsfc.plan.verify import PlanError, written_by
 from dsfc.plan.verify import verify as verify_plan
 
 

@@ -17,7 +17,8 @@ from dsfc.kernel_ir.ir import (
     times,
 )
 from dsfc.kernels.decay import Tokens
-from dsfc.plan.scan_ir import Factor, Scan
+from dsfc.plan.forms.table import FORMS
+from dsfc.plan.scan_ir import Factor, Group, Scan
 
 NAMES: Mapping[Factor, str] = {
     Factor.READ: "q",
@@ -67,7 +68,7 @@ class Operands:
         """
         k = self._k = builder
         self._shared, self._tokens, self._keys = shared, tokens, keys
-        self.by_keys = not set(scan.keys).isdisjoint(scan.decay_axes)
+        self.by_keys = bool(scan.keys) and Group.KEYS in FORMS[scan.form].decay
         self._batch, self.length, self._heads = (k.dynamic(n) for n in "BLH")
         self._n, self._p = k.static("N"), k.static("P")
         self._b, self._h = k.grid("row", self._batch), k.grid("head", self._heads)

@@ -19,11 +19,11 @@ from dsfc.expr.build import ONE, add, is_zero, mul, walk
 from dsfc.expr.inline import Inliner
 from dsfc.expr.normal import normalise
 from dsfc.expr.tree import Add, Expr, Mul, Num, Reduce, Ref, Rename
+from dsfc.plan.flow import PlanError
 from dsfc.plan.ir import Kernel, Plan
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Scan
-from dsfc.plan.verify import PlanError
 from dsfc.structure.attention import is_attention
 from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Block, Cache, Direction, Drive, Ratio, ReadOut, System, Term

@@ -26,7 +26,6 @@ from dsfc.plan.ir import Buffer
 from dsfc.plan.scan_ir import (
     Adjoint,
     Factor,
-    Form,
     Group,
     LeafGradient,
     LogDecay,
@@ -49,19 +48,25 @@ class AdjointError(Exception):
     """A derived contraction that is not a scan of the roles: a fault of the planner."""
 
 
-def adjoint_of(scan: Scan, arrays: Mapping[str, Buffer]) -> Adjoint:
-    """Returns the derived gradient of a scan with respect to all it reads."""
-    stage, read, cotangent = _canonical(scan)
-    derived = adjoint_stage(stage, [(read, cotangent)])
-    scans = tuple(_role_scans(scan, derived))
+def derived(scan: Scan, arrays: Mapping[str, Buffer], decay: frozenset[Group]) -> Adjoint:
+    """Returns the derived gradient of a scan with respect to all it reads.
+
+    Args:
+        scan: the scan.
+        arrays: the plan's buffers by name.
+        decay: groups of axes that log λ may have besides its heads.
+    """
+    stage, read, cotangent = _canonical(scan, decay)
+    adjoint = adjoint_stage(stage, [(read, cotangent)])
+    scans = tuple(_role_scans(scan, adjoint))
     pairing = None
-    if any(g.role is Role.DECAY for g in derived.gradients):
-        pairing = _pairing(scan, arrays)
+    if any(g.role is Role.DECAY for g in adjoint.gradients):
+        pairing = _pairing(scan, arrays, decay)
     dense = None if scan.transition is None else scan.transition.matrix
     return Adjoint(scan.name, scans, pairing, dense)
 
 
-def _canonical(scan: Scan) -> tuple[Stage, Read, Ref]:
+def _canonical(scan: Scan, groups: frozenset[Group]) -> tuple[Stage, Read, Ref]:
     """The scan as a stage whose vectors are named by their roles."""
     # One axis per group: an empty group is a group of size 1, and its contraction is one too.
     heads, keys, channels = (frozenset({a}) for a in _GROUPS)
@@ -77,10 +82,8 @@ def _canonical(scan: Scan) -> tuple[Stage, Read, Ref]:
     left: Expr = ONE
     decay = None
     if scan.decay is not None:
-        by_form = {Form.MATRIX: heads, Form.LOW_RANK: heads, Form.KEYED: heads | keys}
-        by_form[Form.KEYED_LOW_RANK] = heads | keys
-        decay_axes = by_form.get(scan.form, tile)
-        log = _ref(_LOG_DECAY, decay_axes)
+        along = {Group.KEYS: keys, Group.CHANNELS: channels}
+        log = _ref(_LOG_DECAY, heads.union(*(along[g] for g in groups)))
         left = prim("exp", log)
         decay = Decay(left, log, None, LogForm.EXACT)
     terms = [Term(_STATE, 1, left, frozenset(), ONE)]
@@ -188,11 +191,12 @@ def _factor(expr: Expr) -> Factor:
     return Factor(expr.name)
 
 
-def _pairing(scan: Scan, arrays: Mapping[str, Buffer]) -> Pairing:
+def _pairing(scan: Scan, arrays: Mapping[str, Buffer], groups: frozenset[Group]) -> Pairing:
     decay = scan.decay
     assert decay is not None
     tile = sorted((*scan.heads, *scan.keys, *scan.channels))
-    axes = frozenset(scan.decay_axes)
+    along = {Group.KEYS: scan.keys, Group.CHANNELS: scan.channels}
+    axes = frozenset(scan.heads).union(*(along[g] for g in groups))
     leaves = tuple(
         LeafGradient(leaf, _leaf_gradient(decay, arrays[leaf], axes)) for leaf in decay.leaves
     )

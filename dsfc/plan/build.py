@@ -13,7 +13,7 @@ from dsfc.expr.text import text
 from dsfc.expr.tree import Div, Expr, Field, Map, Mul, Now, Prim, Ref, Time
 from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.plan import attention, dense, pairs, readings, recurrence, scans
-from dsfc.plan.adjoint import adjoint_of
+from dsfc.plan.forms.table import FORMS
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Kernel, Plan, Reference, Role, StateTensor
 from dsfc.plan.modes import modes_of
@@ -144,7 +144,7 @@ class _Planner:
             buffers=system.buffers,
             arrays=tuple(graph.arrays.values()),
             kernels=tuple(graph.kernels),
-            adjoints=tuple(adjoint_of(s, graph.arrays) for s in ran),
+            adjoints=tuple(FORMS[s.form].adjoint(s, graph.arrays) for s in ran),
             registers=registers,
             states=states,
             output=name,
@@ -322,7 +322,7 @@ class _Planner:
                 continue
             r = self._reading(self.graph, term)
             block = r.block
-            shared = r.signature.form in readings.SHARED
+            shared = FORMS[r.signature.form].shares
             behind = self.depths.of_read(stage, r.signature.read)
             key = (r.signature, behind) if shared else (r.signature, block.state)
             members = by_signature.setdefault(key, [])

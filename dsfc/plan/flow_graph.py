@@ -6,11 +6,11 @@ from typing import Any
 
 import networkx as nx
 
+from dsfc.plan.flow import reads, written_by
 from dsfc.plan.ir import Plan, RunningMax, Turn, Unit
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Scan
-from dsfc.plan.verify import reads, written_by
 
 
 def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types

@@ -25,8 +25,8 @@ from dsfc.expr.build import (
 from dsfc.expr.declarations import Provenance
 from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.tree import Axis, Expr, Field, Fir, Now, Num, Prim, Ref, Size, Time
+from dsfc.plan.flow import reads
 from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, RunningMax, Turn, Unit
-from dsfc.plan.verify import reads
 from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Cache, MaxPlus, ReadOut, Stream, System
 

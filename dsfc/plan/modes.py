@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dsfc.plan.forms.table import FORMS
 from dsfc.plan.ir import Mode
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
-from dsfc.plan.scan_ir import Form, Scan
+from dsfc.plan.scan_ir import Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,50 +18,41 @@ class ModeRow:
 
     Attributes:
         name: as users write it.
-        forms: forms that have it.
         why: the reason where it is legal.
         why_not: the reason where it is not.
         resets: whether a sequence may start inside a row: packing needs Λ per token.
     """
 
     name: str
-    forms: frozenset[Form]
     why: str
     why_not: str
     resets: bool = True
 
 
-_FINITE = frozenset(Form) - {Form.ATTENTION, Form.PAIRS, Form.STEPPED}
-
 MODES = (
     ModeRow(
         "recurrent",
-        _FINITE,
         "every finite system has one",
         "",
     ),
     ModeRow(
         "chunked",
-        _FINITE,
         "transitions of a chunk compose",
         "",
     ),
     ModeRow(
         "scan",
-        _FINITE - {Form.DENSE, Form.DENSE_CONVOLUTION},
         "in log L rounds by (Λ₂Λ₁, Λ₂b₁ + b₂)",
         "Λ is a full matrix, or products of it are: they cost more than the steps that they save",
     ),
     ModeRow(
         "parallel",
-        frozenset({Form.MATRIX, Form.KEYED, Form.CONVOLUTION}),
         "all pairs of tokens at once",
         "pairs of tokens make no product of matrices: λ has channel axes, a token rewrites, "
         "or Λ is full",
     ),
     ModeRow(
         "fft",
-        frozenset({Form.CONVOLUTION, Form.DENSE_CONVOLUTION}),
         "Λ, B and C are the same at every token",
         "Λ, B or C depends on the token, or a full Λ mixes what goes in and out",
         resets=False,
@@ -68,23 +60,19 @@ MODES = (
 )
 """Every mode of scans, in the order they are named."""
 
-_ATTENTION = frozenset({Form.ATTENTION})
-_KEPT = _ATTENTION | {Form.PAIRS}
 _NO_STATE = "no state of finite size sums up what came before"
 ATTENTION_MODES = (
-    ModeRow("recurrent", _KEPT, "one token after another, over what is kept of all", ""),
-    ModeRow("chunked", frozenset(), "", _NO_STATE),
-    ModeRow("scan", frozenset(), "", _NO_STATE),
+    ModeRow("recurrent", "one token after another, over what is kept of all", ""),
+    ModeRow("chunked", "", _NO_STATE),
+    ModeRow("scan", "", _NO_STATE),
     ModeRow(
         "parallel",
-        _KEPT,
         "all pairs of tokens at once, written out: has derivatives of any order",
         "",
     ),
-    ModeRow("fft", frozenset(), "", "weights depend on the tokens", resets=False),
+    ModeRow("fft", "", "weights depend on the tokens", resets=False),
     ModeRow(
         "fused",
-        _ATTENTION,
         "all pairs in PyTorch's scaled_dot_product_attention, never stored; first derivatives",
         "a sum over tokens is no mean with exponential weights",
     ),
@@ -105,7 +93,7 @@ def modes_of(scans: Sequence[Scan | Attention | AllPairs | Recurrence]) -> tuple
     weighs = any(isinstance(s, Attention | AllPairs) for s in scans)
     paired = "; ".join(dict.fromkeys(s.why for s in scans if isinstance(s, AllPairs)))
     for row in ATTENTION_MODES if weighs else MODES:
-        legal = all(s.form in row.forms for s in scans)
+        legal = all(row.name in FORMS[s.form].modes for s in scans)
         why = row.why if legal else row.why_not
         if paired and row.name == "parallel":
             why = f"all pairs of tokens, in blocks of `chunk`: the only form, {paired}"

@@ -22,6 +22,8 @@ from dsfc.expr.build import (
 )
 from dsfc.expr.declarations import AbstractMap, MapTensor, Tensor
 from dsfc.expr.tree import Axis, Expr, Field, Mul, Now, Ones, Ref, Time
+from dsfc.plan.forms.row import Candidate
+from dsfc.plan.forms.table import narrowed
 from dsfc.plan.graph import bounded_log
 from dsfc.plan.scan_ir import Form
 from dsfc.structure.ir import BlockStructure, ClassName
@@ -129,9 +131,6 @@ def reading(
     after: Expr = ONE
     if form is Form.LOW_RANK:
         low_rank, after = _low_rank(block, structure)
-        assert structure.decay is not None
-        if structure.decay.value.axes & frozenset(keys):
-            form = Form.KEYED_LOW_RANK
     drive = _drive(block, structure, after)
     # What the contraction does not touch stands outside of it.
     vector = split_by_axes(term.right, frozenset(keys))
@@ -142,16 +141,14 @@ def reading(
         # With definitions put in, log λ would lose its digits beside m before the two m are taken
         # from one another.
         log = prim("max", _log_of(block.decay), _FORGOTTEN)
-    plain = form is not Form.MATRIX and low_rank is None
-    steady = plain and not divided and not is_zero(log)
-    if steady and all(e.time is Time.CONST for e in (log, drive.key, vector.key)):
+    steady = all(e.time is Time.CONST for e in (log, drive.key, vector.key))
+    fixed = steady and not divided and not is_zero(log)
+    form = narrowed(form, Candidate(structure, log, fixed))
+    if form is Form.CONVOLUTION:
         # Every output has a kernel of its own: all axes but the keys enumerate recurrences.
-        form = Form.CONVOLUTION
         heads, channels = tuple(sorted((*heads, *channels))), ()
         if keys and vector.rest.time is Time.CONST:
             vector = Split(mul(vector.key, vector.rest), ONE)
-    elif form is Form.KEYED and log.axes & frozenset(channels):
-        form = Form.SELECTIVE
     key = drive.key
     if keys and is_one(key):
         key = ones(keys)
@@ -194,9 +191,6 @@ _FORGOTTEN = num(-1000)
 A running maximum that rises, from `LOWEST` at the first token, forgets all that came before.
 """
 
-
-SHARED = (Form.MATRIX, Form.KEYED, Form.LOW_RANK, Form.KEYED_LOW_RANK)
-"""Forms whose scans share a pass over several columns: they have products of read and key."""
 
 _RUN = {
     ClassName.SCALAR: Form.MATRIX,

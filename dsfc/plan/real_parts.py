@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from dsfc.expr.build import rewrite, walk
 from dsfc.expr.tree import Expr, Field, Now, Prim, Ref, Time
+from dsfc.plan.flow import reads
 from dsfc.plan.graph import Graph
 from dsfc.plan.ir import Buffer, Kernel, Pointwise, Turn
 from dsfc.plan.scan_ir import Form, Scan
-from dsfc.plan.verify import reads
 
 
 def take_real_parts(graph: Graph) -> None:

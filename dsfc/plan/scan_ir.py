@@ -158,17 +158,6 @@ class Scan:
         """Whether its keys are products of keys: two key axes are copies of one."""
         return any(a.copy_of is not None for a in self.keys)
 
-    @property
-    def decay_axes(self) -> tuple[Axis, ...]:
-        """Axes that log λ may have."""
-        match self.form:
-            case Form.MATRIX | Form.LOW_RANK:
-                return self.heads
-            case Form.KEYED | Form.CONVOLUTION | Form.KEYED_LOW_RANK:
-                return tuple(sorted((*self.heads, *self.keys)))
-            case _:
-                return tuple(sorted((*self.heads, *self.keys, *self.channels)))
-
 
 class Factor(Enum):
     """A role of the forward scan, used by name in its adjoint.

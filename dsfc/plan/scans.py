@@ -37,8 +37,9 @@ from dsfc.expr.tree import (
     Time,
     children,
 )
+from dsfc.plan.forms.table import FORMS
 from dsfc.plan.graph import TURNED, Graph
-from dsfc.plan.readings import SHARED, Reading, Signature
+from dsfc.plan.readings import Reading, Signature
 from dsfc.plan.scan_ir import Column, Form, LogDecay, LowRank, Scan, Transition
 
 
@@ -67,7 +68,7 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
         transition = Transition(graph.define(f"{name}_transition", matrix), mixed, copies)
     values = []
     for r in group:
-        one = is_one(r.value) and not r.channels and s.form in SHARED
+        one = is_one(r.value) and not r.channels and FORMS[s.form].shares
         values.append(None if one else define(f"{r.block.state}_value", r.value))
     columns = []
     for v, r in zip(values, group, strict=True):

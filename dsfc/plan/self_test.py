@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsfc.plan.evaluate import evaluate as evaluate_plan
+from dsfc.plan.flow import PlanError
 from dsfc.plan.ir import Plan
-from dsfc.plan.verify import PlanError
 from dsfc.system.evaluate import evaluate as evaluate_system
 from dsfc.system.ir import MaxPlus, System
 

@@ -16,9 +16,9 @@ from dsfc.diagnostics.report import DiagnosticError
 from dsfc.limits import Limits
 from dsfc.matrices.latex import display
 from dsfc.mixer.ir import Mixer
+from dsfc.plan.flow import PlanError
 from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Scan
-from dsfc.plan.verify import PlanError
 from dsfc.structure.ir import Structure
 from dsfc.system.ir import System
 

@@ -199,8 +199,9 @@ def project(root: Path) -> Project:
     public = re.findall(r"auto(?:function|class|exception|data):: (dsfc[\w.]+)\.(\w+)", page)
     commands = [(m, "") for m in modules if m.startswith("dsfc.cli")]
     backends = [(f"dsfc.backends.{b}", "BACKEND") for b in backend_names()]
+    rows = [(m, "ROW") for m in modules if re.search(r"\.forms\.\w+$", m)]
     names = [("dsfc", "_HOMES"), ("dsfc", "__getattr__"), ("dsfc.cli", "main")]
-    whole.reach([*commands, *backends, *public, *names, ("dsfc.__main__", "")])
+    whole.reach([*commands, *backends, *public, *rows, *names, ("dsfc.__main__", "")])
     return whole
 
 

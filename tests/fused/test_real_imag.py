@@ -14,9 +14,9 @@ from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
 from dsfc.fused.ir import FusedPlan, halves, is_paired, joined, real_imag
 from dsfc.fused.prologue import fuse_prologue, has_prologue
 from dsfc.fused.real_imag import split_real_imag
+from dsfc.plan.flow import reads
 from dsfc.plan.ir import Plan, Pointwise
 from dsfc.plan.scan_ir import Scan
-from dsfc.plan.verify import reads
 
 VALUES = (
     "cplx(u, v) * cplx(v, 2)",

@@ -13,11 +13,12 @@ from dsfc.expr.build import add, mul, num, walk
 from dsfc.expr.tree import Expr, Ref
 from dsfc.plan.accounting import settle
 from dsfc.plan.build import plan as plan_of
+from dsfc.plan.flow import PlanError
 from dsfc.plan.ir import Plan, Pointwise
 from dsfc.plan.pairs_ir import Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Scan
-from dsfc.plan.verify import PlanError, verify
+from dsfc.plan.verify import verify
 from dsfc.structure.classify import classify
 from dsfc.system.ir import Block, Direction, System
 from dsfc.system.traverse import map_blocks

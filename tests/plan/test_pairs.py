@@ -16,10 +16,11 @@ from dsfc.mixer import sizes as sizes_of
 from dsfc.plan.accounting import settle
 from dsfc.plan.evaluate import evaluate
 from dsfc.plan.evaluate_adjoint import evaluate_pairs_adjoint
+from dsfc.plan.flow import PlanError
 from dsfc.plan.ir import Plan
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.render import render
-from dsfc.plan.verify import PlanError, verify
+from dsfc.plan.verify import verify
 
 LENGTH = 4
 STEP = 1e-6

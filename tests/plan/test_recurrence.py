@@ -15,12 +15,13 @@ from dsfc.expr.json import decode, encode
 from dsfc.expr.text import text
 from dsfc.plan.evaluate import evaluate
 from dsfc.plan.evaluate_adjoint import evaluate_recurrence_adjoint
+from dsfc.plan.flow import PlanError
 from dsfc.plan.flow_graph import to_networkx
 from dsfc.plan.ir import Plan, Role
 from dsfc.plan.recurrence_ir import Assignment, Recurrence
 from dsfc.plan.render import render
 from dsfc.plan.scan_ir import Form, Scan
-from dsfc.plan.verify import PlanError, verify
+from dsfc.plan.verify import verify
 
 LENGTH = 4
 FEEDBACK = STEPPED["feedback_of_gates"]

@@ -11,8 +11,8 @@ from shipped_specs import PLANNED
 
 from dsfc.expr.build import mul, num
 from dsfc.plan.evaluate import evaluate as plan_values
+from dsfc.plan.flow import PlanError
 from dsfc.plan.self_test import LENGTH, TOLERANCE, Point, compare, compare_gauges
-from dsfc.plan.verify import PlanError
 from dsfc.system.evaluate import evaluate
 from dsfc.system.ir import Drive, Factor, System, Term
 from dsfc.system.traverse import map_blocks

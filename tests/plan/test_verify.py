@@ -11,9 +11,10 @@ from unusual_specs import COMPILED
 from dsfc.expr.build import num
 from dsfc.expr.over_time import Lag
 from dsfc.expr.tree import Field, Fir, Now, Param, Ref, Time
+from dsfc.plan.flow import PlanError
 from dsfc.plan.ir import Plan, Pointwise, Role, Turn
 from dsfc.plan.scan_ir import Form, Scan, Transition
-from dsfc.plan.verify import PlanError, verify
+from dsfc.plan.verify import verify
 
 Damage = Callable[[Plan], Plan]
 

@@ -27,9 +27,10 @@ from unusual_specs import COMPILED
 
 import dsfc
 from dsfc.fused.fuse import fuse
+from dsfc.plan.flow import PlanError
 from dsfc.plan.ir import Plan
 from dsfc.plan.render import render
-from dsfc.plan.verify import PlanError, verify
+from dsfc.plan.verify import verify
 
 GOLDEN = Path(__file__).parent / "golden"
 SHIPPED = (

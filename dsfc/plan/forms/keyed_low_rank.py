@@ -1,0 +1,27 @@
+"""Scans that rewrite one direction of the state, with a decay of head and key axes."""
+
+from __future__ import annotations
+
+from dsfc.plan.forms.row import Candidate, FormRow
+from dsfc.plan.forms.scans import RUN, ScanCheck, state
+from dsfc.plan.scan_ir import Form, Group, Scan
+
+_DECAY = frozenset({Group.KEYS})
+
+
+def _takes(block: Candidate) -> bool:
+    decay = block.structure.decay
+    return decay is not None and bool(decay.value.axes & frozenset(block.structure.keys))
+
+
+ROW = FormRow(
+    Form.KEYED_LOW_RANK,
+    Scan,
+    RUN,
+    ScanCheck(keyed=True, decay=_DECAY, low_rank=True),
+    state,
+    _DECAY,
+    shares=True,
+    narrows=frozenset({Form.LOW_RANK}),
+    takes=_takes,
+)
