@@ -266,6 +266,10 @@ ROWS = (
         _time(Work.FORWARD, "naive_chunk_gated_delta_rule", 1 / 4),
         _time(Work.TRAINING, "naive_chunk_gated_delta_rule", 1 / 6),
     ),
+    _in_c(
+        dataclasses.replace(_LTI, growth=Growth()),
+        _time(Work.FORWARD, "torch.fft, kernel given", 1 / 1.5),
+    ),
 )
 
 

@@ -17,7 +17,8 @@ runs, and `explain` says why.
 | `text.py`        | lines, blocks and loops of C                                               |
 | `expressions.py` | integers, numbers and functions of entries as C                            |
 | `reserved_names.py` | names that C or the header have                                            |
-| `skeletons.py`   | which scans have kernels, and how their operators start them                |
+| `skeletons.py`   | which scans have kernels, and what their operators call                    |
+| `launch.py`      | how a kernel is started: sizes, division of the work, results               |
 | `render.py`      | the module                                                                 |
 | `probe.py`       | which compiler this machine has                                            |
 | `runtime/`       | what stands in modules as it is: the header, and what compiles and starts   |

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from dsfc.fused.ir import FusedPlan
+from dsfc.kernels.convolution import MOST_KEYS
 
 from ..shared.section import body_of
 from ..torch import render as torch
 from ..torch.calls import ScanCall
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
+from .launch import ConvolutionLaunch
 from .reserved_names import header
 from .skeletons import NativeSkeleton, scans_with_kernels, skeletons
 
@@ -65,8 +67,25 @@ def target(fused: FusedPlan) -> torch.Target:
         pairs = [(s.forward, s.backward) for s in native]
         # The gradient follows, where it is compiled for sizes that are known by then.
         following = [(a.name, b) for a, b in pairs if set(b.static) <= set(a.static)]
-        text = filled("native.py.j2", header=header(), kernels=kernels, following=following)
+        text = filled(
+            "native.py.j2",
+            header=header(),
+            kernels=kernels,
+            following=following,
+            complex=any(s.complex for s in native),
+            most_keys=MOST_KEYS,
+            convolves=any(isinstance(s.start, ConvolutionLaunch) for s in native),
+        )
         return (runtime(), text)
+
+    def large(names: Signature) -> Iterator[str]:
+        """What torch runs faster, of some sizes."""
+        starts = [s.start for s in skeletons(plan) if isinstance(s, NativeSkeleton)]
+        for start in starts:
+            said = start.too_much(lambda a: f"self.{names.size(a)}")
+            if said is not None:
+                yield f"        elif {said[0]}:"
+                yield f'            why = f"{said[1]}"'
 
     def explained(names: Signature) -> tuple[str, ...]:
         what = f"C on {{device}}: a kernel each way for {', '.join(scans)}"
@@ -76,6 +95,7 @@ def target(fused: FusedPlan) -> torch.Target:
             '            why = "kernels in C run on CPUs"',
             "        elif mode not in NATIVE_MODES:",
             '            why = f"mode {mode} has no kernel in C"',
+            *large(names),
             "        if not why:",
             f'            what = f"{what}"',
             '            return f"{what}; gauge: {State.gauge}; spec: {SPEC}"',

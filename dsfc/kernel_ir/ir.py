@@ -87,9 +87,14 @@ def times(left: Int, right: Int) -> Int:
     return left if right == 1 else Integer("*", left, right)
 
 
+def floor_div(left: Int, right: Int) -> Int:
+    """Returns the quotient, rounded down."""
+    return Integer("//", left, right)
+
+
 def ceil_div(left: Int, right: Int) -> Int:
     """Returns the quotient, rounded up."""
-    return Integer("//", plus(left, minus(right, 1)), right)
+    return floor_div(plus(left, minus(right, 1)), right)
 
 
 def least(left: Int, right: Int) -> Int:

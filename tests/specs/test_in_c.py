@@ -19,7 +19,7 @@ from torch import Tensor
 import dsfc
 from dsfc.validate.compare import EXACT, agree
 
-FIRST = ("retnet", "gla", "deltanet", "kda", "rg_lru", "s6")
+FIRST = ("retnet", "gla", "deltanet", "kda", "rg_lru", "s6", "s4d")
 """One spec of each form with kernels."""
 
 LENGTHS = (0, 1, 17, 33)
