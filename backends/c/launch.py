@@ -79,6 +79,16 @@ class Launch:
 
     # --- for all ----------------------------------------------------------------------------------
 
+    def _number(self, text: str, is_complex: bool = True) -> str:
+        """What a kernel wrote, as a number of the scan's field; its parts where that is complex."""
+        return f"torch.view_as_complex({text})" if self._s.complex and is_complex else text
+
+    def _conjugated(self) -> Iterator[str]:
+        """Statements that conjugate what the forward operator took."""
+        names = ", ".join(self._s.leaves)
+        yield "# PyTorch's gradient is the adjoint at the conjugates."
+        yield f"{names} = _conjugates({names})"
+
     @staticmethod
     def _sizes(kernel: Kernel, reads: list[Argument]) -> str:
         """A statement that reads sizes off the tensors."""
@@ -144,8 +154,13 @@ class RowLaunch(Launch):
         kept = ["v", "S", *(self._s.decays if back else [])]
         yield from (f"{n}_shape = {n}.shape" for n in kept)
         names = [*self._s.inputs, *(["do"] if back else []), "S", *(["dS"] if back else [])]
-        flat = ", ".join(f"_flat({x}, {1 if x in ('S', 'dS') else 2})" for x in names)
-        yield f"{', '.join(names)} = {flat}"
+        if back and self._s.complex:
+            yield from self._conjugated()
+        flat = [f"_flat({x}, {1 if x in ('S', 'dS') else 2})" for x in names]
+        if self._s.complex:
+            yield from (f"{x} = _planes({text})" for x, text in zip(names, flat, strict=True))
+        else:
+            yield f"{', '.join(names)} = {', '.join(flat)}"
 
     def _division(self, kernel: Kernel) -> Iterator[str]:
         yield "work = 4 * L * S.numel()"
@@ -155,11 +170,12 @@ class RowLaunch(Launch):
 
     def _returned(self, back: bool) -> Iterator[tuple[str, str]]:
         if not back:
-            yield from (("o", "o.view(v_shape)"), ("S_last", "S_last.view(S_shape)"))
+            yield "o", f"{self._number('o')}.view(v_shape)"
+            yield "S_last", f"{self._number('S_last')}.view(S_shape)"
             return
         for g, x in zip(self._s.grads, self._s.inputs, strict=True):
-            yield g, f"{g}.view({x}_shape)"
-        yield "dS_first", "dS_first.view(S_shape)"
+            yield g, f"{self._number(g)}.view({x}_shape)"
+        yield "dS_first", f"{self._number('dS_first')}.view(S_shape)"
 
 
 class ConvolutionLaunch(Launch):
@@ -183,8 +199,7 @@ class ConvolutionLaunch(Launch):
         values = ["v", *(["do"] if back else [])]
         states = ["S", *(["dS"] if back else [])]
         if back and self._s.complex:
-            yield "# PyTorch's gradient is the adjoint at the conjugates."
-            yield "q, k, v, g, S = _conjugates(q, k, v, g, S)"
+            yield from self._conjugated()
         yield "channels, count = v.shape[-1], v.shape[0] * v.shape[1]"
         yield f"T = {convolution.CHUNK} if count >= 2048 else 8  # few tokens, short tables"
         yield "q_shape, k_shape, g_shape = q.shape, k.shape, g.shape"
@@ -211,15 +226,15 @@ class ConvolutionLaunch(Launch):
 
     def _returned(self, back: bool) -> Iterator[tuple[str, str]]:
         if not back:
-            yield "o", self._number("o.flatten(0, 1)", self._is_wide)
-            yield "S_last", self._number("S_last.flatten(0, 1)", self._s.complex)
+            yield "o", self._number("o.flatten(0, 1)", not self._s.scan.real)
+            yield "S_last", self._number("S_last.flatten(0, 1)")
             return
         known = {f"d{NAMES[f]}" for f in convolution.constants(self._s.adjoint)} | {"dg"}
         for g, x in zip(self._s.grads, self._s.inputs, strict=True):
             if g == "dv":
-                yield g, self._number("dv.flatten(0, 1)", self._is_wide)
+                yield g, self._number("dv.flatten(0, 1)", not self._s.scan.real)
             elif g in known:
-                text = self._number(f"{g}.sum(1)", self._s.complex)
+                text = self._number(f"{g}.sum(1)")
                 yield g, f"_shared_gradient({text}, {x}_shape)"
             else:
                 zeros = (
@@ -227,17 +242,8 @@ class ConvolutionLaunch(Launch):
                     if self._s.complex
                     else f"S.new_zeros({x}_shape)"
                 )
-                yield g, self._number(zeros, self._s.complex)
-        yield "dS_first", self._number("dS_first.flatten(0, 1)", self._s.complex)
-
-    @property
-    def _is_wide(self) -> bool:
-        """Whether values are complex."""
-        return self._s.complex and not self._s.scan.real
-
-    @staticmethod
-    def _number(text: str, is_complex: bool) -> str:
-        return f"torch.view_as_complex({text})" if is_complex else text
+                yield g, self._number(zeros)
+        yield "dS_first", self._number("dS_first.flatten(0, 1)")
 
 
 def as_tuple(items: list[str]) -> str:

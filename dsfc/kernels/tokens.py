@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from dsfc.expr.tree import Axis, Field
+from dsfc.expr.tree import Axis, Expr, Field
 from dsfc.kernel_ir.build import KernelBuilder, LoopScope, Tile
 from dsfc.kernel_ir.ir import (
     Access,
@@ -37,6 +37,7 @@ from dsfc.kernel_ir.ir import (
 from dsfc.kernel_ir.ir import Axis as TileAxis
 from dsfc.kernels.formula import formula, is_formula
 from dsfc.kernels.operands import NAMES
+from dsfc.kernels.planes import Kept, Planes, argument, carried, exp, inside, last, load, store
 from dsfc.plan.adjoint import LOG_DECAY_BAR
 from dsfc.plan.ir import Buffer, Role
 from dsfc.plan.scan_ir import Adjoint, Factor, Form, LeafGradient, RoleScan, Scan, ScanDirection
@@ -51,13 +52,11 @@ class Knows(Protocol):
 
 def has_tokens(scan: Scan, adjoint: Adjoint, knows: Knows) -> bool:
     """Whether a scan has these kernels."""
-    if scan.form not in (Form.ELEMENTWISE, Form.SELECTIVE) or scan.field is not Field.REAL:
-        return False
-    if len(scan.columns) != 1:
+    if scan.form not in (Form.ELEMENTWISE, Form.SELECTIVE) or len(scan.columns) != 1:
         return False
     if scan.form is Form.ELEMENTWISE:
         return True
-    if scan.decay is None or adjoint.pairing is None:
+    if scan.field is not Field.REAL or scan.decay is None or adjoint.pairing is None:
         return False
     leaves = [x.value for x in adjoint.pairing.leaves]
     blocked = bool(scan.channels or scan.heads) and bool(scan.keys)
@@ -127,6 +126,7 @@ class _Tokens:
         self, scan: Scan, arrays: dict[str, Buffer], leaves: dict[str, str], name: str
     ) -> None:
         self._scan = scan
+        self._is_complex = scan.field is Field.COMPLEX
         self._arrays = arrays
         self._leaf_names = leaves
         self._layout = layout(scan)
@@ -154,184 +154,201 @@ class _Tokens:
     def forward(self) -> Kernel:
         """Returns the forward kernel."""
         k = self.k
-        o = k.argument("o", self._shape(self._value_axes, True), Access.WRITE)
-        last = k.argument("S_last", self._state_shape, Access.WRITE, Storage.WIDE)
-        first = k.load(self._arguments["S"], *self._state_at)
-        with k.loop("token", self._length, S=first) as loop:
+        o = self._declare("o", self._shape(self._value_axes, True), Access.WRITE)
+        final = self._declare("S_last", self._state_shape, Access.WRITE, Storage.WIDE)
+        first = load(k, self._arguments["S"], *self._state_at)
+        with k.loop("token", self._length, reverse=False, **carried(S=first)) as loop:
             state = self._advance(loop.counter, loop)
             look = state
             if self._scan.read is not None:
                 read = self._load(Factor.READ, loop.counter)
-                look = k.sum(read * state, *self._key_tiles)
-            k.store(o, *self._at(self._value_axes, loop.counter), value=look)
-            loop.next(S=state)
-        k.store(last, *self._state_at, value=loop.last("S"))
+                look = (read * state).map(lambda x: k.sum(x, *self._key_tiles))
+            store(k, o, *self._at(self._value_axes, loop.counter), value=look)
+            loop.next(**carried(S=state))
+        store(k, final, *self._state_at, value=self._last(loop, "S"))
         return k.kernel()
 
     def backward(self, adjoint: Adjoint) -> Kernel:
         """Returns the backward kernel."""
         k = self.k
-        self._arguments["do"] = k.argument("do", self._shape(self._value_axes, True))
-        d_last = k.argument("dS_last", self._state_shape, storage=Storage.WIDE)
+        self._arguments["do"] = self._declare("do", self._shape(self._value_axes, True))
+        d_last = self._declare("dS_last", self._state_shape, storage=Storage.WIDE)
         self._results = {s.result: self._result(s.result) for s in adjoint.scans}
         for x in _leaves(adjoint):
             self._leaf_result(x.leaf)
-        d_first = k.argument("dS", self._state_shape, Access.WRITE, Storage.WIDE)
+        d_first = self._declare("dS", self._state_shape, Access.WRITE, Storage.WIDE)
         spans, span = k.dynamic("SPANS"), k.dynamic("SPAN")
-        tile = tuple(
-            Symbol(a.size) if isinstance(a.size, str) else a.size for a in self._state_tiles
-        )
-        starts = k.argument("starts", (spans, *tile), Access.SCRATCH, Storage.WIDE)
-        states = k.argument("states", (plus(span, 1), *tile), Access.SCRATCH, Storage.WIDE)
-        entries = tuple(k.all(a) for a in self._state_tiles)
-        first = k.load(self._arguments["S"], *self._state_at)
-        with k.loop("span", spans, S=first) as outer:
-            k.store(starts, outer.counter, *entries, value=outer["S"])
+        of_state = (self._state_tiles, self._is_complex)
+        starts = Kept(k, spans, {"starts": of_state})
+        states = Kept(k, plus(span, 1), {"states": of_state})
+        first = load(k, self._arguments["S"], *self._state_at)
+        with k.loop("span", spans, reverse=False, **carried(S=first)) as outer:
+            starts.store(outer.counter, starts=self._inside(outer, "S"))
             done = least(minus(minus(spans, 1), outer.counter), 1)
-            with k.loop("token", times(done, span), S=outer["S"]) as inner:
+            entering = carried(S=self._inside(outer, "S"))
+            with k.loop("token", times(done, span), reverse=False, **entering) as inner:
                 at = plus(times(outer.counter, span), inner.counter)
-                inner.next(S=self._advance(at, inner))
-            outer.next(S=inner.last("S"))
+                inner.next(**carried(S=self._advance(at, inner)))
+            outer.next(**carried(S=self._last(inner, "S")))
         constants = {
             x.leaf: self._zeros(x.leaf) for x in _leaves(adjoint) if self._is_constant(x.leaf)
         }
-        carried = {f"d_{self._leaf_names[n]}": tile for n, tile in constants.items()}
-        after = k.load(d_last, *self._state_at)
-        with k.loop("span", spans, reverse=True, dS=after, **carried) as outer:
+        sums = {f"d_{self._leaf_names[n]}": tile for n, tile in constants.items()}
+        after = carried(dS=load(k, d_last, *self._state_at))
+        with k.loop("span", spans, reverse=True, **after, **sums) as outer:
             begin = times(outer.counter, span)
             count = least(span, minus(self._length, begin))
-            start = k.load(starts, outer.counter, *entries)
-            with k.loop("token", count, S=start) as inner:
-                k.store(states, inner.counter, *entries, value=inner["S"])
-                inner.next(S=self._advance(plus(begin, inner.counter), inner))
-            k.store(states, count, *entries, value=inner.last("S"))
-            mine = {n: outer[n] for n in carried}
-            with k.loop("token", count, reverse=True, dS=outer["dS"], **mine) as inner:
-                before = k.load(states, inner.counter, *entries)
-                now = k.load(states, plus(inner.counter, 1), *entries)
-                at = plus(begin, inner.counter)
-                self._retreat(at, inner, before, now, adjoint)
-            outer.next(dS=inner.last("dS"), **{n: inner.last(n) for n in carried})
-        k.store(d_first, *self._state_at, value=outer.last("dS"))
+            start = carried(S=starts.load(outer.counter)["starts"])
+            with k.loop("token", count, reverse=False, **start) as inner:
+                states.store(inner.counter, states=self._inside(inner, "S"))
+                inner.next(**carried(S=self._advance(plus(begin, inner.counter), inner)))
+            states.store(count, states=self._last(inner, "S"))
+            mine = {n: outer[n] for n in sums} | carried(dS=self._inside(outer, "dS"))
+            with k.loop("token", count, reverse=True, **mine) as inner:
+                before = states.load(inner.counter)["states"]
+                now = states.load(plus(inner.counter, 1))["states"]
+                self._retreat(plus(begin, inner.counter), inner, before, now, adjoint)
+            following = carried(dS=self._last(inner, "dS"))
+            outer.next(**following, **{n: inner.last(n) for n in sums})
+        store(k, d_first, *self._state_at, value=self._last(outer, "dS"))
         for leaf in constants:
-            argument = self._leaf_results[leaf]
             at_leaf = self._result_at(self._arrays[leaf].axes, None)
             value = outer.last(f"d_{self._leaf_names[leaf]}")
-            k.store(argument, *at_leaf, value=value)
+            k.store(self._leaf_results[leaf], *at_leaf, value=value)
         return k.kernel()
 
     # --- one token --------------------------------------------------------------------------------
 
-    def _advance(self, token: Int, loop: LoopScope) -> Tile:
+    def _advance(self, token: Int, loop: LoopScope) -> Planes:
         """Returns the state after a token."""
         drive = self._load(Factor.VALUE, token)
         if self._scan.key is not None:
             drive = self._load(Factor.KEY, token) * drive
-        return self._decayed(loop["S"], token) + drive
+        return self._decayed(self._inside(loop, "S"), token) + drive
 
     def _retreat(
-        self, token: Int, loop: LoopScope, before: Tile, now: Tile, adjoint: Adjoint
+        self, token: Int, loop: LoopScope, before: Planes, now: Planes, adjoint: Adjoint
     ) -> None:
         """Writes the gradients at a token."""
         k = self.k
         bar = self._load(Factor.COTANGENT, token)
         if self._scan.read is not None:
             bar = self._load(Factor.READ, token) * bar
-        future = k.named("dS", loop["dS"] + bar)
+        future = (self._inside(loop, "dS") + bar).named("dS")
         for s in adjoint.scans:
             gradient = self._contraction(s, token, now, future)
-            axes = self._axes_of(s.result)
-            k.store(self._results[s.result], *self._result_at(axes, token), value=gradient)
+            at = self._result_at(self._axes_of(s.result), token)
+            store(k, self._results[s.result], *at, value=gradient)
         after = self._decayed(future, token)
         passed = after * before
-        following = {"dS": after}
+        following = carried(dS=after)
         for x in _leaves(adjoint):
-            gradient = self._formula(x.value, token, passed)
+            gradient = self._leaf_gradient(x, token, passed)
             if self._is_constant(x.leaf):
                 name = f"d_{self._leaf_names[x.leaf]}"
-                following[name] = loop[name] + gradient
+                following[name] = loop[name] + gradient.real
             else:
                 at = self._result_at(self._arrays[x.leaf].axes, token)
-                k.store(self._leaf_results[x.leaf], *at, value=gradient)
+                store(k, self._leaf_results[x.leaf], *at, value=gradient)
         loop.next(**following)
 
-    def _contraction(self, s: RoleScan, token: Int, now: Tile, future: Tile) -> Tile:
+    def _contraction(self, s: RoleScan, token: Int, now: Planes, future: Planes) -> Planes:
         """Returns what a role scan reads of its state at a token."""
         state = future if s.direction is ScanDirection.REVERSE else now
         if s.read is Factor.ONE:
             return state
         wanted = {self._tiles.get(a) for a in self._axes_of(s.result)}
-        product = self._load(s.read, token) * state
-        return self.k.sum(product, *(a for a in self._state_tiles if a not in wanted))
+        summed = [a for a in self._state_tiles if a not in wanted]
+        return (self._load(s.read, token) * state).map(lambda x: self.k.sum(x, *summed))
 
-    def _decayed(self, state: Tile, token: Int) -> Tile:
+    def _decayed(self, state: Planes, token: Int) -> Planes:
         """Returns λ · state; the state itself for λ = 1."""
         if self._scan.decay is None:
             return state
-        log = self._formula(self._scan.decay.expr, token, None)
-        return self.k.map("exp", log, free=True) * state
+        return exp(self._log_decay(self._scan.decay.expr, token)) * state
 
-    def _formula(self, expr: object, token: Int, passed: Tile | None) -> Tile:
-        def leaf(name: str) -> Tile:
-            if name == LOG_DECAY_BAR:
-                assert passed is not None
-                return passed
-            constant = self._is_constant(name)
-            key = (name, -1 if constant else token)
-            if key not in self._loaded:
-                argument = self._arguments[self._leaf_names[name]]
-                at = self._at(self._arrays[name].axes, None if constant else token)
-                self._loaded[key] = self.k.load(argument, *at)
-            return self._loaded[key]
+    def _log_decay(self, expr: Expr, token: Int) -> Planes:
+        if self._scan.form is Form.ELEMENTWISE:
+            (leaf,) = self._leaf_names
+            return self._leaf(leaf, token)
+        tile = formula(expr, self.k, lambda name: self._leaf(name, token).real, self._tiles)
+        return Planes(tile)
 
-        if self._scan.form is Form.ELEMENTWISE and passed is not None:
+    def _leaf_gradient(self, x: LeafGradient, token: Int, passed: Planes) -> Planes:
+        """Returns the gradient of a leaf from that of log λ."""
+        if self._scan.form is Form.ELEMENTWISE:
             return passed
-        return formula(expr, self.k, leaf, self._tiles)  # type: ignore[arg-type]  # an Expr
+
+        def leaf(name: str) -> Tile:
+            return passed.real if name == LOG_DECAY_BAR else self._leaf(name, token).real
+
+        return Planes(formula(x.value, self.k, leaf, self._tiles))
+
+    def _leaf(self, name: str, token: Int) -> Planes:
+        constant = self._is_constant(name)
+        key = (name, -1 if constant else token)
+        if key not in self._loaded:
+            at = self._at(self._arrays[name].axes, None if constant else token)
+            self._loaded[key] = load(self.k, self._arguments[self._leaf_names[name]], *at)
+        return self._loaded[key]
+
+    def _inside(self, loop: LoopScope, name: str) -> Planes:
+        return inside(loop, name, self._is_complex)
+
+    def _last(self, loop: LoopScope, name: str) -> Planes:
+        return last(loop, name, self._is_complex)
 
     # --- memory -----------------------------------------------------------------------------------
 
+    def _declare(
+        self,
+        name: str,
+        shape: tuple[Int, ...],
+        access: Access = Access.READ,
+        storage: Storage = Storage.GIVEN,
+    ) -> Argument:
+        return argument(self.k, name, shape, self._is_complex, access, storage)
+
     def _inputs(self) -> None:
         """Declares what both directions read."""
-        k, scan = self.k, self._scan
+        scan = self._scan
         roles = [Factor.VALUE] if scan.read is None else [Factor.READ, Factor.KEY, Factor.VALUE]
         self._arguments: dict[str, Argument] = {
-            NAMES[r]: k.argument(NAMES[r], self._shape(self._axes_of(r), True)) for r in roles
+            NAMES[r]: self._declare(NAMES[r], self._shape(self._axes_of(r), True)) for r in roles
         }
         for leaf, name in self._leaf_names.items():
             shape = self._shape(self._arrays[leaf].axes, not self._is_constant(leaf))
-            self._arguments[name] = k.argument(name, shape, storage=Storage.WIDE)
-        self._arguments["S"] = k.argument("S", self._state_shape, storage=Storage.WIDE)
-        self._loaded: dict[tuple[str, Int], Tile] = {}
+            self._arguments[name] = self._declare(name, shape, storage=Storage.WIDE)
+        self._arguments["S"] = self._declare("S", self._state_shape, storage=Storage.WIDE)
+        self._loaded: dict[tuple[str, Int], Planes] = {}
         self._leaf_results: dict[str, Argument] = {}
-        for leaf, name in self._leaf_names.items():
+        for leaf in self._leaf_names:
             # What no token changes is loaded before the tokens.
             if self._is_constant(leaf):
-                at = self._at(self._arrays[leaf].axes, None)
-                self._loaded[leaf, -1] = k.load(self._arguments[name], *at)
+                self._leaf(leaf, -1)
 
     def _result(self, role: Factor) -> Argument:
         """Declares the gradient of a role; what is to be summed keeps all its digits."""
         axes = self._axes_of(role)
         storage = Storage.WIDE if self._apart(axes) else Storage.GIVEN
         name, shape = f"d{NAMES[role]}", self._result_shape(axes)
-        return self.k.argument(name, shape, Access.WRITE, storage)
+        return self._declare(name, shape, Access.WRITE, storage)
 
     def _leaf_result(self, leaf: str) -> None:
         shape = self._result_shape(self._arrays[leaf].axes, not self._is_constant(leaf))
         name = f"d{self._leaf_names[leaf]}"
-        argument = self.k.argument(name, shape, Access.WRITE, Storage.WIDE)
-        self._leaf_results[leaf] = argument
+        self._leaf_results[leaf] = self._declare(name, shape, Access.WRITE, Storage.WIDE)
 
     def _zeros(self, leaf: str) -> Tile:
         """Zeros over the axes of a constant leaf."""
-        tile = self._loaded[leaf, -1]
+        tile = self._loaded[leaf, -1].real
         return self.k.where(self.k.less(self.k.index(tile.axes[-1]), 0), tile, 0.0)
 
-    def _load(self, role: Factor, token: Int) -> Tile:
+    def _load(self, role: Factor, token: Int) -> Planes:
         key = (NAMES[role], token)
         if key not in self._loaded:
             at = self._at(self._axes_of(role), token)
-            self._loaded[key] = self.k.load(self._arguments[NAMES[role]], *at)
+            self._loaded[key] = load(self.k, self._arguments[NAMES[role]], *at)
         return self._loaded[key]
 
     def _axes_of(self, role: Factor) -> tuple[Axis, ...]:

@@ -138,6 +138,33 @@ def agree_gradients(s: Skeleton, got: Mapping[str, Array], want: Mapping[str, Ar
     agree({n: got[n] for n in constant}, {n: want[n] for n in constant}, lead=1)
 
 
+@pytest.mark.parametrize("decay", DECAYS)
+@pytest.mark.parametrize("length", [0, 1, SPAN + 1, 7])
+def test_complex_values_and_gradients_are_those_of_a_loop_by_hand(length: int, decay: str) -> None:
+    (s,) = scans("hgrn")
+    go, back = kernels(s)
+    planes = drawn(back, s, length, "usual")
+    planes["g"][..., 0] *= {"usual": 1, "none": 0, "strong": 60}[decay]
+    numbers = {n: torch.complex(*torch.from_numpy(x).unbind(-1)) for n, x in planes.items()}
+    leaves = [numbers[n].requires_grad_() for n in s.leaves]
+    outs = elementwise(*leaves)
+    values = interpret(go, planes, sizes_of(go, length))
+    names = ("o", "S_last")
+    agree(values, {n: parts(x) for n, x in zip(names, outs, strict=True)})
+    bars = [numbers[n] for n in ("do", "dS_last")]
+    wanted = torch.autograd.grad(outs, leaves, bars, allow_unused=True, materialize_grads=True)
+    # PyTorch's gradient is the adjoint at the conjugates.
+    at = planes | {n: parts(numbers[n].conj()) for n in s.leaves}
+    gradients = interpret(back, at, sizes_of(back, length))
+    agree(gradients, {f"d{n}": parts(x) for n, x in zip(s.leaves, wanted, strict=True)})
+
+
+def parts(x: Tensor) -> Array:
+    """Real and imaginary parts along a new last axis."""
+    both: Array = torch.view_as_real(x.detach().resolve_conj()).numpy()
+    return both
+
+
 def test_nothing_of_the_past_is_left_where_log_decay_is_minus_infinity() -> None:
     (s,) = scans("qlstm")
     go, back = kernels(s)

@@ -19,8 +19,8 @@ from torch import Tensor
 import dsfc
 from dsfc.validate.compare import EXACT, agree
 
-FIRST = ("retnet", "gla", "deltanet", "kda", "rg_lru", "s6", "s4d")
-"""One spec of each form with kernels."""
+FIRST = ("retnet", "gla", "deltanet", "kda", "rg_lru", "hgrn", "s6", "s4d")
+"""One spec of each form with kernels, and one of complex numbers."""
 
 LENGTHS = (0, 1, 17, 33)
 """None, one, one more than a chunk of keys, one more than a chunk of heads."""
