@@ -35,7 +35,11 @@ class Identity:
     stem: str
 
     def namespace(self, text: str) -> str:
-        """Returns the namespace of the operators of a module with this text."""
+        """Returns the namespace of the operators of a module.
+
+        Args:
+            text: of the module, without the line that names the namespace.
+        """
         return self.stem + hashlib.sha256(text.encode()).hexdigest()[:8]
 
 

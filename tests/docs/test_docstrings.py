@@ -173,9 +173,14 @@ def test_what_a_public_function_returns_is_public() -> None:
                 assert id(result) in public, (name, kind)
 
 
+INSIDE = ("journey.md", "kernel_ir.md")
+"""Pages on how the compiler works, which call its stages."""
+
+
 def test_what_pages_import_is_public() -> None:
     pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
-    text = "\n".join(p.read_text(encoding="utf-8") for p in pages if "_build" not in p.parts)
+    pages = [p for p in pages if "_build" not in p.parts and p.name not in INSIDE]
+    text = "\n".join(p.read_text(encoding="utf-8") for p in pages)
     used = {f"{a}.{b}" for a, b in re.findall(r"from (dsfc[\w.]*) import (\w+)", text)}
     used |= {m for m in re.findall(r"\bdsfc\.(?:\w+\.)*\w+(?=\()", text)}
     assert len(used) > 5
@@ -195,7 +200,7 @@ def test_an_emitted_module_is_documented(name: str) -> None:
         for node in tree.body
         if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_")
     }
-    assert len(bad) == 4
+    assert len(bad) == 5
     assert {k: v for k, v in bad.items() if v} == {}
 
 

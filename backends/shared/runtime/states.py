@@ -18,7 +18,7 @@ def _kept_by_name(state: Any) -> dict[str, Any]:
 
 
 def _restored(
-    cls: Any,
+    kind: Any,
     kept: Mapping[str, Any],
     columns: tuple[str, ...] = (),
     maxima: Mapping[str, tuple[str, tuple[int, ...]]] | None = None,
@@ -26,7 +26,7 @@ def _restored(
     """Makes the state that `_kept_by_name` gave, or one in another gauge with its factors.
 
     Args:
-        cls: the class of the state.
+        kind: the class of the state.
         kept: tensors, gauge and spec by name.
         columns: tensors that a gauge changes.
         maxima: running maxima that states are stored over, which no other gauge has: each with a
@@ -35,11 +35,11 @@ def _restored(
     Raises:
         ValueError: of another mixer, without a tensor, or in another gauge without its factor.
     """
-    if kept.get("spec") != cls.spec:
-        raise ValueError(f"a state of spec {kept.get('spec')}, want {cls.spec}: another mixer's")
-    own, maxima = kept.get("gauge") == cls.gauge, maxima or {}
+    if kept.get("spec") != kind.spec:
+        raise ValueError(f"a state of spec {kept.get('spec')}, want {kind.spec}: another mixer's")
+    own, maxima = kept.get("gauge") == kind.gauge, maxima or {}
     known = {*kept, *(() if own else maxima)}
-    lacks = [x.name for x in fields(cls) if x.name not in known]
+    lacks = [x.name for x in fields(kind) if x.name not in known]
     if lacks:
         raise ValueError(f"a state needs {', '.join(lacks)} too, got {', '.join(kept)}")
     tensors = dict(kept)
@@ -47,13 +47,13 @@ def _restored(
         for name in columns:
             factor, x = kept.get(f"{name}_factor"), tensors[name]
             if factor is None:
-                where = f"gauge {kept.get('gauge')!r}, want {cls.gauge!r}"
+                where = f"gauge {kept.get('gauge')!r}, want {kind.gauge!r}"
                 raise ValueError(f"a state in {where}: give {name}_factor to convert")
             tensors[name] = x * factor[(..., *(None,) * (x.ndim - factor.ndim))]
         for name, (state, axes) in maxima.items():
             x = tensors[state]
             tensors[name] = x.new_zeros(len(x), 1, *(x.shape[at] for at in axes))
-    return cls(**{x.name: tensors[x.name] for x in fields(cls)})
+    return kind(**{x.name: tensors[x.name] for x in fields(kind)})
 
 
 def _of_spec(state: Any, spec: str) -> None:
