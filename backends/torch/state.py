@@ -64,10 +64,10 @@ class StateText:
         zeros = []
         for r in self.plan.references:
             over = next(s for s in self.plan.states if set(r.axes) <= set(s.axes))
-            places = "".join(f"{1 + over.axes.index(a)}, " for a in r.axes)
+            places = tuple(1 + over.axes.index(a) for a in r.axes)
             name, state = (self.signature.identifier(x.name) for x in (r, over))
-            zeros.append(f'"{name}": ("{state}", ({places.rstrip(" ")}))')
-        return ", ".join([*items, *([f"{{{', '.join(zeros)}}}"] if zeros else [])])
+            zeros.append(f'"{name}": ("{state}", {places})')
+        return ", ".join([*items, *([f"maxima={{{', '.join(zeros)}}}"] if zeros else [])])
 
     @property
     def initial(self) -> str:
