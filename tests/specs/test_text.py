@@ -69,8 +69,8 @@ def test_every_line_fits(name: str) -> None:
 def test_the_own_part_of_normalised_attention_is_short() -> None:
     made = emitted.text("normalized_attn")
     assert made is not None
-    own, runtime = made.text.split("# --- runtime -")
-    assert runtime.endswith(f"{section().text}\n")
+    own, registered = made.text.split(section().text)
+    assert registered.count("\n") < 12
     docs = [
         node.body[0]
         for node in ast.walk(ast.parse(own))
@@ -78,7 +78,7 @@ def test_the_own_part_of_normalised_attention_is_short() -> None:
     ]
     # Docstrings do not count: nobody is to leave out what they say.
     lines = own.count("\n") - sum(d.end_lineno - d.lineno + 1 for d in docs)
-    assert lines <= 530
+    assert lines <= 350
 
 
 def test_one_search_finds_the_normaliser() -> None:
