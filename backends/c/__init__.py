@@ -29,12 +29,13 @@ from __future__ import annotations
 from ..torch import TorchBackend
 from .probe import COMPILER
 from .render import RUNTIME, target
-from .skeletons import kernels
+from .skeletons import kernels, scans_with_kernels
 
 BACKEND = TorchBackend(
     name="c",
     target=target,
     kernels=kernels,
+    with_kernels=lambda fused: scans_with_kernels(fused.original),
     runtime=RUNTIME,
     probes=(COMPILER,),
     needs={"CPU": (COMPILER.what,)},

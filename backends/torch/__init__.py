@@ -9,6 +9,9 @@ from typing import Any
 from dsfc.expr.tree import Prim
 from dsfc.fused.ir import FusedPlan
 from dsfc.kernel_ir.ir import Kernel
+from dsfc.plan.pairs_ir import AllPairs
+from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Scan
 
 from .cost import costs_text
 from .render import TORCH, Target, render_module
@@ -26,6 +29,7 @@ class TorchBackend:
         needs: device → what of `dsfc doctor` kernels need there; empty without kernels.
         costs: a fused plan → what its operators or kernels cost, as text.
         kernels: a fused plan → what of its kernels is of the kernel IR; none of torch's own.
+        with_kernels: a fused plan → names of its scans that have kernels; None without kernels.
         computes: whether kernels compute a primitive; None where they compute recurrences alone.
         runtime: a section that modules hold as it stands; a `dsfc.emit.audit.Runtime`.
     """
@@ -39,7 +43,17 @@ class TorchBackend:
     costs: Callable[[FusedPlan], str] = lambda fused: costs_text(fused.original)
     kernels: Callable[[FusedPlan], tuple[Kernel, ...]] = lambda fused: ()
     computes: Callable[[Prim], bool] | None = None
+    with_kernels: Callable[[FusedPlan], tuple[str, ...]] | None = None
     runtime: Any = None
+
+    def without_kernels(self, fused: FusedPlan) -> tuple[str, ...]:
+        """Returns the names of the scans and loops of a plan that run in torch on every device."""
+        if self.with_kernels is None:
+            return ()
+        loops = [k for k in fused.original.kernels if isinstance(k, Scan | Recurrence | AllPairs)]
+        names = [k.output if isinstance(k, AllPairs) else k.name for k in loops]
+        known = self.with_kernels(fused)
+        return tuple(n for n in names if n not in known)
 
     def render(
         self,

@@ -63,7 +63,7 @@ from ..torch import TorchBackend
 from .cost.render import costs_text
 from .nodes import computes
 from .render import target
-from .skeletons import kernels
+from .skeletons import kernels, scans_with_kernels
 from .toolchains import FAULTS
 
 BACKEND = TorchBackend(
@@ -72,6 +72,7 @@ BACKEND = TorchBackend(
     faults=FAULTS,
     costs=costs_text,
     kernels=kernels,
+    with_kernels=scans_with_kernels,
     needs={"GPU": ("GPU", "kernels")},
     computes=computes,
 )

@@ -36,6 +36,9 @@ except ImportError:  # then the torch form runs on every device
     triton = None"""
 
 
+NONE = "no scan of this mixer has kernels for GPUs"
+
+
 def _without(why: str) -> torch.Target:
     """Torch alone, and why."""
     return replace(torch.TORCH, runs=f"torch on {{device}} ({why})")
@@ -145,8 +148,7 @@ def target(fused: FusedPlan) -> torch.Target:
     plan = fused.original
     scans = scans_with_kernels(fused)
     if not scans:
-        why = without_kernels(plan)
-        return _without(why) if why else torch.TORCH
+        return _without(without_kernels(plan) or NONE)
 
     filling = skeletons(fused)
 

@@ -114,6 +114,15 @@ class Backend(Protocol):
     def kernels(self) -> Callable[[FusedPlan], tuple[Kernel, ...]]:
         """Returns the kernels of a plan that are of the kernel IR; empty where there are none."""
 
+    def without_kernels(self, fused: FusedPlan) -> tuple[str, ...]:
+        """Returns the names of the scans and loops of a plan that run in torch on every device.
+
+        Empty for a backend without kernels.
+
+        Args:
+            fused: the plan, with what kernels compute besides their recurrences.
+        """
+
     def render(
         self,
         fused: FusedPlan,

@@ -46,6 +46,17 @@ def test_to_standard_output(run: Callable, folder: Path) -> None:
     assert result.output == (folder / "s6.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("backend", ["c", "triton", "all"])
+def test_scans_without_kernels_are_named(run: Callable, folder: Path, backend: str) -> None:
+    result = run("compile", "linear_rnn", "--backend", backend)
+    assert (result.exit_code, result.stdout) == (0, "linear_rnn.py\n")
+    assert result.stderr == (
+        f"note: linear_rnn: --backend {backend} has no kernels for `x` yet, which torch runs\n"
+    )
+    for args in (["gla", "--backend", backend], ["softmax", "--backend", backend], ["linear_rnn"]):
+        assert run("compile", *args, "-o", "-").stderr == ""
+
+
 def test_several_specs(run: Callable, folder: Path) -> None:
     result = run("compile", "s6", "retnet")
     assert (result.exit_code, result.output) == (0, "s6.py\nretnet.py\n")

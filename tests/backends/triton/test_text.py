@@ -15,6 +15,7 @@ from types import ModuleType
 
 import pytest
 import torch
+from dsfc.backends.triton.render import NONE
 from emitted import compiled
 from kernel_specs import SIZES, SPECS, UNUSUAL
 
@@ -107,11 +108,16 @@ def test_a_module_runs_without_triton_and_says_so(name: str, files: list[Path]) 
     assert "torch on cpu (Triton is not installed)" in done.stdout
 
 
-def test_what_has_no_kernel_is_the_torch_module(root: Path) -> None:
+def test_what_has_no_kernel_is_the_torch_module_and_says_why() -> None:
     for name in ("short_convolution", "s4d"):
         spec = dsfc.load(name)
-        bodies = [spec.module(b).text.split("\n", 1)[1] for b in ("torch", "triton")]
-        assert bodies[0] == bodies[1]
+        plain, other = (spec.module(b).text for b in ("torch", "triton"))
+        assert (f"torch on {{device}} ({NONE})" in other) == (
+            name == "s4d"
+        )  # the other has no scan
+        rows = [text.replace(f" ({NONE})", "").splitlines()[1:] for text in (plain, other)]
+        differ = [a for a, b in zip(*rows, strict=True) if a != b]
+        assert all(a.startswith(("# sha256 ", "NAMESPACE = ")) for a in differ)
 
 
 PRINTED = ("deltanet", "gated_deltanet", "gla", "gla_block", "gsa", "hgrn2", "kda", "lln", "lnssm")
