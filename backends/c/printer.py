@@ -68,7 +68,9 @@ class _Printer:
             self._body(kernel.body)
         program, self._text.lines = self._text.lines, []
         self._text.indent = 0
-        self._text.line(f"/* {kernel.doc} */")
+        self._text.line(f"/* {kernel.doc}")
+        indices = ", ".join(g.index for g in kernel.grid)
+        self._text.line(f" * One program for each {indices}; programs run in parallel. */")
         with self._text.block(f"int {kernel.name}(const int64_t *given_)"):
             self._unpack()
             self._text.line(f"int64_t failed = 0, entries = {self._entries()};")
