@@ -23,6 +23,8 @@ def layer(request: pytest.FixtureRequest, build: Any) -> torch.nn.Module:
     return made
 
 
+# PyTorch's compiler itself makes an instance of the autograd function that it traces.
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 @pytest.mark.ci
 def test_values_and_gradients_are_those_without_compiling(layer: Any) -> None:
     u = torch.linspace(-1, 1, 2 * 5 * 8).reshape(2, 5, 8).requires_grad_()
