@@ -95,6 +95,8 @@ def test_kernels_are_the_oracle(beside_c: Beside) -> None:
 
 @pytest.mark.parametrize("name", modules())
 def test_kernels_go_on_from_a_state(beside_c: Beside) -> None:
+    if not getattr(beside_c.module, "CAUSAL", True):
+        pytest.skip("it reads tokens to come; the promise `segments` holds that it says so")
     given = beside_c.draw(37, 2)
     want = beside_c.judged(given)
     agree(beside_c.ran(given, "auto", 4, cuts=(1, 20)), want, EXACT, "cut at 1 and 20")

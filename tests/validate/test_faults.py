@@ -127,7 +127,7 @@ ANY = (
     ),
     Fault(
         "the gradient has no gradient",
-        r"back: Any = torch.func.vjp\(gradient, \*ctx.saved_tensors\)\[1\]\n            return .*",
+        r"back: Any = torch.func.vjp\(gradient, \*ctx.saved_tensors\)\[1\]\n        return .*",
         "return (None,) * 99",
         ("gradgradcheck", "hessian", "third order"),
     ),
@@ -145,7 +145,7 @@ ANY = (
     ),
     Fault(
         "states of other mixers are taken",
-        r"if found != SPEC:",
+        r"if found != spec:",
         "if False:",
         ("imports",),
     ),
@@ -231,8 +231,8 @@ OF = {
         ),
         Fault(
             "the decays of two heads change places",
-            r"after = F\.pad\(g",
-            "g = g.flip(1)\n    after = F.pad(g",
+            r"after = F\.pad\(rates",
+            "rates = rates.flip(1)\n    after = F.pad(rates",
             ("definition", "modes", "segments"),
         ),
         Fault(
@@ -371,8 +371,8 @@ OF = {
         ),
         Fault(
             "the gradient of what is taken does not see beyond the chunk",
-            r"seen_back @ future \+ own_back",
-            "own_back",
+            r"w_back @ future \+ u_back",
+            "u_back",
             ("definition", "modes", "gradcheck"),
         ),
     ),
