@@ -22,7 +22,7 @@ from ..triton.printed import PrintedSkeleton
 def target(fused: FusedPlan) -> torch.Target:
     """Returns what the module of a plan runs on; one target where the other has no kernels."""
     gpu, cpu = triton.target(fused), c.target(fused)
-    if not scans_with_kernels(fused.original):
+    if not scans_with_kernels(fused):
         return gpu
     if gpu.skeletons is torch.TORCH.skeletons:
         return cpu

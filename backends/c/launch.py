@@ -6,6 +6,7 @@ starts it, and gives the results the axes that the operator has. Each family of 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 from dsfc.expr.tree import Axis
@@ -18,7 +19,7 @@ from ..torch.skeletons import Skeleton
 from .expressions import python_integer
 
 
-class Launch:
+class Launch(ABC):
     """The statements that start a kernel of one scan.
 
     Args:
@@ -69,18 +70,18 @@ class Launch:
         """Yields statements that bring the operator's tensors into the layout of the kernels."""
         yield from ()
 
+    @abstractmethod
     def _division(self, kernel: Kernel) -> Iterator[str]:
         """Yields statements that say how the work is divided among programs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _returned(self, back: bool) -> Iterator[tuple[str, str]]:
         """Yields the variable of each result, and its value by what the kernel wrote."""
-        raise NotImplementedError
 
     # --- for all ----------------------------------------------------------------------------------
 
     def _number(self, text: str, is_complex: bool = True) -> str:
-        """What a kernel wrote, as a number of the scan's field; its parts where that is complex."""
+        """Views the parts that a kernel wrote as complex numbers, if the scan is complex."""
         return f"torch.view_as_complex({text})" if self._s.complex and is_complex else text
 
     def _conjugated(self) -> Iterator[str]:

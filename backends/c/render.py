@@ -54,10 +54,11 @@ RUNTIME = NativeRuntime(runtime(), frozenset(line.split()[1] for line in _IMPORT
 
 def target(fused: FusedPlan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
-    plan = fused.original
-    scans = scans_with_kernels(plan)
+    scans = scans_with_kernels(fused)
     if not scans:
         return replace(torch.TORCH, runs=f"torch on {{device}} ({NONE})")
+
+    filling = skeletons(fused)
 
     def shared(
         filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
@@ -79,8 +80,8 @@ def target(fused: FusedPlan) -> torch.Target:
         return (runtime(), text)
 
     def large(names: Signature) -> Iterator[str]:
-        """What torch runs faster, of some sizes."""
-        starts = [s.start for s in skeletons(plan) if isinstance(s, NativeSkeleton)]
+        """Yields lines that say for which sizes torch is faster."""
+        starts = [s.start for s in filling if isinstance(s, NativeSkeleton)]
         for start in starts:
             said = start.too_much(lambda a: f"self.{names.size(a)}")
             if said is not None:
@@ -104,7 +105,7 @@ def target(fused: FusedPlan) -> torch.Target:
 
     return torch.Target(
         plan=lambda plan: plan,
-        skeletons=skeletons,
+        skeletons=lambda plan: filling,
         call=_call,
         packages=(__package__ or "", *torch.TORCH.packages),
         standard=_IMPORTS,

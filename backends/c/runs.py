@@ -104,7 +104,7 @@ def _joins(s: Statement, run: list[Statement], schedule: Schedule) -> bool:
     reduced = {x.name for x in run if isinstance(x, Let) and isinstance(x.operation, Reduce)}
     if not reduced.isdisjoint(schedule.reads(s)):
         return False
-    # What a store overwrites may be an entry that a later iteration reads.
+    # A store may overwrite an entry that a later iteration reads.
     stored = {x.argument for x in (*run, s) if isinstance(x, Store)}
     lying = (schedule.lying.get(n) for x in (*run, s) for n in schedule.reads(x))
     return stored.isdisjoint(lying)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 from dsfc.fused.ir import FusedPlan
 from dsfc.kernel_ir.ir import Kernel, Storage
 from dsfc.kernels import chunks, convolution, tokens
-from dsfc.plan.ir import Plan
 
 from ..torch.layout import wrapped
 from ..torch.operators import is_shared
@@ -99,39 +99,53 @@ class NativeSkeleton:
         return self.start.lines(kernel, kernel is self.backward)
 
 
+def _in_chunks(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:
+    shared = is_shared(s.scan, s.arrays)
+    back = chunks.backward(s.scan, s.adjoint, shared, backward)
+    return NativeSkeleton(s, chunks.forward(s.scan, shared, forward), back, ChunkLaunch(s, back))
+
+
+def _by_tokens(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:
+    leaves = dict(zip(s.leaf_buffers, s.decays, strict=True))
+    back = tokens.backward(s.scan, s.adjoint, s.arrays, leaves, backward)
+    launch = RowLaunch if tokens.layout(s.scan).block is None else TokenLaunch
+    front = tokens.forward(s.scan, s.arrays, leaves, forward)
+    return NativeSkeleton(s, front, back, launch(s, back))
+
+
+def _as_convolution(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:
+    has_complex_values = s.complex and not s.scan.real
+    back = convolution.backward(s.scan, s.adjoint, has_complex_values, backward)
+    front = convolution.forward(s.scan, has_complex_values, forward)
+    return NativeSkeleton(s, front, back, ConvolutionLaunch(s, back))
+
+
+def _family(s: Skeleton) -> Callable[[Skeleton, str, str], NativeSkeleton] | None:
+    """What builds the kernels of a scan, of two names; None where it has none."""
+    if chunks.has_chunks(s.scan):
+        return _in_chunks
+    if tokens.has_tokens(s.scan, s.adjoint, knows):
+        return _by_tokens
+    return _as_convolution if convolution.has_convolution(s.scan) else None
+
+
 def native(s: Skeleton) -> NativeSkeleton | None:
     """Returns a scan with its kernels; None where it has none."""
-    names = f"forward{s.suffix}", f"backward{s.suffix}"
-    if chunks.has_chunks(s.scan):
-        shared = is_shared(s.scan, s.arrays)
-        forward = chunks.forward(s.scan, shared, names[0])
-        backward = chunks.backward(s.scan, s.adjoint, shared, names[1])
-        return NativeSkeleton(s, forward, backward, ChunkLaunch(s, backward))
-    if tokens.has_tokens(s.scan, s.adjoint, knows):
-        leaves = dict(zip(s.leaf_buffers, s.decays, strict=True))
-        forward = tokens.forward(s.scan, s.arrays, leaves, names[0])
-        backward = tokens.backward(s.scan, s.adjoint, s.arrays, leaves, names[1])
-        launch = RowLaunch if tokens.layout(s.scan).block is None else TokenLaunch
-        return NativeSkeleton(s, forward, backward, launch(s, backward))
-    if convolution.has_convolution(s.scan):
-        has_complex_values = s.complex and not s.scan.real
-        forward = convolution.forward(s.scan, has_complex_values, names[0])
-        backward = convolution.backward(s.scan, s.adjoint, has_complex_values, names[1])
-        return NativeSkeleton(s, forward, backward, ConvolutionLaunch(s, backward))
-    return None
+    build = _family(s)
+    return build and build(s, f"forward{s.suffix}", f"backward{s.suffix}")
 
 
-def skeletons(plan: Plan) -> tuple[Any, ...]:
+def skeletons(fused: FusedPlan) -> tuple[Any, ...]:
     """Returns what the templates of each scan are filled with, in the order of the plan."""
-    return tuple(native(s) or s for s in torch_skeletons(plan))
+    return tuple(native(s) or s for s in torch_skeletons(fused.original))
 
 
-def scans_with_kernels(plan: Plan) -> tuple[str, ...]:
+def scans_with_kernels(fused: FusedPlan) -> tuple[str, ...]:
     """Returns the names of the scans that have kernels, in the order of the plan."""
-    return tuple(s.scan.name for s in torch_skeletons(plan) if native(s) is not None)
+    return tuple(s.scan.name for s in torch_skeletons(fused.original) if _family(s) is not None)
 
 
 def kernels(fused: FusedPlan) -> tuple[Kernel, ...]:
     """Returns the kernels of a plan, forward and backward of each scan that has some."""
-    scans = [s for s in skeletons(fused.original) if isinstance(s, NativeSkeleton)]
+    scans = [s for s in skeletons(fused) if isinstance(s, NativeSkeleton)]
     return tuple(k for s in scans for k in (s.forward, s.backward))

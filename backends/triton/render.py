@@ -23,7 +23,7 @@ from .phases import PhasedKernels
 from .printed import PrintedSkeleton
 from .selective import STATES, TOGETHER, SelectiveKernels
 from .sizes import PAIRS, SPAN, STEP
-from .skeletons import scans_with_kernels, skeletons, without_kernels
+from .skeletons import scans_with_kernels, skeletons, why_without_kernels
 from .tiles import chips, rows
 from .toolchains import HANDLES, faults
 
@@ -148,7 +148,7 @@ def target(fused: FusedPlan) -> torch.Target:
     plan = fused.original
     scans = scans_with_kernels(fused)
     if not scans:
-        return _without(without_kernels(plan) or NONE)
+        return _without(why_without_kernels(plan) or NONE)
 
     filling = skeletons(fused)
 

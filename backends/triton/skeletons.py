@@ -48,7 +48,7 @@ def skeletons(fused: FusedPlan) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def without_kernels(plan: Plan) -> str:
+def why_without_kernels(plan: Plan) -> str:
     """Returns why complex scans with keys have no kernels; empty where that is not the reason."""
     arrays = {b.name: b for b in plan.arrays}
     scans = [k for k in plan.kernels if isinstance(k, Scan) and k.field is Field.COMPLEX]

@@ -28,7 +28,7 @@ LENGTHS = (0, 1, 17, 33)
 
 def in_c() -> list[str]:
     """Specs with a scan that has kernels in C."""
-    return [n for n in compiled() if scans_with_kernels(dsfc.load(SPECS / f"{n}.dsf").plan)]
+    return [n for n in compiled() if scans_with_kernels(dsfc.load(SPECS / f"{n}.dsf").fused("c"))]
 
 
 def modules() -> list[object]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dsfc.backends.c import BACKEND
 from dsfc.backends.c.printer import print_kernel
 from dsfc.backends.c.runs import Run, reordered, runs
 from dsfc.backends.c.schedule import schedule
-from dsfc.backends.c.skeletons import NativeSkeleton, skeletons
 
 import dsfc
 from dsfc.kernel_ir.build import KernelBuilder
@@ -21,10 +21,9 @@ SIZES = {"B": 2, "H": 2, "N": 3, "P": 3, "PT": 2, "BLOCK": 2}
 C = Axis("c", 4)
 
 
-def kernels(spec: str) -> list[Kernel]:
+def kernels(spec: str) -> tuple[Kernel, ...]:
     """Both kernels of the scans of a spec."""
-    found = (s for s in skeletons(dsfc.load(spec).plan) if isinstance(s, NativeSkeleton))
-    return [k for s in found for k in (s.forward, s.backward)]
+    return BACKEND.kernels(dsfc.load(spec).fused("c"))
 
 
 def sizes_of(kernel: Kernel) -> dict[str, int]:
