@@ -279,12 +279,19 @@ class Compilation:
         Raises:
             DiagnosticError: E-BACKEND.
         """
-        planned = self.plan
-        with self._stage("fuse"):
-            computes = every_real_function if backend is None else load_backend(backend).computes
-            fused = fuse(planned, computes)
-            compare_fused(fused, self._points())
-            return fused
+        if backend not in self._fused:
+            planned = self.plan
+            with self._stage("fuse"):
+                loaded = None if backend is None else load_backend(backend)
+                fused = fuse(planned, loaded.computes if loaded else every_real_function)
+                compare_fused(fused, self._points())
+            self._fused[backend] = fused
+        return self._fused[backend]
+
+    @cached_property
+    def _fused(self) -> dict[str | None, FusedPlan]:
+        """The fused plans made so far, by backend."""
+        return {}
 
     def module(self, backend: str = "torch") -> ModuleText:
         """Returns the text of a module.

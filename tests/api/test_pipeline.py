@@ -245,3 +245,9 @@ def test_a_notebook_shows_what_is_wrong(tmp_path: Path) -> None:
     spec = tmp_path / "running.dsf"
     spec.write_text(RUNNING.replace("y = s", "y = t"), encoding="utf-8")
     assert "E-UNKNOWN-NAME" in load(spec)._repr_markdown_()
+
+
+def test_a_plan_is_fused_once_for_each_backend() -> None:
+    compilation = load("normalized_attn")
+    assert compilation.fused("triton") is compilation.fused("triton")
+    assert compilation.fused("triton") != compilation.fused("torch")
