@@ -1,4 +1,4 @@
-"""What a mode costs: counts of torch's operators, operations, words moved, and state.
+"""Costs of modes: counts of torch's operators, operations, words moved, and state.
 
 The counts are of the forward pass as the torch backend runs it, operator by operator: every
 intermediate value is written and read again. They rank the modes of one mixer; machines differ in

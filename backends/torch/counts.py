@@ -1,4 +1,4 @@
-"""What a kernel costs as torch runs it: a function for each way that operators go about a scan."""
+"""Costs of kernels as torch runs them: a function for each way that operators run a scan."""
 
 from __future__ import annotations
 

@@ -101,8 +101,7 @@ class MatrixKernels(GatedKernels, MatrixSkeleton):
     @property
     def sizes_of_work(self) -> dict[Expr, str]:
         """Parameters of the costs: bytes of a number, heads, keys, channels, of a tile, chunks."""
-        sizes: dict[Expr, str] = {Param(n, frozenset()): n for n in "HKV"}
-        return {WIDTH: "W", **sizes, TILE: "BV", CHUNK: "C"}
+        return {WIDTH: "W", **{Param(n, frozenset()): n for n in "HKV"}, TILE: "BV", CHUNK: "C"}
 
     def cuts(self, heads: str, keys: str, channels: str) -> dict[str, Call]:
         """Calls that tell into which segments a launch cuts time, of sizes; forwards only."""

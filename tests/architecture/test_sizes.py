@@ -15,11 +15,11 @@ MODULE = 500
 TEMPLATE, CONDITIONS = 150, 10
 """Lines of a template, and its conditions, at most."""
 
-HOUSE = 91_000
+HOUSE = 90_900
 """Lines of `dsfc/` and `backends/` with templates, at most."""
 
 LONG_MODULES = {
-    "backends/triton/matrix.py": 550,
+    "backends/triton/matrix.py": 549,
     "backends/triton/printer.py": 551,
 }
 LONG_TEMPLATES = {

@@ -93,7 +93,7 @@ def _power(g: Tensor, steps: Tensor) -> Tensor:
 
 # Inside an operator conjugates are made, not marked: compiled code runs it without the marks.
 def _multiplier(kernel: Tensor, mode: str, *, back: bool = False) -> Tensor:
-    """What multiplies a signal: the kernel's spectrum, or its matrix; adjoint to go back."""
+    """Returns the spectrum of a kernel, or its matrix; to go back, the adjoint."""
     if mode == "fft":
         if back:
             return _spectrum(kernel.conj_physical()).conj_physical_()

@@ -25,7 +25,7 @@ def _dense_batch(x: Tensor) -> Tensor:
 
 
 def _dense_columns(x: Tensor, groups: int) -> Tensor:
-    """The same of states: `[B, C, N]` to `[G, C, N, B / G]`."""
+    """Puts the batch of states behind: `[B, C, N]` to `[G, C, N, B / G]`."""
     out: Tensor = x.unflatten(0, (groups, -1)).permute(0, 2, 3, 1)
     return out
 

@@ -83,6 +83,7 @@ class _Reaching(torch.autograd.Function):
     def backward(ctx: Any, first: Tensor, bar: Tensor) -> tuple[Tensor | None, ...]:
         back = torch.cat((first.unsqueeze(1), bar), 1).flip(1)
         args = ctx.kind, back[:, 0], back[:, 1:], ctx.saved_tensors[0].flip(1)
+        # PyTorch leaves `apply` untyped.
         ends = _Reaching.apply(*args)  # type: ignore[no-untyped-call]
         back = torch.cat((ends[0].unsqueeze(1), ends[1]), 1).flip(1)
         return None, back[:, 0], back[:, 1:], None
@@ -113,6 +114,7 @@ class _RunningMax(torch.autograd.Function):
         bar = torch.cat((torch.zeros_like(last), bar), 1)
         bar = torch.cat((bar[:, :-1], bar[:, -1:] + last), 1)
         args = ctx.kind, bar[:, 0], bar[:, 1:], kept
+        # PyTorch leaves `apply` untyped.
         before_bar, bar = _Reaching.apply(*args)  # type: ignore[no-untyped-call]
         won, lost = (torch.where(x == 0, 0, x * bar) for x in (kept, 1 - kept))
         return None, lost, before_bar, won if ctx.decays else None

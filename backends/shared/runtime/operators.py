@@ -120,7 +120,7 @@ def _applied(function: Any) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What the autograd functions of one recurrence run.
+    """The operators and the loop that the autograd functions of one recurrence run.
 
     Attributes:
         run: the operator, of tensors and options; the first two options are mode and chunk.
@@ -186,7 +186,8 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
         args = *ctx.saved_tensors, *cotangents, *ctx.options
-        if torch.compiler.is_compiling():  # whose gradients have no gradients
+        # Compiled gradients have no gradients; PyTorch leaves `apply` untyped.
+        if torch.compiler.is_compiling():
             grads = _KINDS[ctx.kind].pull(*args)
         else:
             grads = _ScanAdjoint.apply(ctx.kind, *args)  # type: ignore[no-untyped-call]

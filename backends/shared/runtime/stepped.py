@@ -17,7 +17,7 @@ _Step = Callable[..., _Tensors]
 
 @dataclass(frozen=True)
 class _Stepped:
-    """What one recurrence computes at a token.
+    """The functions of one recurrence at a token.
 
     Attributes:
         step: states before and coefficients → states after.
@@ -49,7 +49,7 @@ def _walk(
 
 
 def _settled(made: _Tensors, old: _Tensors, lengths: Tensor | None, i: int) -> _Tensors:
-    """What token i leaves of the states: what they were, where it does not count."""
+    """Returns the states after token i; those before it in rows where it does not count."""
     new = tuple(x.to(y.dtype).expand_as(y) for x, y in zip(made, old, strict=True))
     if lengths is None:
         return new
