@@ -31,7 +31,7 @@ def _register(
     fake: Callable[..., Any],
     flops: Callable[..., int],
 ) -> None:
-    """Registers an operator once a process.
+    """Registers an operator once a process; another module may have registered it already.
 
     Args:
         namespace: of the module's operators.
@@ -41,17 +41,16 @@ def _register(
         flops: counts operations, from shapes.
     """
     ops = getattr(torch.ops, namespace)
-    if getattr(ops, name, None) is not None:
-        return
-    qualname = f"{namespace}::{name}"
-    schema = torch.library.infer_schema(impl, mutates_args=())
-    torch.library.define(qualname, schema, tags=(torch.Tag.pt2_compliant_tag,))
-    torch.library.impl(qualname, "default", impl)
-    torch.library.register_fake(qualname, fake)
-    op: Any = getattr(ops, name, None)
-    single = len(op.default._schema.returns) == 1
-    torch.library.register_vmap(qualname, (_fold_single if single else _fold)(op))
-    _FLOPS[op] = flops
+    if getattr(ops, name, None) is None:
+        qualname = f"{namespace}::{name}"
+        schema = torch.library.infer_schema(impl, mutates_args=())
+        torch.library.define(qualname, schema, tags=(torch.Tag.pt2_compliant_tag,))
+        torch.library.impl(qualname, "default", impl)
+        torch.library.register_fake(qualname, fake)
+        op: Any = getattr(ops, name)
+        single = len(op.default._schema.returns) == 1
+        torch.library.register_vmap(qualname, (_fold_single if single else _fold)(op))
+    _FLOPS[getattr(ops, name)] = flops
 
 
 def _alike(outputs: Iterable[int]) -> Callable[..., _Tensors]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+import dsfc
 from dsfc.validate.surface import surface
 
 RICH = """
@@ -200,6 +202,20 @@ def test_a_size_that_no_tensor_has_is_an_argument(build) -> None:
 def test_a_layer_without_sizes_that_may_clash_refuses_none(build) -> None:
     module = build("size_of_nothing", SIZE_OF_NOTHING).module
     assert "ValueError" not in doc(module.SizeOfNothing)
+
+
+def test_a_module_that_is_imported_again_says_what_its_operators_cost(
+    build, tmp_path: Path
+) -> None:
+    """PyTorch keeps an operator that is defined; both modules know what it costs."""
+    built = build("counted_again", BACKWARD)
+    path = tmp_path / "counted_again.py"
+    path.write_text(built.text, encoding="utf-8")
+    again = dsfc.import_module(path)
+    again.register_flops()
+    with FlopCounterMode(display=False) as counted:
+        again.CountedAgain(d=3)(torch.randn(1, 8, 3), mode="chunked")
+    assert counted.get_total_flops() > 0
 
 
 def operations(name: str, build, gradients: bool, **sizes: int) -> int:
