@@ -8,9 +8,11 @@ so.
 
 from __future__ import annotations
 
+import getpass
 import importlib.util
 import os
 import sys
+import tempfile
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -38,6 +40,11 @@ os.environ["DSFC_CHECK"] = "1"
 os.environ.setdefault("TRITON_INTERPRET", "1")
 # PyTorch takes an operator that returns its argument for a fault, not for something to warn of.
 os.environ.setdefault("TORCHINDUCTOR_ERROR_ON_CUSTOM_OP_ALIASING", "1")
+# hypothesis draws constants of the modules that a process has imported, which differ from run to
+# run; it parses each of them for that. It leaves out what lies in a folder `test`.
+_SCRATCH = Path(tempfile.gettempdir(), f"dsfc-{getpass.getuser()}", "test")
+_SCRATCH.mkdir(parents=True, exist_ok=True)
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_SCRATCH))
 # Parallel test processes share the cores; each must not start a thread per core.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
