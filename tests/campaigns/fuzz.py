@@ -113,7 +113,7 @@ def ran(seed: int) -> Ran:
     began = time.process_time()
     try:
         with bounded("take it"):  # as on the command line
-            outcome, codes = _held(kind, data)
+            outcome, codes = held(kind, data)
         where = ""
     except DiagnosticError as e:
         (limit,) = e.diagnostics
@@ -128,7 +128,7 @@ def ran(seed: int) -> Ran:
     return Ran(seed, kind, outcome, codes, where, time.process_time() - began, peak)
 
 
-def _held(kind: str, data: bytes) -> tuple[str, tuple[str, ...]]:
+def held(kind: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     """Holds one input to the promises; returns the outcome and the codes."""
     if kind == "editor dialogue":
         return _edited(*json.loads(data))
@@ -266,8 +266,8 @@ def _in_a_process(seeds: list[int]) -> Iterator[Ran]:
 def _guard() -> None:
     """Bounds memory, ends what takes too long, and refuses to write: in a process of its own."""
     sys.stderr = open(os.devnull, "w")
-    held = int(Path("/proc/self/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, held + MEMORY))
+    resident = int(Path("/proc/self/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (resident + MEMORY, resident + MEMORY))
 
     def expired(number: int, frame: FrameType | None) -> None:
         raise TooLong

@@ -61,7 +61,7 @@ def test_shares_add_up_and_no_seed_counts_twice() -> None:
 
 def outcomes(monkeypatch: pytest.MonkeyPatch, fault: object) -> list[str]:
     """What is said of three inputs where something else takes the text."""
-    monkeypatch.setattr(fuzz, "_held", fault)
+    monkeypatch.setattr(fuzz, "held", fault)
     return [it.outcome for it in campaign(range(3))]
 
 
@@ -92,7 +92,7 @@ def test_what_takes_its_time_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         while True:
             pass
 
-    monkeypatch.setattr(fuzz, "_held", endless)
+    monkeypatch.setattr(fuzz, "held", endless)
     monkeypatch.setattr(fuzz, "bounded", lambda what: fuzz_bounded(what, Limits(seconds=0.05)))
     it = ran(0)
     assert (it.outcome, it.codes) == ("refused", ("E-LIMIT time",))

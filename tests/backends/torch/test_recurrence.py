@@ -5,7 +5,6 @@ The promises that every module keeps are checked on the same mixers in `test_unu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -194,32 +193,6 @@ def test_complex_states_that_read_each_other_have_their_gradients(build) -> None
 
 
 # --- memory, text ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("length", "chunk", "most"), [(64, 1, 8), (400, 1, 20), (400, 40, 10), (400, 1000, 1)]
-)
-def test_the_states_that_are_kept_are_no_more_than_the_root_of_the_length(
-    length: int, chunk: int, most: int, build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Operators outlive the module that is read: these are no other test's.
-    module = build(f"kept_{length}_{chunk}", COUPLED).module
-    spans: list[int] = []
-    walk = module._walk
-
-    def counted(step, states, timed, fixed, lengths, first):
-        spans.append(timed[0].shape[1])
-        yield from walk(step, states, timed, fixed, lengths, first)
-
-    layer = getattr(module, module.__all__[0])(d=2, dtype=torch.float64)
-    u = draw(layer, 1, length).requires_grad_()
-    y = layer(u, chunk=chunk)
-    monkeypatch.setattr(module, "_walk", counted)
-    y.sum().backward()
-    # Each span is walked through twice: to its first state, and through its states.
-    assert len(spans) == 2 * most
-    assert max(spans) <= max(chunk, math.isqrt(length - 1) + 1)
-    assert sum(spans) == 2 * length
 
 
 def test_the_text_steps_the_states_by_their_names(build) -> None:
