@@ -25,7 +25,7 @@ from dsfc.expr.tree import (
     Time,
     children,
 )
-from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Role, RunningMax, Turn, Unit
+from dsfc.plan.ir import Buffer, Plan, Pointwise, Register, Reverse, Role, RunningMax, Unit
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Scan
@@ -51,7 +51,7 @@ class BodyText:
         result: text of the output.
         registers: text of each register's next value, in the order of the plan.
         filters: whether `_fir` is called.
-        turns: whether `_turned` is called.
+        turns: whether `_reversed` is called.
         sizes: sizes that no tensor has, which are arguments.
     """
 
@@ -132,12 +132,12 @@ class Body:
                 lines += self._pairs(k)
             elif isinstance(k, RunningMax):
                 lines += self._running_max(k)
-            elif isinstance(k, Turn):
+            elif isinstance(k, Reverse):
                 source = self._ident(k.source)
                 narrow = k.output in self._wide and k.source not in self._wide
                 real = self._plan.array(k.output).field is Field.REAL
                 cast = ".to(wide)" if narrow and real else ""
-                lines.append(f"    {self._ident(k.output)} = _turned({source}, lengths){cast}")
+                lines.append(f"    {self._ident(k.output)} = _reversed({source}, lengths){cast}")
                 lines += self._extend(k.output)
             else:
                 lines += self._pointwise(k)
@@ -147,7 +147,7 @@ class Body:
             self._ident(self._plan.output),
             tuple(self._next(r) for r in self._plan.registers),
             self._filters,
-            any(isinstance(k, Turn) for k in self._plan.kernels),
+            any(isinstance(k, Reverse) for k in self._plan.kernels),
             tuple(self._given),
         )
 
@@ -435,7 +435,9 @@ def wide_buffers(plan: Plan, kept: frozenset[str] = frozenset()) -> frozenset[st
         kept: parameters and buffers that are stored in float32 at least.
     """
     values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
-    values |= {k.output: _same(plan.array(k.source)) for k in plan.kernels if isinstance(k, Turn)}
+    values |= {
+        k.output: _same(plan.array(k.source)) for k in plan.kernels if isinstance(k, Reverse)
+    }
     maxima = [k for k in plan.kernels if isinstance(k, RunningMax)]
     for k in maxima:
         read = (name for name in (k.weight, k.decay) if name is not None)
@@ -458,7 +460,7 @@ def wide_buffers(plan: Plan, kept: frozenset[str] = frozenset()) -> frozenset[st
 
 
 def _same(b: Buffer) -> Expr:
-    """What a turned buffer is computed of."""
+    """What a reversed buffer is computed of."""
     return Ref(b.name, frozenset(b.axes), b.field, Time.TOKEN, Now(0))
 
 

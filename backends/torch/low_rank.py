@@ -9,8 +9,8 @@ from .matrix import MatrixSkeleton
 from .skeletons import VARIABLE
 
 _DRIVES = {
-    ScanDirection.FORWARD: ((Factor.KEY, Factor.VALUE), (Factor.LEFT, Factor.ECHO)),
-    ScanDirection.REVERSE: ((Factor.READ, Factor.COTANGENT), (Factor.RIGHT, Factor.ECHO_BAR)),
+    ScanDirection.FORWARD: ((Factor.KEY, Factor.VALUE), (Factor.LEFT, Factor.WY)),
+    ScanDirection.REVERSE: ((Factor.READ, Factor.COTANGENT), (Factor.RIGHT, Factor.WY_BAR)),
 }
 """What is added to the state of each direction, key ⊗ value."""
 
@@ -18,10 +18,10 @@ _DRIVES = {
 class LowRankSkeleton(MatrixSkeleton):
     """A scan that rewrites its state in one direction, a ⊗ (b · S), over arguments `[B, L, h, n]`.
 
-    Once the echoes e = b · S of the tokens of a chunk are known, the scan is one of the matrix form
-    with two keys and values a token: k ⊗ v and a ⊗ e. An echo is a sum over earlier tokens and the
-    state that enters the chunk, so all of them are e = u + w · S: a triangular system, solved
-    once for both. The reversed recurrence has q ⊗ do and, before the decay, b ⊗ de, with the
+    Once the WY terms e = b · S of the tokens of a chunk are known, the scan is one of the matrix
+    form with two keys and values a token: k ⊗ v and a ⊗ e. A WY term is a sum over earlier tokens
+    and the state that enters the chunk, so all of them are e = u + w · S: a triangular system,
+    solved once for both. The reversed recurrence has q ⊗ do and, before the decay, b ⊗ de, with the
     transposed system.
     """
 
@@ -56,7 +56,7 @@ class LowRankSkeleton(MatrixSkeleton):
             if s.direction is direction:
                 state = "dS" if direction is ScanDirection.REVERSE else "past" if s.before else "S"
                 subscripts = f"{self._step(s.read)},Bhnp->{self._step(s.result)}"
-                whole = s.read in (Factor.ECHO, Factor.ECHO_BAR)
+                whole = s.read in (Factor.WY, Factor.WY_BAR)
                 read = VARIABLE[s.read] + ("" if whole else "[i]")
                 value = contraction(subscripts, read, state)
                 lines.append(f"d{VARIABLE[s.result]}.append({value})")
@@ -113,7 +113,7 @@ class LowRankSkeleton(MatrixSkeleton):
 
     @property
     def gradient_lines(self) -> list[str]:
-        """All gradients of a block, once the echoes of both directions are known."""
+        """All gradients of a block, once the WY terms of both directions are known."""
         scans = self.adjoint.scans
         lines = [f"d{VARIABLE[s.result]}_t = {self._states_part(s)}" for s in scans]
         values = [(x, y) for x in ("do", "de") for y in ("v", "e")]
@@ -167,7 +167,7 @@ class KeyedLowRankSkeleton(LowRankSkeleton):
 
     @property
     def found(self) -> list[str]:
-        """Statements that give all products of a chunk's keys, and its echoes."""
+        """Statements that give all products of a chunk's keys, and its WY terms."""
         return [
             "reads, keys = _interleaved(q_t, _advanced(b_t)), _interleaved(k_t, a_t)",
             "scores, heads, tails, whole = _scores_of_two(reads, keys, g_t)",

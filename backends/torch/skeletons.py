@@ -26,8 +26,8 @@ VARIABLE = {
     Factor.COTANGENT: "do",
     Factor.LEFT: "a",
     Factor.RIGHT: "b",
-    Factor.ECHO: "e",
-    Factor.ECHO_BAR: "de",
+    Factor.WY: "e",
+    Factor.WY_BAR: "de",
 }
 
 

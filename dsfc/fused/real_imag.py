@@ -40,7 +40,7 @@ from dsfc.expr.tree import (
 from dsfc.fused.ir import SUFFIXES, RealLeaf, halves, is_entrywise
 from dsfc.fused.names import fresh, taken
 from dsfc.plan.flow import reads, written_by
-from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role, Turn
+from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Reverse, Role
 from dsfc.plan.real_parts import only_real_parts
 from dsfc.plan.scan_ir import Column, Form, LogDecay, Scan
 
@@ -193,9 +193,9 @@ class _Paired:
         """Reverses the real part of a buffer where the buffer is, and returns names of both."""
         out = []
         for at, k in reversed(list(enumerate(kernels))):
-            if isinstance(k, Turn) and k.source == name:
+            if isinstance(k, Reverse) and k.source == name:
                 part, _ = self._outputs(k.output)
-                kernels.insert(at, Turn(part, real))
+                kernels.insert(at, Reverse(part, real))
                 out.append((k.output, part))
         return out
 
@@ -227,7 +227,7 @@ class _Paired:
         kept = {self._plan.output, *(r.buffer for r in self._plan.registers), *self._held}
         live: list[Kernel] = []
         for k in reversed(kernels):
-            if isinstance(k, Pointwise | Turn) and k.output not in kept:
+            if isinstance(k, Pointwise | Reverse) and k.output not in kept:
                 continue
             kept |= {n for n, _ in reads(k)}
             live.append(k)

@@ -5,8 +5,8 @@ A token writes to the state and reads from it,
     h_i = λ_i h_{i-1} + Σ_w key_w,i ⊗ value_w,i        y_r,i = Σ_keys read_r,i · h_i
 
 and a low-rank part is one write and one read more: `left` is written with what `right` reads of the
-state before the token, its echo. Inside a chunk the echoes of all tokens solve one unit triangular
-system. With the pairs P of reads and writes and the decays of `decay`,
+state before the token, its WY term. Inside a chunk the WY terms of all tokens solve one unit
+triangular system. With the pairs P of reads and writes and the decays of `decay`,
 
     y_r = head ∘ read_r S + Σ_w P_rw value_w           S' = whole ∘ S + Σ_w (tail ∘ key_w)ᵀ value_w
 
@@ -149,7 +149,7 @@ class _Chunk:
     def again(self) -> _Chunk:
         """Returns the same chunk, whose arguments are loaded again: less is kept meanwhile."""
         other = _Chunk(self.of, self.start)
-        solved = (Factor.ECHO, Factor.ECHO_BAR)
+        solved = (Factor.WY, Factor.WY_BAR)
         other._pairs |= self._pairs
         other.tiles |= {role: x for role, x in self.tiles.items() if role in solved}
         return other
@@ -180,23 +180,23 @@ class _Chunk:
             total = total + k.dot(self.before_tail(write), self.tile(write.value), of.tokens.row)
         return total
 
-    def solve_echo(self, state: Tile) -> None:
-        """Finds the echoes: (1 - P_ba) echo = what b reads without them."""
-        if self.of.echo is None:
+    def solve_wy(self, state: Tile) -> None:
+        """Finds the WY terms: (1 - P_ba) wy = what b reads without them."""
+        if self.of.wy is None:
             return
-        look, write = self.of.echo
+        look, write = self.of.wy
         others = tuple(w for w in self.of.writes if w != write)
         right = self.output(look, state, others)
         columns = self.of.columns(right)
         part = self.of.tokens.triangle(False)
         column = self.of.tokens.column
-        echo = self.of.k.dot(self.inverse(), columns, column, left_part=part, exact=True)
-        self.tiles[Factor.ECHO] = self.of.k.named("echo", echo)
+        wy = self.of.k.dot(self.inverse(), columns, column, left_part=part, exact=True)
+        self.tiles[Factor.WY] = self.of.k.named("wy", wy)
 
     def inverse(self) -> Tile:
         """Returns (1 - P_ba)⁻¹."""
-        assert self.of.echo is not None
-        look, write = self.of.echo
+        assert self.of.wy is not None
+        look, write = self.of.wy
         tokens, k = self.of.tokens, self.of.k
         inverse = k.inverse_unit(-self.pairs(look, write), tokens.row, tokens.column)
         return k.named("inverse", inverse)
@@ -213,11 +213,11 @@ class _Chunks:
         self.keys = Axis("n", "N")
         self.writes: tuple[Write, ...] = (Write(Factor.KEY, Factor.VALUE),)
         self.looks: tuple[Look, ...] = (Look(Factor.READ, Factor.COTANGENT, False),)
-        self.echo: tuple[Look, Write] | None = None
+        self.wy: tuple[Look, Write] | None = None
         if scan.low_rank is not None:
-            look = Look(Factor.RIGHT, Factor.ECHO_BAR, True)
-            write = Write(Factor.LEFT, Factor.ECHO)
-            self.echo = look, write
+            look = Look(Factor.RIGHT, Factor.WY_BAR, True)
+            write = Write(Factor.LEFT, Factor.WY)
+            self.wy = look, write
             self.writes, self.looks = (*self.writes, write), (*self.looks, look)
 
     def _open(self, name: str, doc: str, split: bool) -> None:
@@ -240,7 +240,7 @@ class _Chunks:
             chunk = _Chunk(self, self._start(loop.counter))
             state = loop["S"]
             chunk.prepare(self.looks)
-            chunk.solve_echo(state)
+            chunk.solve_wy(state)
             output = chunk.output(self.looks[0], state, self.writes)
             k.store(o, *held.at(Factor.VALUE, chunk.start), value=output)
             loop.next(S=chunk.next_state(state))
@@ -290,9 +290,9 @@ class _Chunks:
 
     def _advance(self, chunk_at: Int, loop: LoopScope) -> Tile:
         chunk = _Chunk(self, self._start(chunk_at))
-        if self.echo is not None:
-            chunk.prepare((self.echo[0],))
-            chunk.solve_echo(loop["S"])
+        if self.wy is not None:
+            chunk.prepare((self.wy[0],))
+            chunk.solve_wy(loop["S"])
         return chunk.next_state(loop["S"])
 
     def _retreat(self, chunk: _Chunk, state: Tile, future: Tile, adjoint: Adjoint) -> Tile:
@@ -306,8 +306,8 @@ class _Chunks:
         """
         k = self.k
         chunk.prepare(self.looks)
-        chunk.solve_echo(state)
-        self._solve_echo_bar(chunk, future)
+        chunk.solve_wy(state)
+        self._solve_wy_bar(chunk, future)
         wide = [s for s in adjoint.scans if is_wide(s.result)]
         for s in wide:
             gradient = self._value_gradient(s.read, chunk, future, self.looks)
@@ -343,17 +343,17 @@ class _Chunks:
         named = self.k.named(f"d{NAMES[role]}", gradient)
         self._held.store_gradient(role, chunk.start, named)
 
-    def _solve_echo_bar(self, chunk: _Chunk, future: Tile) -> None:
-        """Finds the gradients of the echoes: (1 - P_baᵀ) d_echo = what comes from outside."""
-        if self.echo is None:
+    def _solve_wy_bar(self, chunk: _Chunk, future: Tile) -> None:
+        """Finds the gradients of the WY terms: (1 - P_baᵀ) d_wy = what comes from outside."""
+        if self.wy is None:
             return
-        look, write = self.echo
+        look, write = self.wy
         others = tuple(x for x in self.looks if x != look)
         right = self._value_gradient(write.key, chunk, future, others)
         part = self.tokens.triangle(False)
         bar = self.k.dot(chunk.inverse(), right, self.tokens.row, left_part=part, exact=True)
         bar = self.k.rename(bar, self.tokens.column, self.tokens.row)
-        chunk.tiles[look.bar] = self.k.named("d_echo", bar)
+        chunk.tiles[look.bar] = self.k.named("d_wy", bar)
 
     def _value_gradient(
         self, key: Factor, chunk: _Chunk, future: Tile, looks: tuple[Look, ...]

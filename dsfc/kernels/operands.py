@@ -27,8 +27,8 @@ NAMES: Mapping[Factor, str] = {
     Factor.COTANGENT: "do",
     Factor.LEFT: "a",
     Factor.RIGHT: "b",
-    Factor.ECHO: "echo",
-    Factor.ECHO_BAR: "d_echo",
+    Factor.WY: "wy",
+    Factor.WY_BAR: "d_wy",
 }
 """Names of the roles in kernels; arguments have those of the operators."""
 

@@ -6,10 +6,10 @@
 
 each contraction is again a scan of the forward or the reversed recurrence with roles exchanged, and
 the decay's gradient is a pairing of the two. Of a low-rank part, left ⊗ (right · h_{i-1}), both
-sides' gradients are contractions of one recurrence with the echo of the other. A dense Λ takes the
-place of λ in both recurrences and changes no role; its gradient is the pairing of both, h̃_i ⊗
-h_{i-1}, with nothing summed but time. This module reads those roles off the derived contractions;
-it writes down no gradient itself.
+sides' gradients are contractions of one recurrence with the WY term of the other. A dense Λ takes
+the place of λ in both recurrences and changes no role; its gradient is the pairing of both,
+h̃_i ⊗ h_{i-1}, with nothing summed but time. This module reads those roles off the derived
+contractions; it writes down no gradient itself.
 
 Complex numbers are treated as real ones are: x̄ is the gradient for which dL = Re Σ x̄ dx. PyTorch's
 gradient is its conjugate, which is this adjoint at the conjugates of all that the scan reads.
@@ -155,19 +155,19 @@ def _side_scans(derived: StageAdjoint) -> Iterable[RoleScan]:
     keys, channels = (frozenset({a}) for a in _GROUPS[1:])
     (left,) = (g for g in derived.gradients if g.role is Role.TERM_LEFT)
     (right,) = (g for g in derived.gradients if g.role is Role.TERM_RIGHT)
-    echo = total(keys, mul(right.leaf, before))
-    echo_bar = total(keys, mul(left.leaf, after))
-    if left.value != total(channels, mul(after, echo)):
-        raise AdjointError("the gradient of a left side is not a read of the echo")
-    if right.value != total(channels, mul(echo_bar, before)):
-        raise AdjointError("the gradient of a right side is not a read of the echo's gradient")
+    wy = total(keys, mul(right.leaf, before))
+    wy_bar = total(keys, mul(left.leaf, after))
+    if left.value != total(channels, mul(after, wy)):
+        raise AdjointError("the gradient of a left side is not a read of the WY term")
+    if right.value != total(channels, mul(wy_bar, before)):
+        raise AdjointError("the gradient of a right side is not a read of the WY term's gradient")
     group = Group.CHANNELS
     yield RoleScan(
         Factor.LEFT,
         ScanDirection.REVERSE,
         Factor.READ,
         Factor.COTANGENT,
-        Factor.ECHO,
+        Factor.WY,
         group,
         carry=False,
     )
@@ -176,7 +176,7 @@ def _side_scans(derived: StageAdjoint) -> Iterable[RoleScan]:
         ScanDirection.FORWARD,
         Factor.KEY,
         Factor.VALUE,
-        Factor.ECHO_BAR,
+        Factor.WY_BAR,
         group,
         carry=False,
         before=True,

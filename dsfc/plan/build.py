@@ -100,8 +100,8 @@ class _Planner:
         self.graph = Graph(system, self.stream)
         self.inline, self.ranges = inliner_of(system).of, ranges_of(system)
         self.blocks = {b.state: b for b in system.blocks}
-        turned = (s for s in system.stages if s.direction is Direction.BACKWARD)
-        self.backward = frozenset(b.state for s in turned for b in s.blocks)
+        backwards = (s for s in system.stages if s.direction is Direction.BACKWARD)
+        self.backward = frozenset(b.state for s in backwards for b in s.blocks)
         self.home = {b.state: s for s in system.stages for b in s.blocks}
         self.terms = tuple(_terms(ordered(system, reached_only=True)))
         self.stepped = self._stepped()
@@ -125,7 +125,7 @@ class _Planner:
         if graph.arrays[name].field is Field.COMPLEX:
             raise Unsupported(None, "its output is complex")
         take_real_parts(graph)
-        graph.forget_unread_turns()
+        graph.forget_unread_copies()
         ran = tuple(k for k in graph.kernels if isinstance(k, Scan))
         walked = tuple(k for k in graph.kernels if isinstance(k, Recurrence))
         weighed = tuple(k for k in graph.kernels if isinstance(k, Attention | AllPairs))

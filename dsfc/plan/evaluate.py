@@ -15,7 +15,7 @@ from dsfc.expr.evaluate import NamedArray
 from dsfc.expr.evaluate import evaluate as value_of
 from dsfc.expr.max_plus import LOWEST
 from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Now, Ref
-from dsfc.plan.ir import Plan, Pointwise, Role, RunningMax, Turn, Unit
+from dsfc.plan.ir import Plan, Pointwise, Reverse, Role, RunningMax, Unit
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import (
@@ -409,7 +409,7 @@ def evaluate(
             r.running_max(k, start, finals)
         elif isinstance(k, Unit):
             r.arrays[k.output] = np.eye(scope.size(k.row))
-        elif isinstance(k, Turn):
+        elif isinstance(k, Reverse):
             r.arrays[k.output] = r.arrays[k.source][::-1].copy()
         elif isinstance(k, Attention):
             r.attention(k)

@@ -78,7 +78,7 @@ def evaluate_adjoint(
         past = [initial[c.state], *traces[ScanDirection.FORWARD][0]][: r.length]
         if scan.low_rank is not None:
             back = traces[ScanDirection.REVERSE][0]
-            factors |= _echoes(r, scan, scan.low_rank, past, back, tile, channels)
+            factors |= _wy_terms(r, scan, scan.low_rank, past, back, tile, channels)
         for s in adjoint.scans:
             name = c.value if s.result is Factor.VALUE else s.result
             if name is None:
@@ -208,7 +208,7 @@ def _trace(
     return states, h
 
 
-def _echoes(
+def _wy_terms(
     r: Runner,
     scan: Scan,
     low_rank: LowRank,
@@ -220,15 +220,15 @@ def _echoes(
     """What both recurrences of a low-rank part give back, token by token, over heads ∪ channels."""
     axes = tuple(sorted((*scan.heads, *channels)))
     keys = tuple(k for k, a in enumerate(tile) if a in scan.keys)
-    out: dict[Factor, list[NamedArray]] = {Factor.ECHO: [], Factor.ECHO_BAR: []}
+    out: dict[Factor, list[NamedArray]] = {Factor.WY: [], Factor.WY_BAR: []}
     for i in range(r.length):
         left, right = r.low_rank_sides(low_rank, i)
         for factor, side, state in (
-            (Factor.ECHO, right, past[i]),
-            (Factor.ECHO_BAR, left, back[i]),
+            (Factor.WY, right, past[i]),
+            (Factor.WY_BAR, left, back[i]),
         ):
-            echo = contracted(scan, tile, side, state).squeeze(keys)
-            out[factor].append(NamedArray(axes, echo))
+            wy = contracted(scan, tile, side, state).squeeze(keys)
+            out[factor].append(NamedArray(axes, wy))
     return out
 
 

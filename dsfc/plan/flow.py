@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dsfc.expr.build import walk
 from dsfc.expr.tree import Now, Ref
-from dsfc.plan.ir import Kernel, Pointwise, RunningMax, Turn, Unit
+from dsfc.plan.ir import Kernel, Pointwise, Reverse, RunningMax, Unit
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Scan
@@ -25,7 +25,7 @@ def written_by(kernel: Kernel) -> tuple[str, ...]:
 
 def reads(kernel: Kernel) -> Iterator[tuple[str, int]]:
     """Yields (buffer, lag) for all that a kernel reads."""
-    if isinstance(kernel, Turn):
+    if isinstance(kernel, Reverse):
         yield kernel.source, 0
         return
     if isinstance(kernel, RunningMax):

@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 
 from dsfc.plan.flow import reads, written_by
-from dsfc.plan.ir import Plan, RunningMax, Turn, Unit
+from dsfc.plan.ir import Plan, Reverse, RunningMax, Unit
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Scan
@@ -16,7 +16,7 @@ from dsfc.plan.scan_ir import Scan
 def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
     """Returns a `networkx.MultiDiGraph` with one node per kernel, input and state.
 
-    Nodes carry `kind` ("input", "state", "pointwise", "turn", "unit", "attention", "scan",
+    Nodes carry `kind` ("input", "state", "pointwise", "reverse", "unit", "attention", "scan",
     "recurrence") and `axes`; an edge carries the `buffer` that flows along it and `lag`, 0 for the
     same token. A kernel may read several buffers of one scan, or one buffer at several tokens: each
     read is an edge.
@@ -41,7 +41,7 @@ def to_networkx(plan: Plan) -> Any:  # noqa: ANN401 - networkx has no types
             node = k.output
             axes = tuple(a.name for a in arrays[k.output].axes)
             kinds = {
-                Turn: "turn",
+                Reverse: "reverse",
                 Unit: "unit",
                 Attention: "attention",
                 AllPairs: "pairs",

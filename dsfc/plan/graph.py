@@ -26,7 +26,7 @@ from dsfc.expr.declarations import Provenance
 from dsfc.expr.reserved_names import FIRST
 from dsfc.expr.tree import Axis, Expr, Field, Fir, Now, Num, Prim, Ref, Size, Time
 from dsfc.plan.flow import reads
-from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Role, RunningMax, Turn, Unit
+from dsfc.plan.ir import Buffer, Kernel, Pointwise, Register, Reverse, Role, RunningMax, Unit
 from dsfc.system.inline import inliner_of
 from dsfc.system.ir import Cache, MaxPlus, ReadOut, Stream, System
 
@@ -45,7 +45,7 @@ class Graph:
         self.arrays: dict[str, Buffer] = {}
         self.kernels: list[Kernel] = []
         self._ones: str | None = None
-        self._turned: dict[str, str] = {}
+        self._reversed: dict[str, str] = {}
         self._ahead: dict[tuple[str, int], str] = {}
         self._units: dict[tuple[Axis, Axis], Ref] = {}
         self._lengths: dict[str, list[Expr]] = {}
@@ -173,14 +173,14 @@ class Graph:
         return rewrite(expr, rule)
 
     def _later(self, ref: Ref, ahead: int) -> Ref:
-        """A value of a later token, 0 behind the last: an earlier one where tokens are turned."""
+        """A value of a later token, 0 behind the last: an earlier one where tokens are reversed."""
         if (ref.name, ahead) not in self._ahead:
-            turned = self.turned(ref.name)
-            self._keep(turned, num(ahead))
-            b = self.arrays[turned]
+            backwards = self.in_reverse(ref.name)
+            self._keep(backwards, num(ahead))
+            b = self.arrays[backwards]
             buffer = Buffer(self.fresh(f"{ref.name}_later"), b.axes, b.field, Role.STREAM)
-            self._append(buffer, Ref(turned, ref.over, ref.kind, ref.when, Now(ahead)))
-            self._ahead[ref.name, ahead] = self.turned(buffer.name)
+            self._append(buffer, Ref(backwards, ref.over, ref.kind, ref.when, Now(ahead)))
+            self._ahead[ref.name, ahead] = self.in_reverse(buffer.name)
         return Ref(self._ahead[ref.name, ahead], ref.over, ref.kind, ref.when, Now(0))
 
     def _buffer_of(self, value: Expr) -> Ref:
@@ -199,21 +199,21 @@ class Graph:
             self._append(Buffer(self._ones, (), Field.REAL, Role.STREAM), ONE)
         return self._ones
 
-    def turned(self, name: str) -> str:
+    def in_reverse(self, name: str) -> str:
         """Plans the buffer whose tokens are those of another, the last one first.
 
-        What is the same at every token is its own; turned twice, a buffer is itself.
+        What is the same at every token is its own; reversed twice, a buffer is itself.
         """
         b = self.arrays[name]
         if b.role is Role.CONSTANT or name == self._ones:
             return name
-        if name not in self._turned:
-            base = name.removesuffix(TURNED)
-            fresh_name = self.fresh(base if base != name else f"{name}{TURNED}")
+        if name not in self._reversed:
+            base = name.removesuffix(REVERSED)
+            fresh_name = self.fresh(base if base != name else f"{name}{REVERSED}")
             self.arrays[fresh_name] = Buffer(fresh_name, b.axes, b.field, Role.STREAM)
-            self.kernels.append(Turn(fresh_name, name))
-            self._turned |= {name: fresh_name, fresh_name: name}
-        return self._turned[name]
+            self.kernels.append(Reverse(fresh_name, name))
+            self._reversed |= {name: fresh_name, fresh_name: name}
+        return self._reversed[name]
 
     def unit(self, row: Axis, column: Axis) -> Ref:
         """Plans the unit vectors of an axis, side by side along a copy of it."""
@@ -244,11 +244,13 @@ class Graph:
         self._registers[fresh_name] = self.fresh(register)
         return fresh_name
 
-    def forget_unread_turns(self) -> None:
-        """Takes out turned buffers that no kernel reads: what was turned twice is itself."""
+    def forget_unread_copies(self) -> None:
+        """Takes out reversed buffers that no kernel reads: what was reversed twice is itself."""
         read = {name for k in self.kernels for name, _ in reads(k)} | set(self._lengths)
-        unread = {k.output for k in self.kernels if isinstance(k, Turn)} - read
-        self.kernels = [k for k in self.kernels if not (isinstance(k, Turn) and k.output in unread)]
+        unread = {k.output for k in self.kernels if isinstance(k, Reverse)} - read
+        self.kernels = [
+            k for k in self.kernels if not (isinstance(k, Reverse) and k.output in unread)
+        ]
         for name in unread:
             del self.arrays[name]
 
@@ -304,7 +306,7 @@ _LEAST = num(Fraction(1, 2**126))
 _HALF = num(Fraction(1, 2))
 
 
-TURNED = "_turned"
+REVERSED = "_reversed"
 """Behind the name of a buffer whose tokens stand in the other order."""
 
 

@@ -4,9 +4,9 @@
          + registers (earlier tokens kept while streaming) + modes, gauge + declarations
 
 Eight kinds of kernel run forward. A `Pointwise` computes one buffer token by token; its expression
-reads other buffers. A `Turn` puts the tokens of one buffer into the other order: a state that runs
-backwards in time is a scan of turned buffers. A `Unit` holds the unit vectors of an axis, of which
-the columns of a dense transition are made. A `Scan` runs one recurrence
+reads other buffers. A `Reverse` puts the tokens of one buffer into the other order: a state that
+runs backwards in time is a scan of reversed buffers. A `Unit` holds the unit vectors of an axis, of
+which the columns of a dense transition are made. A `Scan` runs one recurrence
 
     h_i = λ_i · h_{i-1} + key_i ⊗ value_i        out_i = Σ_contracted read_i · h_i
 
@@ -110,10 +110,10 @@ class RunningMax:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Reverse:
     """output_i = source_{L-1-i}: the tokens of one buffer, the last one first.
 
-    Of a row whose last tokens do not count, those that do are turned and the others stay behind.
+    Of a row whose last tokens do not count, those that do are reversed and the others stay behind.
     """
 
     output: str
@@ -186,7 +186,7 @@ class Reference:
     maximum: bool = False
 
 
-Kernel = Pointwise | RunningMax | Turn | Unit | Scan | Attention | AllPairs | Recurrence
+Kernel = Pointwise | RunningMax | Reverse | Unit | Scan | Attention | AllPairs | Recurrence
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ class Plan:
     def causal(self) -> bool:
         """Whether no output needs a token to come: nothing runs backwards in time."""
         return not any(
-            isinstance(k, Turn) or (isinstance(k, AllPairs) and k.later) for k in self.kernels
+            isinstance(k, Reverse) or (isinstance(k, AllPairs) and k.later) for k in self.kernels
         )
 
     @property

@@ -113,7 +113,7 @@ def reading(
         structure: the block's.
         divided: whether the block stands in a ratio. A convolution errs by a share of the largest
             output of the sequence, and a quotient of small ones would lose all digits.
-        backward: whether the block runs backwards in time: a scan of turned buffers.
+        backward: whether the block runs backwards in time: a scan of reversed buffers.
         maxima: names of running maxima that the spec declares.
 
     Raises:

@@ -9,7 +9,7 @@ from dsfc.expr.build import rewrite, walk
 from dsfc.expr.tree import Expr, Field, Now, Prim, Ref, Time
 from dsfc.plan.flow import reads
 from dsfc.plan.graph import Graph
-from dsfc.plan.ir import Buffer, Kernel, Pointwise, Turn
+from dsfc.plan.ir import Buffer, Kernel, Pointwise, Reverse
 from dsfc.plan.scan_ir import Form, Scan
 
 
@@ -26,7 +26,7 @@ def take_real_parts(graph: Graph) -> None:
         if not only_real_parts(graph.kernels, column.output):
             continue
         graph.kernels[at] = dataclasses.replace(kernel, real=True)
-        for name in (column.output, *_turned(graph, column.output)):
+        for name in (column.output, *_reversed(graph, column.output)):
             old = graph.arrays[name]
             graph.arrays[name] = Buffer(name, old.axes, Field.REAL, old.role, old.provenance)
             for k, other in enumerate(graph.kernels):
@@ -34,9 +34,9 @@ def take_real_parts(graph: Graph) -> None:
                     graph.kernels[k] = Pointwise(other.output, _without_cast(other.value, name))
 
 
-def _turned(graph: Graph, name: str) -> list[str]:
-    """Buffers that are this one, turned."""
-    return [k.output for k in graph.kernels if isinstance(k, Turn) and k.source == name]
+def _reversed(graph: Graph, name: str) -> list[str]:
+    """Buffers that are this one, reversed."""
+    return [k.output for k in graph.kernels if isinstance(k, Reverse) and k.source == name]
 
 
 def _is_read(e: Expr, name: str) -> bool:
@@ -50,7 +50,7 @@ def _is_real_part(e: Expr, name: str) -> bool:
 def only_real_parts(kernels: Sequence[Kernel], name: str) -> bool:
     """Whether every read of a buffer stands in `re`, at the token itself."""
     for k in kernels:
-        if isinstance(k, Turn):
+        if isinstance(k, Reverse):
             if k.source == name and not only_real_parts(kernels, k.output):
                 return False
             continue

@@ -30,7 +30,7 @@ from dsfc.expr.tree import (
     Time,
     children,
 )
-from dsfc.plan.graph import TURNED, Graph
+from dsfc.plan.graph import REVERSED, Graph
 from dsfc.plan.recurrence_ir import (
     Assignment,
     CoefficientGradient,
@@ -145,7 +145,7 @@ class _Builder:
         if plain and value.axes <= self.sized:
             return value
         made = self.graph.define(wish, value)
-        made = self.graph.turned(made) if self.backward else made
+        made = self.graph.in_reverse(made) if self.backward else made
         self.coefficients[made] = None
         if transition:
             self.transitions[made] = None
@@ -214,10 +214,10 @@ class _Builder:
 
     def _output(self, term: Term) -> str:
         axes, kind = self._type_of(term)
-        return self.graph.scan_output(f"{term.source}_read{TURNED * self.backward}", axes, kind)
+        return self.graph.scan_output(f"{term.source}_read{REVERSED * self.backward}", axes, kind)
 
     def _value(self, output: str, term: Term) -> Ref:
-        name = self.graph.turned(output) if self.backward else output
+        name = self.graph.in_reverse(output) if self.backward else output
         return self._ref(name, *self._type_of(term))
 
     def _ref(self, name: str, axes: Sequence[Axis], kind: Field) -> Ref:

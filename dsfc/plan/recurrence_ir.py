@@ -104,7 +104,7 @@ class Recurrence:
         transitions: those of them that multiply states on their way from token to token.
         reads: what it writes.
         adjoint: its gradient.
-        backward: whether its buffers are turned: the stage runs backwards in time.
+        backward: whether its buffers are reversed: the stage runs backwards in time.
         why: the reason why no scan runs the stage, as a clause; for messages.
     """
 

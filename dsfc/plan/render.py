@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dsfc.expr.text import text
 from dsfc.expr.tree import Field
-from dsfc.plan.ir import Buffer, Plan, Pointwise, RunningMax, Turn, Unit
+from dsfc.plan.ir import Buffer, Plan, Pointwise, Reverse, RunningMax, Unit
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Adjoint, LogDecay, RoleScan, Scan
@@ -64,8 +64,8 @@ def kernel_lines(plan: Plan) -> Iterator[str]:
             value = f"max({k.output}[i-1]{decay}, {k.weight})"
             gradient = "" if k.declared else ", without a gradient"
             yield f"  maximum    {_buffer(arrays[k.output])} = {value}{gradient}"
-        elif isinstance(k, Turn):
-            yield f"  turn       {_buffer(arrays[k.output])} = {k.source}, the last token first"
+        elif isinstance(k, Reverse):
+            yield f"  reverse    {_buffer(arrays[k.output])} = {k.source}, the last token first"
         elif isinstance(k, Unit):
             yield f"  unit       {_buffer(arrays[k.output])}"
         elif isinstance(k, Attention):

@@ -162,7 +162,7 @@ class Scan:
 class Factor(Enum):
     """A role of the forward scan, used by name in its adjoint.
 
-    ECHO is Σ_keys right_i · h_{i-1}, ECHO_BAR its gradient Σ_keys left_i · h̃_i.
+    WY is Σ_keys right_i · h_{i-1}, WY_BAR its gradient Σ_keys left_i · h̃_i.
     """
 
     READ = "read"
@@ -171,8 +171,8 @@ class Factor(Enum):
     COTANGENT = "out_bar"
     LEFT = "left"
     RIGHT = "right"
-    ECHO = "echo"
-    ECHO_BAR = "echo_bar"
+    WY = "wy"
+    WY_BAR = "wy_bar"
     ONE = "1"
 
 
@@ -189,7 +189,7 @@ class RoleScan:
     """A scan of the adjoint: the forward scan's roles, exchanged.
 
     h_i = λ h + key ⊗ value (in `direction`), result_i = Σ_contracted read_i · h_i. With a low-rank
-    part, left ⊗ echo is added forwards and, after the read, right ⊗ echo_bar in reverse.
+    part, left ⊗ wy is added forwards and, after the read, right ⊗ wy_bar in reverse.
 
     Attributes:
         result: the gradient it gives.

@@ -38,7 +38,7 @@ from dsfc.expr.tree import (
     children,
 )
 from dsfc.plan.forms.table import FORMS
-from dsfc.plan.graph import TURNED, Graph
+from dsfc.plan.graph import REVERSED, Graph
 from dsfc.plan.readings import Reading, Signature
 from dsfc.plan.scan_ir import Column, Form, LogDecay, LowRank, Scan, Transition
 
@@ -50,7 +50,7 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
 
     def define(called: str, value: Expr) -> str:
         buffer_name = graph.define(called, value)
-        return graph.turned(buffer_name) if s.backward else buffer_name
+        return graph.in_reverse(buffer_name) if s.backward else buffer_name
 
     channels = max((r.channels for r in group), key=len)
     decay = _log_decay(graph, define, name, s, channels)
@@ -74,7 +74,7 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
     for v, r in zip(values, group, strict=True):
         state = r.block.state
         axes = tuple(sorted((*s.heads, *r.channels)))
-        output = graph.scan_output(f"{state}_read{TURNED * s.backward}", axes, s.field)
+        output = graph.scan_output(f"{state}_read{REVERSED * s.backward}", axes, s.field)
         columns.append(Column(v, output, state, r.channels))
     scan = Scan(
         name,
@@ -263,4 +263,4 @@ def _ref(graph: Graph, name: str) -> Ref:
 
 def output_of(graph: Graph, column: Column, backward: bool) -> Ref:
     """Returns the expression that reads a column of a scan, in the order of time."""
-    return _ref(graph, graph.turned(column.output) if backward else column.output)
+    return _ref(graph, graph.in_reverse(column.output) if backward else column.output)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsfc.expr.tree import Expr, Map, Param, Pow, Prim, Ref, Series, children
-from dsfc.plan.ir import Plan, Pointwise, Role, RunningMax, Turn
+from dsfc.plan.ir import Plan, Pointwise, Reverse, Role, RunningMax
 from dsfc.plan.pairs import sensitive_leaves
 from dsfc.plan.pairs_ir import AllPairs
 from dsfc.plan.recurrence_ir import Recurrence
@@ -28,7 +28,7 @@ def sensitive(plan: Plan) -> frozenset[str]:
     Those count that reach it outside of the arguments of maps, and a full transition itself.
     """
     values = {k.output: k.value for k in plan.kernels if isinstance(k, Pointwise)}
-    turned = {k.output: k.source for k in plan.kernels if isinstance(k, Turn)}
+    sources = {k.output: k.source for k in plan.kernels if isinstance(k, Reverse)}
     transitions = {
         k.transition.matrix
         for k in plan.kernels
@@ -49,7 +49,7 @@ def sensitive(plan: Plan) -> frozenset[str]:
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
-        name = turned.get(name, name)
+        name = sources.get(name, name)
         if name in seen or name not in values:
             continue
         seen.add(name)

@@ -9,7 +9,7 @@ from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.tree import Expr, Fir, Map, Now, Num, Param, Ref
 from dsfc.plan.flow import PlanError, reads, written_by
 from dsfc.plan.forms.table import FORMS
-from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Role, RunningMax, Turn, Unit
+from dsfc.plan.ir import Buffer, Kernel, Plan, Pointwise, Reverse, Role, RunningMax, Unit
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Scan
@@ -25,7 +25,7 @@ def verify(plan: Plan) -> None:
     reads besides its value is constant; a decay reads its leaves and nothing else; every column's
     state is a state of the plan; attention lies over its axes, and registers keep all tokens of
     what it weighs; a sum over pairs reads its leaves, and its gradients have their axes; what is
-    turned has a time and keeps its axes; a recurrence reads what is given before it, and its last
+    reversed has a time and keeps its axes; a recurrence reads what is given before it, and its last
     level is its states; a register hands a running maximum on; each scan has
     one adjoint; parameters that are read are declared; the output is written.
 
@@ -51,8 +51,8 @@ def verify(plan: Plan) -> None:
                 raise PlanError(f"{out} is written twice")
             written.add(out)
         match k:
-            case Turn():
-                _check_turn(k, arrays)
+            case Reverse():
+                _check_reverse(k, arrays)
             case Unit():
                 if set(arrays[k.output].axes) != {k.row, k.column}:
                     raise PlanError(f"{k.output} is no unit matrix of {k.row} and {k.column}")
@@ -115,10 +115,10 @@ def _name(kernel: Kernel) -> str:
     return f"scan {kernel.name}" if isinstance(kernel, Scan) else kernel.output
 
 
-def _check_turn(kernel: Turn, arrays: Mapping[str, Buffer]) -> None:
+def _check_reverse(kernel: Reverse, arrays: Mapping[str, Buffer]) -> None:
     out, source = arrays[kernel.output], arrays[kernel.source]
     if out.axes != source.axes or Role.CONSTANT in (out.role, source.role):
-        raise PlanError(f"{kernel.output} is not {kernel.source} turned")
+        raise PlanError(f"{kernel.output} is not {kernel.source} reversed")
 
 
 def _check_value(value: Expr, output: str, declared: set[str]) -> None:

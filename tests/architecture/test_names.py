@@ -34,6 +34,8 @@ RENAMED = {
     "reread": "redundant_reads",
     "distrust": "disabled_reason",
     "NOTHING": "ZERO",
+    "Turn": "Reverse",
+    "echo": "WY",
 }
 """Old name of a definition or a module → what it is called."""
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from dsfc.backends.shared.runtime.operators import _recurring
 from dsfc.backends.shared.runtime.rows import _by_rows, _replaced
-from dsfc.backends.shared.runtime.sequences import _fir, _last, _turned
+from dsfc.backends.shared.runtime.sequences import _fir, _last, _reversed
 from dsfc.backends.shared.runtime.states import _kept_by_name, _restored
 from dsfc.backends.shared.section import body_of, section
 
@@ -42,8 +42,8 @@ def test_a_filter_sums_over_its_taps() -> None:
 
 def test_reversal_turns_only_the_tokens_that_count() -> None:
     x, lengths = torch.arange(8).reshape(2, 4, 1), torch.tensor([4, 2])
-    assert _turned(x, lengths).squeeze(-1).tolist() == [[3, 2, 1, 0], [5, 4, 6, 7]]
-    assert _turned(x, None).squeeze(-1).tolist() == [[3, 2, 1, 0], [7, 6, 5, 4]]
+    assert _reversed(x, lengths).squeeze(-1).tolist() == [[3, 2, 1, 0], [5, 4, 6, 7]]
+    assert _reversed(x, None).squeeze(-1).tolist() == [[3, 2, 1, 0], [7, 6, 5, 4]]
 
 
 def test_the_last_tokens_are_those_that_count() -> None:

@@ -85,8 +85,8 @@ def by_tokens(values: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
             after = (decay[..., None] if decay.ndim == 3 else decay[..., None, None]) * state
         after = after + x["k"][..., None] * x["v"][..., None, :]
         if "a" in x:
-            echo = torch.einsum("bhn,bhnp->bhp", x["b"], state)
-            after = after + x["a"][..., None] * echo[..., None, :]
+            wy = torch.einsum("bhn,bhnp->bhp", x["b"], state)
+            after = after + x["a"][..., None] * wy[..., None, :]
         state = after
         outputs.append(torch.einsum("bhn,bhnp->bhp", x["q"], state))
     return (torch.stack(outputs, 1) if outputs else torch.zeros_like(values["v"])), state

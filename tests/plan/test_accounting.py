@@ -158,9 +158,9 @@ def test_reads_and_directions_are_those_of_the_system(load) -> None:
     settle(spec.plan, spec.computed)
     for at, k in enumerate(spec.plan.kernels):
         if isinstance(k, Scan):
-            turned = without(spec.plan, at, replace(k, before=not k.before))
+            exchanged = without(spec.plan, at, replace(k, before=not k.before))
             with pytest.raises(PlanError, match=r"its read (before|after) its update is not in"):
-                settle(turned, spec.computed)
+                settle(exchanged, spec.computed)
     (stage,) = spec.computed.stages
     backward = replace(spec.computed, stages=(replace(stage, direction=Direction.BACKWARD),))
     with pytest.raises(PlanError, match="runs the other way"):

@@ -81,8 +81,8 @@ class Literal:
                 h = self.decay(i, tile) * self.mixed(h, tile)
                 h = h + self.at(scan.key, i, tile) * self.at(c.value, i, tile)
                 if scan.low_rank is not None:
-                    echo = (self.at(scan.low_rank.right, i, tile) * before).sum(summed, True)
-                    h = h + self.at(scan.low_rank.left, i, tile) * echo
+                    wy = (self.at(scan.low_rank.right, i, tile) * before).sum(summed, True)
+                    h = h + self.at(scan.low_rank.left, i, tile) * wy
                 read = self.at(scan.read, i, tile) * (before if scan.before else h)
                 row = read.sum(dim=summed) if summed else read
                 rows.append(row.real if scan.real else row)

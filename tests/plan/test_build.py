@@ -130,7 +130,7 @@ def test_a_column_of_one_channel_stands_behind_the_others(load) -> None:
       S = S[i-1] + k ⊗ v
       y = (q · S) / (1 + (q · z)^2)
     """
-    (scan,) = scans(load("turned", body).plan)
+    (scan,) = scans(load("reversed", body).plan)
     assert [c.state for c in scan.columns] == ["S", "z"]
 
 

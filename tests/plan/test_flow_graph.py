@@ -10,7 +10,7 @@ from unusual_specs import COMPILED, thirds
 from dsfc.plan.flow_graph import to_networkx
 from dsfc.plan.ir import Plan
 
-KINDS = {"input", "state", "pointwise", "maximum", "turn", "unit"}
+KINDS = {"input", "state", "pointwise", "maximum", "reverse", "unit"}
 KINDS |= {"attention", "pairs", "scan", "recurrence"}
 
 

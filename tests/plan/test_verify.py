@@ -12,7 +12,7 @@ from dsfc.expr.build import num
 from dsfc.expr.over_time import Lag
 from dsfc.expr.tree import Field, Fir, Now, Param, Ref, Time
 from dsfc.plan.flow import PlanError
-from dsfc.plan.ir import Plan, Pointwise, Role, Turn
+from dsfc.plan.ir import Plan, Pointwise, Reverse, Role
 from dsfc.plan.scan_ir import Form, Scan, Transition
 from dsfc.plan.verify import verify
 
@@ -184,15 +184,15 @@ def test_a_transition_mixes_the_rows_of_its_state(load) -> None:
             verify(with_scan(transition=replace(dense, **changes))(plan))
 
 
-def test_what_is_turned_keeps_its_axes_and_has_a_time(load) -> None:
+def test_what_is_reversed_keeps_its_axes_and_has_a_time(load) -> None:
     plan = load("runs_backward", COMPILED["runs_backward"]).plan
     verify(plan)
-    at = first(plan, Turn)
+    at = first(plan, Reverse)
     wrong = replace(plan.kernels[at], source="W")
     made = tuple(b for b in plan.arrays if b.name == plan.kernels[at].output)
     constant = replace(made[0], name="W", role=Role.CONSTANT)
     kernels = (Pointwise("W", num(1)), *plan.kernels[:at], wrong, *plan.kernels[at + 1 :])
-    with pytest.raises(PlanError, match="is not W turned"):
+    with pytest.raises(PlanError, match="is not W reversed"):
         verify(replace(plan, arrays=(*plan.arrays, constant), kernels=kernels))
 
 

@@ -18,7 +18,7 @@ COMPUTES = re.compile(
     r"|_leaf_gradients\w*|_straddle\w*|_split\w*|_join\w*|_stack|_own|_accumulate|_fir|_last|_sum\w*"
     r"|_(levels|halves|tail|scores|early|late|corners|until|since|width|turns|compose|conjugates)"
     r"|_(series|moments|powers|table|power|kernel|convolve|correlate|lags|spectrum|signal|fitted)"
-    r"|_(reach|everywhere|echoes|solved|move)"
+    r"|_(reach|solved|move)"
     r"|_(spread|advance|by_rows|rows|packed|replaced|counts|kept|stopped)"
 )
 SWAPS: dict[type[ast.operator], type[ast.operator]] = {

@@ -16,7 +16,7 @@ def _fir(x: Tensor, weight: Tensor, dim: int, start: int) -> Tensor:
     return total
 
 
-def _turned(x: Tensor, lengths: Tensor | None) -> Tensor:
+def _reversed(x: Tensor, lengths: Tensor | None) -> Tensor:
     """The tokens that count, the last one first; the others stay behind them."""
     if lengths is None:
         return x.flip(1)
