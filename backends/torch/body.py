@@ -223,7 +223,7 @@ class Body:
         detached = "" if k.declared else ".detach()"
         axes = self._arrays[k.output].axes
 
-        def given(name: str) -> str:
+        def cast_wide(name: str) -> str:
             b = self._arrays[name]
             lead = b.role is not Role.CONSTANT
             code = Code(self._ident(name), b.axes, lead)
@@ -234,7 +234,7 @@ class Body:
             return f"{text}{detached}.to(wide)"
 
         past = f"{self._ident(self._registers[k.output].name)}[:, -1]{detached}.to(wide)"
-        items = [given(k.weight), past, "None" if k.decay is None else given(k.decay)]
+        items = [cast_wide(k.weight), past, "None" if k.decay is None else cast_wide(k.decay)]
         called = "_maximum" if k.declared else "_OPS.running_max"
         call = wrapped(f"{self._ident(k.output)}, _ = {called}", items, "", "    ")
         return [call, *self._extend(k.output)]
@@ -442,21 +442,21 @@ def wide_buffers(plan: Plan, kept: frozenset[str] = frozenset()) -> frozenset[st
     for k in maxima:
         read = (name for name in (k.weight, k.decay) if name is not None)
         values[k.output] = add(*(_same(plan.array(name)) for name in read))
-    found: set[str] = set()
+    wide: set[str] = set()
     stack = list(decay_buffers(plan))
     stack += [n for n, v in values.items() if any(e.field is Field.COMPLEX for e in walk(v))]
     while stack:
         name = stack.pop()
-        if name in found or name not in values:
+        if name in wide or name not in values:
             continue
-        found.add(name)
+        wide.add(name)
         stack.extend(e.name for e in outside_maps(values[name]) if isinstance(e, Ref))
     for name, value in values.items():
         for e in outside_maps(value, kept):
-            reads_wide = isinstance(e, Ref) and e.name in found
+            reads_wide = isinstance(e, Ref) and e.name in wide
             if reads_wide or (isinstance(e, Param) and e.name in kept):
-                found.add(name)
-    return frozenset(found)
+                wide.add(name)
+    return frozenset(wide)
 
 
 def _same(b: Buffer) -> Expr:

@@ -87,15 +87,15 @@ class ScanCall:
         if self._layout is not Layout.RESPONSES and not dense:
             return [wrapped(head, [*arguments, *self._s.option_names], "", "    ")]
         # Λ is the same at every token, so the state that stops earlier is computed by itself.
-        given = self._fresh(f"{self._scan.name}_given")
+        arguments_name = self._fresh(f"{self._scan.name}_given")
         return [
-            wrapped(f"{given} = ", arguments, "", "    "),
-            wrapped(head, [f"*{given}", *self._s.option_names], "", "    "),
+            wrapped(f"{arguments_name} = ", arguments, "", "    "),
+            wrapped(head, [f"*{arguments_name}", *self._s.option_names], "", "    "),
             f"    if lengths is not None{'' if dense else ' and carry'}:",
             f"        run = _recurrence{self._s.suffix}",
-            f"        {last} = _dense_stopped(run, {given}, lengths, chunk, MODES)"
+            f"        {last} = _dense_stopped(run, {arguments_name}, lengths, chunk, MODES)"
             if dense
-            else f"        {last} = _stopped(run, *{given}, lengths, chunk, MODES)",
+            else f"        {last} = _stopped(run, *{arguments_name}, lengths, chunk, MODES)",
         ]
 
     # --- arguments -------------------------------------------------------------------------------

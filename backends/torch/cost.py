@@ -73,29 +73,29 @@ def cost_of(
     for s in scans:
         state |= PLAN_FORMS[s.form].state(s)
         if isinstance(s, Recurrence):
-            found = stepped_counts(s)
-            calls.append(found.calls)
-            operations.append(found.operations)
-            words.append(mul(found.words, add(*(size(x.axes) for x in s.states))))
+            counted = stepped_counts(s)
+            calls.append(counted.calls)
+            operations.append(counted.operations)
+            words.append(mul(counted.words, add(*(size(x.axes) for x in s.states))))
             continue
         heads, keys = size(s.heads), size(s.keys)
         channels = add(*(size(c.channels) for c in s.columns))
-        found = counts_of(s, mode, keys, channels)
-        calls.append(found.calls)
-        operations.append(mul(heads, found.operations))
-        words.append(mul(heads, found.words))
+        counted = counts_of(s, mode, keys, channels)
+        calls.append(counted.calls)
+        operations.append(mul(heads, counted.operations))
+        words.append(mul(heads, counted.words))
     for a in attentions:
         state |= PLAN_FORMS[a.form].state(a)
         if isinstance(a, AllPairs):
-            found = pair_counts(a, mode)
-            calls.append(found.calls)
-            words.append(mul(size(a.axes), found.words))
+            counted = pair_counts(a, mode)
+            calls.append(counted.calls)
+            words.append(mul(size(a.axes), counted.words))
             continue
         heads, keys, channels = size(a.heads), size(a.keys), size(a.channels)
-        found = attention_counts(mode, keys, channels)
-        calls.append(found.calls)
-        operations.append(mul(heads, found.operations))
-        words.append(mul(heads, found.words))
+        counted = attention_counts(mode, keys, channels)
+        calls.append(counted.calls)
+        operations.append(mul(heads, counted.operations))
+        words.append(mul(heads, counted.words))
     return Cost(mode, add(*calls), add(*operations), add(*words), add(*state.values()))
 
 
@@ -124,7 +124,7 @@ def counts_of(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
     """
     counts = FORMS[scan.form].counts
     assert counts is not None, f"scans of form {scan.form.value} are no scans"
-    found = counts(scan, mode, keys, channels)
+    counted = counts(scan, mode, keys, channels)
     if scan.field is not Field.COMPLEX:
-        return found
-    return Counts(found.calls, mul(num(4), found.operations), mul(num(2), found.words))
+        return counted
+    return Counts(counted.calls, mul(num(4), counted.operations), mul(num(2), counted.words))

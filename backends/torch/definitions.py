@@ -253,7 +253,7 @@ def _parts(references: Iterable[Reference]) -> Iterator[list[Reference]]:
     """Definitions that read each other, each after those that it reads at the same token."""
     items = {r.name: r for r in references}
     reads = {n: _refs(r) for n, r in items.items()}
-    for part in components({n: sorted({e.name for e in found}) for n, found in reads.items()}):
+    for part in components({n: sorted({e.name for e in refs}) for n, refs in reads.items()}):
         now = {
             n: sorted({e.name for e in reads[n] if e.name in part and e.at == Now(0)}) for n in part
         }

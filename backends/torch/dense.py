@@ -69,8 +69,8 @@ class DenseSkeleton(Skeleton):
     @property
     def constant_names(self) -> list[str]:
         """Variables of key and read, where there are any."""
-        found = [s.result for s in self.adjoint.scans]
-        return [VARIABLE[f] for f in (Factor.READ, Factor.KEY) if f in found]
+        results = [s.result for s in self.adjoint.scans]
+        return [VARIABLE[f] for f in (Factor.READ, Factor.KEY) if f in results]
 
     @property
     def constants(self) -> str:

@@ -160,8 +160,8 @@ class MatrixSkeleton(Skeleton):
     def gradients(self) -> str:
         """A statement that makes room for the gradients."""
         names = self.inputs
-        made = f"(x.new_empty(x.shape) for x in ({', '.join(names)}))"
-        return f"    {', '.join(self.grads)} = {made}"
+        empties = f"(x.new_empty(x.shape) for x in ({', '.join(names)}))"
+        return f"    {', '.join(self.grads)} = {empties}"
 
     @property
     def backward_lines(self) -> list[str]:

@@ -88,15 +88,16 @@ class CostText:
         paired = [s for s in self.scans if isinstance(s, AllPairs)]
         for mode in self.legal:
             if stepped:
-                found = max(map(stepped_counts, stepped), key=str)
+                operator_counts = max(map(stepped_counts, stepped), key=str)
             elif paired:
-                found = max((pair_counts(s, mode) for s in paired), key=str)
+                operator_counts = max((pair_counts(s, mode) for s in paired), key=str)
             elif scans:
                 scan = max(scans, key=lambda s: (s.decay is not None, s.field is Field.COMPLEX))
-                found = counts_of(scan, mode, keys, channels)
+                operator_counts = counts_of(scan, mode, keys, channels)
             else:
-                found = attention_counts(mode, keys, channels)
-            counts = [_python(e) for e in (found.calls, found.operations, found.words)]
+                operator_counts = attention_counts(mode, keys, channels)
+            columns = operator_counts.calls, operator_counts.operations, operator_counts.words
+            counts = [_python(e) for e in columns]
             line = f'        "{mode}": ({", ".join(counts)}),'
             if len(line) <= WIDTH:
                 yield line
@@ -210,9 +211,9 @@ class Modes:
             out = ['f"legal: recurrent, {length:,} steps; "', *_literals(f"no faster form: {why}")]
             return self._with_tail(out)
         for legal, title in words.items():
-            found = "; ".join(f"{m.name}: {m.why}" for m in self.all if m.legal is legal)
-            if found:
-                out += _literals(f"{title}: {found}")
+            reasons = "; ".join(f"{m.name}: {m.why}" for m in self.all if m.legal is legal)
+            if reasons:
+                out += _literals(f"{title}: {reasons}")
         if self.unpacked:
             names = ", ".join(self.unpacked)
             out += _literals(
@@ -233,8 +234,8 @@ class Modes:
     @property
     def whole(self) -> str:
         """The modes that take the sequence as one chunk, as a tuple."""
-        found = [f'"{m}"' for m in self.legal if m in ("parallel", "fft")]
-        return f"({', '.join(found)}{',' if len(found) == 1 else ''})"
+        names = [f'"{m}"' for m in self.legal if m in ("parallel", "fft")]
+        return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -316,8 +316,8 @@ class Printer:
         if expr.name in FUNCTIONS:
             arguments = ", ".join(c.text for c in whole_parts)
             return Code(f"{called(expr.name)}({arguments})", axes, lead)
-        made = called_as("torch", expr.name, whole_parts)
-        return Code(made.text, axes, lead, made.binding)
+        call = called_as("torch", expr.name, whole_parts)
+        return Code(call.text, axes, lead, call.binding)
 
     def stacked(self, code: Code, weight: str) -> str | None:
         """Returns the text of a map of one axis to several; None for the text of an einsum."""
@@ -342,8 +342,8 @@ class Printer:
         where: dict[str, object] = {"dim": at}
         if expr.axis is not None and "{size}" in row(expr.name).printers["torch"]:
             where["size"] = self._names[expr.axis.name]
-        made = called_as("torch", expr.name, [code], **where)
-        return Code(made.text, code.axes, code.lead, made.binding)
+        call = called_as("torch", expr.name, [code], **where)
+        return Code(call.text, code.axes, code.lead, call.binding)
 
     @print.register
     def _(self, expr: Series) -> Code:

@@ -47,13 +47,13 @@ class PairsText:
         """The function that gives the gradients of leaves."""
         k = self.kernel
         axes = {x.name: x.axes for x in k.leaves}
-        found = {g.leaf: g.value for g in k.gradients}
-        named = [x.name for x in k.leaves if x.name in found]
+        gradients = {g.leaf: g.value for g in k.gradients}
+        named = [x.name for x in k.leaves if x.name in gradients]
         return self._function(
             "_pair_gradients",
             "Returns the gradients of what the summand reads, at pairs of tokens.",
             [(k.bar, k.axes)],
-            [found[n] for n in named],
+            [gradients[n] for n in named],
             [axes[n] for n in named],
         )
 
@@ -77,8 +77,8 @@ class PairsText:
         axes: list[tuple[Axis, ...]],
     ) -> list[str]:
         lag: list[tuple[str, tuple[Axis, ...]]] = [(self.kernel.lag or "distance", ())]
-        given = [(x.name, x.axes) for x in self.kernel.leaves]
-        places = [(self.names(n), a) for n, a in (*given, *lag, *bars)]
+        inputs = [(x.name, x.axes) for x in self.kernel.leaves]
+        places = [(self.names(n), a) for n, a in (*inputs, *lag, *bars)]
         like, _ = places[0]
         leaves = self.kernel.leaves
         if leaves and self.arrays[leaves[0].buffer].field is Field.COMPLEX:
@@ -239,12 +239,12 @@ def pair_lines(
     out = names(k.output)
     seen = names(k.present) if k.later else whole[k.present]
     length = f"{like}.shape[1]"
-    given = [cast(seen, "wide"), "lengths", *arguments, length]
-    given.append('1 if mode == "recurrent" else chunk')
+    operands = [cast(seen, "wide"), "lengths", *arguments, length]
+    operands.append('1 if mode == "recurrent" else chunk')
     sizes = "".join(f", {size(a)}" for a in k.axes)
-    made = cast(out, "field" if text.arrays[k.output].field is Field.COMPLEX else "dtype")
+    result = cast(out, "field" if text.arrays[k.output].field is Field.COMPLEX else "dtype")
     return [
         "    _legal(mode, MODES)",
-        *wrapped(f"{out} = _all_pairs{text.suffix}", given, "", "    ").split("\n"),
-        f"    {out} = {made}.expand(*{like}.shape[:2]{sizes})",
+        *wrapped(f"{out} = _all_pairs{text.suffix}", operands, "", "    ").split("\n"),
+        f"    {out} = {result}.expand(*{like}.shape[:2]{sizes})",
     ]

@@ -250,8 +250,8 @@ class _InitPrinter(Printer):
         text = distribution(expr.distribution).torch
         if distribution(expr.distribution).sequence is not None:
             (axis,) = expr.over
-            given = (*(self.print(a).text for a in expr.args),)
-            text = text.format(*given, size=self._names[axis.name], like=self._target)
+            parts = (*(self.print(a).text for a in expr.args),)
+            text = text.format(*parts, size=self._names[axis.name], like=self._target)
             return Code(text, (axis,), False)
         text = text.replace("torch.empty({shape})", f"torch.empty_like({self._target})")
         text = text.replace("torch.randn({shape})", f"torch.randn_like({self._target})")

@@ -272,55 +272,55 @@ class RecurrenceText:
     @property
     def look(self) -> list[str]:
         """The function that reads the states before and after a token."""
-        given = [(s.before, s.axes) for s in self.kernel.states]
-        given += [(s.after, s.axes) for s in self.kernel.states]
+        states = [(s.before, s.axes) for s in self.kernel.states]
+        states += [(s.after, s.axes) for s in self.kernel.states]
         results = [r.value for r in self.kernel.reads]
         axes = [self.arrays[r.output].axes for r in self.kernel.reads]
         about = "Returns what is read at a token, of the states before and after it."
-        return self._function("_look", about, given, False, [], results, axes)
+        return self._function("_look", about, states, False, [], results, axes)
 
     @property
     def step_back(self) -> list[str]:
         """The function that takes the gradients of the states back through a token."""
-        given = [(s.bar, s.axes) for s in self.kernel.states]
+        bars = [(s.bar, s.axes) for s in self.kernel.states]
         states = self.kernel.states
         results = [_ref(s.bar_before, s.axes, s.bar_field) for s in states]
         about = "Returns the gradients of the states before a token, from those after it."
         steps = self.kernel.adjoint.steps
         axes = [s.axes for s in states]
-        return self._function("_step_back", about, given, True, steps, results, axes)
+        return self._function("_step_back", about, bars, True, steps, results, axes)
 
     @property
     def gradients(self) -> list[str]:
         """The function that gives the gradients of coefficients."""
         states = self.kernel.states
-        given = [(s.before, s.axes) for s in states] + [(s.after, s.axes) for s in states]
-        given += [(s.bar, s.axes) for s in states]
-        found = {g.coefficient: g.value for g in self.kernel.adjoint.gradients}
-        named = [c for c in (*self.timed, *self.fixed) if c in found]
+        states_around = [(s.before, s.axes) for s in states] + [(s.after, s.axes) for s in states]
+        states_around += [(s.bar, s.axes) for s in states]
+        gradients = {g.coefficient: g.value for g in self.kernel.adjoint.gradients}
+        named = [c for c in (*self.timed, *self.fixed) if c in gradients]
         about = "Returns the gradients of coefficients at any number of tokens."
         return self._function(
             "_gradients",
             about,
-            given,
+            states_around,
             True,
             self.kernel.adjoint.values,
-            [found[c] for c in named],
+            [gradients[c] for c in named],
             [self.arrays[c].axes for c in named],
         )
 
     @property
     def wanted(self) -> str:
         """Numbers of the coefficients that have a gradient, as a tuple."""
-        found = {g.coefficient for g in self.kernel.adjoint.gradients}
+        gradients = {g.coefficient for g in self.kernel.adjoint.gradients}
         both = (*self.timed, *self.fixed)
-        return tuple_text([str(k) for k, c in enumerate(both) if c in found])
+        return tuple_text([str(k) for k, c in enumerate(both) if c in gradients])
 
     def _function(
         self,
         name: str,
         about: str,
-        given: Sequence[tuple[str, tuple[Axis, ...]]],
+        states: Sequence[tuple[str, tuple[Axis, ...]]],
         bars: bool,
         body: Sequence[Assignment],
         results: Sequence[Expr],
@@ -328,7 +328,7 @@ class RecurrenceText:
     ) -> list[str]:
         """A function of states and coefficients whose values have a batch, and may have tokens."""
         body = _read(body, results)
-        places = [(self.names(n), a) for n, a in given]
+        places = [(self.names(n), a) for n, a in states]
         coefficients = (*self.timed, *self.fixed)
         places += [(self.names(c), self.arrays[c].axes) for c in coefficients]
         if bars:
@@ -399,11 +399,11 @@ def call_lines(
     targets = [*outs, *lasts]
     many = len(head) + 6 > WIDTH
     if many:
-        made = unused(f"{k.name}_out")
-        head = f"{made} = _recurrence{text.suffix}"
+        together = unused(f"{k.name}_out")
+        head = f"{together} = _recurrence{text.suffix}"
     lines += wrapped(head, [*arguments, "lengths", "chunk"], "", "    ").split("\n")
     if many:
-        lines += [f"    {x} = {made}[{at}]" for at, x in enumerate(targets)]
+        lines += [f"    {x} = {together}[{at}]" for at, x in enumerate(targets)]
     lines += [
         f"    {names(r.output)} = {names(r.output)}.to(dtype)"
         for r in k.reads

@@ -29,10 +29,10 @@ class ReferenceText:
     @property
     def definition(self) -> str:
         """The `def` line."""
-        given = [f"{n}: Tensor" for n in self._names]
+        parameters = [f"{n}: Tensor" for n in self._names]
         unread = [f"{n}: int" for n, read in self._sizes.items() if read is None]
-        given += ["*", *unread] if unread else []
-        return wrapped("def reference", given, " -> Tensor:", "")
+        parameters += ["*", *unread] if unread else []
+        return wrapped("def reference", parameters, " -> Tensor:", "")
 
     @property
     def title(self) -> str:

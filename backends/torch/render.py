@@ -76,8 +76,8 @@ def _environment(packages: tuple[str, ...]) -> Environment:
     folders = [files(package) for package in packages]
 
     def source(name: str) -> str:
-        found = next(f for f in (folder.joinpath(name) for folder in folders) if f.is_file())
-        return found.read_text(encoding="utf-8")
+        file = next(f for f in (folder.joinpath(name) for folder in folders) if f.is_file())
+        return file.read_text(encoding="utf-8")
 
     environment = Environment(
         loader=FunctionLoader(source),

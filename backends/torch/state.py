@@ -108,14 +108,14 @@ class StateText:
         tokens = f"*state.{self.grows[0]}.shape[1:2]" if self.grows else ""
         items += [self._shape(r.name, self._register_sizes(r, tokens)) for r in self.plan.registers]
         lone = "," if len(items) == 1 else ""
-        given = ["batch", f"{self.signature.like}.device"]
-        line = f"        _state_fits({', '.join(given)}, ({', '.join(map(str, items))}{lone}))"
+        context = ["batch", f"{self.signature.like}.device"]
+        line = f"        _state_fits({', '.join(context)}, ({', '.join(map(str, items))}{lone}))"
         if len(line) <= WIDTH:
             return line
         shapes = f"        shapes = ({items[0]},)"
         if lone == "" or len(shapes) > WIDTH:
             shapes = wrapped("shapes = ", items, "", "        ")
-        return f"{shapes}\n        _state_fits({', '.join(given)}, shapes)"
+        return f"{shapes}\n        _state_fits({', '.join(context)}, shapes)"
 
     def _zeros(self, name: str, sizes: list[str], dtype: str) -> Call:
         items = ("batch", *sizes, "device=device", f"dtype={dtype}")

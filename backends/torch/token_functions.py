@@ -97,9 +97,9 @@ class _Printer(Printer):
         count = 1
         while f"{name}_{count}" in self._used:
             count += 1
-        made = f"{name}_{count}"
-        self._used.add(made)
-        return made
+        fresh = f"{name}_{count}"
+        self._used.add(fresh)
+        return fresh
 
 
 class _Sizes(dict[str, str]):

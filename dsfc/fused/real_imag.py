@@ -171,8 +171,8 @@ class _Paired:
             if self._arrays[name].field is Field.REAL:
                 parts.append(RealLeaf(name, name, "re"))
                 continue
-            found = self._done[self._read(name)] = self._leaf_planes(name)
-            pairs = zip(found, ("re", "im"), strict=True)
+            planes = self._done[self._read(name)] = self._leaf_planes(name)
+            pairs = zip(planes, ("re", "im"), strict=True)
             parts += [RealLeaf(e.name, name, part) for e, part in pairs if isinstance(e, Ref)]
         log = prim("cplx", *self._split(scan.decay.expr))
         leaves = tuple(dict.fromkeys(e.name for e in walk(log) if isinstance(e, Ref)))

@@ -80,13 +80,13 @@ def interpret(
         wanted = tuple(value_of(s, sizes) for s in a.shape)
         if a.access is Access.READ and read[a.name].shape != wanted:
             raise KernelError(f"{a.name} has shape {read[a.name].shape}, not {wanted}")
-    given = {n: _Memory(x, np.ones(x.shape, bool), Access.READ) for n, x in read.items()}
+    inputs = {n: _Memory(x, np.ones(x.shape, bool), Access.READ) for n, x in read.items()}
     counts = [range(value_of(g.count, sizes)) for g in kernel.grid]
     for place in itertools.product(*counts):
         scratch = _memories(kernel, Access.SCRATCH, sizes, dtype)
         integers = dict(sizes) | {g.index: i for g, i in zip(kernel.grid, place, strict=True)}
         with np.errstate(all="ignore"):
-            _Program({**given, **written, **scratch}, integers, dtype).run(kernel.body)
+            _Program({**inputs, **written, **scratch}, integers, dtype).run(kernel.body)
     for name, memory in written.items():
         if not memory.full.all():
             raise KernelError(f"{name}: no store writes entry {_first(~memory.full)}")

@@ -113,9 +113,9 @@ def _role_scans(scan: Scan, derived: StageAdjoint) -> Iterable[RoleScan]:
     carried = False
     for result in (Factor.VALUE, Factor.KEY, Factor.READ):
         if result in role_scans:
-            made = _role_scan(scan, result, role_scans[result], derived, carry=not carried)
-            carried = carried or made.carry
-            yield made
+            role_scan = _role_scan(scan, result, role_scans[result], derived, carry=not carried)
+            carried = carried or role_scan.carry
+            yield role_scan
     if scan.low_rank is not None:
         yield from _side_scans(derived)
 

@@ -19,17 +19,17 @@ def read(graph: Graph, ratio: Ratio) -> Expr:
     Raises:
         NotAttention: it is no softmax attention.
     """
-    found = attention_of(ratio)
-    axes = tuple(sorted((*found.heads, *found.channels)))
-    query = graph.define("query", found.query)
-    key = graph.kept("key", "keys", found.key)
-    value = graph.kept("value", "values", found.value)
+    attention = attention_of(ratio)
+    axes = tuple(sorted((*attention.heads, *attention.channels)))
+    query = graph.define("query", attention.query)
+    key = graph.kept("key", "keys", attention.key)
+    value = graph.kept("value", "values", attention.value)
     present = graph.kept("present", "seen", ONE)
     kernel = Attention(
-        heads=found.heads,
-        keys=found.keys,
-        channels=found.channels,
-        scale=found.scale,
+        heads=attention.heads,
+        keys=attention.keys,
+        channels=attention.channels,
+        scale=attention.scale,
         query=query,
         key=key,
         value=value,
@@ -38,7 +38,7 @@ def read(graph: Graph, ratio: Ratio) -> Expr:
     )
     graph.kernels.append(kernel)
     out = Ref(kernel.output, frozenset(axes), Field.REAL, Time.TOKEN, Now(0))
-    return mul(graph.lower(found.gate), out)
+    return mul(graph.lower(attention.gate), out)
 
 
 def gauges(registers: Iterable[Register]) -> Iterator[str]:

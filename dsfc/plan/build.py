@@ -261,8 +261,8 @@ class _Planner:
             states = "_".join(b.state for b in stage.blocks)
             name = _unused(states, {k.name for k in self.graph.kernels if _is_named(k)})
             why = self.stepped[stage]
-            _, given = recurrence.build(self.graph, name, stage, together, why)
-            self.given |= given
+            _, values = recurrence.build(self.graph, name, stage, together, why)
+            self.given |= values
         value = _scaled(self.graph.lower(term.left), self.given[asked])
         return value if term.after is None else Map(term.after, value)
 

@@ -277,8 +277,8 @@ class Runner:
             states = {s.before: here[s.after].data for s in k.states}
         for r in k.reads:
             shape = tuple(Scope(self, None).size(a) for a in self.buffers[r.output].axes)
-            found = rows[r.output]
-            self.arrays[r.output] = np.stack(found) if found else np.zeros((0, *shape))
+            tokens = rows[r.output]
+            self.arrays[r.output] = np.stack(tokens) if tokens else np.zeros((0, *shape))
         for s in k.states:
             finals.setdefault(s.state, states[s.before])
 
@@ -323,13 +323,13 @@ class Runner:
                 for r in k.reads
             }
             here = forward[i] | bars | back
-            found = dict(here)
+            arrays = dict(here)
             for a in (*k.adjoint.steps, *k.adjoint.values):
-                found[a.name] = NamedArray(a.axes, self._inside(a.value, found, a.axes))
+                arrays[a.name] = NamedArray(a.axes, self._inside(a.value, arrays, a.axes))
             for g in k.adjoint.gradients:
                 axes = self.buffers[g.coefficient].axes
-                rows[g.coefficient].append(self._inside(g.value, found, axes))
-            back = {s.bar: found[s.bar_before] for s in k.states}
+                rows[g.coefficient].append(self._inside(g.value, arrays, axes))
+            back = {s.bar: arrays[s.bar_before] for s in k.states}
         out = {}
         for name, values in rows.items():
             constant = self.buffers[name].role is Role.CONSTANT

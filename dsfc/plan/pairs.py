@@ -165,8 +165,8 @@ class _Builder:
     # --- its derivative ---------------------------------------------------------------------------
 
     def _gradients(self, body: Expr, bar: Ref) -> tuple[PairGradient, ...]:
-        found = pull([(body, bar)]).refs
-        values = {r.name: rewrite(value, self._defined) for r, value in found.items()}
+        gradients = pull([(body, bar)]).refs
+        values = {r.name: rewrite(value, self._defined) for r, value in gradients.items()}
         leaves = (r for side in self.leaves.values() for r in side.values())
         return tuple(PairGradient(r.name, values[r.name]) for r in leaves if r.name in values)
 

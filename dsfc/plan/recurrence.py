@@ -144,15 +144,15 @@ class _Builder:
         plain = all(isinstance(e, Num | Ones | Mul) for e in walk(value))
         if plain and value.axes <= self.sized:
             return value
-        made = self.graph.define(wish, value)
-        made = self.graph.in_reverse(made) if self.backward else made
-        self.coefficients[made] = None
+        name = self.graph.define(wish, value)
+        name = self.graph.in_reverse(name) if self.backward else name
+        self.coefficients[name] = None
         if transition:
-            self.transitions[made] = None
-        b = self.graph.arrays[made]
-        constant = self._is_constant(made)
+            self.transitions[name] = None
+        b = self.graph.arrays[name]
+        constant = self._is_constant(name)
         time, at = (Time.CONST, None) if constant else (Time.TOKEN, Now(0))
-        return Ref(made, frozenset(b.axes), b.field, time, at)
+        return Ref(name, frozenset(b.axes), b.field, time, at)
 
     def _is_constant(self, name: str) -> bool:
         return self.graph.arrays[name].role.value == "constant"
@@ -248,14 +248,14 @@ class _Builder:
         depth = max(len(b.chain) for b in self.stage.blocks)
         inside = [v for v in back.values if v.cotangent or 0 < v.level < depth]
         values = [self._plain(_assigned(v, states, by_bar)) for v in inside]
-        found: dict[str, list[Expr]] = {}
+        parts: dict[str, list[Expr]] = {}
         for g in back.gradients:
             if isinstance(g.leaf, Ref):
-                found.setdefault(g.leaf.name, []).append(self._sums(g.value))
+                parts.setdefault(g.leaf.name, []).append(self._sums(g.value))
         for m in back.maps:
             weight = self.weights[m.map.name]
-            found.setdefault(weight.name, []).append(self._outer(m, weight))
-        gradients = tuple(CoefficientGradient(name, add(*parts)) for name, parts in found.items())
+            parts.setdefault(weight.name, []).append(self._outer(m, weight))
+        gradients = tuple(CoefficientGradient(name, add(*terms)) for name, terms in parts.items())
         return SteppedAdjoint(tuple(steps), _used(values, gradients), gradients)
 
     def _outer(self, gradient: MapGradient, weight: Ref) -> Expr:

@@ -154,8 +154,8 @@ def _changes(graph: Graph, log: Expr) -> Expr:
                 rest = list(e.args)
                 rest.remove(before)
                 rest.remove(now)
-                made = graph.define(f"{before.name}_change", add(before, now))
-                return add(*rest, _ref(graph, made))
+                change = graph.define(f"{before.name}_change", add(before, now))
+                return add(*rest, _ref(graph, change))
         return None
 
     return rewrite(log, rule) if graph.maxima else log
@@ -230,8 +230,8 @@ def _splits(e: Expr, field: Field) -> bool:
 
 def _is_flat(e: Expr) -> bool:
     """Whether the derivatives of an expression are 0 wherever they exist."""
-    found = pull([(e, _BAR)])
-    return not (found.refs or found.params or found.maps or found.filters)
+    gradients = pull([(e, _BAR)])
+    return not (gradients.refs or gradients.params or gradients.maps or gradients.filters)
 
 
 _BAR = Ref("bar", frozenset(), Field.REAL, Time.TOKEN, Now(0))

@@ -37,10 +37,10 @@ def sensitive(plan: Plan) -> frozenset[str]:
     stepped = (n for k in plan.kernels if isinstance(k, Recurrence) for n in k.transitions)
     transitions |= {n for n in stepped if plan.array(n).role is Role.CONSTANT}
     waiting = list(decay_buffers(plan))
-    found: set[str] = set()
+    names: set[str] = set()
     for value in values.values():
         for exponent in _exponents(value):
-            found |= _params(exponent)
+            names |= _params(exponent)
             waiting += _refs(exponent)
     for k in plan.kernels:
         if isinstance(k, AllPairs):
@@ -53,11 +53,11 @@ def sensitive(plan: Plan) -> frozenset[str]:
         if name in seen or name not in values:
             continue
         seen.add(name)
-        found |= _params(values[name])
+        names |= _params(values[name])
         waiting += _refs(values[name])
         if name in transitions:
-            found |= {e.map.name for e in outside_maps(values[name]) if isinstance(e, Map)}
-    return frozenset(found)
+            names |= {e.map.name for e in outside_maps(values[name]) if isinstance(e, Map)}
+    return frozenset(names)
 
 
 def decay_buffers(plan: Plan) -> Iterator[str]:
