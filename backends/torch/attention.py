@@ -12,6 +12,7 @@ from dsfc.expr.tree import Axis
 from dsfc.plan.ir import Buffer
 from dsfc.plan.pairs_ir import Attention
 
+from .code import cast
 from .grouping import regrouped, ungrouped
 from .layout import wrapped
 
@@ -43,7 +44,7 @@ def attention_lines(
         _laid(whole[kernel.value], arrays[kernel.value], valued, size),
     ]
     out = names(kernel.output)
-    arguments = [*(f"{x}.to(dtype)" for x in sides), whole[kernel.present], scale, "mode"]
+    arguments = [*(cast(x, "dtype") for x in sides), whole[kernel.present], scale, "mode"]
     lines = wrapped(f"{out} = _attention", arguments, "", "    ").split("\n")
     axes = arrays[kernel.output].axes
     text = ungrouped(out, axes, valued, 2, size)

@@ -32,7 +32,7 @@ from dsfc.plan.scan_ir import Scan
 from dsfc.plan.sensitive import decay_buffers, outside_maps
 
 from .attention import attention_lines
-from .code import Binding, Code, filtered
+from .code import Binding, Code, cast, filtered
 from .functions import FUNCTIONS, called
 from .layout import assign, paragraph, wrapped
 from .nodes import Printer
@@ -215,7 +215,7 @@ class Body:
 
     def _pairs(self, k: AllPairs) -> list[str]:
         (text,) = (p for p in pairs(self._plan, self._ident) if p.kernel is k)
-        lines = pair_lines(text, self._all, self._like, self.size, lambda x, d: f"{x}.to({d})")
+        lines = pair_lines(text, self._all, self._like, self.size, cast)
         return [*lines, *self._extend(k.output)]
 
     def _running_max(self, k: RunningMax) -> list[str]:
@@ -231,10 +231,11 @@ class Body:
             if b.axes != axes or not lead:
                 sizes = ", ".join(["*" + self._like + ".shape[:2]", *(self.size(a) for a in axes)])
                 text = f"{code.aligned(axes, lead)}.expand({sizes})"
-            return f"{text}{detached}.to(wide)"
+            return cast(f"{text}{detached}", "wide")
 
-        past = f"{self._ident(self._registers[k.output].name)}[:, -1]{detached}.to(wide)"
-        items = [cast_wide(k.weight), past, "None" if k.decay is None else cast_wide(k.decay)]
+        last = f"{self._ident(self._registers[k.output].name)}[:, -1]{detached}"
+        decay = "None" if k.decay is None else cast_wide(k.decay)
+        items = [cast_wide(k.weight), cast(last, "wide"), decay]
         called = "_maximum" if k.declared else "_OPS.running_max"
         call = wrapped(f"{self._ident(k.output)}, _ = {called}", items, "", "    ")
         return [call, *self._extend(k.output)]
@@ -351,7 +352,7 @@ class _Printer(Printer):
         """Returns the text of a weight; one that is stored wide may be given in a narrow dtype."""
         text = super().weight(linear)
         narrow = linear.name in self._body.kept and linear.field is Field.REAL
-        return f"{text}.to(wide)" if narrow else text
+        return cast(text, "wide") if narrow else text
 
     def argument(self, expr: Prim, arg: Expr) -> Code:
         """Returns the code of an argument; `torch.complex` takes two tensors of one dtype.
@@ -359,8 +360,9 @@ class _Printer(Printer):
         What is computed of numbers alone is a single float64, which other operators promote.
         """
         code = self.print(arg)
-        cast = code.binding is Binding.ATOM and code.text.endswith(".to(wide)")
-        single = not (code.number or code.axes or code.lead or cast)
+        atom = code.binding is Binding.ATOM and code.text.startswith("_cast(")
+        wide = atom and code.text.endswith(", wide)")
+        single = not (code.number or code.axes or code.lead or wide)
         return self._cast(code, "wide") if expr.name == "cplx" and single else code
 
     def print(self, expr: Expr) -> Code:
@@ -408,7 +410,7 @@ class _Printer(Printer):
         return self._cast(code, "wide" if self._is_wide else "dtype")
 
     def _cast(self, code: Code, dtype: str) -> Code:
-        return Code(f"{code.at_least(Binding.ATOM)}.to({dtype})", code.axes, code.lead)
+        return Code(cast(code.text, dtype), code.axes, code.lead)
 
 
 class _Names(dict[str, str]):

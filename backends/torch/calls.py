@@ -17,6 +17,7 @@ from dsfc.plan.forms.table import FORMS as PLAN_FORMS
 from dsfc.plan.ir import Buffer, Role
 from dsfc.plan.scan_ir import Column, Group, Transition
 
+from .code import cast
 from .forms.row import Layout
 from .forms.table import FORMS
 from .grouping import Size, regrouped, ungrouped
@@ -136,10 +137,10 @@ class ScanCall:
             left, right = scan.low_rank.left, scan.low_rank.right
             roles += [(left, self._kept(self._keyed(left))), (right, self._keyed(right))]
         tokens = _apart(roles)
-        arguments = [f"{t}.to({self._narrow})" for t in tokens]
-        arguments += [f"{self._leaf(n)}.to({self._precise})" for n in self._s.leaf_buffers]
+        arguments = [cast(t, self._narrow) for t in tokens]
+        arguments += [cast(self._leaf(n), self._precise) for n in self._s.leaf_buffers]
         state = self._states(before)
-        return [*arguments, f"{state}.to({self._wide})"], state, looked
+        return [*arguments, cast(state, self._wide)], state, looked
 
     def _kept(self, text: str) -> str:
         """What tells a token that it does not count."""
@@ -159,12 +160,12 @@ class ScanCall:
             rate = name
         one = f"torch.ones_like({rate})"
         names = (scan.read, scan.key)
-        constants = [self._in_field(n) if n else f"{one}.to({wide})" for n in names]
+        constants = [self._in_field(n) if n else cast(one, wide) for n in names]
         narrow = wide if self._s.complex and not scan.real else "dtype"
         value = _kept(self._grouped(column.value, (scan.heads,)))
         groups = (scan.heads, scan.keys)
         state = self._regrouped(self._ident(column.state), self._tile(column), groups, lead=1)
-        rest = [f"{value}.to({narrow})", f"{rate}.to({wide})", f"{state}.to({wide})"]
+        rest = [cast(value, narrow), cast(rate, wide), cast(state, wide)]
         read = one if scan.read is None else self._fixed(scan.read)
         return [*constants, *rest], state, read if scan.before else None
 
@@ -176,16 +177,16 @@ class ScanCall:
         assert column.value is not None
         groups = (scan.heads, dense.rows)
         state = self._regrouped(self._ident(column.state), self._tile(column), groups, lead=1)
-        rest = [f"{self._full(dense)}.to({wide})", f"{state}.to({wide})"]
+        rest = [cast(self._full(dense), wide), cast(state, wide)]
         narrow = wide if self._s.complex else "dtype"
         if scan.key is None or scan.read is None:
             value = _kept(self._grouped(column.value, groups))
-            return [f"{value}.to({narrow})", *rest], state, None
+            return [cast(value, narrow), *rest], state, None
         value = _kept(self._grouped(column.value, (scan.heads,)))
         read, key = self._fixed(scan.read), self._fixed(scan.key)
-        vectors = [f"{read}.unsqueeze(-2).to({wide})", f"{key}.unsqueeze(-1).to({wide})"]
+        vectors = [cast(f"{read}.unsqueeze(-2)", wide), cast(f"{key}.unsqueeze(-1)", wide)]
         looked = read if scan.before else None
-        return [*vectors, f"{value}.unsqueeze(-1).to({narrow})", *rest], state, looked
+        return [*vectors, cast(f"{value}.unsqueeze(-1)", narrow), *rest], state, looked
 
     def _full(self, dense: Transition) -> str:
         """A full matrix as `[1, C, N, N]`; C is 1 where all heads share it."""
@@ -210,7 +211,7 @@ class ScanCall:
         text = self._fixed(name)
         if self._s.complex and self._arrays(name).field is Field.REAL:
             return f"torch.view_as_complex(F.pad({text}[..., None].to(wide), (0, 1)))"
-        return f"{text}.to({self._wide})"
+        return cast(text, self._wide)
 
     def _fixed(self, name: str) -> str:
         """A constant as `[1, C, N]`."""

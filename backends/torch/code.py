@@ -181,3 +181,13 @@ def is_atom(text: str) -> bool:
         if depth == 0 and at < len(text) - 1:
             return False
     return depth == 0
+
+
+def cast(text: str, dtype: str) -> str:
+    """Text of a tensor in the dtype that a variable of the functional form holds."""
+    return f"_cast({text}, {dtype})"
+
+
+def uncast(text: str) -> str:
+    """Text of the tensor that `cast` was given."""
+    return text.removeprefix("_cast(").rsplit(", ", 1)[0]

@@ -12,6 +12,7 @@ from dsfc.plan.scan_ir import Scan
 
 from .body import Body, BodyText
 from .calls import ScanCall
+from .code import cast
 from .layout import WIDTH, paragraph
 from .modes import Modes
 from .recurrence import RecurrenceText, call_lines
@@ -95,7 +96,7 @@ class FunctionalText:
     @property
     def returned(self) -> str:
         """The `return` statement; what does not fit beside the rest gets a name."""
-        items = [f"{self.body.result}.to(dtype)", *self.next_states, *self.body.registers]
+        items = [cast(self.body.result, "dtype"), *self.next_states, *self.body.registers]
         line = f"    return {', '.join(items)}"
         if len(items) == 1:
             return f"    return ({items[0]},)"

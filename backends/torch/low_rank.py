@@ -36,6 +36,12 @@ class LowRankSkeleton(MatrixSkeleton):
         return ", ".join(f"{x}_i" for x in self.timed)
 
     @property
+    def _only_update(self) -> list[str]:
+        """Statements that give the state after the only token, and its echo."""
+        echo = f"e = {self._row('b')} @ S"
+        return [echo, *super()._only_update, f"S = torch.addcmul(S, {self._column('a')}, e)"]
+
+    @property
     def forward_flops(self) -> str:
         """Operations of the forward pass."""
         return "B * L * h * (7 * CHUNK * (n + p) + 4 * n * p + 2 * n * (n + p))"

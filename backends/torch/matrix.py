@@ -16,6 +16,35 @@ class MatrixSkeleton(Skeleton):
         """Index that gives the decay of one token the state's axes."""
         return "[..., None, None]"
 
+    def _row(self, name: str) -> str:
+        """Text of an argument at the only token, as a row."""
+        return f"{name}.unsqueeze(1)" if self.shared and name != "v" else f"{name}.transpose(1, 2)"
+
+    def _column(self, name: str) -> str:
+        """Text of an argument at the only token, as a column."""
+        return f"{name}.unsqueeze(-1)" if self.shared else f"{name}.permute(0, 2, 3, 1)"
+
+    @property
+    def _only_update(self) -> list[str]:
+        """Statements that give the state after the only token."""
+        keyed = self.lift == "[..., None]"
+        decay = f"torch.exp({self._column('g')})" if keyed else "torch.exp(g).mT.unsqueeze(-1)"
+        kept = "decay * S" if self.decay else "S"
+        update = f"S = torch.addcmul({kept}, {self._column('k')}, {self._row('v')})"
+        return [f"decay = {decay}", update] if self.decay else [update]
+
+    @property
+    def one_token(self) -> str:
+        """Returns early for one token: a view costs as much as a product, and it needs half."""
+        return "\n        ".join(
+            [
+                "    if v.shape[1] == 1:  # its axis of time is the one that rows and columns lack",
+                *self._only_update,
+                f"out = ({self._row('q')} @ S).transpose(1, 2)",
+                f"return _cast(out, like.dtype), {self.as_state('S', 'like')}",
+            ]
+        )
+
     @property
     def flops_shape(self) -> str:
         """Reads the sizes off the shapes."""

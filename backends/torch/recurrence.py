@@ -16,6 +16,7 @@ from dsfc.plan.ir import Buffer, Plan, Role
 from dsfc.plan.recurrence_ir import Assignment, Recurrence
 from dsfc.plan.scan_ir import Scan
 
+from .code import cast
 from .layout import WIDTH, wrapped
 from .token_functions import function_lines, size_in
 
@@ -388,8 +389,8 @@ def call_lines(
         b = text.arrays[c]
         dtype = _dtype(b.field, "wide" if c in k.transitions else "dtype")
         lead = ".unsqueeze(0)" if b.role is Role.CONSTANT else ""
-        arguments.append(f"{names(c)}{lead}.to({dtype})")
-    arguments += [f"{names(s.state)}.to({_dtype(s.field, 'wide')})" for s in k.states]
+        arguments.append(cast(f"{names(c)}{lead}", dtype))
+    arguments += [cast(names(s.state), _dtype(s.field, "wide")) for s in k.states]
     outs = [names(r.output) for r in k.reads]
     for s in k.states:
         next_states.setdefault(s.state, unused(f"{names(s.state)}_next"))
@@ -405,7 +406,7 @@ def call_lines(
     if many:
         lines += [f"    {x} = {together}[{at}]" for at, x in enumerate(targets)]
     lines += [
-        f"    {names(r.output)} = {names(r.output)}.to(dtype)"
+        f"    {names(r.output)} = {cast(names(r.output), 'dtype')}"
         for r in k.reads
         if text.arrays[r.output].field is Field.REAL
     ]

@@ -13,6 +13,7 @@ from dsfc.plan.ir import Role
 from dsfc.plan.scan_ir import Column
 
 from ..torch.calls import ScanCall
+from ..torch.code import uncast
 from ..torch.grouping import Size
 from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton
@@ -160,7 +161,7 @@ class SelectiveCall(GatedCall):
         (query, *_), state, looked = super()._token_arguments(before)
         (column,) = self._scan.columns
         s, tile, like = self._s, self._side(column), self._like
-        tokens = self._vector(s.queries, query.rsplit(".to(", 1)[0])
+        tokens = self._vector(s.queries, uncast(query))
         tokens += self._vector(s.keys, self._keyed(self._scan.key or ""))
         tokens += self._tokens(s.gates.tokens, s.wide, tile)
         tokens += [f"{self._ident(x.name)}.to(wide)" for x in s.others if not x.constant]

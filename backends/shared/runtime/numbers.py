@@ -13,6 +13,11 @@ def _accumulator(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
 
+def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """A tensor in a dtype; one that has it costs no call of torch."""
+    return x if x.dtype is dtype else x.to(dtype)
+
+
 _WIDE = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
 

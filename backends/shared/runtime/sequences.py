@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .numbers import _cast
+
 
 def _fir(x: Tensor, weight: Tensor, dim: int, start: int) -> Tensor:
     """Σ over r of weight[r] · x[i - r], r along `dim` of the weight; token 0 stands at `start`."""
@@ -48,7 +50,7 @@ def _every(x: Tensor, like: Tensor, lengths: Tensor | None) -> Tensor:
 def _stack(rows: list[Tensor], like: Tensor) -> Tensor:
     """The rows over time, in the dtype of a tensor; zeros like it where there are none."""
     if len(rows) == 1:
-        return rows[0].unsqueeze(1).to(like.dtype)
+        return _cast(rows[0].unsqueeze(1), like.dtype)
     return torch.stack(rows, 1).to(like.dtype) if rows else torch.zeros_like(like)
 
 

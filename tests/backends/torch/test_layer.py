@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import dsfc
@@ -188,6 +190,30 @@ def test_what_runs_backwards_has_no_step(build) -> None:
         layer.step(u[:, 0], None)
     with pytest.raises(ValueError, match="E-STEP"):
         layer(u, layer.initial_state(1))
+
+
+class Calls(TorchFunctionMode):
+    """Counts calls of torch by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of: Counter[str] = Counter()
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.of[func.__name__] += 1
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("name", ["retnet", "ssd", "gla", "normalized_attn"])
+def test_a_step_casts_nothing_and_takes_no_sequence_apart(build, name: str) -> None:
+    """Of one token each call of torch costs as much as its arithmetic."""
+    found = surface(build(name, None).module)
+    layer = found.cls(**found.sizes)
+    (u,) = found.draw(1, dtype=torch.float32).values()
+    with torch.no_grad(), Calls() as calls:
+        layer.step(u[:, 0], layer.initial_state(len(u)))
+    assert calls.of["addcmul"] == 1
+    assert not {"to", "unbind", "stack"} & set(calls.of)
 
 
 def test_a_size_that_no_tensor_has_is_an_argument(build) -> None:
