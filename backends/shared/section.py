@@ -47,6 +47,11 @@ class Section:
     sha256: str
     names: tuple[str, ...]
 
+    @property
+    def module(self) -> str:
+        """Name of the module that holds the section where it stands beside the others."""
+        return f"dsfc_runtime_{self.sha256[:12]}"
+
 
 @cache
 def section() -> Section:
@@ -76,6 +81,6 @@ def _defined(tree: ast.Module) -> list[str]:
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 names.append(name)
-            case ast.Assign(targets=[ast.Name(id=name)]):
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 names.append(name)
     return names

@@ -14,7 +14,7 @@ from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Scan
 
 from .cost import costs_text
-from .render import TORCH, Target, render_module
+from .render import TORCH, Target, render_module, runtime_file
 from .reserved_names import RESERVED
 
 
@@ -62,11 +62,16 @@ class TorchBackend:
         identifier: Callable[[str], str],
         class_name: str,
         function_name: str,
+        beside: bool = False,
     ) -> tuple[str, str]:
         """Returns the module's text, without the lines that state its origin, and its namespace."""
-        target = self.target(fused)
-        plan = fused.original
-        return render_module(plan, identity, identifier, class_name, function_name, target)
+        plan, target = fused.original, self.target(fused)
+        names = class_name, function_name
+        return render_module(plan, identity, identifier, *names, target, beside)
+
+    def runtime_file(self) -> tuple[str, str]:
+        """Returns the name and the text of the file with the runtime of modules beside it."""
+        return runtime_file()
 
 
 BACKEND = TorchBackend()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+
+from .layout import WIDTH
 
 _NAMES = {
     "collections.abc": ("Callable", "Iterable", "Iterator", "Mapping", "Sequence"),
@@ -30,3 +32,29 @@ def imports(named: frozenset[str], more: tuple[str, ...]) -> Iterator[str]:
     yield from (line for name, line in _TORCH.items() if name in named)
     used = ", ".join(n for n in ("Tensor", "nn") if n in named)
     yield f"from torch import {used}"
+
+
+def imports_from_beside(module: str, names: Collection[str]) -> Iterator[str]:
+    """Yields statements that import names from a module in the same folder.
+
+    In a package the import is relative; elsewhere the folder is on Python's path.
+
+    Args:
+        module: name of the module.
+        names: what is imported of it.
+    """
+    own = sorted(
+        (n for n in names if n.startswith("_")), key=lambda n: (not n.isupper(), n.lower())
+    )
+    # What is for users is exported again, though the module itself does not use it.
+    exported = [f"{n} as {n}" for n in names if not n.startswith("_")]
+    for condition, dot in (("if __package__:", "."), ("else:", "")):
+        yield condition
+        for ordered in (own, exported):
+            line = f"    from {dot}{module} import {', '.join(ordered)}"
+            if len(line) <= WIDTH:
+                yield line
+            else:
+                yield f"    from {dot}{module} import ("
+                yield from (f"        {name}," for name in ordered)
+                yield "    )"

@@ -17,7 +17,7 @@ from ..shared.section import section
 from .calls import ScanCall
 from .functional import functional
 from .header import HeaderText
-from .imports import imports
+from .imports import imports, imports_from_beside
 from .layer import LayerText
 from .layout import entry, fitted_lines, rule, wrapped
 from .modes import modes
@@ -108,6 +108,7 @@ def render_module(
     class_name: str,
     function_name: str,
     target: Target,
+    beside: bool = False,
 ) -> tuple[str, str]:
     """Returns the module's text and its namespace; see `dsfc.emit.backend.Backend`."""
     names = signature(plan, identifier, class_name, function_name)
@@ -137,19 +138,33 @@ def render_module(
     last = closing(scans, stepped, summed, maxima, declared)
     tail = "\n".join(["", "", "", rule("operators"), *last]) if last else ""
     runtime = section()
-    named = names_in("\n".join([own, tail, runtime.text]))
+    inlined = "" if beside else filled("closing.py.j2", runtime=runtime)
+    named = names_in("\n".join([own, tail, inlined]))
     lines = tuple(imports(named, target.standard))
+    shared = [n for n in runtime.names if n in named or not n.startswith("_")]
+    elsewhere = tuple(imports_from_beside(runtime.module, shared)) if beside else ()
     head = filled(
         "header.py.j2",
         target=target,
         modes=choice,
         header=HeaderText(plan, identity.source, identity.spec[:16], names, choice, lines),
+        elsewhere=elsewhere,
         state=state,
     )
     head, own, tail = map(fitted_lines, (head, own, tail))
-    namespace = identity.namespace("\n".join((head, own, runtime.text, tail)))
+    namespace = identity.namespace("\n".join((head, own, inlined, tail)))
     named_so = [f'NAMESPACE = "{namespace}"']
     if choice.operators or plan.maxima:
         named_so.append("_OPS = getattr(torch.ops, NAMESPACE)")
-    inlined = filled("closing.py.j2", runtime=runtime)
-    return "\n".join([head, *named_so, "", "", own, "", "", inlined + tail]) + "\n", namespace
+    rest = (inlined + tail).lstrip("\n")
+    return "\n".join(
+        [head, *named_so, "", "", own, *(["", "", rest] if rest else ())]
+    ) + "\n", namespace
+
+
+def runtime_file() -> tuple[str, str]:
+    """Returns the name and the text of the file that holds the runtime of modules beside it."""
+    runtime = section()
+    lines = imports(names_in(runtime.text), ())
+    text = _filled(TORCH.packages)("runtime.py.j2", imports=tuple(lines), runtime=runtime)
+    return f"{runtime.module}.py", f"{text}\n"

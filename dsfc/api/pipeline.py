@@ -69,6 +69,9 @@ from dsfc.system.verify import verify as verify_system
 if TYPE_CHECKING:
     from dsfc.matrices.matrices import Matrices
 
+RUNTIMES = ("inside", "beside")
+"""Where the functions stand that all modules share: in each, or in one file of their folder."""
+
 _ValueT = TypeVar("_ValueT")
 
 _POINTS = 4
@@ -293,15 +296,22 @@ class Compilation:
         """The fused plans made so far, by backend."""
         return {}
 
-    def module(self, backend: str = "torch") -> ModuleText:
+    def module(self, backend: str = "torch", runtime: str = "inside") -> ModuleText:
         """Returns the text of a module.
 
         Args:
             backend: which backend prints it.
+            runtime: where the functions stand that all modules share; one of `RUNTIMES`.
+
+        Raises:
+            DiagnosticError: E-BACKEND.
+            ValueError: `runtime` is none of `RUNTIMES`.
         """
+        if runtime not in RUNTIMES:
+            raise ValueError(f"runtime is {' or '.join(map(repr, RUNTIMES))}, not {runtime!r}")
         fused = self.fused(backend)
         with self._stage("emit"):
-            return emit(fused, backend, self.text.place.file.name)
+            return emit(fused, backend, self.text.place.file.name, runtime == "beside")
 
     def identifiers(self, backend: str = "torch") -> Callable[[str], str]:
         """Returns the function that gives the identifier that a name of the spec has in its module.
@@ -355,6 +365,7 @@ def compile_spec(
     force: bool = False,
     mixer: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    runtime: str = "inside",
 ) -> Path:
     """Compiles a spec and returns the path of the module.
 
@@ -365,12 +376,15 @@ def compile_spec(
         force: replace a file that dsfc did not write, or that was edited since.
         mixer: which mixer of the text.
         limits: bounds on size, depth, number, time and memory.
+        runtime: `inside`: the module holds the functions that all modules share. `beside`: it
+            imports them from `dsfc_runtime_<hash>.py`, which is written into its folder.
 
     Raises:
         DiagnosticError: with every problem found; nothing is written then.
+        ValueError: `runtime` is neither.
     """
     with bounded(f"compile {os.fspath(path)}", limits):
-        module = load(path, mixer, limits).module(backend)
+        module = load(path, mixer, limits).module(backend, runtime)
     target = destination(module, None if out is None else Path(out))
     write(module, target, force)
     return target

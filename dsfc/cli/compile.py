@@ -22,6 +22,14 @@ from dsfc.cli.spec import SpecWord
 )
 @click.option("--mixer", metavar="NAME", help="Name of the mixer, if the spec has several.")
 @click.option("--backend", default="torch", show_default=True, help="The backend of the module.")
+@click.option(
+    "--runtime",
+    type=click.Choice(["inside", "beside"]),
+    default="inside",
+    show_default=True,
+    help="Where the functions stand that all modules share: in each module, or in one file of"
+    " their folder.",
+)
 @click.option("--force", is_flag=True, help="Replace a file that dsfc did not write.")
 @require_parallel_option
 @mistakes_option
@@ -32,6 +40,7 @@ def compile_command(
     out: Path | None,
     mixer: str | None,
     backend: str,
+    runtime: str,
     force: bool,
     require_parallel: bool,
 ) -> None:
@@ -47,6 +56,8 @@ def compile_command(
     from dsfc.emit.module import ModuleText, destination, write
 
     to_stdout = str(out) == "-"
+    if to_stdout and runtime == "beside":
+        raise click.UsageError("--runtime beside needs a folder; -o is standard output")
     if len(specs) > 1:
         if mixer is not None:
             raise click.UsageError("--mixer goes with one spec")
@@ -61,7 +72,7 @@ def compile_command(
                 compilation = load(spec, mixer)
                 if require_parallel and (slow := compilation.recurrent_only) is not None:
                     raise DiagnosticError((slow,))
-                module = compilation.module(backend)
+                module = compilation.module(backend, runtime)
                 plain = target.without_kernels(compilation.fused(backend))
         except DiagnosticError as e:
             mistakes.add(e.diagnostics)

@@ -57,8 +57,8 @@ BUILTINS = frozenset(
 
 DUNDERS = frozenset(
     {
-        *("__all__", "__annotations__", "__init__", "__name__", "__post_init__", "__repr__"),
-        *("__reduce__", "__version__", "__wrapped__"),
+        *("__all__", "__annotations__", "__init__", "__name__", "__package__", "__post_init__"),
+        *("__reduce__", "__repr__", "__version__", "__wrapped__"),
     }
 )
 """Names with two leading underscores that emitted text may define or read."""
@@ -90,12 +90,13 @@ class Runtime:
     modules: frozenset[str]
 
 
-def audit(text: str, runtime: Runtime | None = None) -> None:
+def audit(text: str, runtime: Runtime | None = None, beside: str | None = None) -> None:
     """Checks emitted text, in one walk over its syntax tree.
 
     Args:
         text: of a module.
         runtime: a section that is left out, byte for byte.
+        beside: a module in the same folder that it may import from; None where there is none.
 
     Raises:
         EmissionError: it does not parse, imports something unexpected, or names a built-in
@@ -110,7 +111,7 @@ def audit(text: str, runtime: Runtime | None = None) -> None:
         raise EmissionError(f"the text does not parse: {e}") from e
     for node in _walked(tree):
         problem = _named(node, modules) if modules else None
-        if problem is None and not _is_import_of(node, modules):
+        if problem is None and not _is_import_of(node, modules) and not _is_beside(node, beside):
             problem = _problem(node)
         if problem is not None:
             raise EmissionError(f"line {getattr(node, 'lineno', 0)} {problem}")
@@ -124,6 +125,13 @@ def _is_import_of(node: ast.AST, modules: frozenset[str]) -> bool:
         case ast.ImportFrom(module=module, level=0):
             return f"{module}" in modules
     return False
+
+
+def _is_beside(node: ast.AST, module: str | None) -> bool:
+    """Whether a node imports from the module of a name in the same folder, and nothing hidden."""
+    if not isinstance(node, ast.ImportFrom) or module is None or node.module != module:
+        return False
+    return node.level <= 1 and not any(_attribute(a.name) for a in node.names)
 
 
 def _named(node: ast.AST, modules: frozenset[str]) -> str | None:

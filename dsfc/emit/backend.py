@@ -130,6 +130,7 @@ class Backend(Protocol):
         identifier: Callable[[str], str],
         class_name: str,
         function_name: str,
+        beside: bool = False,
     ) -> tuple[str, str]:
         """Returns the module's text, without the lines that state its origin, and its namespace.
 
@@ -142,6 +143,13 @@ class Backend(Protocol):
                 `reserved`, `class_name` or `function_name`.
             class_name: of the `nn.Module`.
             function_name: of the functional form.
+            beside: whether the runtime is imported from `runtime_file`; else the text holds it.
+        """
+
+    def runtime_file(self) -> tuple[str, str]:
+        """Returns the name and the text of the file with the runtime of modules beside it.
+
+        The name holds a hash of the text: modules of several versions may share a folder.
         """
 
 

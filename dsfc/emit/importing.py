@@ -7,6 +7,9 @@ cached on disk. `importlib.reload`, `copy` and `pickle` work as for any other mo
 PyTorch keeps the first operators of a name, and an edited file names the operators of the file it
 was made of. So of two texts that name the same ones, the second registers its own: NAMESPACE is
 another one there.
+
+A module may import its runtime from a file beside it, whose name holds a hash of its text. That
+file is found though its folder is not on Python's path.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from types import CodeType, ModuleType
 from dsfc import files
 
 _PREFIX = "dsfc_emitted_"
+_RUNTIME = re.compile(rb"^    from (dsfc_runtime_[0-9a-f]{12}) import ", re.MULTILINE)
 _NAMESPACE = re.compile(rb"^NAMESPACE = ['\"](\w+)['\"]", re.MULTILINE)
 
 
@@ -36,7 +40,8 @@ def import_module(path: str | os.PathLike[str]) -> ModuleType:
         path: the `.py` file that `dsfc.compile` wrote.
 
     Raises:
-        ImportError: there is no such file, or it is a spec that is to be compiled first.
+        ImportError: there is no such file, or it is a spec that is to be compiled first, or its
+            runtime is not beside it.
         Exception: whatever the file itself raises, torch missing for example.
     """
     file = Path(path).resolve()
@@ -51,6 +56,13 @@ def import_module(path: str | os.PathLike[str]) -> ModuleType:
     stem = re.sub(r"\W", "_", file.stem)  # a dot would make a package of it
     name = f"{_PREFIX}{stem}_{digest.hexdigest()[:16]}"
     _FINDER.files[name] = file
+    if (runtime := _RUNTIME.search(content)) is not None:
+        shared = runtime[1].decode()
+        beside = file.with_name(f"{shared}.py")
+        if not beside.is_file():
+            problem = f"its runtime {beside.name} is not beside it; compile it again"
+            raise ImportError(f"{file}: {problem}", path=str(beside))
+        _FINDER.files.setdefault(shared, beside)
     if _FINDER not in sys.meta_path:
         sys.meta_path.append(_FINDER)
     return importlib.import_module(name)

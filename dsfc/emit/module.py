@@ -38,6 +38,19 @@ _ORIGIN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
+class RuntimeFile:
+    """A file with the runtime that modules in its folder import.
+
+    Attributes:
+        name: of the file; it holds a hash of the text.
+        text: the whole file.
+    """
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ModuleText:
     """An emitted module.
 
@@ -47,6 +60,7 @@ class ModuleText:
         text: the whole file.
         identity: what the module says of its origin.
         namespace: of the module's operators; unique to mixer and text.
+        runtime: what must stand beside the module; None where the module holds it.
     """
 
     mixer: str
@@ -54,6 +68,7 @@ class ModuleText:
     text: str
     identity: Identity
     namespace: str
+    runtime: RuntimeFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +90,7 @@ class Origin:
     untouched: bool
 
 
-def emit(fused: FusedPlan, backend: str, source: str) -> ModuleText:
+def emit(fused: FusedPlan, backend: str, source: str, beside: bool = False) -> ModuleText:
     """Returns the module of a plan.
 
     The namespace of its operators holds a hash of the text itself, so that two versions live side
@@ -85,6 +100,7 @@ def emit(fused: FusedPlan, backend: str, source: str) -> ModuleText:
         fused: the plan, with what the backend's kernels compute besides their recurrences.
         backend: name of the backend.
         source: file name of the spec, for the header.
+        beside: whether the runtime is a file of its own, beside the module.
 
     Raises:
         DiagnosticError: E-BACKEND.
@@ -96,9 +112,11 @@ def emit(fused: FusedPlan, backend: str, source: str) -> ModuleText:
     # A file may be called anything, and the name goes into comments.
     called = re.sub(r"[^A-Za-z0-9_.-]", "_", source)[:80] or "_"
     identity = Identity(digest(plan), version("dsfc"), called, f"dsfc_{plan.name}_")
-    body, namespace = target.render(fused, identity, rename, cls, function)
-    audit(body, target.runtime)
-    return ModuleText(plan.name, cls, head(identity, backend, body) + body, identity, namespace)
+    body, namespace = target.render(fused, identity, rename, cls, function, beside)
+    runtime = RuntimeFile(*target.runtime_file()) if beside else None
+    audit(body, target.runtime, None if runtime is None else Path(runtime.name).stem)
+    text = head(identity, backend, body) + body
+    return ModuleText(plan.name, cls, text, identity, namespace, runtime)
 
 
 def identifiers(plan: Plan, backend: str) -> Callable[[str], str]:
@@ -168,9 +186,10 @@ def destination(module: ModuleText, out: Path | None) -> Path:
 
 
 def write(module: ModuleText, path: Path, force: bool = False) -> bool:
-    """Writes a module's text, whole or not at all.
+    """Writes a module's text, whole or not at all, and the runtime that it needs beside it.
 
     Replaces a file that dsfc wrote and nobody edited; a file with the same bytes stays as it is.
+    The runtime is written first: without the module it does no harm.
 
     Args:
         module: the module.
@@ -178,25 +197,40 @@ def write(module: ModuleText, path: Path, force: bool = False) -> bool:
         force: replace whatever regular file stands there.
 
     Returns:
-        whether anything was written.
+        whether the module was written.
 
     Raises:
         DiagnosticError: E-OUTPUT (something else stands there), E-FILE (the system refused).
     """
-    data = module.text.encode()
+    texts = {path: module.text}
+    if module.runtime is not None:
+        if path.name == module.runtime.name:
+            raise _overwrite(path, "the runtime of the module has this name")
+        texts = {path.with_name(module.runtime.name): module.runtime.text, **texts}
+    new = [p for p, text in texts.items() if _differs(p, text.encode(), force)]
+    for p in new:
+        try:
+            files.replace(p, texts[p].encode())
+        except OSError as e:
+            raise _unwritable(p, e.strerror or str(e)) from e
+    return path in new
+
+
+def _differs(path: Path, data: bytes, force: bool) -> bool:
+    """Whether a file is to be written, which may be; raises a DiagnosticError where it may not."""
     try:
         if path.is_symlink():
             raise _overwrite(path, "it is a symbolic link")
-        if path.exists():
-            there = files.read(path)
-            if there == data:
-                return False
-            reason = None if force else _kept(path, there)
-            if reason is not None:
-                raise _overwrite(path, reason)
-        files.replace(path, data)
+        if not path.exists():
+            return True
+        there = files.read(path)
+        if there == data:
+            return False
+        reason = None if force else _kept(path, there)
     except OSError as e:
         raise _unwritable(path, e.strerror or str(e)) from e
+    if reason is not None:
+        raise _overwrite(path, reason)
     return True
 
 

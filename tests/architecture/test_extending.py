@@ -55,7 +55,7 @@ class Listing:
         """Returns nothing: there are no kernels."""
         return ""
 
-    def render(self, fused, identity, identifier, class_name, function_name):
+    def render(self, fused, identity, identifier, class_name, function_name, beside=False):
         """Returns the text and the namespace of its operators, of which it has none."""
         return f"KERNELS = {[type(kernel).__name__ for kernel in fused.original.kernels]!r}\\n", ""
 
@@ -329,7 +329,7 @@ class Listing:
         """Returns no kernels of the kernel IR."""
         return ()
 
-    def render(self, fused, identity, identifier, class_name, function_name):
+    def render(self, fused, identity, identifier, class_name, function_name, beside=False):
         """Returns the text and the namespace of its operators, of which it has none."""
         return f"PLAN = {render(fused)!r}\\n", ""
 

@@ -109,7 +109,7 @@ ANY = (
     ),
     Fault(
         "no shape function",
-        r"    torch.library.register_fake\(qualname, fake\)\n",
+        r"        torch.library.register_fake\(qualname, fake\)\n",
         "",
         ("meta", "opcheck", "compile"),
     ),
@@ -121,7 +121,7 @@ ANY = (
     ),
     Fault(
         "no formula for the counter of operations",
-        r"    _FLOPS\[op\] = flops\n",
+        r"    _FLOPS\[getattr\(ops, name\)\] = flops\n",
         "",
         ("flops",),
     ),
@@ -139,8 +139,8 @@ ANY = (
     ),
     Fault(
         "the operators are registered anew on every import",
-        r"    if getattr\(ops, name, None\) is not None:\n        return\n",
-        "",
+        r"    if getattr\(ops, name, None\) is None:\n",
+        "    if True:\n",
         ("imports",),
     ),
     Fault(
