@@ -2,8 +2,9 @@
 
 A test without a mark is `fast`. `@pytest.mark.ci` and `@pytest.mark.full` put it into a later tier;
 `--tier ci` runs fast and ci, `--tier full` runs all. Of alike cases, `@pytest.mark.share(n)` leaves
-the first of every n in `fast` and puts the others into `ci`. This file is the only place that says
-so.
+the first of every n in `fast` and puts the others into `ci`; `share(n, ci=m)` leaves the first of
+every m of those, and of cases marked `ci`, in `ci` and puts the others into `full`. This file is
+the only place that says so.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ TIERS = {
     "ci": "every spec, every mode, the docs and the wheel: before a change is merged",
     "full": "every class through every compiler, thousands of random programs: before a release",
 }
-EXAMPLES = {"fast": 25, "ci": 200, "full": 2000}
+EXAMPLES = {"fast": 25, "ci": 100, "full": 2000}
 """Examples that hypothesis draws for a law, unless the law says how many."""
 PATIENCE = {"fast": 600, "ci": 900, "full": 7200}
 """Seconds after which a test hangs, on a busy machine too: it fails, and the others go on."""
@@ -78,7 +79,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for tier, meaning in list(TIERS.items())[1:]:
         config.addinivalue_line("markers", f"{tier}: {meaning}")
-    config.addinivalue_line("markers", "share(n): one case of n is fast, the others are ci")
+    config.addinivalue_line(
+        "markers",
+        "share(n, ci=1): one case of n is fast; of the others one of `ci` is ci, the rest full",
+    )
     for tier, count in EXAMPLES.items():
         hypothesis.settings.register_profile(
             tier, max_examples=count, derandomize=True, deadline=None, database=None
@@ -107,16 +111,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _keep_shares(items: list[pytest.Item]) -> None:
-    """Marks the cases with `ci` that `share` does not keep, of those that are fast otherwise."""
-    seen: Counter[str] = Counter()
+    """Marks the cases that `share` leaves to a later tier than the one they are in otherwise."""
+    fast, ci = Counter[str](), Counter[str]()
     for item in items:
         share = item.get_closest_marker("share")
-        if share is None or any(item.get_closest_marker(tier) for tier in list(TIERS)[1:]):
+        if share is None or item.get_closest_marker("full"):
             continue
         function = item.nodeid.partition("[")[0]
-        if seen[function] % share.args[0]:
-            item.add_marker(pytest.mark.ci)
-        seen[function] += 1
+        if not item.get_closest_marker("ci"):
+            if fast[function] % share.args[0]:
+                item.add_marker(pytest.mark.ci)
+            fast[function] += 1
+        if item.get_closest_marker("ci"):
+            if ci[function] % share.kwargs.get("ci", 1):
+                item.add_marker(pytest.mark.full)
+            ci[function] += 1
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

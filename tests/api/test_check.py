@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
 from spec_writer import random_mixer
 from unusual_specs import REFUSED
 
-SEEDS = {"fast": 8, "ci": 150, "full": 1000}
+SEEDS = {"fast": 8, "ci": 80, "full": 1000}
 
 
 def agree(path: str | Path) -> list[bool]:

@@ -92,6 +92,7 @@ def test_a_module_holds_the_texts_that_the_target_prints(
     assert header() == module._HEADER
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", modules())
 def test_kernels_are_the_oracle(beside_c: Beside) -> None:
     for length in LENGTHS:
@@ -101,6 +102,7 @@ def test_kernels_are_the_oracle(beside_c: Beside) -> None:
     assert beside_c.module._NATIVE._functions, "no kernel ran"
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", modules())
 def test_kernels_go_on_from_a_state(beside_c: Beside) -> None:
     if not getattr(beside_c.module, "CAUSAL", True):
@@ -136,7 +138,7 @@ def test_explain_names_the_kernels_of_a_cpu_and_of_no_other_device(
     assert "mode recurrent has no kernel in C" in layer.explain(u.shape[1], mode="recurrent")
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(8, ci=2)
 @pytest.mark.parametrize("name", FORMS)
 def test_bfloat16_is_as_near_as_in_torch(name: str, load_c: Callable[[str], ModuleType]) -> None:
     layer, u = layer_of(load_c(name))

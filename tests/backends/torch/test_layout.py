@@ -42,13 +42,14 @@ def check_layout(text: str) -> None:
     assert objections(text, *LINTS) == ""
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(8, ci=4)
 @pytest.mark.parametrize("name", thirds((), pytest.mark.ci))
 def test_a_module_is_as_a_formatter_leaves_it(name: str, build) -> None:
     check_layout(build(name, COMPILED[name]).text)
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("name", shipped_names())
 def test_a_shipped_module_is_as_a_formatter_leaves_it(name: str) -> None:
     try:

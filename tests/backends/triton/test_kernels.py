@@ -87,6 +87,7 @@ def widened(sample: Sample, found: Surface) -> Sample:
     return Sample(layer, {n: x.double() for n, x in sample.inputs.items()}, state)
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_kernels_are_the_definition(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
@@ -173,6 +174,7 @@ def test_outputs_of_operators_are_arrays_of_their_own(name: str, build: Build) -
 
 
 @pytest.mark.ci
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", SPECS)
 def test_kernels_are_the_oracle(

@@ -51,7 +51,7 @@ def test_text_is_formatted_and_gives_no_name_twice(
 ) -> None:
     folder = tmp_path_factory.mktemp("random")
 
-    @settings(max_examples=max(SHARE // 50, 2), phases=ONCE)
+    @settings(max_examples=max(SHARE // 25, 2), phases=ONCE)
     @given(FORMS[form]())
     def law(mixer: Mixer) -> None:
         text = text_of(mixer, folder)
@@ -82,7 +82,7 @@ def test_kernels_are_the_definition(form: str, build: Build) -> None:
     """In one call from a state, in two, and where tokens do not count."""
     pytest.importorskip("triton")
 
-    @settings(max_examples=max(SHARE // 100, 2), phases=ONCE)
+    @settings(max_examples=max(SHARE // 50, 2), phases=ONCE)
     @given(
         FORMS[form](),
         st.sampled_from(("from a state", "in two calls", "not all count")),
