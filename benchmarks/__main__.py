@@ -16,7 +16,7 @@ from benchmarks.emitted import ROOT
 from benchmarks.measure import DisagreementError, measure
 from benchmarks.process import Allocator, Conditions, MeasurementError
 from benchmarks.record import Document, RowRecord
-from benchmarks.table import ROWS, Row
+from benchmarks.table import NAMES, ROWS, Row, chosen
 
 RESULTS = ROOT / "benchmarks" / "results"
 QUICK = ROOT / "build" / "benchmarks" / "quick"
@@ -31,13 +31,13 @@ def main() -> int:
         return 1
     conditions = Conditions(arguments.threads, arguments.quick, Allocator(arguments.allocator))
     folder = arguments.out or (QUICK if arguments.quick else RESULTS)
-    chosen = [row for row in ROWS if not arguments.only or row.name in arguments.only]
+    rows = chosen(arguments.only or ())
     file = record.path(folder, record.machine(), conditions)
     console = Console(width=120)
     failed = False
     document: Document | None = None
-    for number, row in enumerate(chosen, 1):
-        title = f"{row.name} ({number} of {len(chosen)})"
+    for number, row in enumerate(rows, 1):
+        title = f"{row.name} ({number} of {len(rows)})"
         try:
             found = _measured(row, title, conditions, not arguments.no_growth, console)
         except (DisagreementError, MeasurementError) as error:
@@ -89,7 +89,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__, allow_abbrev=False)
     parser.add_argument("--quick", action="store_true", help="an eighth of the length, few runs")
     parser.add_argument(
-        "--only", action="append", choices=[row.name for row in ROWS], help="this row; may repeat"
+        "--only", action="append", choices=NAMES, help="this row, or these; may repeat"
     )
     parser.add_argument("--no-growth", action="store_true", help="leave the rising lengths out")
     parser.add_argument("--threads", type=int, default=2, help="of torch; 2 by default")

@@ -61,10 +61,11 @@ def recurrence(module: ModuleType, mode: str = "auto") -> Callable[..., Tensor]:
     """
     settings = {"mode": mode, "chunk": module.CHUNK}
     names = tuple(inspect.signature(module._forward).parameters)
+    wanted = set(names) - settings.keys()
 
     def call(**tensors: Tensor) -> Tensor:
         given = tensors | settings
-        if set(given) != set(names):
+        if tensors.keys() != wanted:
             raise TypeError(
                 f"the recurrence of {module.__name__} takes {', '.join(names)}; "
                 f"the comparison gives {', '.join(given)}"

@@ -12,7 +12,7 @@ from benchmarks.clock import Effort, Piece, Run, interleave, undisturbed
 from benchmarks.contender import OURS, Work
 from benchmarks.process import Conditions, MeasurementError, Worker, ask
 from benchmarks.record import Peak, RowRecord, Seconds
-from benchmarks.table import Row
+from benchmarks.table import Growth, Row
 from benchmarks.verdict import verdicts
 
 Tell = Callable[[str], None]
@@ -52,11 +52,13 @@ def measure(row: Row, conditions: Conditions, growth: bool, tell: Tell) -> RowRe
     tell("checking that all do the same work")
     found |= _check(row, conditions, job)
     found |= _time(row, conditions, job, found["failures"], tell)
-    found["memory"] = _memory(row, conditions, job, set(found["seconds"]), tell)
-    if growth:
+    measured = set(found["seconds"]) if row.peaks else set()
+    found["memory"] = _memory(row, conditions, job, measured, tell)
+    if growth and row.growth is not None:
         found["growth_law"] = row.growth.law.value
-        found["growth_seconds"] = _growth_seconds(row, conditions, job, found["unquiet"], tell)
-        found["growth_memory"] = _growth_memory(row, conditions, job, tell)
+        seconds = _growth_seconds(row.growth, conditions, job, found["unquiet"], tell)
+        found["growth_seconds"] = seconds
+        found["growth_memory"] = _growth_memory(row, row.growth.lengths, conditions, job, tell)
     found["sources"] = {peer.name: peer.source for peer in row.peers}
     found["verdicts"] = verdicts(row, found)
     found["circumstances"] = record.circumstances(before)
@@ -137,7 +139,7 @@ def _memory(
 
 
 def _growth_seconds(
-    row: Row, conditions: Conditions, job: dict[str, str], unquiet: list[str], tell: Tell
+    growth: Growth, conditions: Conditions, job: dict[str, str], unquiet: list[str], tell: Tell
 ) -> dict[str, dict[str, list[float]]]:
     """Times ours at all lengths turn by turn, each length in a process of its own.
 
@@ -146,27 +148,27 @@ def _growth_seconds(
     found: dict[str, dict[str, list[float]]] = {}
     with ExitStack() as stack:
         pieces: dict[str, Piece] = {}
-        for length in row.growth.lengths:
+        for length in growth.lengths:
             tell(f"starting L = {length}")
             worker = stack.enter_context(
                 Worker(conditions, job="serve", contender=OURS, length=length, **job)
             )
             worker.answer()
             pieces |= {f"{w.value}, {length}": partial(worker.run, w) for w in Work}
-        runs = interleave(pieces, row.growth.effort, tell)
-    unquiet += [name for name, each in runs.items() if not _quiet(each, row.growth.effort)]
+        runs = interleave(pieces, growth.effort, tell)
+    unquiet += [name for name, each in runs.items() if not _quiet(each, growth.effort)]
     for work in Work:
         found[work.value] = {
-            str(n): _kept(runs[f"{work.value}, {n}"], row.growth.effort) for n in row.growth.lengths
+            str(n): _kept(runs[f"{work.value}, {n}"], growth.effort) for n in growth.lengths
         }
     return found
 
 
 def _growth_memory(
-    row: Row, conditions: Conditions, job: dict[str, str], tell: Tell
+    row: Row, lengths: Sequence[int], conditions: Conditions, job: dict[str, str], tell: Tell
 ) -> dict[str, Peak]:
     found = {}
-    for length in row.growth.lengths:
+    for length in lengths:
         tell(f"memory at L = {length}")
         found[str(length)] = _peak(conditions, job, row.peaks, OURS, Work.TRAINING, length)
     return found

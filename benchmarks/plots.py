@@ -78,6 +78,9 @@ def _bars_of_time(axis: Axes, row: RowRecord, names: Sequence[str], work: Work) 
 def _bars_of_memory(axis: Axes, row: RowRecord, names: Sequence[str]) -> None:
     work = Work.TRAINING
     peaks = [row["memory"].get(name, {}).get(work.value) for name in names]
+    if not any(peaks):  # of one token no memory is measured
+        axis.set_axis_off()
+        return
     sizes = [[size / 1e6 for size in peak["peaks"]] if peak else [0.0] for peak in peaks]
     _bars(axis, names, [(min(each), median(each), max(each)) for each in sizes])
     unavoidable = next((peak["unavoidable"] / 1e6 for peak in peaks[::-1] if peak), 0.0)

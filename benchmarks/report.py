@@ -8,7 +8,7 @@ from rich.table import Table
 from benchmarks.contender import Work
 from benchmarks.record import Document, RowRecord, Verdict
 from benchmarks.table import Quantity
-from benchmarks.verdict import Summary, summary
+from benchmarks.verdict import Summary, milliseconds, summary
 
 
 def show(record: RowRecord, console: Console) -> None:
@@ -68,5 +68,5 @@ def _word(verdict: Verdict, unsure: bool) -> tuple[str, str]:
 
 
 def _time(found: Summary) -> str:
-    low, middle, high = (f"{1e3 * s:.1f}" for s in (found.low, found.median, found.high))
+    low, middle, high = (milliseconds(s) for s in (found.low, found.median, found.high))
     return f"{middle} ({low} to {high})"

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
 from benchmarks.clock import Effort
 from benchmarks.contender import Contender, Work
-from benchmarks.peers import convolution, linear_attention, scans, selective_scan
-from benchmarks.workload import DELTA, ELEMENTWISE, PER_KEY, S4D, SCALAR, SELECTIVE, Sizes, Workload
+from benchmarks.peers import convolution, linear_attention, scans, selective_scan, step
+from benchmarks.workload import (
+    DELTA,
+    ELEMENTWISE,
+    PER_KEY,
+    S4D,
+    SCALAR,
+    SELECTIVE,
+    STEP,
+    TOKEN,
+    Sizes,
+    Workload,
+)
 
 
 class Quantity(Enum):
@@ -53,6 +64,7 @@ MEMORY_GROWTH = 1.1
 """The same in memory; a tenth for what the allocator and the system round up."""
 
 
+_SHORT = (256, 512, 1024)
 _PER_ROW = Effort()
 _PER_LENGTH = Effort(rounds=9, seconds=30.0)
 _QUICK = Effort(rounds=3, seconds=2.0, least=1, slow=1.0, patience=8.0)
@@ -89,11 +101,13 @@ class Row:
         sizes: by the letters of `workload`.
         peers: whom the module is compared with.
         bars: what it is to reach.
-        growth: how it is to grow with length.
+        growth: how it is to grow with length; None of one token.
         tolerance: most that an output or gradient may be off, of its largest entry, against the
             float64 recurrence.
         effort: how often everything is run.
-        peaks: processes in which the memory of each piece of work is measured.
+        peaks: processes in which the memory of each piece of work is measured; 0 of one token.
+        calls: of the work in one run, whose time is that of one of them.
+        group: a name for several rows on the command line.
     """
 
     name: str
@@ -103,20 +117,22 @@ class Row:
     sizes: Sizes
     peers: tuple[Contender, ...]
     bars: tuple[Bar, ...]
-    growth: Growth
+    growth: Growth | None
     tolerance: float
     backend: str = "torch"
     effort: Effort = _PER_ROW
     peaks: int = 3
+    calls: int = 1
+    group: str = ""
 
     def quick(self) -> Row:
         """The same with an eighth of the length and few runs, to see that it works."""
         return dataclasses.replace(
             self,
-            sizes=MappingProxyType({**self.sizes, "L": self.sizes["L"] // 8}),
-            growth=dataclasses.replace(self.growth, lengths=(256, 512, 1024), effort=_QUICK),
+            sizes=self.at(max(self.sizes["L"] // 8, 1)),
+            growth=self.growth and dataclasses.replace(self.growth, lengths=_SHORT, effort=_QUICK),
             effort=_QUICK,
-            peaks=1,
+            peaks=min(self.peaks, 1),
         )
 
     def at(self, length: int) -> Sizes:
@@ -221,6 +237,7 @@ _DELTA = Row(
 
 def _in_c(row: Row, *bars: Bar, **sizes: int) -> Row:
     """The row with the module that runs kernels in C, its bars, and sizes that differ."""
+    assert row.growth is not None
     return dataclasses.replace(
         row,
         name=f"{row.name}_c",
@@ -235,11 +252,43 @@ def _time(work: Work, peer: str, at_most: float) -> Bar:
     return Bar(Quantity.TIME, work, peer, at_most)
 
 
+_STEPS = (
+    Row(
+        name="step_op",
+        group="step",
+        structure="scalar",
+        spec="retnet",
+        work=TOKEN,
+        sizes=_sizes(B=1, L=1, H=8, K=64, V=64),
+        peers=(step.RECURRENCE,),
+        bars=(_time(Work.FORWARD, "by hand", 1.5),),
+        growth=None,
+        tolerance=_TOLERANCE,
+        peaks=0,
+        calls=200,
+    ),
+    Row(
+        name="step_layer",
+        group="step",
+        structure="scalar",
+        spec="retnet",
+        work=STEP,
+        sizes=_sizes(B=1, L=1, d=512, H=8),
+        peers=(step.LAYER,),
+        bars=(_time(Work.FORWARD, "by hand", 1.5),),
+        growth=None,
+        tolerance=_TOLERANCE,
+        peaks=0,
+        calls=200,
+    ),
+)
+
 _SCALAR, _ELEMENTWISE, _SELECTIVE, _PER_KEY, _LTI = _TORCH
 
 ROWS = (
     *_TORCH,
     _DELTA,
+    *_STEPS,
     _in_c(
         _SCALAR,
         _time(Work.FORWARD, "naive_chunk_simple_gla", 0.55),
@@ -271,6 +320,15 @@ ROWS = (
         _time(Work.FORWARD, "torch.fft, kernel given", 1 / 1.5),
     ),
 )
+
+
+NAMES = tuple(dict.fromkeys(name for r in ROWS for name in (r.group, r.name) if name))
+"""What the command line calls rows, and rows together."""
+
+
+def chosen(names: Collection[str]) -> list[Row]:
+    """Returns the rows of some names or groups, or all."""
+    return [r for r in ROWS if not names or {r.name, r.group} & set(names)]
 
 
 def row(name: str) -> Row:

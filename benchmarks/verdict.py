@@ -53,6 +53,11 @@ def summary(times: Sequence[float]) -> Summary:
     return Summary(median(times), low, high, min(times), len(times))
 
 
+def milliseconds(seconds: float) -> str:
+    """Milliseconds to a tenth; times below one to a tenth of a microsecond."""
+    return f"{1e3 * seconds:.{1 if seconds >= 1e-3 else 4}f}"
+
+
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
     """Returns ours / theirs of the medians, and where 95 % of its bootstrap resamples lie."""
     draw = np.random.default_rng(0)
@@ -71,8 +76,8 @@ def verdicts(row: Row, record: RowRecord) -> list[Verdict]:
         for bar in row.bars
         if bar.peer in record["seconds"]
     ]
-    if "growth_seconds" in record:
-        found += _growth(row, record)
+    if "growth_seconds" in record and row.growth is not None:
+        found += _growth(row, row.growth, record)
     return found
 
 
@@ -81,7 +86,7 @@ def _against(bar: Bar, seconds: Seconds, memory: Mapping[str, Mapping[str, Peak]
     if bar.quantity is Quantity.TIME:
         ours, theirs = seconds[OURS][work], seconds[bar.peer][work]
         figures, target = ratio(ours, theirs), bar.at_most * median(theirs)
-        both = f"{1e3 * median(ours):.1f} ms beside {1e3 * median(theirs):.1f} ms"
+        both = f"{milliseconds(median(ours))} ms beside {milliseconds(median(theirs))} ms"
     else:
         small, large = memory[OURS][work], memory[bar.peer][work]
         figures = (
@@ -100,9 +105,9 @@ def _against(bar: Bar, seconds: Seconds, memory: Mapping[str, Mapping[str, Peak]
     )
 
 
-def _growth(row: Row, record: RowRecord) -> list[Verdict]:
-    lengths, found = row.growth.lengths, []
-    law = row.growth.law
+def _growth(row: Row, growth: Growth, record: RowRecord) -> list[Verdict]:
+    lengths, found = growth.lengths, []
+    law = growth.law
     for work, by_length in record["growth_seconds"].items():
         costs = [median(by_length[str(n)]) / units(n, law) for n in lengths]
         worst = max(range(len(lengths)), key=lambda i: costs[i])
@@ -133,8 +138,8 @@ def _growth(row: Row, record: RowRecord) -> list[Verdict]:
             f"{shares[worst]:.2f} at L = {worst}, {shares[max(peaks)]:.2f} at the longest",
         )
     )
-    if row.growth.chunk_states is not None:
-        found.append(_chunk_states(row, row.growth, peaks))
+    if growth.chunk_states is not None:
+        found.append(_chunk_states(row, growth, peaks))
     return found
 
 

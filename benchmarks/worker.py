@@ -125,16 +125,19 @@ def peak(job: Job) -> Iterator[Answer]:
 
 def serve(job: Job) -> Iterator[Answer]:
     """Yields the time of one run for each line of the standard input that names a work."""
-    contender, arguments, cotangent = Stage.of(job).ready(job["contender"])
+    stage = Stage.of(job)
+    calls = stage.row.calls
+    contender, arguments, cotangent = stage.ready(job["contender"])
     yield {"ready": True}
     for line in sys.stdin:
         work = Work(line.strip())
         gc.collect()
         gc.disable()
         waited, start = _waited(), time.perf_counter()
-        results = _run(work, contender, arguments, cotangent)
-        seconds = time.perf_counter() - start
-        waited = _waited() - waited
+        for _ in range(calls):
+            results = _run(work, contender, arguments, cotangent)
+        seconds = (time.perf_counter() - start) / calls
+        waited = (_waited() - waited) / calls
         gc.enable()
         del results
         yield {"seconds": seconds, "waited": waited}

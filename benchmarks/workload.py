@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -81,6 +82,55 @@ PER_KEY = Workload(
     "S_i = exp(g_i) S_{i-1} + k_i ⊗ v_i,  y_i = K^(-1/2) q_i · S_i;  g one number per head and key",
     _draw_per_key,
     _matrix_state,
+)
+
+
+# --- one token of a matrix state ------------------------------------------------------------------
+def _draw_token(module: ModuleType, sizes: Sizes, generator: Generator) -> dict[str, Tensor]:
+    B, H, K, V = (sizes[name] for name in "BHKV")
+    return _draw_scalar(module, {**sizes, "L": 1}, generator) | {
+        "S": _normal(generator, B, H, K, V)
+    }
+
+
+def _token(module: ModuleType, sizes: Sizes, mode: str) -> Run:
+    recurrence = emitted.recurrence(module, "recurrent")
+    scale = sizes["K"] ** -0.5
+    return lambda x: recurrence(**x) * scale
+
+
+def _draw_step(module: ModuleType, sizes: Sizes, generator: Generator) -> dict[str, Tensor]:
+    B, H, d = (sizes[name] for name in "BHd")
+    torch.manual_seed(generator.initial_seed())
+    layer = emitted.layer(module, d=d, h=H)
+    stored = {name: x.detach() for name, x in layer.state_dict().items()}
+    return {"u": _normal(generator, B, d), **stored, "S": _normal(generator, B, H, d // H, d // H)}
+
+
+def _step(module: ModuleType, sizes: Sizes, mode: str) -> Run:
+    layer: Any = emitted.layer(module, d=sizes["d"], h=sizes["H"])
+    tables = layer._parameters, layer._buffers
+
+    def run(x: Tensors) -> Tensor:
+        # `functional_call` would take longer than the step.
+        if x["W_Q"] is not layer.W_Q:
+            for table in tables:
+                table.update({name: x[name] for name in table})
+        y: Tensor = layer.step(x["u"], module.State(S=x["S"]))[0]
+        return y
+
+    return run
+
+
+TOKEN = Workload(
+    "S_i = exp(g_i) S_{i-1} + k_i ⊗ v_i,  y_i = K^(-1/2) q_i · S_i;  of one token i",
+    _draw_token,
+    _token,
+)
+STEP = Workload(
+    "S_i = γ S_{i-1} + (W_K u_i) ⊗ (W_V u_i),  y_i = K^(-1/2) (W_Q u_i) · S_i;  of one token i",
+    _draw_step,
+    _step,
 )
 
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.contender import Contender, Tensors
-from benchmarks.peers import convolution, linear_attention, scans, selective_scan
+from benchmarks.peers import convolution, linear_attention, scans, selective_scan, step
 from benchmarks.table import ROWS
-from benchmarks.workload import ELEMENTWISE, PER_KEY, SCALAR, SELECTIVE
+from benchmarks.workload import ELEMENTWISE, PER_KEY, SCALAR, SELECTIVE, TOKEN
 
 NOTHING = ModuleType("nothing")
 EXACT = 1e-5
@@ -22,7 +22,7 @@ EXACT = 1e-5
 
 def draw(row: str, **sizes: int) -> dict[str, Tensor]:
     work = {"scalar": SCALAR, "per_key": PER_KEY, "elementwise": ELEMENTWISE,
-            "selective": SELECTIVE}[row]  # fmt: skip
+            "selective": SELECTIVE, "step_op": TOKEN}[row]  # fmt: skip
     return work.draw(NOTHING, sizes, torch.Generator().manual_seed(1))
 
 
@@ -41,7 +41,7 @@ def matrix_state(x: Tensors) -> Tensor:
     """The recurrence of a matrix state; a decay per head is one per key as well."""
     q, k, v, g = (x[name] for name in "qkvg")
     g = g[..., None].expand(k.shape) if g.ndim == 3 else g
-    S, rows = torch.zeros_like(k[:, 0, :, :, None] * v[:, 0, :, None, :]), []
+    S, rows = x.get("S", torch.zeros_like(k[:, 0, :, :, None] * v[:, 0, :, None, :])), []
     for i in range(q.shape[1]):
         S = torch.exp(g[:, i])[..., None] * S + k[:, i, :, :, None] * v[:, i, :, None, :]
         rows.append((q[:, i, :, :, None] * S).sum(-2) * q.shape[-1] ** -0.5)
@@ -72,6 +72,21 @@ def test_the_chunked_form_of_fla_is_the_recurrence_with_a_decay_per_head() -> No
 def test_the_loop_of_fla_is_the_recurrence_with_a_decay_per_key() -> None:
     tensors = draw("per_key", B=2, L=20, H=2, K=4, V=3)
     same(linear_attention.RECURRENT_GLA, matrix_state, tensors)
+
+
+def test_a_step_by_hand_is_the_recurrence_of_one_token() -> None:
+    tensors = draw("step_op", B=2, H=2, K=4, V=3)
+    same(step.RECURRENCE, matrix_state, tensors)
+    W_Q, W_K, W_V = (torch.randn(2, 4, 5), torch.randn(2, 4, 5), torch.randn(2, 3, 5))
+    u, gamma = torch.randn(2, 5), torch.rand(2)
+    layer = {"u": u, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "gamma": gamma, "S": tensors["S"]}
+
+    def plain(x: Tensors) -> Tensor:
+        q, k, v = (torch.einsum("hnd,bd->bhn", x[f"W_{n}"], x["u"])[:, None] for n in "QKV")
+        g = torch.log(x["gamma"]).expand(2, 1, 2)
+        return matrix_state({"q": q, "k": k, "v": v, "g": g, "S": x["S"]}).squeeze(1)
+
+    same(step.LAYER, plain, layer)
 
 
 @needs("mambapy")

@@ -32,6 +32,13 @@ def test_every_row_has_a_line_of_panels(document: Document, tmp_path: Path) -> N
     assert made and all(path.stat().st_size > 10_000 for path in made)
 
 
+def test_a_row_without_memory_has_an_empty_panel(document: Document) -> None:
+    row = copy.deepcopy(document["rows"][0])
+    row["memory"] = {}
+    forward, _, memory = plots._peers([row]).axes
+    assert forward.patches and not memory.patches and not memory.axison
+
+
 def test_bars_that_differ_a_thousandfold_are_all_seen(document: Document) -> None:
     row = copy.deepcopy(document["rows"][0])
     peer = next(name for name in row["seconds"] if name != "dsfc")

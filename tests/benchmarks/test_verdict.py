@@ -79,6 +79,11 @@ def test_a_bar_beside_a_peer_that_did_not_run_is_not_judged() -> None:
     assert verdicts(a_row(other), measured([1.0], [1.0])) == []
 
 
+def test_a_row_of_one_token_has_no_growth() -> None:
+    (bar,) = verdicts(a_row(time_bar(1.5), growth=None), measured([2e-5], [4e-5]))
+    assert bar["reached"] and "0.0200 ms beside 0.0400 ms" in bar["says"]
+
+
 def grown(seconds: dict[int, float], peaks: dict[int, Peak]) -> RowRecord:
     by_length = {str(n): [s] * 3 for n, s in seconds.items()}
     return measured([1.0], [1.0]) | {
