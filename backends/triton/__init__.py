@@ -19,7 +19,8 @@ How a plan becomes kernels:
 | `gated_op.py.j2`       | operator and gradient of a scan that computes its gates             |
 | `matrix_kernels_shared.py.j2` | what the kernels of all matrix scans call                    |
 | `kernels_shared.py.j2` | what the kernels and launches of all forms call                     |
-| `printer.py`           | prints kernels of the kernel IR; `blocks`, `memory`, `zeros` help it |
+| `printer.py`           | prints kernels of the kernel IR                                   |
+| `blocks.py`, `memory.py`, `names.py`, `triangles.py`, `zeros.py` | what it prints with     |
 | `printed.py`           | scans with printed kernels (decays of keys, delta rules), launches  |
 | `printed_*.py.j2`      | what printed kernels and their launches call                        |
 | `calls.py`             | prints the call of an operator                                      |

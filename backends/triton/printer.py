@@ -10,7 +10,6 @@ products may be rounded (`_matmul`), STAGES how many iterations are loaded ahead
 
 from __future__ import annotations
 
-import keyword
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -34,7 +33,6 @@ from dsfc.kernel_ir.ir import (
     Loop,
     Map,
     Operation,
-    Part,
     Position,
     Reduce,
     Rename,
@@ -42,7 +40,6 @@ from dsfc.kernel_ir.ir import (
     Store,
     Symbol,
     Triangle,
-    operands,
     symbols,
     times,
 )
@@ -53,15 +50,13 @@ from ..torch.code import Binding, Code, called_as
 from ..torch.layout import wrapped
 from .blocks import ATOM, SUM, Block, call, integer, joined
 from .memory import address, conflicts, is_whole, offsets, scratch_accesses
+from .names import bound, is_nameless, safe_name, uses
+from .triangles import mask_name, triangle
 from .zeros import Zeros, zeros_of
 
 _LONGEST = 34
 """Letters of what stands where it is used."""
 
-_NAMELESS = re.compile(
-    r"(product|sum|difference|neg|div|max|min|where|and|compare|exp|exp2|rename|reduce)(_\d+)?"
-)
-_BUILTIN = frozenset("abs all any float int iter len map max min next pow range round sum".split())
 _KNOWN = {"add", "sub", "mul", "div", "neg", "max", "min", "where", "and"}
 
 
@@ -107,13 +102,7 @@ def print_kernel(
     Raises:
         NotPrintable: an operation has no form as blocks.
     """
-    return _Printer(renamed(kernel, _safe_name), name, fixed, tiles).printed()
-
-
-def _safe_name(name: str) -> str:
-    reserved = keyword.iskeyword(name) or name in _BUILTIN
-    ours = re.fullmatch(r"[opmw]_\w+|at(_\d+)?|tl|program|rest|L?_.*", name)
-    return f"{name}_" if reserved or ours else name
+    return _Printer(renamed(kernel, safe_name), name, fixed, tiles).printed()
 
 
 class _Printer:
@@ -123,13 +112,13 @@ class _Printer:
         self._kernel, self._name = kernel, name
         self._fixed, self._tiles = fixed, tiles
         self._zeros = zeros_of(kernel)
-        self._uses = Counter(_uses(kernel.body))
+        self._uses = Counter(uses(kernel.body))
         self._blocks: dict[str, Block] = {}
         self._lines: list[str] = []
         self._first: list[str] = []  # statements at the start of the function
         self._depth = 1
         self._known: list[dict[str, str]] = [{}]  # text → variable, scope by scope
-        names = {a.name for a in kernel.arguments} | {*_bound(kernel.body)}
+        names = {a.name for a in kernel.arguments} | {*bound(kernel.body)}
         self._stems = names
         outside = {*kernel.static, *kernel.dynamic, *(g.index for g in kernel.grid)}
         self._taken: list[set[str]] = [outside]  # variables, scope by scope
@@ -176,7 +165,7 @@ class _Printer:
         self._lines.append(f"{'    ' * self._depth}{text}")
 
     def _body(self, body: tuple[Statement, ...]) -> None:
-        own = Counter(_uses(body, deep=False))
+        own = Counter(uses(body, deep=False))
         for s in body:
             self._wait((s,))
             match s:
@@ -198,7 +187,7 @@ class _Printer:
 
     def _let(self, name: str, operation: Operation, single: bool) -> None:
         block = self._block(operation)
-        short = len(block.text) <= _LONGEST and single and bool(_NAMELESS.fullmatch(name))
+        short = len(block.text) <= _LONGEST and single and is_nameless(name)
         free = isinstance(operation, Const | Index | Rename) or bool(
             re.fullmatch(r"[\w.]+", block.text)
         )
@@ -486,26 +475,9 @@ class _Printer:
         if part is None:
             return x
         axes = tuple(a for a in x.axes if a in (part.row, part.column))
-        mask = Block(self._once(self._triangle(part, axes), _mask_name(part)), axes)
+        row, column = self._along(part.row, axes), self._along(part.column, axes)
+        mask = Block(self._once(triangle(part, row, column), mask_name(part)), axes)
         return Block(call("tl.where", mask.over(x.axes), x, "0.0"), x.axes)
-
-    def _triangle(self, t: Triangle, axes: tuple[Axis, ...]) -> str:
-        row, column = self._along(t.row, axes), self._along(t.column, axes)
-        lower = t.part in (Part.LOWER, Part.STRICTLY_LOWER)
-        if t.block == 1:
-            later, earlier = (row, column) if lower else (column, row)
-            return f"({later} % 2 == 1) & ({earlier} == {later} - 1)"
-        if t.block is None:
-            equal = "=" if t.part in (Part.LOWER, Part.UPPER) else ""
-            return f"{row} {'>' if lower else '<'}{equal} {column}"
-        later, earlier = (row, column) if lower else (column, row)
-        blocks = f"({later} // {t.block} % 2 == 1)"
-        return f"{blocks} & ({earlier} // {t.block} == {later} // {t.block} - 1)"
-
-
-def _mask_name(part: Triangle) -> str:
-    name = part.part.value.replace(" ", "_")
-    return f"m_{name}" if part.block is None else f"m_blocks_{part.block}"
 
 
 def _number(value: float) -> str:
@@ -520,32 +492,3 @@ def _is_multiple(start: Int, size: Int) -> bool:
 def _factors(e: Int) -> Iterator[Int]:
     for name in symbols(e):
         yield Symbol(name)
-
-
-def _uses(body: tuple[Statement, ...], deep: bool = True) -> Iterator[str]:
-    """Yields the name of a value for each use; of loops' bodies only if asked for."""
-    for s in body:
-        match s:
-            case Let():
-                yield from operands(s.operation)
-            case Store():
-                yield s.value
-            case Loop():
-                yield from (c.first for c in s.carries)
-                if deep:
-                    yield from _uses(s.body)
-                    yield from (c.next for c in s.carries)
-
-
-def _bound(body: tuple[Statement, ...]) -> Iterator[str]:
-    """Yields the names of all values and counters."""
-    for s in body:
-        match s:
-            case Let():
-                yield s.name
-            case Loop():
-                yield s.counter
-                yield from (name for c in s.carries for name in (c.name, c.last))
-                yield from _bound(s.body)
-            case Store():
-                pass
