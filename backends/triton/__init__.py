@@ -13,6 +13,7 @@ How a plan becomes kernels:
 | `dsfc/fused/`          | what kernels compute besides their recurrences, with derivatives    |
 | `skeletons.py`         | the table form → skeleton; a form without a row keeps its torch form |
 | `<form>.py`            | what the templates of a form are filled with                        |
+| `matrix_features.py`   | what a matrix scan computes of its arguments besides the recurrence |
 | `phases.py`            | complex matrix scans, as real ones of both planes of their state    |
 | `selective_arguments.py` | what a selective scan takes, and how it lies in memory          |
 | `<form>_kernels.py.j2` | the kernels and their launch, as they will read                     |
