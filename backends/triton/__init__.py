@@ -19,6 +19,7 @@ How a plan becomes kernels:
 | `<form>_kernels.py.j2` | the kernels and their launch, as they will read                     |
 | `gated_op.py.j2`       | operator and gradient of a scan that computes its gates             |
 | `matrix_kernels_shared.py.j2` | what the kernels of all matrix scans call                    |
+| `segments_shared.py.j2`, `matrix_launch_shared.py.j2` | tiles, segments and sizes of launches |
 | `kernels_shared.py.j2` | what the kernels and launches of all forms call                     |
 | `printer.py`           | prints kernels of the kernel IR                                   |
 | `blocks.py`, `memory.py`, `names.py`, `triangles.py`, `zeros.py` | what it prints with     |

@@ -23,9 +23,7 @@ LONG_TEMPLATES = {
     "backends/torch/layer.py.j2": 262,
     "backends/triton/elementwise_kernels.py.j2": 288,
     "backends/triton/gated_op.py.j2": 230,
-    "backends/triton/kernels_shared.py.j2": 225,
     "backends/triton/matrix_kernels.py.j2": 584,
-    "backends/triton/matrix_kernels_shared.py.j2": 168,
     "backends/triton/selective_kernels.py.j2": 589,
 }
 TEMPLATES_OF_MANY_CONDITIONS = {
