@@ -17,6 +17,7 @@ How a plan becomes kernels:
 | `phases.py`            | complex matrix scans, as real ones of both planes of their state    |
 | `selective_arguments.py` | what a selective scan takes, and how it lies in memory          |
 | `<form>_kernels.py.j2` | the kernels and their launch, as they will read                     |
+| `elementwise_<kernel>.py.j2` | a kernel of elementwise scans, and their launches         |
 | `gated_op.py.j2`       | operator and gradient of a scan that computes its gates             |
 | `matrix_kernels_shared.py.j2` | what the kernels of all matrix scans call                    |
 | `segments_shared.py.j2`, `matrix_launch_shared.py.j2` | tiles, segments and sizes of launches |
