@@ -79,10 +79,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for tier, meaning in list(TIERS.items())[1:]:
         config.addinivalue_line("markers", f"{tier}: {meaning}")
-    config.addinivalue_line(
-        "markers",
-        "share(n, ci=1): one case of n is fast; of the others one of `ci` is ci, the rest full",
-    )
+    shares = "share(n, ci=m): one case of n is fast, one of m of the others ci, the rest full"
+    config.addinivalue_line("markers", shares)
     for tier, count in EXAMPLES.items():
         hypothesis.settings.register_profile(
             tier, max_examples=count, derandomize=True, deadline=None, database=None
