@@ -25,8 +25,8 @@ from dsfc.kernel_ir.ir import (
     Rename,
     Statement,
     Store,
-    operands,
 )
+from dsfc.kernel_ir.uses import uses
 
 from .schedule import Schedule
 
@@ -187,7 +187,7 @@ def _waits(
     bound: dict[str, int] = {}
     accesses = [dict(_accesses(s, schedule, scratch)) for s in body]
     for k, s in enumerate(body):
-        waits, mine = {bound[x] for x in _read(s) if x in bound}, accesses[k]
+        waits, mine = {bound[x] for x in uses((s,)) if x in bound}, accesses[k]
         # Loads may change places with each other, stores with neither.
         for before, theirs in enumerate(accesses[:k]):
             if any(mine[a] or theirs[a] for a in mine.keys() & theirs.keys()):
@@ -195,21 +195,6 @@ def _waits(
         yield waits
         for name in _bound(s):
             bound[name] = k
-
-
-def _read(s: Statement) -> Iterator[str]:
-    """Yields the values that a statement reads, those of its body too."""
-    match s:
-        case Let():
-            yield from operands(s.operation)
-        case Store():
-            yield s.value
-        case Loop():
-            for c in s.carries:
-                yield c.first
-                yield c.next
-            for inner in s.body:
-                yield from _read(inner)
 
 
 def _bound(s: Statement) -> Iterator[str]:

@@ -16,9 +16,10 @@ How a plan becomes kernels:
 | `matrix_features.py`   | what a matrix scan computes of its arguments besides the recurrence |
 | `phases.py`            | complex matrix scans, as real ones of both planes of their state    |
 | `selective_arguments.py` | what a selective scan takes, and how it lies in memory          |
-| `<form>_kernels.py.j2` | the kernels and their launch, as they will read                     |
-| `elementwise_<kernel>.py.j2` | a kernel of elementwise scans, and their launches         |
-| `gated_op.py.j2`       | operator and gradient of a scan that computes its gates             |
+| `<form>_kernels.py.j2` | what the kernels of a form share, and in which order they stand     |
+| `<form>_<kernel>.py.j2` | a kernel of a form, as it will read                                |
+| `<form>_launch.py.j2`  | the launches of a form                                              |
+| `gated_*.py.j2`        | features, operator and gradient of a scan that computes its gates   |
 | `matrix_kernels_shared.py.j2` | what the kernels of all matrix scans call                    |
 | `segments_shared.py.j2`, `matrix_launch_shared.py.j2` | tiles, segments and sizes of launches |
 | `kernels_shared.py.j2` | what the kernels and launches of all forms call                     |

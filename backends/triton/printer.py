@@ -45,12 +45,13 @@ from dsfc.kernel_ir.ir import (
 )
 from dsfc.kernel_ir.rename import renamed
 from dsfc.kernel_ir.types import united
+from dsfc.kernel_ir.uses import bound, uses
 
 from ..torch.code import Binding, Code, called_as
 from ..torch.layout import wrapped
 from .blocks import ATOM, SUM, Block, call, integer, joined
 from .memory import address, conflicts, is_whole, offsets, scratch_accesses
-from .names import bound, is_nameless, safe_name, uses
+from .names import is_nameless, safe_name
 from .triangles import mask_name, triangle
 from .zeros import Zeros, zeros_of
 

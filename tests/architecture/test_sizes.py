@@ -15,21 +15,19 @@ MODULE = 500
 TEMPLATE, CONDITIONS = 150, 10
 """Lines of a template, and its conditions, at most."""
 
-HOUSE = 91_100
+HOUSE = 91_150
 """Lines of `dsfc/` and `backends/` with templates, at most."""
 
 LONG_MODULES: dict[str, int] = {}
-LONG_TEMPLATES = {
-    "backends/torch/layer.py.j2": 262,
-    "backends/triton/gated_op.py.j2": 230,
-    "backends/triton/matrix_kernels.py.j2": 584,
-    "backends/triton/selective_kernels.py.j2": 589,
-}
+LONG_TEMPLATES: dict[str, int] = {}
 TEMPLATES_OF_MANY_CONDITIONS = {
-    "backends/torch/layer.py.j2": 24,
-    "backends/triton/gated_op.py.j2": 28,
-    "backends/triton/matrix_kernels.py.j2": 97,
-    "backends/triton/selective_kernels.py.j2": 27,
+    "backends/triton/gated_gradient.py.j2": 11,
+    "backends/triton/gated_op.py.j2": 14,
+    "backends/triton/matrix_backward_columns_kernel.py.j2": 13,
+    "backends/triton/matrix_backward_keys_kernel.py.j2": 15,
+    "backends/triton/matrix_backward_read_kernel.py.j2": 18,
+    "backends/triton/matrix_forward_kernels.py.j2": 19,
+    "backends/triton/matrix_kernels.py.j2": 28,
 }
 
 _CONDITION = re.compile(r"\{%-?\s*(?:if|elif|else)\b|\bif\b[^{}%]*\belse\b(?=[^{}]*\}\})")
