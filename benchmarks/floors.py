@@ -115,16 +115,17 @@ def main() -> None:
     measured = rates()
     rows = [row for row in document["rows"] if "skipped" not in row]
     seconds = {row["name"]: row["seconds"][OURS] for row in rows}
+    lines = floors(seconds, {name: rate["median"] for name, rate in measured.items()})
     report = {
         "machine": record.machine(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "torch": version("torch"),
         "threads": THREADS,
         "rates": measured,
-        "floors": floors(seconds, {name: rate["median"] for name, rate in measured.items()}),
+        "floors": lines,
     }
     FILE.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    for line in report["floors"]:
+    for line in lines:
         times = f"{1e3 * line['seconds']:.1f} ms, floor {1e3 * line['floor']:.1f} ms"
         print(f"{line['row']}, {line['work']}: {times}, {line['times']:.2f} times")
 

@@ -6,6 +6,7 @@ stands there is what this module makes of the committed results.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,7 +29,9 @@ def times(document: Document) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for row in _measured(document):
         for name, seconds in row["seconds"].items():
-            first = f"`{row['name']}` | {row['circumstances']['date'][:10]}" if name == OURS else " | "
+            first = (
+                f"`{row['name']}` | {row['circumstances']['date'][:10]}" if name == OURS else " | "
+            )
             spans = [_span(seconds.get(work.value, [])) for work in Work]
             peaks = row["memory"].get(name, {})
             sizes = [f"{peaks[w.value]['peak'] / 1e6:.0f}" for w in Work if w.value in peaks]
@@ -62,10 +65,22 @@ def kernels_in_c(document: Document) -> Iterator[str]:
         yield f"| `{row['spec']}` | {peer} | {' | '.join(cells)} |"
 
 
+def floors(document: Document) -> Iterator[str]:
+    """Yields a table of what `benchmarks.floors` wrote beside the results."""
+    text = RESULTS.with_name("floors.json").read_text(encoding="utf-8")
+    yield "| row | work | least, ms | at the measured rate of | measured, ms | times the least |"
+    yield "|---|---|---|---|---|---|"
+    for line in json.loads(text)["floors"]:
+        least, took = (f"{1e3 * line[name]:.1f}" for name in ("floor", "seconds"))
+        cells = line["work"], least, line["rate"], took, f"{line['times']:.2f}"
+        yield f"| `{line['row']}` | {' | '.join(cells)} |"
+
+
 TABLES: dict[str, Callable[[Document], Iterator[str]]] = {
     "times": times,
     "bars": bars,
     "kernels_in_c": kernels_in_c,
+    "floors": floors,
 }
 
 
