@@ -1,10 +1,11 @@
 """How far kernels in C are from what the machine can do: `python -m benchmarks.floors`.
 
-Two rates are measured with PyTorch: products of square matrices (sgemm) and copies of arrays that
-no cache holds. A floor is the work that no form of the recurrence saves, at that rate: the
-multiplications and additions of the chunked form in the chunks of the kernel, of pairs of tokens
-those of the triangle alone; or the bytes of arguments, outputs and gradients, each moved once. The
-times are those of the results beside this module. Floors are written to `results/floors.json`.
+Three rates are measured with PyTorch: products of square matrices (sgemm), copies of arrays that
+no cache holds, and exponentials of an array that a cache holds. A floor is the work that no form of
+the recurrence saves, at that rate: the multiplications and additions of the chunked form in the
+chunks of the kernel, of pairs of tokens those of the triangle alone; the bytes of arguments,
+outputs and gradients, each moved once; or the exponentials of decays that no two entries share.
+The times are those of the results beside this module. Floors are written to `results/floors.json`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from dsfc.plan.scan_ir import Form
 
 FILE = Path(__file__).parent / "results" / "floors.json"
 THREADS, ROUNDS = 2, 31
-ORDER, NUMBERS = 1024, 1 << 25
-"""Rows of the matrices that are multiplied; numbers of the array that is copied."""
+ORDER, NUMBERS, CACHED = 1024, 1 << 25, 1 << 17
+"""Rows of the matrices that are multiplied; numbers that are copied, and whose exponentials are."""
 
 
 def products(row: Row, form: Form) -> float:
@@ -53,18 +54,26 @@ def moved(row: Row, work: Work) -> float:
     return 4.0 * arrays * row.sizes["B"] * row.sizes["L"] * row.sizes["d"]
 
 
+def exponentials(row: Row) -> float:
+    """Exponentials of a selective scan, whose states all have decays of their own."""
+    return float(row.sizes["B"] * row.sizes["L"] * row.sizes["d"] * row.sizes["N"])
+
+
 PRODUCTS = {"scalar_c": Form.MATRIX, "per_key_c": Form.KEYED, "delta_c": Form.LOW_RANK}
-MOVED = ("elementwise_c",)
+MOVED, EXPONENTIALS = ("elementwise_c",), ("selective_c",)
 
 
 def rates() -> dict[str, dict[str, float]]:
-    """Measures operations and bytes a second, the median and quartiles of many runs."""
+    """Measures operations, bytes and exponentials a second: median and quartiles of many runs."""
     a, b = torch.randn(2, ORDER, ORDER)
     x, y = torch.randn(2, NUMBERS)
     out = torch.empty_like(a)
+    z = -torch.rand(CACHED)
+    z_out = torch.empty_like(z)
     return {
         "sgemm": _rate(2.0 * ORDER**3, lambda: torch.mm(a, b, out=out)),
         "copy": _rate(8.0 * NUMBERS, lambda: y.copy_(x)),
+        "exp": _rate(float(CACHED), lambda: torch.exp(z, out=z_out)),
     }
 
 
@@ -93,6 +102,7 @@ def floors(
         (name, Work.FORWARD, "sgemm", products(rows[name], form)) for name, form in PRODUCTS.items()
     ]
     least += [(name, work, "copy", moved(rows[name], work)) for name in MOVED for work in Work]
+    least += [(name, Work.FORWARD, "exp", exponentials(rows[name])) for name in EXPONENTIALS]
     return [
         {
             "row": name,

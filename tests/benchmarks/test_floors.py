@@ -41,7 +41,12 @@ def test_the_committed_floors_are_of_the_committed_rows() -> None:
     at = {name: rate["median"] for name, rate in document["rates"].items()}
     for line in document["floors"]:
         row, work = BY_NAME[line["row"]], Work(line["work"])
-        form = floors.PRODUCTS.get(line["row"])
-        amount = floors.moved(row, work) if form is None else floors.products(row, form)
+        match line["rate"]:
+            case "sgemm":
+                amount = floors.products(row, floors.PRODUCTS[row.name])
+            case "copy":
+                amount = floors.moved(row, work)
+            case _:
+                amount = floors.exponentials(row)
         assert line["floor"] == pytest.approx(amount / at[line["rate"]])
         assert line["times"] == pytest.approx(line["seconds"] / line["floor"])

@@ -21,6 +21,7 @@ from kernel_specs import SPECS, UNUSUAL
 from test_torture import CHUNK, GATES, LENGTH, Operators, draw, narrowed, off, operators
 from test_torture import run as run_operators
 from test_torture import widened as in_double
+from tiling import tiled
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
@@ -57,15 +58,8 @@ ROUNDED = 1e-5
 
 def small(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Makes the tiles of a module small; the list learns which directions are launched."""
-    seen: list[str] = []
-
-    def tile(form: str, direction: str, x: Tensor) -> tuple[int, ...]:
-        seen.append(direction.split()[0])
-        return TILE
-
-    monkeypatch.setattr(module, "_tile", tile)
     monkeypatch.setattr(module, "SPAN", 2 * TILE[0], raising=False)
-    return seen
+    return tiled(module, TILE, monkeypatch)
 
 
 @pytest.fixture
@@ -222,7 +216,7 @@ def test_segments_of_time_make_no_difference(
     sample = found.sample(13, dtype=torch.float32)
     want = outcome(found, widened(sample, found), "recurrent", 1)
     for tokens in (4, 8):
-        monkeypatch.setattr(found.module, "_segment", lambda *_, tokens=tokens: tokens)
+        monkeypatch.setattr(found.module, "SEGMENT", tokens)
         agree(outcome(found, sample, "auto", 1), want, ROUNDED, f"segments of {tokens}")
 
 
@@ -282,15 +276,17 @@ def test_a_module_predicts_what_the_plan_does(name: str, build: Build, h200: tor
 
 def test_explain_says_into_what_time_is_cut(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     module = build("rg_lru")
-    monkeypatch.setattr(module, "_segment", lambda work, *_: 128 if "for" in work.__name__ else 512)
+    monkeypatch.setattr(module, "SEGMENT", 128)
     said = module.RgLru(d=8, dtype=torch.float32).explain(512)
-    assert "h forwards in 4 segments of 128 tokens, h backwards in one segment" in said
+    assert "h forwards in 4 segments of 128 tokens, h backwards in 4 segments of 128" in said
+    monkeypatch.setattr(module, "SEGMENT", 512)
+    assert "h backwards in one segment" in module.RgLru(d=8, dtype=torch.float32).explain(512)
     module = build("s6")
-    monkeypatch.setattr(module, "_segment", lambda *_: 256)
+    monkeypatch.setattr(module, "SEGMENT", 256)
     said = module.S6(d=16, n=16, dtype=torch.float32).explain(512)
     assert "S backwards in 2 segments of 256 tokens" in said
     module = build("mlstm")
-    monkeypatch.setattr(module, "_segment", lambda *_: 256)
+    monkeypatch.setattr(module, "SEGMENT", 256)
     said = module.Mlstm(d=8, dtype=torch.float32).explain(512)
     assert "forwards in 2 segments of 256 tokens" in said and "backwards" not in said
 
@@ -328,7 +324,7 @@ def test_masked_tokens_and_packs(
 ) -> None:
     found = surface(build(name, UNUSUAL.get(name)))
     seen = launched(found.module)
-    monkeypatch.setattr(found.module, "_segment", lambda *_: segment)
+    monkeypatch.setattr(found.module, "SEGMENT", segment)
     packed = how == "cu_seqlens"
     sample = found.sample(9, batch=1 if packed else 3, dtype=torch.float32, state=False)
     given: dict[str, Any] = {"cu_seqlens": torch.tensor([0, 0, 5, 6, 9])}
@@ -420,14 +416,8 @@ def test_chunks_keep_what_the_loop_keeps(
     name: str, gates: str, inputs: str, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = build(name)
-    seen: list[str] = []
-
-    def tile(form: str, direction: str, x: Tensor) -> tuple[int, ...]:
-        seen.append(direction)
-        return 16, 16, 1, 2
-
     ops = operators(module)
-    monkeypatch.setattr(module, "_tile", tile)
+    seen = tiled(module, (16, 16, 1, 2), monkeypatch)
     ops = in_full(ops, module)
     tensors = [narrowed(x) for x in draw(ops, LENGTH, GATES[gates], inputs)]
     truth = run_operators(ops, [in_double(x) for x in tensors], "recurrent", CHUNK)
@@ -455,7 +445,7 @@ def test_gradients_of_decays_do_not_drift(
 ) -> None:
     """They are sums over time, of numbers that come from bfloat16 products: 0.4 % was measured."""
     module = build("retnet")
-    monkeypatch.setattr(module, "_tile", lambda *_: (64, 64, 1, 2))
+    tiled(module, (64, 64, 1, 2), monkeypatch)
     generator = torch.Generator().manual_seed(0)
     shape = (1, length, 1, size)
     q, k, v, do = (torch.randn(shape, generator=generator).bfloat16() for _ in range(4))
@@ -505,7 +495,7 @@ def test_gradients_of_phases_do_not_drift(
 ) -> None:
     """They are as those of decays, of values that bfloat16 has rounded once more: 1 % at most."""
     module = build("gateloop")
-    monkeypatch.setattr(module, "_tile", lambda *_: (64, 64, 1, 2))
+    tiled(module, (64, 64, 1, 2), monkeypatch)
     given, do, dS = phased((1, length, 1, size), (1, 1, size, size))
     q, k, v, do = (x.bfloat16() for x in (*given[:3], do))
     g, phase, S = 0.014 * given[3], *given[4:]
@@ -583,7 +573,7 @@ def test_products_of_float32_have_few_terms_at_once(
         terms.add(a.data.shape[1])
         return dot(self, a, b, *rest)
 
-    monkeypatch.setattr(module, "_tile", lambda *_: (16, 64, 1, 1))
+    tiled(module, (16, 64, 1, 1), monkeypatch)
     monkeypatch.setattr(InterpreterBuilder, "create_dot", watched)
     generator = torch.Generator().manual_seed(0)
     q, k = (torch.randn(1, 20, 1, keys, generator=generator) for _ in range(2))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from tiling import tiled
 from torch import Tensor
 
 pytest.importorskip("triton")
@@ -125,7 +126,7 @@ def test_every_entry_is_moved_once_and_every_decay_computed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     module = build("s6")
-    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
+    tiled(module, TILE, monkeypatch)
     leaves = arguments(shape)
     forward, backward = expected(shape, module.STEP, kept=True)
     room = module._room(leaves[-1], shape[1], torch.float32, "auto")
@@ -145,7 +146,7 @@ def test_a_complex_decay_takes_one_power_forwards_and_one_backwards(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     module = build("turned_selective", TURNED)
-    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
+    tiled(module, TILE, monkeypatch)
     B, L, P, N = shape
     layer = module.TurnedSelective(d=P, n=N)
     forward, backward = expected(shape, module.STEP, kept=True)
@@ -163,8 +164,8 @@ def test_segments_move_inputs_again_and_a_decay_and_a_state_each(
 ) -> None:
     module = build("s6")
     B, L, P, N = shape = 2, 16, 8, 4
-    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
-    monkeypatch.setattr(module, "_segment", lambda *_: L // 4)
+    tiled(module, TILE, monkeypatch)
+    monkeypatch.setattr(module, "SEGMENT", L // 4)
     leaves = arguments(shape)
     forward, backward = expected(shape, module.STEP, kept=True)
     state, keys, tokens, constants = B * P * N, -(-P // TILE[1]) * B * L * N, B * L * P, 2 * B * P
@@ -195,7 +196,7 @@ def test_without_a_gradient_no_states_are_kept(
     build: Build, counts: Counts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = build("s6")
-    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
+    tiled(module, TILE, monkeypatch)
     shape = SHAPES[1]
     layer = module.S6(d=16, n=shape[3])
     with torch.no_grad():
@@ -248,7 +249,7 @@ def test_no_digit_is_lost_at_the_ends_of_decays(
     name: str, body: str, decays: str, inputs: str, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, plain = build(name, body), build(name, body, "torch")
-    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
+    tiled(module, TILE, monkeypatch)
     generator = torch.Generator().manual_seed(0)
     B, L, P, N = 2, 13, 5, 3
     shapes = {"x": (B, L, P), "b": (B, L, N), "c": (B, L, N), "S": (B, P, N)}

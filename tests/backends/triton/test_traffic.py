@@ -19,6 +19,7 @@ from dsfc.backends.triton.cost.devices import value
 from dsfc.backends.triton.cost.scans import plan_costs
 from dsfc.backends.triton.nodes import computes
 from kernel_specs import KINDS, MATRIX, SPECS, UNUSUAL
+from tiling import tiled
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -106,7 +107,7 @@ def test_every_entry_is_moved_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = case(build, name, shape)
-    monkeypatch.setattr(found.module, "_tile", lambda *_: TILE)
+    tiled(found.module, TILE, monkeypatch)
     assert found.run(traffic) == found.expected
 
 
@@ -124,7 +125,7 @@ def test_one_more_read_is_seen(
     path = tmp_path / "changed.py"
     path.write_text(changed.replace("dsfc_qlstm_", "dsfc_changed_"), encoding="utf-8")
     module = dsfc.import_module(path)
-    monkeypatch.setattr(module, "_tile", lambda *_: TILE)
+    tiled(module, TILE, monkeypatch)
     moved, expected = replace(found, module=module).run(traffic), found.expected
     assert moved["forward"].read == expected["forward"].read + 2 * 2 * 8  # in each of two tiles
     assert moved["backward"] == expected["backward"]
@@ -197,7 +198,7 @@ def test_chunks_move_what_their_parts_need(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     module = build(name)
-    monkeypatch.setattr(module, "_tile", lambda *_: (CHUNK, WIDTH, 1, 2))
+    tiled(module, (CHUNK, WIDTH, 1, 2), monkeypatch)
     monkeypatch.setattr(module, "SPAN", SPAN)
     assert launched(module, name, shape, traffic) == chunked(shape, int(name == "ssd"))
 
@@ -280,10 +281,10 @@ def test_the_cost_model_is_what_the_interpreter_counts(
         Path(module.__file__ or "").with_name(f"{name}.dsf") if name in UNUSUAL else name
     ).plan
     tokens = CHUNK if name in MATRIX else TILE[0]
-    monkeypatch.setattr(module, "_tile", lambda *_: (tokens, SPREAD, 1, 2))
+    tiled(module, (tokens, SPREAD, 1, 2), monkeypatch)
     monkeypatch.setattr(module, "SPAN", SPAN, raising=False)
     if way == "split":
-        monkeypatch.setattr(module, "_segment", lambda *_: SPAN)
+        monkeypatch.setattr(module, "SEGMENT", SPAN)
     monkeypatch.setattr(matrix_cost, "SPAN", SPAN)
     monkeypatch.setattr(selective_cost, "TILES", (SPREAD, SPREAD))
     known = sizes | {"width": 4, "chunk": tokens, "tile": SPREAD, "batch": 1, "segment": SPAN}

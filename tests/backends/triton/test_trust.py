@@ -18,6 +18,7 @@ import pytest
 import torch
 from dsfc.backends.triton import render
 from dsfc.backends.triton.toolchains import FAULTS, Fault, faults
+from tiling import tiled
 
 import dsfc
 from dsfc.plan.scan_ir import Form
@@ -49,8 +50,9 @@ def module(
     made._declined = lambda device, dtype, mode: (
         plain(device, dtype, mode) or made._distrust(torch.device(device), dtype)
     )
-    monkeypatch.setattr(made, "_fault", lambda device: "")
-    monkeypatch.setattr(made, "_tile", lambda *_: (16, 64, 1, 2))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    monkeypatch.setattr(made, "FAULTS", ())
+    tiled(made, (16, 64, 1, 2), monkeypatch)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     yield made
 
@@ -141,16 +143,18 @@ def test_torch_runs_on_devices_that_triton_has_nothing_for(
 def test_a_fault_makes_torch_run_and_is_said_once(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_fault", lambda device: "sums are differences")
-    monkeypatch.setattr(module, "_launch_forward", lambda *_: pytest.fail("a kernel runs"))
-    with pytest.warns(UserWarning, match=r"no kernels on cpu in torch.float32, torch runs: sums"):
+    fault = ("0", "", "cuda", (90,), "sums are differences", "a report")
+    monkeypatch.setattr(module, "FAULTS", (fault,))
+    why = r"with Triton \S+ sums are differences \(a report\)"
+    with pytest.warns(UserWarning, match=f"no kernels on cpu in torch.float32, torch runs: {why}"):
         got = mixed(module)
+    assert module.TILES.asked == []  # no kernel ran
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         mixed(module)
     torch.testing.assert_close(got, mixed(module, torch.float64).float(), rtol=1e-5, atol=1e-6)
     said = module.Qlstm(d=4).explain(5)
-    assert "torch on cpu (sums are differences)" in said
+    assert re.search(rf"torch on cpu \({why}\)", said)
 
 
 # --- the trial ------------------------------------------------------------------------------------
