@@ -360,10 +360,10 @@ class _Printer(Printer):
         What is computed of numbers alone is a single float64, which other operators promote.
         """
         code = self.print(arg)
-        atom = code.binding is Binding.ATOM and code.text.startswith("_cast(")
+        atom = code.binding is Binding.ATOM and code.text.startswith("_as(")
         wide = atom and code.text.endswith(", wide)")
         single = not (code.number or code.axes or code.lead or wide)
-        return self._cast(code, "wide") if expr.name == "cplx" and single else code
+        return self._as(code, "wide") if expr.name == "cplx" and single else code
 
     def print(self, expr: Expr) -> Code:
         """Returns the code of an expression.
@@ -385,20 +385,20 @@ class _Printer(Printer):
             self._is_wide = wide
             if wide == inside or expr.field is Field.COMPLEX:
                 return code
-            return self._cast(code, "wide" if wide else "dtype")
+            return self._as(code, "wide" if wide else "dtype")
         if any(e.field is Field.COMPLEX for e in (expr, *children(expr))):
             wide, self._is_wide = self._is_wide, True
             code = super().print(expr)
             self._is_wide = wide
-            return code if wide or expr.field is Field.COMPLEX else self._cast(code, "dtype")
+            return code if wide or expr.field is Field.COMPLEX else self._as(code, "dtype")
         code = super().print(expr)
         if code.number:
             return code
         if isinstance(expr, Param | Ones):
             if self._is_wide:
-                return self._cast(code, "wide")
+                return self._as(code, "wide")
             kept = isinstance(expr, Param) and expr.name in self._body.kept
-            return self._cast(code, "dtype") if kept else code
+            return self._as(code, "dtype") if kept else code
         return self.read(expr, code) if isinstance(expr, Ref) else code
 
     def read(self, ref: Ref, code: Code) -> Code:
@@ -407,9 +407,9 @@ class _Printer(Printer):
         wide = ref.name in self._wide_parts if part else self._body.is_wide(ref.name)
         if self._is_wide == wide or ref.field is Field.COMPLEX:
             return code
-        return self._cast(code, "wide" if self._is_wide else "dtype")
+        return self._as(code, "wide" if self._is_wide else "dtype")
 
-    def _cast(self, code: Code, dtype: str) -> Code:
+    def _as(self, code: Code, dtype: str) -> Code:
         return Code(cast(code.text, dtype), code.axes, code.lead)
 
 

@@ -185,9 +185,9 @@ def is_atom(text: str) -> bool:
 
 def cast(text: str, dtype: str) -> str:
     """Text of a tensor in the dtype that a variable of the functional form holds."""
-    return f"_cast({text}, {dtype})"
+    return f"_as({text}, {dtype})"
 
 
 def uncast(text: str) -> str:
     """Text of the tensor that `cast` was given."""
-    return text.removeprefix("_cast(").rsplit(", ", 1)[0]
+    return text.removeprefix("_as(").rsplit(", ", 1)[0]

@@ -37,9 +37,9 @@ class LowRankSkeleton(MatrixSkeleton):
 
     @property
     def _only_update(self) -> list[str]:
-        """Statements that give the state after the only token, and its echo."""
-        echo = f"e = {self._row('b')} @ S"
-        return [echo, *super()._only_update, f"S = torch.addcmul(S, {self._column('a')}, e)"]
+        """Statements that give the state after the only token, and its WY term."""
+        wy = f"e = {self._row('b')} @ S"
+        return [wy, *super()._only_update, f"S = torch.addcmul(S, {self._column('a')}, e)"]
 
     @property
     def forward_flops(self) -> str:

@@ -36,14 +36,13 @@ class MatrixSkeleton(Skeleton):
     @property
     def one_token(self) -> str:
         """Returns early for one token: a view costs as much as a product, and it needs half."""
-        return "\n        ".join(
-            [
-                "    if v.shape[1] == 1:  # its axis of time is the one that rows and columns lack",
-                *self._only_update,
-                f"out = ({self._row('q')} @ S).transpose(1, 2)",
-                f"return _cast(out, like.dtype), {self.as_state('S', 'like')}",
-            ]
+        head = "    if v.shape[1] == 1:  # its axis of time is the one that rows and columns lack"
+        out = f"_as(({self._row('q')} @ S).transpose(1, 2), like.dtype)"
+        state = self.as_state("S", "like")
+        last = (
+            [f"return {out}, {state}"] if state == "S" else [f"out = {out}", f"return out, {state}"]
         )
+        return "\n        ".join([head, *self._only_update, *last])
 
     @property
     def flops_shape(self) -> str:

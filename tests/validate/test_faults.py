@@ -37,8 +37,8 @@ class Fault:
 ANY = (
     Fault(
         "a token that does not count drives the state",
-        r"_cast\(_kept\((\w+), counts\), dtype\)",
-        r"_cast(\1, dtype)",
+        r"_as\(_kept\((\w+), counts\), dtype\)",
+        r"_as(\1, dtype)",
         ("masks", "packs"),
     ),
     Fault(
@@ -61,8 +61,8 @@ ANY = (
     ),
     Fault(
         "the initial state is dropped",
-        r"_cast\((\w+), wide\)(, mode, chunk|,\n\s+mode,\n\s+chunk,?)",
-        r"_cast(torch.zeros_like(\1), wide)\2",
+        r"_as\((\w+), wide\)(, mode, chunk|,\n\s+mode,\n\s+chunk,?)",
+        r"_as(torch.zeros_like(\1), wide)\2",
         ("segments", "past", "steps", "streaming"),
     ),
     Fault(
@@ -431,8 +431,8 @@ OF = {
         ),
         Fault(
             "the register is not moved on",
-            r"return _cast\(y, dtype\), _last\(u_all, u_past, lengths\)",
-            "return _cast(y, dtype), u_past.clone()",
+            r"return _as\(y, dtype\), _last\(u_all, u_past, lengths\)",
+            "return _as(y, dtype), u_past.clone()",
             ("segments", "steps", "past"),
         ),
         Fault(

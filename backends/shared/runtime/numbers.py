@@ -13,7 +13,7 @@ def _accumulator(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
 
-def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+def _as(x: Tensor, dtype: torch.dtype) -> Tensor:
     """A tensor in a dtype; one that has it costs no call of torch."""
     return x if x.dtype is dtype else x.to(dtype)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .numbers import _cast
+from .numbers import _as
 
 
 def _fir(x: Tensor, weight: Tensor, dim: int, start: int) -> Tensor:
@@ -50,7 +50,7 @@ def _every(x: Tensor, like: Tensor, lengths: Tensor | None) -> Tensor:
 def _stack(rows: list[Tensor], like: Tensor) -> Tensor:
     """The rows over time, in the dtype of a tensor; zeros like it where there are none."""
     if len(rows) == 1:
-        return _cast(rows[0].unsqueeze(1), like.dtype)
+        return _as(rows[0].unsqueeze(1), like.dtype)
     return torch.stack(rows, 1).to(like.dtype) if rows else torch.zeros_like(like)
 
 
