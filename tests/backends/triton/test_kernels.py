@@ -388,6 +388,26 @@ def test_the_torch_form_is_that_of_the_torch_module(
             agree(outcome(found, sample, mode, 2), want, EXACT, f"{mode}, L = {length}")
 
 
+SCALED = """
+  dims d = 8, heads h = 2, n = d / h, p = d / h
+  input q : h × n; k : h × n; v : h × p
+  state S : h × n × p
+  S = S[i-1] + k ⊗ v
+  y = -3/2 * (q · S)
+"""
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_constant_factor_of_the_output_is_applied_in_float32(
+    dtype: torch.dtype, build: Build
+) -> None:
+    """The kernels scale what they read of two bytes, forwards and backwards."""
+    found = surface(build("scaled_output", SCALED))
+    sample = found.sample(21, dtype=dtype)
+    want = outcome(found, widened(sample, found), "recurrent", 1)
+    agree(outcome(found, sample, "auto", 1), want, 0.02, f"{dtype}")
+
+
 def in_full(ops: Operators, module: ModuleType) -> Operators:
     """The operators where all tokens count; the backward one gets what it takes of the outputs."""
     count, taken = len(ops.names), module._OPS.backward.default._schema.arguments
