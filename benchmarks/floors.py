@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
@@ -27,7 +26,6 @@ from benchmarks.table import ROWS, Row
 from dsfc.kernels.chunks import CHUNK
 from dsfc.plan.scan_ir import Form
 
-FILE = Path(__file__).parent / "results" / "floors.json"
 THREADS, ROUNDS = 2, 31
 ORDER, NUMBERS, CACHED = 1024, 1 << 25, 1 << 17
 """Rows of the matrices that are multiplied; numbers that are copied, and whose exponentials are."""
@@ -134,7 +132,7 @@ def main() -> None:
         "rates": measured,
         "floors": lines,
     }
-    FILE.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    tables.FLOORS.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for line in lines:
         times = f"{1e3 * line['seconds']:.1f} ms, floor {1e3 * line['floor']:.1f} ms"
         print(f"{line['row']}, {line['work']}: {times}, {line['times']:.2f} times")

@@ -323,7 +323,7 @@ ROWS = (
 
 
 NAMES = tuple(dict.fromkeys(name for r in ROWS for name in (r.group, r.name) if name))
-"""What the command line calls rows, and rows together."""
+"""Names of rows and of groups of rows on the command line."""
 
 
 def chosen(names: Collection[str]) -> list[Row]:

@@ -16,9 +16,10 @@ from benchmarks import record
 from benchmarks.contender import OURS, Work
 from benchmarks.emitted import ROOT
 from benchmarks.record import Document, RowRecord
-from benchmarks.verdict import summary
+from benchmarks.verdict import milliseconds, summary
 
 RESULTS = ROOT / "benchmarks" / "results" / "amd-epyc-2-threads.json"
+FLOORS = RESULTS.with_name("floors.json")
 FILES = (ROOT / "README.md", ROOT / "benchmarks" / "README.md")
 _BLOCK = re.compile(r"(<!-- figures: (?P<name>\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
@@ -67,7 +68,7 @@ def kernels_in_c(document: Document) -> Iterator[str]:
 
 def floors(document: Document) -> Iterator[str]:
     """Yields a table of what `benchmarks.floors` wrote beside the results."""
-    text = RESULTS.with_name("floors.json").read_text(encoding="utf-8")
+    text = FLOORS.read_text(encoding="utf-8")
     yield "| row | work | least, ms | at the measured rate of | measured, ms | times the least |"
     yield "|---|---|---|---|---|---|"
     for line in json.loads(text)["floors"]:
@@ -115,8 +116,7 @@ def _span(seconds: list[float]) -> str:
     if not seconds:
         return ""
     runs = summary(seconds)
-    digits = 1 if runs.median >= 1e-3 else 4
-    low, middle, high = (f"{1e3 * s:.{digits}f}" for s in (runs.low, runs.median, runs.high))
+    low, middle, high = (milliseconds(s) for s in (runs.low, runs.median, runs.high))
     return f"{middle} ({low} to {high})"
 
 

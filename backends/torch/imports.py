@@ -46,7 +46,7 @@ def imports_from_beside(module: str, names: Collection[str]) -> Iterator[str]:
     own = sorted(
         (n for n in names if n.startswith("_")), key=lambda n: (not n.isupper(), n.lower())
     )
-    # What is for users is exported again, though the module itself does not use it.
+    # Public names are exported again: users call them, though the module itself may not.
     exported = [f"{n} as {n}" for n in names if not n.startswith("_")]
     for condition, dot in (("if __package__:", "."), ("else:", "")):
         yield condition

@@ -415,7 +415,7 @@ class ElementwiseKernels(GatedKernels, ElementwiseSkeleton):
 
     @property
     def code(self) -> list[str]:
-        """Whatever its kernels print of expressions."""
+        """Statements that the kernels print from expressions."""
         parts = (self.forward, self.backward_decay, self.gradients)
         return [line for part in parts for line in (*part.once, *part.lines, *part.results)]
 

@@ -76,13 +76,14 @@ class MatrixFeatures(GatedKernels, MatrixSkeleton):
 
     @property
     def factor(self) -> str:
-        """What the output is multiplied by besides; empty for 1."""
+        """Text of the constant factor of the output; empty for 1."""
         return "" if is_one(self.features.factor) else self._text(self.features.factor, {"": "K"})
 
     def scale(self, index: str) -> str:
-        """What rows `[:, None]`, columns `[None, :]` or tokens of the output's side are scaled by.
+        """Text of the scale of the output: a normaliser's, or the constant factor; empty for 1.
 
-        Empty where it is nothing.
+        Args:
+            index: `[:, None]` for rows, `[None, :]` for columns, empty for tokens.
         """
         return f"b_scale{index}" if self.scaled else self.factor
 
@@ -115,8 +116,8 @@ class MatrixFeatures(GatedKernels, MatrixSkeleton):
         f, out = self.features, {}
         read = f.read
         if (self.running or not self.scaled) and not is_one(f.factor):
-            # What is read of a query has the factor of the output, which no normaliser has but
-            # one that is read as well.
+            # The factor of the output scales the queries, unless a normaliser divides the output
+            # that is not computed from what the queries read.
             bar = Ref(FEATURE_BAR, read.value.axes, Field.REAL, Time.TOKEN, Now(0))
             times: dict[Expr, Expr] = {bar: mul(f.factor, bar)}
             back = tuple(rewrite(e, times.get) for e in read.gradients)
@@ -168,7 +169,7 @@ class MatrixFeatures(GatedKernels, MatrixSkeleton):
 
     @property
     def _before(self) -> dict[str, tuple[Statements, Statements]]:
-        """What of that is computed ahead of the scan."""
+        """Statements of the features that run ahead of the scan, by variable."""
         return {n: x for n, x in self._in_torch.items() if n != "eta" or not self.running}
 
     @property
@@ -180,7 +181,7 @@ class MatrixFeatures(GatedKernels, MatrixSkeleton):
 
     @property
     def gated_results(self) -> list[str]:
-        """What the features' torch form gives."""
+        """Texts of the results of the features' torch form: the arguments of the plain scan."""
         names = self._in_torch
         q = "read.to(dtype)" if "read" in names else "q.to(dtype)" if "q" in self.widened else "q"
         k = "_kept(key, counts).to(dtype)" if "key" in names else "_kept(k, counts)"
@@ -192,7 +193,7 @@ class MatrixFeatures(GatedKernels, MatrixSkeleton):
 
     @property
     def pulled(self) -> list[str]:
-        """What the features' gradient takes; of the normaliser, that of the output times it."""
+        """Arguments of the features' gradient: those of the plain scan's, and of a normaliser."""
         decay = ["dg"] if self.decay else []
         scale = ["do_o"] if self.scaled and not self.running else []
         return ["dq", "dk", "dv", *decay, *scale]
@@ -293,7 +294,7 @@ class MatrixFeatures(GatedKernels, MatrixSkeleton):
 
     @property
     def code(self) -> list[str]:
-        """Whatever its kernels print of expressions."""
+        """Statements that the kernels print from expressions."""
         out = []
         for x in ("q", "k"):
             out += [] if self.feature(x).plain else [*self.rows(x), *self.rows_back(x)]

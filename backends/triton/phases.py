@@ -150,7 +150,7 @@ class PhasedKernels(MatrixKernels):
 
     @property
     def gated_results(self) -> list[str]:
-        """What the features' torch form gives."""
+        """Texts of the results of the features' torch form: the arguments of the plain scan."""
         names = self._in_torch
         q, k = "read" if "read" in names else "q", "key" if "key" in names else "k"
         v = "torch.complex(v, v_im)" if len(self.values) > 1 else "v.to(field)"
@@ -159,7 +159,7 @@ class PhasedKernels(MatrixKernels):
 
     @property
     def pulled(self) -> list[str]:
-        """What the features' gradient takes."""
+        """Arguments of the features' gradient: those of the plain scan's."""
         return ["dq", "dk", "dv", "dg"]
 
     @property

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from benchmarks import floors
+from benchmarks import floors, tables
 from benchmarks.contender import Work
 from benchmarks.table import ROWS
 from dsfc.plan.scan_ir import Form
@@ -37,7 +37,7 @@ def test_each_array_is_moved_once(work: Work, arrays: int) -> None:
 
 
 def test_the_committed_floors_are_of_the_committed_rows() -> None:
-    document = json.loads(floors.FILE.read_text(encoding="utf-8"))
+    document = json.loads(tables.FLOORS.read_text(encoding="utf-8"))
     at = {name: rate["median"] for name, rate in document["rates"].items()}
     for line in document["floors"]:
         row, work = BY_NAME[line["row"]], Work(line["work"])
