@@ -50,16 +50,12 @@ class BodyText:
         lines: indented by four blanks; the scans' calls included.
         result: text of the output.
         registers: text of each register's next value, in the order of the plan.
-        filters: whether `_fir` is called.
-        turns: whether `_reversed` is called.
         sizes: sizes that no tensor has, which are arguments.
     """
 
     lines: tuple[str, ...]
     result: str
     registers: tuple[str, ...]
-    filters: bool
-    turns: bool
     sizes: tuple[str, ...]
 
 
@@ -104,7 +100,6 @@ class Body:
             "run",
         }
         self._all: dict[str, str] = {}
-        self._filters = False
         self._sizes: dict[str, str] = {}
         self._given: dict[str, None] = {}
 
@@ -136,8 +131,9 @@ class Body:
                 source = self._ident(k.source)
                 narrow = k.output in self._wide and k.source not in self._wide
                 real = self._plan.array(k.output).field is Field.REAL
-                cast = ".to(wide)" if narrow and real else ""
-                lines.append(f"    {self._ident(k.output)} = _reversed({source}, lengths){cast}")
+                text = f"_reversed({source}, lengths)"
+                text = cast(text, "wide") if narrow and real else text
+                lines.append(f"    {self._ident(k.output)} = {text}")
                 lines += self._extend(k.output)
             else:
                 lines += self._pointwise(k)
@@ -146,8 +142,6 @@ class Body:
             tuple([*sizes, *lines]),
             self._ident(self._plan.output),
             tuple(self._next(r) for r in self._plan.registers),
-            self._filters,
-            any(isinstance(k, Reverse) for k in self._plan.kernels),
             tuple(self._given),
         )
 
@@ -265,7 +259,6 @@ class Body:
     def filtered(self, fir: Fir, printer: _Printer) -> Code:
         """Returns the code of a causal filter."""
         assert isinstance(fir.arg, Ref)
-        self._filters = True
         whole, past = self._all[fir.arg.name], self._ident(self._registers[fir.arg.name].name)
         lag = fir.arg.at.lag if isinstance(fir.arg.at, Now) else 0
         until, start = (f"[:, :-{lag}]", f" - {lag}") if lag else ("", "")
@@ -462,7 +455,7 @@ def wide_buffers(plan: Plan, kept: frozenset[str] = frozenset()) -> frozenset[st
 
 
 def _same(b: Buffer) -> Expr:
-    """What a reversed buffer is computed of."""
+    """Returns the buffer that a reversed one copies, as an expression."""
     return Ref(b.name, frozenset(b.axes), b.field, Time.TOKEN, Now(0))
 
 

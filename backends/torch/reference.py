@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dsfc.plan.ir import Plan
@@ -62,8 +63,7 @@ class ReferenceText:
         return [
             *lines,
             *(f"    {name} = {read}" for name, read in self._sizes.items() if read is not None),
-            *self.definitions.lines,
-            f"    return {self.definitions.result}",
+            *_returning(self.definitions.lines, self.definitions.result),
         ]
 
     @property
@@ -99,6 +99,14 @@ def _doubled(names: list[str], complex: bool) -> str:
         return f"    {names[0]} = {double.replace('x', names[0])}"
     joined = ", ".join(names)
     return f"    {joined} = ({double} for x in ({joined}))"
+
+
+def _returning(lines: Sequence[str], result: str) -> list[str]:
+    """Statements that return a result; the last one returns its value, where a line holds it."""
+    last = lines[-1].replace(f"    {result} = ", "    return ", 1)
+    if last != lines[-1] and "\n" not in last and _fits(last):
+        return [*lines[:-1], last]
+    return [*lines, f"    return {result}"]
 
 
 def _fits(line: str) -> bool:

@@ -36,6 +36,7 @@ from dsfc.derive.derive import derive, refusals
 from dsfc.diagnostics.catalogue import RecurrentOnly, WhichMixer
 from dsfc.diagnostics.render import render_all
 from dsfc.diagnostics.report import DiagnosticError, defined, nearest
+from dsfc.emit import RUNTIMES
 from dsfc.emit.backend import load_backend
 from dsfc.emit.module import ModuleText, destination, emit, identifiers, write
 from dsfc.fused.fuse import every_real_function, fuse
@@ -68,9 +69,6 @@ from dsfc.system.verify import verify as verify_system
 
 if TYPE_CHECKING:
     from dsfc.matrices.matrices import Matrices
-
-RUNTIMES = ("inside", "beside")
-"""Where the functions stand that all modules share: in each, or in one file of their folder."""
 
 _ValueT = TypeVar("_ValueT")
 

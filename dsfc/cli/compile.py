@@ -10,6 +10,7 @@ import click
 from dsfc.cli.options import mistakes_option, require_parallel_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
+from dsfc.emit import RUNTIMES
 
 
 @click.command("compile", short_help="Compile specs to modules.")
@@ -24,7 +25,7 @@ from dsfc.cli.spec import SpecWord
 @click.option("--backend", default="torch", show_default=True, help="The backend of the module.")
 @click.option(
     "--runtime",
-    type=click.Choice(["inside", "beside"]),
+    type=click.Choice(RUNTIMES),
     default="inside",
     show_default=True,
     help="Where the functions stand that all modules share: in each module, or in one file of"

@@ -138,17 +138,11 @@ def test_nothing_else_is_imported_from_the_folder(line: str) -> None:
 
 
 @pytest.mark.ci
-def test_a_linter_and_a_formatter_find_nothing(tmp_path: Path) -> None:
+def test_a_formatter_changes_nothing(tmp_path: Path) -> None:
     pytest.importorskip("ruff")
     for name in ("gla", "s6", "normalized_attn"):
         for backend in backend_names():
             dsfc.compile(name, backend, tmp_path / f"{name}_{backend}.py", runtime="beside")
-    ruff = [sys.executable, "-m", "ruff"]
-    gpus = ",".join(f"{tmp_path}/*_{backend}.py:F841" for backend in ("all", "triton"))
-    for command in (
-        ["check", "--select=E4,E7,E9,F,I", f"--per-file-ignores={gpus}"],
-        ["format", "--check", "--line-length=100"],
-    ):
-        line = [*ruff, *command, "--isolated", str(tmp_path)]
-        done = subprocess.run(line, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout[:2000] + done.stderr[-500:]
+    command = [sys.executable, "-m", "ruff", "format", "--check", "--isolated", "--line-length=100"]
+    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[:2000] + done.stderr[-500:]
