@@ -23,7 +23,7 @@ import torch
 from benchmarks import record, tables
 from benchmarks.contender import OURS, Work
 from benchmarks.table import ROWS, Row
-from dsfc.kernels.chunks import CHUNK
+from dsfc.kernels.chunkwise import CHUNK
 from dsfc.plan.scan_ir import Form
 
 THREADS, ROUNDS = 2, 31

@@ -8,15 +8,15 @@ runs, and `explain` says why.
 | file             | what it holds                                                              |
 |------------------|----------------------------------------------------------------------------|
 | `schedule.py`    | what of a kernel is computed where: in a loop, in place, in memory          |
-| `runs.py`        | which statements are neighbours over the same axes, in which order          |
+| `loop_fusion.py` | which statements are neighbours over the same axes, in which order          |
 | `printer.py`     | kernel → C function                                                        |
-| `values.py`      | where values lie in memory                                                 |
+| `memory.py`      | where values lie in memory                                                 |
 | `products.py`    | products of matrices                                                       |
 | `loops.py`       | one nest of loops for each run of neighbours                               |
-| `folds.py`       | sums and products of the entries so far                                    |
+| `cumulative.py`  | sums and products of the entries so far                                    |
 | `text.py`        | lines, blocks and loops of C                                               |
 | `expressions.py` | integers, numbers and functions of entries as C                            |
-| `reserved_names.py` | names that C or the header have                                            |
+| `reserved_names.py` | names that C or the header have                                         |
 | `skeletons.py`   | which scans have kernels, and what their operators call                    |
 | `launch.py`      | how a kernel is started: sizes, division of the work, results               |
 | `render.py`      | the module                                                                 |

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from dsfc.expr.tree import Axis
 from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol
-from dsfc.kernels import chunks, convolution, tokens
+from dsfc.kernels import chunkwise, convolution, tokens
 from dsfc.kernels.operands import NAMES
 
 from ..torch.layout import wrapped
@@ -110,7 +110,7 @@ class ChunkLaunch(Launch):
         if "PT" in kernel.static:
             yield "PT = _part(P, B * H)"
         if "SPAN" in kernel.dynamic:
-            yield f"SPANS, SPAN = _kept_spans(-(-L // {chunks.CHUNK[self._s.scan.form]}), N * P)"
+            yield f"SPANS, SPAN = _kept_spans(-(-L // {chunkwise.CHUNK[self._s.scan.form]}), N * P)"
 
     def _returned(self, back: bool) -> Iterator[tuple[str, str]]:
         if not back:

@@ -16,9 +16,9 @@ from dsfc.kernel_ir.ir import (
 )
 
 from .expressions import integer
-from .runs import Run
+from .loop_fusion import Run
+from .memory import Memory, Place, argument_place
 from .text import Text, size
-from .values import Place, Values, argument_place
 
 KINDS = {Kind.REAL: "real", Kind.INDEX: "int64_t", Kind.MASK: "int"}
 """C types of entries."""
@@ -30,18 +30,18 @@ _OPERATORS = {"sum": "+", "product": "*", "max": "max"}
 class Loops:
     """Prints the runs of one kernel."""
 
-    def __init__(self, kernel: Kernel, values: Values, text: Text) -> None:
+    def __init__(self, kernel: Kernel, memory: Memory, text: Text) -> None:
         self._kernel = kernel
-        self._values = values
+        self._memory = memory
         self._text = text
 
     def print(self, run: Run) -> None:
         """Prints a run."""
-        axes = self._values.ordered(tuple(run.axes))
+        axes = self._memory.ordered(tuple(run.axes))
         for s in run.statements:
             if isinstance(s, Let) and not isinstance(s.operation, Reduce):
-                if self._values.is_kept(s.name, run):
-                    self._values.new(s.name)
+                if self._memory.is_kept(s.name, run):
+                    self._memory.new(s.name)
         folds = [(s.name, s.operation) for s in _lets(run) if isinstance(s.operation, Reduce)]
         along = [(n, r) for n, r in folds if r.axis == axes[-1]]
         across = [(n, r) for n, r in folds if r.axis != axes[-1]]
@@ -57,11 +57,11 @@ class Loops:
                 for s in run.statements:
                     self._statement(s, run, {**outer, **inner}, counts)
             for name, _ in along if len(axes) > 1 else ():
-                to = self._values.new(name)
+                to = self._memory.new(name)
                 self._text.line(f"{to.entry(outer)} = {name}__so_far;")
-        self._values.locals.clear()
+        self._memory.locals.clear()
         for name, _ in along if len(axes) == 1 else ():
-            self._values.places[name] = Place(f"{name}__so_far", {})
+            self._memory.places[name] = Place(f"{name}__so_far", {})
 
     def _start(self, folds: list[tuple[str, Reduce]], axes: tuple[Axis, ...]) -> None:
         """Gives sums along an outer axis what they start from."""
@@ -69,7 +69,7 @@ class Loops:
         for name, reduce in folds:
             by_axis.setdefault(reduce.axis, []).append((name, reduce))
         for axis, mine in by_axis.items():
-            places = [(self._values.new(name), r) for name, r in mine]
+            places = [(self._memory.new(name), r) for name, r in mine]
             with self._text.loops(tuple(a for a in axes if a != axis)) as indices:
                 for to, r in places:
                     self._text.line(f"{to.entry(indices)} = {_STARTS[r.function]};")
@@ -83,18 +83,18 @@ class Loops:
     ) -> None:
         match s:
             case Let(name=name, operation=Reduce(function=function, operand=x, axis=axis)):
-                is_along = axis == self._values.ordered(tuple(indices))[-1]
-                so_far = f"{name}__so_far" if is_along else self._values.places[name].entry(indices)
-                self._text.line(_folded(function, so_far, self._values.use(x, indices)))
+                is_along = axis == self._memory.ordered(tuple(indices))[-1]
+                so_far = f"{name}__so_far" if is_along else self._memory.places[name].entry(indices)
+                self._text.line(_folded(function, so_far, self._memory.use(x, indices)))
             case Let(name=name):
-                formula = self._values.formula(name, indices)
-                place = self._values.places.get(name)
-                if place is not None and not self._values.is_read(name, run):
+                formula = self._memory.formula(name, indices)
+                place = self._memory.places.get(name)
+                if place is not None and not self._memory.is_read(name, run):
                     self._text.line(f"{place.entry(indices)} = {formula};")
                     return
-                kind = KINDS[self._values.schedule.types[name].kind]
+                kind = KINDS[self._memory.schedule.types[name].kind]
                 self._text.line(f"const {kind} {name} = {formula};")
-                self._values.locals.add(name)
+                self._memory.locals.add(name)
                 if place is not None:
                     self._text.line(f"{place.entry(indices)} = {name};")
             case Store():
@@ -102,7 +102,7 @@ class Loops:
 
     def _store(self, s: Store, indices: dict[Axis, str], counts: dict[Axis, str]) -> None:
         argument = self._kernel.argument(s.argument)
-        x = self._values.use(s.value, indices)
+        x = self._memory.use(s.value, indices)
         x = f"narrow({x})" if argument.storage is Storage.GIVEN else x
         target = argument_place(argument, s.at).entry(indices)
         along = (p for p in s.at if isinstance(p, Along))
@@ -129,7 +129,7 @@ class Loops:
         ]
         lets = [*_lets(run)]
         is_used = any(
-            isinstance(s.operation, Reduce) or self._values.is_kept(s.name, run) for s in lets
+            isinstance(s.operation, Reduce) or self._memory.is_kept(s.name, run) for s in lets
         )
         is_same = bool(counts) and all(c == counts[0] for c in counts)
         return counts[0] if is_same and not is_used else {}

@@ -26,15 +26,15 @@ from dsfc.kernel_ir.ir import (
 )
 from dsfc.kernel_ir.rename import renamed
 
+from .cumulative import Cumulative
 from .expressions import integer
-from .folds import Folds
+from .loop_fusion import Run, reordered, runs
 from .loops import KINDS, Loops, is_all, live
+from .memory import Memory, Place, argument_place
 from .products import Products
 from .reserved_names import safe_names
-from .runs import Run, reordered, runs
 from .schedule import Schedule, schedule
 from .text import Text, size, times
-from .values import Place, Values, argument_place
 
 
 def print_kernel(kernel: Kernel) -> str:
@@ -48,10 +48,10 @@ class _Printer:
     def __init__(self, kernel: Kernel, plan: Schedule) -> None:
         self._kernel = kernel
         self._text = Text()
-        self._values = Values(kernel, plan)
-        self._products = Products(self._values, self._text)
-        self._folds = Folds(self._values, self._text)
-        self._loops = Loops(kernel, self._values, self._text)
+        self._memory = Memory(kernel, plan)
+        self._products = Products(self._memory, self._text)
+        self._folds = Cumulative(self._memory, self._text)
+        self._loops = Loops(kernel, self._memory, self._text)
 
     # --- the function -----------------------------------------------------------------------------
 
@@ -112,10 +112,10 @@ class _Printer:
             for a in self._kernel.arguments
             if a.access is Access.SCRATCH
         ]
-        return " + ".join([*(f"PAD({s})" for s in self._values.slots), *scratch]) or "0"
+        return " + ".join([*(f"PAD({s})" for s in self._memory.slots), *scratch]) or "0"
 
     def _carve(self) -> None:
-        for k, entries in enumerate(self._values.slots):
+        for k, entries in enumerate(self._memory.slots):
             self._text.line(f"real *const slot_{k} = free_; free_ += PAD({entries});")
         for a in self._kernel.arguments:
             if a.access is Access.SCRATCH:
@@ -124,7 +124,7 @@ class _Printer:
         self._text.line("(void)free_;")
 
     def _body(self, body: tuple[Statement, ...]) -> None:
-        schedule = self._values.schedule
+        schedule = self._memory.schedule
         last: dict[str, int] = {}
         items = [*runs(body, schedule)]
         for at, item in enumerate(items):
@@ -136,12 +136,12 @@ class _Printer:
         own = {s.name for s in body if isinstance(s, Let)}
         own |= {c.last for s in body if isinstance(s, Loop) for c in s.carries}
         for at, item in enumerate(items):
-            dying = {self._values.root(n) for n in own if last.get(n, -1) == at}
-            living = {self._values.root(n) for n in own if last.get(n, -1) > at}
+            dying = {self._memory.root(n) for n in own if last.get(n, -1) == at}
+            living = {self._memory.root(n) for n in own if last.get(n, -1) > at}
             self._item(item, dying - living)
             # In order, so that a kernel is the same text in every process.
             for name in sorted(dying - living):
-                self._values.release(name)
+                self._memory.release(name)
 
     def _item(self, item: Run | Statement, dying: set[str]) -> None:
         match item:
@@ -158,19 +158,19 @@ class _Printer:
             case Load():
                 self._load(name, s.operation)
             case Rename(operand=x, axis=axis, to=to):
-                place = self._values.places[x]
+                place = self._memory.places[x]
                 strides = {to if a == axis else a: n for a, n in place.strides.items()}
-                self._values.places[name] = Place(place.pointer, strides)
-            case Map() if name in self._values.schedule.additions:
-                self._products.add(name, self._values.schedule.additions[name], dying)
+                self._memory.places[name] = Place(place.pointer, strides)
+            case Map() if name in self._memory.schedule.additions:
+                self._products.add(name, self._memory.schedule.additions[name], dying)
             case Dot():
-                self._products.dot(self._values.new(name), s.operation, False)
+                self._products.dot(self._memory.new(name), s.operation, False)
             case Cumulate():
                 self._folds.cumulate(name, s.operation)
             case Between():
                 self._folds.between(name, s.operation)
             case InverseUnit(operand=x, row=row, column=column):
-                target, source = self._values.new(name), self._values.places[x]
+                target, source = self._memory.new(name), self._memory.places[x]
                 assert source.strides[column] == "1"
                 rows = f"{source.pointer}, {source.strides[row]}"
                 rows = f"{rows}, {target.pointer}, {target.strides[row]}"
@@ -180,9 +180,9 @@ class _Printer:
 
     def _scalar(self, name: str) -> None:
         """Prints a value without axes."""
-        kind = KINDS[self._values.schedule.types[name].kind]
-        self._text.line(f"const {kind} {name} = {self._values.formula(name, {})};")
-        self._values.places[name] = Place(name, {})
+        kind = KINDS[self._memory.schedule.types[name].kind]
+        self._text.line(f"const {kind} {name} = {self._memory.formula(name, {})};")
+        self._memory.places[name] = Place(name, {})
 
     def _loop(self, s: Loop) -> None:
         for c in s.carries:
@@ -197,25 +197,25 @@ class _Printer:
             for c in s.carries:
                 self._end_carry(c.name, c.next)
         for c in s.carries:
-            self._values.places[c.last] = self._values.places[c.name]
-            self._values.held[c.last] = self._values.held.pop(c.name, -1)
+            self._memory.places[c.last] = self._memory.places[c.name]
+            self._memory.held[c.last] = self._memory.held.pop(c.name, -1)
             for suffix in ("__a", "__b"):
-                if f"{c.name}{suffix}" in self._values.held:
-                    self._values.held[f"{c.last}{suffix}"] = self._values.held.pop(
+                if f"{c.name}{suffix}" in self._memory.held:
+                    self._memory.held[f"{c.last}{suffix}"] = self._memory.held.pop(
                         f"{c.name}{suffix}"
                     )
 
     def _start_carry(self, name: str, first: str, following: str) -> None:
-        axes = self._values.ordered(self._values.schedule.types[name].axes)
-        source = self._values.places[first]
+        axes = self._memory.ordered(self._memory.schedule.types[name].axes)
+        source = self._memory.places[first]
         if not axes:
-            self._text.line(f"real {name} = {self._values.use(first, {})};")
-            self._values.places[name] = Place(name, {})
+            self._text.line(f"real {name} = {self._memory.use(first, {})};")
+            self._memory.places[name] = Place(name, {})
             return
         spare = []
         for suffix in ("__a", "__b"):
-            slot = self._values.allocate(times(size(a) for a in axes))
-            self._values.held[f"{name}{suffix}"] = slot
+            slot = self._memory.allocate(times(size(a) for a in axes))
+            self._memory.held[f"{name}{suffix}"] = slot
             spare.append(f"slot_{slot}")
         self._text.line(f"real *{name}__next = {spare[0]}, *{name}__spare = {spare[1]};")
         # The first tile may lie anywhere; the tiles of later iterations lie densely.
@@ -227,19 +227,19 @@ class _Printer:
         for a, n in zip(axes, row, strict=False):
             self._text.line(f"int64_t {n} = {source.strides[a]};")
         inside = {a: n for a, n in zip(axes, row, strict=False)} | {axes[-1]: "1"}
-        self._values.places[name] = Place(name, inside)
-        self._values.targets[following] = f"{name}__next"
+        self._memory.places[name] = Place(name, inside)
+        self._memory.targets[following] = f"{name}__next"
 
     def _end_carry(self, name: str, following: str) -> None:
-        axes = self._values.ordered(self._values.schedule.types[name].axes)
+        axes = self._memory.ordered(self._memory.schedule.types[name].axes)
         if not axes:
-            self._text.line(f"{name} = {self._values.use(following, {})};")
+            self._text.line(f"{name} = {self._memory.use(following, {})};")
             return
-        strides = self._values.dense(axes)
-        if self._values.places[following].pointer != f"{name}__next":
+        strides = self._memory.dense(axes)
+        if self._memory.places[following].pointer != f"{name}__next":
             to = Place(f"{name}__next", strides)
             with self._text.loops(axes) as indices:
-                self._text.line(f"{to.entry(indices)} = {self._values.use(following, indices)};")
+                self._text.line(f"{to.entry(indices)} = {self._memory.use(following, indices)};")
         self._text.line(f"real *{name}__done = {name}__next;")
         self._text.line(
             f"{name} = {name}__done, {name}__next = {name}__spare, {name}__spare = {name}__done;"
@@ -250,13 +250,13 @@ class _Printer:
     def _load(self, name: str, load: Load) -> None:
         argument = self._kernel.argument(load.argument)
         along = {p.axis: p for p in load.at if isinstance(p, Along)}
-        axes = self._values.ordered(tuple(along))
+        axes = self._memory.ordered(tuple(along))
         source = argument_place(argument, load.at)
         if not axes:
             x = source.pointer
             entry = f"*({x})" if argument.storage is Storage.WIDE else f"widen(*({x}))"
             self._text.line(f"const real {name} = {entry};")
-            self._values.places[name] = Place(name, {})
+            self._memory.places[name] = Place(name, {})
             return
         rows, columns = ([None, *axes] if len(axes) == 1 else list(axes))[-2:]
         assert columns is not None and len(axes) <= 2
@@ -273,10 +273,10 @@ class _Printer:
         if not whole:
             strides = {columns: "1"} if rows is None else {rows: row_stride, columns: "1"}
             self._text.line(f"const real *{name} = {source.pointer};")
-            self._values.places[name] = Place(name, strides)
+            self._memory.places[name] = Place(name, strides)
             return
-        slot = self._values.allocate(times(size(a) for a in axes))
-        self._values.held[name] = slot
+        slot = self._memory.allocate(times(size(a) for a in axes))
+        self._memory.held[name] = slot
         self._text.line(f"const real *{name} = slot_{slot};")
         stride = f"{name}__{rows.name}" if rows is not None else ""
         if stride:
@@ -292,7 +292,7 @@ class _Printer:
                 f"{row_stride}, {source.strides[columns]}, {counts[0]}, {counts[1]});"
             )
         strides = {columns: "1"} if rows is None else {rows: stride, columns: "1"}
-        self._values.places[name] = Place(name, strides)
+        self._memory.places[name] = Place(name, strides)
 
 
 def _is_whole(p: Along) -> str:

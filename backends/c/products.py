@@ -7,43 +7,43 @@ from contextlib import contextmanager
 
 from dsfc.kernel_ir.ir import Axis, Dot, Part, Triangle
 
+from .memory import Memory, Place
 from .schedule import Addition, is_lower
 from .text import Text, size
-from .values import Place, Values
 
 
 class Products:
     """Prints the products of one kernel."""
 
-    def __init__(self, values: Values, text: Text) -> None:
-        self._values = values
+    def __init__(self, memory: Memory, text: Text) -> None:
+        self._memory = memory
         self._text = text
 
     def add(self, name: str, addition: Addition, dying: set[str]) -> None:
         """Prints a sum that a product is added to, in place of the sum's base if that dies here."""
         base = addition.base
-        place = self._values.places[base]
-        root = self._values.root(base)
-        target = self._values.target_of(name)
+        place = self._memory.places[base]
+        root = self._memory.root(base)
+        target = self._memory.target_of(name)
         own = (
             root in dying
-            and root in self._values.held
-            and place.pointer == f"slot_{self._values.held[root]}"
+            and root in self._memory.held
+            and place.pointer == f"slot_{self._memory.held[root]}"
         )
         if target is not None and place.pointer == target:
-            self._values.places[name] = place
+            self._memory.places[name] = place
         elif own and target is None:
-            self._values.held[name] = self._values.held.pop(root)
-            self._values.places[name] = place
+            self._memory.held[name] = self._memory.held.pop(root)
+            self._memory.places[name] = place
         else:
-            to = self._values.new(name)
-            axes = self._values.ordered(self._values.schedule.types[name].axes)
+            to = self._memory.new(name)
+            axes = self._memory.ordered(self._memory.schedule.types[name].axes)
             with self._text.loops(axes) as indices:
-                self._text.line(f"{to.entry(indices)} = {self._values.use(base, indices)};")
-        to = self._values.places[name]
+                self._text.line(f"{to.entry(indices)} = {self._memory.use(base, indices)};")
+        to = self._memory.places[name]
         back = {new: old for old, new in addition.renames[::-1]}
         strides = {back.get(a, a): n for a, n in to.strides.items()}
-        dot = self._values.schedule.operations[addition.dot]
+        dot = self._memory.schedule.operations[addition.dot]
         assert isinstance(dot, Dot)
         self.dot(Place(to.pointer, strides), dot, True)
 
@@ -55,14 +55,14 @@ class Products:
             dot: the product.
             accumulate: whether it is added to what lies there.
         """
-        left, right = self._values.places[dot.left], self._values.places[dot.right]
+        left, right = self._memory.places[dot.left], self._memory.places[dot.right]
         left_part, right_part = dot.left_part, dot.right_part
-        axes = self._values.ordered(tuple(to.strides))
+        axes = self._memory.ordered(tuple(to.strides))
         row = axes[0] if len(axes) == 2 else None
         column = axes[-1]
         if (row is not None and row not in left.strides) or column not in right.strides:
             left, right, left_part, right_part = right, left, right_part, left_part
-        name = dot.left if left is self._values.places[dot.left] else dot.right
+        name = dot.left if left is self._memory.places[dot.left] else dot.right
         assert right_part is None and column in right.strides
         for part in (dot.out, left_part):
             if part is not None and part.block is not None:
@@ -70,7 +70,7 @@ class Products:
                 return
         terms = "ALL_TERMS"
         if left_part is not None:
-            assert is_lower(name, self._values.schedule.operations), name
+            assert is_lower(name, self._memory.schedule.operations), name
             terms = "TERMS_UP_TO_ROW" if left_part.row == row else "TERMS_FROM_ROW"
         elif dot.out is not None and dot.out.row == row:
             terms = "COLUMNS_UP_TO_ROW"
@@ -134,6 +134,6 @@ class Products:
             self._call_dot(to, left, right, row, column, dot.over, starts, sizes, True, "ALL_TERMS")
 
     def _zero(self, to: Place) -> None:
-        axes = self._values.ordered(tuple(to.strides))
+        axes = self._memory.ordered(tuple(to.strides))
         with self._text.loops(axes) as indices:
             self._text.line(f"{to.entry(indices)} = 0;")

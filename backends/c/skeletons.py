@@ -9,7 +9,7 @@ from typing import Any
 
 from dsfc.fused.ir import FusedPlan
 from dsfc.kernel_ir.ir import Kernel, Storage
-from dsfc.kernels import chunks, convolution, tokens
+from dsfc.kernels import chunkwise, convolution, tokens
 
 from ..torch.layout import wrapped
 from ..torch.operators import is_shared
@@ -101,8 +101,8 @@ class NativeSkeleton:
 
 def _in_chunks(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:
     shared = is_shared(s.scan, s.arrays)
-    back = chunks.backward(s.scan, s.adjoint, shared, backward)
-    return NativeSkeleton(s, chunks.forward(s.scan, shared, forward), back, ChunkLaunch(s, back))
+    back = chunkwise.backward(s.scan, s.adjoint, shared, backward)
+    return NativeSkeleton(s, chunkwise.forward(s.scan, shared, forward), back, ChunkLaunch(s, back))
 
 
 def _by_tokens(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:
@@ -114,15 +114,15 @@ def _by_tokens(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:
 
 
 def _as_convolution(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:
-    has_complex_values = s.complex and not s.scan.real
-    back = convolution.backward(s.scan, s.adjoint, has_complex_values, backward)
-    front = convolution.forward(s.scan, has_complex_values, forward)
+    has_complex_memory = s.complex and not s.scan.real
+    back = convolution.backward(s.scan, s.adjoint, has_complex_memory, backward)
+    front = convolution.forward(s.scan, has_complex_memory, forward)
     return NativeSkeleton(s, front, back, ConvolutionLaunch(s, back))
 
 
 def _family(s: Skeleton) -> Callable[[Skeleton, str, str], NativeSkeleton] | None:
     """What builds the kernels of a scan, of two names; None where it has none."""
-    if chunks.has_chunks(s.scan):
+    if chunkwise.has_chunks(s.scan):
         return _in_chunks
     if tokens.has_tokens(s.scan, s.adjoint, knows):
         return _by_tokens

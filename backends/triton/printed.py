@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol, ceil_div
-from dsfc.kernels import chunks
+from dsfc.kernels import chunkwise
 from dsfc.plan.scan_ir import Form, Scan
 
 from ..torch.layout import wrapped
@@ -131,13 +131,13 @@ def _variable(a: Argument) -> str:
 
 def has_printed(scan: Scan) -> bool:
     """Whether a scan has printed kernels."""
-    return scan.form in PRINTED_FORMS and chunks.has_chunks(scan)
+    return scan.form in PRINTED_FORMS and chunkwise.has_chunks(scan)
 
 
 def printed(s: Skeleton) -> PrintedSkeleton:
     """Returns a scan with its kernels."""
-    forward = chunks.forward(s.scan, False, chunk=PRINTED_CHUNK)
-    backward = chunks.backward(
+    forward = chunkwise.forward(s.scan, False, chunk=PRINTED_CHUNK)
+    backward = chunkwise.backward(
         s.scan, s.adjoint, False, chunk=PRINTED_CHUNK, split=True, reload=True
     )
     return PrintedSkeleton(s, forward, backward)

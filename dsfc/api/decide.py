@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dsfc.api.pipeline import Compilation
-from dsfc.bounds import bounded
 from dsfc.claims.decide import decide
 from dsfc.claims.lemmas import LEMMAS, Applies, Open, apply
 from dsfc.claims.verdict import Decided
@@ -16,6 +15,7 @@ from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.mixer.resolve import resolve, resolve_claims
 from dsfc.prover.sizes import NONE_GIVEN
 from dsfc.prover.subsumes import Kinds, kinds
+from dsfc.resource_limits import bounded
 from dsfc.source import NOWHERE
 from dsfc.system.ir import System
 

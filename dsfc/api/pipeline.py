@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dsfc import current_span
 from dsfc.api.locate import Place, locate
-from dsfc.bounds import bounded
 from dsfc.derive.derive import derive, refusals
 from dsfc.diagnostics.catalogue import RecurrentOnly, WhichMixer
 from dsfc.diagnostics.render import render_all
@@ -56,6 +55,7 @@ from dsfc.plan.ir import Plan
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.self_test import LENGTH, Point, compare, compare_gauges, starts
 from dsfc.plan.verify import verify as verify_plan
+from dsfc.resource_limits import bounded
 from dsfc.source import NOWHERE, Span
 from dsfc.structure.classify import classify
 from dsfc.structure.ir import Structure

@@ -61,7 +61,7 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
         return
     import threading
 
-    from dsfc import bounds, current_span
+    from dsfc import current_span, resource_limits
 
     current_span.clear()
     done = threading.Event()
@@ -70,7 +70,7 @@ def bounded(what: str, limits: Limits = DEFAULT_LIMITS) -> Iterator[None]:
     watch.start()
     restore = _limit_memory(limits.memory)
     try:
-        with bounds.elsewhere():
+        with resource_limits.elsewhere():
             yield
     except MemoryError:
         # What filled the memory hangs on the traceback; the frames are gone once this is raised.

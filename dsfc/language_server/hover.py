@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dsfc.bounds import Expired, Watch
 from dsfc.derive.derive import derive
 from dsfc.diagnostics.catalogue import NoOutput
 from dsfc.diagnostics.report import DiagnosticError
@@ -20,6 +19,7 @@ from dsfc.mixer.ir import Mixer
 from dsfc.mixer.render import described
 from dsfc.mixer.reserved_names import FORMS
 from dsfc.mixer.resolve import resolve
+from dsfc.resource_limits import Expired, Watch
 from dsfc.source import Span
 from dsfc.structure.classify import classify
 from dsfc.syntax import ast

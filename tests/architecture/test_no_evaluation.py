@@ -59,7 +59,9 @@ ALLOWED = {
         "import_module": "the same",
         "globals": "and are kept",
     },
-    "dsfc/bounds.py": {"ctypes": "asks Python for an exception in a thread; no text has a part"},
+    "dsfc/resource_limits.py": {
+        "ctypes": "asks Python for an exception in a thread; no text has a part"
+    },
     "dsfc/trusted/schema.py": {"get_type_hints": "reads annotations of this package"},
     "dsfc/expr/json.py": {"get_type_hints": "reads annotations of this package"},
     "dsfc/cli/doctor.py": {"subprocess": "asks torch and Triton by fixed programs"},

@@ -44,7 +44,6 @@ from shares import joined, share, source_hash
 from dsfc.api.check import checked
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
-from dsfc.bounds import bounded
 from dsfc.diagnostics.render import render_all, render_short, to_json
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.diagnostics.sarif import to_sarif
@@ -56,6 +55,7 @@ from dsfc.language_server.lookup import definitions
 from dsfc.language_server.rename import Refused, rename
 from dsfc.limits import DEFAULT_LIMITS
 from dsfc.mixer.library import Library
+from dsfc.resource_limits import bounded
 from dsfc.source import NOWHERE, Source
 from dsfc.syntax.format import format_spec
 from dsfc.syntax.parse import parse

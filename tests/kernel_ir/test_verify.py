@@ -41,7 +41,7 @@ from dsfc.kernel_ir.ir import (
     Triangle,
 )
 from dsfc.kernel_ir.verify import InvalidKernel, verify
-from dsfc.kernels.chunks import backward, forward
+from dsfc.kernels.chunkwise import backward, forward
 from dsfc.plan.scan_ir import Scan
 
 ROW, KEYS = Symbol("row"), Symbol("N")

@@ -17,7 +17,7 @@ import dsfc
 from dsfc.kernel_ir.build import KernelBuilder, Tile
 from dsfc.kernel_ir.interpret import interpret, value_of
 from dsfc.kernel_ir.ir import Access, Along, Axis, Kernel, Part, Storage, Triangle
-from dsfc.kernels.chunks import CHUNK, backward, forward
+from dsfc.kernels.chunkwise import CHUNK, backward, forward
 from dsfc.plan.scan_ir import Adjoint, Scan
 
 pytest.importorskip("triton")

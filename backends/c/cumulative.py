@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dsfc.kernel_ir.ir import Between, Cumulate
 
+from .memory import Memory
 from .text import Text, size
-from .values import Values
 
 
-class Folds:
+class Cumulative:
     """Prints the cumulative sums and products of one kernel."""
 
-    def __init__(self, values: Values, text: Text) -> None:
-        self._values = values
+    def __init__(self, memory: Memory, text: Text) -> None:
+        self._memory = memory
         self._text = text
 
     def cumulate(self, name: str, c: Cumulate) -> None:
         """Prints the sums or products of the entries so far."""
-        axes = self._values.ordered(self._values.schedule.types[name].axes)
+        axes = self._memory.ordered(self._memory.schedule.types[name].axes)
         rest = tuple(a for a in axes if a != c.axis)
-        to = self._values.new(name)
+        to = self._memory.new(name)
         count = c.axis.size
         assert isinstance(count, int)
         first, step = (count - 1, -1) if c.reverse else (0, 1)
@@ -38,17 +38,17 @@ class Folds:
                     with self._text.loops(rest) as inner:
                         so_far = to.entry({**inner, **before})
                         if c.exclusive:
-                            own = self._values.use(c.operand, {**inner, **before})
+                            own = self._memory.use(c.operand, {**inner, **before})
                             value = neutral if start else f"{so_far} {operator} {own}"
                         else:
-                            own = self._values.use(c.operand, {**inner, **now})
+                            own = self._memory.use(c.operand, {**inner, **now})
                             value = own if start else f"{so_far} {operator} {own}"
                         self._text.line(f"{to.entry({**inner, **now})} = {value};")
 
     def between(self, name: str, b: Between) -> None:
         """Prints the products over what lies between two entries."""
-        to, x = self._values.new(name), self._values.places[b.operand]
+        to, x = self._memory.new(name), self._memory.places[b.operand]
         count, last = size(b.to), int(b.exclusive)
-        assert self._values.ordered(self._values.schedule.types[name].axes) == (b.to, b.since)
+        assert self._memory.ordered(self._memory.schedule.types[name].axes) == (b.to, b.since)
         rows = f"{to.pointer}, {to.strides[b.to]}"
         self._text.line(f"between({count}, {x.pointer}, {x.strides[b.axis]}, {rows}, {last});")

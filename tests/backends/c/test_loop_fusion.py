@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dsfc.backends.c import BACKEND
+from dsfc.backends.c.loop_fusion import Run, reordered, runs
 from dsfc.backends.c.printer import print_kernel
-from dsfc.backends.c.runs import Run, reordered, runs
 from dsfc.backends.c.schedule import schedule
 
 import dsfc

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from dsfc import bounds
+from dsfc import resource_limits
 from dsfc.api import pipeline
 from dsfc.api.decide import equivalent
 from dsfc.api.pipeline import compile_spec, load
-from dsfc.bounds import Expired, Watch, bounded, elsewhere
 from dsfc.diagnostics.report import Diagnostic, DiagnosticError
 from dsfc.limits import Limits
+from dsfc.resource_limits import Expired, Watch, bounded, elsewhere
 
 BRIEF = Limits(seconds=0.3)
 pytestmark = pytest.mark.timeout(60)
@@ -108,7 +108,9 @@ def test_of_nested_bounds_the_outer_ones_count() -> None:
 
 
 def test_who_bounds_elsewhere_is_not_disturbed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds.Watch, "watching", lambda self: pytest.fail("a second watch"))
+    monkeypatch.setattr(
+        resource_limits.Watch, "watching", lambda self: pytest.fail("a second watch")
+    )
     with elsewhere():
         assert load("s6").plan
 

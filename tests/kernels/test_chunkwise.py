@@ -14,7 +14,7 @@ from torch import Tensor
 import dsfc
 from dsfc.kernel_ir.interpret import interpret, value_of
 from dsfc.kernel_ir.ir import Access, Kernel
-from dsfc.kernels.chunks import CHUNK, backward, forward, has_chunks
+from dsfc.kernels.chunkwise import CHUNK, backward, forward, has_chunks
 from dsfc.plan.scan_ir import Adjoint, Form, Scan
 
 Array = NDArray[Any]

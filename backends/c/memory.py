@@ -23,7 +23,7 @@ from dsfc.kernel_ir.ir import (
 )
 
 from .expressions import function_call, integer, number
-from .runs import Run
+from .loop_fusion import Run
 from .schedule import Schedule
 from .text import product, size, times, total
 
@@ -53,7 +53,7 @@ class Place:
         return self.pointer if offset == "0" else f"{self.pointer} + {offset}"
 
 
-class Values:
+class Memory:
     """The values of a kernel, and the memory that they have so far.
 
     Tiles lie in slots; a slot is used again when the tile in it is not read any more.
