@@ -9,7 +9,7 @@ _TEXT = frozenset(
     return_state carry field dtype wide device batch length training forward backward step explain
     initial_state reset_parameters extra_repr i rows past before onward after lag axes name gauge
     spec mask cu_seqlens lengths counts mix run to_dict from_dict kept cls fields found
-    TILES SEGMENT triton tl float32_parameters no_weight_decay MAXIMA
+    TILES SEGMENT TRIAL TRUST DEVICES trial triton tl float32_parameters no_weight_decay MAXIMA
     """.split()
 )
 # What `nn.Module` has already; parameters and sizes are attributes of the layer.

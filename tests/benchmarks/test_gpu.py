@@ -15,6 +15,8 @@ import torch
 
 pytest.importorskip("triton")
 
+from interpreted import spoil_kernels
+
 from benchmarks.gpu import clock, peers
 from benchmarks.gpu.__main__ import PARTS, _arguments, _Run
 from benchmarks.gpu.correct import check
@@ -148,13 +150,7 @@ def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of is not None
     shape = Shape(1, 5, 1, 16)
     assert check(of, shape, torch.float32, CPU, 1)["share of what is allowed"] <= 1
-    launch = of.module._launch_backward
-
-    def spoiled(*args: object) -> tuple[torch.Tensor, ...]:
-        first, *others = launch(*args)
-        return 1.001 * first, *others
-
-    monkeypatch.setattr(of.module, "_launch_backward", spoiled)
+    spoil_kernels(monkeypatch, "backward", 1.001)
     record = check(of, shape, torch.float32, CPU, 1)
     assert "gradient0 0 is off" in record["wrong"] and "share of what is allowed" not in record
 

@@ -108,42 +108,51 @@ def compiling(module: ModuleType, target: GPUTarget) -> Iterator[dict[str, Any]]
     Gives what is compiled, by the name of the kernel.
     """
     made: dict[str, Any] = {}
-    version = 94 if target.backend == "hip" else int(target.arch)
+    run, hip = JITFunction.run, torch.version.hip
 
-    def tile(form: str, direction: str, x: torch.Tensor) -> tuple[int, ...]:
-        of = (form, direction, x.element_size(), target.backend)
-        known = {key[-1]: t for key, t in module.TILES.items() if key[:-1] == of}
-        return known[max(v for v in known if v <= version)]
+    def compiled(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+        made[self.__name__] = run(self, *args, grid=grid, warmup=True, **kwargs)
 
-    class Launched:
-        def __init__(self, name: str, kernel: Any) -> None:
-            self._name, self._kernel, self.__name__ = name, kernel, name
-
-        def __getitem__(self, grid: tuple[int, ...]) -> Any:
-            def launch(*args: Any, **kwargs: Any) -> None:
-                made[self._name] = self._kernel.warmup(*args, grid=grid, **kwargs)
-
-            return launch
-
-    kernels = kernels_of(module)
-    before = {**kernels, **{n: vars(module)[n] for n in ("_tile", "_segment", "_declined")}}
-    hip = torch.version.hip
     driver.set_active(Absent(target))
     for k in vars(module).values():
         if isinstance(k, JITFunction):
             k.starting_line_number = 0  # else a kernel that two specs have is compiled twice
+    for k in kernels_of(module).values():
+        k.device_caches.clear()  # they are kept by device, and this one changes what it is
     try:
         torch.version.hip = "0" if target.backend == "hip" else None
-        for n, k in kernels.items():
-            k.device_caches.clear()  # they are kept by device, and this one changes what it is
-            setattr(module, n, Launched(n, k))
-        module._tile, module._declined = tile, lambda *_: ""
-        module._segment = lambda *_: SEGMENT
-        yield made
+        JITFunction.run = compiled
+        with trusted(module), set_to(module, TILES=_tiles_of(module, target)):
+            yield made
     finally:
-        torch.version.hip = hip
-        for n, k in before.items():
-            setattr(module, n, k)
+        JITFunction.run, torch.version.hip = run, hip
+
+
+@contextmanager
+def set_to(module: ModuleType, **values: Any) -> Iterator[None]:
+    """Gives public names of a module other values."""
+    before = {name: getattr(module, name) for name in values}
+    vars(module).update(values)
+    try:
+        yield
+    finally:
+        vars(module).update(before)
+
+
+@contextmanager
+def trusted(module: ModuleType) -> Iterator[None]:
+    """Lets a module launch its kernels on a machine without a GPU, in short segments."""
+    verdicts = {(torch.device("cpu"), dtype): "" for dtype in DTYPES.values()}
+    with set_to(module, DEVICES=("cpu",), TRUST=verdicts, SEGMENT=SEGMENT):
+        yield
+
+
+def _tiles_of(module: ModuleType, target: GPUTarget) -> dict[tuple[Any, ...], Any]:
+    """The tiles of a target, in the rows that launches look up where there is no GPU."""
+    version = 94 if target.backend == "hip" else int(target.arch)
+    known = sorted(k for k in module.TILES if k[3] == target.backend and k[4] <= version)
+    # The newest architecture comes last, and stays.
+    return {(*k[:3], "cuda", 0): module.TILES[k] for k in known}
 
 
 def kernels_of(module: ModuleType) -> dict[str, Any]:

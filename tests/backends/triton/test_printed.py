@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from interpreted import spoil_kernels
 from kernel_specs import PRINTED
 from test_kernels import ROUNDED, ran, small, widened
 
@@ -88,19 +89,11 @@ def test_bfloat16_is_the_definition_to_its_own_rounding(
 def test_a_trial_finds_kernels_that_are_wrong(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = build("deltanet")
-    key = torch.device("cpu"), torch.float32
-    declined, launch = module._declined, module._backward_launch
-    # The interpreter's device, as a GPU: kernels run if they are trusted.
-    monkeypatch.setattr(module, "_declined", lambda *of: declined(*of) or module._distrust(*key))
-    assert module._trial(*key) == ""
-
-    def spoiled(*arguments: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        first, *rest = launch(*arguments)
-        return 1.1 * first, *rest
-
-    monkeypatch.setattr(module, "_backward_launch", spoiled)
-    assert "was off by" in module._trial(*key)
+    module, key = build("deltanet"), (torch.device("cpu"), torch.float32)
+    monkeypatch.setattr(module, "DEVICES", ("cuda", "cpu"))
+    assert module.trial(*key) == ""
+    spoil_kernels(monkeypatch, "backward")
+    assert "was off by" in module.trial(*key)
 
 
 def test_explain_names_the_kernels_and_why_there_are_none(build: Build) -> None:

@@ -91,7 +91,7 @@ def test_kernels_are_the_definition(form: str, build: Build) -> None:
     )
     def law(mixer: Mixer, how: str, cut: int, segment: int) -> None:
         module = build(mixer.name, mixer.body)
-        assume(hasattr(module, "_declined"))
+        assume(hasattr(module, "TILES"))
         found = surface(module, dict(mixer.sizes))
         counts = {"mask": torch.arange(LENGTH) < torch.tensor([[cut], [LENGTH]])}
         cuts = (cut,) if how == "in two calls" else ()
@@ -108,7 +108,7 @@ def test_kernels_are_the_definition(form: str, build: Build) -> None:
         plain = agree(run(sample, "recurrent"), want, math.inf, mixer.body)
         with pytest.MonkeyPatch.context() as patched:
             seen = small(module, patched)
-            patched.setattr(module, "_segment", lambda *_: segment)
+            patched.setattr(module, "SEGMENT", segment)
             agree(run(sample, "auto"), want, max(ROUNDED, 3 * plain), f"{how}, {mixer.body}")
         assert {"forward", "backward"} <= set(seen), mixer.body
 

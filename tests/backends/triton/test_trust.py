@@ -18,6 +18,7 @@ import pytest
 import torch
 from dsfc.backends.triton import render
 from dsfc.backends.triton.toolchains import FAULTS, Fault, faults
+from interpreted import Run, around_kernels, spoil_kernels
 from tiling import tiled
 
 import dsfc
@@ -46,10 +47,7 @@ def module(
     path = tmp_path / f"{spec}_.py"
     path.write_text(text.replace(f"dsfc_{spec}_", f"dsfc_{tmp_path.name}_"), encoding="utf-8")
     made = dsfc.import_module(path)
-    plain = made._declined
-    made._declined = lambda device, dtype, mode: (
-        plain(device, dtype, mode) or made._distrust(torch.device(device), dtype)
-    )
+    made.DEVICES = ("cuda", "cpu")
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
     monkeypatch.setattr(made, "FAULTS", ())
     tiled(made, (16, 64, 1, 2), monkeypatch)
@@ -164,8 +162,8 @@ def test_a_fault_makes_torch_run_and_is_said_once(
 @pytest.mark.parametrize("where", ["plain", "no_grad", "inference", "autocast", "vmap"])
 def test_a_trial_is_made_once_in_the_middle_of_anything(module: ModuleType, where: str) -> None:
     made: list[tuple[torch.device, torch.dtype]] = []
-    trial = module._trial
-    module._trial = lambda *at: (made.append(at), trial(*at))[1]
+    trial = module.trial
+    module.trial = lambda *at: (made.append(at), trial(*at))[1]
     layer, u = module.Qlstm(d=4), torch.rand(2, 5, 4)
     before = torch.random.get_rng_state()
     contexts = {
@@ -179,21 +177,16 @@ def test_a_trial_is_made_once_in_the_middle_of_anything(module: ModuleType, wher
         contexts[where]()
     dtype = torch.bfloat16 if where == "autocast" else torch.float32
     assert made == [(torch.device("cpu"), dtype)]
-    assert module._TRUST[torch.device("cpu"), dtype] == ""
+    assert module.TRUST[torch.device("cpu"), dtype] == ""
     assert torch.equal(before, torch.random.get_rng_state())
     assert ", tried beside torch" in layer.explain(5)
 
 
 @pytest.mark.parametrize("wrong", ["output", pytest.param("gradient", marks=pytest.mark.ci)])
-def test_a_trial_finds_wrong_kernels(module: ModuleType, wrong: str) -> None:
-    name = {"output": "_launch_forward", "gradient": "_launch_backward"}[wrong]
-    launch = getattr(module, name)
-
-    def spoiled(*args: object) -> tuple[torch.Tensor, ...]:
-        first, *rest = launch(*args)
-        return 1.1 * first, *rest
-
-    setattr(module, name, spoiled)
+def test_a_trial_finds_wrong_kernels(
+    module: ModuleType, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil_kernels(monkeypatch, {"output": "forward", "gradient": "backward"}[wrong])
     with pytest.warns(UserWarning, match=rf"in a trial (the )?{wrong}.* was off by \d"):
         got = mixed(module)
     torch.testing.assert_close(got, mixed(module, torch.float64).float(), rtol=1e-5, atol=1e-6)
@@ -201,11 +194,15 @@ def test_a_trial_finds_wrong_kernels(module: ModuleType, wrong: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_kernels_that_do_not_compile_are_not_trusted(module: ModuleType) -> None:
-    def broken(*args: object) -> tuple[torch.Tensor, ...]:
-        raise RuntimeError("out of resource: shared memory")
+def test_kernels_that_do_not_compile_are_not_trusted(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(name: str, args: tuple[Any, ...], run: Run) -> None:
+        if "backward" in name:
+            raise RuntimeError("out of resource: shared memory")
+        run()
 
-    module._launch_backward = broken
+    around_kernels(monkeypatch, broken)
     with pytest.warns(UserWarning, match="torch runs: a trial failed"):
         mixed(module).sum().backward()
 
@@ -216,28 +213,29 @@ def test_no_trial(module: ModuleType, how: str, monkeypatch: pytest.MonkeyPatch)
         module.TRIAL = False
     else:
         monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    module._trial = lambda *_: pytest.fail("a trial")
+    module.trial = lambda *_: pytest.fail("a trial")
     mixed(module)
     # What a graph captured untried is tried afterwards.
-    assert module._TRUST == ({KEY: ""} if how == "off" else {})
+    assert module.TRUST == ({KEY: ""} if how == "off" else {})
     assert "not tried beside torch" in module.Qlstm(d=4).explain(5)
 
 
-def test_threads_wait_for_one_trial(module: ModuleType) -> None:
+def test_threads_wait_for_one_trial(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     trials: list[str] = []
     launches: list[str] = []
-    trial, launch = module._trial, module._launch_forward
+    trial = module.trial
 
     def slow(*at: Any) -> str:
         time.sleep(0.2)  # long enough that all have asked
         trials.append(trial(*at))
         return "off by 1%"
 
-    def watched(*arguments: torch.Tensor) -> Any:
+    def watched(name: str, args: tuple[Any, ...], run: Run) -> None:
         launches.append(threading.current_thread().name)
-        return launch(*arguments)
+        run()
 
-    module._trial, module._launch_forward = slow, watched
+    module.trial = slow
+    around_kernels(monkeypatch, watched)
     # Threads that draw parameters share torch's generator: one layer, drawn before they start.
     mixer, u = layer(module), tokens()
     with warnings.catch_warnings():
@@ -257,8 +255,8 @@ def test_threads_wait_for_one_trial(module: ModuleType) -> None:
 )
 def test_a_trial_is_made_while_a_graph_is_traced(module: ModuleType) -> None:
     made: list[tuple[torch.device, torch.dtype]] = []
-    trial = module._trial
-    module._trial = lambda *at: (made.append(at), trial(*at))[1]
+    trial = module.trial
+    module.trial = lambda *at: (made.append(at), trial(*at))[1]
     layer = module.Qlstm(d=4) if hasattr(module, "Qlstm") else module.S6(d=4, n=3, r=2)
     u = torch.rand(2, 5, 4)
     got = torch.compile(layer, backend="eager", fullgraph=True)(u)
@@ -267,14 +265,14 @@ def test_a_trial_is_made_while_a_graph_is_traced(module: ModuleType) -> None:
 
 
 def test_devices_and_dtypes_are_tried_apart(module: ModuleType) -> None:
-    module._trial = lambda device, dtype: "" if dtype == torch.float32 else "off by 1%"
+    module.trial = lambda device, dtype: "" if dtype == torch.float32 else "off by 1%"
     mixed(module)
     with pytest.warns(UserWarning, match="torch.bfloat16"):
         mixed(module, torch.bfloat16)
-    assert module._TRUST == {KEY: "", (torch.device("cpu"), torch.bfloat16): "off by 1%"}
+    assert module.TRUST == {KEY: "", (torch.device("cpu"), torch.bfloat16): "off by 1%"}
 
 
 @pytest.mark.ci
 def test_every_module_with_kernels_passes_its_trial(build: Callable[..., ModuleType]) -> None:
     for name in ("rg_lru", "rwkv4"):
-        assert build(name)._trial(*KEY) == ""
+        assert build(name).trial(*KEY) == ""
