@@ -47,9 +47,10 @@ def target(fused: FusedPlan) -> torch.Target:
         skeletons=lambda plan: tuple(map(_with_native, gpu.skeletons(plan))),
         call=call,
         packages=tuple(dict.fromkeys((*cpu.packages, *gpu.packages))),
-        standard=cpu.standard,
         shared=shared,
         explained=explained,
+        runtime=cpu.runtime,
+        last=cpu.last,
     )
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from dsfc.fused.ir import FusedPlan
 from dsfc.kernels.convolution import MOST_KEYS
 
-from ..shared.section import body_of
+from ..shared.section import Section, body_of, section
 from ..torch import render as torch
 from ..torch.calls import ScanCall
 from ..torch.signature import Signature
@@ -52,6 +52,11 @@ _IMPORTS = (
 RUNTIME = NativeRuntime(runtime(), frozenset(line.split()[1] for line in _IMPORTS) - {"logging"})
 
 
+def runtime_section() -> Section:
+    """Returns the section of modules with kernels in C: what starts them, and their header."""
+    return section((RUNTIME.text, f'_HEADER = r"""{header()}"""'), _IMPORTS)
+
+
 def target(fused: FusedPlan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
     scans = scans_with_kernels(fused)
@@ -70,14 +75,13 @@ def target(fused: FusedPlan) -> torch.Target:
         following = [(a.name, b) for a, b in pairs if set(b.static) <= set(a.static)]
         text = filled(
             "native.py.j2",
-            header=header(),
             kernels=kernels,
             following=following,
             complex=any(s.complex for s in native),
             most_keys=MOST_KEYS,
             convolves=any(isinstance(s.start, ConvolutionLaunch) for s in native),
         )
-        return (runtime(), text)
+        return (text,)
 
     def large(names: Signature) -> Iterator[str]:
         """Yields lines that say for which sizes torch is faster."""
@@ -108,11 +112,12 @@ def target(fused: FusedPlan) -> torch.Target:
         skeletons=lambda plan: filling,
         call=_call,
         packages=(__package__ or "", *torch.TORCH.packages),
-        standard=_IMPORTS,
         imports=(),
         shared=shared,
         explained=explained,
         runs="{where}",
+        runtime=runtime_section(),
+        last=("_NATIVE = _Native(_HEADER, _KERNELS, _FOLLOWING)",),
     )
 
 

@@ -41,11 +41,13 @@ class Section:
         text: the bodies of the files, without their docstrings and imports.
         sha256: of the text.
         names: functions, classes and constants that the section defines, in order.
+        imports: statements that it needs besides those of names that every module may use.
     """
 
     text: str
     sha256: str
     names: tuple[str, ...]
+    imports: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:
@@ -54,13 +56,18 @@ class Section:
 
 
 @cache
-def section() -> Section:
-    """Returns the runtime section, the same for every module of a version."""
+def section(more: tuple[str, ...] = (), imports: tuple[str, ...] = ()) -> Section:
+    """Returns the runtime section, the same for every module of a version and a target.
+
+    Args:
+        more: texts of a target, behind those of the files.
+        imports: statements that these need.
+    """
     folder = files(f"{__package__}.runtime")
     sources = [(folder / f"{name}.py").read_text(encoding="utf-8") for name in FILES]
-    text = "\n\n\n".join(map(body_of, sources))
+    text = "\n\n\n".join((*map(body_of, sources), *more))
     names = tuple(_defined(ast.parse(text)))
-    return Section(text, hashlib.sha256(text.encode()).hexdigest(), names)
+    return Section(text, hashlib.sha256(text.encode()).hexdigest(), names, imports)
 
 
 def body_of(source: str) -> str:

@@ -69,9 +69,9 @@ class TorchBackend:
         names = class_name, function_name
         return render_module(plan, identity, identifier, *names, target, beside)
 
-    def runtime_file(self) -> tuple[str, str]:
+    def runtime_file(self, fused: FusedPlan) -> tuple[str, str]:
         """Returns the name and the text of the file with the runtime of modules beside it."""
-        return runtime_file()
+        return runtime_file(self.target(fused).runtime)
 
 
 BACKEND = TorchBackend()

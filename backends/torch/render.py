@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,7 +13,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from dsfc.plan.ir import Plan
 from dsfc.python_text import names_in
 
-from ..shared.section import section
+from ..shared.section import Section, section
 from .calls import ScanCall
 from .functional import functional
 from .header import HeaderText
@@ -39,22 +39,24 @@ class Target:
         skeletons: what the templates of its scans are filled with, in order.
         call: prints the call of an operator.
         packages: folders of templates; one of an earlier folder comes before its namesake.
-        standard: imports of the standard library.
         imports: lines behind the imports of torch.
         shared: texts of what all operators need, from what fills templates, names and skeletons.
         explained: first statements of `explain`.
         runs: what `explain` says a call runs on, as the inside of an f-string.
+        runtime: the section that all its modules share.
+        last: statements behind the runtime.
     """
 
     plan: Callable[[Plan], Plan]
     skeletons: Callable[[Plan], tuple[Skeleton, ...]]
     call: Callable[..., ScanCall]
     packages: tuple[str, ...]
-    standard: tuple[str, ...]
     imports: tuple[str, ...]
     shared: Callable[[Callable[..., str], Signature, tuple[Skeleton, ...]], tuple[str, ...]]
     explained: Callable[[Signature], tuple[str, ...]]
     runs: str
+    runtime: Section = field(default_factory=section)
+    last: tuple[str, ...] = ()
 
 
 _PACKAGE = __package__ or ""
@@ -63,7 +65,6 @@ TORCH = Target(
     skeletons=skeletons,
     call=ScanCall,
     packages=(_PACKAGE,),
-    standard=(),
     imports=(),
     shared=lambda filled, names, scans: (),
     explained=lambda names: (),
@@ -135,12 +136,12 @@ def render_module(
         operators=ops,
         reference=reference(plan, names),
     )
-    last = closing(scans, stepped, summed, maxima, declared)
+    last = *target.last, *closing(scans, stepped, summed, maxima, declared)
     tail = "\n".join(["", "", "", rule("operators"), *last]) if last else ""
-    runtime = section()
+    runtime = target.runtime
     inlined = "" if beside else filled("closing.py.j2", runtime=runtime)
     named = names_in("\n".join([own, tail, inlined]))
-    lines = tuple(imports(named, target.standard))
+    lines = tuple(imports(named, () if beside else runtime.imports))
     shared = [n for n in runtime.names if n in named or not n.startswith("_")]
     elsewhere = tuple(imports_from_beside(runtime.module, shared)) if beside else ()
     head = filled(
@@ -162,9 +163,8 @@ def render_module(
     ) + "\n", namespace
 
 
-def runtime_file() -> tuple[str, str]:
+def runtime_file(runtime: Section) -> tuple[str, str]:
     """Returns the name and the text of the file that holds the runtime of modules beside it."""
-    runtime = section()
-    lines = imports(names_in(runtime.text), ())
+    lines = imports(names_in(runtime.text), runtime.imports)
     text = _filled(TORCH.packages)("runtime.py.j2", imports=tuple(lines), runtime=runtime)
     return f"{runtime.module}.py", f"{text}\n"

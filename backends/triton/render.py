@@ -201,7 +201,6 @@ def target(fused: FusedPlan) -> torch.Target:
         skeletons=lambda plan: filling,
         call=kernel_call,
         packages=(__package__ or "", *torch.TORCH.packages),
-        standard=(),
         imports=tuple(_IMPORTS.split("\n")),
         shared=shared,
         explained=explained,

@@ -146,10 +146,13 @@ class Backend(Protocol):
             beside: whether the runtime is imported from `runtime_file`; else the text holds it.
         """
 
-    def runtime_file(self) -> tuple[str, str]:
+    def runtime_file(self, fused: FusedPlan) -> tuple[str, str]:
         """Returns the name and the text of the file with the runtime of modules beside it.
 
         The name holds a hash of the text: modules of several versions may share a folder.
+
+        Args:
+            fused: the plan of a module, with what kernels compute besides their recurrences.
         """
 
 

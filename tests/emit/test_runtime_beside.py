@@ -15,7 +15,7 @@ import dsfc
 from dsfc.cli import commands
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.emit.audit import EmissionError, audit
-from dsfc.emit.backend import backend_names
+from dsfc.emit.backend import backend_names, load_backend
 
 RUN = """
 import torch
@@ -77,6 +77,32 @@ def test_a_module_computes_what_one_with_its_runtime_inside_does(
     with FlopCounterMode(display=False) as counted:
         layers[1](u).sum().backward()
     assert any(beside.NAMESPACE in str(op) for op in counted.get_flop_counts()["Global"])
+
+
+@pytest.mark.parametrize("backend", ["c", "all"])
+def test_what_starts_kernels_in_c_stands_in_the_runtime(backend: str, tmp_path: Path) -> None:
+    for name in ("rg_lru", "retnet"):
+        dsfc.compile(name, out=tmp_path, backend=backend, runtime="beside")
+    text = runtime_of(tmp_path).read_text()
+    audit(text, load_backend(backend).runtime)
+    own = (tmp_path / "retnet.py").read_text()
+    assert "import ctypes" in text and "INLINE void dot_tile" in text
+    assert "ctypes" not in own and "dot_tile" not in own and "int forward(" in own
+    u, layers = torch.randn(2, 70, 8), []
+    for path in (tmp_path / "retnet.py", dsfc.compile("retnet", out=tmp_path / "torch.py")):
+        torch.manual_seed(1)
+        layers.append(dsfc.import_module(path).Retnet(d=8, h=2))
+    torch.testing.assert_close(layers[0](u), layers[1](u))
+
+
+def test_targets_of_a_folder_have_a_runtime_each(folder: Path) -> None:
+    dsfc.compile("retnet", out=folder, backend="c", runtime="beside", force=True)
+    # A mixer whose scans have no kernels in C takes the runtime of torch.
+    dsfc.compile("linear_rnn", out=folder, backend="c", runtime="beside")
+    torch_file, c_file = sorted(folder.glob("dsfc_runtime_*.py"), key=lambda p: p.stat().st_size)
+    imported = {f.stem: f.read_text() for f in folder.iterdir()}
+    assert all(torch_file.stem in imported[n] for n in ("rg_lru", "linear_rnn"))
+    assert c_file.stem in imported["retnet"]
 
 
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
