@@ -215,8 +215,6 @@ class _Program:
         memory = self._arguments[store.argument]
         axes, place, counts = self._place(store.at, memory.array.shape, store.argument)
         value = self._values[store.value]
-        if set(value.axes) - set(axes):
-            raise KernelError(f"{store.argument}: a tile of {value.axes} is stored over {axes}")
         if memory.access is Access.WRITE and memory.full[place].any():
             raise KernelError(f"{store.argument}: a second store to an entry")
         whole = np.broadcast_to(value.over(axes), [self._size(a) for a in axes])
@@ -285,11 +283,9 @@ class _Program:
         block = operation.block or len(rows)
         out = np.empty_like(rows)
         order = range(len(rows) - 1, -1, -1) if operation.reverse else range(len(rows))
-        so_far = np.full(rows.shape[1:], neutral, self._dtype)
-        for i in order:
-            place = len(rows) - 1 - i if operation.reverse else i
+        for place, i in enumerate(order):
             if place % block == 0:
-                so_far = np.full(rows.shape[1:], neutral, self._dtype)
+                so_far: Any = np.asarray(neutral, self._dtype)
             with_own = so_far + rows[i] if operation.function == "sum" else so_far * rows[i]
             out[i] = so_far if operation.exclusive else with_own
             so_far = with_own

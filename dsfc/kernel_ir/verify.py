@@ -175,7 +175,8 @@ class _Check:
                     yield f"{here}: no position along {axis.name} of {store.value}"
         argument = self._arguments.get(store.argument)
         if argument is not None and argument.access is Access.WRITE:
-            used = {name for p in store.at for e in _integers(p) for name in symbols(e)}
+            starts = (p.start if isinstance(p, Along) else p for p in store.at)
+            used = {name for start in starts for name in symbols(start)}
             for index in self._shared:
                 if index not in used:
                     yield f"{here}: programs of all {index} write to one place"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import combinations
+
 import pytest
 from small_kernels import N, T
 
@@ -61,6 +64,23 @@ def test_a_value_is_not_called_like_an_argument() -> None:
     k.store(o, k.all(T), k.all(N), value=x)
     (load,) = (s for s in k.kernel().body if isinstance(s, Let) and isinstance(s.operation, Load))
     assert load.name == "x_2"
+
+
+DECLARED: dict[str, Callable[[KernelBuilder], object]] = {
+    "argument": lambda k: k.argument("y", ()),
+    "static": lambda k: k.static("y"),
+    "dynamic": lambda k: k.dynamic("y"),
+    "index": lambda k: k.grid("y", 2),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), [*combinations(DECLARED, 2)])
+def test_sizes_arguments_and_indices_have_names_of_their_own(one: str, other: str) -> None:
+    k = KernelBuilder("one", "Two things of one name.")
+    DECLARED[one](k)
+    DECLARED[other](k)
+    with pytest.raises(ValueError, match="one name"):
+        k.kernel()
 
 
 def test_two_arguments_have_two_names() -> None:

@@ -64,6 +64,7 @@ PROVED: dict[str, Compute] = {
     "products of decays": lambda k, g, r, x: k.product(k.map("exp", g), T) - 1.0,
     "products between": lambda k, g, r, x: k.between(k.map("exp", g), T, T, S) - 1.0,
     "what a loop adds up": lambda k, g, r, x: looped(k, g, lambda s: s + g),
+    "the negative of a product of rates": lambda k, g, r, x: -k.product(r, T),
 }
 REFUSED: dict[str, Compute] = {
     "any number": lambda k, g, r, x: x,
@@ -71,6 +72,11 @@ REFUSED: dict[str, Compute] = {
     "a difference of sums": lambda k, g, r, x: k.cumulate("sum", g, T) - k.sum(g, T),
     "a product of two log decays": lambda k, g, r, x: g * g,
     "a number above 0": lambda k, g, r, x: k.const(1e-300),
+    "infinity": lambda k, g, r, x: k.const(INF),
+    "a product of any numbers": lambda k, g, r, x: k.product(x, T),
+    "the negative of one": lambda k, g, r, x: -k.product(x, T),
+    "products of rates": lambda k, g, r, x: k.product(r, T) - 1.0,
+    "products of rates between": lambda k, g, r, x: k.between(r, T, T, S) - 1.0,
     "the larger of two": lambda k, g, r, x: k.map("max", x, g),
     "an inverse": lambda k, g, r, x: k.inverse_unit(k.dot(g, columns(k, r), N), T, S),
     "what a loop turns round": lambda k, g, r, x: looped(k, g, lambda s: -s),

@@ -72,6 +72,7 @@ def test_loops_say_what_they_carry_and_products_which_entries_they_skip() -> Non
     assert "    exp[t, n] = exp(carried) of any sign" in text
     assert "[t, s] = x_2 · rename over n where lower in t, s exact" in text
     assert "strictly lower in t, s of blocks of 2) · " in text
+    assert "product of g_2 over s < t < t" in text
 
 
 def _others(value: object, pool: Counter[Any]) -> Iterator[object]:

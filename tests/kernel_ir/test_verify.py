@@ -258,6 +258,10 @@ DAMAGED: dict[str, tuple[Kernel, str]] = {
         changed(STORE, at=(0, *AT)),
         "store to o: programs of all row write to one place",
     ),
+    "programs whose stores differ in their end alone": (
+        changed(STORE, at=(0, Along(T, 0, ROW), AT[1])),
+        "store to o: programs of all row write to one place",
+    ),
     "two axes of one name": (
         ending(Index(Axis("t", 16))),
         "value new_0: two axes are called t",
