@@ -2,9 +2,8 @@
 
     python tests/campaigns/mutation.py derive --count 100 --seed 1 [--jobs 2] [--again] [--save]
 
-The part is one of `derive`, `plan`, `backends` and `trusted`. Its mutants (`changes.py`) are
-shuffled by the seed and the first of them are tried, in processes that are forked off after the
-tests were collected:
+The part is one of `PARTS`. Its mutants (`changes.py`) are shuffled by the seed and the first of
+them are tried, in processes that are forked off after the tests were collected:
 
 - Each file of tests runs once, with every segment of all parts noting which test reaches it and
   every test's processor time. The notes are kept in `build/mutation/` by the texts of the sources
@@ -57,6 +56,10 @@ PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "plan": ("dsfc.plan", ("tests/plan", "tests/derive", _RANDOM)),
     "backends": ("dsfc.backends.torch", ("tests/backends/torch", "tests/campaigns")),
     "trusted": ("dsfc.trusted", ("tests/trusted",)),
+    "kernel_ir": ("dsfc.kernel_ir", ("tests/kernel_ir", "tests/kernels")),
+    "kernels": ("dsfc.kernels", ("tests/kernels", "tests/kernel_ir", "tests/fused")),
+    "fused": ("dsfc.fused", ("tests/fused", "tests/kernels")),
+    "c": ("dsfc.backends.c", ("tests/backends/c",)),
 }
 """Part → the package, and the tests that are asked about it: its own, and those of values."""
 _LEFT_OUT = ("test_removal.py", "test_campaign.py", "test_mutation.py", "test_fuzz.py")
