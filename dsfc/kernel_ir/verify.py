@@ -19,12 +19,9 @@ from dsfc.kernel_ir.ir import (
     Between,
     Carry,
     Compare,
-    Cumulate,
-    Dot,
     Index,
     Int,
     Integer,
-    InverseUnit,
     Kernel,
     Kind,
     Let,
@@ -32,7 +29,6 @@ from dsfc.kernel_ir.ir import (
     Loop,
     Operation,
     Position,
-    Reduce,
     Rename,
     Statement,
     Store,
@@ -272,19 +268,13 @@ def _operators(e: Int) -> Iterator[str]:
 
 
 def _axes(operation: Operation) -> Iterable[Axis]:
-    """The axes that an operation names itself."""
+    """The axes of an operation's tile that its operands may lack."""
     match operation:
-        case Index() | Reduce() | Cumulate():
+        case Index():
             return (operation.axis,)
         case Rename():
-            return operation.axis, operation.to
+            return (operation.to,)
         case Between():
-            return operation.axis, operation.to, operation.since
-        case Dot():
-            parts = (operation.out, operation.left_part, operation.right_part)
-            triangles = (a for t in parts if t is not None for a in (t.row, t.column))
-            return (operation.over, *triangles)
-        case InverseUnit():
-            return operation.row, operation.column
+            return operation.to, operation.since
         case _:
             return ()

@@ -9,6 +9,7 @@ import pytest
 from small_kernels import N, T
 
 from dsfc.kernel_ir.build import KernelBuilder, Tile
+from dsfc.kernel_ir.interpret import interpret
 from dsfc.kernel_ir.ir import Access, Let, Load, Loop
 
 
@@ -64,6 +65,21 @@ def test_a_value_is_not_called_like_an_argument() -> None:
     k.store(o, k.all(T), k.all(N), value=x)
     (load,) = (s for s in k.kernel().body if isinstance(s, Let) and isinstance(s.operation, Load))
     assert load.name == "x_2"
+
+
+def test_a_size_that_is_declared_twice_is_one_size() -> None:
+    k = KernelBuilder("one", "Sizes.")
+    assert k.static("N") == k.static("N") and k.dynamic("L") == k.dynamic("L")
+    kernel = k.kernel()
+    assert (kernel.static, kernel.dynamic) == (("N",), ("L",))
+
+
+def test_counters_of_one_name_count_for_themselves() -> None:
+    k = KernelBuilder("one", "o = 1.")
+    o, one = k.argument("o", (2, 3), Access.WRITE), k.const(1.0)
+    with k.loop("i", 2) as outer, k.loop("i", 3) as inner:
+        k.store(o, outer.counter, inner.counter, value=one)
+    assert (interpret(k.kernel(), {}, {})["o"] == 1).all()
 
 
 DECLARED: dict[str, Callable[[KernelBuilder], object]] = {

@@ -1,8 +1,11 @@
-"""Integers of kernels: numbers are calculated with at once; what changes nothing is left out."""
+"""Integers of kernels are short: numbers are calculated with at once. Arguments have names."""
 
 from __future__ import annotations
 
-from dsfc.kernel_ir.ir import Integer, Symbol, ceil_div, minus, plus, times
+import pytest
+from small_kernels import N, kernel_of
+
+from dsfc.kernel_ir.ir import Access, Integer, Symbol, ceil_div, minus, plus, times
 
 L = Symbol("L")
 
@@ -20,3 +23,10 @@ def test_anything_else_is_an_integer_of_its_operands() -> None:
     assert minus(0, L) == Integer("-", 0, L) and minus(L, 1) == Integer("-", L, 1)
     assert times(0, L) == Integer("*", 0, L) and times(L, 2) == Integer("*", L, 2)
     assert ceil_div(L, 8) == Integer("//", Integer("+", L, 7), 8)
+
+
+def test_a_kernel_gives_its_arguments_by_name() -> None:
+    kernel = kernel_of(lambda k, x, y: k.sum(x * y, N))
+    assert kernel.argument("y").name == "y" and kernel.argument("o").access is Access.WRITE
+    with pytest.raises(KeyError):
+        kernel.argument("z")

@@ -95,6 +95,17 @@ def test_an_exponent_is_refused(what: str) -> None:
         kernel_of(lambda k, g, r, x: k.map("exp", REFUSED[what](k, g, r, x)))
 
 
+def test_an_exponent_in_a_loop_is_that_of_every_iteration() -> None:
+    def compute(step: Callable[[Tile], Tile], k: KernelBuilder, g: Tile) -> Tile:
+        with k.loop("i", 3, S=k.const(0.0) * g, E=g) as loop:
+            loop.next(S=step(loop["S"]), E=k.map("exp", loop["S"]))
+        return loop.last("E")
+
+    assert kernel_of(lambda k, g, r, x: compute(lambda s: s + g, k, g)).body
+    with pytest.raises(InvalidKernel, match="value exp: exp of what may be positive"):
+        kernel_of(lambda k, g, r, x: compute(lambda s: s + r, k, g))
+
+
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_free_exponent_may_be_of_anything(what: str) -> None:
     assert kernel_of(lambda k, g, r, x: k.map("exp", REFUSED[what](k, g, r, x), free=True)).body

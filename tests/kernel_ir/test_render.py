@@ -73,6 +73,12 @@ def test_loops_say_what_they_carry_and_products_which_entries_they_skip() -> Non
     assert "[t, s] = x_2 · rename over n where lower in t, s exact" in text
     assert "strictly lower in t, s of blocks of 2) · " in text
     assert "product of g_2 over s < t < t" in text
+    assert "running sum of x_2 over t from the last without itself in blocks of 4" in text
+
+
+def test_numbers_keep_their_digits() -> None:
+    text = render(kernel_of(lambda k, x, y: x * 3.0 + y * (1 / 3)))
+    assert "const = 3\n" in text and "const_2 = 0.3333333333333333\n" in text
 
 
 def _others(value: object, pool: Counter[Any]) -> Iterator[object]:

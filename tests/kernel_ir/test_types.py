@@ -9,6 +9,7 @@ from small_kernels import N, S, T
 
 from dsfc.kernel_ir.build import KernelBuilder, Tile
 from dsfc.kernel_ir.ir import Axis, Kind, Part, Triangle
+from dsfc.kernel_ir.types import united
 
 SHORT = Axis("short", 4)
 
@@ -31,6 +32,8 @@ REFUSED: dict[str, tuple[Callable[[KernelBuilder, Tile], Tile], str]] = {
     "a choice of masks": (lambda k, x: k.where(mask(k), mask(k), x), "where takes real"),
     "numbers that are both": (lambda k, x: k.map("and", mask(k), x), "and takes mask"),
     "numbers compared": (lambda k, x: k.less(x, 3), "compare takes index entries"),
+    "an index compared with a number": (lambda k, x: k.less(k.index(T), x), "compare takes index"),
+    "a function that gives complex numbers": (lambda k, x: k.map("cis", x), "no function of real"),
     "an unknown function": (lambda k, x: k.map("no_such", x), "no function 'no_such'"),
     "a function along an axis": (lambda k, x: k.map("softmax", x), "no function"),
     "a function of too many": (lambda k, x: k.map("neg", x, x), "neg of 2 operands"),
@@ -69,6 +72,7 @@ REFUSED: dict[str, tuple[Callable[[KernelBuilder, Tile], Tile], str]] = {
         r"of a tile over \(t, s, n\)",
     ),
     "an inverse of no matrix": (lambda k, x: k.inverse_unit(x, T, S), "along s"),
+    "an inverse over one axis": (lambda k, x: k.inverse_unit(x, T, T), "over row and column"),
 }
 
 
@@ -92,3 +96,13 @@ def test_comparisons_are_masks_and_choices_numbers() -> None:
     assert k.index(T).type.kind is Kind.INDEX
     assert k.map("and", mask(k), mask(k)).type.kind is Kind.MASK
     assert k.where(mask(k), x, 0.0).type.kind is Kind.REAL
+
+
+def test_a_comparison_has_the_axes_of_both_sides() -> None:
+    k, _ = builder()
+    assert set(k.less(k.index(T), k.index(S)).axes) == {T, S}
+
+
+def test_the_longest_operand_orders_the_axes() -> None:
+    assert united((T,), (N, T)) == (N, T)
+    assert united((T, N), (S,)) == (T, N, S)
