@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from dsfc.expr.build import ZERO, walk
 from dsfc.expr.derivative import pull
-from dsfc.expr.tree import Axis, Expr, Field, Now, Num, Ref, Size, Time
+from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
 from dsfc.fused.expand import expand
 from dsfc.fused.ir import (
     DECAY_BAR,
@@ -107,7 +107,7 @@ def _check_matrix(matrix: PrologueEpilogue, scan: Scan, there: Collection[str]) 
         raise PlanError(f"{where}: a scan of form {scan.form.value} has none")
     if (matrix.read.leaves, matrix.key.leaves) != ((scan.read,), (scan.key,)):
         raise PlanError(f"{where}: its scan has other queries or keys")
-    if any(not isinstance(e, Num | Size) and e.axes for e in walk(matrix.factor)):
+    if any(e.axes for e in walk(matrix.factor)):
         raise PlanError(f"{where}: its factor is no number")
     if matrix.running and scan.columns[-1].output not in matrix.computed[-1].leaves:
         raise PlanError(f"{where}: its normaliser is not computed of a column")

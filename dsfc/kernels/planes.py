@@ -32,18 +32,10 @@ class Planes:
     def __mul__(self, other: Planes) -> Planes:
         return _multiplied(self, other, lambda x, y: x * y)
 
-    def __neg__(self) -> Planes:
-        return self.map(lambda x: -x)
-
     @property
     def tiles(self) -> tuple[Tile, ...]:
         """The tiles that there are."""
         return (self.real,) if self.imag is None else (self.real, self.imag)
-
-    @property
-    def conjugate(self) -> Planes:
-        """The conjugates."""
-        return Planes(self.real, None if self.imag is None else -self.imag)
 
     def map(self, function: Callable[[Tile], Tile]) -> Planes:
         """Returns a linear function of real coefficients, applied to both parts."""

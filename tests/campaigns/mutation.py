@@ -71,6 +71,8 @@ SECONDS_OF_A_TEST, SLOWER, SECONDS, BYTES = 10, 5, 12, 12 * 2**30
 change is left, for others to say what they see. Most mutants that are killed are killed within one
 second, and of those that lived for 12 s few would be killed later."""
 
+_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
+
 
 def drawn(part: str, seed: int, count: int) -> tuple[list[Mutant], int]:
     """Returns the mutants of a part that a seed draws, and how many there are.
@@ -215,7 +217,9 @@ class Run:
                 yield mutant, trial(mutant, names) if names else lambda: ["unreached", "", []]
 
         for mutant, told in _forked(todo(), self.jobs):
-            end, killer, ran = told or ("broken", "", [])
+            if told in _CRASHES:
+                told = "killed", "the process of its tests crashed", []
+            end, killer, ran = told if isinstance(told, list | tuple) else ("broken", "", [])
             experience.add(ran, killer if end == "killed" else "")
             self._write(mutant, end, killer)
         return True
@@ -241,7 +245,7 @@ class Run:
             return lambda: self._noted(files[file])
 
         for file, told in _forked(((f, noting(f)) for f in missing), self.jobs):
-            assert told, f"the tests of {file} do not pass as they are"
+            assert isinstance(told, dict), f"the tests of {file} do not pass as they are: {told}"
             keys[file].write_text(json.dumps(told))
             print(f"noted: {file.relative_to(ROOT)}", file=sys.stderr, flush=True)
         return {
@@ -317,7 +321,9 @@ def _quiet(item: pytest.Item) -> None:
 
 
 def _forked(tasks: Iterator[tuple[T, Callable[[], Any]]], jobs: int) -> Iterator[tuple[T, Any]]:
-    """Runs functions in forked processes and yields what they return, None where one dies.
+    """Runs functions in forked processes and yields what they return.
+
+    Of one that dies it yields the signal, or None.
 
     Args:
         tasks: what each is called, and the function; what it returns can be written as JSON.
@@ -327,10 +333,11 @@ def _forked(tasks: Iterator[tuple[T, Callable[[], Any]]], jobs: int) -> Iterator
 
     def ended() -> tuple[T, Any]:
         while True:
-            child, _ = os.wait()
+            child, status = os.wait()
             if child in running:
                 name, path = running.pop(child)
-                told = json.loads(path.read_text()) if path.exists() else None
+                died = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+                told = json.loads(path.read_text()) if path.exists() else died
                 path.unlink(missing_ok=True)
                 return name, told
 

@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import json
 import os
+import signal
 import types
 
 import pytest
@@ -135,10 +136,14 @@ def test_what_kills_most_for_its_time_comes_first(tmp_path) -> None:
     assert known.order({"a::x": 1.0, "test_m.py::y": 1.0}, "d.m")[0] == "test_m.py::y"
 
 
-def test_processes_tell_and_one_that_dies_says_nothing() -> None:
+def test_processes_tell_and_one_that_dies_says_how() -> None:
     KEPT.mkdir(parents=True, exist_ok=True)
-    tasks = [("one", lambda: 1), ("dies", lambda: os._exit(9)), ("two", lambda: [2])]
-    assert dict(_forked(iter(tasks), 2)) == {"one": 1, "dies": None, "two": [2]}
+    tasks = [
+        ("one", lambda: 1), ("dies", lambda: os._exit(9)), ("two", lambda: [2]),
+        ("crashes", lambda: os.kill(os.getpid(), signal.SIGSEGV)),
+    ]  # fmt: skip
+    told = dict(_forked(iter(tasks), 2))
+    assert told == {"one": 1, "dies": None, "two": [2], "crashes": signal.SIGSEGV}
 
 
 def test_what_is_left_has_a_reason_each() -> None:

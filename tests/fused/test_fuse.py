@@ -81,6 +81,21 @@ def test_a_complex_state_that_runs_backwards_is_read_in_part(
     assert len(agrees(load(name, COMPILED[name])).prologues) == 2
 
 
+@pytest.mark.parametrize("rate", ["u + b", "(u + b)^2", "u / (u + b)", "exp(u)"])
+def test_a_rate_may_be_any_arithmetic(rate: str, load: Callable[[str, str], Compilation]) -> None:
+    body = f"""
+      dims d, n = 2
+      input u : d; q, k : n
+      param a : d × n; b : d
+      state S : d × n
+      rate = {rate}
+      S = exp(-rate * a) * S[i-1] + (rate * u) ⊗ k
+      y = S · q
+    """
+    (prologue,) = agrees(load("rates", body)).prologues
+    assert [leaf for leaf, _ in prologue.rates] == ["rate"]
+
+
 @pytest.mark.share(10)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_plans_keep_their_values(seed: int, tmp_path: Path) -> None:

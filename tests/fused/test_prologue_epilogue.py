@@ -136,6 +136,18 @@ state S : h × n × p
             "S = S[i-1] + exp(k) ⊗ v\no = q · S\ny = o / exp(e) + o",
             ("q", "exp(k)", None, None, "1"),
         ),
+        # A number is a factor of the output; what has entries of its own is not.
+        ("S = S[i-1] + k ⊗ v\ny = 2 * (q · S) * sigmoid(v)", ("q", "k", None, None, "2")),
+        # What is made of a key is needed besides, for the next token.
+        (
+            "w = exp(k)\ng = w · q\nS = S[i-1] + w ⊗ v\ny = q · S + g[i-1] * v",
+            ("q", "w", None, None, "1"),
+        ),
+        # A factor of all values, and a divisor that has a leaf of its own.
+        (
+            "input f : h\nS = S[i-1] + k ⊗ (exp(e) * v)\ny = (q · S) / (1 + exp(f))",
+            ("q", "k", "exp(e)", "1 + exp(f)", "1"),
+        ),
         # A factor of all values, and a divisor that has the same leaf.
         (
             "S = S[i-1] + k ⊗ (exp(e) * v)\ny = (q · S) / (1 + exp(e))",

@@ -46,7 +46,9 @@ def forms() -> list[object]:
 
 @pytest.fixture(scope="session")
 def load_c(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ModuleType]:
-    folder = tmp_path_factory.mktemp("in_c")
+    # One folder for all tests of a process: PyTorch keeps the first operators of a name.
+    folder = tmp_path_factory.getbasetemp() / "in_c"
+    folder.mkdir(exist_ok=True)
 
     def imported(name: str) -> ModuleType:
         text = dsfc.load(SPECS / f"{name}.dsf").module("c").text
