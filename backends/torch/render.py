@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader
 
 from dsfc.plan.ir import Plan
 from dsfc.python_text import names_in
@@ -19,7 +19,7 @@ from .functional import functional
 from .header import HeaderText
 from .imports import imports, imports_from_beside
 from .layer import LayerText
-from .layout import entry, fitted_lines, rule, wrapped
+from .layout import fitted_lines, rule
 from .modes import modes
 from .operators import closing, operators, skeletons
 from .pairs import pairs
@@ -28,6 +28,7 @@ from .reference import reference
 from .signature import Signature, signature
 from .skeletons import Skeleton
 from .state import StateText
+from .templates import environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +81,7 @@ def _environment(packages: tuple[str, ...]) -> Environment:
         file = next(f for f in (folder.joinpath(name) for folder in folders) if f.is_file())
         return file.read_text(encoding="utf-8")
 
-    environment = Environment(
-        loader=FunctionLoader(source),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        # The result is Python; names are identifiers, and `header` makes a spec's texts safe.
-        autoescape=False,
-    )
-    environment.globals.update(rule=rule, entry=entry, wrapped=wrapped)
-    return environment
+    return environment(FunctionLoader(source))
 
 
 def _filled(packages: tuple[str, ...]) -> Callable[..., str]:

@@ -15,6 +15,7 @@ from dsfc.plan.scan_ir import Scan
 from ..torch.convolution import ConvolutionSkeleton
 from ..torch.layout import WIDTH, wrapped
 from ..torch.skeletons import Skeleton
+from .behind import Behind
 from .elementwise import ElementwiseKernels
 from .statements import Statements, statements
 
@@ -44,6 +45,20 @@ class ConvolutionKernels(ElementwiseKernels):
     def narrowed(self, o: str, like: str) -> str:
         """Text of the torch form's outputs in a dtype."""
         return super().narrowed(o, like) if self.complex else f"{o}.to({like})"
+
+    @property
+    def behind(self) -> Behind:
+        """What the torch form does behind the plain scan: tokens that do not count are no part."""
+        ended = ("o, S = _at_end(*ran, S, lengths)",)
+        return Behind(
+            taken="ran",
+            finished=ended,
+            finished_plainly=ended,
+            output=self.narrowed("o", f"{self.like}.dtype"),
+            output_of_plain=self.narrowed("o", self.like_of_inputs),
+            undone=(*super().behind.undone, "do, dS, before = _from_end(do, dS, lengths)"),
+            state="dS + before",
+        )
 
     @property
     def named_mode(self) -> str:

@@ -19,6 +19,7 @@ from dsfc.expr.tree import Expr, Param
 
 from ..torch.layout import WIDTH, wrapped
 from ..torch.skeletons import Skeleton
+from .behind import Behind
 from .cost.counts import SEGMENT, KernelCost
 
 _PULLED = " -> tuple[tuple[Tensor, ...], Callable[..., tuple[Tensor, ...]]]:"
@@ -99,20 +100,6 @@ class GatedKernels(Skeleton):
         return ""
 
     @property
-    def adds(self) -> bool:
-        """Whether something is added to the output."""
-        return False
-
-    def real_output(self, text: str, like: str) -> str:
-        """Text of an output of the torch form as what is returned."""
-        return text
-
-    @property
-    def cotangent(self) -> str:
-        """Text of the output's gradient, as the torch form takes it."""
-        return "do"
-
-    @property
     def scaled(self) -> bool:
         """Whether the output is divided by something."""
         return False
@@ -144,6 +131,33 @@ class GatedKernels(Skeleton):
     def narrowed(self, o: str, like: str) -> str:
         """Text of the torch form's outputs in a dtype."""
         return f"*_planes({o}, {like})"
+
+    @property
+    def behind(self) -> Behind:
+        """What the torch form does behind the plain scan, and its gradient ahead of the scan's."""
+        if not self.parted:
+            return Behind()
+        return Behind(
+            output=self.narrowed("o", f"{self.like}.dtype"),
+            output_of_plain=self.narrowed("o", self.like_of_inputs),
+            undone=(f"do = {self.joined_cotangent}",),
+        )
+
+    @property
+    def ran(self) -> list[str]:
+        """Statements of the operator where torch runs, behind its gates."""
+        arguments = ", ".join(["*gated", "S", *self.option_names])
+        return self.behind.forward(f"_forward_ungated{self.suffix}({arguments})")
+
+    @property
+    def ran_plainly(self) -> list[str]:
+        """The same of the plain loop over time."""
+        return self.behind.plain(f"_forward_recurrent{self.suffix}(*gated, S)")
+
+    @property
+    def ran_back(self) -> list[str]:
+        """Statements of the gradient's operator where torch runs, behind its gates."""
+        return self.behind.backward(self.suffix, self.option_names)
 
     # --- operators and launches ------------------------------------------------------------------
 

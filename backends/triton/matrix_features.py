@@ -12,6 +12,7 @@ from dsfc.fused.ir import FEATURE_BAR, Entrywise, PrologueEpilogue
 
 from ..torch.code import Code
 from ..torch.matrix import MatrixSkeleton
+from .behind import Behind
 from .gated import GatedKernels, arguments
 from .nodes import KernelPrinter
 from .statements import NamingPrinter, Statements, statements
@@ -51,6 +52,29 @@ class MatrixFeatures(GatedKernels, MatrixSkeleton):
     def running(self) -> bool:
         """Whether that is computed of what is read of the column of one channel."""
         return self.features.running
+
+    @property
+    def behind(self) -> Behind:
+        """What the torch form does behind the plain scan: it divides by a normaliser."""
+        if self.running:
+            return Behind(
+                output=f"*_divided{self.suffix}(o, lengths)",
+                finished_plainly=(f"o, _ = _divided{self.suffix}(o, lengths)",),
+                output_of_plain="o",
+                undone=(f"do = _undivided{self.suffix}(o, o_w, do, lengths)",),
+            )
+        if self.scaled:
+            scaled = "(o * scale).to(o.dtype)"
+            undone = "do_o = (do * o.to(scale.dtype)).sum(-1)", "do = (do * scale).to(do.dtype)"
+            return Behind(
+                apart="scale",
+                undone_by="scale",
+                output=scaled,
+                output_of_plain=scaled,
+                undone=undone,
+                pulled=("do_o",),
+            )
+        return super().behind
 
     @cached_property
     def _arguments(self) -> dict[str, str]:

@@ -20,6 +20,7 @@ from dsfc.plan.scan_ir import Scan
 from ..torch.layout import WIDTH, wrapped
 from ..torch.selective import SelectiveSkeleton
 from ..torch.skeletons import Skeleton
+from .behind import Behind
 from .nodes import LOG2_E, KernelPrinter
 from .selective_arguments import SelectiveArguments
 from .statements import Statements, statements
@@ -123,14 +124,30 @@ class SelectiveKernels(SelectiveArguments):
         imag = planes[".imag"]
         return f"torch.complex({planes.get('.real') or f'torch.zeros_like({imag})'}, {imag})"
 
-    def real_output(self, text: str, like: str) -> str:
-        """Text of an output of the torch form as what is returned."""
-        return f"torch.real({text}).to({like})" if self.complex else text
-
     @property
-    def cotangent(self) -> str:
-        """Text of the output's gradient, as the torch form takes it."""
-        return "do.to(S.dtype)" if self.complex else "do"
+    def behind(self) -> Behind:
+        """What the torch form does behind the plain scan: real parts, and what is added."""
+        cotangent = "do.to(S.dtype)" if self.complex else "do"
+        if self.adds:
+            output = f"{self._real_output('added.dtype')} + added"
+            return Behind(
+                apart="added",
+                output=output,
+                output_of_plain=output,
+                kept=self.nothing_kept,
+                cotangent=cotangent,
+                pulled=("do",),
+            )
+        return Behind(
+            output=self._real_output(f"{self.like}.dtype"),
+            output_of_plain=self._real_output(self.like_of_inputs) if self.complex else "",
+            kept=self.nothing_kept,
+            undone=(f"do = {cotangent}",) if self.complex else (),
+        )
+
+    def _real_output(self, like: str) -> str:
+        """Text of an output of the torch form as what is returned."""
+        return f"torch.real(o).to({like})" if self.complex else "o"
 
     @property
     def _bars(self) -> dict[str, str]:

@@ -15,14 +15,12 @@ MODULE = 500
 TEMPLATE, CONDITIONS = 150, 10
 """Lines of a template, and its conditions, at most."""
 
-HOUSE = 91_111
+HOUSE = 91_125
 """Lines of `dsfc/` and `backends/` with templates, at most."""
 
 LONG_MODULES: dict[str, int] = {}
 LONG_TEMPLATES: dict[str, int] = {}
 TEMPLATES_OF_MANY_CONDITIONS = {
-    "backends/triton/gated_gradient.py.j2": 11,
-    "backends/triton/gated_op.py.j2": 14,
     "backends/triton/matrix_backward_columns_kernel.py.j2": 13,
     "backends/triton/matrix_backward_keys_kernel.py.j2": 15,
     "backends/triton/matrix_backward_read_kernel.py.j2": 18,
