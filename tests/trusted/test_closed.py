@@ -32,7 +32,7 @@ from dsfc.system.ir import Block, Post, Stream, System
 from dsfc.trusted import comparable
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Invariant
-from dsfc.trusted.closed import _declared
+from dsfc.trusted.closed import _declared, closed
 from dsfc.trusted.rejected import Rejected
 
 TEXT = """
@@ -423,3 +423,17 @@ def test_a_state_that_no_definition_makes_is_declared_by_its_block() -> None:
     (block,) = made.blocks
     assert all(d.name != block.state for d in made.definition)
     assert _declared(made)[block.state] == {(frozenset(block.axes), block.field)}
+
+
+@pytest.mark.parametrize("kind", ["inputs", "params", "buffers"])
+def test_what_is_complex_has_no_sign(kind: str) -> None:
+    made = system("nothing")
+    t = Tensor("c", (), Field.COMPLEX)
+    closed(dataclasses.replace(made, **{kind: (*getattr(made, kind), t)}))
+    signed = dataclasses.replace(t, constraint=Constraint.POSITIVE)
+    with pytest.raises(ValueError, match="`c` is complex, and cannot be positive"):
+        closed(dataclasses.replace(made, **{kind: (*getattr(made, kind), signed)}))
+
+
+def test_a_buffer_may_have_no_value() -> None:
+    closed(dataclasses.replace(system("nothing"), buffers=(Tensor("c", ()),)))

@@ -143,6 +143,11 @@ def test_what_is_known_of_arrays_is_what_the_first_declares() -> None:
     assert real_arrays(made) == {"u", "k", "a", "b", "c", "e", "f"}
 
 
+def test_what_one_alone_has_is_positive_where_it_says_so() -> None:
+    more = "input u : n; s : n positive\n param w : n; r : n positive\n y = w * r * s * u"
+    assert positive(claim(PLAIN, more)) == positive(claim(more, PLAIN)) == {"r", "s"}
+
+
 def test_what_the_second_alone_has_is_its_own() -> None:
     declared = "input u, s : n; t : n nonzero\n param w : n; r : n unit; A : n -> n"
     second = f"{declared}\n y = w * r * s * t * (A u)"

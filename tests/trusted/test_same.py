@@ -11,7 +11,7 @@ import pytest
 import dsfc
 from dsfc.api.locate import Place
 from dsfc.api.pipeline import SpecText
-from dsfc.expr.tree import Axis
+from dsfc.expr.tree import Axis, Field, LinearMap, Param
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import report
 from dsfc.prover.sizes import chosen
@@ -64,6 +64,11 @@ mixer one_name_twice extends raw {
 mixer kept extends raw {
   state S : n × p
   S = a * S[i-1] + k ⊗ v
+  y = q · S
+}
+mixer kept_doubled extends raw {
+  state S : n × p
+  S = a * S[i-1] + 2 * k ⊗ v
   y = q · S
 }
 mixer state_by_another_name extends raw {
@@ -206,6 +211,37 @@ def test_definition_and_derived_form_must_both_be_the_same(of: Callable) -> None
     ):
         rejected(claim_of(a, forged))
         rejected(claim_of(forged, a))
+
+
+@pytest.mark.parametrize("name, other", [("kept", "kept_doubled"), ("scored", "other_function")])
+def test_what_a_definition_reads_is_the_same_too(of: Callable, name: str, other: str) -> None:
+    """All names are the same, and so is the derived form."""
+    a = of(name)
+    forged = dataclasses.replace(a, definition=of(other).definition)
+    check_same(claim_of(a, a))
+    for claim in (claim_of(a, forged), claim_of(forged, a)):
+        with pytest.raises(Rejected, match="the definitions are not the same"):
+            check_same(claim)
+
+
+def test_an_array_is_read_in_the_same_way() -> None:
+    text = "mixer m {\n dims n\n input u : n\n param a : n; W : n -> n\n y = a * (W u)\n}"
+    system = SpecText(Place(Path("m.dsf")), parse(Source("m.dsf", text))).compilation("m").system
+    walk, n = _Walk(claim_of(system, system)), Axis(0, "n")
+    a, w = Param("a", frozenset({n})), LinearMap("W", (), (n,), (n,))
+    others: list[tuple[object, object]] = [
+        (a, Param("a", frozenset())),
+        (a, Param("a", frozenset({n}), Field.COMPLEX)),
+        (w, dataclasses.replace(w, adjoint=True)),
+        (w, dataclasses.replace(w, each=(n,))),
+    ]
+    for one, other in others:
+        walk.left = [(one, one)]
+        walk._all()
+        for pair in ((one, other), (other, one)):
+            walk.left = [pair]
+            with pytest.raises(Rejected, match="the definitions are not the same"):
+                walk._all()
 
 
 def test_a_name_has_one_definition(of: Callable) -> None:
