@@ -13,6 +13,7 @@ from dsfc.api.locate import shipped_names
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.json import encode
 from dsfc.expr.text import text
+from dsfc.expr.tree import Ref
 from dsfc.limits import DEFAULT_LIMITS
 from dsfc.plan.ir import Plan, Pointwise
 from dsfc.plan.recurrence_ir import Recurrence
@@ -282,3 +283,36 @@ def test_arrays_have_as_many_axes_as_is_said(load) -> None:
     (problem,) = raised.value.diagnostics
     words = f"number of axes of one array: {most + 1}, at most {most} allowed"
     assert problem.code == "E-LIMIT" and str(problem).endswith(words)
+
+
+def test_names_of_new_buffers_are_none_of_inputs_and_parameters(load) -> None:
+    body = """
+      dims d
+      input h_value, u : d
+      param h_log_decay : d
+      state h : d
+      h = sigmoid(u + h_log_decay) * h[i-1] + tanh(u) * h_value
+      y = h
+    """
+    plan = load("taken", body).plan
+    names = [b.name for b in plan.arrays]
+    assert len(set(names)) == len(names)
+    assert {"h_value", "h_value_2", "h_log_decay_2"} <= set(names)
+    assert "h_log_decay" not in names
+
+
+def test_a_log_decay_that_may_have_no_value_is_computed_in_front_of_its_scan(load) -> None:
+    body = """
+      dims d, n = 2
+      input u, e : d; q, k : n
+      param a : d × n
+      state S : d × n
+      S = exp(-softplus(u) * exp(a){}) * S[i-1] + u ⊗ k
+      y = S · q
+    """
+    leaves = {}
+    for name, below in (("whole", " / e"), ("inside", "")):
+        (scan,) = (k for k in load(name, body.format(below)).plan.kernels if isinstance(k, Scan))
+        leaves[name] = scan.decay.expr, scan.decay.leaves
+    assert isinstance(leaves["whole"][0], Ref) and len(leaves["whole"][1]) == 1
+    assert len(leaves["inside"][1]) > 1

@@ -54,3 +54,11 @@ def test_two_reads_of_one_buffer_are_two_edges(load) -> None:
     plan = load("no_state_and_a_lag", COMPILED["no_state_and_a_lag"]).plan
     flows = plan.to_networkx().get_edge_data("u", "y")
     assert sorted(flow["lag"] for flow in flows.values()) == [0, 2]
+
+
+def test_a_recurrence_reads_its_states_one_token_back(load) -> None:
+    body = "dims d\n input u : d\n state s, t : d\n s = u * t[i-1] + u; t = u * s[i-1]\n y = s"
+    graph = load("stepped", body).plan.to_networkx()
+    (node,) = (n for n, kind in graph.nodes(data="kind") if kind == "recurrence")
+    for name in "st":
+        assert graph.get_edge_data(f"state {name}", node) == {0: {"buffer": name, "lag": 1}}

@@ -11,6 +11,8 @@ from unusual_specs import PAIRS, REFUSED
 
 from dsfc.api.pipeline import Compilation
 from dsfc.diagnostics.report import DiagnosticError
+from dsfc.expr.build import walk
+from dsfc.expr.tree import Ref
 from dsfc.mixer import sample
 from dsfc.mixer import sizes as sizes_of
 from dsfc.plan.accounting import settle
@@ -20,6 +22,7 @@ from dsfc.plan.flow import PlanError
 from dsfc.plan.ir import Plan
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.render import render
+from dsfc.plan.sensitive import decay_buffers
 from dsfc.plan.verify import verify
 
 LENGTH = 4
@@ -131,3 +134,21 @@ def test_dependent_sums_are_refused(load: Callable[[str, str], Compilation]) -> 
     with pytest.raises(DiagnosticError, match="the sum holds another one") as caught:
         _ = load("nested", body).plan
     assert words.split(",")[0] in caught.value.diagnostics[0].message
+
+
+def test_every_number_of_the_distance_reads_one_distance(
+    load: Callable[[str, str], Compilation],
+) -> None:
+    body = "dims d\n input u : d\n y = sum[j ≤ i](exp(-(i - j)) * (i - j + 1) * tanh(u + u[j]))"
+    (k,) = sums(load("two_distances", body).plan)
+    names = {e.name for e in walk(k.body) if isinstance(e, Ref)}
+    assert names == {x.name for x in k.leaves} | {k.lag}
+
+
+def test_the_base_of_a_power_of_the_distance_is_a_decay(
+    load: Callable[[str, str], Compilation],
+) -> None:
+    body = "dims d\n input u : d\n g = sigmoid(u); y = sum[j ≤ i](g^(i - j) * tanh(u[j] + u))"
+    plan = load("powers", body).plan
+    (k,) = sums(plan)
+    assert [*decay_buffers(plan)] == ["g"] and "g" in {x.buffer for x in k.leaves}
