@@ -98,13 +98,21 @@ class Loops:
                 if place is not None:
                     self._text.line(f"{place.entry(indices)} = {name};")
             case Store():
-                self._store(s, indices, counts)
+                self.store(s, indices, counts)
 
-    def _store(self, s: Store, indices: dict[Axis, str], counts: dict[Axis, str]) -> None:
+    def store(self, s: Store, indices: dict[Axis, str], counts: dict[Axis, str]) -> None:
+        """Prints the store of one entry.
+
+        Args:
+            s: the store.
+            indices: of its axes.
+            counts: how many entries count along axes whose loops end there.
+        """
         argument = self._kernel.argument(s.argument)
         x = self._memory.use(s.value, indices)
         x = f"narrow({x})" if argument.storage is Storage.GIVEN else x
-        target = argument_place(argument, s.at).entry(indices)
+        place = argument_place(argument, s.at)
+        target = place.entry(indices) if place.strides else f"*{place.pointer}"
         along = (p for p in s.at if isinstance(p, Along))
         short = [p for p in along if not is_all(p) and p.axis not in counts]
         exists = " && ".join(self._exists(p, indices[p.axis]) for p in short)

@@ -23,6 +23,7 @@ from dsfc.kernel_ir.ir import (
     Rename,
     Statement,
     Storage,
+    Store,
 )
 from dsfc.kernel_ir.rename import renamed
 
@@ -149,6 +150,8 @@ class _Printer:
                 self._loops.print(item)
             case Let():
                 self._let(item, dying)
+            case Store():
+                self._loops.store(item, {}, {})
             case Loop():
                 self._loop(item)
 

@@ -64,7 +64,9 @@ class Products:
             left, right, left_part, right_part = right, left, right_part, left_part
         name = dot.left if left is self._memory.places[dot.left] else dot.right
         assert right_part is None and column in right.strides
+        assert left.strides.keys() & right.strides.keys() == {dot.over}, "a batch of products"
         for part in (dot.out, left_part):
+            assert part is None or part.part in (Part.LOWER, Part.STRICTLY_LOWER), part
             if part is not None and part.block is not None:
                 self._blocks(to, dot, left, right, row, column, part, accumulate)
                 return

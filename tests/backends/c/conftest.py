@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from dsfc.backends.c.reserved_names import header
 from dsfc.backends.c.runtime.native import _library, _Native
+
+sys.path.append(str(Path(__file__).parents[2] / "kernel_ir"))
 
 
 @pytest.fixture(autouse=True, scope="session")
