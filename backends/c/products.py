@@ -66,7 +66,6 @@ class Products:
         assert right_part is None and column in right.strides
         assert left.strides.keys() & right.strides.keys() == {dot.over}, "a batch of products"
         for part in (dot.out, left_part):
-            assert part is None or part.part in (Part.LOWER, Part.STRICTLY_LOWER), part
             if part is not None and part.block is not None:
                 self._blocks(to, dot, left, right, row, column, part, accumulate)
                 return

@@ -26,7 +26,6 @@ from dsfc.kernel_ir.ir import (
     Loop,
     Map,
     Operation,
-    Part,
     Reduce,
     Rename,
     Statement,
@@ -249,7 +248,7 @@ def is_lower(name: str, operations: dict[str, Operation]) -> bool:
     """Whether a matrix over tokens is known to be 0 above its diagonal."""
     match operations.get(name):
         case Dot(out=out):
-            return out is not None and out.part in (Part.LOWER, Part.STRICTLY_LOWER)
+            return out is not None
         case Map(function="where", operands=(mask, _, other)):
             # The diagonal: entries of one token.
             same = operations.get(mask)

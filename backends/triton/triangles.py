@@ -7,16 +7,12 @@ from dsfc.kernel_ir.ir import Part, Triangle
 
 def triangle(t: Triangle, row: str, column: str) -> str:
     """The text of a mask of the entries inside a triangle, of places along its axes."""
-    lower = t.part in (Part.LOWER, Part.STRICTLY_LOWER)
     if t.block == 1:
-        later, earlier = (row, column) if lower else (column, row)
-        return f"({later} % 2 == 1) & ({earlier} == {later} - 1)"
+        return f"({row} % 2 == 1) & ({column} == {row} - 1)"
     if t.block is None:
-        equal = "=" if t.part in (Part.LOWER, Part.UPPER) else ""
-        return f"{row} {'>' if lower else '<'}{equal} {column}"
-    later, earlier = (row, column) if lower else (column, row)
-    blocks = f"({later} // {t.block} % 2 == 1)"
-    return f"{blocks} & ({earlier} // {t.block} == {later} // {t.block} - 1)"
+        return f"{row} >{'=' if t.part is Part.LOWER else ''} {column}"
+    blocks = f"({row} // {t.block} % 2 == 1)"
+    return f"{blocks} & ({column} // {t.block} == {row} // {t.block} - 1)"
 
 
 def mask_name(part: Triangle) -> str:

@@ -32,8 +32,6 @@ from dsfc.kernel_ir.ir import (
     Triangle,
 )
 
-_LOWER = (Part.LOWER, Part.STRICTLY_LOWER)
-
 
 @dataclass(frozen=True, slots=True)
 class Zeros:
@@ -69,9 +67,8 @@ def contains(whole: Triangle, part: Triangle) -> bool:
         return True
     if (part.row, part.column) != (whole.row, whole.column) or whole.block is not None:
         return False
-    same_side = (whole.part in _LOWER) == (part.part in _LOWER)
-    strict = part.block is not None or part.part in (Part.STRICTLY_LOWER, Part.STRICTLY_UPPER)
-    return same_side and (whole.part in (Part.LOWER, Part.UPPER) or strict)
+    strict = part.block is not None or part.part is Part.STRICTLY_LOWER
+    return whole.part is Part.LOWER or strict
 
 
 def zeros_of(kernel: Kernel) -> dict[str, Zeros]:

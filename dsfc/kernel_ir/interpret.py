@@ -337,19 +337,8 @@ def _part(t: Triangle, rows: int, columns: int) -> Array:
     """Where a triangle has entries."""
     i, j = np.arange(rows)[:, None], np.arange(columns)[None, :]
     if t.block is not None:
-        later, earlier = (i, j) if t.part in (Part.LOWER, Part.STRICTLY_LOWER) else (j, i)
-        return np.asarray(
-            (later // t.block % 2 == 1) & (earlier // t.block == later // t.block - 1)
-        )
-    match t.part:
-        case Part.LOWER:
-            return np.asarray(j <= i)
-        case Part.STRICTLY_LOWER:
-            return np.asarray(j < i)
-        case Part.UPPER:
-            return np.asarray(j >= i)
-        case Part.STRICTLY_UPPER:
-            return np.asarray(j > i)
+        return np.asarray((i // t.block % 2 == 1) & (j // t.block == i // t.block - 1))
+    return np.asarray(j <= i if t.part is Part.LOWER else j < i)
 
 
 _FOLDS = {"sum": np.add, "product": np.multiply, "max": np.maximum}

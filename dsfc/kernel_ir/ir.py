@@ -297,13 +297,11 @@ class Between:
 class Part(Enum):
     """Which entries (row, column) of a matrix are not 0.
 
-    LOWER: column ≤ row. STRICTLY_LOWER: column < row. UPPER, STRICTLY_UPPER: the other way round.
+    LOWER: column ≤ row. STRICTLY_LOWER: column < row.
     """
 
     LOWER = "lower"
     STRICTLY_LOWER = "strictly lower"
-    UPPER = "upper"
-    STRICTLY_UPPER = "strictly upper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +313,7 @@ class Triangle:
         column: axis of columns.
         part: where there are entries.
         block: of a power of two: entries lie where the row is in the second half, the column in
-            the first half of one block of 2 · block, or the other way round (UPPER); None for all.
+            the first half of one block of 2 · block; None for all.
     """
 
     row: Axis

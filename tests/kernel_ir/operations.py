@@ -24,6 +24,10 @@ def part(which: Part, block: int | None = None) -> Triangle:
     return Triangle(T, S, which, block)
 
 
+def upper(which: Part, block: int | None = None) -> Triangle:
+    return Triangle(S, T, which, block)
+
+
 def in_blocks(x: Array, size: int, function: Callable[[Array], Array]) -> Array:
     """A function of each block of rows."""
     return np.concatenate([function(x[i : i + size]) for i in range(0, len(x), size)])
@@ -98,9 +102,9 @@ OPERATIONS: dict[str, tuple[Compute, Array]] = {
         lambda k, x, y: pairs(k, x, y, out=part(Part.STRICTLY_LOWER)),
         np.tril(X @ Y.T, -1),
     ),
-    "upper triangle": (lambda k, x, y: pairs(k, x, y, out=part(Part.UPPER)), np.triu(X @ Y.T)),
+    "upper triangle": (lambda k, x, y: pairs(k, x, y, out=upper(Part.LOWER)), np.triu(X @ Y.T)),
     "strictly upper triangle": (
-        lambda k, x, y: pairs(k, x, y, out=part(Part.STRICTLY_UPPER)),
+        lambda k, x, y: pairs(k, x, y, out=upper(Part.STRICTLY_LOWER)),
         np.triu(X @ Y.T, 1),
     ),
     "level of blocks": (
@@ -108,7 +112,7 @@ OPERATIONS: dict[str, tuple[Compute, Array]] = {
         X @ Y.T * ((I8 // 2 == J8 // 2 + 1) & (I8 // 4 == J8 // 4)),
     ),
     "upper level of blocks": (
-        lambda k, x, y: pairs(k, x, y, out=part(Part.UPPER, 2)),
+        lambda k, x, y: pairs(k, x, y, out=upper(Part.LOWER, 2)),
         X @ Y.T * ((J8 // 2 == I8 // 2 + 1) & (I8 // 4 == J8 // 4)),
     ),
     "product of a triangle": (
@@ -116,7 +120,7 @@ OPERATIONS: dict[str, tuple[Compute, Array]] = {
         np.tril(X @ Y.T) @ Y,
     ),
     "product with a triangle": (
-        lambda k, x, y: k.dot(x, pairs(k, x, y), T, right_part=part(Part.UPPER)),
+        lambda k, x, y: k.dot(x, pairs(k, x, y), T, right_part=upper(Part.LOWER)),
         X.T @ np.triu(X @ Y.T),
     ),
     "inverse": (

@@ -17,7 +17,7 @@ from dsfc.kernel_ir.ir import Access, Grid, Kernel
 
 NOT_PRINTED = (
     "sums along the last axis", "between", "strictly between", "product over rows",
-    "upper triangle", "strictly upper triangle", "upper level of blocks",
+    "upper triangle", "strictly upper triangle",
     "product of a triangle", "product with a triangle",
 )  # fmt: skip
 """What no kernel needs: sums along an axis of any size, batches of products, upper triangles, and
