@@ -20,6 +20,7 @@ from benchmarks.verdict import milliseconds, summary
 
 RESULTS = ROOT / "benchmarks" / "results" / "amd-epyc-2-threads.json"
 FLOORS = RESULTS.with_name("floors.json")
+COMMANDS = RESULTS.with_name("commands.json")
 FILES = (ROOT / "README.md", ROOT / "benchmarks" / "README.md")
 _BLOCK = re.compile(r"(<!-- figures: (?P<name>\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
@@ -77,11 +78,32 @@ def floors(document: Document) -> Iterator[str]:
         yield f"| `{line['row']}` | {' | '.join(cells)} |"
 
 
+def commands(document: Document) -> Iterator[str]:
+    """Yields a table of how long commands start, as `benchmarks.commands` wrote it."""
+    yield "| command | processor seconds | times `import sympy` |"
+    yield "|---|---|---|"
+    found = json.loads(COMMANDS.read_text(encoding="utf-8"))["commands"]
+    for name, seconds in found.items():
+        yield f"| `{name}` | {seconds:.2f} | {seconds / found['import sympy']:.1f} |"
+
+
+def compilers(document: Document) -> Iterator[str]:
+    """Yields a table of what the C compiler works for the kernels of each mixer."""
+    yield "| kernels in C | of one, median s | the longest, s |"
+    yield "|---|---|---|"
+    found = json.loads(COMMANDS.read_text(encoding="utf-8"))["kernels"]
+    for spec, made in sorted(found.items(), key=lambda item: -max(item[1]["seconds"])):
+        times = f"{median(made['seconds']):.2f} | {max(made['seconds']):.2f}"
+        yield f"| `{spec}`, {len(made['seconds'])} | {times} |"
+
+
 TABLES: dict[str, Callable[[Document], Iterator[str]]] = {
     "times": times,
     "bars": bars,
     "kernels_in_c": kernels_in_c,
     "floors": floors,
+    "commands": commands,
+    "compilers": compilers,
 }
 
 
