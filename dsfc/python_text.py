@@ -20,6 +20,6 @@ def parsed(text: str | bytes) -> ast.Module:
         return ast.parse(text)
 
 
-def names_in(text: str) -> frozenset[str]:
-    """Returns the variables, functions and classes that the text of a module names."""
-    return frozenset(n.id for n in ast.walk(parsed(text)) if isinstance(n, ast.Name))
+def names_in(tree: ast.AST) -> frozenset[str]:
+    """Returns the variables, functions and classes that a syntax tree names."""
+    return frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))

@@ -32,7 +32,6 @@ BACKEND = TorchBackend(
     kernels=lambda fused: (*C.kernels(fused), *TRITON.kernels(fused)),
     with_kernels=_with_kernels,
     computes=TRITON.computes,
-    runtime=C.runtime,
     probes=C.probes,
     needs={**C.needs, **TRITON.needs},
 )

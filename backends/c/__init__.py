@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from ..torch import TorchBackend
 from .probe import COMPILER
-from .render import RUNTIME, target
+from .render import target
 from .skeletons import kernels, scans_with_kernels
 
 BACKEND = TorchBackend(
@@ -36,7 +36,6 @@ BACKEND = TorchBackend(
     target=target,
     kernels=kernels,
     with_kernels=scans_with_kernels,
-    runtime=RUNTIME,
     probes=(COMPILER,),
     needs={"CPU": (COMPILER.what,)},
 )

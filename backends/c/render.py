@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 
 from dsfc.fused.ir import FusedPlan
 from dsfc.kernels.convolution import MOST_KEYS
 
-from ..shared.section import Section, body_of, section
+from ..shared.section import Section, section
 from ..torch import render as torch
 from ..torch.calls import ScanCall
 from ..torch.signature import Signature
@@ -19,20 +19,6 @@ from .reserved_names import header
 from .skeletons import NativeSkeleton, scans_with_kernels, skeletons
 
 NONE = "no scan of this mixer has kernels in C"
-
-
-def runtime() -> str:
-    """Returns the text of the runtime, without its docstring and imports."""
-    file = files(__package__ or "") / "runtime" / "native.py"
-    return body_of(file.read_text(encoding="utf-8"))
-
-
-@dataclass(frozen=True, slots=True)
-class NativeRuntime:
-    """The runtime as the audit of emitted texts takes it; see `dsfc.emit.audit.Runtime`."""
-
-    text: str
-    modules: frozenset[str]
 
 
 _IMPORTS = (
@@ -49,12 +35,11 @@ _IMPORTS = (
     "from pathlib import Path",
 )
 
-RUNTIME = NativeRuntime(runtime(), frozenset(line.split()[1] for line in _IMPORTS) - {"logging"})
-
 
 def runtime_section() -> Section:
     """Returns the section of modules with kernels in C: what starts them, and their header."""
-    return section((RUNTIME.text, f'_HEADER = r"""{header()}"""'), _IMPORTS)
+    native = (files(__package__ or "") / "runtime" / "native.py").read_text(encoding="utf-8")
+    return section((native, f'_HEADER = r"""{header()}"""'), _IMPORTS)
 
 
 def target(fused: FusedPlan) -> torch.Target:

@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from itertools import takewhile
 
+from dsfc.python_text import names_in, parsed
+
 FILES = (
     "checks",
     "states",
@@ -35,18 +37,20 @@ FILES = (
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The runtime section of emitted modules.
+    """The runtime section of emitted modules; a `dsfc.emit.audit.Runtime`.
 
     Attributes:
         text: the bodies of the files, without their docstrings and imports.
         sha256: of the text.
         names: functions, classes and constants that the section defines, in order.
+        named: what its text names.
         imports: statements that it needs besides those of names that every module may use.
     """
 
     text: str
     sha256: str
     names: tuple[str, ...]
+    named: frozenset[str]
     imports: tuple[str, ...] = ()
 
     @property
@@ -54,27 +58,36 @@ class Section:
         """Name of the module that holds the section where it stands beside the others."""
         return f"dsfc_runtime_{self.sha256[:12]}"
 
+    @property
+    def modules(self) -> frozenset[str]:
+        """Modules that its own imports name."""
+        return frozenset(line.split()[1] for line in self.imports)
+
 
 @cache
 def section(more: tuple[str, ...] = (), imports: tuple[str, ...] = ()) -> Section:
     """Returns the runtime section, the same for every module of a version and a target.
 
     Args:
-        more: texts of a target, behind those of the files.
+        more: files of a target, behind those of `FILES`.
         imports: statements that these need.
     """
     folder = files(f"{__package__}.runtime")
     sources = [(folder / f"{name}.py").read_text(encoding="utf-8") for name in FILES]
-    text = "\n\n\n".join((*map(body_of, sources), *more))
-    names = tuple(_defined(ast.parse(text)))
-    return Section(text, hashlib.sha256(text.encode()).hexdigest(), names, imports)
+    parts = [*map(_split, sources), *map(_split, more)]
+    text = "\n\n\n".join(body for body, _ in parts)
+    names = tuple(name for _, tree in parts for name in _defined(tree))
+    named = frozenset[str]().union(*(names_in(tree) for _, tree in parts))
+    return Section(text, hashlib.sha256(text.encode()).hexdigest(), names, named, imports)
 
 
-def body_of(source: str) -> str:
-    """Returns the lines of a Python file behind its docstring and its imports."""
-    lines = source.split("\n")
-    heads = [*takewhile(_is_head, ast.parse(source).body)]
-    return "\n".join(lines[heads[-1].end_lineno :]).strip("\n")
+def _split(source: str) -> tuple[str, ast.Module]:
+    """Returns the lines of a Python file behind its docstring and imports, and their tree."""
+    tree = parsed(source)
+    heads = [*takewhile(_is_head, tree.body)]
+    lines = source.split("\n")[heads[-1].end_lineno if heads else 0 :]
+    tree.body = tree.body[len(heads) :]
+    return "\n".join(lines).strip("\n"), tree
 
 
 def _is_head(statement: ast.stmt) -> bool:

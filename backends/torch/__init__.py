@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsfc.expr.tree import Prim
 from dsfc.fused.ir import FusedPlan
-from dsfc.kernel_ir.ir import Kernel
 from dsfc.plan.pairs_ir import AllPairs
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import Scan
 
+from ..shared.section import Section
 from .cost import costs_text
 from .render import TORCH, Target, render_module, runtime_file
 from .reserved_names import RESERVED
+
+if TYPE_CHECKING:
+    from dsfc.kernel_ir.ir import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,6 @@ class TorchBackend:
         kernels: a fused plan → what of its kernels is of the kernel IR; none of torch's own.
         with_kernels: a fused plan → names of its scans that have kernels; None without kernels.
         computes: whether kernels compute a primitive; None where they compute recurrences alone.
-        runtime: a section that modules hold as it stands; a `dsfc.emit.audit.Runtime`.
     """
 
     name: str = "torch"
@@ -44,7 +46,6 @@ class TorchBackend:
     kernels: Callable[[FusedPlan], tuple[Kernel, ...]] = lambda fused: ()
     computes: Callable[[Prim], bool] | None = None
     with_kernels: Callable[[FusedPlan], tuple[str, ...]] | None = None
-    runtime: Any = None
 
     def without_kernels(self, fused: FusedPlan) -> tuple[str, ...]:
         """Returns the names of the scans and loops of a plan that run in torch on every device."""
@@ -69,9 +70,13 @@ class TorchBackend:
         names = class_name, function_name
         return render_module(plan, identity, identifier, *names, target, beside)
 
+    def runtime(self, fused: FusedPlan) -> Section:
+        """Returns the section that a plan's module holds as it stands, or finds beside it."""
+        return self.target(fused).runtime
+
     def runtime_file(self, fused: FusedPlan) -> tuple[str, str]:
         """Returns the name and the text of the file with the runtime of modules beside it."""
-        return runtime_file(self.target(fused).runtime)
+        return runtime_file(self.runtime(fused))
 
 
 BACKEND = TorchBackend()

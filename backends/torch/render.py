@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader
 
 from dsfc.plan.ir import Plan
-from dsfc.python_text import names_in
+from dsfc.python_text import names_in, parsed
 
 from ..shared.section import Section, section
 from .calls import ScanCall
@@ -131,7 +131,7 @@ def render_module(
     tail = "\n".join(["", "", "", rule("operators"), *last]) if last else ""
     runtime = target.runtime
     inlined = "" if beside else filled("closing.py.j2", runtime=runtime)
-    named = names_in("\n".join([own, tail, inlined]))
+    named = names_in(parsed(f"{own}\n{tail}")) | (frozenset() if beside else runtime.named)
     lines = tuple(imports(named, () if beside else runtime.imports))
     shared = [n for n in runtime.names if n in named or not n.startswith("_")]
     elsewhere = tuple(imports_from_beside(runtime.module, shared)) if beside else ()
@@ -156,6 +156,6 @@ def render_module(
 
 def runtime_file(runtime: Section) -> tuple[str, str]:
     """Returns the name and the text of the file that holds the runtime of modules beside it."""
-    lines = imports(names_in(runtime.text), runtime.imports)
+    lines = imports(runtime.named, runtime.imports)
     text = _filled(TORCH.packages)("runtime.py.j2", imports=tuple(lines), runtime=runtime)
     return f"{runtime.module}.py", f"{text}\n"

@@ -42,7 +42,6 @@ from dsfc.fused.fuse import every_real_function, fuse
 from dsfc.fused.ir import FusedPlan
 from dsfc.fused.self_test import compare as compare_fused
 from dsfc.limits import DEFAULT_LIMITS, Limits
-from dsfc.matrices.latex import display
 from dsfc.mixer.ir import Mixer
 from dsfc.mixer.library import Library
 from dsfc.mixer.resolve import resolve
@@ -246,6 +245,8 @@ class Compilation:
             system, structure = self.system, self.structure
         except DiagnosticError as e:
             return f"```text\n{render_all(e.diagnostics)}\n```"
+        from dsfc.matrices.latex import display  # only a notebook pays for it
+
         doc = f", {escape(self.mixer.doc)}" if self.mixer.doc else ""
         return f"**{self.name}**{doc}: {structure.title} ({structure.label})\n\n{display(system)}"
 

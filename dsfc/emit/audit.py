@@ -13,8 +13,7 @@ import ast
 import builtins
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from dsfc.python_text import parsed
 
@@ -77,17 +76,16 @@ class EmissionError(Exception):
     """Emitted text that is not what a backend may write: a fault of the compiler."""
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
-    """A section that a backend puts into modules as it stands, from a file of this package.
+class Runtime(Protocol):
+    """A section that a backend puts into modules as it stands, from files of this package."""
 
-    Attributes:
-        text: the section; nothing in it depends on a spec.
-        modules: what it needs imported; the rest of the module must not name these.
-    """
+    @property
+    def text(self) -> str:
+        """The section; nothing in it depends on a spec."""
 
-    text: str
-    modules: frozenset[str]
+    @property
+    def modules(self) -> frozenset[str]:
+        """What it needs imported; the rest of the module must not name these."""
 
 
 def audit(text: str, runtime: Runtime | None = None, beside: str | None = None) -> None:

@@ -7,15 +7,17 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dsfc.diagnostics.catalogue import UnknownBackend
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.emit.audit import Runtime
 from dsfc.expr.tree import Prim
 from dsfc.fused.ir import FusedPlan
-from dsfc.kernel_ir.ir import Kernel
 from dsfc.source import NOWHERE
+
+if TYPE_CHECKING:
+    from dsfc.kernel_ir.ir import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,6 @@ class Backend(Protocol):
         faults: what is known of versions of its compiler.
         probes: questions to a machine about the tools that its modules run.
         needs: device → what of `dsfc doctor` its kernels need there; empty without kernels.
-        runtime: a section that its modules hold as it stands; None where there is none.
     """
 
     name: str
@@ -100,7 +101,6 @@ class Backend(Protocol):
     faults: tuple[Fault, ...]
     probes: tuple[Probe, ...]
     needs: Mapping[str, tuple[str, ...]]
-    runtime: Runtime | None
 
     @property
     def computes(self) -> Callable[[Prim], bool] | None:
@@ -144,6 +144,13 @@ class Backend(Protocol):
             class_name: of the `nn.Module`.
             function_name: of the functional form.
             beside: whether the runtime is imported from `runtime_file`; else the text holds it.
+        """
+
+    def runtime(self, fused: FusedPlan) -> Runtime:
+        """Returns the section that a plan's module holds as it stands, or finds beside it.
+
+        Args:
+            fused: the plan, with what kernels compute besides their recurrences.
         """
 
     def runtime_file(self, fused: FusedPlan) -> tuple[str, str]:

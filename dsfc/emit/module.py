@@ -114,7 +114,7 @@ def emit(fused: FusedPlan, backend: str, source: str, beside: bool = False) -> M
     identity = Identity(digest(plan), version("dsfc"), called, f"dsfc_{plan.name}_")
     body, namespace = target.render(fused, identity, rename, cls, function, beside)
     runtime = RuntimeFile(*target.runtime_file(fused)) if beside else None
-    audit(body, target.runtime, None if runtime is None else Path(runtime.name).stem)
+    audit(body, target.runtime(fused), None if runtime is None else Path(runtime.name).stem)
     text = head(identity, backend, body) + body
     return ModuleText(plan.name, cls, text, identity, namespace, runtime)
 

@@ -122,6 +122,7 @@ def test_imports_inside_functions_are_few_and_in_known_places(root: Path) -> Non
         "numpy",
         "sympy_bridge",
         "matrices",
+        "latex",
         "flow_graph",
         "html",
     )

@@ -13,7 +13,7 @@ from dsfc.backends.shared.runtime.operators import _recurring
 from dsfc.backends.shared.runtime.rows import _by_rows, _replaced
 from dsfc.backends.shared.runtime.sequences import _fir, _last, _reversed
 from dsfc.backends.shared.runtime.states import _kept_by_name, _restored
-from dsfc.backends.shared.section import body_of, section
+from dsfc.backends.shared.section import section
 
 from dsfc.emit.audit import audit
 
@@ -26,9 +26,12 @@ def test_the_section_is_named_by_its_hash_and_holds_no_import() -> None:
     assert len(set(section().names)) == len(section().names)
 
 
-def test_a_body_keeps_every_statement_behind_the_imports() -> None:
+def test_a_target_adds_every_statement_behind_the_imports_of_a_file() -> None:
     source = '"""A file."""\n\nimport math\n\n# Why.\nx = math.pi\nprint(x)\ny = 2\n'
-    assert body_of(source) == "# Why.\nx = math.pi\nprint(x)\ny = 2"
+    longer = section((source,), ("import math", "from pathlib import Path"))
+    assert longer.text == f"{section().text}\n\n\n# Why.\nx = math.pi\nprint(x)\ny = 2"
+    assert longer.names == (*section().names, "x", "y") and longer.sha256 != section().sha256
+    assert {"math", "print"} <= longer.named and longer.modules == {"math", "pathlib"}
 
 
 def test_the_audit_accepts_the_section() -> None:

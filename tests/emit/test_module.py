@@ -56,8 +56,8 @@ def test_a_module_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     times = []
 
     class Counting:
-        name, reserved, runtime = torch.name, torch.reserved, torch.runtime
-        computes = torch.computes
+        name, reserved, computes = torch.name, torch.reserved, torch.computes
+        runtime = torch.runtime
 
         def render(self, *arguments: Any) -> tuple[str, str]:
             times.append(arguments)
@@ -107,7 +107,7 @@ def test_what_a_backend_may_not_write_is_an_internal_error(monkeypatch: pytest.M
     class Backend:
         name = "torch"
         reserved: frozenset[str] = frozenset()
-        runtime = None
+        runtime = load_backend("torch").runtime
         computes = None
 
         def render(self, *_: object) -> tuple[str, str]:

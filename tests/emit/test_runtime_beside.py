@@ -84,7 +84,7 @@ def test_what_starts_kernels_in_c_stands_in_the_runtime(backend: str, tmp_path: 
     for name in ("rg_lru", "retnet"):
         dsfc.compile(name, out=tmp_path, backend=backend, runtime="beside")
     text = runtime_of(tmp_path).read_text()
-    audit(text, load_backend(backend).runtime)
+    audit(text, load_backend(backend).runtime(dsfc.load("retnet").fused(backend)))
     own = (tmp_path / "retnet.py").read_text()
     assert "import ctypes" in text and "INLINE void dot_tile" in text
     assert "ctypes" not in own and "dot_tile" not in own and "int forward(" in own
