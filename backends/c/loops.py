@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dsfc.kernel_ir.ir import (
+    Access,
     Along,
+    Argument,
     Axis,
     Integer,
     Kernel,
@@ -34,6 +36,9 @@ class Loops:
         self._kernel = kernel
         self._memory = memory
         self._text = text
+        self._rows: dict[Store, str] = {}
+        self.streamed: dict[str, Argument] = {}
+        """Arguments that are stored row by row, past the caches where they are large."""
 
     def print(self, run: Run) -> None:
         """Prints a run."""
@@ -42,6 +47,7 @@ class Loops:
             if isinstance(s, Let) and not isinstance(s.operation, Reduce):
                 if self._memory.is_kept(s.name, run):
                     self._memory.new(s.name)
+        self._find_rows(run, axes)
         folds = [(s.name, s.operation) for s in _lets(run) if isinstance(s.operation, Reduce)]
         along = [(n, r) for n, r in folds if r.axis == axes[-1]]
         across = [(n, r) for n, r in folds if r.axis != axes[-1]]
@@ -49,6 +55,9 @@ class Loops:
         if len(axes) == 1:
             self._declare(along)
         counts = self._counts(run)
+        if all(isinstance(s, Store) and s in self._rows for s in run.statements):
+            self._store_rows(counts)
+            return
         rows = self._text.loops(axes[:-1], counts, simd=False)
         with rows as outer:
             if len(axes) > 1:
@@ -60,6 +69,7 @@ class Loops:
                 to = self._memory.new(name)
                 self._text.line(f"{to.entry(outer)} = {name}__so_far;")
         self._memory.locals.clear()
+        self._store_rows(counts)
         for name, _ in along if len(axes) == 1 else ():
             self._memory.places[name] = Place(f"{name}__so_far", {})
 
@@ -97,6 +107,7 @@ class Loops:
                 self._memory.locals.add(name)
                 if place is not None:
                     self._text.line(f"{place.entry(indices)} = {name};")
+<<<<<<< HEAD
             case Store():
                 self.store(s, indices, counts)
 
@@ -113,6 +124,41 @@ class Loops:
         x = f"narrow({x})" if argument.storage is Storage.GIVEN else x
         place = argument_place(argument, s.at)
         target = place.entry(indices) if place.strides else f"*{place.pointer}"
+=======
+            case Store() if s not in self._rows:
+                self._store(s, indices, counts)
+
+    def _find_rows(self, run: Run, axes: tuple[Axis, ...]) -> None:
+        """Notes the stores of rows without gaps whose values lie in memory besides."""
+        self._rows = {}
+        for s in run.statements if len(axes) == 1 else ():
+            place = self._memory.places.get(s.value) if isinstance(s, Store) else None
+            if not isinstance(s, Store) or place is None or place.strides != {axes[0]: "1"}:
+                continue
+            is_written = self._kernel.argument(s.argument).access is Access.WRITE
+            if is_written and self._target(s).strides == {axes[0]: "1"}:
+                self._rows[s] = place.pointer
+
+    def _store_rows(self, counts: dict[Axis, str]) -> None:
+        """Stores the rows of a run."""
+        for s, pointer in self._rows.items():
+            (along,) = (p for p in s.at if isinstance(p, Along))
+            argument = self._kernel.argument(s.argument)
+            self.streamed[argument.name] = argument
+            store = "store_wide" if argument.storage is Storage.WIDE else "store_row"
+            count = counts.get(along.axis, live(along))
+            target = self._target(s).pointer
+            self._text.line(f"{store}({target}, {pointer}, {count}, {argument.name}__streams);")
+
+    def _target(self, s: Store) -> Place:
+        return argument_place(self._kernel.argument(s.argument), s.at)
+
+    def _store(self, s: Store, indices: dict[Axis, str], counts: dict[Axis, str]) -> None:
+        argument = self._kernel.argument(s.argument)
+        x = self._memory.use(s.value, indices)
+        x = f"narrow({x})" if argument.storage is Storage.GIVEN else x
+        target = self._target(s).entry(indices)
+>>>>>>> d30cb69a (Kernels in C that go token by token store large outputs past the caches)
         along = (p for p in s.at if isinstance(p, Along))
         short = [p for p in along if not is_all(p) and p.axis not in counts]
         exists = " && ".join(self._exists(p, indices[p.axis]) for p in short)

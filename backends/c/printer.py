@@ -75,6 +75,9 @@ class _Printer:
         with self._text.block(f"int {kernel.name}(const int64_t *given_)"):
             self._unpack()
             self._text.line(f"int64_t failed = 0, entries = {self._entries()};")
+            for a in self._loops.streamed.values():
+                entries = times(integer(n) for n in a.shape)
+                self._text.line(f"const int {a.name}__streams = streams({a.name}, {entries});")
             self._text.line("#pragma omp parallel num_threads(threads) reduction(+ : failed)")
             with self._text.block(""):
                 self._text.line("real *memory = allocate(entries), *free_ = memory;")
@@ -83,6 +86,8 @@ class _Printer:
                 count = len(kernel.grid)
                 self._text.line(f"#pragma omp for collapse({count}) schedule(static)")
                 self._text.lines += program
+                if self._loops.streamed:
+                    self._text.line("STREAM_FENCE();")
                 self._text.line("free(memory);")
             self._text.line("return failed != 0;")
         return "\n".join(self._text.lines) + "\n"

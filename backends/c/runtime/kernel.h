@@ -27,6 +27,7 @@
      inverse_unit(n, a, a_row, c, c_row)     c = (1 + a)⁻¹, a strictly lower triangular; what a
                                              holds on and above its diagonal is not read
      transpose(m, n, a, a_row, c, c_row)     c[j, i] = a[i, j], rows of both contiguous
+     store_row(c, a, n, streams)             c[j] = a[j], j < n; past the caches with `streams`
 
    Functions of a number are `real_` and the name of the primitive. */
 
