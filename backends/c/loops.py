@@ -107,26 +107,8 @@ class Loops:
                 self._memory.locals.add(name)
                 if place is not None:
                     self._text.line(f"{place.entry(indices)} = {name};")
-<<<<<<< HEAD
-            case Store():
-                self.store(s, indices, counts)
-
-    def store(self, s: Store, indices: dict[Axis, str], counts: dict[Axis, str]) -> None:
-        """Prints the store of one entry.
-
-        Args:
-            s: the store.
-            indices: of its axes.
-            counts: how many entries count along axes whose loops end there.
-        """
-        argument = self._kernel.argument(s.argument)
-        x = self._memory.use(s.value, indices)
-        x = f"narrow({x})" if argument.storage is Storage.GIVEN else x
-        place = argument_place(argument, s.at)
-        target = place.entry(indices) if place.strides else f"*{place.pointer}"
-=======
             case Store() if s not in self._rows:
-                self._store(s, indices, counts)
+                self.store(s, indices, counts)
 
     def _find_rows(self, run: Run, axes: tuple[Axis, ...]) -> None:
         """Notes the stores of rows without gaps whose values lie in memory besides."""
@@ -153,12 +135,19 @@ class Loops:
     def _target(self, s: Store) -> Place:
         return argument_place(self._kernel.argument(s.argument), s.at)
 
-    def _store(self, s: Store, indices: dict[Axis, str], counts: dict[Axis, str]) -> None:
+    def store(self, s: Store, indices: dict[Axis, str], counts: dict[Axis, str]) -> None:
+        """Prints the store of one entry.
+
+        Args:
+            s: the store.
+            indices: of its axes.
+            counts: how many entries count along axes whose loops end there.
+        """
         argument = self._kernel.argument(s.argument)
         x = self._memory.use(s.value, indices)
         x = f"narrow({x})" if argument.storage is Storage.GIVEN else x
-        target = self._target(s).entry(indices)
->>>>>>> d30cb69a (Kernels in C that go token by token store large outputs past the caches)
+        place = self._target(s)
+        target = place.entry(indices) if place.strides else f"*{place.pointer}"
         along = (p for p in s.at if isinstance(p, Along))
         short = [p for p in along if not is_all(p) and p.axis not in counts]
         exists = " && ".join(self._exists(p, indices[p.axis]) for p in short)

@@ -36,9 +36,4 @@ def test_a_command_starts_within_a_few_imports(command: str) -> None:
 
 def test_a_kernel_is_compiled_in_two_seconds_and_once() -> None:
     assert all(made["compiled again"] == 0 for made in FOUND["kernels"].values())
-    late = {name for name, made in FOUND["kernels"].items() if max(made["seconds"]) > 2}
-    assert late <= LATE
-
-
-LATE: set[str] = set()
-"""Mixers with a kernel that a compiler works longer for."""
+    assert max(s for made in FOUND["kernels"].values() for s in made["seconds"]) <= 2
