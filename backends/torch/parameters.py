@@ -260,7 +260,6 @@ class _InitPrinter(Printer):
         for i, a in enumerate(args):
             atom = a.at_least(Binding.UNARY)
             text = text.replace(f"({{{i}}}) *", f"{atom} *").replace(f"{{{i}}}", a.text)
-        if text.startswith("1 * "):
-            text = text.removeprefix("1 * ")
+        text = text.removeprefix("1 * ")
         binding = Binding.PRODUCT if " * " in text else Binding.ATOM
         return Code(text, tuple(sorted(expr.over)), False, binding)

@@ -56,6 +56,7 @@ PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "plan": ("dsfc.plan", ("tests/plan", "tests/derive", _RANDOM)),
     "backends": ("dsfc.backends.torch", ("tests/backends/torch", "tests/campaigns")),
     "trusted": ("dsfc.trusted", ("tests/trusted",)),
+    "rules": ("dsfc.trusted.rules", ("tests/trusted",)),
     "kernel_ir": ("dsfc.kernel_ir", ("tests/kernel_ir", "tests/kernels")),
     "kernels": ("dsfc.kernels", ("tests/kernels", "tests/kernel_ir", "tests/fused")),
     "fused": ("dsfc.fused", ("tests/fused", "tests/kernels")),
