@@ -1,0 +1,23 @@
+"""Each scan of a module has kernels in C, or runs as in torch."""
+
+from __future__ import annotations
+
+from dsfc.backends.c.skeletons import NativeSkeleton, kernels, scans_with_kernels, skeletons
+from dsfc.backends.torch.operators import skeletons as torch_skeletons
+
+import dsfc
+
+
+def test_a_scan_without_kernels_runs_as_in_torch_beside_others_in_c() -> None:
+    fused = dsfc.load("taylor_softmax").fused("c")
+    parts = skeletons(fused)
+    assert [isinstance(s, NativeSkeleton) for s in parts] == [True, True, False, True]
+    assert parts[2] == torch_skeletons(fused.original)[2]
+    named = [s.scan.name for s in torch_skeletons(fused.original)]
+    assert [*scans_with_kernels(fused)] == [named[0], named[1], named[3]]
+
+
+def test_kernels_are_those_of_the_scans_that_have_some_forward_first() -> None:
+    names = [k.name for k in kernels(dsfc.load("taylor_softmax").fused("c"))]
+    assert len(names) == len(set(names)) == 6
+    assert [name.partition("_")[0] for name in names] == ["forward", "backward"] * 3
