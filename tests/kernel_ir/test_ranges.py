@@ -98,7 +98,7 @@ def test_an_exponent_is_refused(what: str) -> None:
 def test_an_exponent_in_a_loop_is_that_of_every_iteration() -> None:
     def compute(step: Callable[[Tile], Tile], k: KernelBuilder, g: Tile) -> Tile:
         with k.loop("i", 3, S=k.const(0.0) * g, E=g) as loop:
-            loop.next(S=step(loop["S"]), E=k.map("exp", loop["S"]))
+            loop.next(S=step(loop["S"]), E=k.map("exp", loop["S"] + loop["S"]))
         return loop.last("E")
 
     assert kernel_of(lambda k, g, r, x: compute(lambda s: s + g, k, g)).body

@@ -63,6 +63,15 @@ REFUSED: dict[str, tuple[Callable[[KernelBuilder, Tile], Tile], str]] = {
         lambda k, x: k.dot(x, x, N, out=Triangle(T, S, Part.LOWER)),
         r"a triangle over \(t, s\) of a tile over \(t\)",
     ),
+    "a triangle that is no square": (
+        lambda k, x: k.dot(
+            x,
+            k.load(k.argument("z", (4, k.static("N"))), k.all(SHORT), k.all(N)),
+            N,
+            out=Triangle(T, SHORT, Part.LOWER),
+        ),
+        "triangle of axes of one size",
+    ),
     "a triangle in blocks of three": (
         lambda k, x: k.dot(x, k.rename(x, T, S), N, out=Triangle(T, S, Part.LOWER, 3)),
         "no power of two",
