@@ -105,10 +105,12 @@ def _texts(folder: str) -> list[Path]:
 
 @functools.cache
 def _of_sources() -> str:
-    """Stands for all that a test may read but the tests themselves."""
+    """Stands for the packages of all parts, and for what tests read but the tests themselves."""
     shared = [p for p in _texts("tests") if not p.name.startswith("test_")]
     own = {HERE / "mutation.py", HERE / "changes.py"}
-    return _digest({*shared, *(p for folder in _SOURCES for p in _texts(folder))} - own)
+    read = _digest({*shared, *(p for folder in _SOURCES for p in _texts(folder))} - own)
+    packages = " ".join(package for package, _ in PARTS.values())
+    return hashlib.sha256(f"{read} {packages}".encode()).hexdigest()[:12]
 
 
 @dataclass

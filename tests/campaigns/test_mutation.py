@@ -149,6 +149,7 @@ def test_processes_tell_and_one_that_dies_says_how() -> None:
 def test_what_is_left_has_a_reason_each() -> None:
     data = json.loads(FIGURES.read_text("utf-8"))
     assert set(data) == {"parts", "equivalent", "reasons"}
+    assert set(data["parts"]) == set(PARTS)
     for part, figures in data["parts"].items():
         left = [name for names in figures["others"].values() for name in names]
         assert part in PARTS and figures["killed"] + len(left) == figures["drawn"]

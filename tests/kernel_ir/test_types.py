@@ -72,6 +72,10 @@ REFUSED: dict[str, tuple[Callable[[KernelBuilder, Tile], Tile], str]] = {
         ),
         "triangle of axes of one size",
     ),
+    "a triangle over one axis": (
+        lambda k, x: k.dot(x, k.rename(x, T, S), N, out=Triangle(T, T, Part.LOWER)),
+        r"a triangle over \(t, t\) of a tile over \(t, s\)",
+    ),
     "a triangle in blocks of three": (
         lambda k, x: k.dot(x, k.rename(x, T, S), N, out=Triangle(T, S, Part.LOWER, 3)),
         "no power of two",
@@ -81,6 +85,10 @@ REFUSED: dict[str, tuple[Callable[[KernelBuilder, Tile], Tile], str]] = {
         r"of a tile over \(t, s, n\)",
     ),
     "an inverse of no matrix": (lambda k, x: k.inverse_unit(x, T, S), "along s"),
+    "an inverse of no square": (
+        lambda k, x: k.inverse_unit(k.where(k.less(k.index(SHORT), 2), k.sum(x, N), 0.0), T, SHORT),
+        "inverseunit of axes of one size",
+    ),
     "an inverse over one axis": (lambda k, x: k.inverse_unit(x, T, T), "over row and column"),
 }
 
