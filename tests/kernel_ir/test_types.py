@@ -46,6 +46,11 @@ REFUSED: dict[str, tuple[Callable[[KernelBuilder, Tile], Tile], str]] = {
         lambda k, x: k.cumulate("sum", x, T, block=3),
         "blocks of 3 along t of 8",
     ),
+    "blocks of no entries": (lambda k, x: k.cumulate("sum", x, T, block=0), "blocks of 0 along t"),
+    "a triangle in blocks of no entries": (
+        lambda k, x: k.dot(x, k.rename(x, T, S), N, out=Triangle(T, S, Part.LOWER, 0)),
+        "in blocks of 0, no power of two",
+    ),
     "blocks of an unknown size": (
         lambda k, x: k.cumulate("sum", x, N, block=2),
         "blocks of 2 along n of N",
