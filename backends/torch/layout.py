@@ -174,7 +174,7 @@ def _takes(head: str) -> bool:
 def _row(item: str | Call, indent: str) -> str:
     if isinstance(item, Call):
         return wrapped(item.head, item.items, ",", indent)
-    return f"{indent}{item},"
+    return _item(f"{item},", indent)
 
 
 def literals(line: str, width: int) -> list[str]:

@@ -20,6 +20,7 @@ _SIZES = {
     "forward": "H K V C BK BV",
     "forward_summary": "H K V C BK BV",
     "backward_read": "H K V C BK BV K_ALL V_ALL SPAN",
+    "backward_summary": "H K V C BK BV",
     "backward_keys": "H K V C BK V_ALL SPAN",
     "backward_columns": "H K V C BV K_ALL",
     "backward": "H K V C BK BV K_ALL V_ALL SPAN",
@@ -82,9 +83,18 @@ class MatrixKernels(MatrixFeatures):
         return {WIDTH: "W", **{Param(n, frozenset()): n for n in "HKV"}, TILE: "BV", CHUNK: "C"}
 
     def cuts(self, heads: str, keys: str, channels: str) -> dict[str, Call]:
-        """Calls that tell into which segments a launch cuts time, of sizes; forwards only."""
+        """Calls that tell into which segments a launch cuts time, of sizes."""
         x = [f"x.expand(batch, length, {heads}, {n})" for n in (keys, channels)]
-        return {"forwards": Call("_chunk_grid", (self.work_name("forward"), *x, f'"{self.kind}"'))}
+        return {f"{d}s": Call("_chunk_grid", self._cut(d, *x)) for d in ("forward", "backward")}
+
+    def _cut(self, direction: str, keys: str, values: str) -> tuple[str, ...]:
+        """What tells into which segments a launch cuts time, of tensors."""
+        return f'"{direction}"', self.work_name(direction), keys, values, f'"{self.kind}"'
+
+    def cut(self, direction: str) -> str:
+        """A statement that cuts time into segments."""
+        head = "grid, tokens, sizes, options = _chunk_grid"
+        return wrapped(head, self._cut(direction, "k", "v"), "", "    ")
 
     @property
     def planes(self) -> tuple[str, ...]:
@@ -171,6 +181,11 @@ class MatrixKernels(MatrixFeatures):
         """What the forward kernel writes."""
         return ", ".join(self.in_columns("out"))
 
+    @property
+    def parts(self) -> str:
+        """What backward kernels take of segments."""
+        return "decays, sums" if self.decay else "sums"
+
     def after_grads(self, read: bool) -> str:
         """What a backward kernel takes behind the outputs' gradients, up to its own gradient."""
         spans = ["reads", "spans", "ends"] if self.decay else []
@@ -196,6 +211,81 @@ class MatrixKernels(MatrixFeatures):
 
     # --- kernels ---------------------------------------------------------------------------------
 
+    def entering(self, ends: str) -> list[str]:
+        """Statements of the state that enters a segment, from that before the first."""
+        told = "tl.range(0, i_s):  # what the segments before this one made of it"
+        return self._passed(told, "i_p * n_s + i", ends, "S", "z")
+
+    @property
+    def leaving(self) -> list[str]:
+        """Statements of the gradient of the state that leaves a segment, from that of the last."""
+        told = "tl.range(0, n_s - 1 - i_s):  # what the segments behind this one made of it"
+        return self._passed(told, "i_p * n_s + n_s - 1 - i", "sums", "dS", "dz")
+
+    def _passed(self, told: str, place: str, ends: str, state: str, column: str) -> list[str]:
+        at = f"{ends} + i_e * K * {self.step}"
+        kept = " * decay" if self.decay else ""
+        return [
+            f"    for i in {told}",
+            f"        i_e = {place}",
+            *["        decay = tl.load(decays + i_e)"] * self.decay,
+            f"        {state} = {state}{kept} + tl.load({at} + o_s, mask=m_s, other=0)",
+            *[f"        {column} = {column}{kept} + tl.load({at} + o_z, mask=m_z, other=0)"]
+            * self.narrow,
+        ]
+
+    def over_span(self, name: str, token: str, indent: str) -> list[str]:
+        """Statements of what passes over the start of a span: the state there, and its gradient."""
+        lines = [
+            f"at = (i_p * tl.cdiv(T, SPAN) + {token} // SPAN) * K * {self.step}",
+            "o_e, m_e = _place(o_k, o_v, K, V, V)",
+            "S = tl.load(spans + at + o_e, mask=m_e, other=0).to(tl.float32)",
+            f"{name} = tl.sum(tl.sum(dS * S, 1), 0)",
+        ]
+        if self.narrow:
+            lines += [
+                "z = tl.load(spans + at + K * V + o_k, mask=o_k < K, other=0).to(tl.float32)",
+                f"{name} += tl.sum(dz * z, 0)",
+            ]
+        return [indent + line for line in lines]
+
+    @property
+    def decays_over_end(self) -> list[str]:
+        """Statements of what passes over the end of a segment."""
+        if not self.decay:
+            return []
+        return [
+            "    if i_s + 1 == n_s:",
+            "        behind = tl.load(ends + i_p * n_k + i_k)  # what passes over its end",
+            "    else:",
+            *self.over_span("behind", "end", " " * 8),
+        ]
+
+    @property
+    def decays_of_reads(self) -> list[str]:
+        """Statements of the decays that what a token reads has had, and of the output's scale."""
+        if not self.decay:
+            return []
+        scale = [f"        head = head * {self.scale('')}"] if self.scale("") else []
+        return ["        _, _, head, _, through = _decays(p_g + row, m_c, H)", *scale]
+
+    @property
+    def read_back(self) -> list[str]:
+        """Statements that add what a chunk reads to the gradient of the state that enters it."""
+        if self.decay:
+            lines = ["r_q = (r_q * head[:, None]).to(r_q.dtype)"]
+        elif scale := self.scale("[:, None]"):
+            lines = [f"r_q = (r_q.to(tl.float32) * {scale}).to(r_q.dtype)"]
+        else:
+            lines = []
+        sums = [("dS", "_dot(tl.trans(r_q), r_do)")]
+        sums += [("dz", "tl.sum(r_q * b_dw[:, None], 0)")] * self.narrow
+        for state, added in sums:
+            lines.append(
+                f"{state} = {state} * through + {added}" if self.decay else f"{state} += {added}"
+            )
+        return [" " * 8 + line for line in lines]
+
     def _pointers(self, name: str) -> list[str]:
         """What a kernel takes besides places, lengths and sizes."""
         g = ["p_g"] if self.decay else []
@@ -203,7 +293,8 @@ class MatrixKernels(MatrixFeatures):
         eta = [] if self.running else [f"p_{x}" for x in self.leaves_of("eta")]
         values, numbers = self.in_columns("p_v"), [*weight, *eta, *g, "lengths"]
         given = ["p_q", "p_k", *values, *numbers]
-        parts = [*(["decays"] if self.decay else []), "ends"]
+        decays = ["decays"] if self.decay else []
+        parts, sums = [*decays, "ends"], [*decays, "sums"]
         # The kernel of dq makes the gradient of what a running normaliser is computed of.
         d_out = [*self.in_columns("d_out"), *(["p_o_w"] if self.running else [])]
         o = ["p_o"] if self.running else []
@@ -213,21 +304,21 @@ class MatrixKernels(MatrixFeatures):
         dp_v = self.in_columns("dp_v")
         d_eta = [f"dp_{x[2:]}" for x in eta]
         d_weight = [f"dp_{x}" for x in self.leaves_of("weight")]
-        back = [*given, *d_out, "d_last", *spans, *d_decay, *d_weight]
+        back = [*given, *sums, *d_out, "d_last", *spans, *d_decay, *d_weight]
         return {
             "forward": [*given, "state", *parts, *self.in_columns("out"), "last"],
             "forward_summary": [*given[1:], *parts],
-            "backward_read": [*given, "state", *d_out, *o, *d_last, *spans, *d_eta, "dp_q"],
+            "backward_read": [*given, "state", *sums, *d_out, *o, *d_last, *spans, *d_eta, "dp_q"],
+            "backward_summary": [*given, *d_out, "sums"],
             "backward_keys": [*back, "dp_k", "d_state"],
-            "backward_columns": ["p_q", "p_k", *numbers, *d_out, "d_last", *dp_v],
+            "backward_columns": ["p_q", "p_k", *numbers, *sums, *d_out, "d_last", *dp_v],
             "backward": [*back, "dp_k", *dp_v, "d_state"],
         }[name]
 
     def _numbers(self, name: str) -> tuple[list[str], list[str]]:
         """Lengths, and what is fixed with the mixer."""
-        lengths = ["T", "TS"] if name.startswith("forward") else ["T"]
         left_out = () if self.decay else ("SPAN",)
-        return lengths, [n for n in _SIZES[name].split() if n not in left_out]
+        return ["T", "TS"], [n for n in _SIZES[name].split() if n not in left_out]
 
     def define_kernel(self, name: str) -> str:
         """The `def` line of a kernel, or of a part of one, which takes its place first."""

@@ -24,6 +24,7 @@ _WORDS |= frozenset(
     "grid tokens options parts given more x self ctx math triton torch F tl".split()
 )
 _WORDS |= frozenset("dq dk dv dg grads out last sizes programs pull gated weight eta".split())
+_WORDS |= frozenset("n_k by_keys by_columns sums ahead rest".split())
 _WORDS |= frozenset("read key n d_weight d_eta do_o o_w do_w dv_w dw dweight deta".split())
 """Words that the operators' functions and the kernels use themselves."""
 

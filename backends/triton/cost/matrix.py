@@ -24,7 +24,6 @@ from .counts import (
     counted,
     over_heads,
     scaled,
-    segment_bytes,
 )
 
 
@@ -33,8 +32,9 @@ def matrix(scan: Scan, features: PrologueEpilogue | None, sizes: Sizes) -> Itera
 
     Backward: one kernel forward in time for the read's gradient, one backward in time whose
     programs compute parts of the keys' or of the values' gradient, one that adds up the decay's.
-    Backwards time is not cut. Weights, normalisers and a column by itself are one number a token
-    and head each; every program computes the features of what it loads.
+    Where time is cut, one more kernel forwards, and two backwards: of what segments add to states,
+    and to their gradients. Weights, normalisers and a column by itself are one number a token and
+    head each; every program computes the features of what it loads.
     """
     heads, keys, channels = sizes
     column = sum(not c.channels for c in scan.columns)
@@ -99,37 +99,73 @@ def matrix(scan: Scan, features: PrologueEpilogue | None, sizes: Sizes) -> Itera
     )
     compulsory_bytes = forward, add(bytes_of(4, keys), bytes_of(3 + inside.running, channels),
                          num(FLOAT * (2 * decays + 2 * inside.numbers + 3 * column)))  # fmt: skip
-    rows = mul(BATCH, heads, parts)
     values, gradients = inside.values, inside.gradients
+    row_of_keys, number = scaled(FLOAT * column, keys), num(FLOAT * decays)
+    state = add(scaled(FLOAT, keys, channels), row_of_keys)
+    both = add(state, number)
+
+    def summed_ahead() -> tuple[Expr, Expr, Expr]:
+        """Bytes of the kernel of what segments add to states, those again, exponentials."""
+        lone = num(FLOAT * (decays + column + inside.weights))
+        once = add(bytes_of(1, keys), bytes_of(1, channels), lone, div(both, SEGMENT))
+        # All programs write the decays.
+        again = beside(parts, bytes_of(1, keys), lone, div(number, SEGMENT))
+        exps = mul(parts, add(to_end, num(inside.of_weights), scaled(inside.of_keys, keys)))
+        return once, again, exps
+
+    def summed_behind() -> tuple[Expr, Expr, Expr]:
+        """Likewise of the kernel of what segments add to the gradients of states."""
+        lone = num(FLOAT * (decays + (1 + inside.running) * column + inside.normalisers))
+        once = add(bytes_of(1, keys), bytes_of(1, channels), lone, div(state, SEGMENT))
+        again = beside(parts, bytes_of(1, keys), lone)
+        each = add(to_end, num(inside.of_normalisers), scaled(inside.of_reads, keys))
+        return once, again, mul(parts, each)
+
+    def started(count: Expr, column: Expr) -> tuple[Expr, Expr]:
+        """Bytes that segments of `count` programs start from, once, and again.
+
+        Args:
+            count: programs of parts of a state.
+            column: what all of them read of it, besides the decays.
+        """
+        part = add(column, number)
+        of_all = add(mul(part, BEHIND), div(add(part, column), SEGMENT))
+        return div(both, SEGMENT), add(
+            mul(both, BEHIND), div(state, SEGMENT), beside(count, of_all)
+        )
 
     def made(split: bool) -> Way:
-        extra: Expr = ZERO
-        again: Expr = ZERO
-        summary: Expr = ZERO
+        ahead: tuple[Expr, Expr, Expr] = (ZERO, ZERO, ZERO)
+        behind: tuple[Expr, Expr, Expr] = (ZERO, ZERO, ZERO)
+        first: tuple[Expr, Expr] = (ZERO, ZERO)
+        back: tuple[Expr, Expr] = (ZERO, ZERO)
         if split:
-            lone = num(FLOAT * (decays + column + inside.weights))
-            row_of_keys, number = scaled(FLOAT * column, keys), num(FLOAT * decays)
-            state = add(scaled(FLOAT, keys, channels), row_of_keys)
-            parted, cut = segment_bytes(add(state, number), state)
-            extra = add(bytes_of(1, keys), bytes_of(1, channels), lone, parted)
-            # A column by itself and decays: all programs read all parts, of which they write those
-            # of decays and start from those of the column.
-            small = add(row_of_keys, number)
-            of_all = add(mul(small, BEHIND), div(scaled(2, small), SEGMENT))
-            again = add(beside(parts, bytes_of(1, keys), lone, of_all), cut)
-            summary = mul(parts, add(to_end, num(inside.of_weights), scaled(inside.of_keys, keys)))
+            ahead, behind = summed_ahead(), summed_behind()
+            first = started(parts, row_of_keys)
+            by_key_parts, by_parts = started(key_parts, ZERO), started(parts, row_of_keys)
+            # Programs of keys start twice, those of channels once. What passes over the end of a
+            # segment is found by the state that the next one kept.
+            over_end = scaled(decays, div(bytes_of(1, keys, columns), SEGMENT))
+            back = (
+                scaled(2, by_key_parts[0]),
+                add(scaled(2, by_key_parts[1]), *by_parts, over_end),
+            )
         tokens = SEGMENT if split else LENGTH
         segments = div(LENGTH, SEGMENT) if split else num(1)
-        state = scaled(2, keys, channels) if split else ZERO
-        steps, programs = div(tokens, CHUNK), mul(rows, segments)
+        products_of_sums = scaled(2, keys, channels) if split else ZERO
+        steps = div(tokens, CHUNK)
         passes = (
-            Pass("forward", add(forward, extra),
-                 add(beside(parts, bytes_of(2, keys), vectors), again), add(by_columns, state),
-                 add(mul(parts, add(exps, scaled(values, keys))), summary), ZERO,
-                 1 + split, programs, steps),
-            Pass("backward", backward, back_reread, back_products,
-                 add(back_exps, mul(keys, add(scaled(values, parts), num(gradients)))), ZERO,
-                 2 + decays, rows, div(LENGTH, CHUNK)),
+            Pass("forward", add(forward, ahead[0], first[0]),
+                 add(beside(parts, bytes_of(2, keys), vectors), ahead[1], first[1]),
+                 add(by_columns, products_of_sums),
+                 add(mul(parts, add(exps, scaled(values, keys))), ahead[2]), ZERO,
+                 1 + split, mul(BATCH, heads, parts, segments), steps),
+            Pass("backward", add(backward, ahead[0], behind[0], back[0]),
+                 add(back_reread, ahead[1], behind[1], back[1]),
+                 add(back_products, scaled(2, products_of_sums)),
+                 add(back_exps, mul(keys, add(scaled(values, parts), num(gradients))), ahead[2],
+                     behind[2]), ZERO,
+                 2 + decays + 2 * split, mul(BATCH, heads, add(key_parts, parts), segments), steps),
         )  # fmt: skip
         return over_heads(passes, compulsory_bytes, heads)
 
@@ -146,10 +182,10 @@ class _Inside:
         running: 1 where the normaliser is what is read of a column by itself.
         reads, keys: 1 where the kernel of their gradients reads reads, or keys.
         of_numbers: exponentials of one token and program for weights and normalisers.
-        of_weights: those for weights alone.
+        of_weights, of_normalisers: those for weights, or normalisers, alone.
         of_gradients: those of their gradients.
         values, gradients: of each key, forward and backward.
-        of_keys: of each key, for the features of keys alone.
+        of_keys, of_reads: of each key, for the features of keys, or of reads, alone.
     """
 
     weights: int = 0
@@ -159,10 +195,12 @@ class _Inside:
     keys: int = 0
     of_numbers: int = 0
     of_weights: int = 0
+    of_normalisers: int = 0
     of_gradients: int = 0
     values: int = 0
     gradients: int = 0
     of_keys: int = 0
+    of_reads: int = 0
 
     @property
     def numbers(self) -> int:
@@ -187,12 +225,14 @@ class _Inside:
             int(weights > 0 or not features.key.plain),
             counted(*(f.value for f in numbers)) + divided,
             0 if features.weight is None else counted(features.weight.value),
+            0 if features.normaliser is None else counted(features.normaliser.value) + 1,
             # Of a normaliser that is not that of the quotient, its gradient is divided by it.
             counted(*(e for f in numbers for e in f.gradients))
             + (divided and not features.running),
             values,
             gradients,
             counted(features.key.value),
+            counted(features.read.value),
         )
 
 

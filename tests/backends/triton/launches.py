@@ -23,7 +23,7 @@ from triton.runtime.jit import JITFunction
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from resources import SEGMENT, TARGETS, Absent, kernels_of, module_of, run, trusted
+from resources import SEGMENT, TARGETS, Absent, kernels_of, module_of, run, set_to, trusted
 
 Launch = tuple[str, tuple[int, ...], tuple[Any, ...]]
 """Kernel, grid, arguments."""
@@ -80,8 +80,12 @@ def recording(module: ModuleType) -> Iterator[tuple[list[Launch], list[str]]]:
 
 
 def lengths(module: ModuleType) -> Any:
-    """Kernels compiled, handles, and launches by Triton's path, for 100 lengths and 3 batches."""
-    with recording(module) as (seen, through):
+    """Kernels compiled, handles, and launches by Triton's path, for 100 lengths and 3 batches.
+
+    Spans are as short as segments, so that time is cut backwards too.
+    """
+    spans = {"SPAN": SEGMENT} if hasattr(module, "SPAN") else {}
+    with set_to(module, **spans), recording(module) as (seen, through):
         for length in range(1, 101):
             run(module, length, torch.bfloat16, width=256, batch=1 + length % 3)
     caches = [len(k.device_caches[0][0]) for k in kernels_of(module).values()]

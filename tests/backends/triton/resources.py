@@ -53,7 +53,7 @@ HEAD = 128
 """Keys and channels of a head, where the spec's name does not say: `retnet:64`, `s6:32`."""
 
 SEGMENT = 32
-"""Tokens of a segment, of which a pass has two: all kernels are launched."""
+"""Tokens of a segment, of which a pass has two or more: all kernels are launched."""
 
 _TOOLS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
 
@@ -173,6 +173,11 @@ def module_of(spec: str, folder: Path) -> ModuleType:
     return dsfc.import_module(path)
 
 
+def least(module: ModuleType) -> int:
+    """Tokens of the shortest segment both ways: backwards one of a matrix scan has whole spans."""
+    return getattr(module, "SPAN", SEGMENT)
+
+
 def run(
     module: ModuleType,
     length: int,
@@ -265,7 +270,7 @@ def rows(wanted: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, Resource
             module = module_of(spec, Path(folder))
             head = spec.partition(":")[2]
             with compiling(module, TARGETS[target]) as made:
-                run(module, 2 * SEGMENT, DTYPES[dtype], head=int(head) if head else None)
+                run(module, 2 * least(module), DTYPES[dtype], head=int(head) if head else None)
             for name, kernel in made.items():
                 if kernel.hash not in found:
                     found[kernel.hash] = resources(kernel)

@@ -213,7 +213,7 @@ def test_segments_of_time_make_no_difference(
 ) -> None:
     found = surface(build(name, body))
     launched(found.module)
-    sample = found.sample(13, dtype=torch.float32)
+    sample = found.sample(21, dtype=torch.float32)
     want = outcome(found, widened(sample, found), "recurrent", 1)
     for tokens in (4, 8):
         monkeypatch.setattr(found.module, "SEGMENT", tokens)
@@ -263,14 +263,16 @@ def test_a_module_predicts_what_the_plan_does(name: str, build: Build, h200: tor
     B, L, H, K, V, D, tile, chunk = 2, 4096, 4, 16, 128, 1024, 64, 64
     sizes = {"batch": B, "length": L, "width": 2, "tile": tile, "chunk": chunk, "segment": 512}
     sizes |= {"h": H, "n": K, "p": V, "d": D}
-    taken, programs, each, passes = {
-        "rg_lru": ((2, D), B * D // tile, 1, 2),
-        "s6": ((2, 1, K, D), B * D // 32, 1, 2),
-    }.get(name, ((2, H, K, V, tile, chunk), B * H * V // tile, chunk, 1))
+    taken, programs, each = {
+        "rg_lru": ((2, D), {"forward": B * D // tile, "backward": B * D // tile}, 1),
+        "s6": ((2, 1, K, D), {"forward": B * D // 32, "backward": B * D // 32}, 1),
+    }.get(name, ((2, H, K, V, tile, chunk), {}, chunk))
+    # Backwards a matrix scan has programs by keys besides those by channels.
+    programs = programs or {"forward": B * H * V // tile, "backward": B * H * (K + V) // tile}
     for cost, tokens in zip(costs, (L, 512), strict=True):
-        for p in cost.passes[:passes]:
+        for p in cost.passes:
             work = getattr(module, f"_{p.name}_work")
-            given = work, taken, (B, L), programs, each, module._chip(h200), tokens
+            given = work, taken, (B, L), programs[p.name], each, module._chip(h200), tokens
             assert module._predicted_seconds(*given) == pytest.approx(seconds(p, H200, sizes))
 
 
@@ -288,7 +290,8 @@ def test_explain_says_into_what_time_is_cut(build: Build, monkeypatch: pytest.Mo
     module = build("mlstm")
     monkeypatch.setattr(module, "SEGMENT", 256)
     said = module.Mlstm(d=8, dtype=torch.float32).explain(512)
-    assert "forwards in 2 segments of 256 tokens" in said and "backwards" not in said
+    assert "forwards in 2 segments of 256 tokens" in said
+    assert "backwards in 2 segments of 384 tokens" in said  # of whole spans
 
 
 def ran(found: Surface, sample: Sample, mode: str, given: dict[str, Any]) -> dict[str, Tensor]:
@@ -432,10 +435,14 @@ def in_full(ops: Operators, module: ModuleType) -> Operators:
 @pytest.mark.parametrize("inputs", ["random", pytest.param("large", marks=pytest.mark.ci)])
 @pytest.mark.parametrize("gates", GATES)
 @pytest.mark.parametrize("name", ["ssd", pytest.param("mlstm", marks=pytest.mark.ci)])
+@pytest.mark.parametrize("segment", [0, pytest.param(16, marks=pytest.mark.ci)])
 def test_chunks_keep_what_the_loop_keeps(
-    name: str, gates: str, inputs: str, build: Build, monkeypatch: pytest.MonkeyPatch
+    name: str, gates: str, inputs: str, segment: int, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In one segment of time, and in segments of one chunk."""
     module = build(name)
+    monkeypatch.setattr(module, "SEGMENT", segment)
+    monkeypatch.setattr(module, "SPAN", segment or module.SPAN)
     ops = operators(module)
     seen = tiled(module, (16, 16, 1, 2), monkeypatch)
     ops = in_full(ops, module)
@@ -460,12 +467,14 @@ def test_chunks_keep_what_the_loop_keeps(
         pytest.param(65_536, 16, marks=pytest.mark.full),
     ],
 )
+@pytest.mark.parametrize("segment", [0, 384])
 def test_gradients_of_decays_do_not_drift(
-    length: int, size: int, build: Build, monkeypatch: pytest.MonkeyPatch
+    length: int, size: int, segment: int, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are sums over time, of numbers that come from bfloat16 products: 0.4 % was measured."""
     module = build("retnet")
     tiled(module, (64, 64, 1, 2), monkeypatch)
+    monkeypatch.setattr(module, "SEGMENT", segment)
     generator = torch.Generator().manual_seed(0)
     shape = (1, length, 1, size)
     q, k, v, do = (torch.randn(shape, generator=generator).bfloat16() for _ in range(4))
@@ -477,13 +486,19 @@ def test_gradients_of_decays_do_not_drift(
     assert (got - want).square().mean().sqrt() <= 5e-3 * want.square().mean().sqrt()
 
 
+@pytest.mark.parametrize("segment", [0, 8])
 @pytest.mark.parametrize("reset", [3, pytest.param(4, marks=pytest.mark.ci), 9])
 def test_a_decay_of_zero_ends_its_gradients(
-    reset: int, build: Build, launched: Callable[[ModuleType], list[str]]
+    reset: int,
+    segment: int,
+    build: Build,
+    launched: Callable[[ModuleType], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whatever comes behind, in the same chunk or span or not: it does not enter what is before."""
+    """Whatever comes behind, in the same chunk, span, segment or not: it enters nothing before."""
     module, length = build("retnet"), 13
     launched(module)
+    monkeypatch.setattr(module, "SEGMENT", segment)
     generator = torch.Generator().manual_seed(0)
     shape = (1, length, 2, 4)
     q, k, v, do = (torch.randn(shape, generator=generator) for _ in range(4))
@@ -538,13 +553,19 @@ def phased(keyed: tuple[int, ...], state: tuple[int, ...]) -> tuple[list[Tensor]
     return [q, k, v, g, phase, S], do, dS
 
 
+@pytest.mark.parametrize("segment", [0, pytest.param(8, marks=pytest.mark.ci)])
 @pytest.mark.parametrize("reset", [3, pytest.param(9, marks=pytest.mark.ci)])
 def test_a_complex_decay_of_zero_ends_its_gradients(
-    reset: int, build: Build, launched: Callable[[ModuleType], list[str]]
+    reset: int,
+    segment: int,
+    build: Build,
+    launched: Callable[[ModuleType], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What is before it enters nothing behind it, not even through its phase."""
     module, length = build("gateloop"), 13
     launched(module)
+    monkeypatch.setattr(module, "SEGMENT", segment)
     given, do, dS = phased((1, length, 2, 4), (1, 2, 4, 4))
     S = given[5]
     given[3][:, reset] = -math.inf

@@ -39,10 +39,10 @@ def ran(what: str) -> Any:
     ("spec", "short", "more"),
     [
         ("rg_lru", 2, 2),
-        ("retnet", 3, 1),
+        ("retnet", 3, 3),
         *(
             pytest.param(*case, marks=pytest.mark.full)
-            for case in (("qlstm", 2, 2), ("lru", 2, 2), ("gateloop", 5, 1))
+            for case in (("qlstm", 2, 2), ("lru", 2, 2), ("gateloop", 5, 5))
         ),
     ],
 )
@@ -51,9 +51,10 @@ def test_few_kernels_serve_a_hundred_lengths_and_all_batches(
 ) -> None:
     found = ran(f"lengths/{spec}")
     # Two for the passes, two for summaries where there are several segments; of a matrix scan two
-    # for the backward pass, and one for summaries. Those of a complex one go backwards twice.
-    assert found["compiled"] == [1, 1, 1, 1]
-    assert found["handles"] == found["jit"] == 4
+    # for the backward pass, which has two summaries. Those of a complex one go backwards twice.
+    kernels = 4 if short == 2 else 5
+    assert found["compiled"] == [1] * kernels
+    assert found["handles"] == found["jit"] == kernels
     assert found["launches"] == 100 * short + 68 * more
 
 
