@@ -14,7 +14,7 @@ from ..torch.layout import Call, wrapped
 from ..torch.skeletons import Skeleton
 from .cost.counts import TILE, WIDTH, KernelCost
 from .cost.scans import kernel_costs
-from .matrix_features import MatrixFeatures
+from .matrix_statements import MatrixStatements
 
 _SIZES = {
     "forward": "H K V C BK BV",
@@ -30,7 +30,7 @@ _PLACES = {"backward_keys": ["i_p", "i_k"], "backward_columns": ["i_p", "i_v"]}
 
 
 @dataclass(frozen=True)
-class MatrixKernels(MatrixFeatures):
+class MatrixKernels(MatrixStatements):
     """A matrix scan whose operators take what its features are computed of.
 
     Arguments are query and key `[B, L, h, n]`, value `[B, L, h, p]`, the leaves of weight and
@@ -143,11 +143,6 @@ class MatrixKernels(MatrixFeatures):
         words = decay, "" if plain else "features", "column" if self.narrow else ""
         return " ".join(word for word in words if word)
 
-    @property
-    def step(self) -> str:
-        """Numbers of a row of the state."""
-        return "(V + 1)" if self.narrow else "V"
-
     # --- launches --------------------------------------------------------------------------------
 
     def given(self) -> str:
@@ -210,81 +205,6 @@ class MatrixKernels(MatrixFeatures):
         return ", ".join(self.in_columns("dv"))
 
     # --- kernels ---------------------------------------------------------------------------------
-
-    def entering(self, ends: str) -> list[str]:
-        """Statements of the state that enters a segment, from that before the first."""
-        told = "tl.range(0, i_s):  # what the segments before this one made of it"
-        return self._passed(told, "i_p * n_s + i", ends, "S", "z")
-
-    @property
-    def leaving(self) -> list[str]:
-        """Statements of the gradient of the state that leaves a segment, from that of the last."""
-        told = "tl.range(0, n_s - 1 - i_s):  # what the segments behind this one made of it"
-        return self._passed(told, "i_p * n_s + n_s - 1 - i", "sums", "dS", "dz")
-
-    def _passed(self, told: str, place: str, ends: str, state: str, column: str) -> list[str]:
-        at = f"{ends} + i_e * K * {self.step}"
-        kept = " * decay" if self.decay else ""
-        return [
-            f"    for i in {told}",
-            f"        i_e = {place}",
-            *["        decay = tl.load(decays + i_e)"] * self.decay,
-            f"        {state} = {state}{kept} + tl.load({at} + o_s, mask=m_s, other=0)",
-            *[f"        {column} = {column}{kept} + tl.load({at} + o_z, mask=m_z, other=0)"]
-            * self.narrow,
-        ]
-
-    def over_span(self, name: str, token: str, indent: str) -> list[str]:
-        """Statements of what passes over the start of a span: the state there, and its gradient."""
-        lines = [
-            f"at = (i_p * tl.cdiv(T, SPAN) + {token} // SPAN) * K * {self.step}",
-            "o_e, m_e = _place(o_k, o_v, K, V, V)",
-            "S = tl.load(spans + at + o_e, mask=m_e, other=0).to(tl.float32)",
-            f"{name} = tl.sum(tl.sum(dS * S, 1), 0)",
-        ]
-        if self.narrow:
-            lines += [
-                "z = tl.load(spans + at + K * V + o_k, mask=o_k < K, other=0).to(tl.float32)",
-                f"{name} += tl.sum(dz * z, 0)",
-            ]
-        return [indent + line for line in lines]
-
-    @property
-    def decays_over_end(self) -> list[str]:
-        """Statements of what passes over the end of a segment."""
-        if not self.decay:
-            return []
-        return [
-            "    if i_s + 1 == n_s:",
-            "        behind = tl.load(ends + i_p * n_k + i_k)  # what passes over its end",
-            "    else:",
-            *self.over_span("behind", "end", " " * 8),
-        ]
-
-    @property
-    def decays_of_reads(self) -> list[str]:
-        """Statements of the decays that what a token reads has had, and of the output's scale."""
-        if not self.decay:
-            return []
-        scale = [f"        head = head * {self.scale('')}"] if self.scale("") else []
-        return ["        _, _, head, _, through = _decays(p_g + row, m_c, H)", *scale]
-
-    @property
-    def read_back(self) -> list[str]:
-        """Statements that add what a chunk reads to the gradient of the state that enters it."""
-        if self.decay:
-            lines = ["r_q = (r_q * head[:, None]).to(r_q.dtype)"]
-        elif scale := self.scale("[:, None]"):
-            lines = [f"r_q = (r_q.to(tl.float32) * {scale}).to(r_q.dtype)"]
-        else:
-            lines = []
-        sums = [("dS", "_dot(tl.trans(r_q), r_do)")]
-        sums += [("dz", "tl.sum(r_q * b_dw[:, None], 0)")] * self.narrow
-        for state, added in sums:
-            lines.append(
-                f"{state} = {state} * through + {added}" if self.decay else f"{state} += {added}"
-            )
-        return [" " * 8 + line for line in lines]
 
     def _pointers(self, name: str) -> list[str]:
         """What a kernel takes besides places, lengths and sizes."""

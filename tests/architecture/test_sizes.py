@@ -15,17 +15,12 @@ MODULE = 500
 TEMPLATE, CONDITIONS = 150, 10
 """Lines of a template, and its conditions, at most."""
 
-HOUSE = 91_377
+HOUSE = 91_550
 """Lines of `dsfc/` and `backends/` with templates, at most."""
 
 LONG_MODULES: dict[str, int] = {}
 LONG_TEMPLATES: dict[str, int] = {}
-TEMPLATES_OF_MANY_CONDITIONS = {
-    "backends/triton/matrix_backward_columns_kernel.py.j2": 13,
-    "backends/triton/matrix_backward_read_kernel.py.j2": 18,
-    "backends/triton/matrix_forward_kernels.py.j2": 15,
-    "backends/triton/matrix_kernels.py.j2": 28,
-}
+TEMPLATES_OF_MANY_CONDITIONS: dict[str, int] = {}
 
 _CONDITION = re.compile(r"\{%-?\s*(?:if|elif|else)\b|\bif\b[^{}%]*\belse\b(?=[^{}]*\}\})")
 
