@@ -20,8 +20,6 @@ KINDS = ("normalized_attn", "linear_attn", "retnet", "ssd", "mlstm")
 each head. The others have the kernels of one of these."""
 TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
 BEYOND = {
-    ("mlstm", "fp16", "sm_90"): 96,
-    ("mlstm", "fp16", "sm_100"): 24,
     ("mlstm", "fp32", "sm_100"): 40,
     ("retnet", "fp32", "sm_100"): 8,
     ("ssd", "fp32", "sm_100"): 8,
