@@ -10,7 +10,7 @@ from typing import Any
 from dsfc.atlas.ir import Atlas, Found, Node, Pair
 from dsfc.atlas.store import Document, Store, fingerprint
 from dsfc.claims.verdict import Decided, Proved
-from dsfc.expr.statements import Comparison, Predicate, PredicateName
+from dsfc.expr.statements import Predicate, PredicateName
 from dsfc.prover.condition_text import ConditionText
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.report import as_json, range_conditions
@@ -238,13 +238,6 @@ def _claimed(m: Charted, known: Mapping[str, System]) -> Iterator[Pair]:
             continue
         other = what.about or ""
         if other in known and other != m.node.name and isinstance(claim.verdict, Proved):
-            conditions = tuple(_text(c) for c in claim.statement.when)
+            conditions = tuple(c.text() for c in claim.statement.when)
             conditions += tuple(range_conditions(Claim(m.system, known[other], (), ())))
             yield Pair(m.node.name, other, Found.PROVED, "EQ", conditions, claim.verdict.by)
-
-
-def _text(condition: Comparison) -> str:
-    out = condition.texts[0]
-    for relation, text in zip(condition.relations, condition.texts[1:], strict=True):
-        out += f" {relation} {text}"
-    return out

@@ -79,7 +79,7 @@ def same(a: System, b: System, when: tuple[Comparison, ...]) -> Verdict:
     if isinstance(verdict, ProvedWhereDefined) and not exact:
         # Its point may be one at which a condition does not hold.
         verdict = verdict.proved
-    assumptions = f" where {' and '.join(_text(c) for c in when)}" if when else ""
+    assumptions = f" where {' and '.join(c.text() for c in when)}" if when else ""
     if isinstance(verdict, Equal):
         return Proved(
             f"equal outputs for equal inputs and parameters{assumptions}, wherever both have "
@@ -126,13 +126,6 @@ def _refuted(
         point.text,
         verdict.certificate,
     )
-
-
-def _text(condition: Comparison) -> str:
-    out = condition.texts[0]
-    for relation, text in zip(condition.relations, condition.texts[1:], strict=True):
-        out += f" {relation} {text}"
-    return out
 
 
 # --- conditions put in ----------------------------------------------------------------------------

@@ -219,7 +219,8 @@ def _fit(cotangent: Expr, value: Expr) -> Expr:
     return real(out) if value.field is Field.REAL else out
 
 
-def _varies(e: Expr) -> bool:
+def varies(e: Expr) -> bool:
+    """Returns whether an expression has a leaf that a gradient can reach."""
     return any(isinstance(n, Ref | Param | Map) for n in walk(e))
 
 
@@ -251,8 +252,8 @@ def _(e: Div, g: Expr) -> tuple[Expr, ...]:
 @_rule.register
 def _(e: Pow, g: Expr) -> tuple[Expr, ...]:
     lower = power(e.base, sub(e.exponent, ONE))
-    base = mul(g, conj(mul(e.exponent, lower))) if _varies(e.base) else ZERO
-    if not _varies(e.exponent):
+    base = mul(g, conj(mul(e.exponent, lower))) if varies(e.base) else ZERO
+    if not varies(e.exponent):
         return base, ZERO
     return base, mul(g, conj(mul(e, prim("log", e.base))))
 

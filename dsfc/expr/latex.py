@@ -13,6 +13,7 @@ from functools import singledispatch
 from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.table import row
+from dsfc.expr.text import shifted
 from dsfc.expr.tree import (
     Abstract,
     Add,
@@ -101,11 +102,7 @@ def instant(at: Now | Bound | None) -> tuple[str, ...]:
     """Returns the token as an index; nothing for what has none."""
     if at is None:
         return ()
-    return (_shifted(TIME if isinstance(at, Now) else at.var, at.lag),)
-
-
-def _shifted(var: str, lag: int) -> str:
-    return var if lag == 0 else f"{var}-{lag}" if lag > 0 else f"{var}+{-lag}"
+    return (shifted(TIME if isinstance(at, Now) else at.var, at.lag),)
 
 
 def _axes(axes: frozenset[Axis]) -> str:
@@ -249,7 +246,7 @@ _RELATIONS = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
 @_latex.register
 def _(e: Past, at: At) -> tuple[str, int]:
     relation = _RELATIONS[e.relation.value]
-    outer = _shifted(e.outer or TIME, e.lag)
+    outer = shifted(e.outer or TIME, e.lag)
     return rf"\sum_{{{e.var} {relation} {outer}}} {at(e.body, TERM)}", SUM
 
 
@@ -266,6 +263,6 @@ def _(e: Lag, at: At) -> tuple[str, int]:
 
 @_latex.register
 def _(e: Run, at: At) -> tuple[str, int]:
-    low, high = (_shifted(TIME if isinstance(t, Now) else t.var, t.lag) for t in (e.low, e.high))
+    low, high = (shifted(TIME if isinstance(t, Now) else t.var, t.lag) for t in (e.low, e.high))
     product = rf"\prod_{{{low} < {e.var} \le {high}}} {at(e.arg, TERM)}"
     return product, SUM

@@ -16,6 +16,18 @@ class Relation(Enum):
     FROM = ">="
     AFTER = ">"
 
+    def tokens(self, outer: int, length: int) -> range:
+        """Tokens of a sequence that stand in this relation to `outer`."""
+        match self:
+            case Relation.UP_TO:
+                return range(0, min(outer + 1, length))
+            case Relation.BEFORE:
+                return range(0, min(outer, length))
+            case Relation.FROM:
+                return range(max(outer, 0), length)
+            case Relation.AFTER:
+                return range(max(outer + 1, 0), length)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Past(Expr):

@@ -40,6 +40,13 @@ class Comparison:
     relations: tuple[Relation, ...]
     texts: tuple[str, ...]
 
+    def text(self) -> str:
+        """The comparison as written."""
+        out = self.texts[0]
+        for relation, text in zip(self.relations, self.texts[1:], strict=True):
+            out += f" {relation} {text}"
+        return out
+
 
 class PredicateName(StrEnum):
     """A predicate of a derived system."""

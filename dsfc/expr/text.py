@@ -101,10 +101,11 @@ def instant(at: Now | Bound | None) -> str:
     if at is None or at == Now(0):
         return ""
     name = TIME if isinstance(at, Now) else at.var
-    return f"[{_shifted(name, at.lag)}]"
+    return f"[{shifted(name, at.lag)}]"
 
 
-def _shifted(name: str, lag: int) -> str:
+def shifted(name: str, lag: int) -> str:
+    """Returns an index `lag` tokens ago: i, i-1, i+2."""
     return name if lag == 0 else f"{name}-{lag}" if lag > 0 else f"{name}+{-lag}"
 
 
@@ -267,7 +268,7 @@ _RELATIONS = {"<=": "≤", ">=": "≥"}
 @_text.register
 def _(e: Past, at: At) -> tuple[str, int]:
     relation = _RELATIONS.get(e.relation.value, e.relation.value)
-    outer = _shifted(e.outer or TIME, e.lag)
+    outer = shifted(e.outer or TIME, e.lag)
     return f"sum[{e.var} {relation} {outer}]({at(e.body, SUM)})", ATOM
 
 
@@ -285,5 +286,5 @@ def _(e: Lag, at: At) -> tuple[str, int]:
 
 @_text.register
 def _(e: Run, at: At) -> tuple[str, int]:
-    low, high = (_shifted(TIME if isinstance(t, Now) else t.var, t.lag) for t in (e.low, e.high))
+    low, high = (shifted(TIME if isinstance(t, Now) else t.var, t.lag) for t in (e.low, e.high))
     return f"prod[{low} < {e.var} ≤ {high}]({at(e.arg, SUM)})", ATOM

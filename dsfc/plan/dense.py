@@ -7,12 +7,13 @@ beside a low-rank part, factors behind one another.
 
 from __future__ import annotations
 
-from dsfc.expr.build import ONE, ZERO, add, is_one, is_zero, mul, ones, total
-from dsfc.expr.tree import Axis, Expr, Map, Time
+from dsfc.expr.build import ONE, ZERO, add, is_one, is_zero, mul, ones
+from dsfc.expr.tree import Axis, Expr, Time
 from dsfc.plan.graph import Graph
 from dsfc.plan.readings import READS_ANOTHER, Reading, Signature, Split, Unsupported, split_by_axes
 from dsfc.plan.recurrence import columns_of
 from dsfc.plan.scan_ir import Form
+from dsfc.system.formulas import apply_term, drive_value
 from dsfc.system.ir import Block, Term
 
 
@@ -97,18 +98,11 @@ def _mixed(block: Block) -> tuple[Axis, ...]:
 def _applied(block: Block, state: Expr, driven: bool) -> Expr:
     """What the chain makes of a state, with what its factors add or without."""
     for factor in block.chain:
-        parts = [] if is_zero(state) else [_moved(t, state) for t in factor.terms]
+        parts = [] if is_zero(state) else [apply_term(t, state) for t in factor.terms]
         if driven:
-            parts += [mul(d.key, d.stream) for d in factor.drives]
+            parts += [drive_value(d) for d in factor.drives]
         state = add(*parts)
     return state
-
-
-def _moved(term: Term, state: Expr) -> Expr:
-    """What one term makes of a state: left · Σ_over(right · matrix(state))."""
-    inner = state if term.matrix is None else Map(term.matrix, state)
-    whole = mul(term.left, total(term.over, mul(term.right, inner)))
-    return whole if term.after is None else Map(term.after, whole)
 
 
 def _key(block: Block, rows: frozenset[Axis]) -> Split | None:

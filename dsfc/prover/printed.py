@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
+from dsfc.expr.build import walk
 from dsfc.expr.declarations import MapTensor, Tensor
 from dsfc.expr.max_plus import LOWEST
 from dsfc.expr.over_time import Lag, Past, Relation, Run
@@ -37,7 +38,6 @@ from dsfc.expr.tree import (
     Rename,
     Series,
     Size,
-    children,
 )
 from dsfc.prover.prelude import NEEDED
 from dsfc.system.ir import Definition, System
@@ -94,7 +94,7 @@ class Printed:
             if name in needed or name not in every:
                 continue
             needed.add(name)
-            stack += _reads(every[name].value)
+            stack += {e.name for e in walk(every[name].value) if isinstance(e, Ref)}
         return "".join(self._definition(d) for d in every.values() if d.name in needed)
 
     def _definition(self, d: Definition) -> str:
@@ -260,16 +260,6 @@ def _fresh(name: str, at: Mapping[Axis, str]) -> str:
     while name in at.values():
         name += "_"
     return name
-
-
-def _reads(e: Expr) -> set[str]:
-    out, stack = set(), [e]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, Ref):
-            out.add(top.name)
-        stack += children(top)
-    return out
 
 
 def _number(value: Fraction) -> str:

@@ -18,7 +18,7 @@ from dsfc.expr.declarations import MapTensor
 from dsfc.expr.evaluate import NamedArray, apply_map, canonical, dtype_of
 from dsfc.expr.evaluate import evaluate as evaluate_expr
 from dsfc.expr.max_plus import LOWEST
-from dsfc.expr.over_time import Lag, Past, Relation, Run
+from dsfc.expr.over_time import Lag, Past, Run
 from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import Axis, Bound, Expr, Field, LinearMap, Now, Ref
@@ -470,19 +470,6 @@ class _Moment:
         outer = self.token if expr.outer is None else self.bound[expr.outer]
         axes = canonical(expr.axes)
         total = np.zeros([self.size(a) for a in axes], dtype_of(expr.field))
-        for token in _tokens(expr.relation, outer - expr.lag, self.run.length):
+        for token in expr.relation.tokens(outer - expr.lag, self.run.length):
             total = total + evaluate_expr(expr.body, self._within(expr.var, token)).data
         return NamedArray(axes, total)
-
-
-def _tokens(relation: Relation, outer: int, length: int) -> range:
-    """Tokens of the sequence that stand in a relation to `outer`."""
-    match relation:
-        case Relation.UP_TO:
-            return range(0, min(outer + 1, length))
-        case Relation.BEFORE:
-            return range(0, min(outer, length))
-        case Relation.FROM:
-            return range(max(outer, 0), length)
-        case Relation.AFTER:
-            return range(max(outer + 1, 0), length)

@@ -8,7 +8,7 @@ from enum import Enum
 from dsfc.expr.adjoints import real
 from dsfc.expr.build import ONE, mul, ones, total, walk
 from dsfc.expr.derivative import MapGradient
-from dsfc.expr.tree import Axis, Expr, Field, Map, Mul, Now, Param, Reduce, Reduction, Ref, Time
+from dsfc.expr.tree import Axis, Expr, Field, Mul, Now, Reduce, Reduction, Ref, Time
 from dsfc.system.ir import Stage, Stream, Term
 
 
@@ -141,11 +141,6 @@ def fitted(value: Expr, leaf: Expr) -> Expr:
     if missing:
         out = mul(out, ones(missing))
     return real(out) if leaf.field is Field.REAL else out
-
-
-def varies(expr: Expr) -> bool:
-    """Returns whether an expression has a leaf that a gradient can reach."""
-    return any(isinstance(e, Ref | Param | Map) for e in walk(expr))
 
 
 def as_read(value: Expr, states: frozenset[str]) -> Term | None:

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from dsfc.expr.adjoints import conj, real
 from dsfc.expr.build import ONE, add, is_one, mul, neg, ones, prim, total
-from dsfc.expr.derivative import MapGradient
+from dsfc.expr.derivative import MapGradient, varies
 from dsfc.expr.derivative import adjoint as adjoint_map
 from dsfc.expr.tree import Axis, Expr, Field, LinearMap, Map, Ref
 from dsfc.system.ir import (
@@ -48,7 +48,6 @@ from dsfc.transform.roles import (
     StateValue,
     as_read,
     fitted,
-    varies,
 )
 from dsfc.transform.terms import apply_factor, expansion, mapped_axes, transposed
 
@@ -62,7 +61,6 @@ __all__ = [
     "StateValue",
     "adjoint_stage",
     "fitted",
-    "varies",
 ]
 
 
