@@ -64,7 +64,7 @@ def validate(
             report = run_checks(module, sizes=sizes, quick=quick, fast=fast, progress=progress,
                                 unit=_unit(known))  # fmt: skip
         except SurfaceError as e:
-            raise _refused(file, str(e)) from e
+            raise file_error(file, str(e)) from e
         return replace(report, rows=(row, *report.rows))
     with tempfile.TemporaryDirectory(prefix="dsfc-") as folder:
         module = import_module(compile_spec(file, out=folder, mixer=mixer))
@@ -86,7 +86,7 @@ def _imported(file: Path) -> ModuleType:
     except Exception as e:
         if isinstance(e, ImportError) and e.name == "torch":
             raise
-        raise _refused(file, f"importing it raises {type(e).__name__}: {e}") from e
+        raise file_error(file, f"importing it raises {type(e).__name__}: {e}") from e
 
 
 def _origin(file: Path, spec: PathText | None, mixer: str | None) -> tuple[Row, Compilation | None]:
@@ -95,10 +95,10 @@ def _origin(file: Path, spec: PathText | None, mixer: str | None) -> tuple[Row, 
     try:
         data = files.read(file)
     except OSError as e:
-        raise _refused(file, e.strerror or str(e)) from e
+        raise file_error(file, e.strerror or str(e)) from e
     said = origin(data)
     if said is None:
-        raise _refused(file, "it is not a module that dsfc wrote")
+        raise file_error(file, "it is not a module that dsfc wrote")
     known = _spec_of(file, said, mixer) if spec is None else load(spec, mixer)
     kept, figure = _compared(data.decode(), said, known)
     outcome = Outcome.KEPT if kept else Outcome.BROKEN
@@ -155,7 +155,3 @@ def _reference(text: str) -> dict[str, str]:
 
 def _names(node: ast.AST) -> Iterator[str]:
     return (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
-
-
-def _refused(file: Path, problem: str) -> DiagnosticError:
-    return file_error(file, problem)

@@ -186,9 +186,7 @@ def impossible(system: System, structure: Structure, when: tuple[Comparison, ...
             if negated in MIRRORED:
                 left, negated, right = right, MIRRORED[negated], left
             if _holds(known, left, negated, right):
-                return " ".join(
-                    f"{text} {rel}" for text, rel in zip(c.texts, (*c.relations, ""), strict=True)
-                ).strip()
+                return c.text()
     return None
 
 

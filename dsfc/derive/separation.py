@@ -26,11 +26,11 @@ from dsfc.derive.separated import (
     with_part,
     without_part,
 )
-from dsfc.derive.times import Times, lag_between, name_of, retimed
+from dsfc.derive.times import Times, lag_between, retimed
 from dsfc.diagnostics.catalogue import Limit
 from dsfc.diagnostics.report import DiagnosticError
 from dsfc.expr.build import ONE, ZERO, add, div, mul, num, ones, power, prim, walk
-from dsfc.expr.over_time import Lag, Past, Relation, Run
+from dsfc.expr.over_time import Lag, Past, Relation, Run, index_name
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import (
     Add,
@@ -330,7 +330,7 @@ class Separator:
 
     def _run(self, e: Run) -> Separated:
         then, now = (e.high, e.low) if self.backward else (e.low, e.high)
-        if name_of(then) != self.past.var or name_of(now) != self.outer:
+        if index_name(then) != self.past.var or index_name(now) != self.outer:
             raise NotSeparable(e)
         if self.times.free(e.arg) - {e.var}:
             raise NotSeparable(e, "the factor of a running product depends on more than its index")

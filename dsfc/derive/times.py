@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsfc.expr.build import rewrite
-from dsfc.expr.over_time import Lag, Past, Run
+from dsfc.expr.over_time import Lag, Past, Run, index_name
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import Bound, Expr, Now, Ref, children
 
@@ -27,19 +27,14 @@ class Times:
         inner: frozenset[str] = frozenset().union(*(self.free(c) for c in children(e)))
         match e:
             case Ref(at=at):
-                return frozenset() if at is None else frozenset({name_of(at)})
+                return frozenset() if at is None else frozenset({index_name(at)})
             case Lag(terms=terms):
                 return frozenset(v for v, c in terms if c)
             case Past(var=var, outer=outer):
                 return (inner - {var}) | {outer or TIME}
             case Run(var=var, low=low, high=high):
-                return (inner - {var}) | {name_of(low), name_of(high)}
+                return (inner - {var}) | {index_name(low), index_name(high)}
         return inner
-
-
-def name_of(at: Now | Bound) -> str:
-    """Returns the name of the index, "i" for the outer one."""
-    return TIME if isinstance(at, Now) else at.var
 
 
 def lag_between(terms: tuple[tuple[str, int], ...], constant: int) -> Lag | None:
@@ -62,14 +57,14 @@ def retimed(expr: Expr, old: str, new: Callable[[int], Now | Bound]) -> Expr:
 
     def rule(e: Expr) -> Expr | None:
         match e:
-            case Ref(at=at) if at is not None and name_of(at) == old:
+            case Ref(at=at) if at is not None and index_name(at) == old:
                 return Ref(e.name, e.over, e.kind, e.when, new(at.lag))
             case Past(outer=outer, lag=lag) if (outer or TIME) == old:
                 moved = new(lag)
                 name = None if isinstance(moved, Now) else moved.var
                 return Past(e.var, e.relation, e.body, name, moved.lag)
-            case Run(low=low, high=high) if old in (name_of(low), name_of(high)):
-                bottom, top = (new(x.lag) if name_of(x) == old else x for x in (low, high))
+            case Run(low=low, high=high) if old in (index_name(low), index_name(high)):
+                bottom, top = (new(x.lag) if index_name(x) == old else x for x in (low, high))
                 return Run(e.var, bottom, top, e.arg)
         return None
 

@@ -212,7 +212,7 @@ def write(module: ModuleText, path: Path, force: bool = False) -> bool:
         try:
             files.replace(p, texts[p].encode())
         except OSError as e:
-            raise _unwritable(p, e.strerror or str(e)) from e
+            raise file_error(p, e.strerror or str(e)) from e
     return path in new
 
 
@@ -228,7 +228,7 @@ def _differs(path: Path, data: bytes, force: bool) -> bool:
             return False
         reason = None if force else _kept(path, there)
     except OSError as e:
-        raise _unwritable(path, e.strerror or str(e)) from e
+        raise file_error(path, e.strerror or str(e)) from e
     if reason is not None:
         raise _overwrite(path, reason)
     return True
@@ -246,10 +246,6 @@ def _kept(path: Path, data: bytes) -> str | None:
 
 def _overwrite(path: Path, problem: str) -> DiagnosticError:
     return DiagnosticError((Overwrite(NOWHERE, path=str(path), problem=problem),))
-
-
-def _unwritable(path: Path, problem: str) -> DiagnosticError:
-    return file_error(path, problem)
 
 
 def _sha256(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import singledispatch
 
-from dsfc.expr.over_time import Lag, Past, Run
+from dsfc.expr.over_time import Lag, Past, Run, index_name
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.table import row
 from dsfc.expr.text import shifted
@@ -102,7 +102,7 @@ def instant(at: Now | Bound | None) -> tuple[str, ...]:
     """Returns the token as an index; nothing for what has none."""
     if at is None:
         return ()
-    return (shifted(TIME if isinstance(at, Now) else at.var, at.lag),)
+    return (shifted(index_name(at), at.lag),)
 
 
 def _axes(axes: frozenset[Axis]) -> str:
@@ -263,6 +263,6 @@ def _(e: Lag, at: At) -> tuple[str, int]:
 
 @_latex.register
 def _(e: Run, at: At) -> tuple[str, int]:
-    low, high = (shifted(TIME if isinstance(t, Now) else t.var, t.lag) for t in (e.low, e.high))
+    low, high = (shifted(index_name(t), t.lag) for t in (e.low, e.high))
     product = rf"\prod_{{{low} < {e.var} \le {high}}} {at(e.arg, TERM)}"
     return product, SUM

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import Bound, Expr, Field, Now, Time, Type
+
+
+def index_name(at: Now | Bound) -> str:
+    """Returns the name of the index of a time, "i" for the outer one."""
+    return TIME if isinstance(at, Now) else at.var
 
 
 class Relation(Enum):

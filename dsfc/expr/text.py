@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import singledispatch
 
 from dsfc.expr.distributions import distribution
-from dsfc.expr.over_time import Lag, Past, Run
+from dsfc.expr.over_time import Lag, Past, Run, index_name
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import (
@@ -100,7 +100,7 @@ def instant(at: Now | Bound | None) -> str:
     """Returns a time index in brackets; nothing for the present."""
     if at is None or at == Now(0):
         return ""
-    name = TIME if isinstance(at, Now) else at.var
+    name = index_name(at)
     return f"[{shifted(name, at.lag)}]"
 
 
@@ -286,5 +286,5 @@ def _(e: Lag, at: At) -> tuple[str, int]:
 
 @_text.register
 def _(e: Run, at: At) -> tuple[str, int]:
-    low, high = (shifted(TIME if isinstance(t, Now) else t.var, t.lag) for t in (e.low, e.high))
+    low, high = (shifted(index_name(t), t.lag) for t in (e.low, e.high))
     return f"prod[{low} < {e.var} ≤ {high}]({at(e.arg, SUM)})", ATOM

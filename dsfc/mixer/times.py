@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dsfc.expr.build import add, mul, num, power, rewrite, walk
-from dsfc.expr.over_time import Lag, Relation
+from dsfc.expr.over_time import Lag, Relation, index_name
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import Add, Bound, Expr, Now, Num
 from dsfc.syntax import ast
@@ -237,4 +237,4 @@ def shifted(at: Instant, by: int) -> Instant:
 
 def lag_to(at: Instant) -> Lag:
     """Returns an index as a time scalar."""
-    return Lag(((TIME if isinstance(at, Now) else at.var, 1),), -at.lag)
+    return Lag(((index_name(at), 1),), -at.lag)

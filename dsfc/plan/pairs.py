@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dsfc.expr.build import ONE, ZERO, add, mul, num, prim, remake, rewrite, sub, walk
 from dsfc.expr.derivative import pull
-from dsfc.expr.over_time import Lag, Past, Relation, Run
+from dsfc.expr.over_time import Lag, Past, Relation, Run, index_name
 from dsfc.expr.reserved_names import TIME
 from dsfc.expr.tree import Bound, Expr, Field, Fir, Map, Now, Num, Pow, Ref, Time, children
 from dsfc.plan.graph import Graph
@@ -152,13 +152,13 @@ class _Builder:
             inner: frozenset[str] = frozenset().union(*(self._free(c) for c in children(e)))
             match e:
                 case Ref(at=at) if at is not None:
-                    inner = frozenset({_index(at)})
+                    inner = frozenset({index_name(at)})
                 case Lag(terms):
                     inner = frozenset(v for v, c in terms if c)
                 case Past(var, _, _, outer):
                     inner = (inner - {var}) | {outer or TIME}
                 case Run(var, low, high):
-                    inner = (inner - {var}) | {_index(low), _index(high)}
+                    inner = (inner - {var}) | {index_name(low), index_name(high)}
             self.free[e] = inner
         return self.free[e]
 
@@ -177,10 +177,6 @@ class _Builder:
         return None
 
 
-def _index(at: Now | Bound) -> str:
-    return TIME if isinstance(at, Now) else at.var
-
-
 def _moved(e: Expr, var: str) -> Expr:
     """A value of the summed token, as that of the present one."""
 
@@ -191,7 +187,7 @@ def _moved(e: Expr, var: str) -> Expr:
             case Past(outer=outer) if outer == var:
                 return Past(x.var, x.relation, x.body, None, x.lag)
             case Run(low=low, high=high):
-                below, above = (Now(a.lag) if _index(a) == var else a for a in (low, high))
+                below, above = (Now(a.lag) if index_name(a) == var else a for a in (low, high))
                 return Run(x.var, below, above, x.arg)
         return None
 
