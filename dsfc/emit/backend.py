@@ -146,8 +146,8 @@ class Backend(Protocol):
             beside: whether the runtime is imported from `runtime_file`; else the text holds it.
         """
 
-    def runtime(self, fused: FusedPlan) -> Runtime:
-        """Returns the section that a plan's module holds as it stands, or finds beside it.
+    def runtime(self, fused: FusedPlan) -> Runtime | None:
+        """Returns the section that a plan's module holds as it stands, or finds beside it, if any.
 
         Args:
             fused: the plan, with what kernels compute besides their recurrences.

@@ -20,7 +20,7 @@ from dsfc.expr.evaluate import NamedArray, canonical, dtype_of
 from dsfc.expr.evaluate import evaluate as evaluate_expr
 from dsfc.expr.graph import components
 from dsfc.expr.max_plus import LOWEST
-from dsfc.expr.over_time import Lag, Past, Run
+from dsfc.expr.over_time import Lag, Past, Relation, Run
 from dsfc.expr.reserved_names import FIRST, TIME
 from dsfc.expr.table import row
 from dsfc.expr.tree import Axis, Bound, Expr, Field, LinearMap, Now, Ref, Time
@@ -251,7 +251,7 @@ class _Moment:
 
     def _past(self, past: Past) -> NamedArray:
         outer = self.token if past.outer is None else self.bound[past.outer]
-        tokens = past.relation.tokens(outer - past.lag, self.run.length)
+        tokens = _tokens(past.relation, outer - past.lag, self.run.length)
         total = self._filled(past, 0.0)
         for token in tokens:
             total = total + evaluate_expr(past.body, self._within(past.var, token)).data
@@ -267,6 +267,22 @@ class _Moment:
     def _filled(self, expr: Expr, value: float) -> Array:
         shape = [self.size(a) for a in canonical(expr.axes)]
         return np.full(shape, value, dtype_of(expr.field))
+
+
+def _tokens(relation: Relation, outer: int, length: int) -> range:
+    """Tokens of the sequence that stand in a relation to `outer`.
+
+    Written here again: the meaning of a mixer shares no code with that of its System.
+    """
+    match relation:
+        case Relation.UP_TO:
+            return range(0, min(outer + 1, length))
+        case Relation.BEFORE:
+            return range(0, min(outer, length))
+        case Relation.FROM:
+            return range(max(outer, 0), length)
+        case Relation.AFTER:
+            return range(max(outer + 1, 0), length)
 
 
 # --- flows ----------------------------------------------------------------------------------------

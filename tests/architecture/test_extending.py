@@ -48,8 +48,10 @@ class Listing:
     name: str = "listing"
     reserved: frozenset = frozenset({"KERNELS"})
     faults: tuple = ()
-    runtime: None = None
     computes: None = None
+
+    def runtime(self, fused):
+        """Returns no section: its modules have nothing in common."""
 
     def costs(self, fused):
         """Returns nothing: there are no kernels."""
@@ -315,7 +317,9 @@ class Listing:
     faults: tuple = ()
     probes: tuple = ()
     needs: tuple = ()
-    runtime: None = None
+
+    def runtime(self, fused):
+        """Returns no section: its modules have nothing in common."""
 
     def computes(self, primitive):
         """Returns that a kernel may compute every function."""

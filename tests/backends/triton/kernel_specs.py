@@ -22,7 +22,7 @@ TARGETS = ("sm_80", "sm_90", "sm_100", "gfx942")
 BEYOND = {
     ("mlstm", "fp32", "sm_100"): 40,
     ("retnet", "fp32", "sm_100"): 8,
-    ("ssd", "fp32", "sm_100"): 8,
+    ("ssd", "fp32", "sm_100"): 16,
     ("linear_attn:256", "bf16", "sm_100"): 56,
     ("gla", "bf16", "sm_80"): 336,
     ("gla", "bf16", "sm_90"): 192,
