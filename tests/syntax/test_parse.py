@@ -272,12 +272,15 @@ class TestLimits:
         ids=lambda text: text[:20],
     )
     def test_hostile_texts_end_as_soon_as_ordinary_ones(self, text, ordinary):
-        start = time.process_time()
-        try:
-            parsed(text)
-        except DiagnosticError as error:
-            assert len(error.diagnostics) <= DEFAULT_LIMITS.diagnostics
-        assert time.process_time() - start < 4 * ordinary
+        took = []
+        for _ in range(3):  # a collection of garbage may fall into one of them
+            start = time.process_time()
+            try:
+                parsed(text)
+            except DiagnosticError as error:
+                assert len(error.diagnostics) <= DEFAULT_LIMITS.diagnostics
+            took.append(time.process_time() - start)
+        assert min(took) < 4 * ordinary
 
 
 @pytest.mark.parametrize("name", SPECS)
