@@ -244,9 +244,9 @@ class Skeleton:
     def exact(self) -> bool:
         """Whether the loop over time runs in double precision.
 
-        Products of keys are squared before the sum over keys, which the definition squares after
-        it: what cancels in that sum is lost to the roundings of a state that is added up token by
-        token. In chunks, most of the sum is one product of matrices.
+        The definition sums over keys and then squares; products of keys are squared first. What
+        cancels in that sum then loses digits in a state that is added up token by token. In
+        chunks, most of the sum is one product of matrices.
         """
         return self.scan.powers
 

@@ -1,4 +1,4 @@
-"""The System of the definition that a System carries.
+"""Derives a System again from the definition that is stored in it.
 
 What is proved of a derived form is said of the definition beside it. The two come from one
 derivation, or from a document in which they may be two mixers: so the definition is derived again.

@@ -1,4 +1,4 @@
-"""The table of primitives: one row each, and nothing about a primitive is known anywhere else.
+"""The table of primitives: one row each, which is all that a compile knows of a primitive.
 
 A row holds the name in specs, what it does to real and complex values, its value in NumPy, its
 derivative, its range on intervals, its name in SymPy and how each backend prints it. Printers are

@@ -34,8 +34,8 @@ class Form:
 
     Attributes:
         summed: summed indices of one term, at most.
-        below: the same of the denominator; of denominators that hold states only: others are parts
-            of the terms.
+        below: summed indices of a denominator that holds states, at most; other denominators
+            are parts of their terms.
         carriers: axis of the value → what hits its terms.
         divided: whether there is a denominator.
         stateful: whether states are read.

@@ -1,9 +1,9 @@
 """Values of slots at the first tokens, where what they read from before the sequence is 0.
 
 A slot z_i = c u_i + d u_{i-1} is a function of the last tokens: at token 0 it is c u_0. Without
-this a condition says nothing of tokens from which it reads back before the first. It may be said of
-a slot without a range, the value of which is a polynomial in the inputs that it reads there: these
-are 0 then, as in the language, which no function of them need be.
+this a condition says nothing of tokens from which it reads back before the first. It is allowed for
+a slot without a range whose value is a polynomial in its inputs: before token 0 the inputs are 0,
+as in the language, but a function of them need not be.
 """
 
 from __future__ import annotations

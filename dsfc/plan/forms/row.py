@@ -22,9 +22,9 @@ class Candidate:
     Attributes:
         structure: of the block.
         log: log λ.
-        fixed: whether log λ, key and read are constants, and what is read stands in no ratio: a
-            convolution errs by a share of the largest output of the sequence, and a quotient of
-            small ones would lose all digits.
+        fixed: whether log λ, key and read are constants, and the read stands in no ratio. A
+            convolution errs by a share of the largest output of the sequence: a quotient of small
+            outputs would lose all digits.
     """
 
     structure: BlockStructure
