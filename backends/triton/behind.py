@@ -1,4 +1,4 @@
-"""What the torch form of an operator does behind the scan that its gates or features feed."""
+"""Statements of an operator's torch form around the scan that its gates or features feed."""
 
 from __future__ import annotations
 

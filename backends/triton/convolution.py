@@ -48,7 +48,7 @@ class ConvolutionKernels(ElementwiseKernels):
 
     @property
     def behind(self) -> Behind:
-        """What the torch form does behind the plain scan: tokens that do not count are no part."""
+        """Statements of the torch form behind the plain scan: masked tokens are left out."""
         ended = ("o, S = _at_end(*ran, S, lengths)",)
         return Behind(
             taken="ran",

@@ -134,7 +134,7 @@ class GatedKernels(Skeleton):
 
     @property
     def behind(self) -> Behind:
-        """What the torch form does behind the plain scan, and its gradient ahead of the scan's."""
+        """Statements of the torch form behind the plain scan, and of their gradient."""
         if not self.parted:
             return Behind()
         return Behind(
@@ -151,7 +151,7 @@ class GatedKernels(Skeleton):
 
     @property
     def ran_plainly(self) -> list[str]:
-        """The same of the plain loop over time."""
+        """Statements of the plain loop over time, and behind it."""
         return self.behind.plain(f"_forward_recurrent{self.suffix}(*gated, S)")
 
     @property

@@ -88,7 +88,7 @@ class MatrixKernels(MatrixStatements):
         return {f"{d}s": Call("_chunk_grid", self._cut(d, *x)) for d in ("forward", "backward")}
 
     def _cut(self, direction: str, keys: str, values: str) -> tuple[str, ...]:
-        """What tells into which segments a launch cuts time, of tensors."""
+        """Arguments of the call that cuts the time of some tensors into segments."""
         return f'"{direction}"', self.work_name(direction), keys, values, f'"{self.kind}"'
 
     def cut(self, direction: str) -> str:
@@ -178,7 +178,7 @@ class MatrixKernels(MatrixStatements):
 
     @property
     def parts(self) -> str:
-        """What backward kernels take of segments."""
+        """Arguments of backward kernels that describe segments."""
         return "decays, sums" if self.decay else "sums"
 
     def after_grads(self, read: bool) -> str:

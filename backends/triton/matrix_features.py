@@ -56,7 +56,7 @@ class MatrixFeatures(GatedKernels, MatrixSkeleton):
 
     @property
     def behind(self) -> Behind:
-        """What the torch form does behind the plain scan: it divides by a normaliser."""
+        """Statements of the torch form behind the plain scan: a division by a normaliser."""
         if self.running:
             return Behind(
                 output=f"*_divided{self.suffix}(o, lengths)",

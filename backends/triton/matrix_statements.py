@@ -181,7 +181,7 @@ class MatrixStatements(MatrixFeatures):
 
     @property
     def outputs_of_pairs(self) -> list[str]:
-        """What tokens read in their chunk and of the state ahead of it."""
+        """Reads of tokens: of their chunk, and of the state ahead of it."""
         read = "r_y = _rounded_dot(pairs, r_v) + _dot_rounded(r_q, S)"
         if not self.decay:
             return [f"{_HERE}pairs = tl.where(m, pairs, 0)", _HERE + read]

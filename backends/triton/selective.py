@@ -126,7 +126,7 @@ class SelectiveKernels(SelectiveArguments):
 
     @property
     def behind(self) -> Behind:
-        """What the torch form does behind the plain scan: real parts, and what is added."""
+        """Statements of the torch form behind the plain scan: real parts, and sums with inputs."""
         cotangent = "do.to(S.dtype)" if self.complex else "do"
         if self.adds:
             output = f"{self._real_output('added.dtype')} + added"

@@ -3,8 +3,8 @@
 Emitted modules run where specs from strangers were compiled. Every text is parsed again and held
 against short lists of what a module may import, which built-in functions it may name, and which
 attributes nobody needs for arithmetic. A spec cannot reach any of this (names are identifiers,
-texts stand in docstrings and comments); the audit is the second lock, and it names a compiler fault
-where the first one fails.
+texts stand in docstrings and comments); the audit is a second lock: it names a compiler fault
+where the first fails. The runtime section holds nothing of a spec: the tests audit it instead.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Runtime(Protocol):
 
     @property
     def modules(self) -> frozenset[str]:
-        """What it needs imported; the rest of the module must not name these."""
+        """Modules that the section needs imported; the rest of the text must not name these."""
 
 
 def audit(text: str, runtime: Runtime | None = None, beside: str | None = None) -> None:
