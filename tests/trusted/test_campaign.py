@@ -160,7 +160,7 @@ def value(system: System, claim: Claim, second: bool, seed: int) -> np.ndarray:
         number = rng.uniform(0.2, 0.9, shape)
         if (t.field if isinstance(t, Tensor) else t.map.field) is Field.COMPLEX:
             number = number + 1j * rng.uniform(0.2, 0.9, shape)
-        elif isinstance(t, Tensor) and t.constraint is Constraint.NONE:
+        elif isinstance(t, Tensor) and same not in narrowed(claim):
             number = number * rng.choice((-1, 1), shape)
         drawn[t.name] = number
     given = {n: drawn[n] for n in inputs}
@@ -168,6 +168,17 @@ def value(system: System, claim: Claim, second: bool, seed: int) -> np.ndarray:
     with np.errstate(all="ignore"):
         out = evaluate(system, given, params, size).outputs[system.outputs[0].name]
     return np.asarray(out).reshape(5, -1)
+
+
+def narrowed(claim: Claim) -> set[str]:
+    """Common names of what either side declares to be less than any number: both get the same."""
+    names = dict(claim.names)
+    every = ((names.get(t.name, t.name) if system is claim.b else t.name, t)
+             for system in (claim.a, claim.b)
+             for t in (*system.inputs, *system.params, *system.buffers))  # fmt: skip
+    return {
+        name for name, t in every if isinstance(t, Tensor) and t.constraint is not Constraint.NONE
+    }
 
 
 def true(claim: Claim) -> bool:
