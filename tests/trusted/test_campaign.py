@@ -171,7 +171,7 @@ def value(system: System, claim: Claim, second: bool, seed: int) -> np.ndarray:
 
 
 def narrowed(claim: Claim) -> set[str]:
-    """Common names of what either side declares to be less than any number: both get the same."""
+    """Common names of tensors with a declared constraint on either side: both get one number."""
     names = dict(claim.names)
     every = ((names.get(t.name, t.name) if system is claim.b else t.name, t)
              for system in (claim.a, claim.b)
