@@ -24,7 +24,7 @@ from benchmarks import record, tables
 from benchmarks.contender import OURS, Work
 from benchmarks.table import ROWS, Row
 from dsfc.kernels.chunkwise import CHUNK
-from dsfc.plan.scan_ir import Form
+from dsfc.plan.scan_ir import LOW_RANK, Form
 
 THREADS, ROUNDS = 2, 31
 ORDER, NUMBERS, CACHED = 1024, 1 << 25, 1 << 17
@@ -41,7 +41,7 @@ def products(row: Row, form: Form) -> float:
     sizes, chunk = row.sizes, CHUNK[form]
     states, pairs = sizes["K"] * sizes["V"], chunk / 2 * (sizes["K"] + sizes["V"])
     a_token = 2 * states + pairs
-    if form in (Form.LOW_RANK, Form.KEYED_LOW_RANK):
+    if form in LOW_RANK:
         a_token += states + pairs
     return 2 * a_token * sizes["B"] * sizes["L"] * sizes["H"]
 
@@ -57,7 +57,7 @@ def exponentials(row: Row) -> float:
     return float(row.sizes["B"] * row.sizes["L"] * row.sizes["d"] * row.sizes["N"])
 
 
-PRODUCTS = {"scalar_c": Form.MATRIX, "per_key_c": Form.KEYED, "delta_c": Form.LOW_RANK}
+PRODUCTS = {"scalar_c": Form.MATRIX, "per_key_c": Form.KEYED, "delta_c": Form.DELTA}
 MOVED, EXPONENTIALS = ("elementwise_c",), ("selective_c",)
 
 

@@ -23,6 +23,7 @@ FILES = (
     "chunks",
     "keyed",
     "low_rank",
+    "delta",
     "elementwise",
     "selective",
     "convolution",

@@ -138,6 +138,9 @@ class ScanCall:
             roles += [(left, self._kept(self._keyed(left))), (right, self._keyed(right))]
         tokens = _apart(roles)
         arguments = [cast(t, self._narrow) for t in tokens]
+        if scan.delta is not None:
+            strength = self._kept(self._grouped(scan.delta.strength, (scan.heads,)))
+            arguments.append(cast(strength, self._precise))
         arguments += [cast(self._leaf(n), self._precise) for n in self._s.leaf_buffers]
         state = self._states(before)
         return [*arguments, cast(state, self._wide)], state, looked

@@ -125,6 +125,23 @@ def rewrites(mode: str, keys: Expr, channels: Expr, keyed: bool) -> Counts:
     return Counts(calls, operations, words)
 
 
+def rewrites_keys(mode: str, keys: Expr, channels: Expr, keyed: bool) -> Counts:
+    """Scans that solve a triangular system of their keys in each chunk."""
+    tile, vectors = mul(keys, channels), add(keys, channels)
+    if mode == "recurrent":
+        calls = add(num(9), _times(23, LENGTH))
+        return Counts(calls, _times(8, tile), add(_times(8, tile), _times(2, vectors)))
+    chunks, levels = div(LENGTH, CHUNK), log2(CHUNK)
+    calls = add(num(90), _times(20, levels)) if keyed else num(100)
+    per_chunk = _times(7 if keyed else 2, chunks)
+    calls = add(calls, _composed(chunks) if mode == "scan" else per_chunk)
+    operations = add(_times(4, CHUNK, vectors), _times(2, keys, vectors), _times(4, tile))
+    words = add(_times(12, CHUNK), _times(9, vectors), div(_times(7, keys, vectors), CHUNK))
+    if keyed:
+        words = add(words, _times(5, CHUNK), _times(8, keys, levels))
+    return Counts(calls, operations, words)
+
+
 def tiles(mode: str, tile: Expr) -> Counts:
     """Scans that hold the states of all tokens of a chunk, one chunk after another."""
     chunks = div(LENGTH, CHUNK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsfc.plan.scan_ir import Factor, Group, RoleScan, ScanDirection
+from dsfc.plan.scan_ir import Factor, Group, Moment, RoleScan, ScanDirection
 
 from .contractions import contraction
 from .matrix import MatrixSkeleton
@@ -60,7 +60,13 @@ class LowRankSkeleton(MatrixSkeleton):
         lines = []
         for s in self.adjoint.scans:
             if s.direction is direction:
-                state = "dS" if direction is ScanDirection.REVERSE else "past" if s.before else "S"
+                state = (
+                    "dS"
+                    if direction is ScanDirection.REVERSE
+                    else "past"
+                    if s.moment is Moment.BEFORE
+                    else "S"
+                )
                 subscripts = f"{self._step(s.read)},Bhnp->{self._step(s.result)}"
                 whole = s.read in (Factor.WY, Factor.WY_BAR)
                 read = VARIABLE[s.read] + ("" if whole else "[i]")
@@ -100,7 +106,7 @@ class LowRankSkeleton(MatrixSkeleton):
         """What a gradient has from outside the chunk."""
         read = f"{VARIABLE[s.read]}_t"
         reverse = s.direction is ScanDirection.REVERSE
-        scale = "tail" if reverse else "early" if s.before else "head"
+        scale = "tail" if reverse else "early" if s.moment is Moment.BEFORE else "head"
         carried = "future" if reverse else "past"
         if s.contracted is Group.KEYS:
             return f"({read} * {scale}) @ {carried}"
@@ -146,7 +152,9 @@ class LowRankSkeleton(MatrixSkeleton):
                 x = VARIABLE[s.result]
                 end = f"({x}_t * d{x}_t).sum(-1)"
                 side = "right" if s.direction is ScanDirection.REVERSE else "left"
-                ends[side].append(f"F.pad({end}[..., 1:], (0, 1))" if s.before else end)
+                ends[side].append(
+                    f"F.pad({end}[..., 1:], (0, 1))" if s.moment is Moment.BEFORE else end
+                )
         return [
             "early_pairs = b_k * de_v + b_a * de_e",
             "pairs = q_k * do_v + q_a * do_e + F.pad(early_pairs[..., 1:, :], (0, 0, 0, 1))",

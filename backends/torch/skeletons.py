@@ -28,6 +28,11 @@ VARIABLE = {
     Factor.RIGHT: "b",
     Factor.WY: "e",
     Factor.WY_BAR: "de",
+    Factor.STRENGTH: "r",
+    Factor.FOUND: "f",
+    Factor.FOUND_BAR: "de",
+    Factor.WRITTEN: "e",
+    Factor.VALUE_BAR: "dv",
 }
 
 

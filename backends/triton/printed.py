@@ -12,7 +12,7 @@ from typing import Any
 
 from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol, ceil_div
 from dsfc.kernels import chunkwise
-from dsfc.plan.scan_ir import Form, Scan
+from dsfc.plan.scan_ir import LOW_RANK, Form, Scan
 
 from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton
@@ -20,7 +20,7 @@ from .blocks import integer
 from .printer import PrintedKernel, print_kernel
 from .tiles import PRINTED_CHUNK
 
-PRINTED_FORMS = frozenset({Form.KEYED, Form.LOW_RANK, Form.KEYED_LOW_RANK})
+PRINTED_FORMS = frozenset({Form.KEYED, *LOW_RANK})
 """Forms whose kernels are printed; the templates of the others are better so far."""
 
 _FIXED = frozenset({"H"})

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from dsfc.plan.scan_ir import Form
+from dsfc.plan.scan_ir import LOW_RANK, Form
 
 from .cost.devices import DEVICES
 
@@ -204,7 +204,7 @@ PRINTED_CHUNK = 16
 
 TILES |= {
     (form, f"{direction} {keys}", size, platform, version): tile
-    for form in (Form.KEYED, Form.LOW_RANK, Form.KEYED_LOW_RANK)
+    for form in (Form.KEYED, *LOW_RANK)
     for direction, channels in (("forward", 64), ("backward", 32))
     for keys in (64, 128, 256)
     for size in (_NARROW, _WIDE)

@@ -5,8 +5,10 @@ A token writes to the state and reads from it,
     h_i = λ_i h_{i-1} + Σ_w key_w,i ⊗ value_w,i        y_r,i = Σ_keys read_r,i · h_i
 
 and a low-rank part is one write and one read more: `left` is written with what `right` reads of the
-state before the token, its WY term. Inside a chunk the WY terms of all tokens solve one unit
-triangular system. With the pairs P of reads and writes and the decays of `decay`,
+state before the token, its WY term. Of a delta rule, what the key finds of the decayed state is
+written along the key, with the value: one read more. Inside a chunk the WY terms of all tokens, or
+what they write, solve one unit triangular system. With the pairs P of reads and writes and the
+decays of `decay`,
 
     y_r = head ∘ read_r S + Σ_w P_rw value_w           S' = whole ∘ S + Σ_w (tail ∘ key_w)ᵀ value_w
 
@@ -46,6 +48,8 @@ CHUNK: Mapping[Form, int] = {
     Form.KEYED: 16,
     Form.LOW_RANK: 32,
     Form.KEYED_LOW_RANK: 16,
+    Form.DELTA: 32,
+    Form.KEYED_DELTA: 16,
 }
 """Tokens of a chunk. The floor is lowest where the pairs cost as much as the state; pairs of keys
 are made level by level, so that short chunks are the better."""
@@ -64,12 +68,14 @@ class Look:
     """What a token reads: Σ_keys read · state, and the gradient of what it gets.
 
     Attributes:
-        early: whether it reads the state before the token.
+        early: whether it reads the state before the token's decay.
+        strict: whether it reads the state before the token's writes.
     """
 
     read: Factor
     bar: Factor
-    early: bool
+    early: bool = False
+    strict: bool = False
 
 
 def has_chunks(scan: Scan) -> bool:
@@ -123,6 +129,7 @@ class _Chunk:
         self.start = start
         self.tiles: dict[Factor, Tile] = {}
         self.decay: Decay = of.decay(start)
+        self.outside: Tile | None = None  # what the key finds of the state that enters
         self._pairs: dict[tuple[Look, Write], Tile] = {}
 
     def tile(self, role: Factor) -> Tile:
@@ -134,7 +141,7 @@ class _Chunk:
     def pair(self, look: Look, write: Write) -> Pair:
         """Returns a read and a write of the chunk."""
         x, y = self.tile(look.read), self.tile(write.key)
-        return Pair(NAMES[look.read], NAMES[write.key], x, y, look.early)
+        return Pair(NAMES[look.read], NAMES[write.key], x, y, look.early, look.strict)
 
     def prepare(self, looks: tuple[Look, ...]) -> None:
         """Computes the pairs of some reads with all writes: all of them level by level."""
@@ -149,7 +156,7 @@ class _Chunk:
     def again(self) -> _Chunk:
         """Returns the same chunk, whose arguments are loaded again: less is kept meanwhile."""
         other = _Chunk(self.of, self.start)
-        solved = (Factor.WY, Factor.WY_BAR)
+        solved = (Factor.WY, Factor.WY_BAR, Factor.WRITTEN, Factor.FOUND_BAR)
         other._pairs |= self._pairs
         other.tiles |= {role: x for role, x in self.tiles.items() if role in solved}
         return other
@@ -166,7 +173,7 @@ class _Chunk:
         """Returns what a read gets: of the state that enters, and of what the chunk writes."""
         k, of = self.of.k, self.of
         total = k.dot(self.after_head(look), state, of.keys)
-        part = of.tokens.triangle(look.early)
+        part = of.tokens.triangle(look.strict)
         for write in writes:
             value = of.columns(self.tile(write.value))
             total = total + k.dot(self.pairs(look, write), value, of.tokens.column, left_part=part)
@@ -180,26 +187,50 @@ class _Chunk:
             total = total + k.dot(self.before_tail(write), self.tile(write.value), of.tokens.row)
         return total
 
-    def solve_wy(self, state: Tile) -> None:
-        """Finds the WY terms: (1 - P_ba) wy = what b reads without them."""
-        if self.of.wy is None:
+    def solve(self, state: Tile) -> None:
+        """Finds what is written and is unknown, if anything is.
+
+        WY terms solve (1 - P_ba) wy = what b reads without them. With a delta rule of strengths r,
+        (1 - r P_kk) written = value + r found in the state that enters.
+        """
+        if self.of.system is None:
             return
-        look, write = self.of.wy
-        others = tuple(w for w in self.of.writes if w != write)
-        right = self.output(look, state, others)
+        look, write = self.of.system
+        if self.of.has_delta:
+            self.outside = self.output(look, state, ())
+            right = self.tile(Factor.VALUE) + self.strength * self.outside
+        else:
+            right = self.output(look, state, tuple(w for w in self.of.writes if w != write))
         columns = self.of.columns(right)
         part = self.of.tokens.triangle(False)
         column = self.of.tokens.column
-        wy = self.of.k.dot(self.inverse(), columns, column, left_part=part, exact=True)
-        self.tiles[Factor.WY] = self.of.k.named("wy", wy)
+        solved = self.of.k.dot(self.inverse(), columns, column, left_part=part, exact=True)
+        self.tiles[write.value] = self.of.k.named(NAMES[write.value], solved)
+
+    @property
+    def strength(self) -> Tile:
+        """The strengths of the delta rule."""
+        if Factor.STRENGTH not in self.tiles:
+            self.tiles[Factor.STRENGTH] = self.of.load_strength(self.start)
+        return self.tiles[Factor.STRENGTH]
+
+    def found(self) -> Tile:
+        """Returns what each key finds: of the state that enters, and of what the chunk writes."""
+        assert self.of.system is not None and self.outside is not None
+        look, write = self.of.system
+        part = self.of.tokens.triangle(look.strict)
+        columns = self.of.columns(self.tile(write.value))
+        column, pairs = self.of.tokens.column, self.pairs(look, write)
+        return self.outside + self.of.k.dot(pairs, columns, column, left_part=part)
 
     def inverse(self) -> Tile:
-        """Returns (1 - P_ba)⁻¹."""
-        assert self.of.wy is not None
-        look, write = self.of.wy
+        """Returns (1 - P_ba)⁻¹, or (1 - r P_kk)⁻¹."""
+        assert self.of.system is not None
+        pairs = self.pairs(*self.of.system)
+        if self.of.has_delta:
+            pairs = self.strength * pairs
         tokens, k = self.of.tokens, self.of.k
-        inverse = k.inverse_unit(-self.pairs(look, write), tokens.row, tokens.column)
-        return k.named("inverse", inverse)
+        return k.named("inverse", k.inverse_unit(-pairs, tokens.row, tokens.column))
 
 
 class _Chunks:
@@ -212,13 +243,19 @@ class _Chunks:
         self.tokens = Tokens(Axis("t", size), Axis("s", size))
         self.keys = Axis("n", "N")
         self.writes: tuple[Write, ...] = (Write(Factor.KEY, Factor.VALUE),)
-        self.looks: tuple[Look, ...] = (Look(Factor.READ, Factor.COTANGENT, False),)
-        self.wy: tuple[Look, Write] | None = None
+        self.looks: tuple[Look, ...] = (Look(Factor.READ, Factor.COTANGENT),)
+        self.system: tuple[Look, Write] | None = None
+        self.has_delta = scan.delta is not None
         if scan.low_rank is not None:
-            look = Look(Factor.RIGHT, Factor.WY_BAR, True)
+            look = Look(Factor.RIGHT, Factor.WY_BAR, early=True, strict=True)
             write = Write(Factor.LEFT, Factor.WY)
-            self.wy = look, write
+            self.system = look, write
             self.writes, self.looks = (*self.writes, write), (*self.looks, look)
+        if scan.delta is not None:
+            look = Look(Factor.KEY, Factor.FOUND_BAR, strict=True)
+            write = Write(Factor.KEY, Factor.WRITTEN)
+            self.system = look, write
+            self.writes, self.looks = (write,), (*self.looks, look)
 
     def _open(self, name: str, doc: str, split: bool) -> None:
         """Starts a kernel."""
@@ -240,7 +277,7 @@ class _Chunks:
             chunk = _Chunk(self, self._start(loop.counter))
             state = loop["S"]
             chunk.prepare(self.looks)
-            chunk.solve_wy(state)
+            chunk.solve(state)
             output = chunk.output(self.looks[0], state, self.writes)
             k.store(o, *held.at(Factor.VALUE, chunk.start), value=output)
             loop.next(S=chunk.next_state(state))
@@ -253,8 +290,10 @@ class _Chunks:
         k, held = self.k, self._held
         held.declare(Factor.COTANGENT)
         d_last = k.argument("dS_last", held.state_sizes, storage=Storage.WIDE)
-        for x in adjoint.scans:
-            held.declare_gradient(x.result)
+        for result in dict.fromkeys(x.result for x in adjoint.scans):
+            held.declare_gradient(result)
+        if self.has_delta:
+            held.declare_strength_gradient()
         if self._scan.decay is not None:
             held.declare_decay_gradient()
         d_first = k.argument("dS", held.state_sizes, Access.WRITE, Storage.WIDE)
@@ -290,9 +329,9 @@ class _Chunks:
 
     def _advance(self, chunk_at: Int, loop: LoopScope) -> Tile:
         chunk = _Chunk(self, self._start(chunk_at))
-        if self.wy is not None:
-            chunk.prepare((self.wy[0],))
-            chunk.solve_wy(loop["S"])
+        if self.system is not None:
+            chunk.prepare((self.system[0],))
+            chunk.solve(loop["S"])
         return chunk.next_state(loop["S"])
 
     def _retreat(self, chunk: _Chunk, state: Tile, future: Tile, adjoint: Adjoint) -> Tile:
@@ -306,12 +345,19 @@ class _Chunks:
         """
         k = self.k
         chunk.prepare(self.looks)
-        chunk.solve_wy(state)
-        self._solve_wy_bar(chunk, future)
+        chunk.solve(state)
+        self._solve_back(chunk, future)
         wide = [s for s in adjoint.scans if is_wide(s.result)]
         for s in wide:
-            gradient = self._value_gradient(s.read, chunk, future, self.looks)
+            if self.has_delta:
+                gradient = chunk.tile(Factor.VALUE_BAR)
+            else:
+                gradient = self._value_gradient(s.read, chunk, future, self.looks)
             self._store_gradient(s.result, chunk, gradient)
+        for p in adjoint.products:
+            assert (p.left, p.right) == (Factor.FOUND, Factor.VALUE_BAR)
+            product = k.sum(chunk.found() * chunk.tile(p.right), self.channels)
+            self._held.store_strength_gradient(chunk.start, k.named("dr", product))
         chunk = chunk.again() if self._reload else chunk
         # First what is computed of the states, which then need no registers any more.
         chunk.decay.pull_whole(state, future)
@@ -326,10 +372,11 @@ class _Chunks:
             bar = chunk.tile(look.bar)
             total = total + k.dot(chunk.after_head(look), bar, self.tokens.row)
         chunk.decay.pull(self._pulled(chunk), reads, writes)
-        for s in adjoint.scans:
-            if s not in wide:
-                name = NAMES[s.result]
-                self._store_gradient(s.result, chunk, {**reads, **writes}[name])
+        for result in dict.fromkeys(s.result for s in adjoint.scans if s not in wide):
+            total_of = Sums()
+            for sums in (x for x in (reads, writes) if NAMES[result] in x):
+                total_of.add("", sums[NAMES[result]])
+            self._store_gradient(result, chunk, total_of[""])
         if chunk.decay.gradient is not None:
             self._held.store_decay_gradient(chunk.start, k.named("dg", chunk.decay.gradient))
         return total
@@ -343,17 +390,24 @@ class _Chunks:
         named = self.k.named(f"d{NAMES[role]}", gradient)
         self._held.store_gradient(role, chunk.start, named)
 
-    def _solve_wy_bar(self, chunk: _Chunk, future: Tile) -> None:
-        """Finds the gradients of the WY terms: (1 - P_baᵀ) d_wy = what comes from outside."""
-        if self.wy is None:
+    def _solve_back(self, chunk: _Chunk, future: Tile) -> None:
+        """Finds the gradients of what is solved for, by the transposed system.
+
+        Those of WY terms solve (1 - P_baᵀ) d_wy = what comes from outside. With a delta rule the
+        gradient of what is written is that of the value, and r times it that of what is found.
+        """
+        if self.system is None:
             return
-        look, write = self.wy
+        look, write = self.system
         others = tuple(x for x in self.looks if x != look)
         right = self._value_gradient(write.key, chunk, future, others)
         part = self.tokens.triangle(False)
         bar = self.k.dot(chunk.inverse(), right, self.tokens.row, left_part=part, exact=True)
         bar = self.k.rename(bar, self.tokens.column, self.tokens.row)
-        chunk.tiles[look.bar] = self.k.named("d_wy", bar)
+        if self.has_delta:
+            chunk.tiles[Factor.VALUE_BAR] = bar = self.k.named("d_value", bar)
+            bar = chunk.strength * bar
+        chunk.tiles[look.bar] = self.k.named(NAMES[look.bar], bar)
 
     def _value_gradient(
         self, key: Factor, chunk: _Chunk, future: Tile, looks: tuple[Look, ...]
@@ -362,7 +416,7 @@ class _Chunks:
         write = next(w for w in self.writes if w.key is key)
         total = self.k.dot(chunk.before_tail(write), future, self.keys)
         for look in looks:
-            part = self.tokens.triangle(look.early)
+            part = self.tokens.triangle(look.strict)
             pairs, bar = chunk.pairs(look, write), chunk.tile(look.bar)
             dot = self.k.dot(pairs, bar, self.tokens.row, left_part=part)
             total = total + self.k.rename(dot, self.tokens.column, self.tokens.row)
@@ -387,7 +441,7 @@ class _Chunks:
     def _weights(self, chunk: _Chunk, look: Look, write: Write) -> Tile:
         """The gradient of the pairs of a read and a write: Σ_channels bar_i · value_j."""
         bar, value = chunk.tile(look.bar), self.columns(chunk.tile(write.value))
-        part = self.tokens.triangle(look.early)
+        part = self.tokens.triangle(look.strict)
         weights = self.k.dot(bar, value, self.channels, out=part)
         return self.k.named(f"{NAMES[look.bar]}_{NAMES[write.value]}", weights)
 
@@ -408,6 +462,10 @@ class _Chunks:
     def load(self, role: Factor, start: Int) -> Tile:
         """Returns the tile of an argument."""
         return self._held.load(role, start)
+
+    def load_strength(self, start: Int) -> Tile:
+        """Returns the tile of the delta rule's strengths."""
+        return self._held.load_strength(start)
 
     def columns(self, tile: Tile) -> Tile:
         """Returns the tile with its tokens as columns."""

@@ -1,6 +1,6 @@
 """The decay inside one chunk of tokens: what multiplies what, without an exponential but its own.
 
-    products(x, y)_ij = Σ_n x_in y_jn Π_{j < t ≤ i} λ_tn        (early: j < t < i, and 0 for j ≥ i)
+    products(x, y)_ij = Σ_n x_in y_jn Π_{j < t ≤ i} λ_tn     (early: j < t < i; strict: 0 for j ≥ i)
 
 Products of decays are made as products, never as quotients or as exponentials of differences: a
 decay of 0 is exact, and nothing overflows. A decay of heads is a factor of each pair. One of keys
@@ -39,9 +39,9 @@ class Tokens:
         assert isinstance(self.row.size, int)
         return self.row.size
 
-    def triangle(self, early: bool, block: int | None = None) -> Triangle:
+    def triangle(self, strict: bool, block: int | None = None) -> Triangle:
         """Returns which pairs of tokens there are."""
-        part = Part.STRICTLY_LOWER if early else Part.LOWER
+        part = Part.STRICTLY_LOWER if strict else Part.LOWER
         return Triangle(self.row, self.column, part, block)
 
 
@@ -53,7 +53,8 @@ class Pair:
         read, write: names.
         x: the read, over (row, keys).
         y: the write, over (row, keys).
-        early: whether the read is of the state before the token.
+        early: whether the read is of the state before the token's decay.
+        strict: whether it is of the state before the token's own writes.
     """
 
     read: str
@@ -61,6 +62,7 @@ class Pair:
     x: Tile
     y: Tile
     early: bool
+    strict: bool
 
     @property
     def name(self) -> str:
@@ -215,7 +217,7 @@ class HeadDecay(Decay):
         """Returns the products of all keys, times the decay between the tokens."""
         out = []
         for p in pairs:
-            part = self._tokens.triangle(p.early)
+            part = self._tokens.triangle(p.strict)
             product = self._k.dot(p.x, self._columns(p.y), self._keys, out=part)
             out.append(self._k.named(p.name, self._decayed(product, p.early)))
         return out
@@ -225,7 +227,7 @@ class HeadDecay(Decay):
         row, column = self._tokens.row, self._tokens.column
         passing = Sums()
         for x in pairs:
-            p, part = x.pair, self._tokens.triangle(x.pair.early)
+            p, part = x.pair, self._tokens.triangle(x.pair.strict)
             if self._factor is not None:
                 passing.add("early" if p.early else "head", x.weights * x.products)
             weights = self._decayed(x.weights, p.early)
@@ -254,12 +256,12 @@ class KeyDecay(Decay):
         """Returns the sum of all levels, and of the tokens by themselves."""
         totals = Sums()
         for p in pairs:
-            if not p.early:
+            if not p.strict:
                 totals.add(p.name, self._diagonal(self._k.sum(p.x * p.y, self._keys)))
         for block in self._blocks:
             for p in pairs:
                 to, since = self._level(block, p.early)
-                part = self._tokens.triangle(p.early, block)
+                part = self._tokens.triangle(p.strict, block)
                 y = self._columns(p.y * since)
                 totals.add(p.name, self._k.dot(p.x * to, y, self._keys, out=part))
         return [self._k.named(p.name, totals[p.name]) for p in pairs]
@@ -267,7 +269,7 @@ class KeyDecay(Decay):
     def pull(self, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> None:
         """Adds the gradients; takes in what passes to the middles and from them."""
         for x in pairs:
-            if not x.pair.early:
+            if not x.pair.strict:
                 own = self._on_diagonal(x.weights)
                 reads.add(x.pair.read, own * x.pair.y)
                 writes.add(x.pair.write, own * x.pair.x)
@@ -279,7 +281,7 @@ class KeyDecay(Decay):
         row, column = self._tokens.row, self._tokens.column
         to_reads, from_writes, passing = Sums(), Sums(), Sums()
         for x in pairs:
-            p, part = x.pair, self._tokens.triangle(x.pair.early, block)
+            p, part = x.pair, self._tokens.triangle(x.pair.strict, block)
             to, since = self._level(block, p.early)
             y = self._columns(p.y * since)
             to_reads.add(p.read, self._k.dot(x.weights, y, column, left_part=part))

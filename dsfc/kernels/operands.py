@@ -29,6 +29,11 @@ NAMES: Mapping[Factor, str] = {
     Factor.RIGHT: "b",
     Factor.WY: "wy",
     Factor.WY_BAR: "d_wy",
+    Factor.STRENGTH: "r",
+    Factor.FOUND: "found",
+    Factor.FOUND_BAR: "d_found",
+    Factor.WRITTEN: "written",
+    Factor.VALUE_BAR: "d_value",
 }
 """Names of the roles in kernels; arguments have those of the operators."""
 
@@ -89,6 +94,9 @@ class Operands:
         low_rank = [Factor.LEFT, Factor.RIGHT] if scan.low_rank is not None else []
         for role in (Factor.READ, Factor.KEY, Factor.VALUE, *low_rank):
             self.declare(role)
+        if scan.delta is not None:
+            strengths = k.argument("r", self._of_heads, storage=Storage.WIDE)
+            self._arguments["r"] = strengths
         if scan.decay is not None:
             self._arguments["g"] = k.argument("g", self._decay_sizes, storage=Storage.WIDE)
         self._arguments["S"] = k.argument("S", self.state_sizes, storage=Storage.WIDE)
@@ -102,6 +110,10 @@ class Operands:
     def load(self, role: Factor, start: Int) -> Tile:
         """Returns the tile of a role, of the chunk that starts at a token."""
         return self._k.load(self._arguments[NAMES[role]], *self.at(role, start))
+
+    def load_strength(self, start: Int) -> Tile:
+        """Returns the strengths of a chunk's delta rule."""
+        return self._k.load(self._arguments["r"], *self._of_heads_at(start))
 
     def load_decay(self, start: Int) -> Tile:
         """Returns log λ of a chunk."""
@@ -137,6 +149,16 @@ class Operands:
         """Stores the gradient of log λ."""
         at = self._decay_at(start)
         self._k.store(self._results["dg"], *at[:3], *self._part, *at[3:], value=value)
+
+    def declare_strength_gradient(self) -> None:
+        """Declares the gradient of a delta rule's strengths, a sum over channels."""
+        sizes = (*self._of_heads, *self._parts)
+        self._results["dr"] = self._k.argument("dr", sizes, Access.WRITE, Storage.WIDE)
+
+    def store_strength_gradient(self, start: Int, value: Tile) -> None:
+        """Stores the gradient of the strengths."""
+        at = (*self._of_heads_at(start), *self._part)
+        self._k.store(self._results["dr"], *at, value=value)
 
     # --- sizes and positions ----------------------------------------------------------------------
 
@@ -174,10 +196,16 @@ class Operands:
         return self._b, Along(self._tokens.row, start, self.length), self._h, last
 
     @property
+    def _of_heads(self) -> tuple[Int, ...]:
+        return self._batch, self.length, self._heads
+
+    def _of_heads_at(self, start: Int) -> tuple[Position, ...]:
+        return self._b, Along(self._tokens.row, start, self.length), self._h
+
+    @property
     def _decay_sizes(self) -> tuple[Int, ...]:
-        sizes = self._batch, self.length, self._heads
-        return (*sizes, self._n) if self.by_keys else sizes
+        return (*self._of_heads, self._n) if self.by_keys else self._of_heads
 
     def _decay_at(self, start: Int) -> tuple[Position, ...]:
-        at = self._b, Along(self._tokens.row, start, self.length), self._h
+        at = self._of_heads_at(start)
         return (*at, self._k.all(self._keys)) if self.by_keys else at

@@ -87,7 +87,7 @@ def entries(kernel: Kernel) -> Iterator[Entry]:
     whole: set[Kind] = set()
     if kernel.decay is not None:
         paid[Charge(Kind.DIAGONAL)] += 1
-    if kernel.low_rank is not None:
+    if kernel.low_rank is not None or kernel.delta is not None:
         paid[Charge(Kind.LOW_RANK)] += 1
     if kernel.transition is not None:
         whole |= {Kind.DIAGONAL, Kind.ZERO, Kind.LOW_RANK, Kind.MATRIX}

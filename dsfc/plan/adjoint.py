@@ -6,7 +6,8 @@
 
 each contraction is again a scan of the forward or the reversed recurrence with roles exchanged, and
 the decay's gradient is a pairing of the two. Of a low-rank part, left ⊗ (right · h_{i-1}), both
-sides' gradients are contractions of one recurrence with the WY term of the other. A dense Λ takes
+sides' gradients are contractions of one recurrence with the WY term of the other. Of a delta rule,
+the key's gradient is two contractions, and that of its strength a product. A dense Λ takes
 the place of λ in both recurrences and changes no role; its gradient is the pairing of both,
 h̃_i ⊗ h_{i-1}, with nothing summed but time. This module reads those roles off the derived
 contractions; it writes down no gradient itself.
@@ -18,6 +19,7 @@ gradient is its conjugate, which is this adjoint at the conjugates of all that t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from dsfc.expr.build import ONE, is_one, mul, prim, rewrite, total
 from dsfc.expr.derivative import pull
@@ -29,7 +31,9 @@ from dsfc.plan.scan_ir import (
     Group,
     LeafGradient,
     LogDecay,
+    Moment,
     Pairing,
+    RoleProduct,
     RoleScan,
     Scan,
     ScanDirection,
@@ -59,11 +63,14 @@ def derived(scan: Scan, arrays: Mapping[str, Buffer], decay: frozenset[Group]) -
     stage, read, cotangent = _canonical(scan, decay)
     adjoint = adjoint_stage(stage, [(read, cotangent)])
     scans = tuple(_role_scans(scan, adjoint))
+    products: tuple[RoleProduct, ...] = ()
+    if scan.delta is not None:
+        scans, products = _with_rewriting(scans, adjoint)
     pairing = None
     if any(g.role is Role.DECAY for g in adjoint.gradients):
         pairing = _pairing(scan, arrays, decay)
     dense = None if scan.transition is None else scan.transition.matrix
-    return Adjoint(scan.name, scans, pairing, dense)
+    return Adjoint(scan.name, scans, pairing, dense, products)
 
 
 def _canonical(scan: Scan, groups: frozenset[Group]) -> tuple[Stage, Read, Ref]:
@@ -90,8 +97,13 @@ def _canonical(scan: Scan, groups: frozenset[Group]) -> tuple[Stage, Read, Ref]:
     if scan.low_rank is not None:
         sides = (_ref(f.value, heads | keys) for f in (Factor.LEFT, Factor.RIGHT))
         terms.append(Term(_STATE, 1, next(sides), keys, next(sides)))
-    factor = ChainFactor(tuple(terms), (Drive(key, value),))
-    block = Block(_STATE, tuple(sorted(tile)), Field.REAL, (factor,), decay)
+    factors = [ChainFactor(tuple(terms), ())]
+    if scan.delta is not None:
+        strength = _ref(Factor.STRENGTH.value, heads)
+        same = Term(_STATE, 0, ONE, frozenset(), ONE)
+        factors.append(ChainFactor((same, Term(_STATE, 0, mul(strength, key), keys, key)), ()))
+    factors[-1] = replace(factors[-1], drives=(Drive(key, value),))
+    block = Block(_STATE, tuple(sorted(tile)), Field.REAL, tuple(factors), decay)
     reads = Read((Term(_STATE, 0, ONE, keys, read),))
     return Stage(Direction.FORWARD, (block,)), reads, cotangent
 
@@ -179,8 +191,44 @@ def _side_scans(derived: StageAdjoint) -> Iterable[RoleScan]:
         Factor.WY_BAR,
         group,
         carry=False,
-        before=True,
+        moment=Moment.BEFORE,
     )
+
+
+def _with_rewriting(
+    scans: tuple[RoleScan, ...], derived: StageAdjoint
+) -> tuple[tuple[RoleScan, ...], tuple[RoleProduct, ...]]:
+    """The scans and products that give the gradients of a delta rule.
+
+    The key stands in the term on both sides and in the drive: what it gets on the left and from the
+    drive are two reads of one state, and thus one read with the sum of both.
+    """
+    after, mid = derived.value(_STATE, 2, True).ref, derived.value(_STATE, 1, False).ref
+    keys, channels = (frozenset({a}) for a in _GROUPS[1:])
+    (left,) = (g for g in derived.gradients if g.role is Role.TERM_LEFT)
+    (right,) = (g for g in derived.gradients if g.role is Role.TERM_RIGHT)
+    (value,) = (g for g in derived.gradients if g.role is Role.DRIVE_STREAM)
+    key = right.leaf
+    found = total(keys, mul(key, mid))
+    found_bar = total(keys, mul(left.leaf, after))
+    if left.value != total(channels, mul(after, found)):
+        raise AdjointError("the gradient of what is rewritten is not a read of what is found")
+    if right.value != total(channels, mul(found_bar, mid)):
+        raise AdjointError("the gradient of what finds is not a read of the decayed state")
+    if value.value != total(keys, mul(key, after)) or left.leaf.axes != key.axes:
+        raise AdjointError("the gradient of what is found is not that of the value")
+    written = (replace(s, read=Factor.WRITTEN) if s.result is Factor.KEY else s for s in scans)
+    finding = RoleScan(
+        Factor.KEY,
+        ScanDirection.FORWARD,
+        Factor.KEY,
+        Factor.VALUE,
+        Factor.FOUND_BAR,
+        Group.CHANNELS,
+        carry=False,
+        moment=Moment.DECAYED,
+    )
+    return (*written, finding), (RoleProduct(Factor.STRENGTH, Factor.FOUND, Factor.VALUE_BAR),)
 
 
 def _factor(expr: Expr) -> Factor:

@@ -19,6 +19,7 @@ from dsfc.plan.ir import Plan, Pointwise, Reverse, Role, RunningMax, Unit
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import (
+    DeltaRule,
     LowRank,
     Scan,
     Transition,
@@ -170,17 +171,29 @@ class Runner:
         if scan.low_rank is not None:
             left, right = self.low_rank_sides(scan.low_rank, i)
             out = out + left.over(tile) * contracted(scan, tile, right, h)
+        if scan.delta is not None:
+            out = self.rewritten(scan, scan.delta, i, tile, out)
         return out
 
     def moved_back(self, scan: Scan, i: int, tile: tuple[Axis, ...], h: Array) -> Array:
         """Λ_iᵀ h."""
         if scan.transition is not None:
             return self.mixed(scan.transition, tile, h, transposed=True)
+        if scan.delta is not None:
+            h = self.rewritten(scan, scan.delta, i, tile, h)
         out = self.decay(scan, i, tile) * h
         if scan.low_rank is not None:
             left, right = self.low_rank_sides(scan.low_rank, i)
             out = out + right.over(tile) * contracted(scan, tile, left, h)
         return out
+
+    def rewritten(
+        self, scan: Scan, rule: DeltaRule, i: int, tile: tuple[Axis, ...], h: Array
+    ) -> Array:
+        """(1 + strength · key ⊗ key) h, of a decayed state or of a gradient."""
+        key, strength = self.named(scan.key, i), self.named(rule.strength, i)
+        found = strength.over(tile) * contracted(scan, tile, key, h)
+        return np.asarray(h + key.over(tile) * found)
 
     def mixed(
         self, dense: Transition, tile: tuple[Axis, ...], h: Array, transposed: bool = False

@@ -15,9 +15,12 @@ from dsfc.plan.pairs_ir import AllPairs
 from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.plan.scan_ir import (
     Adjoint,
+    DeltaRule,
     Factor,
     Group,
     LowRank,
+    Moment,
+    RoleProduct,
     RoleScan,
     Scan,
     ScanDirection,
@@ -76,6 +79,12 @@ def evaluate_adjoint(
                 r, scan, direction, factors, tile, initial[c.state], final_bar[c.state]
             )
         past = [initial[c.state], *traces[ScanDirection.FORWARD][0]][: r.length]
+        decayed = [r.decay(scan, i, tile) * h for i, h in enumerate(past)]
+        moments = {Moment.BEFORE: past, Moment.DECAYED: decayed}
+        crossing = traces[ScanDirection.REVERSE][0]
+        if scan.delta is not None:
+            factors |= _delta_terms(r, scan, scan.delta, decayed, crossing, factors, tile, channels)
+            crossing = [r.rewritten(scan, scan.delta, i, tile, h) for i, h in enumerate(crossing)]
         if scan.low_rank is not None:
             back = traces[ScanDirection.REVERSE][0]
             factors |= _wy_terms(r, scan, scan.low_rank, past, back, tile, channels)
@@ -83,7 +92,7 @@ def evaluate_adjoint(
             name = c.value if s.result is Factor.VALUE else s.result
             if name is None:
                 continue
-            states = past if s.before else traces[s.direction][0]
+            states = moments.get(s.moment, traces[s.direction][0])
             result = _role_result(r, scan, s, states, factors, tile, channels)
             if scan.real and s.result is Factor.VALUE:
                 result = result.real  # dL = Re(v̄ dv), and dv is real
@@ -91,6 +100,8 @@ def evaluate_adjoint(
                 before = _role_result(r, scan, s, [initial[c.state]], first, tile, channels)
                 result = np.concatenate((before, result[:-1]))
             put(name, result)
+        for p in adjoint.products:
+            put(p.result, _product(r, scan, p, factors, channels))
         out[c.state] = traces[ScanDirection.REVERSE][1]
         if scan.before and r.length:
             read, out_bar = (first[f][0].over(tile) for f in (Factor.READ, Factor.COTANGENT))
@@ -98,14 +109,11 @@ def evaluate_adjoint(
         if scan.transition is not None:
             put(scan.transition.matrix, _outer(r, scan.transition, traces, past, tile))
         if adjoint.pairing is not None and scan.decay is not None:
-            h, hb = traces[ScanDirection.FORWARD][0], traces[ScanDirection.REVERSE][0]
             bars = []
             keep = [a for a in tile if a not in adjoint.pairing.summed]
-            for i in range(r.length):
-                prev = initial[c.state] if i == 0 else h[i - 1]
-                pair = hb[i] * r.decay(scan, i, tile) * prev
-                drop = tuple(k for k, a in enumerate(tile) if a not in keep)
-                bars.append(pair.sum(axis=drop))
+            drop = tuple(k for k, a in enumerate(tile) if a not in keep)
+            for after, before in zip(crossing, decayed, strict=True):
+                bars.append((after * before).sum(axis=drop))
             leaf_bars[c.output] = np.stack(bars) if bars else np.zeros(0)
     if adjoint.pairing is not None and leaf_bars:
         # There is a leaf, so it is no int 0.
@@ -230,6 +238,47 @@ def _wy_terms(
             wy = contracted(scan, tile, side, state).squeeze(keys)
             out[factor].append(NamedArray(axes, wy))
     return out
+
+
+def _delta_terms(
+    r: Runner,
+    scan: Scan,
+    rule: DeltaRule,
+    decayed: list[Array],
+    back: list[Array],
+    factors: Mapping[Factor, list[NamedArray]],
+    tile: tuple[Axis, ...],
+    channels: tuple[Axis, ...],
+) -> dict[Factor, list[NamedArray]]:
+    """What both recurrences of a delta rule find along the key, token by token."""
+    axes = tuple(sorted((*scan.heads, *channels)))
+    gone = tuple(k for k, a in enumerate(tile) if a in scan.keys)
+    roles = Factor.FOUND, Factor.WRITTEN, Factor.VALUE_BAR, Factor.FOUND_BAR
+    out: dict[Factor, list[NamedArray]] = {role: [] for role in roles}
+    for i in range(r.length):
+        strength = r.named(rule.strength, i).over(axes)
+        found, bar = (
+            contracted(scan, tile, factors[Factor.KEY][i], h[i]).squeeze(gone)
+            for h in (decayed, back)
+        )
+        written = factors[Factor.VALUE][i].over(axes) + strength * found
+        for role, x in zip(roles, (found, written, bar, strength * bar), strict=True):
+            out[role].append(NamedArray(axes, x))
+    return out
+
+
+def _product(
+    r: Runner,
+    scan: Scan,
+    p: RoleProduct,
+    factors: Mapping[Factor, list[NamedArray]],
+    channels: tuple[Axis, ...],
+) -> Array:
+    axes = tuple(sorted((*scan.heads, *channels)))
+    drop = tuple(k for k, a in enumerate(axes) if a in channels)
+    both = zip(factors[p.left], factors[p.right], strict=True)
+    rows = [(x.over(axes) * y.over(axes)).sum(axis=drop) for x, y in both]
+    return np.stack(rows) if rows else np.zeros((0, *(Scope(r, None).size(a) for a in scan.heads)))
 
 
 def _outer(

@@ -6,7 +6,7 @@ denominator of a ratio take one pass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dsfc.expr.build import (
     ONE,
@@ -74,6 +74,7 @@ class Signature:
     field: Field
     before: bool
     low_rank: tuple[Expr, Expr] | None = None
+    strength: Expr | None = None
     backward: bool = False
     transition: tuple[Expr, tuple[Axis, ...], tuple[Axis, ...]] | None = None
 
@@ -127,11 +128,8 @@ def reading(
         raise Unsupported(block, "one read sums over other axes than another")
     form = _form(block, structure)
     heads, channels = structure.heads, structure.channels
-    low_rank: tuple[Expr, Expr] | None = None
-    after: Expr = ONE
-    if form is Form.LOW_RANK:
-        low_rank, after = _low_rank(block, structure)
-    drive = _drive(block, structure, after)
+    part = _low_rank(block, structure) if form is Form.LOW_RANK else None
+    drive = _drive(block, structure, ONE if part is None else part.after)
     # What the contraction does not touch stands outside of it.
     vector = split_by_axes(term.right, frozenset(keys))
     assert structure.decay is not None
@@ -143,7 +141,9 @@ def reading(
         log = prim("max", _log_of(block.decay), _FORGOTTEN)
     steady = all(e.time is Time.CONST for e in (log, drive.key, vector.key))
     fixed = steady and not divided and not is_zero(log)
-    form = narrowed(form, Candidate(structure, log, fixed))
+    strength = None if part is None else _strength(part, drive.key, frozenset(keys))
+    form = narrowed(form, Candidate(structure, log, fixed, strength is not None))
+    low_rank = None if part is None or strength is not None else part.sides
     if form is Form.CONVOLUTION:
         # Every output has a kernel of its own: all axes but the keys enumerate recurrences.
         heads, channels = tuple(sorted((*heads, *channels))), ()
@@ -163,10 +163,12 @@ def reading(
     # An axis that a read sums over and nothing stands along it: the read vector is 1 there.
     read = mul(vector.key, ones(frozenset(keys) - vector.key.axes))
     field = max(block.field, log.field, key.field, read.field, drive.rest.field)
-    if low_rank is not None and Field.COMPLEX in (field, *(e.field for e in low_rank)):
+    if part is not None and Field.COMPLEX in (field, *(e.field for e in part.sides)):
         raise Unsupported(block, "a low-rank part stands in a complex transition")
     before = term.lag != 0
-    signature = Signature(form, heads, keys, log, key, read, field, before, low_rank, backward)
+    signature = Signature(
+        form, heads, keys, log, key, read, field, before, low_rank, strength, backward
+    )
     summed = term.over - frozenset(keys)
     return Reading(block, signature, channels, drive.rest, vector.rest, summed, term.left)
 
@@ -244,24 +246,57 @@ def _drive(block: Block, structure: BlockStructure, after: Expr) -> Split:
     return split_by_axes(mul(after, drive.key, drive.stream), frozenset(structure.keys))
 
 
-def _low_rank(block: Block, structure: BlockStructure) -> tuple[tuple[Expr, Expr], Expr]:
-    """Returns the low-rank part of a chain, left and right, and what scales its drive.
+@dataclass(frozen=True, slots=True)
+class _LowRank:
+    """The low-rank part of a chain, and the diagonals around it.
 
-    The diagonals of the factors before the low-rank one come to its right side, those of the
-    factors behind it to its left side; those behind the drive's factor scale the drive.
+    Attributes:
+        left, right: its vectors as they stand in their factor.
+        before: diagonals of the factors before it, which come to its right side.
+        beside: diagonal of its own factor.
+        behind: diagonals of the factors behind it, which come to its left side.
+        after: those behind the drive's factor, which scale the drive.
     """
-    low_rank: tuple[Expr, Expr] | None = None
+
+    left: Expr
+    right: Expr
+    before: Expr
+    beside: Expr
+    behind: Expr = ONE
+    after: Expr = ONE
+
+    @property
+    def sides(self) -> tuple[Expr, Expr]:
+        """Left and right of the whole transition."""
+        return mul(self.behind, self.left), mul(self.before, self.right)
+
+
+def _strength(part: _LowRank, key: Expr, keys: frozenset[Axis]) -> Expr | None:
+    """Returns s where the low-rank part is key ⊗ s (Σ_keys key · λ h); None where it is not.
+
+    What it reads is λ h up to a factor without keys: nothing decays beside it, nor key by key
+    behind it.
+    """
+    left, right = (split_by_axes(e, keys) for e in (part.left, part.right))
+    if not left.key == right.key == key or not is_one(part.beside) or part.behind.axes & keys:
+        return None
+    return mul(left.rest, right.rest)
+
+
+def _low_rank(block: Block, structure: BlockStructure) -> _LowRank:
+    """Returns the low-rank part of a chain."""
+    found: _LowRank | None = None
     scale: Expr | None = None
     keys = frozenset(structure.keys)
     diagonal: Expr = ONE
     for factor in block.chain:
         here, terms = _parts(factor, block)
-        if (terms and low_rank is not None) or len(terms) > 1:
+        if (terms and found is not None) or len(terms) > 1:
             raise Unsupported(block, "its transition has more than one low-rank part")
         if terms and scale is not None:
             raise Unsupported(block, "a low-rank part stands behind its drive")
-        if low_rank is not None:
-            low_rank = (mul(here, low_rank[0]), low_rank[1])
+        if found is not None:
+            found = replace(found, behind=mul(here, found.behind))
         if scale is not None:
             scale = mul(here, scale)
         for t in terms:
@@ -271,14 +306,14 @@ def _low_rank(block: Block, structure: BlockStructure) -> tuple[tuple[Expr, Expr
                 raise Unsupported(block, _MIXES)
             if t.over != keys or not t.left.axes | t.right.axes <= {*structure.heads, *keys}:
                 raise Unsupported(block, "its low-rank part does not act on its keys alone")
-            low_rank = (t.left, mul(diagonal, t.right))
+            found = _LowRank(t.left, t.right, diagonal, here)
         if factor.drives:
             scale = ONE
         diagonal = mul(diagonal, here)
-    assert low_rank is not None and scale is not None
+    assert found is not None and scale is not None
     if not diagonal.axes <= {*structure.heads, *keys}:
         raise Unsupported(block, "its decay varies along channels, beside a low-rank part")
-    return low_rank, scale
+    return replace(found, after=scale)
 
 
 def _parts(factor: ChainFactor, block: Block) -> tuple[Expr, list[Term]]:

@@ -9,7 +9,7 @@ from dsfc.expr.tree import Field
 from dsfc.plan.ir import Buffer, Plan, Pointwise, Reverse, RunningMax, Unit
 from dsfc.plan.pairs_ir import AllPairs, Attention
 from dsfc.plan.recurrence_ir import Recurrence
-from dsfc.plan.scan_ir import Adjoint, LogDecay, RoleScan, Scan
+from dsfc.plan.scan_ir import Adjoint, LogDecay, Moment, RoleScan, Scan
 
 
 def render(plan: Plan) -> str:
@@ -146,6 +146,8 @@ def _scan(scan: Scan, arrays: dict[str, Buffer]) -> Iterator[str]:
         yield f"    value    {c.value or '1'} → state {c.state}"
     if scan.low_rank is not None:
         yield f"    low rank {scan.low_rank.left} ⊗ ({scan.low_rank.right} · state)"
+    if scan.delta is not None:
+        yield f"    delta    {scan.key} ⊗ {scan.delta.strength} * ({scan.key} · λ state)"
     if scan.read is not None:
         yield f"    read     {scan.read}{' before the update' if scan.before else ''}"
     elif scan.before:
@@ -155,6 +157,8 @@ def _scan(scan: Scan, arrays: dict[str, Buffer]) -> Iterator[str]:
 def _adjoint(adjoint: Adjoint) -> Iterator[str]:
     for s in adjoint.scans:
         yield f"  {adjoint.scan}: {_role_scan(s)}"
+    for p in adjoint.products:
+        yield f"  {adjoint.scan}: {p.result.value}_bar = Σ {p.left.value} {p.right.value}"
     if adjoint.transition is not None:
         yield f"  {adjoint.scan}: {adjoint.transition}_bar = Σ h̃ ⊗ h_prev"
     if adjoint.pairing is not None:
@@ -165,11 +169,18 @@ def _adjoint(adjoint: Adjoint) -> Iterator[str]:
             yield f"    {leaf.leaf}_bar = {text(leaf.value)}"
 
 
+_MOMENTS = {
+    Moment.AFTER: "",
+    Moment.DECAYED: " after the decay",
+    Moment.BEFORE: " before the update",
+}
+
+
 def _role_scan(s: RoleScan) -> str:
     carry = ", carries the state's gradient" if s.carry else ""
     return (
         f"{s.result.value}_bar = {s.direction.value} scan of {s.key.value} ⊗ {s.value.value}, "
-        f"read {s.read.value}{' before the update' if s.before else ''} "
+        f"read {s.read.value}{_MOMENTS[s.moment]} "
         f"over {s.contracted.value}{carry}"
     )
 

@@ -20,6 +20,8 @@ class Form(Enum):
     LOW_RANK: as MATRIX, and beside the decay each token rewrites what the state holds in one
         direction; inside a chunk that is a triangular system (class `low_rank`).
     KEYED_LOW_RANK: so too, with a decay of head and key axes; products are anchored as in KEYED.
+    DELTA: as LOW_RANK, and what a token rewrites is what its key finds: one vector does all three.
+    KEYED_DELTA: so too, with a decay of head and key axes.
     DENSE: a full matrix, the same at every token, mixes the entries of the state (class `dense`);
         out_i = h_i.
     DENSE_CONVOLUTION: so too, and key and read are constants: K_l = Σ_keys read · Λ^l · key.
@@ -35,6 +37,8 @@ class Form(Enum):
     CONVOLUTION = "convolution"
     LOW_RANK = "low_rank"
     KEYED_LOW_RANK = "keyed_low_rank"
+    DELTA = "delta"
+    KEYED_DELTA = "keyed_delta"
     DENSE = "dense"
     DENSE_CONVOLUTION = "dense_convolution"
     ATTENTION = "attention"
@@ -42,7 +46,7 @@ class Form(Enum):
     STEPPED = "stepped"
 
 
-LOW_RANK = (Form.LOW_RANK, Form.KEYED_LOW_RANK)
+LOW_RANK = (Form.LOW_RANK, Form.KEYED_LOW_RANK, Form.DELTA, Form.KEYED_DELTA)
 """Forms whose transition is a diagonal plus rank one."""
 
 
@@ -104,6 +108,19 @@ class LowRank:
 
 
 @dataclass(frozen=True, slots=True)
+class DeltaRule:
+    """What a token rewrites along its key, h_i = f + key ⊗ (value + strength · found).
+
+    Here f = λ_i h_{i-1}, and found = Σ_keys key · f.
+
+    Attributes:
+        strength: buffer over heads; -β of the delta rule.
+    """
+
+    strength: str
+
+
+@dataclass(frozen=True, slots=True)
 class Transition:
     """A full matrix Λ: (Λ h)[rows] = Σ_columns Λ[rows, columns] h[columns].
 
@@ -135,6 +152,7 @@ class Scan:
         before: True for out_i = Σ read_i · h_{i-1}: the state is read before its update.
         real: True for out_i = Re Σ read_i · h_i, of a complex state driven by real values.
         low_rank: of the transition, beside its diagonal; None where that is all of it.
+        delta: where the key that is written also says what is rewritten; else None.
         transition: where it is dense, and `decay` is None; else None.
     """
 
@@ -151,6 +169,7 @@ class Scan:
     before: bool = False
     real: bool = False
     low_rank: LowRank | None = None
+    delta: DeltaRule | None = None
     transition: Transition | None = None
 
     @property
@@ -162,7 +181,9 @@ class Scan:
 class Factor(Enum):
     """A role of the forward scan, used by name in its adjoint.
 
-    WY is Σ_keys right_i · h_{i-1}, WY_BAR its gradient Σ_keys left_i · h̃_i.
+    WY is Σ_keys right_i · h_{i-1}, WY_BAR its gradient Σ_keys left_i · h̃_i. Of a delta rule, FOUND
+    is Σ_keys key_i · λ_i h_{i-1}, FOUND_BAR its gradient strength_i · value_bar_i, and WRITTEN is
+    value_i + strength_i · found_i.
     """
 
     READ = "read"
@@ -173,6 +194,11 @@ class Factor(Enum):
     RIGHT = "right"
     WY = "wy"
     WY_BAR = "wy_bar"
+    STRENGTH = "strength"
+    FOUND = "found"
+    FOUND_BAR = "found_bar"
+    WRITTEN = "written"
+    VALUE_BAR = "value_bar"
     ONE = "1"
 
 
@@ -184,12 +210,21 @@ class Group(Enum):
     NONE = "none"
 
 
+class Moment(Enum):
+    """Which state of token i is read: h_i, λ_i h_{i-1} or h_{i-1}."""
+
+    AFTER = "after"
+    DECAYED = "decayed"
+    BEFORE = "before"
+
+
 @dataclass(frozen=True, slots=True)
 class RoleScan:
     """A scan of the adjoint: the forward scan's roles, exchanged.
 
     h_i = λ h + key ⊗ value (in `direction`), result_i = Σ_contracted read_i · h_i. With a low-rank
-    part, left ⊗ wy is added forwards and, after the read, right ⊗ wy_bar in reverse.
+    part, left ⊗ wy is added forwards and, after the read, right ⊗ wy_bar in reverse; with a delta
+    rule, key ⊗ found_bar in reverse, before the decay.
 
     Attributes:
         result: the gradient it gives.
@@ -198,7 +233,7 @@ class RoleScan:
         read: factor that multiplies the state before the contraction.
         contracted: group of axes summed over.
         carry: True when it also carries the state's gradient (final in, initial out).
-        before: True where it reads h_{i-1}.
+        moment: which state it reads.
     """
 
     result: Factor
@@ -208,7 +243,22 @@ class RoleScan:
     read: Factor
     contracted: Group
     carry: bool
-    before: bool = False
+    moment: Moment = Moment.AFTER
+
+
+@dataclass(frozen=True, slots=True)
+class RoleProduct:
+    """A gradient without a state: result_i = Σ_channels left_i · right_i.
+
+    Attributes:
+        result: the factor whose gradient it is.
+        left: factor over channels.
+        right: factor over channels.
+    """
+
+    result: Factor
+    left: Factor
+    right: Factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +277,10 @@ class LeafGradient:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """log λ̄_i = Σ ⟨h̃_i, λ_i h_{i-1}⟩ over the state's axes that the decay lacks."""
+    """log λ̄_i = Σ ⟨f̃_i, λ_i h_{i-1}⟩ over the state's axes that the decay lacks.
+
+    f̃ is the gradient of λ_i h_{i-1}: h̃_i, and with a delta rule key_i ⊗ found_bar_i more.
+    """
 
     summed: tuple[Axis, ...]
     leaves: tuple[LeafGradient, ...]
@@ -239,12 +292,15 @@ class Adjoint:
 
     Attributes:
         scan: name of the forward scan.
-        scans: one per factor that needs a gradient, in order.
+        scans: of each factor that needs a gradient, in order; the results of several of one factor
+            add up.
         pairing: None for λ = 1.
         transition: buffer of a dense Λ, whose gradient is Σ_i h̃_i ⊗ h_{i-1}; None where none is.
+        products: gradients that are products of what the scans compute.
     """
 
     scan: str
     scans: tuple[RoleScan, ...]
     pairing: Pairing | None
     transition: str | None = None
+    products: tuple[RoleProduct, ...] = ()

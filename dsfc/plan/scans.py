@@ -40,7 +40,7 @@ from dsfc.expr.tree import (
 from dsfc.plan.forms.table import FORMS
 from dsfc.plan.graph import REVERSED, Graph
 from dsfc.plan.readings import Reading, Signature
-from dsfc.plan.scan_ir import Column, Form, LogDecay, LowRank, Scan, Transition
+from dsfc.plan.scan_ir import Column, DeltaRule, Form, LogDecay, LowRank, Scan, Transition
 
 
 def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
@@ -62,6 +62,9 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
     if s.low_rank is not None:
         names = (f"{name}_left", f"{name}_right")
         low_rank = LowRank(*(define(n, e) for n, e in zip(names, s.low_rank, strict=True)))
+    delta = None
+    if s.strength is not None:
+        delta = DeltaRule(define(f"{name}_strength", s.strength))
     transition = None
     if s.transition is not None:
         matrix, mixed, copies = s.transition
@@ -89,6 +92,7 @@ def build(graph: Graph, name: str, group: tuple[Reading, ...]) -> Scan:
         s.field,
         s.before,
         low_rank=low_rank,
+        delta=delta,
         transition=transition,
     )
     graph.kernels.append(scan)

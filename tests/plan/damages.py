@@ -9,11 +9,11 @@ from typing import Any
 from dsfc.expr.build import mul, ones
 from dsfc.expr.tree import Axis, Expr, Field, Now, Ref, Time
 from dsfc.plan.ir import Plan
-from dsfc.plan.scan_ir import Form, LogDecay, LowRank, Transition
+from dsfc.plan.scan_ir import DeltaRule, Form, LogDecay, LowRank, Transition
 
 _READ = ("kernels", "arrays", "registers", "states", "adjoints", "output")
 """The fields of a plan that `verify` speaks of."""
-_OPTIONAL = ("decay", "key", "read", "value", "low_rank", "transition")
+_OPTIONAL = ("decay", "key", "read", "value", "low_rank", "delta", "transition")
 _WORDS = ("why", "provenance", "scale", "result")
 
 
@@ -55,7 +55,10 @@ def _changed(value: Any, every: tuple[Axis, ...], other: str) -> Iterator[tuple[
             held = getattr(value, f.name)
             if f.name in _WORDS:
                 continue
-            if isinstance(held, str | LogDecay | LowRank | Transition) and f.name in _OPTIONAL:
+            if (
+                isinstance(held, str | LogDecay | LowRank | DeltaRule | Transition)
+                and f.name in _OPTIONAL
+            ):
                 yield f".{f.name} → None", replace(value, **{f.name: None})
             for words, part in _changed(held, every, other):
                 yield f".{f.name}{words}", replace(value, **{f.name: part})

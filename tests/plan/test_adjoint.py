@@ -79,7 +79,11 @@ class Literal:
             for i in range(LENGTH):
                 before = h
                 h = self.decay(i, tile) * self.mixed(h, tile)
-                h = h + self.at(scan.key, i, tile) * self.at(c.value, i, tile)
+                written = self.at(c.value, i, tile)
+                if scan.delta is not None:
+                    found = (self.at(scan.key, i, tile) * h).sum(summed, True)
+                    written = written + self.at(scan.delta.strength, i, tile) * found
+                h = h + self.at(scan.key, i, tile) * written
                 if scan.low_rank is not None:
                     wy = (self.at(scan.low_rank.right, i, tile) * before).sum(summed, True)
                     h = h + self.at(scan.low_rank.left, i, tile) * wy
@@ -132,13 +136,16 @@ def check(spec) -> None:
 
 
 def sides(scan: Scan) -> list[str]:
-    """Buffers of a low-rank part."""
+    """Buffers of a low-rank part or a delta rule."""
+    if scan.delta is not None:
+        return [scan.delta.strength]
     return [] if scan.low_rank is None else [scan.low_rank.left, scan.low_rank.right]
 
 
 def roles_of(scan: Scan) -> dict[str | None, Factor]:
     """Buffer → role, of those whose gradients go by their role."""
-    both = dict(zip(sides(scan), (Factor.LEFT, Factor.RIGHT), strict=False))
+    of = (Factor.STRENGTH,) if scan.delta is not None else (Factor.LEFT, Factor.RIGHT)
+    both = dict(zip(sides(scan), of, strict=False))
     return {scan.key: Factor.KEY, scan.read: Factor.READ, **both}
 
 
@@ -157,7 +164,8 @@ def summed_onto(x: np.ndarray, scan: Scan, role: Factor | None, axes, ndim: int)
     """A gradient over all axes of its role, summed onto those that the buffer has."""
     if x.ndim == ndim:
         return x
-    whole = sorted((*scan.heads, *(scan.keys if role else scan.channels)))
+    inner = () if role is Factor.STRENGTH else scan.keys if role else scan.channels
+    whole = sorted((*scan.heads, *inner))
     x = x.sum(axis=tuple(k + 1 for k, a in enumerate(whole) if a not in axes))
     return x if x.ndim == ndim else x.sum(axis=0)
 
@@ -200,6 +208,22 @@ BARE = {
       input q, k, a, b, g : h × n; v : h × p
       state S : h × n × p
       S = exp(g) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v; y = q · S""",
+    "delta": """dims heads h = 2, n = 3, p = 2
+      input q, k : h × n; v : h × p; g, r : h
+      state S : h × n × p
+      F = exp(g) * S[i-1]; S = F + k ⊗ (v + r * (k · F)); y = q · S""",
+    "delta_without_decay": """dims heads h = 2, n = 3, p = 2
+      input q, k : h × n; v : h × p; r : h
+      state S : h × n × p
+      S = S[i-1] + r * k ⊗ (k · S[i-1]) + k ⊗ v; y = q · S""",
+    "delta_read_before": """dims heads h = 2, n = 3, p = 2
+      input q, k : h × n; v : h × p; g, r : h
+      state S : h × n × p
+      F = exp(g) * S[i-1]; S = F + k ⊗ (v + r * (k · F)); y = q · S[i-1]""",
+    "delta_by_key": """dims heads h = 2, n = 3, p = 2
+      input q, k, g : h × n; v : h × p; r : h
+      state S : h × n × p
+      F = exp(g) * S[i-1]; S = F + k ⊗ (v + r * (k · F)); y = q · S""",
     "selective": """dims d = 2, n = 3
       input q, k : n; v, r : d
       param a : d × n
@@ -217,6 +241,7 @@ def test_a_scan_has_the_gradients_of_its_system(name: str, load) -> None:
     spec = load(name, BARE[name])
     plan, material = spec.plan, draw(spec, LENGTH)
     (scan,) = (k for k in plan.kernels if isinstance(k, Scan))
+    assert name.startswith(scan.form.value.removeprefix("keyed_"))
     run = evaluate(plan, material.inputs, material.tensors, material.sizes, material.initial)
     rng = np.random.default_rng(7)
     y_bar = rng.normal(size=run.arrays[plan.output].shape)

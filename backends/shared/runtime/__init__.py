@@ -16,6 +16,7 @@ a leading underscore, as no name of a spec has.
 | `chunks.py`      | chunks of tokens: cutting, carrying states, decays inside     |
 | `keyed.py`       | decays of keys                                                |
 | `low_rank.py`    | states that each token rewrites: WY forms                     |
+| `delta.py`       | states that each token rewrites along its key                 |
 | `elementwise.py` | scans without keys                                            |
 | `selective.py`   | scans that hold the states of a chunk                         |
 | `convolution.py` | a diagonal Λ that is the same at every token                  |

@@ -10,8 +10,7 @@ _DECAY = frozenset({Group.KEYS})
 
 
 def _takes(block: Candidate) -> bool:
-    decay = block.structure.decay
-    return decay is not None and bool(decay.value.axes & frozenset(block.structure.keys))
+    return block.has_key_decay and not block.rewrites
 
 
 ROW = FormRow(

@@ -25,11 +25,19 @@ class Candidate:
         fixed: whether log λ, key and read are constants, and the read stands in no ratio. A
             convolution errs by a share of the largest output of the sequence: a quotient of small
             outputs would lose all digits.
+        rewrites: whether its low-rank part is a delta rule.
     """
 
     structure: BlockStructure
     log: Expr
     fixed: bool
+    rewrites: bool = False
+
+    @property
+    def has_key_decay(self) -> bool:
+        """Whether each key has a decay of its own."""
+        decay = self.structure.decay
+        return decay is not None and bool(decay.value.axes & frozenset(self.structure.keys))
 
 
 def _none(candidate: Candidate) -> bool:

@@ -29,7 +29,8 @@ class ScanCheck:
     Attributes:
         keyed: whether they have keys; None where they may.
         decay: groups of axes that log λ may have besides heads.
-        low_rank: whether their transition has a low-rank part.
+        low_rank: whether their transition has a low-rank part that is no delta rule.
+        delta: whether they have a delta rule.
         dense: whether their transition is a full matrix.
         fixed: whether all that they read besides their value is constant.
         real: whether their output may be a real part.
@@ -38,6 +39,7 @@ class ScanCheck:
     keyed: bool | None
     decay: frozenset[Group] = frozenset()
     low_rank: bool = False
+    delta: bool = False
     dense: bool = False
     fixed: bool = False
     real: bool = False
@@ -78,6 +80,12 @@ class ScanCheck:
         sides = (scan.low_rank.left, scan.low_rank.right) if scan.low_rank is not None else ()
         if bool(sides) != self.low_rank:
             raise PlanError(f"scan {scan.name}: a low-rank part goes with the form of that name")
+        if (scan.delta is not None) != self.delta:
+            raise PlanError(f"scan {scan.name}: a delta rule goes with the forms of that name")
+        if scan.delta is not None:
+            strength = plan.array(scan.delta.strength)
+            if not set(strength.axes) <= {*scan.heads}:
+                raise PlanError(f"scan {scan.name}: {strength.name} has axes outside heads")
         for name in (scan.key, scan.read, *sides):
             if (name is None) == bool(scan.keys):
                 raise PlanError(f"scan {scan.name}: key and read go with key axes")
