@@ -23,7 +23,18 @@ from dsfc.structure.classify import classify
 from dsfc.system.ir import Block, Direction, System
 from dsfc.system.traverse import map_blocks
 
-PARTS = {"decay": "diagonal", "low_rank": "low-rank part", "transition": "linear map"}
+PARTS = {
+    "decay": "diagonal",
+    "low_rank": "low-rank part",
+    "delta": "low-rank part",
+    "transition": "linear map",
+}
+BROKEN = {
+    "decay": "retnet",
+    "low_rank": "rwkv7",
+    "delta": "deltanet",
+    "transition": "linear_rnn",
+}
 
 
 def without(plan: Plan, at: int, *instead: object) -> Plan:
@@ -77,7 +88,7 @@ def test_unusual_plans_settle_and_their_damaged_ones_do_not(name: str, load) -> 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_accounting_alone_names_the_part_that_is_missing(part: str, shipped) -> None:
-    name = {"decay": "retnet", "low_rank": "deltanet", "transition": "linear_rnn"}[part]
+    name = BROKEN[part]
     spec = shipped(name)
     (damaged,) = (plan for what, plan in damaged_plans(spec.plan) if what == part)
     with pytest.raises(PlanError, match=f"{PARTS[part]} is not in the plan"):
