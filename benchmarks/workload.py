@@ -147,10 +147,9 @@ def _delta(module: ModuleType, sizes: Sizes, mode: str) -> Run:
 
     def run(x: Tensors) -> Tensor:
         S = x["q"].new_zeros(len(x["q"]), H, K, V)
-        # exp(g) (1 - beta k kᵀ) S + beta k vᵀ, what is taken out being decayed as well
-        written = x["beta"][..., None] * x["k"]
-        taken = -written * torch.exp(x["g"])[..., None]
-        read = recurrence(q=x["q"], k=written, v=x["v"], a=taken, b=x["k"], g=x["g"], S=S)
+        # F + k ⊗ (β v - β kᵀ F), F = exp(g) S
+        value = x["beta"][..., None] * x["v"]
+        read = recurrence(q=x["q"], k=x["k"], v=value, r=-x["beta"], g=x["g"], S=S)
         return read / math.sqrt(K)
 
     return run

@@ -132,7 +132,7 @@ def rewrites_keys(mode: str, keys: Expr, channels: Expr, keyed: bool) -> Counts:
         calls = add(num(9), _times(23, LENGTH))
         return Counts(calls, _times(8, tile), add(_times(8, tile), _times(2, vectors)))
     chunks, levels = div(LENGTH, CHUNK), log2(CHUNK)
-    calls = add(num(90), _times(20, levels)) if keyed else num(100)
+    calls = add(num(95), _times(20, levels)) if keyed else num(125)
     per_chunk = _times(7 if keyed else 2, chunks)
     calls = add(calls, _composed(chunks) if mode == "scan" else per_chunk)
     operations = add(_times(4, CHUNK, vectors), _times(2, keys, vectors), _times(4, tile))

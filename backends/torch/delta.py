@@ -12,7 +12,7 @@ from .skeletons import VARIABLE
 
 _DRIVES = {
     ScanDirection.FORWARD: ((Factor.KEY, Factor.WRITTEN),),
-    ScanDirection.REVERSE: ((Factor.READ, Factor.COTANGENT), (Factor.KEY, Factor.FOUND_BAR)),
+    ScanDirection.REVERSE: ((Factor.READ, Factor.COTANGENT), (Factor.KEY, Factor.RETRIEVED_BAR)),
 }
 """What is added to the state of each direction, key ⊗ value."""
 
@@ -41,9 +41,9 @@ class DeltaSkeleton(MatrixSkeleton):
         """Statements that give the state after the only token."""
         decay, *_ = super()._only_update if self.decay else [""]
         kept = [decay, "S = decay * S"] if self.decay else []
-        found = "e = r.mT.unsqueeze(-1) * (k.transpose(1, 2) @ S)"
+        retrieved = "e = r.mT.unsqueeze(-1) * (k.transpose(1, 2) @ S)"
         written = f"{self._row('v')} + e"
-        return [*kept, found, f"S = torch.addcmul(S, {self._column('k')}, {written})"]
+        return [*kept, retrieved, f"S = torch.addcmul(S, {self._column('k')}, {written})"]
 
     @property
     def forward_flops(self) -> str:
@@ -60,7 +60,7 @@ class DeltaSkeleton(MatrixSkeleton):
         return f"{decay} * {state}" if self.decay else state
 
     @property
-    def found_back(self) -> str:
+    def retrieved_back(self) -> str:
         """Text of the gradient of the value at one token."""
         return self.looked("k[i]", "dS")
 
@@ -78,7 +78,7 @@ class DeltaSkeleton(MatrixSkeleton):
         texts: dict[str, list[str]] = {}
         for s in self._reads:
             state = "dS" if s.direction is ScanDirection.REVERSE else states[s.moment]
-            whole = s.read in (Factor.WRITTEN, Factor.FOUND_BAR)
+            whole = s.read in (Factor.WRITTEN, Factor.RETRIEVED_BAR)
             read = VARIABLE[s.read] + ("" if whole else "[i]")
             text = contraction("Bhp,Bhnp->Bhn", read, state)
             texts.setdefault(VARIABLE[s.result], []).append(text)

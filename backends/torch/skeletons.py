@@ -29,8 +29,8 @@ VARIABLE = {
     Factor.WY: "e",
     Factor.WY_BAR: "de",
     Factor.STRENGTH: "r",
-    Factor.FOUND: "f",
-    Factor.FOUND_BAR: "de",
+    Factor.RETRIEVED: "f",
+    Factor.RETRIEVED_BAR: "de",
     Factor.WRITTEN: "e",
     Factor.VALUE_BAR: "dv",
 }

@@ -156,7 +156,7 @@ class _Chunk:
     def again(self) -> _Chunk:
         """Returns the same chunk, whose arguments are loaded again: less is kept meanwhile."""
         other = _Chunk(self.of, self.start)
-        solved = (Factor.WY, Factor.WY_BAR, Factor.WRITTEN, Factor.FOUND_BAR)
+        solved = (Factor.WY, Factor.WY_BAR, Factor.WRITTEN, Factor.RETRIEVED_BAR)
         other._pairs |= self._pairs
         other.tiles |= {role: x for role, x in self.tiles.items() if role in solved}
         return other
@@ -191,7 +191,7 @@ class _Chunk:
         """Finds what is written and is unknown, if anything is.
 
         WY terms solve (1 - P_ba) wy = what b reads without them. With a delta rule of strengths r,
-        (1 - r P_kk) written = value + r found in the state that enters.
+        (1 - r P_kk) written = value + r retrieved from the state that enters.
         """
         if self.of.system is None:
             return
@@ -214,7 +214,7 @@ class _Chunk:
             self.tiles[Factor.STRENGTH] = self.of.load_strength(self.start)
         return self.tiles[Factor.STRENGTH]
 
-    def found(self) -> Tile:
+    def retrieved(self) -> Tile:
         """Returns what each key finds: of the state that enters, and of what the chunk writes."""
         assert self.of.system is not None and self.outside is not None
         look, write = self.of.system
@@ -252,7 +252,7 @@ class _Chunks:
             self.system = look, write
             self.writes, self.looks = (*self.writes, write), (*self.looks, look)
         if scan.delta is not None:
-            look = Look(Factor.KEY, Factor.FOUND_BAR, strict=True)
+            look = Look(Factor.KEY, Factor.RETRIEVED_BAR, strict=True)
             write = Write(Factor.KEY, Factor.WRITTEN)
             self.system = look, write
             self.writes, self.looks = (write,), (*self.looks, look)
@@ -355,8 +355,8 @@ class _Chunks:
                 gradient = self._value_gradient(s.read, chunk, future, self.looks)
             self._store_gradient(s.result, chunk, gradient)
         for p in adjoint.products:
-            assert (p.left, p.right) == (Factor.FOUND, Factor.VALUE_BAR)
-            product = k.sum(chunk.found() * chunk.tile(p.right), self.channels)
+            assert (p.left, p.right) == (Factor.RETRIEVED, Factor.VALUE_BAR)
+            product = k.sum(chunk.retrieved() * chunk.tile(p.right), self.channels)
             self._held.store_strength_gradient(chunk.start, k.named("dr", product))
         chunk = chunk.again() if self._reload else chunk
         # First what is computed of the states, which then need no registers any more.
@@ -394,7 +394,7 @@ class _Chunks:
         """Finds the gradients of what is solved for, by the transposed system.
 
         Those of WY terms solve (1 - P_baᵀ) d_wy = what comes from outside. With a delta rule the
-        gradient of what is written is that of the value, and r times it that of what is found.
+        gradient of what is written is that of the value, and r times it that of what is retrieved.
         """
         if self.system is None:
             return

@@ -30,8 +30,8 @@ NAMES: Mapping[Factor, str] = {
     Factor.WY: "wy",
     Factor.WY_BAR: "d_wy",
     Factor.STRENGTH: "r",
-    Factor.FOUND: "found",
-    Factor.FOUND_BAR: "d_found",
+    Factor.RETRIEVED: "retrieved",
+    Factor.RETRIEVED_BAR: "d_retrieved",
     Factor.WRITTEN: "written",
     Factor.VALUE_BAR: "d_value",
 }

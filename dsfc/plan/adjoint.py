@@ -209,26 +209,26 @@ def _with_rewriting(
     (right,) = (g for g in derived.gradients if g.role is Role.TERM_RIGHT)
     (value,) = (g for g in derived.gradients if g.role is Role.DRIVE_STREAM)
     key = right.leaf
-    found = total(keys, mul(key, mid))
-    found_bar = total(keys, mul(left.leaf, after))
-    if left.value != total(channels, mul(after, found)):
-        raise AdjointError("the gradient of what is rewritten is not a read of what is found")
-    if right.value != total(channels, mul(found_bar, mid)):
+    retrieved = total(keys, mul(key, mid))
+    retrieved_bar = total(keys, mul(left.leaf, after))
+    if left.value != total(channels, mul(after, retrieved)):
+        raise AdjointError("the gradient of what is rewritten is not a read of what is retrieved")
+    if right.value != total(channels, mul(retrieved_bar, mid)):
         raise AdjointError("the gradient of what finds is not a read of the decayed state")
     if value.value != total(keys, mul(key, after)) or left.leaf.axes != key.axes:
-        raise AdjointError("the gradient of what is found is not that of the value")
+        raise AdjointError("the gradient of what is retrieved is not that of the value")
     written = (replace(s, read=Factor.WRITTEN) if s.result is Factor.KEY else s for s in scans)
     finding = RoleScan(
         Factor.KEY,
         ScanDirection.FORWARD,
         Factor.KEY,
         Factor.VALUE,
-        Factor.FOUND_BAR,
+        Factor.RETRIEVED_BAR,
         Group.CHANNELS,
         carry=False,
         moment=Moment.DECAYED,
     )
-    return (*written, finding), (RoleProduct(Factor.STRENGTH, Factor.FOUND, Factor.VALUE_BAR),)
+    return (*written, finding), (RoleProduct(Factor.STRENGTH, Factor.RETRIEVED, Factor.VALUE_BAR),)
 
 
 def _factor(expr: Expr) -> Factor:

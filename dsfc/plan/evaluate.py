@@ -192,8 +192,8 @@ class Runner:
     ) -> Array:
         """(1 + strength · key ⊗ key) h, of a decayed state or of a gradient."""
         key, strength = self.named(scan.key, i), self.named(rule.strength, i)
-        found = strength.over(tile) * contracted(scan, tile, key, h)
-        return np.asarray(h + key.over(tile) * found)
+        retrieved = strength.over(tile) * contracted(scan, tile, key, h)
+        return np.asarray(h + key.over(tile) * retrieved)
 
     def mixed(
         self, dense: Transition, tile: tuple[Axis, ...], h: Array, transposed: bool = False

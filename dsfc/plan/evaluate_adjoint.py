@@ -253,16 +253,16 @@ def _delta_terms(
     """What both recurrences of a delta rule find along the key, token by token."""
     axes = tuple(sorted((*scan.heads, *channels)))
     gone = tuple(k for k, a in enumerate(tile) if a in scan.keys)
-    roles = Factor.FOUND, Factor.WRITTEN, Factor.VALUE_BAR, Factor.FOUND_BAR
+    roles = Factor.RETRIEVED, Factor.WRITTEN, Factor.VALUE_BAR, Factor.RETRIEVED_BAR
     out: dict[Factor, list[NamedArray]] = {role: [] for role in roles}
     for i in range(r.length):
         strength = r.named(rule.strength, i).over(axes)
-        found, bar = (
+        retrieved, bar = (
             contracted(scan, tile, factors[Factor.KEY][i], h[i]).squeeze(gone)
             for h in (decayed, back)
         )
-        written = factors[Factor.VALUE][i].over(axes) + strength * found
-        for role, x in zip(roles, (found, written, bar, strength * bar), strict=True):
+        written = factors[Factor.VALUE][i].over(axes) + strength * retrieved
+        for role, x in zip(roles, (retrieved, written, bar, strength * bar), strict=True):
             out[role].append(NamedArray(axes, x))
     return out
 

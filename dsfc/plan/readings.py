@@ -143,7 +143,7 @@ def reading(
     fixed = steady and not divided and not is_zero(log)
     strength = None if part is None else _strength(part, drive.key, frozenset(keys))
     form = narrowed(form, Candidate(structure, log, fixed, strength is not None))
-    low_rank = None if part is None or strength is not None else part.sides
+    low_rank = None if part is None or strength is not None else part.vectors
     if form is Form.CONVOLUTION:
         # Every output has a kernel of its own: all axes but the keys enumerate recurrences.
         heads, channels = tuple(sorted((*heads, *channels))), ()
@@ -163,7 +163,7 @@ def reading(
     # An axis that a read sums over and nothing stands along it: the read vector is 1 there.
     read = mul(vector.key, ones(frozenset(keys) - vector.key.axes))
     field = max(block.field, log.field, key.field, read.field, drive.rest.field)
-    if part is not None and Field.COMPLEX in (field, *(e.field for e in part.sides)):
+    if part is not None and Field.COMPLEX in (field, *(e.field for e in part.vectors)):
         raise Unsupported(block, "a low-rank part stands in a complex transition")
     before = term.lag != 0
     signature = Signature(
@@ -266,7 +266,7 @@ class _LowRank:
     after: Expr = ONE
 
     @property
-    def sides(self) -> tuple[Expr, Expr]:
+    def vectors(self) -> tuple[Expr, Expr]:
         """Left and right of the whole transition."""
         return mul(self.behind, self.left), mul(self.before, self.right)
 
@@ -285,18 +285,18 @@ def _strength(part: _LowRank, key: Expr, keys: frozenset[Axis]) -> Expr | None:
 
 def _low_rank(block: Block, structure: BlockStructure) -> _LowRank:
     """Returns the low-rank part of a chain."""
-    found: _LowRank | None = None
+    part: _LowRank | None = None
     scale: Expr | None = None
     keys = frozenset(structure.keys)
     diagonal: Expr = ONE
     for factor in block.chain:
         here, terms = _parts(factor, block)
-        if (terms and found is not None) or len(terms) > 1:
+        if (terms and part is not None) or len(terms) > 1:
             raise Unsupported(block, "its transition has more than one low-rank part")
         if terms and scale is not None:
             raise Unsupported(block, "a low-rank part stands behind its drive")
-        if found is not None:
-            found = replace(found, behind=mul(here, found.behind))
+        if part is not None:
+            part = replace(part, behind=mul(here, part.behind))
         if scale is not None:
             scale = mul(here, scale)
         for t in terms:
@@ -306,14 +306,14 @@ def _low_rank(block: Block, structure: BlockStructure) -> _LowRank:
                 raise Unsupported(block, _MIXES)
             if t.over != keys or not t.left.axes | t.right.axes <= {*structure.heads, *keys}:
                 raise Unsupported(block, "its low-rank part does not act on its keys alone")
-            found = _LowRank(t.left, t.right, diagonal, here)
+            part = _LowRank(t.left, t.right, diagonal, here)
         if factor.drives:
             scale = ONE
         diagonal = mul(diagonal, here)
-    assert found is not None and scale is not None
+    assert part is not None and scale is not None
     if not diagonal.axes <= {*structure.heads, *keys}:
         raise Unsupported(block, "its decay varies along channels, beside a low-rank part")
-    return replace(found, after=scale)
+    return replace(part, after=scale)
 
 
 def _parts(factor: ChainFactor, block: Block) -> tuple[Expr, list[Term]]:

@@ -109,9 +109,9 @@ class LowRank:
 
 @dataclass(frozen=True, slots=True)
 class DeltaRule:
-    """What a token rewrites along its key, h_i = f + key ⊗ (value + strength · found).
+    """What a token rewrites along its key, h_i = f + key ⊗ (value + strength · retrieved).
 
-    Here f = λ_i h_{i-1}, and found = Σ_keys key · f.
+    Here f = λ_i h_{i-1}, and retrieved = Σ_keys key · f.
 
     Attributes:
         strength: buffer over heads; -β of the delta rule.
@@ -181,9 +181,9 @@ class Scan:
 class Factor(Enum):
     """A role of the forward scan, used by name in its adjoint.
 
-    WY is Σ_keys right_i · h_{i-1}, WY_BAR its gradient Σ_keys left_i · h̃_i. Of a delta rule, FOUND
-    is Σ_keys key_i · λ_i h_{i-1}, FOUND_BAR its gradient strength_i · value_bar_i, and WRITTEN is
-    value_i + strength_i · found_i.
+    WY is Σ_keys right_i · h_{i-1}, WY_BAR its gradient Σ_keys left_i · h̃_i. Of a delta rule,
+    RETRIEVED is Σ_keys key_i · λ_i h_{i-1}, RETRIEVED_BAR its gradient strength_i · value_bar_i,
+    and WRITTEN is value_i + strength_i · retrieved_i.
     """
 
     READ = "read"
@@ -195,8 +195,8 @@ class Factor(Enum):
     WY = "wy"
     WY_BAR = "wy_bar"
     STRENGTH = "strength"
-    FOUND = "found"
-    FOUND_BAR = "found_bar"
+    RETRIEVED = "retrieved"
+    RETRIEVED_BAR = "retrieved_bar"
     WRITTEN = "written"
     VALUE_BAR = "value_bar"
     ONE = "1"
@@ -224,7 +224,7 @@ class RoleScan:
 
     h_i = λ h + key ⊗ value (in `direction`), result_i = Σ_contracted read_i · h_i. With a low-rank
     part, left ⊗ wy is added forwards and, after the read, right ⊗ wy_bar in reverse; with a delta
-    rule, key ⊗ found_bar in reverse, before the decay.
+    rule, key ⊗ retrieved_bar in reverse, before the decay.
 
     Attributes:
         result: the gradient it gives.
@@ -279,7 +279,7 @@ class LeafGradient:
 class Pairing:
     """log λ̄_i = Σ ⟨f̃_i, λ_i h_{i-1}⟩ over the state's axes that the decay lacks.
 
-    f̃ is the gradient of λ_i h_{i-1}: h̃_i, and with a delta rule key_i ⊗ found_bar_i more.
+    f̃ is the gradient of λ_i h_{i-1}: h̃_i, and with a delta rule key_i ⊗ retrieved_bar_i more.
     """
 
     summed: tuple[Axis, ...]

@@ -344,7 +344,7 @@ def test_a_value_of_a_loop_is_not_for_the_builder_to_use_after() -> None:
         k.kernel()
 
 
-@pytest.mark.parametrize("spec", ["retnet", "gla", "gated_deltanet", "kda"])
+@pytest.mark.parametrize("spec", ["retnet", "gla", "gated_deltanet", "kda", "rwkv7"])
 def test_the_kernels_of_scans_are_sound(spec: str) -> None:
     plan = dsfc.load(spec).plan
     scan = next(k for k in plan.kernels if isinstance(k, Scan))

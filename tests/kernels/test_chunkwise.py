@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -25,17 +27,33 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 FORMS = {
     "retnet": Form.MATRIX,
     "gla": Form.KEYED,
-    "gated_deltanet": Form.LOW_RANK,
-    "kda": Form.KEYED_LOW_RANK,
+    "rewrite": Form.LOW_RANK,
+    "rwkv7": Form.KEYED_LOW_RANK,
+    "gated_deltanet": Form.DELTA,
+    "kda": Form.KEYED_DELTA,
 }
-UNDECAYED = {"linear_attn": Form.MATRIX, "deltanet": Form.LOW_RANK}
+UNDECAYED = {"linear_attn": Form.MATRIX, "deltanet": Form.DELTA}
+REWRITE = """mixer rewrite {
+  dims heads h = 2, n = 3, p = 2
+  input q, k, a, b : h × n; v : h × p; g : h
+  state S : h × n × p
+  S = exp(g) * S[i-1] + a ⊗ (b · S[i-1]) + k ⊗ v; y = q · S
+}
+"""
+"""No shipped mixer has a decay of heads beside a low-rank part that is no delta rule."""
 ROUNDED = 1e-12
 """Largest error of a tensor in float64, relative to its largest entry."""
 
 
 @cache
 def scan_of(spec: str) -> tuple[Scan, Adjoint]:
-    plan = dsfc.load(spec).plan
+    if spec == "rewrite":
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "rewrite.dsf"
+            path.write_text(REWRITE, encoding="utf-8")
+            plan = dsfc.load(path).plan
+    else:
+        plan = dsfc.load(spec).plan
     scan = next(k for k in plan.kernels if isinstance(k, Scan))
     return scan, next(a for a in plan.adjoints if a.scan == scan.name)
 
@@ -70,12 +88,15 @@ def drawn(kernel: Kernel, sizes: dict[str, int], strong: bool) -> dict[str, Arra
                 x[draw.random(x.shape) < 0.1] = -np.inf
                 x[draw.random(x.shape) < 0.1] = -60
         # Tokens that read what they write, again and again, let the state grow.
-        out[a.name] = x / sizes["N"] if a.name in ("a", "b") else x
+        out[a.name] = x / sizes["N"] if a.name in ("a", "b", "r") else x
     return out
 
 
 def by_tokens(values: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Outputs and last state of h_i = λ_i h + k_i ⊗ v_i + a_i ⊗ (b_i h), o_i = q_i h_i."""
+    """Outputs and last state of h_i = λ_i h + k_i ⊗ v_i + a_i ⊗ (b_i h), o_i = q_i h_i.
+
+    Or of a delta rule, f = λ_i h, h_i = f + k_i ⊗ (v_i + r_i (k_i f)).
+    """
     state, outputs = values["S"], []
     for i in range(values["v"].shape[1]):
         x = {n: t[:, i] for n, t in values.items() if n != "S"}
@@ -83,7 +104,11 @@ def by_tokens(values: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         if "g" in x:
             decay = x["g"].exp()
             after = (decay[..., None] if decay.ndim == 3 else decay[..., None, None]) * state
-        after = after + x["k"][..., None] * x["v"][..., None, :]
+        written = x["v"]
+        if "r" in x:
+            retrieved = torch.einsum("bhn,bhnp->bhp", x["k"], after)
+            written = written + x["r"][..., None] * retrieved
+        after = after + x["k"][..., None] * written[..., None, :]
         if "a" in x:
             wy = torch.einsum("bhn,bhnp->bhp", x["b"], state)
             after = after + x["a"][..., None] * wy[..., None, :]

@@ -22,7 +22,7 @@ from dsfc.validate.compare import EXACT, agree
 FIRST = ("retnet", "kda", "rg_lru", "s6", "s4d")
 """Specs whose kernels hold all that the printer prints: products, triangular solves, both scans."""
 
-FORMS = (*FIRST, "gla", "deltanet", "hgrn")
+FORMS = (*FIRST, "gla", "deltanet", "rwkv7", "hgrn")
 """One spec of each form with kernels, and one of complex numbers."""
 
 LENGTHS = (0, 1, 17, 33)

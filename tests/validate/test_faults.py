@@ -352,9 +352,9 @@ OF = {
             ("definition", "modes"),
         ),
         Fault(
-            "a token takes from the state after its update",
-            r"before, early = F\.pad\(pair\[.*?\], \(0, 0, 1, 0\)\)",
-            "before, early = pair.clone()",
+            "a token finds what it writes",
+            r"k_k, r = k_k\.tril_\(-1\)",
+            "k_k, r = k_k.tril_()",
             ("definition", "modes"),
         ),
         Fault(
@@ -364,9 +364,15 @@ OF = {
             ("definition", "modes", "segments"),
         ),
         Fault(
-            "what is taken before a token's decay passes over it",
-            r"F\.pad\(early_pairs\[\.\.\., 1:, :\], \(0, 0, 0, 1\)\)",
-            "early_pairs",
+            "what a token finds does not pass over its decay",
+            r"q_k \* do_e \+ k_k \* de_e",
+            "q_k * do_e",
+            ("definition", "modes", "gradcheck"),
+        ),
+        Fault(
+            "the strength's gradient leaves out what the chunk writes",
+            r"f_t, de_t = k_head @ past \+ k_k @ e_t",
+            "f_t, de_t = k_head @ past",
             ("definition", "modes", "gradcheck"),
         ),
         Fault(

@@ -62,13 +62,30 @@ SIZES = {"h": 2, "n": 3, "p": 5, "d": 7, "t": 4, "batch": 6, "length": 8, "chunk
         ("linear_attn", "recurrent", 6 + 11 * 8, 2 * 4 * 18, 2 * (3 * 18 + 9), 36),
         # Blocks of a chunk have log2 4 = 2 levels.
         ("gla", "chunked", 80 + 4 + 34 * 2, 2 * 124, 2 * (24 + 32 + 7 * 15 / 4 + 8 * 3 * 2), 30),
-        # Pairs of both keys with both values, and a transition of 3 × 3 a chunk of 4 tokens.
+        # Pairs of one key with both reads, and a transition of 3 × 3 a chunk of 4 tokens.
         (
             "deltanet",
             "chunked",
-            150 + 2 * 2,
+            125 + 2 * 2,
+            2 * (4 * 4 * 8 + 2 * 3 * 8 + 60),
+            2 * (12 * 4 + 9 * 8 + 7 * 3 * 8 / 4),
+            30,
+        ),
+        (
+            "kda",
+            "chunked",
+            95 + 20 * 2 + 7 * 2,
+            2 * (4 * 4 * 8 + 2 * 3 * 8 + 60),
+            2 * (12 * 4 + 9 * 8 + 7 * 3 * 8 / 4 + 5 * 4 + 8 * 3 * 2),
+            30,
+        ),
+        # Pairs of both keys with both reads and both values.
+        (
+            "rwkv7",
+            "chunked",
+            130 + 28 * 2 + 7 * 2,
             2 * (7 * 4 * 8 + 2 * 3 * 8 + 60),
-            2 * (20 * 4 + 12 * 8 + 7 * 3 * 8 / 4),
+            2 * (20 * 4 + 12 * 8 + 7 * 3 * 8 / 4 + 10 * 4 + 16 * 3 * 2),
             30,
         ),
         ("s6", "recurrent", 6 + 16 * 8, 0, 11 * 21, 21),

@@ -69,7 +69,7 @@ def agrees(kernel: Kernel, folder: Path, sizes: dict[str, int], strong: bool, **
         assert np.abs(x - want[name]).max(initial=0) <= bar, name
 
 
-FORMS = ("gla", "gated_deltanet", "deltanet", "kda")
+FORMS = ("gla", "gated_deltanet", "deltanet", "kda", "rwkv7")
 
 
 @pytest.mark.parametrize("strong", [False, True])
