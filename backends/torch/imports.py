@@ -14,6 +14,11 @@ _NAMES = {
 }
 _STANDARD = ("functools", "math", "threading", "warnings")
 _TORCH = {"torch": "import torch", "F": "import torch.nn.functional as F"}
+_OF_TORCH = ("Tensor", "nn")
+BOUND = frozenset(
+    (*_STANDARD, *_TORCH, *_OF_TORCH, *(n for names in _NAMES.values() for n in names))
+)
+"""Every name that an import of a module may bind."""
 
 
 def imports(named: frozenset[str], more: tuple[str, ...]) -> Iterator[str]:
@@ -30,7 +35,7 @@ def imports(named: frozenset[str], more: tuple[str, ...]) -> Iterator[str]:
     yield from sorted(standard, key=lambda line: (line.startswith("from "), line))
     yield ""
     yield from (line for name, line in _TORCH.items() if name in named)
-    used = ", ".join(n for n in ("Tensor", "nn") if n in named)
+    used = ", ".join(n for n in _OF_TORCH if n in named)
     yield f"from torch import {used}"
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from .imports import BOUND
+
 _TEXT = frozenset(
     """
-    torch nn F Tensor pytree math dataclass Callable Any ClassVar State SPEC NAMESPACE MODES CHUNK
-    BLOCK RATES GROWING CAUSAL NO_STEP register_flops reference self state states mode chunk
-    return_state carry field dtype wide device batch length training forward backward step explain
-    initial_state reset_parameters extra_repr i rows past before onward after lag axes name gauge
-    spec mask cu_seqlens lengths counts mix run to_dict from_dict kept cls fields found
-    TILES SEGMENT TRIAL TRUST DEVICES trial triton tl float32_parameters no_weight_decay MAXIMA
+    pytree State SPEC NAMESPACE MODES CHUNK BLOCK RATES GROWING CAUSAL NO_STEP register_flops
+    reference self state states mode chunk return_state carry field dtype wide device batch length
+    training forward backward step explain initial_state reset_parameters extra_repr i rows past
+    before onward after lag axes name gauge spec mask cu_seqlens lengths counts mix run to_dict
+    from_dict kept cls found TILES SEGMENT TRIAL TRUST DEVICES trial triton tl float32_parameters
+    no_weight_decay MAXIMA
     """.split()
 )
 # What `nn.Module` has already; parameters and sizes are attributes of the layer.
@@ -25,4 +27,4 @@ _LAYER = frozenset(
     set_extra_state set_submodule share_memory state_dict to to_empty train type xpu zero_grad
     """.split()
 )
-RESERVED = _TEXT | _LAYER
+RESERVED = _TEXT | _LAYER | BOUND
