@@ -18,6 +18,9 @@ BATCHES = (0, 1, 2)
 CHUNKS = (1, 3, CHUNK, 64)
 """Chunk sizes that must give one answer: none, odd, the usual one, longer than the sequence."""
 
+LONG = 150
+"""Tokens of a sequence long enough that every computation in rounds takes several."""
+
 
 def lengths(chunk: int = CHUNK) -> tuple[int, ...]:
     """Returns the lengths to try with a chunk size, ascending."""

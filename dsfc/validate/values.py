@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dsfc.validate.cases import BATCHES, CHUNK, CHUNKS, LAYOUTS, lengths
+from dsfc.validate.cases import BATCHES, CHUNK, CHUNKS, LAYOUTS, LONG, lengths
 from dsfc.validate.compare import EXACT, ROUNDING, BrokenPromiseError, agree, same
 from dsfc.validate.surface import Sample, Surface, ends
 
@@ -36,7 +36,7 @@ def definition(surface: Surface) -> str:
 def modes(surface: Surface) -> str:
     """All modes and chunk sizes give one answer: y, last state, gradients of everything."""
     worst = 0.0
-    for length, batch in _shapes():
+    for length, batch in (*_shapes(), (LONG, 3)):
         sample = surface.sample(length, batch)
         want = outcome(surface, sample, "recurrent", CHUNK)
         for mode in (*surface.modes, "auto"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
 import torch
+from dsfc.backends.shared.runtime.functions import _exprel
 from dsfc.backends.shared.runtime.operators import _recurring
 from dsfc.backends.shared.runtime.rows import _by_rows, _replaced
 from dsfc.backends.shared.runtime.sequences import _fir, _last, _reversed
@@ -41,6 +43,16 @@ def test_the_audit_accepts_the_section() -> None:
 def test_a_filter_sums_over_its_taps() -> None:
     x, weight = torch.arange(5.0).reshape(1, 5, 1), torch.tensor([[1.0, 10.0, 100.0]])
     assert _fir(x, weight, 1, 2).flatten().tolist() == [2 + 10, 3 + 20 + 100, 4 + 30 + 200]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_exprel_is_right_to_the_last_digits_on_both_sides_of_its_series(dtype: torch.dtype) -> None:
+    eps = torch.finfo(dtype).eps
+    sizes = [1e-9, *(share * eps**0.25 for share in (0.5, 0.99, 1.01, 2.0)), 1.0, 30.0]
+    x = torch.tensor([*sizes, *(-size for size in sizes), 0.0], dtype=dtype)
+    want = [math.expm1(v) / v if v else 1.0 for v in x.tolist()]
+    found = _exprel(x).double()
+    assert torch.allclose(found, torch.tensor(want, dtype=torch.float64), rtol=2 * eps, atol=0)
 
 
 def test_reversal_turns_only_the_tokens_that_count() -> None:

@@ -17,20 +17,26 @@ import dsfc
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "backends" / "torch"))
 torch.set_num_threads(1)
 
 _NUMBERS = count()
 
 
-@cache
-def _text(name: str) -> str:
-    return dsfc.load(name).module().text
-
-
 @pytest.fixture(scope="session")
-def text() -> Callable[[str], str]:
-    """The text of a shipped spec's module."""
-    return _text
+def text(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Returns the text of a module: of a shipped spec, or of a mixer of a name and a body."""
+    folder = tmp_path_factory.mktemp("specs")
+
+    @cache
+    def made(name: str, body: str | None = None) -> str:
+        if body is None:
+            return dsfc.load(name).module().text
+        path = folder / f"{name}.dsf"
+        path.write_text(f"mixer {name} {{\n{body}\n}}\n", encoding="utf-8")
+        return dsfc.load(path).module().text
+
+    return made
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Small changes of an emitted text, one at a time, wherever it computes.
 
-Each mutant changes one operator, number, mask or order in the functions that do arithmetic. The
-reference is left alone: it is the judge.
+Each mutant changes one operator, number, mask or order in one function. The reference, and what
+chooses and prices modes, are left alone: the reference is the judge, the others decide no value.
 """
 
 from __future__ import annotations
@@ -10,64 +10,68 @@ import ast
 import copy
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
 
-from dsfc.backends.shared.section import section
+from dsfc.backends.shared.section import FILES, section
 
-COMPUTES = re.compile(
-    r"_(forward|backward)_(recurrent|chunked)\w*|_carry\w*|_decays?\w*|_log_decay\w*|_scan\w*"
-    r"|_leaf_gradients\w*|_straddle\w*|_split\w*|_join\w*|_stack|_own|_accumulate|_fir|_last|_sum\w*"
-    r"|_(levels|halves|tail|scores|early|late|corners|until|since|width|turns|compose|conjugates)"
-    r"|_(series|moments|powers|table|power|kernel|convolve|correlate|lags|spectrum|signal|fitted)"
-    r"|_(reach|solved|move)"
-    r"|_(spread|advance|by_rows|rows|packed|replaced|counts|kept|stopped)"
-)
+COMPUTING = tuple(x for x in FILES if x not in ("checks", "states", "operators"))
+"""Files of the runtime that compute values."""
+
+JUDGES = re.compile(r"reference|_mode|_\w*_flops|_reference\w*")
 SWAPS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
     ast.Mult: ast.Add,
     ast.Div: ast.Mult,
 }
-# Changes that no result can show, each with the reason.
-EQUIVALENT = (
-    r"i % chunk == 0",  # how many states are kept is a matter of memory, if it is consistent
-    r"min\(chunk, max\(length, ",  # a longer chunk is padded with zeros
-    r"max\(BLOCK // ",  # how much is computed at once
-    r"^-3$",  # the same axis of six counted from the front
-    r"max\(-\(-length // chunk\), ",  # one more chunk of zeros
-)
 
 
-def mutants(text: str, functional: str) -> Iterator[tuple[str, str]]:
-    """Yields pairs: what was changed, and the changed text."""
-    lines = text.splitlines()
-    tree = ast.parse(text)
-    called = _called(tree)
-    for function in tree.body:
-        if not isinstance(function, ast.FunctionDef) or function.name not in called:
-            continue
-        if function.name != functional and not COMPUTES.fullmatch(function.name):
-            continue
-        head, tail = lines[: function.lineno - 1], lines[function.end_lineno :]
-        for number, node in enumerate(ast.walk(function)):
-            before = ast.unparse(node) if isinstance(node, ast.expr | ast.stmt) else ""
-            if any(re.search(pattern, before) for pattern in EQUIVALENT) and node is not function:
-                continue
-            for label, change in changes(node):
-                twin = copy.deepcopy(function)
-                change(next(n for i, n in enumerate(ast.walk(twin)) if i == number))
-                where = f"{function.name}, line {getattr(node, 'lineno', function.lineno)}"
-                changed = "\n".join((*head, ast.unparse(twin), *tail, ""))
-                yield f"{where}: {before} ({label})", changed
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change of one function.
+
+    Attributes:
+        what: function, line, what was changed in it and how.
+        function: name of the function.
+        before, after: its text, unharmed and changed.
+    """
+
+    what: str
+    function: str
+    before: str
+    after: str
+
+    def of(self, text: str) -> str:
+        """Returns the text of a module with this function changed."""
+        assert text.count(self.before) == 1
+        return text.replace(self.before, self.after)
 
 
-def _called(tree: ast.Module) -> set[str]:
-    """Returns the functions but for those of the runtime that this module does not call."""
+def own_mutants(text: str) -> Iterator[Mutant]:
+    """Yields the mutants of what a module has for its own mixer."""
+    runtime = set(section().names)
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and node.name not in runtime:
+            yield from _of_function(text, node)
+
+
+def runtime_mutants(file: str) -> Iterator[Mutant]:
+    """Yields the mutants of a file of the runtime, which every module holds."""
+    text = (files("dsfc.backends.shared.runtime") / f"{file}.py").read_text(encoding="utf-8")
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            yield from _of_function(text, node)
+
+
+def reached(text: str) -> frozenset[str]:
+    """Returns the functions of the runtime that a module's own part may call."""
     runtime = set(section().names)
     reads = {
         getattr(node, "name", f"line {node.lineno}"): {
             n.id for n in ast.walk(node) if isinstance(n, ast.Name)
         }
-        for node in tree.body
+        for node in ast.parse(text).body
     }
     called = {name for name in reads if name not in runtime}
     waiting = list(called)
@@ -75,7 +79,24 @@ def _called(tree: ast.Module) -> set[str]:
         new = (reads[waiting.pop()] & reads.keys()) - called
         called |= new
         waiting += new
-    return called
+    return frozenset(called & runtime)
+
+
+def _of_function(text: str, function: ast.FunctionDef) -> Iterator[Mutant]:
+    if JUDGES.fullmatch(function.name):
+        return
+    before = ast.get_source_segment(text, function)
+    assert before is not None
+    lines = text.splitlines()
+    for number, node in enumerate(ast.walk(function)):
+        for label, change in changes(node):
+            twin = copy.deepcopy(function)
+            change(next(n for i, n in enumerate(ast.walk(twin)) if i == number))
+            twin.decorator_list = []  # they stand before the text of the function
+            shown = ast.unparse(node).splitlines()[0]
+            line = lines[getattr(node, "lineno", function.lineno) - 1].strip()
+            what = f"{function.name}: {line}: {shown} ({label})"
+            yield Mutant(what, function.name, before, ast.unparse(twin))
 
 
 def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], object]]]:
@@ -85,6 +106,10 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], object]]]:
             yield "another operator", lambda n: setattr(n, "op", SWAPS[type(n.op)]())
         case ast.AugAssign(op=op) if type(op) in SWAPS:
             yield "another operator", lambda n: setattr(n, "op", SWAPS[type(n.op)]())
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            # Without the minus it may be the same axis, counted from the front.
+            other = value - 1 if value > 1 else value + 1
+            yield f"-{other}", lambda n: setattr(n.operand, "value", other)
         case ast.UnaryOp(op=ast.USub()):
             yield "without the minus", lambda n: setattr(n, "op", ast.UAdd())
         case ast.Call(func=ast.Attribute(attr="tril"), args=[]):
