@@ -9,6 +9,7 @@ from dsfc.expr.build import ONE, ZERO, add, div, mul, num, prim, walk
 from dsfc.expr.tree import Expr, Field, children
 from dsfc.plan.pairs_ir import AllPairs
 from dsfc.plan.recurrence_ir import Recurrence
+from dsfc.plan.scan_ir import Scan
 from dsfc.plan.sizes import BATCH, CHUNK, LENGTH
 
 
@@ -108,38 +109,42 @@ def pairs_of_chunks(mode: str, keys: Expr, channels: Expr, decay: bool, keyed: b
     return Counts(calls, add(_times(2, window, vectors), _times(4, tile)), words)
 
 
-def rewrites(mode: str, keys: Expr, channels: Expr, keyed: bool) -> Counts:
-    """Scans that solve a triangular system in each chunk, and carry states by full transitions."""
-    tile, vectors = mul(keys, channels), add(keys, channels)
-    if mode == "recurrent":
-        calls = add(num(9), _times(23, LENGTH))
-        return Counts(calls, _times(8, tile), add(_times(8, tile), _times(2, vectors)))
-    chunks, levels = div(LENGTH, CHUNK), log2(CHUNK)
-    calls = add(num(130), _times(28, levels)) if keyed else num(150)
-    per_chunk = _times(7 if keyed else 2, chunks)
-    calls = add(calls, _composed(chunks) if mode == "scan" else per_chunk)
-    operations = add(_times(7, CHUNK, vectors), _times(2, keys, vectors), _times(4, tile))
-    words = add(_times(20, CHUNK), _times(12, vectors), div(_times(7, keys, vectors), CHUNK))
-    if keyed:
-        words = add(words, _times(10, CHUNK), _times(16, keys, levels))
-    return Counts(calls, operations, words)
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """Counts of scans that solve a triangular system in each chunk and carry full transitions.
 
+    Attributes:
+        calls: of one chunk or many, but for those of each chunk and of each level.
+        chunk_calls: of each chunk, unless chunks are composed.
+        pairs: products of pairs of tokens with vectors.
+        pair_words: moved for each pair.
+        vector_words: moved for each entry of a vector.
+        level_calls: of each level of blocks, where decays differ by key.
+        level_words: moved for each key at each level.
+    """
 
-def rewrites_keys(mode: str, keys: Expr, channels: Expr, keyed: bool) -> Counts:
-    """Scans that solve a triangular system of their keys in each chunk."""
-    tile, vectors = mul(keys, channels), add(keys, channels)
-    if mode == "recurrent":
-        calls = add(num(9), _times(23, LENGTH))
-        return Counts(calls, _times(8, tile), add(_times(8, tile), _times(2, vectors)))
-    chunks, levels = div(LENGTH, CHUNK), log2(CHUNK)
-    calls = add(num(95), _times(20, levels)) if keyed else num(125)
-    per_chunk = _times(7 if keyed else 2, chunks)
-    calls = add(calls, _composed(chunks) if mode == "scan" else per_chunk)
-    operations = add(_times(4, CHUNK, vectors), _times(2, keys, vectors), _times(4, tile))
-    words = add(_times(12, CHUNK), _times(9, vectors), div(_times(7, keys, vectors), CHUNK))
-    if keyed:
-        words = add(words, _times(5, CHUNK), _times(8, keys, levels))
-    return Counts(calls, operations, words)
+    calls: int
+    chunk_calls: int
+    pairs: int
+    pair_words: int
+    vector_words: int
+    level_calls: int = 0
+    level_words: int = 0
+
+    def __call__(self, scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
+        """Returns what a scan of so many keys and channels costs in a mode."""
+        tile, vectors = mul(keys, channels), add(keys, channels)
+        if mode == "recurrent":
+            calls = add(num(9), _times(23, LENGTH))
+            return Counts(calls, _times(8, tile), add(_times(8, tile), _times(2, vectors)))
+        chunks, levels = div(LENGTH, CHUNK), log2(CHUNK)
+        carried = _composed(chunks) if mode == "scan" else _times(self.chunk_calls, chunks)
+        calls = add(num(self.calls), _times(self.level_calls, levels), carried)
+        pairs = _times(self.pairs, CHUNK, vectors)
+        operations = add(pairs, _times(2, keys, vectors), _times(4, tile))
+        words = add(_times(self.pair_words, CHUNK), _times(self.vector_words, vectors))
+        words = add(words, div(_times(7, keys, vectors), CHUNK))
+        return Counts(calls, operations, add(words, _times(self.level_words, keys, levels)))
 
 
 def tiles(mode: str, tile: Expr) -> Counts:

@@ -36,8 +36,9 @@ LEAST = {
     ("product_of_parts", "squares_of_modes"): 2,
     ("headed", "summed"): 2,
     ("rule", "with_gram"): 3,
+    ("weights_plain", "weights_scaled"): 2,
 }
-"""Pairs that are equal at smaller sizes: one mode, one head, vectors of two entries."""
+"""Pairs that are equal at smaller sizes: one mode, one head or weight, vectors of two entries."""
 
 
 def refuted(a, b, least: int = 1) -> Refuted:

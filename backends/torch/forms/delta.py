@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from dsfc.expr.tree import Expr
-from dsfc.plan.scan_ir import Scan
-
-from ..counts import Counts, rewrites_keys
+from ..counts import Rewriting
 from ..delta import DeltaSkeleton
 from .row import Layout, TorchForm
 
-
-def _counts(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
-    return rewrites_keys(mode, keys, channels, keyed=False)
-
-
-ROW = TorchForm(Layout.GROUPED, DeltaSkeleton, _counts, chunk=64, block=17)
+_COUNTS = Rewriting(calls=125, chunk_calls=2, pairs=4, pair_words=12, vector_words=9)
+ROW = TorchForm(Layout.GROUPED, DeltaSkeleton, _COUNTS, chunk=64, block=17)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dsfc.expr.tree import Expr
-from dsfc.plan.scan_ir import Scan
-
-from ..counts import Counts, rewrites_keys
+from ..counts import Rewriting
 from ..delta import KeyedDeltaSkeleton
 from .row import Layout, TorchForm
 
-
-def _counts(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
-    return rewrites_keys(mode, keys, channels, keyed=True)
-
-
-ROW = TorchForm(Layout.GROUPED, KeyedDeltaSkeleton, _counts, chunk=32, block=17)
+_COUNTS = Rewriting(
+    calls=95, chunk_calls=7, pairs=4, pair_words=17, vector_words=9, level_calls=20, level_words=8
+)
+ROW = TorchForm(Layout.GROUPED, KeyedDeltaSkeleton, _COUNTS, chunk=32, block=17)

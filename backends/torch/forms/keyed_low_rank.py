@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dsfc.expr.tree import Expr
-from dsfc.plan.scan_ir import Scan
-
-from ..counts import Counts, rewrites
+from ..counts import Rewriting
 from ..low_rank import KeyedLowRankSkeleton
 from .row import Layout, TorchForm
 
-
-def _counts(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
-    return rewrites(mode, keys, channels, keyed=True)
-
-
-ROW = TorchForm(Layout.GROUPED, KeyedLowRankSkeleton, _counts, chunk=32, block=17)
+_COUNTS = Rewriting(
+    calls=130,
+    chunk_calls=7,
+    pairs=7,
+    pair_words=30,
+    vector_words=12,
+    level_calls=28,
+    level_words=16,
+)
+ROW = TorchForm(Layout.GROUPED, KeyedLowRankSkeleton, _COUNTS, chunk=32, block=17)

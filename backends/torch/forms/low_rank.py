@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from dsfc.expr.tree import Expr
-from dsfc.plan.scan_ir import Scan
-
-from ..counts import Counts, rewrites
+from ..counts import Rewriting
 from ..low_rank import LowRankSkeleton
 from .row import Layout, TorchForm
 
-
-def _counts(scan: Scan, mode: str, keys: Expr, channels: Expr) -> Counts:
-    return rewrites(mode, keys, channels, keyed=False)
-
-
-ROW = TorchForm(Layout.GROUPED, LowRankSkeleton, _counts, chunk=64, block=17)
+_COUNTS = Rewriting(calls=150, chunk_calls=2, pairs=7, pair_words=20, vector_words=12)
+ROW = TorchForm(Layout.GROUPED, LowRankSkeleton, _COUNTS, chunk=64, block=17)
