@@ -94,7 +94,7 @@ def test_a_module_holds_the_texts_that_the_target_prints(
     assert header() == module._HEADER
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize("name", modules())
 def test_kernels_are_the_oracle(beside_c: Beside) -> None:
     for length in LENGTHS:

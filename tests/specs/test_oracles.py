@@ -41,7 +41,7 @@ def test_every_mode_continues_as_the_oracle_does(beside: Beside) -> None:
             agree(got, want, EXACT, f"{mode}, L = {length}, B = {batch}")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, ci=2)
 def test_segments_are_the_oracle(beside: Beside) -> None:
     if not getattr(beside.module, "CAUSAL", True):
         pytest.skip("it reads tokens to come; the promise `segments` holds that it says so")
@@ -92,7 +92,7 @@ def test_the_reference_is_the_oracle(beside: Beside) -> None:
         agree(beside.defined(given), beside.judged(given), EXACT, f"L = {length}")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, ci=2)
 @pytest.mark.parametrize(
     "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.full)]
 )

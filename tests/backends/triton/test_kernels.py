@@ -81,7 +81,7 @@ def widened(sample: Sample, found: Surface) -> Sample:
     return Sample(layer, {n: x.double() for n, x in sample.inputs.items()}, state)
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize(("name", "body"), SOME)
 def test_kernels_are_the_definition(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
@@ -168,7 +168,7 @@ def test_outputs_of_operators_are_arrays_of_their_own(name: str, build: Build) -
 
 
 @pytest.mark.ci
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", SPECS)
 def test_kernels_are_the_oracle(
@@ -190,6 +190,7 @@ def test_kernels_are_the_oracle(
     assert seen
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize(("name", "body"), CUT)
 def test_cut_sequences_hand_over_states_and_their_gradients(
     name: str, body: str | None, build: Build, launched: Callable[[ModuleType], list[str]]
@@ -203,6 +204,7 @@ def test_cut_sequences_hand_over_states_and_their_gradients(
         agree(got, want, ROUNDED, f"cut at {cuts}")
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize(("name", "body"), CUT)
 def test_segments_of_time_make_no_difference(
     name: str,
@@ -307,6 +309,7 @@ def ran(found: Surface, sample: Sample, mode: str, given: dict[str, Any]) -> dic
     return {**outs, **dict(zip((f"gradient of {n}" for n in wrt), grads, strict=True))}
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize(
     "name",
     [
@@ -352,6 +355,7 @@ def late(name: str, dtype: torch.dtype) -> bool:
     return dtype is not torch.bfloat16 or name in COMPLEX or name not in FIRST
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [
@@ -432,6 +436,7 @@ def in_full(ops: Operators, module: ModuleType) -> Operators:
     return dataclasses.replace(ops, forward=forward, backward=backward)
 
 
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize("inputs", ["random", pytest.param("large", marks=pytest.mark.ci)])
 @pytest.mark.parametrize("gates", GATES)
 @pytest.mark.parametrize("name", ["ssd", pytest.param("mlstm", marks=pytest.mark.ci)])

@@ -240,6 +240,7 @@ DECAYS = {
 }
 
 
+@pytest.mark.share(1, ci=2)
 @pytest.mark.parametrize("inputs", ["random", "cancelling"])
 @pytest.mark.parametrize("decays", DECAYS)
 @pytest.mark.parametrize(
