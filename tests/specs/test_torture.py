@@ -48,7 +48,7 @@ ROTATING = ("gateloop", "retnet_rope", "s4d", "lru")
 LENGTH, CHUNK, TURNS = 37, 8, 700
 DENORMAL = math.log(1e-40)
 ROUNDED = 2.0**-150 / 1e-40
-"""A denormal decay's rounding in float32, as a share of the decay."""
+"""The rounding of a denormal decay in float32, as a share of the decay."""
 GATES = {
     "forget all": (-math.inf,),
     "forget nearly all": (-1e4,),
@@ -209,8 +209,11 @@ def test_every_mode_keeps_what_the_loop_keeps(
     for mode in module.MODES:
         for at, got in enumerate(run(ops, tensors, mode, CHUNK)):
             assert torch.isfinite(got).all(), f"{mode}, result {at}"
-            least = ROUNDED if gates == "denormal" else 1e-6  # the loop may be lucky
-            allowed = 8 * max(least, off(plain[at], truth[at]))
+            allowed = max(1e-5, 8 * off(plain[at], truth[at]))
+            if ops.rewrites and gates == "denormal":
+                # Chunks decay a key of length one, whose entries are then denormal and rounded
+                # again; the loop decays the state, which is large.
+                allowed = max(allowed, 8 * ROUNDED)
             assert off(got, truth[at]) <= allowed, f"{mode}, result {at}"
 
 

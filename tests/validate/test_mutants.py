@@ -50,10 +50,11 @@ HARMLESS = (
     # A row and a column of what has one entry there are the same.
     r"^_forward_recurrent: decay = torch.exp\(g\).mT.unsqueeze\(-1\): -1 ",
     r"^_forward_recurrent: e = r.mT.unsqueeze\(-1\) \* .*: -1 ",
-    # What is summed is diagonal: rows have the sums of columns.
+    # The summed matrix is diagonal: its rows have the sums of its columns.
     r"^s4: x_transition_9 = .*x_transition_8.sum\(dim=-2\).*: -2 ",
     r"^_straddle: size = pairs.shape\[-1\]: -1 ",  # a square
-    # The definition calls them too; tests of the backends hold them to numpy.
+    # The definition calls them too; `test_shared_runtime.py` and `test_parameters.py` judge them.
+    # (An imaginary diagonal of a Hermitian matrix is not read: `tril()` changes nothing.)
     r"^_(exprel|legs_frequency|legs_low_rank): ",
     # How much is computed at once, or one entry of a table more than is read.
     r"^_blocks: (length, numbers|size) = ",

@@ -10,8 +10,8 @@ MATRIX = (
 )
 SELECTIVE = ("s6",)
 PRINTED = ("gla", "deltanet", "gated_deltanet", "kda", "rwkv7")
-"""Of the scans whose kernels are printed: a decay of keys, a delta rule, one with a decay, both, a
-low-rank part that is no delta rule."""
+"""Specs with printed kernels: a decay of keys; a delta rule without a decay, with one of heads,
+with one of keys; a low-rank part that is no delta rule, with a decay of keys."""
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
 SIZES = {"lru": {"n": 2048}, "s6": {"n": 16}}
 SIZES |= {"selectiveturned": {"n": 16}, "selectivepairs": {"n": 8, "p": 64, "h": 32}}
