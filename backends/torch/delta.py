@@ -14,7 +14,7 @@ _DRIVES = {
     ScanDirection.FORWARD: ((Factor.KEY, Factor.WRITTEN),),
     ScanDirection.REVERSE: ((Factor.READ, Factor.COTANGENT), (Factor.KEY, Factor.RETRIEVED_BAR)),
 }
-"""What is added to the state of each direction, key ⊗ value."""
+"""Direction of a recurrence → the products key ⊗ value that it adds to its state."""
 
 
 class DeltaSkeleton(MatrixSkeleton):
@@ -39,11 +39,10 @@ class DeltaSkeleton(MatrixSkeleton):
     @property
     def _only_update(self) -> list[str]:
         """Statements that give the state after the only token."""
-        decay, *_ = super()._only_update if self.decay else [""]
-        kept = [decay, "S = decay * S"] if self.decay else []
+        decayed = [*self._only_decay, "S = decay * S"] if self.decay else []
         retrieved = "e = r.mT.unsqueeze(-1) * (k.transpose(1, 2) @ S)"
         written = f"{self._row('v')} + e"
-        return [*kept, retrieved, f"S = torch.addcmul(S, {self._column('k')}, {written})"]
+        return [*decayed, retrieved, f"S = torch.addcmul(S, {self._column('k')}, {written})"]
 
     @property
     def forward_flops(self) -> str:
@@ -123,14 +122,14 @@ class DeltaSkeleton(MatrixSkeleton):
         return "_carry_matrices(_move(k_tail, w, whole), k_tail.mT @ u, S, mode)"
 
     def _states_part(self, s: RoleScan) -> tuple[str, str]:
-        """Variable and text of what a gradient has from outside the chunk."""
+        """Returns variable and text of a gradient's term from the state outside the chunk."""
         reverse = s.direction is ScanDirection.REVERSE
         carried, scale = ("future", "tail") if reverse else ("past", "head")
         name = f"d{VARIABLE[s.result]}_{scale}"
         return name, f"({VARIABLE[s.read]}_t @ {carried}.mT).mul_({scale})"
 
     def _inside_parts(self, s: RoleScan) -> Iterator[str]:
-        """What a gradient has from the pairs of a chunk."""
+        """Yields a gradient's terms from the pairs of tokens of a chunk."""
         for key, value in _DRIVES[s.direction]:
             forward = s.direction is ScanDirection.FORWARD
             pair = (s.read, value) if forward else (value, s.read)
@@ -154,7 +153,7 @@ class DeltaSkeleton(MatrixSkeleton):
         return lines
 
     def _decay_lines(self, parts: list[tuple[str, str]]) -> list[str]:
-        """What passes over a token is the gradient of its log λ."""
+        """Statements for the gradient of log λ, the sum of all that passes over a token."""
         ends: dict[ScanDirection, list[str]] = {d: [] for d in ScanDirection}
         for (name, _), s in zip(parts, self._reads, strict=True):
             ends[s.direction].append(f"({VARIABLE[s.result]}_t * {name}).sum(-1)")
@@ -168,7 +167,7 @@ class DeltaSkeleton(MatrixSkeleton):
 
 
 class KeyedDeltaSkeleton(DeltaSkeleton):
-    """The same with a decay `[B, L, h, n]`.
+    """A scan with a delta rule and a decay of keys, `[B, L, h, n]`.
 
     Both reads of a token, q and k, are of one state: their products with the keys of the chunk are
     those of the keyed form, side by side.

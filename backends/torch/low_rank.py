@@ -60,13 +60,8 @@ class LowRankSkeleton(MatrixSkeleton):
         lines = []
         for s in self.adjoint.scans:
             if s.direction is direction:
-                state = (
-                    "dS"
-                    if direction is ScanDirection.REVERSE
-                    else "past"
-                    if s.moment is Moment.BEFORE
-                    else "S"
-                )
+                forward = "past" if s.moment is Moment.BEFORE else "S"
+                state = "dS" if direction is ScanDirection.REVERSE else forward
                 subscripts = f"{self._step(s.read)},Bhnp->{self._step(s.result)}"
                 whole = s.read in (Factor.WY, Factor.WY_BAR)
                 read = VARIABLE[s.read] + ("" if whole else "[i]")
@@ -166,7 +161,7 @@ class LowRankSkeleton(MatrixSkeleton):
 
 
 class KeyedLowRankSkeleton(LowRankSkeleton):
-    """The same with a decay `[B, L, h, n]`.
+    """A scan with a low-rank part and a decay of keys, `[B, L, h, n]`.
 
     A token has two reads, q and the b of the next token, and two keys, k and a: with the state
     after a token as what is read, both see the same decays, and all products of a chunk are those

@@ -25,13 +25,18 @@ class MatrixSkeleton(Skeleton):
         return f"{name}.unsqueeze(-1)" if self.shared else f"{name}.permute(0, 2, 3, 1)"
 
     @property
-    def _only_update(self) -> list[str]:
-        """Statements that give the state after the only token."""
+    def _only_decay(self) -> list[str]:
+        """Statements that give the decay of the only token, if there is one."""
         keyed = self.lift == "[..., None]"
         decay = f"torch.exp({self._column('g')})" if keyed else "torch.exp(g).mT.unsqueeze(-1)"
+        return [f"decay = {decay}"] if self.decay else []
+
+    @property
+    def _only_update(self) -> list[str]:
+        """Statements that give the state after the only token."""
         kept = "decay * S" if self.decay else "S"
         update = f"S = torch.addcmul({kept}, {self._column('k')}, {self._row('v')})"
-        return [f"decay = {decay}", update] if self.decay else [update]
+        return [*self._only_decay, update]
 
     @property
     def one_token(self) -> str:

@@ -250,7 +250,7 @@ def _delta_terms(
     tile: tuple[Axis, ...],
     channels: tuple[Axis, ...],
 ) -> dict[Factor, list[NamedArray]]:
-    """What both recurrences of a delta rule find along the key, token by token."""
+    """Returns the roles that the key of a delta rule finds in both recurrences, by token."""
     axes = tuple(sorted((*scan.heads, *channels)))
     gone = tuple(k for k, a in enumerate(tile) if a in scan.keys)
     roles = Factor.RETRIEVED, Factor.WRITTEN, Factor.VALUE_BAR, Factor.RETRIEVED_BAR

@@ -109,7 +109,7 @@ class LowRank:
 
 @dataclass(frozen=True, slots=True)
 class DeltaRule:
-    """What a token rewrites along its key, h_i = f + key ⊗ (value + strength · retrieved).
+    """The delta rule of a scan, h_i = f + key ⊗ (value + strength · retrieved).
 
     Here f = λ_i h_{i-1}, and retrieved = Σ_keys key · f.
 
