@@ -159,7 +159,7 @@ class RowLaunch(Launch):
             yield from self._conjugated()
         flat = [f"_flat({x}, {1 if x in ('S', 'dS') else 2})" for x in names]
         if self._s.complex:
-            yield from (f"{x} = _planes({text})" for x, text in zip(names, flat, strict=True))
+            yield from (f"{x} = _as_pairs({text})" for x, text in zip(names, flat, strict=True))
         else:
             yield f"{', '.join(names)} = {', '.join(flat)}"
 
@@ -204,7 +204,7 @@ class ConvolutionLaunch(Launch):
         yield "channels, count = v.shape[-1], v.shape[0] * v.shape[1]"
         yield f"T = {convolution.CHUNK} if count >= 2048 else 8  # few tokens, short tables"
         yield "q_shape, k_shape, g_shape = q.shape, k.shape, g.shape"
-        yield "q, k = _planes(q.expand(-1, channels, -1)), _planes(k.expand(-1, channels, -1))"
+        yield "q, k = _as_pairs(q.expand(-1, channels, -1)), _as_pairs(k.expand(-1, channels, -1))"
         yield "powers = _power(g.expand(-1, channels, -1).unsqueeze(-1), torch.arange(T + 1))"
         yield "past = powers.flip(-1)"
         yield f"look = _dense({'past' if back else 'powers'})"
@@ -214,7 +214,7 @@ class ConvolutionLaunch(Launch):
             else ("past = _dense(past, keys=True)")
         )
         for x in (*values, *states):
-            yield f"{x} = _planes({x}.unflatten(0, (g.shape[0], -1)))"
+            yield f"{x} = _as_pairs({x}.unflatten(0, (g.shape[0], -1)))"
         if back:
             yield "steps = torch.arange(T + 1, dtype=S.dtype)"
             yield "lags = steps.flip(0)"

@@ -118,7 +118,7 @@ class Rewriting:
         chunk_calls: of each chunk, unless chunks are composed.
         pairs: products of pairs of tokens with vectors.
         pair_words: moved for each pair.
-        vector_words: moved for each entry of a vector.
+        words: moved for each entry of a vector.
         level_calls: of each level of blocks, where decays differ by key.
         level_words: moved for each key at each level.
     """
@@ -127,7 +127,7 @@ class Rewriting:
     chunk_calls: int
     pairs: int
     pair_words: int
-    vector_words: int
+    words: int
     level_calls: int = 0
     level_words: int = 0
 
@@ -142,7 +142,7 @@ class Rewriting:
         calls = add(num(self.calls), _times(self.level_calls, levels), carried)
         pairs = _times(self.pairs, CHUNK, vectors)
         operations = add(pairs, _times(2, keys, vectors), _times(4, tile))
-        words = add(_times(self.pair_words, CHUNK), _times(self.vector_words, vectors))
+        words = add(_times(self.pair_words, CHUNK), _times(self.words, vectors))
         words = add(words, div(_times(7, keys, vectors), CHUNK))
         return Counts(calls, operations, add(words, _times(self.level_words, keys, levels)))
 

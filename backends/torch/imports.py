@@ -15,9 +15,7 @@ _NAMES = {
 _STANDARD = ("functools", "math", "threading", "warnings")
 _TORCH = {"torch": "import torch", "F": "import torch.nn.functional as F"}
 _OF_TORCH = ("Tensor", "nn")
-BOUND = frozenset(
-    (*_STANDARD, *_TORCH, *_OF_TORCH, *(n for names in _NAMES.values() for n in names))
-)
+BOUND = frozenset(_STANDARD).union(_TORCH, _OF_TORCH, *_NAMES.values())
 """Every name that an import of a module may bind."""
 
 

@@ -147,9 +147,8 @@ class LowRankSkeleton(MatrixSkeleton):
                 x = VARIABLE[s.result]
                 end = f"({x}_t * d{x}_t).sum(-1)"
                 side = "right" if s.direction is ScanDirection.REVERSE else "left"
-                ends[side].append(
-                    f"F.pad({end}[..., 1:], (0, 1))" if s.moment is Moment.BEFORE else end
-                )
+                early = s.moment is Moment.BEFORE
+                ends[side].append(f"F.pad({end}[..., 1:], (0, 1))" if early else end)
         return [
             "early_pairs = b_k * de_v + b_a * de_e",
             "pairs = q_k * do_v + q_a * do_e + F.pad(early_pairs[..., 1:, :], (0, 0, 0, 1))",

@@ -187,7 +187,7 @@ class MatrixStatements(MatrixFeatures):
             return [f"{_HERE}pairs = tl.where(m, pairs, 0)", _HERE + read]
         return [
             f"{_HERE}n, r, head, tail, through = _decays(p_g + row, m_c, H)",
-            f"{_HERE}pairs *= _between(n, r, m, False)",
+            f"{_HERE}pairs *= _decay_between(n, r, m, False)",
             f"{_HERE}{read} * head[:, None]",
         ]
 

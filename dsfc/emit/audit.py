@@ -84,6 +84,10 @@ class Runtime(Protocol):
         """The section; nothing in it depends on a spec."""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names that the section defines; the rest of the text may not define these."""
+
+    @property
     def modules(self) -> frozenset[str]:
         """Modules that the section needs imported; the rest of the text must not name these."""
 
@@ -97,8 +101,8 @@ def audit(text: str, runtime: Runtime | None = None, beside: str | None = None) 
         beside: a module in the same folder that it may import from; None where there is none.
 
     Raises:
-        EmissionError: it does not parse, imports something unexpected, or names a built-in
-            function or an attribute that it has no use for.
+        EmissionError: it does not parse, imports something unexpected, defines a name twice, or
+            names a built-in function or an attribute that it has no use for.
     """
     modules: frozenset[str] = frozenset()
     if runtime is not None and runtime.text in text:
@@ -107,12 +111,23 @@ def audit(text: str, runtime: Runtime | None = None, beside: str | None = None) 
         tree = parsed(text)
     except (SyntaxError, ValueError) as e:
         raise EmissionError(f"the text does not parse: {e}") from e
+    _defined_once(tree, () if runtime is None else runtime.names)
     for node in _walked(tree):
         problem = _named(node, modules) if modules else None
         if problem is None and not _is_import_of(node, modules) and not _is_beside(node, beside):
             problem = _problem(node)
         if problem is not None:
             raise EmissionError(f"line {getattr(node, 'lineno', 0)} {problem}")
+
+
+def _defined_once(tree: ast.Module, taken: Iterable[str]) -> None:
+    """Refuses a second function or class of one name: what calls the first would get it."""
+    seen = set(taken)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if node.name in seen:
+                raise EmissionError(f"line {node.lineno} defines {node.name} again")
+            seen.add(node.name)
 
 
 def _is_import_of(node: ast.AST, modules: frozenset[str]) -> bool:

@@ -50,14 +50,8 @@ def reads(kernel: Kernel) -> Iterator[tuple[str, int]]:
     sides = (kernel.low_rank.left, kernel.low_rank.right) if kernel.low_rank is not None else ()
     strength = kernel.delta.strength if kernel.delta is not None else None
     dense = kernel.transition.matrix if kernel.transition is not None else None
-    for name in (
-        kernel.key,
-        kernel.read,
-        dense,
-        strength,
-        *sides,
-        *(c.value for c in kernel.columns),
-    ):
+    values = (c.value for c in kernel.columns)
+    for name in (kernel.key, kernel.read, dense, strength, *sides, *values):
         if name is not None:
             yield name, 0
     for name in kernel.decay.leaves if kernel.decay is not None else ():

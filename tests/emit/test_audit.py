@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
+from dsfc.backends.shared.section import section
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -139,6 +140,17 @@ def test_what_is_let_through(line: str) -> None:
 def test_the_message_names_the_line() -> None:
     with pytest.raises(EmissionError, match="line 3 names eval"):
         audit("a = 1\nb = 2\nc = eval(a)\n")
+
+
+@pytest.mark.parametrize("again", ["def f(x):\n    return x\n", "class f:\n    pass\n"])
+def test_a_name_that_is_defined_twice_is_refused(again: str) -> None:
+    with pytest.raises(EmissionError, match=r"^line 5 defines f again$"):
+        audit(f"def f():\n    return 1\n\n\n{again}")
+
+
+def test_a_name_of_the_runtime_is_not_defined_again() -> None:
+    with pytest.raises(EmissionError, match=r"^line 1 defines _fits again$"):
+        audit("def _fits():\n    return 1\n", section())
 
 
 def test_no_evaluator_is_on_the_lists() -> None:

@@ -6,5 +6,5 @@ from ..counts import Rewriting
 from ..delta import DeltaSkeleton
 from .row import Layout, TorchForm
 
-_COUNTS = Rewriting(calls=125, chunk_calls=2, pairs=4, pair_words=12, vector_words=9)
+_COUNTS = Rewriting(calls=125, chunk_calls=2, pairs=4, pair_words=12, words=9)
 ROW = TorchForm(Layout.GROUPED, DeltaSkeleton, _COUNTS, chunk=64, block=17)

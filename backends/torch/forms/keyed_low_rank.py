@@ -7,12 +7,6 @@ from ..low_rank import KeyedLowRankSkeleton
 from .row import Layout, TorchForm
 
 _COUNTS = Rewriting(
-    calls=130,
-    chunk_calls=7,
-    pairs=7,
-    pair_words=30,
-    vector_words=12,
-    level_calls=28,
-    level_words=16,
+    calls=130, chunk_calls=7, pairs=7, pair_words=30, words=12, level_calls=28, level_words=16
 )
 ROW = TorchForm(Layout.GROUPED, KeyedLowRankSkeleton, _COUNTS, chunk=32, block=17)

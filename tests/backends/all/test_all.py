@@ -14,10 +14,10 @@ from torch import Tensor
 
 import dsfc
 
-SPECS = ("retnet", "gla", "rg_lru", "s6", "kda")
-"""Forms with templates of kernels, with printed ones, and with gates inside."""
+SPECS = ("retnet", "gla", "rg_lru", "s6", "kda", "hgrn", "lru")
+"""Forms with templates of kernels, with printed ones, with gates inside, and of complex states."""
 
-SIZES = {"s6": {"n": 4}}
+SIZES = {"s6": {"n": 4}, "lru": {"n": 4}}
 
 
 @pytest.fixture(scope="session")
