@@ -12,7 +12,7 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from benchmarks.gpu.material import Subject
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("first", "correct", "speed")
+PARTS = ("compile", "correct", "speed", "first")
+SIDE_BY_SIDE = ("compile", "correct")
+"""Parts that take no times, so that `--jobs` processes may do them at once."""
+
+_SHARE = 0.45
+"""Of the time, what processes side by side may take: a compiler that hangs must not have it all."""
 
 _FAILED = 1
 
@@ -38,7 +43,12 @@ def main(arguments: list[str] | None = None) -> int:
 
         as_a_gpu()
     run = _Run(chosen)
-    for part in chosen.only or PARTS:
+    parts = chosen.only or PARTS
+    if chosen.jobs > 1:
+        run.side_by_side([part for part in parts if part in SIDE_BY_SIDE])
+    for part in parts:
+        if chosen.jobs > 1 and part in SIDE_BY_SIDE:
+            continue
         for title, step in getattr(run, f"{part}_steps")():
             run.step(part, title, step)
     run.write()
@@ -67,6 +77,8 @@ class _Run:
                 "error: PyTorch finds no GPU here; --tiny runs in Triton's interpreter"
             )
         self.subjects = [_known(n) for n in chosen.spec] if chosen.spec else list(subjects())
+        order = list(peers.PEERS)  # what decides most comes first
+        self.subjects.sort(key=lambda s: order.index(s.name) if s.name in order else len(order))
         self.rate = clock.copy_rate(self.device, 1 << (16 if self._tiny else 29))
         self.document: dict[str, Any] = {
             "device": _device(self.device),
@@ -75,11 +87,11 @@ class _Run:
             | {"flash-linear-attention": peers.fla_version(), "python": platform.python_version()},
             "tiny": self._tiny,
             "copy bytes per second": self.rate,
-            "first": [],
-            "correct": [],
-            "speed": [],
+            **{part: [] for part in PARTS},
             "not run": [],
         }
+        if chosen.resume:
+            self._take_up()
 
     # --- steps -----------------------------------------------------------------------------------
 
@@ -105,8 +117,10 @@ class _Run:
         from benchmarks.gpu.correct import check
         from benchmarks.gpu.material import Shape
 
-        shapes = [Shape(1, 1, 1, 16), Shape(2, 37, 3, 64), Shape(1, 129, 2, 128)]
-        shapes += [Shape(2, 1000, 4, 64), Shape(2, 2048, 4, 128), Shape(1, 4096, 16, 64)]
+        shapes = [Shape(2, 37, 3, 64), Shape(2, 1000, 4, 128)]
+        if not self._chosen.quick:
+            shapes += [Shape(1, 1, 1, 16), Shape(1, 129, 2, 128), Shape(2, 1000, 4, 64)]
+            shapes += [Shape(2, 2048, 4, 128), Shape(1, 4096, 16, 64)]
         if self._tiny:
             shapes = [Shape(1, 1, 1, 16), Shape(2, 5, 1, 16)]
         for of in self.subjects:
@@ -115,31 +129,44 @@ class _Run:
                     title = f"{of.name}, {shape}, {dtype}"
                     yield title, partial(check, of, shape, dtype, self.device)
 
-    def speed_steps(self) -> Iterator[tuple[str, Callable[[], Any]]]:
-        """Every mixer, and its peer, from one row to 512 and from 512 tokens to 131,072."""
+    def compile_steps(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """What the other parts start, so that nothing is compiled while times are taken."""
         from benchmarks.gpu import speed
         from benchmarks.gpu.material import Shape
 
-        shapes = [Shape(8, length, 16, 128) for length in (2048, 16_384, 512, 4096)]
-        shapes += [Shape(1, length, 1, 128) for length in (2048, 16_384, 131_072)]
-        shapes += [Shape(1, length, 16, 128) for length in (2048, 16_384, 131_072)]
-        shapes += [Shape(32, 2048, 16, 128), Shape(8, 2048, 32, 64)]
+        shape = Shape(1, 3, 1, 16) if self._tiny else Shape(8, 2048, 16, 128)
+        for of in self.subjects:
+            step = partial(speed.compiled, of, shape, self.dtypes[0], self.device)
+            yield f"{of.name}, {shape}", step
+
+    def speed_steps(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """Every mixer, and beside it its peer, of 1 to 512 rows and 512 to 131,072 tokens."""
+        from benchmarks.gpu import peers, speed
+        from benchmarks.gpu.material import Shape
+
+        shapes = [Shape(8, 2048, 16, 128), Shape(1, 131_072, 1, 128), Shape(8, 2048, 32, 64)]
+        if not self._chosen.quick:
+            shapes += [Shape(8, length, 16, 128) for length in (16_384, 512, 4096)]
+            shapes += [Shape(1, length, 1, 128) for length in (2048, 16_384)]
+            shapes += [Shape(1, length, 16, 128) for length in (2048, 16_384, 131_072)]
+            shapes += [Shape(32, 2048, 16, 128)]
         if self._tiny:
             shapes = [Shape(1, 3, 1, 16), Shape(1, 7, 2, 16)]
-        forms = sorted({f for s in self.subjects for f in s.forms}, key=lambda f: f.value)
         for shape in shapes:
-            for form in forms:
-                peer = partial(speed.peer, form, shape, self.dtypes[0], self.device)
-                yield f"peer, {shape}", peer
             for of in self.subjects:
                 mine = partial(speed.measure, of, shape, self.dtypes[0], self.device, self.rate)
                 yield f"{of.name}, {shape}", mine
+                if of.name in peers.PEERS:
+                    peer = partial(speed.peer, of.name, shape, self.dtypes[0], self.device)
+                    yield f"peer of {of.name}, {shape}", peer
 
     # --- what is done with them ------------------------------------------------------------------
 
     def step(self, part: str, title: str, step: Callable[[], Any]) -> None:
         """Takes a step, unless time is up, and keeps its record, or how it failed."""
-        if time.monotonic() - self._start > 60 * self._chosen.minutes:
+        if any(r["title"] == title for r in self.document[part]):
+            return
+        if self._left() <= 0:
             self.document["not run"].append(f"{part}: {title}")
             return
         print(f"{time.monotonic() - self._start:7.1f} s  {part}: {title}", flush=True)
@@ -147,9 +174,44 @@ class _Run:
         try:
             record = step()
         except Exception as error:
-            record = {"title": title, "failed": f"{type(error).__name__}: {error}"[:2000]}
-        self.document[part].append(record)
+            record = {"failed": f"{type(error).__name__}: {error}"[:2000]}
+        self.document[part].append({"title": title, **record})
         self.write()
+
+    def side_by_side(self, parts: Sequence[str]) -> None:
+        """Has processes of their own do parts, one process for each mixer."""
+        from benchmarks.gpu.processes import documents
+
+        own = ["--dtype", *self._chosen.dtype, *(["--quick"] if self._chosen.quick else [])]
+        own += ["--tiny"] if self._tiny else []
+        own += [x for part in parts for x in ("--only", part)]
+        names = [s.name for s in self.subjects if not self._has_all(s.name, parts)]
+        folder = Path(self._chosen.out) / "parts"
+        until = self._left() * (1 - _SHARE)
+        left = partial(self._left, until)
+        for name, found in documents(names, own, folder, self._chosen.jobs, left):
+            print(f"{self._left():7.1f} s left  {name}: {', '.join(parts)}", flush=True)
+            for part in parts:
+                self.document[part] += found.get(part, [])
+            self.document["not run"] += found["not run"]
+            self.write()
+
+    def _has_all(self, name: str, parts: Sequence[str]) -> bool:
+        return all(any(r["title"].startswith(f"{name},") for r in self.document[p]) for p in parts)
+
+    def _left(self, spared: float = 0) -> float:
+        """Seconds until nothing more is started, less those that are spared for what follows."""
+        return 60 * float(self._chosen.minutes) - (time.monotonic() - self._start) - spared
+
+    def _take_up(self) -> None:
+        """Takes the records of a run of today on the same device, but those of what failed."""
+        if not self.file.is_file():
+            return
+        before = json.loads(self.file.read_text(encoding="utf-8"))
+        if before["versions"] != self.document["versions"]:
+            raise SystemExit(f"error: --resume: {self.file} was measured with other versions")
+        for part in PARTS:
+            self.document[part] = [r for r in before[part] if "failed" not in r]
 
     @property
     def file(self) -> Path:
@@ -184,7 +246,7 @@ def _device(device: Any) -> dict[str, Any]:  # noqa: ANN401 - torch is imported 
         "capability": [found.major, found.minor],
         "processors": found.multi_processor_count,
         "memory": found.total_memory,
-        "driver": torch.version.hip or torch.version.cuda,
+        "CUDA or HIP": torch.version.hip or torch.version.cuda,
     }
 
 
@@ -214,13 +276,21 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--spec", action="append", help="this mixer; may repeat [all with kernels]")
     parser.add_argument(
         "--dtype",
-        action="append",
+        action="extend",
+        nargs="+",
         choices=["bfloat16", "float16", "float32"],
         help="the first is the one that is timed [bfloat16, float32, float16]",
     )
     parser.add_argument("--tiny", action="store_true", help="tiny sizes, in Triton's interpreter")
     parser.add_argument(
         "--minutes", type=float, default=1e9, help="start nothing after so many minutes"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="processes that compile and check side by side [1]"
+    )
+    parser.add_argument("--quick", action="store_true", help="the shapes that decide most")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on where a run of today in the folder stopped"
     )
     parser.add_argument("--out", default=str(ROOT / "build" / "benchmarks" / "gpu"), help="folder")
     chosen = parser.parse_args(arguments)

@@ -11,6 +11,9 @@ from torch import Tensor
 from benchmarks.gpu.material import Operator, Shape, Subject, in_torch, operators
 from dsfc.validate.compare import BrokenPromiseError, Error, bar_share, errors
 
+FLOAT32 = 1e-5
+"""What results may always be off by in float32, as a share of the largest entry."""
+
 _DRAWS = 3
 
 
@@ -21,8 +24,8 @@ def check(
 
     Outputs may be off by twice, gradients by three times what the torch form is off by. That form
     takes and gives numbers of the precision but has wider ones between, so a bar of this kind is
-    lower than one made of a loop that rounds everything; of few tokens in float32 it is a lottery,
-    as both are off by a unit in the last place or two.
+    lower than one made of a loop that rounds everything. In float32 both are mostly off by a few
+    units in the last place, whose ratio is a lottery: what is off by less than `FLOAT32` is right.
     """
     kernels: list[dict[str, Error]] = []
     plain: list[dict[str, Error]] = []
@@ -46,10 +49,14 @@ def check(
     if not all(isfinite(e.size) for e in _all(plain)):
         record["wrong"] = f"{shape}: plain torch is not finite, and nothing is learnt"
         return record
+    least = record["largest error"] / FLOAT32
     try:
         record["share of what is allowed"] = bar_share(kernels, plain, dtype, str(shape))
     except BrokenPromiseError as error:
-        record["wrong"] = str(error)
+        if dtype == torch.float32 and least <= 1:
+            record["share of what is allowed"] = least
+        else:
+            record["wrong"] = str(error)
     return record
 
 

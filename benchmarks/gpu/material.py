@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,11 +19,8 @@ from benchmarks.emitted import ROOT
 from dsfc.fused.ir import FusedPlan
 from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form, Scan
-from dsfc.validate.dispatch import Call
+from dsfc.validate.dispatch import Call, OperatorSpy
 from dsfc.validate.surface import loss, surface
-
-_COSTS = "dsfc.backends.triton.cost.scans"
-"""What counts the costs of kernels; a backend is loaded by name."""
 
 _SEEN = 17
 """Tokens of the call whose arguments are taken; no axis has this size."""
@@ -80,12 +76,6 @@ class Subject:
     def forms(self) -> frozenset[Form]:
         """Forms of its scans."""
         return frozenset(k.form for k in self.plan.kernels if isinstance(k, Scan))
-
-    @property
-    def costs(self) -> tuple[Any, ...]:
-        """What its kernels are predicted to cost."""
-        costs: tuple[Any, ...] = import_module(_COSTS).plan_costs(self.fused)
-        return costs
 
     def sizes(self, shape: Shape) -> dict[str, int]:
         """Sizes of its axes."""
@@ -159,7 +149,7 @@ def subject(name: str) -> Subject | None:
     folder.mkdir(parents=True, exist_ok=True)
     compiled = dsfc.load(ROOT / "specs" / f"{name}.dsf")
     text = compiled.module("triton").text
-    if "\ndef _launch_forward" not in text:
+    if "\n@_kernel" not in text:
         return None
     # A process registers the operators of a mixer once; these are of a module nobody else imports.
     (namespace,) = re.findall(r'^NAMESPACE = "(\w+)"$', text, re.MULTILINE)
@@ -200,10 +190,11 @@ def operators(
     with torch.no_grad():
         for weight in (p for p in sample.layer.parameters() if p.ndim > 1):
             weight.mul_(min(1.0, (_NARROW / weight.shape[-1]) ** 0.5))
-    with in_torch(of.module), _noted(of.module) as calls:
+    with in_torch(of.module), OperatorSpy(of.module.NAMESPACE) as seen:
         inputs = {k: v.detach().clone().requires_grad_() for k, v in sample.inputs.items()}
         y, after = sample.layer(**inputs, return_state=True)
         loss(y, *found.tensors(after).values()).backward()
+    calls = {call.op._schema.name.rpartition("::")[2]: call for call in seen.calls}
     drawn = torch.randint(_SEEN, (shape.length,), generator=torch.Generator().manual_seed(seed))
 
     def grown(x: Any) -> Any:  # noqa: ANN401 - arguments of operators
@@ -239,27 +230,6 @@ def _with_outputs(made: Operator, call: Call, back: Call) -> Operator:
         outputs[places[place]] if place in places else y for place, y in enumerate(made.back)
     )
     return Operator(made.forward, made.backward, made.given, arguments)
-
-
-@contextmanager
-def _noted(module: ModuleType) -> Iterator[dict[str, Call]]:
-    """Gives the calls of a module's operators, by their names: the last of each."""
-    operators, calls = module._OPS, dict[str, Call]()
-
-    class Noting:
-        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - an operator
-            def call(*args: Any) -> Any:  # noqa: ANN401 - passed on
-                outs = getattr(operators, name)(*args)
-                calls[name] = Call(getattr(operators, name), args, tuple(outs))
-                return outs
-
-            return call
-
-    vars(module)["_OPS"] = Noting()
-    try:
-        yield calls
-    finally:
-        vars(module)["_OPS"] = operators
 
 
 @contextmanager

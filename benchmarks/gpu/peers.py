@@ -1,4 +1,4 @@
-"""What flash-linear-attention has for a form of scan, on arguments of its own of the same shape."""
+"""What flash-linear-attention has for a mixer, on arguments of its own of the same shape."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid, normalize
 
 from benchmarks.gpu.material import Shape
-from dsfc.plan.scan_ir import Form
+
+Draw = Callable[..., Tensor]
+"""Returns normal numbers of a size, in the precision that is timed."""
 
 
 @dataclass(frozen=True)
@@ -26,24 +29,67 @@ class Peer:
 
     module: str
     name: str
-    draws: Callable[[Shape, Callable[..., Tensor]], dict[str, Tensor]]
+    draws: Callable[[Shape, Draw], dict[str, Tensor]]
 
 
-def _scalar(shape: Shape, drawn: Callable[..., Tensor]) -> dict[str, Tensor]:
-    lead = shape.batch, shape.length, shape.heads
-    q, k, v = (drawn(*lead, shape.width) for _ in range(3))
-    return {"q": q, "k": k, "v": v, "g": torch.nn.functional.logsigmoid(drawn(*lead).float())}
+def _tokens(shape: Shape) -> tuple[int, int, int]:
+    return shape.batch, shape.length, shape.heads
 
 
-def _elementwise(shape: Shape, drawn: Callable[..., Tensor]) -> dict[str, Tensor]:
+def _retention(shape: Shape, drawn: Draw) -> dict[str, Tensor]:
+    return {name: drawn(*_tokens(shape), shape.width) for name in "qkv"}
+
+
+def _gla(shape: Shape, drawn: Draw) -> dict[str, Tensor]:
+    decay = logsigmoid(drawn(*_tokens(shape), shape.width)) / 16
+    return {**_retention(shape, drawn), "g": decay}
+
+
+def _rwkv6(shape: Shape, drawn: Draw) -> dict[str, Tensor]:
+    made = _retention(shape, drawn)
+    decay = -torch.exp(drawn(*_tokens(shape), shape.width) - 3)
+    return {"r": made["q"], "k": made["k"], "v": made["v"], "w": decay} | {
+        "u": drawn(shape.heads, shape.width)
+    }
+
+
+def _delta(shape: Shape, drawn: Draw) -> dict[str, Tensor]:
+    made = _retention(shape, drawn)
+    unit = {name: normalize(made[name], dim=-1) for name in "qk"}
+    return {**made, **unit, "beta": drawn(*_tokens(shape)).sigmoid()}
+
+
+def _gated_delta(shape: Shape, drawn: Draw) -> dict[str, Tensor]:
+    return {**_delta(shape, drawn), "g": logsigmoid(drawn(*_tokens(shape)).float())}
+
+
+def _kda(shape: Shape, drawn: Draw) -> dict[str, Tensor]:
+    return {**_delta(shape, drawn), "g": _gla(shape, drawn)["g"].float()}
+
+
+def _rwkv7(shape: Shape, drawn: Draw) -> dict[str, Tensor]:
+    made = _rwkv6(shape, drawn)
+    removal = normalize(drawn(*_tokens(shape), shape.width), dim=-1)
+    rate = drawn(*_tokens(shape), shape.width).sigmoid()
+    return {name: made[name] for name in "rwkv"} | {"a": -removal, "b": removal * rate}
+
+
+def _hgrn(shape: Shape, drawn: Draw) -> dict[str, Tensor]:
     size = shape.batch, shape.length, shape.heads * shape.width
-    return {"x": drawn(*size), "g": torch.nn.functional.logsigmoid(drawn(*size))}
+    return {"x": drawn(*size), "g": logsigmoid(drawn(*size))}
 
 
 PEERS = {
-    Form.MATRIX: Peer("fla.ops.simple_gla", "chunk_simple_gla", _scalar),
-    Form.ELEMENTWISE: Peer("fla.ops.hgrn", "chunk_hgrn", _elementwise),
+    "retnet": Peer("fla.ops.retention", "chunk_retention", _retention),
+    "rg_lru": Peer("fla.ops.hgrn", "chunk_hgrn", _hgrn),
+    "gla": Peer("fla.ops.gla", "chunk_gla", _gla),
+    "gated_deltanet": Peer("fla.ops.gated_delta_rule", "chunk_gated_delta_rule", _gated_delta),
+    "kda": Peer("fla.ops.kda", "chunk_kda", _kda),
+    "rwkv6": Peer("fla.ops.rwkv6", "chunk_rwkv6", _rwkv6),
+    "deltanet": Peer("fla.ops.delta_rule", "chunk_delta_rule", _delta),
+    "rwkv7": Peer("fla.ops.rwkv7", "chunk_rwkv7", _rwkv7),
 }
+"""By the mixer that a peer is timed beside, the mixers that decide most first."""
 
 
 def fla_version() -> str:
@@ -57,16 +103,16 @@ def fla_version() -> str:
 
 
 def works(
-    form: Form, shape: Shape, dtype: torch.dtype, device: torch.device
+    spec: str, shape: Shape, dtype: torch.dtype, device: torch.device
 ) -> dict[str, Callable[[], Any]]:
-    """Returns the work of a peer, `forward` and `both` ways.
+    """Returns the work of the peer of a mixer, `forward` and `both` ways.
 
     Raises:
         LookupError: there is none, or it cannot be imported.
     """
-    peer = PEERS.get(form)
+    peer = PEERS.get(spec)
     if peer is None:
-        raise LookupError(f"flash-linear-attention has nothing for {form.value} here")
+        raise LookupError(f"flash-linear-attention is not asked for {spec} here")
     if device.type != "cuda":
         raise LookupError("flash-linear-attention needs a GPU")
     try:

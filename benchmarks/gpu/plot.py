@@ -58,7 +58,7 @@ def panels(records: Sequence[Mapping[str, Any]], work: str) -> Figure:
         axis.tick_params(labelbottom=True)
     keys = [Line2D([], [], color=colours[n], marker="o", label=f"B·H = {n}") for n in rows]
     keys.append(
-        Line2D([], [], color="black", linestyle="--", label="flash-linear-attention, same form")
+        Line2D([], [], color="black", linestyle="--", label="flash-linear-attention, same mixer")
     )
     keys.append(Line2D([], [], color="black", linewidth=0.8, label="the bytes at the copy rate"))
     figure.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 9), fontsize=8)
@@ -75,9 +75,9 @@ def _panel(
     colours: Mapping[int, Any],
 ) -> None:
     peers = {
-        r["shape"]: r[work]["graph"]
+        r["shape"]: r[work]["best"]
         for r in records
-        if "peer" in r and work in r and r["form"] in ours[0]["forms"]
+        if "peer" in r and work in r and r["beside"] == name
     }
     for rows, colour in colours.items():
         found = [r for r in ours if r["rows"] == rows]
