@@ -234,10 +234,10 @@ def _with_outputs(made: Operator, call: Call, back: Call) -> Operator:
 
 @contextmanager
 def in_torch(module: ModuleType) -> Iterator[None]:
-    """Runs the torch form of a module's operators, whatever they are given."""
-    declined = module._declined
-    vars(module)["_declined"] = lambda *_: "plain torch"
+    """Runs the torch form of a module's operators, as if Triton were not installed."""
+    found = module.triton
+    vars(module)["triton"] = None
     try:
         yield
     finally:
-        vars(module)["_declined"] = declined
+        vars(module)["triton"] = found
