@@ -11,7 +11,6 @@ from dsfc.fused.ir import FusedPlan
 from ..c import render as c
 from ..c.skeletons import NativeSkeleton, native, scans_with_kernels
 from ..torch import render as torch
-from ..torch.calls import ScanCall
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
 from ..triton import render as triton
@@ -39,13 +38,9 @@ def target(fused: FusedPlan) -> torch.Target:
         is_cpu = '        if torch.device(device).type == "cpu":'
         return (*gpu.explained(names), is_cpu, *indented)
 
-    def call(skeleton: Skeleton, *args: Any) -> ScanCall:  # noqa: ANN401 - as the target's
-        return gpu.call(_without_native(skeleton), *args)
-
     return replace(
         gpu,
         skeletons=lambda plan: tuple(map(_with_native, gpu.skeletons(plan))),
-        call=call,
         packages=tuple(dict.fromkeys((*cpu.packages, *gpu.packages))),
         shared=shared,
         explained=explained,
@@ -73,14 +68,3 @@ def _native_of(s: Any) -> NativeSkeleton | None:  # noqa: ANN401 - as above
     """The scan with kernels in C that stands in another."""
     inner = s.plain if isinstance(s, GatedKernels | PrintedSkeleton) else s
     return inner if isinstance(inner, NativeSkeleton) else None
-
-
-def _without_native(s: Any) -> Any:  # noqa: ANN401 - as above
-    """The scan as operators are called: kernels in C take what their torch form takes."""
-    match s:
-        case PrintedSkeleton(plain=NativeSkeleton(plain=plain)):
-            return replace(s, plain=plain)
-        case NativeSkeleton(plain=plain):
-            return plain
-        case _:
-            return s

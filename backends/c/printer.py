@@ -266,41 +266,38 @@ class _Printer:
             self._text.line(f"const real {name} = {entry};")
             self._memory.places[name] = Place(name, {})
             return
-        rows, columns = ([None, *axes] if len(axes) == 1 else list(axes))[-2:]
-        assert columns is not None and len(axes) <= 2
-        dense = source.strides[columns]
-        whole = [] if dense == "1" else [f"{dense} == 1"]
+        *rows, columns = axes
+        outer, row = axes[:-2], rows[-1] if rows else None
+        assert all(is_all(along[a]) for a in outer)
+        strides = {a: source.strides[a] for a in axes}
+        whole = [] if strides[columns] == "1" else [f"{strides[columns]} == 1"]
         whole += [t for t in (_is_whole(along[a]) for a in axes) if t]
         if argument.storage is Storage.GIVEN:
             whole.insert(0, "GIVEN_IS == REAL_")
-        counts = [live(along[a]) for a in axes]
-        sizes = [size(a) for a in axes]
-        if rows is None:
-            counts, sizes = ["1", *counts], ["1", *sizes]
-        row_stride = "0" if rows is None else source.strides[rows]
         if not whole:
-            strides = {columns: "1"} if rows is None else {rows: row_stride, columns: "1"}
             self._text.line(f"const real *{name} = {source.pointer};")
             self._memory.places[name] = Place(name, strides)
             return
         slot = self._memory.allocate(times(size(a) for a in axes))
         self._memory.held[name] = slot
         self._text.line(f"const real *{name} = slot_{slot};")
-        stride = f"{name}__{rows.name}" if rows is not None else ""
-        if stride:
-            self._text.line(f"int64_t {stride} = {sizes[1]};")
-        wide = "load_wide" if argument.storage is Storage.WIDE else "load_tile"
+        copy = Place(f"slot_{slot}", self._memory.dense(axes))
+        kept = {a: f"{name}__{a.name}" for a in rows}
+        for a, stride in kept.items():
+            self._text.line(f"int64_t {stride} = {copy.strides[a]};")
         with self._text.block(f"if ({' && '.join(whole)})"):
             self._text.line(f"{name} = (const real *)({source.pointer});")
-            if stride:
-                self._text.line(f"{stride} = {row_stride};")
-        with self._text.block("else"):
+            for a, stride in kept.items():
+                self._text.line(f"{stride} = {strides[a]};")
+        wide = "load_wide" if argument.storage is Storage.WIDE else "load_tile"
+        with self._text.block("else"), self._text.loops(outer, simd=False) as at:
+            width, lines = size(columns), size(row) if row else "1"
+            step, present = (strides[row], live(along[row])) if row else ("0", "1")
             self._text.line(
-                f"{wide}(slot_{slot}, {sizes[1]}, {sizes[0]}, {sizes[1]}, {source.pointer}, "
-                f"{row_stride}, {source.strides[columns]}, {counts[0]}, {counts[1]});"
+                f"{wide}({copy.at(at)}, {width}, {lines}, {width}, {source.at(at)}, "
+                f"{step}, {strides[columns]}, {present}, {live(along[columns])});"
             )
-        strides = {columns: "1"} if rows is None else {rows: stride, columns: "1"}
-        self._memory.places[name] = Place(name, strides)
+        self._memory.places[name] = Place(name, kept | {columns: "1"})
 
 
 def _is_whole(p: Along) -> str:

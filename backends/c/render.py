@@ -11,7 +11,6 @@ from dsfc.kernels.convolution import MOST_KEYS
 
 from ..shared.section import Section, section
 from ..torch import render as torch
-from ..torch.calls import ScanCall
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
 from .launch import ConvolutionLaunch
@@ -92,19 +91,13 @@ def target(fused: FusedPlan) -> torch.Target:
             '        where = f"torch on {device} ({why})"',
         )
 
-    return torch.Target(
-        plan=lambda plan: plan,
+    return replace(
+        torch.TORCH,
         skeletons=lambda plan: filling,
-        call=_call,
         packages=(__package__ or "", *torch.TORCH.packages),
-        imports=(),
         shared=shared,
         explained=explained,
         runs="{where}",
         runtime=runtime_section(),
         last=("_NATIVE = _Native(_HEADER, _KERNELS, _FOLLOWING)",),
     )
-
-
-def _call(skeleton: Skeleton, *args: object) -> ScanCall:
-    return ScanCall(skeleton.plain, *args)  # type: ignore[arg-type]  # as the torch target's

@@ -22,8 +22,6 @@ from .forms.row import Layout
 from .forms.table import FORMS
 from .grouping import Size, regrouped, ungrouped
 from .layout import WIDTH, wrapped
-from .matrix import MatrixSkeleton
-from .selective import SelectiveSkeleton
 from .skeletons import Skeleton
 
 
@@ -329,8 +327,8 @@ class ScanCall:
             return text + (".unsqueeze(-1)" if self._scan.transition is not None else "")
         if read is None:
             return f"{state}.unsqueeze(1)"
-        assert isinstance(self._s, MatrixSkeleton | SelectiveSkeleton)
         equation, wide = self._s.before_equation, self._wide
+        assert equation, "a read without subscripts"
         return f'torch.einsum("{equation}", {read}[:, :1].to({wide}), {state}.to({wide}))'
 
     def _outputs(self, out: str) -> list[str]:

@@ -151,6 +151,11 @@ class Skeleton:
         return ["mode", "chunk", *self.flags]
 
     @property
+    def before_equation(self) -> str:
+        """Subscripts of Σ read · state before the update; empty for a scan that has no read."""
+        return ""
+
+    @property
     def stops(self) -> bool:
         """Whether, though Λ is fixed, its operators are told how many tokens count."""
         return False

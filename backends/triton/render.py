@@ -135,7 +135,7 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
         "trust.py.j2",
         faults=faults({s.form for s in scans}),
         names=names,
-        sizes=", ".join(f"{n}={size}" for n, size in sizes.items()),
+        arguments=", ".join((*(f"{n}={size}" for n, size in sizes.items()), "dtype=dtype")),
         inputs=inputs,
         given=", ".join(names.input_names) + ("," if len(inputs) == 1 else ""),
         length=_TOKENS,

@@ -13,7 +13,7 @@ from operations import ONE, OPERATIONS, R
 from small_kernels import SIZES, N, S, T, X, Y, kernel_of
 
 from dsfc.kernel_ir.build import KernelBuilder
-from dsfc.kernel_ir.ir import Access, Grid, Kernel
+from dsfc.kernel_ir.ir import Access, Along, Axis, Grid, Kernel, Storage, times
 
 NOT_PRINTED = (
     "sums along the last axis", "between", "strictly between", "product over rows",
@@ -68,6 +68,30 @@ def test_each_program_stores_its_number(build: Callable[..., ctypes.CDLL]) -> No
     totals = build(print_kernel(k.kernel()), True).totals
     assert totals((ctypes.c_int64 * len(numbers))(*numbers)) == 0
     assert (out == given.sum(1)).all()
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+@pytest.mark.parametrize("given", ["REAL_", "SINGLE_"])
+def test_a_tile_of_three_axes_is_loaded_from_any_strides(
+    given: str, order: tuple[int, ...], build: Callable[..., ctypes.CDLL]
+) -> None:
+    """Columns are cut into blocks of 4, the last of which has 1."""
+    axes = Axis("a", 2), Axis("b", 3), Axis("c", 4)
+    k = KernelBuilder("three", "A tile of three axes.")
+    start = times(k.grid("part", 2), 4)
+    x = k.argument("x", (2, 3, 5))
+    o = k.argument("o", (2, 3, 5), Access.WRITE, Storage.WIDE)
+    k.order(*axes)
+    at = *map(k.all, axes[:2]), Along(axes[2], start, 5)
+    k.store(o, *at, value=k.load(x, *at) * 2.0)
+    array = np.arange(30, dtype="f4" if given == "SINGLE_" else "f8").reshape(2, 3, 5)
+    array = array.transpose(order).copy().transpose(order)
+    out = np.full((2, 3, 5), -77.0)
+    strides = [s // array.itemsize for s in array.strides]
+    numbers = [array.ctypes.data, *strides, out.ctypes.data, 1]
+    three = build(print_kernel(k.kernel()), True, given).three
+    assert three((ctypes.c_int64 * len(numbers))(*numbers)) == 0
+    assert (out == 2 * array).all()
 
 
 @pytest.mark.parametrize("what", PRINTED)

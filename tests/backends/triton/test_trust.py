@@ -276,3 +276,8 @@ def test_devices_and_dtypes_are_tried_apart(module: ModuleType) -> None:
 def test_every_module_with_kernels_passes_its_trial(build: Callable[..., ModuleType]) -> None:
     for name in ("rg_lru", "rwkv4"):
         assert build(name).trial(*KEY) == ""
+
+
+def test_a_layer_without_sizes_is_tried(build: Callable[..., ModuleType]) -> None:
+    body = "input u\n state s\n s = sigmoid(u) * s[i-1] + u; y = s"
+    assert build("without_sizes", body).trial(*KEY) == ""
