@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from dsfc.expr.build import ONE, ZERO, add, mul, num, prim, rewrite, walk
+from dsfc.expr.build import ONE, ZERO, add, mul, num, prim, replaced, rewrite, walk
 from dsfc.expr.derivative import pull
-from dsfc.expr.tree import Add, Expr, Field, Mul, Now, Num, Ref, Time
+from dsfc.expr.tree import Add, Expr, Field, Mul, Now, Num, Ref, Time, children
 from dsfc.fused.ir import OUT_BAR, VALUE_BAR, Prologue, rate_bar, real_imag
 from dsfc.fused.names import fresh
 from dsfc.plan.ir import Buffer
@@ -303,8 +303,14 @@ class SelectiveKernels(SelectiveArguments):
                 return add(*(term(a, unit) for a in e.args))
             factors = e.args if isinstance(e, Mul) else (e,)
             fixed = [a for a in factors if a.time is Time.CONST]
-            rest = [a for a in factors if a.time is not Time.CONST]
-            return mul(constant(mul(unit, *fixed)), *rest)
+            rest = mul(*(a for a in factors if a.time is not Time.CONST))
+            return mul(constant(mul(unit, *fixed)), replaced(rest, hoistable(rest)))
+
+        def hoistable(e: Expr) -> dict[Expr, Expr]:
+            """Returns the outermost constants inside an expression, and what stands for them."""
+            if e.time is Time.CONST:
+                return {e: constant(e)}
+            return {k: x for c in children(e) for k, x in hoistable(c).items()}
 
         # Of one channel and state nothing has axes: what is broadcast is not summed here.
         parts = [rewrite(e, _without_axes) for e in real_imag(self.gates.log_decay)]

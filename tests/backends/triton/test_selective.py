@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,10 @@ import pytest
 import torch
 from tiling import tiled
 from torch import Tensor
+
+from dsfc.validate import values
+from dsfc.validate.compare import agree
+from dsfc.validate.surface import Sample, surface
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -38,6 +43,13 @@ TURNED = """
   y = Re(c · S)
 """
 """The same of a complex state, which turns by an angle of the token."""
+
+NESTED = {
+    "a sum of rates times a gate": "exp(-D * (exp(a) + D * exp(a + ones[d] ⊗ e)))",
+    "a function of a rate and a gate": "sigmoid(D * a + ones[d] ⊗ e)",
+    "a rate that is fixed besides": "exp(-D * exp(a) - ones[d] ⊗ exp(e))",
+}
+"""Log-decays whose constants of channel and state stand inside of a product or a function."""
 
 
 @dataclass
@@ -273,3 +285,25 @@ def test_no_digit_is_lost_at_the_ends_of_decays(
         assert torch.isfinite(got).all(), what
         # Ten roundings of 6e-8, or what the plain loop errs.
         assert error <= max(1e-6, 3 * known), f"{what}: {error}, the plain loop {known}"
+
+
+@pytest.mark.parametrize("states", [2, 17])
+@pytest.mark.parametrize("decay", NESTED)
+def test_constants_inside_a_log_decay_are_those_of_their_state(
+    decay: str, states: int, build: Build
+) -> None:
+    body = f"""
+      dims d, n
+      input u : d
+      param W_b, W_c : d -> n ~ normal(0, 1); W_D : d -> d ~ normal(0, 1); a : d × n; e : n
+      D = softplus(W_D u);  b = W_b u;  c = W_c u
+      state S : d × n
+      S = {NESTED[decay]} * S[i-1] + u ⊗ b
+      y = c · S
+    """
+    found = surface(build(f"nested_{list(NESTED).index(decay)}", body), {"d": 3, "n": states})
+    sample = found.sample(11, dtype=torch.float32, state=False)
+    layer, inputs = copy.deepcopy(sample.layer).double(), sample.inputs.items()
+    wide = Sample(layer, {n: x.double() for n, x in inputs}, None)  # of which no kernel computes
+    got, want = (values.outcome(found, x, "recurrent", 1) for x in (sample, wide))
+    agree(got, want, 1e-5, decay)
