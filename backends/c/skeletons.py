@@ -12,7 +12,6 @@ from dsfc.kernel_ir.ir import Kernel, Storage
 from dsfc.kernels import chunkwise, convolution, tokens
 
 from ..torch.layout import wrapped
-from ..torch.operators import is_shared
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton
 from .expressions import knows
@@ -100,9 +99,9 @@ class NativeSkeleton:
 
 
 def _in_chunks(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:
-    shared = is_shared(s.scan, s.arrays)
-    back = chunkwise.backward(s.scan, s.adjoint, shared, backward)
-    return NativeSkeleton(s, chunkwise.forward(s.scan, shared, forward), back, ChunkLaunch(s, back))
+    back = chunkwise.backward(s.scan, s.adjoint, s.shared, backward)
+    front = chunkwise.forward(s.scan, s.shared, forward)
+    return NativeSkeleton(s, front, back, ChunkLaunch(s, back))
 
 
 def _by_tokens(s: Skeleton, forward: str, backward: str) -> NativeSkeleton:

@@ -29,7 +29,7 @@ def skeletons(plan: Plan) -> tuple[Skeleton, ...]:
     kernels = (k for k in plan.kernels if isinstance(k, Scan | Attention | AllPairs | Recurrence))
     several = len({k.form for k in kernels}) > 1
     # The scans of a module share the code that cuts into chunks, heads in front or not.
-    shared = all(is_shared(s, arrays) for s in scans if s.form is Form.MATRIX)
+    shared = all(_is_shared(s, arrays) for s in scans if s.form is Form.MATRIX)
     return tuple(
         _skeleton(s.form)(
             s,
@@ -59,7 +59,7 @@ def _suffixes(scans: list[str]) -> list[str]:
     return [f"_{s}" for s in scans]
 
 
-def is_shared(scan: Scan, arrays: dict[str, Buffer]) -> bool:
+def _is_shared(scan: Scan, arrays: dict[str, Buffer]) -> bool:
     """Whether a matrix scan's read and key are the same for all heads."""
     if scan.form is not Form.MATRIX or not scan.heads:
         return False
