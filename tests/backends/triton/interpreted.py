@@ -1,12 +1,16 @@
-"""What Triton's interpreter runs, watched and spoiled where it starts kernels."""
+"""What Triton's interpreter runs, watched and spoiled where it starts kernels, and the truth."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 from torch import Tensor
+
+from dsfc.validate.surface import Sample, Surface
 
 Run = Callable[[], None]
 
@@ -49,3 +53,16 @@ def spoil_kernels(
                 x.mul_(factor)
 
     around_kernels(monkeypatch, spoiled)
+
+
+def widened(sample: Sample, found: Surface) -> Sample:
+    """The same numbers in float64, of which no kernel computes."""
+    state = sample.state
+    if state is not None:
+        held = {
+            n: x.to(torch.promote_types(x.dtype, torch.float64))
+            for n, x in found.tensors(state).items()
+        }
+        state = found.module.State(**held)
+    layer = copy.deepcopy(sample.layer).double()
+    return Sample(layer, {n: x.double() for n, x in sample.inputs.items()}, state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import inspect
 import math
@@ -17,6 +16,7 @@ from dsfc.backends.triton.cost.devices import H200, seconds
 from dsfc.backends.triton.cost.scans import plan_costs
 from dsfc.backends.triton.nodes import computes
 from emitted import Beside, narrow
+from interpreted import widened
 from kernel_specs import SPECS, UNUSUAL
 from test_torture import CHUNK, GATES, LENGTH, Operators, draw, narrowed, off, operators
 from test_torture import run as run_operators
@@ -66,19 +66,6 @@ def small(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str]]:
     """Makes the tiles of a module small; see `small`."""
     return lambda module: small(module, monkeypatch)
-
-
-def widened(sample: Sample, found: Surface) -> Sample:
-    """The same numbers in float64."""
-    state = sample.state
-    if state is not None:
-        held = {
-            n: x.to(torch.promote_types(x.dtype, torch.float64))
-            for n, x in found.tensors(state).items()
-        }
-        state = found.module.State(**held)
-    layer = copy.deepcopy(sample.layer).double()
-    return Sample(layer, {n: x.double() for n, x in sample.inputs.items()}, state)
 
 
 @pytest.mark.share(1, ci=3)

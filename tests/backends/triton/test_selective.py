@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,12 +10,13 @@ from typing import Any
 
 import pytest
 import torch
+from interpreted import widened
 from tiling import tiled
 from torch import Tensor
 
 from dsfc.validate import values
 from dsfc.validate.compare import agree
-from dsfc.validate.surface import Sample, surface
+from dsfc.validate.surface import surface
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -287,6 +287,7 @@ def test_no_digit_is_lost_at_the_ends_of_decays(
         assert error <= max(1e-6, 3 * known), f"{what}: {error}, the plain loop {known}"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("states", [2, 17])
 @pytest.mark.parametrize("decay", NESTED)
 def test_constants_inside_a_log_decay_are_those_of_their_state(
@@ -303,7 +304,6 @@ def test_constants_inside_a_log_decay_are_those_of_their_state(
     """
     found = surface(build(f"nested_{list(NESTED).index(decay)}", body), {"d": 3, "n": states})
     sample = found.sample(11, dtype=torch.float32, state=False)
-    layer, inputs = copy.deepcopy(sample.layer).double(), sample.inputs.items()
-    wide = Sample(layer, {n: x.double() for n, x in inputs}, None)  # of which no kernel computes
-    got, want = (values.outcome(found, x, "recurrent", 1) for x in (sample, wide))
+    each = sample, widened(sample, found)
+    got, want = (values.outcome(found, x, "recurrent", 1) for x in each)
     agree(got, want, 1e-5, decay)
