@@ -273,3 +273,24 @@ def test_no_digit_is_lost_at_the_ends_of_decays(
         assert torch.isfinite(got).all(), what
         # Ten roundings of 6e-8, or what the plain loop errs.
         assert error <= max(1e-6, 3 * known), f"{what}: {error}, the plain loop {known}"
+
+
+@pytest.mark.parametrize(
+    "decay",
+    ["exp(-r * a - ones[d] ⊗ e)", "sigmoid(r * a)", "exp(-a / (1 + r^2 * a))"],
+    ids=["sum", "function", "quotient"],
+)
+def test_each_state_decays_by_its_own_constants(decay: str, build: Build) -> None:
+    """Constants stand inside a product with the token, a function, and a quotient."""
+    body = GIVEN.replace("exp(-r * a)", decay).replace("a : d × n", "a : d × n; e : n")
+    name = "".join(filter(str.isalpha, decay))
+    module = build(name, body)
+    torch.manual_seed(0)
+    layer = getattr(module, module.__all__[0])(d=5, n=3)
+    for parameter in layer.parameters():
+        torch.nn.init.uniform_(parameter, 0.5, 2)
+    given = [torch.rand(2, 7, size, requires_grad=True) for size in (5, 5, 3, 3)]
+    leaves = [*given, *layer.parameters()]
+    ys = [layer(*given, mode=mode) for mode in ("auto", "chunked")]
+    got, want = (torch.autograd.grad(y.square().sum(), leaves) for y in ys)
+    torch.testing.assert_close([ys[0], *got], [ys[1], *want], rtol=1e-4, atol=1e-4)
