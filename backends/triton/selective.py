@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from dsfc.expr.build import ONE, ZERO, add, mul, num, prim, replaced, rewrite, walk
+from dsfc.expr.build import ONE, ZERO, add, mul, num, prim, remake, rewrite, walk
 from dsfc.expr.derivative import pull
 from dsfc.expr.tree import Add, Expr, Field, Mul, Now, Num, Ref, Time, children
 from dsfc.fused.ir import OUT_BAR, VALUE_BAR, Prologue, rate_bar, real_imag
@@ -40,8 +40,8 @@ TOGETHER = 32
 class SelectiveKernels(SelectiveArguments):
     """A selective scan, its gates in the torch form and its kernels.
 
-    In a kernel, log₂ λ of a state is a sum of products, each of a constant of channel and state,
-    which is computed once, and of values of the token.
+    In a kernel, log₂ λ of a state is a function of constants of channel and state, which are
+    computed once, and of values of the token; in a sum of products each has one such constant.
     """
 
     @property
@@ -303,14 +303,13 @@ class SelectiveKernels(SelectiveArguments):
                 return add(*(term(a, unit) for a in e.args))
             factors = e.args if isinstance(e, Mul) else (e,)
             fixed = [a for a in factors if a.time is Time.CONST]
-            rest = mul(*(a for a in factors if a.time is not Time.CONST))
-            return mul(constant(mul(unit, *fixed)), replaced(rest, hoistable(rest)))
+            rest = [inside(a) for a in factors if a.time is not Time.CONST]
+            return mul(constant(mul(unit, *fixed)), *rest)
 
-        def hoistable(e: Expr) -> dict[Expr, Expr]:
-            """Returns the outermost constants inside an expression, and what stands for them."""
+        def inside(e: Expr) -> Expr:
             if e.time is Time.CONST:
-                return {e: constant(e)}
-            return {k: x for c in children(e) for k, x in hoistable(c).items()}
+                return constant(e)
+            return remake(e, tuple(map(inside, children(e))))
 
         # Of one channel and state nothing has axes: what is broadcast is not summed here.
         parts = [rewrite(e, _without_axes) for e in real_imag(self.gates.log_decay)]

@@ -8,8 +8,7 @@ and `dsfc/emit` makes a module of it.
 | step                            | files                                                     |
 |---------------------------------|-----------------------------------------------------------|
 | the values                      | `ir`, `scan_ir`, `recurrence_ir`, `pairs_ir`              |
-| from a System                   | `build`, `graph`, `readings`, `scans`, and for a kind of  |
-|                                 | loop `attention`, `dense`, `pairs`, `recurrence`          |
+| from a System                   | `build`, `graph`; a file for each kind of loop            |
 | a form of scans                 | `forms/`, a file each                                     |
 | the gradient                    | `adjoint`                                                 |
 | checks at every compile         | `verify`, `accounting`, `self_test`                       |

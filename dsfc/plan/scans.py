@@ -123,20 +123,24 @@ def _log_decay(
             leaves.append(leaf)
         return _ref(graph, leaf)
 
-    def go(e: Expr) -> Expr:
+    unknown: dict[Expr, Expr] = {}
+
+    def any_value(e: Expr) -> Expr:
+        return unknown.setdefault(e, Ref(f"leaf {len(unknown)}", e.axes, e.field, e.time, Now(0)))
+
+    def of_leaves(e: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
         if isinstance(e, Num):
             return e
         if e.time is Time.CONST or not e.axes >= {*s.keys, *channels} or not _splits(e, s.field):
-            return leaf_of(e)
+            return leaf(e)
         if isinstance(e, Mul):
-            return mul(*_grouped(e, go))
-        return remake(e, tuple(map(go, children(e))))
+            return mul(*_grouped(e, lambda a: of_leaves(a, leaf)))
+        return remake(e, tuple(of_leaves(a, leaf) for a in children(e)))
 
     log = _unit_outside(log)
-    tile = go(log)
-    if not _has_values(tile):
-        leaves.clear()
+    if not _has_values(of_leaves(log, any_value)):
         return LogDecay(leaf_of(log), tuple(leaves))
+    tile = of_leaves(log, leaf_of)
     if not _stops(log, {*s.keys, *channels}, s.field):
         leaves.append(graph.ones())
         tile = mul(_ref(graph, leaves[-1]), tile)

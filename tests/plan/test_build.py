@@ -316,3 +316,16 @@ def test_a_log_decay_that_may_have_no_value_is_computed_in_front_of_its_scan(loa
         leaves[name] = scan.decay.expr, scan.decay.leaves
     assert isinstance(leaves["whole"][0], Ref) and len(leaves["whole"][1]) == 1
     assert len(leaves["inside"][1]) > 1
+
+
+def test_parts_of_such_a_log_decay_are_not_planned_by_themselves(load) -> None:
+    body = """
+      dims d, n = 2
+      input u : d; q, k : n
+      param a : d × n
+      state S : d × n
+      S = exp(-exp(a) / (1 + u^2 * exp(a))) * S[i-1] + u ⊗ k
+      y = S · q
+    """
+    plan = load("no_part", body).plan
+    assert [k.output for k in plan.kernels if isinstance(k, Pointwise)] == ["S_rate", "y"]

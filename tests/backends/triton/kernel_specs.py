@@ -323,6 +323,17 @@ UNUSUAL = {
       S = exp(-softplus(f) * exp(a) - ones[d] ⊗ (softplus(r) * exp(e))) * S[i-1] + u ⊗ b
       y = c · S[i-1] + tanh(u) * f
     """,
+    # Constants of channel and state inside a product with the token, a function, and a quotient.
+    "selective_factors": """
+      dims d, n
+      input u, x : d; b, c : n
+      param a : d × n; e : n
+      state S, R, T : d × n
+      S = exp(-softplus(x) * exp(a) - ones[d] ⊗ exp(e)) * S[i-1] + u ⊗ b
+      R = sigmoid(x * a + ones[d] ⊗ e) * R[i-1] + (x * u) ⊗ c
+      T = exp(-exp(a) / (1 + x^2 * exp(a))) * T[i-1] + u ⊗ c
+      y = c · S + b · R + c · T
+    """,
     # A decay for every channel, state and token; and one that is the same at all tokens.
     "selective_entries": """
       dims d, n

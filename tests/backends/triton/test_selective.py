@@ -48,6 +48,7 @@ NESTED = {
     "a sum of rates times a gate": "exp(-D * (exp(a) + D * exp(a + ones[d] ⊗ e)))",
     "a function of a rate and a gate": "sigmoid(D * a + ones[d] ⊗ e)",
     "a rate that is fixed besides": "exp(-D * exp(a) - ones[d] ⊗ exp(e))",
+    "a quotient of rates": "exp(-exp(a) / (1 + D^2 * exp(a)))",
 }
 """Log-decays whose constants of channel and state stand inside of a product or a function."""
 
