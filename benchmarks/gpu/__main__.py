@@ -28,7 +28,7 @@ SIDE_BY_SIDE = ("compile", "correct")
 """Parts that take no times, so that `--jobs` processes may do them at once."""
 
 _SHARE = 0.45
-"""Of the time, what processes side by side may take: a compiler that hangs must not have it all."""
+"""The share of the time that processes side by side may take, if a compiler among them hangs."""
 
 _FAILED = 1
 
@@ -130,7 +130,7 @@ class _Run:
                     yield title, partial(check, of, shape, dtype, self.device)
 
     def compile_steps(self) -> Iterator[tuple[str, Callable[[], Any]]]:
-        """What the other parts start, so that nothing is compiled while times are taken."""
+        """Starts every mixer and its peer once, so that nothing compiles while times are taken."""
         from benchmarks.gpu import speed
         from benchmarks.gpu.material import Shape
 
@@ -164,12 +164,12 @@ class _Run:
 
     def step(self, part: str, title: str, step: Callable[[], Any]) -> None:
         """Takes a step, unless time is up, and keeps its record, or how it failed."""
-        if any(r["title"] == title for r in self.document[part]):
+        if title in self._titles(part):
             return
         if self._left() <= 0:
             self.document["not run"].append(f"{part}: {title}")
             return
-        print(f"{time.monotonic() - self._start:7.1f} s  {part}: {title}", flush=True)
+        print(f"{self._elapsed():7.1f} s  {part}: {title}", flush=True)
         # Whatever stops one step, memory that is full or a compiler, must not stop the others.
         try:
             record = step()
@@ -185,23 +185,33 @@ class _Run:
         own = ["--dtype", *self._chosen.dtype, *(["--quick"] if self._chosen.quick else [])]
         own += ["--tiny"] if self._tiny else []
         own += [x for part in parts for x in ("--only", part)]
-        names = [s.name for s in self.subjects if not self._has_all(s.name, parts)]
+        missing = [
+            title
+            for part in parts
+            for title, _ in getattr(self, f"{part}_steps")()
+            if title not in self._titles(part)
+        ]
+        names = list(dict.fromkeys(title.partition(",")[0] for title in missing))
         folder = Path(self._chosen.out) / "parts"
         until = self._left() * (1 - _SHARE)
         left = partial(self._left, until)
         for name, found in documents(names, own, folder, self._chosen.jobs, left):
-            print(f"{self._left():7.1f} s left  {name}: {', '.join(parts)}", flush=True)
+            print(f"{self._elapsed():7.1f} s  {name}: {', '.join(parts)}", flush=True)
             for part in parts:
-                self.document[part] += found.get(part, [])
+                known = self._titles(part)
+                self.document[part] += [r for r in found.get(part, []) if r["title"] not in known]
             self.document["not run"] += found["not run"]
             self.write()
 
-    def _has_all(self, name: str, parts: Sequence[str]) -> bool:
-        return all(any(r["title"].startswith(f"{name},") for r in self.document[p]) for p in parts)
+    def _titles(self, part: str) -> set[str]:
+        return {r["title"] for r in self.document[part]}
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._start
 
     def _left(self, spared: float = 0) -> float:
         """Seconds until nothing more is started, less those that are spared for what follows."""
-        return 60 * float(self._chosen.minutes) - (time.monotonic() - self._start) - spared
+        return 60 * float(self._chosen.minutes) - self._elapsed() - spared
 
     def _take_up(self) -> None:
         """Takes the records of a run of today on the same device, but those of what failed."""

@@ -12,7 +12,7 @@ from benchmarks.gpu.material import Operator, Shape, Subject, in_torch, operator
 from dsfc.validate.compare import BrokenPromiseError, Error, bar_share, errors
 
 FLOAT32 = 1e-5
-"""What results may always be off by in float32, as a share of the largest entry."""
+"""The error that a result may always have in float32, as a share of its largest entry."""
 
 _DRAWS = 3
 

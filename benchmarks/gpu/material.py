@@ -19,8 +19,8 @@ from benchmarks.emitted import ROOT
 from dsfc.fused.ir import FusedPlan
 from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form, Scan
-from dsfc.validate.dispatch import Call, OperatorSpy
-from dsfc.validate.surface import loss, surface
+from dsfc.validate.dispatch import Call
+from dsfc.validate.surface import surface
 
 _SEEN = 17
 """Tokens of the call whose arguments are taken; no axis has this size."""
@@ -190,11 +190,8 @@ def operators(
     with torch.no_grad():
         for weight in (p for p in sample.layer.parameters() if p.ndim > 1):
             weight.mul_(min(1.0, (_NARROW / weight.shape[-1]) ** 0.5))
-    with in_torch(of.module), OperatorSpy(of.module.NAMESPACE) as seen:
-        inputs = {k: v.detach().clone().requires_grad_() for k, v in sample.inputs.items()}
-        y, after = sample.layer(**inputs, return_state=True)
-        loss(y, *found.tensors(after).values()).backward()
-    calls = {call.op._schema.name.rpartition("::")[2]: call for call in seen.calls}
+    with in_torch(of.module):
+        calls = {call.op.name().rpartition("::")[2]: call for call in found.calls(sample)}
     drawn = torch.randint(_SEEN, (shape.length,), generator=torch.Generator().manual_seed(seed))
 
     def grown(x: Any) -> Any:  # noqa: ANN401 - arguments of operators

@@ -1,4 +1,4 @@
-"""What flash-linear-attention has for a mixer, on arguments of its own of the same shape."""
+"""Functions of flash-linear-attention for mixers, on arguments of their own of the same shape."""
 
 from __future__ import annotations
 

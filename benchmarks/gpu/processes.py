@@ -1,4 +1,4 @@
-"""Processes that measure one mixer each: what stops one of them stops no other."""
+"""Processes that compile and check one mixer each: what stops one of them stops no other."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ def documents(
         jobs: how many run at once.
         left: seconds until those that still run are stopped.
     """
-    waiting, running = list(names), dict[str, subprocess.Popen[str]]()
+    waiting, running, stopped = list(names), dict[str, subprocess.Popen[str]](), set[str]()
     while waiting or running:
         while waiting and len(running) < jobs and left() > 0:
             name = waiting.pop(0)
             running[name] = _started(name, arguments, folder / name)
         if left() <= 0:
-            for process in running.values():
+            for name, process in running.items():
                 process.kill()
+                stopped.add(name)
             for name in waiting:
                 yield name, {"not run": [name]}
             waiting = []
         for name in [n for n, p in running.items() if p.poll() is not None]:
-            yield name, _found(name, running.pop(name), folder / name)
+            process = running.pop(name)
+            yield name, _found(name, process, folder / name, name in stopped)
         time.sleep(_PAUSE)
 
 
@@ -57,12 +59,17 @@ def _started(name: str, arguments: Sequence[str], folder: Path) -> subprocess.Po
         )
 
 
-def _found(name: str, process: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
-    """What a process wrote; a process that was stopped, or broke, wrote what it had by then."""
+def _found(
+    name: str, process: subprocess.Popen[str], folder: Path, stopped: bool
+) -> dict[str, Any]:
+    """Returns the document of a process that ended; one that broke or was stopped wrote a part."""
     files = list(folder.glob("*.json"))
     found: dict[str, Any] = {"not run": []}
     if files:
         found = json.loads(files[0].read_text(encoding="utf-8"))
+    if stopped:
+        found["not run"] = [*found["not run"], f"{name}, the rest"]
+        return found
     records = [*found.get("compile", []), *found.get("correct", [])]
     wrong = any("wrong" in r or "failed" in r for r in records)
     if process.returncode and not wrong:

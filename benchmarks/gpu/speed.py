@@ -64,7 +64,7 @@ def _about(shape: Shape) -> dict[str, Any]:
 
 def _times(work: clock.Work, device: torch.device) -> dict[str, Any]:
     record: dict[str, Any] = {}
-    # What a library does while a graph is captured may be more than a graph can hold.
+    # A library may do more while a graph is captured than the graph can hold.
     try:
         record["graph"] = clock.graphed(work, device)
     except RuntimeError as error:

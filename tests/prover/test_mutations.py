@@ -131,7 +131,7 @@ class Judge:
 
     @cache  # noqa: B019 - as many as there are bases
     def point(self, seed: int, count: int) -> tuple[dict, dict, dict, np.ndarray]:
-        """Sizes of axes of a count of numbers, inputs, parameters and the output on them."""
+        """Returns sizes with `count` numbers an axis, inputs, parameters and the output on them."""
         size = sizes(self.it.mixer, {d.axis.name: count for d in self.it.mixer.axes})
         drawn = sample(self.it.mixer, size, 2 * seed + 1, length=7)
         params = drawn.params | own(self.it, size)
@@ -140,11 +140,11 @@ class Judge:
 
     def __call__(self, other: Compilation) -> str:
         label = self.at(other, 2)
-        # Of two numbers, three vectors always have a relation (the base `with_gram`); of four, not.
+        # Three vectors of two numbers are dependent: g of the base `with_gram` is 0 there.
         return self.at(other, 4) if label == "equal" else label
 
     def at(self, other: Compilation, count: int) -> str:
-        """What is to be said where axes have a count of numbers."""
+        """Labels another mixer at axes of `count` numbers each."""
         worst = 0.0
         for seed in range(3):
             with np.errstate(all="ignore"):
@@ -216,7 +216,7 @@ def mutants() -> tuple[tuple[str, str, str], ...]:
     """(text, mixer, changed text): one to three changes of a base, no changed text twice."""
     rng, seen, every = random.Random(20_000), set[str](), bases()
     out = []
-    while len(out) < 11 * CAMPAIGN // 4:  # more than half of them are no mixers
+    while len(out) < 11 * CAMPAIGN // 4:  # more than half of the texts are no mixers
         text, name = rng.choice(every)
         mutant: str | None = text
         for _ in range(rng.choice((1, 2, 2, 3))):

@@ -1,4 +1,4 @@
-"""What Triton's interpreter runs, watched and spoiled where it starts kernels, and the truth."""
+"""Watches and spoils kernels where Triton's interpreter starts them, and widens samples."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def spoil_kernels(
 
 
 def widened(sample: Sample, found: Surface) -> Sample:
-    """The same numbers in float64, of which no kernel computes."""
+    """Returns a sample in float64; kernels decline that dtype, so that the torch form runs."""
     state = sample.state
     if state is not None:
         held = {

@@ -28,6 +28,7 @@ LENGTHS = (0, 1, 13)
 def test_kernels_are_the_definition(name: str, build: Callable[..., ModuleType]) -> None:
     module = build(name, BODIES[name])
     if not hasattr(module, "DEVICES"):
+        # Convolutions, full matrices, loops over tokens and pairs run in torch on GPUs, too.
         pytest.skip("no scan of it has kernels")
     found = surface(module)
     for length in LENGTHS:
