@@ -286,7 +286,7 @@ def _is_tuple(value: str, long: bool) -> bool:
 def _takes_brackets(value: str) -> bool:
     """Whether a long value gets brackets of its own: not where some stand at an only operator."""
     operands = _operands(value)
-    bracketed = operands[0][0] == "(" or operands[-1][-1] in ")]}"
+    bracketed = operands[0][0] == "(" or operands[-1][-1] in ")}"  # no index is broken
     return len(operands) > (2 if bracketed else 1)
 
 

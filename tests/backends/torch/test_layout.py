@@ -84,6 +84,7 @@ LONG = "a_name_that_is_rather_long"
         f"    given = -({' + '.join([LONG] * 5)})",
         f"    given += {' - '.join([f'{LONG}({LONG})'] * 3)}",
         f"    return {' * '.join([f'{LONG}({LONG})'] * 2)} * {LONG}",
+        f"    given = {LONG}({', '.join([LONG] * 3)}) * {LONG}[..., None]",
         f"    return {LONG}({', '.join([LONG] * 3)}) + {LONG}",
         f"    return {LONG} * ({LONG} + {LONG}) - {LONG} / {LONG} + (-{LONG} * {LONG} + {LONG})",
     ],
@@ -97,13 +98,15 @@ WORDS = ("a", "H", "value", "b_part_2", LONG, f"{LONG}_too")
 
 
 def drawn(rng: random.Random, depth: int, binds: int = 0) -> str:
-    """An expression: calls, methods, sums and products inside one another."""
-    kind = rng.choice(("name", "call", "sign", "sum", "sum", "product", "product"))
+    """An expression: calls, methods, indices, sums and products inside one another."""
+    kind = rng.choice(("name", "call", "sign", "index", "sum", "sum", "product", "product"))
     if depth == 0 or kind == "name":
         return rng.choice(WORDS)
     if kind == "call":
         inside = ", ".join(drawn(rng, depth - 1) for _ in range(rng.randint(1, 3)))
         return f"{rng.choice(WORDS)}({inside})"
+    if kind == "index":
+        return f"{rng.choice(WORDS)}[{rng.choice(('..., None', ':, None', '0'))}]"
     if kind == "sign":
         return f"({drawn(rng, depth - 1)} {rng.choice('<>')} 0).to({rng.choice(WORDS)})"
     level, signs = (1, "+-") if kind == "sum" else (2, "*/")
