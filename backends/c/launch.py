@@ -260,7 +260,7 @@ def _bound(name: str, items: list[str]) -> str:
 
 
 def _empty(a: Argument) -> str:
-    like = "S" if a.storage is Storage.WIDE else "v"
+    like = "v" if a.storage is Storage.GIVEN else "S"
     shape = ", ".join(python_integer(n) for n in a.shape)
     return f"    {_variable(a.name)} = {like}.new_empty(({shape}))"
 

@@ -127,7 +127,7 @@ class Loops:
             (along,) = (p for p in s.at if isinstance(p, Along))
             argument = self._kernel.argument(s.argument)
             self.streamed[argument.name] = argument
-            store = "store_wide" if argument.storage is Storage.WIDE else "store_row"
+            store = "store_row" if argument.storage is Storage.GIVEN else "store_wide"
             count = counts.get(along.axis, live(along))
             target = self._target(s).pointer
             self._text.line(f"{store}({target}, {pointer}, {count}, {argument.name}__streams);")

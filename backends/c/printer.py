@@ -97,7 +97,7 @@ class _Printer:
         for a in self._kernel.arguments:
             if a.access is Access.SCRATCH:
                 continue
-            kind = "real" if a.storage is Storage.WIDE else "given"
+            kind = "given" if a.storage is Storage.GIVEN else "real"
             const = "const " if a.access is Access.READ else ""
             self._text.line(f"{const}{kind} *{a.name} = ({const}{kind} *)(intptr_t)given_[{at}];")
             at += 1
@@ -262,7 +262,7 @@ class _Printer:
         source = argument_place(argument, load.at)
         if not axes:
             x = source.pointer
-            entry = f"*({x})" if argument.storage is Storage.WIDE else f"widen(*({x}))"
+            entry = f"widen(*({x}))" if argument.storage is Storage.GIVEN else f"*({x})"
             self._text.line(f"const real {name} = {entry};")
             self._memory.places[name] = Place(name, {})
             return
@@ -289,7 +289,7 @@ class _Printer:
             self._text.line(f"{name} = (const real *)({source.pointer});")
             for a, stride in kept.items():
                 self._text.line(f"{stride} = {strides[a]};")
-        wide = "load_wide" if argument.storage is Storage.WIDE else "load_tile"
+        wide = "load_tile" if argument.storage is Storage.GIVEN else "load_wide"
         with self._text.block("else"), self._text.loops(outer, simd=False) as at:
             width, lines = size(columns), size(row) if row else "1"
             step, present = (strides[row], live(along[row])) if row else ("0", "1")

@@ -188,6 +188,11 @@ class KernelBuilder:
         """Returns a number."""
         return self._let(Const(float(value)))
 
+    def zeros(self, axis: Axis, other: Axis | None = None) -> Tile:
+        """Returns zeros over one axis or two: what a loop adds to."""
+        mask = self.equal(self.index(axis), 0 if other is None else self.index(other))
+        return self.where(mask, 0.0, 0.0)
+
     def index(self, axis: Axis, start: Int = 0) -> Tile:
         """Returns start + 0, 1, 2, … along an axis."""
         return self._let(Index(axis, start))

@@ -163,11 +163,13 @@ class Access(Enum):
 class Storage(Enum):
     """How the entries of an argument lie in memory.
 
-    GIVEN: in the dtype of the caller's tensors. WIDE: in that of sums, float32 at least.
+    GIVEN: in the dtype of the caller's tensors. WIDE: in that of sums, float32 at least. KEPT: what
+    one kernel leaves for the next; narrow only where that has the exponents of float32 (bfloat16).
     """
 
     GIVEN = "given"
     WIDE = "wide"
+    KEPT = "kept"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,8 @@ def _axes(axes: Iterable[Axis]) -> str:
 def _argument(a: Argument) -> str:
     shape = ", ".join(_int(s) for s in a.shape)
     text = f"{a.access.value:<8} {a.name}[{shape}]"
-    if a.storage is Storage.WIDE:
-        text += " wide"
+    if a.storage is not Storage.GIVEN:
+        text += f" {a.storage.value}"
     return text if a.promise == REALS else f"{text} in {_interval(a.promise)}"
 
 

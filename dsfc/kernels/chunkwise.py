@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from dsfc.expr.tree import Field
 from dsfc.kernel_ir.build import KernelBuilder, LoopScope, Tile
@@ -53,6 +54,10 @@ CHUNK: Mapping[Form, int] = {
 }
 """Tokens of a chunk. The floor is lowest where the pairs cost as much as the state; pairs of keys
 are made level by level, so that short chunks are the better."""
+
+
+KEYS, WHOLE, PART = Axis("n", "N"), Axis("p", "P"), Axis("p", "PT")
+"""All keys of a head, all channels, and a part of the channels."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ def forward(scan: Scan, shared: bool, name: str = "forward", chunk: int | None =
         name: of the kernel.
         chunk: tokens of a chunk, a power of two; those of the form if not given.
     """
-    return _Chunks(scan, shared, chunk or CHUNK[scan.form]).forward(name)
+    return Chunks(scan, shared, chunk or CHUNK[scan.form]).forward(name)
 
 
 def backward(
@@ -117,20 +122,24 @@ def backward(
         reload: whether the gradients of reads and keys load a chunk again, so that a program keeps
             less of it meanwhile.
     """
-    chunks = _Chunks(scan, shared, chunk or CHUNK[scan.form], reload)
+    chunks = Chunks(scan, shared, chunk or CHUNK[scan.form], reload)
     return chunks.backward(adjoint, name, split)
 
 
-class _Chunk:
+class Chunk:
     """The tiles of one chunk, and what is computed of them."""
 
-    def __init__(self, of: _Chunks, start: Int) -> None:
+    def __init__(self, of: Chunks, start: Int) -> None:
         self.of = of
         self.start = start
         self.tiles: dict[Factor, Tile] = {}
-        self.decay: Decay = of.decay(start)
         self.outside: Tile | None = None  # what the key finds of the state that enters
-        self._pairs: dict[tuple[Look, Write], Tile] = {}
+        self.known_pairs: dict[tuple[Look, Write], Tile] = {}
+
+    @cached_property
+    def decay(self) -> Decay:
+        """The decay of the chunk."""
+        return self.of.decay(self.start)
 
     def tile(self, role: Factor) -> Tile:
         """Returns the tile of a role; an argument is loaded when it is first asked for."""
@@ -147,42 +156,46 @@ class _Chunk:
         """Computes the pairs of some reads with all writes: all of them level by level."""
         pairs = [(look, write) for look in looks for write in self.of.writes]
         products = self.decay.products([self.pair(*p) for p in pairs])
-        self._pairs |= zip(pairs, products, strict=True)
+        self.known_pairs |= zip(pairs, products, strict=True)
 
     def pairs(self, look: Look, write: Write) -> Tile:
         """Returns the pairs of a read and a write."""
-        return self._pairs[look, write]
+        return self.known_pairs[look, write]
 
-    def again(self) -> _Chunk:
+    def again(self) -> Chunk:
         """Returns the same chunk, whose arguments are loaded again: less is kept meanwhile."""
-        other = _Chunk(self.of, self.start)
+        other = Chunk(self.of, self.start)
         solved = (Factor.WY, Factor.WY_BAR, Factor.WRITTEN, Factor.RETRIEVED_BAR)
-        other._pairs |= self._pairs
+        other.known_pairs |= self.known_pairs
         other.tiles |= {role: x for role, x in self.tiles.items() if role in solved}
         return other
 
     def after_head(self, look: Look) -> Tile:
         """Returns a read, decayed from the chunk's start."""
-        return _times(self.tile(look.read), self.decay.head(look.early))
+        return times_decay(self.tile(look.read), self.decay.head(look.early))
 
     def before_tail(self, write: Write) -> Tile:
         """Returns a key, decayed to the chunk's end."""
-        return _times(self.tile(write.key), self.decay.tail)
+        return times_decay(self.tile(write.key), self.decay.tail)
 
     def output(self, look: Look, state: Tile, writes: tuple[Write, ...]) -> Tile:
         """Returns what a read gets: of the state that enters, and of what the chunk writes."""
-        k, of = self.of.k, self.of
-        total = k.dot(self.after_head(look), state, of.keys)
-        part = of.tokens.triangle(look.strict)
-        for write in writes:
-            value = of.columns(self.tile(write.value))
-            total = total + k.dot(self.pairs(look, write), value, of.tokens.column, left_part=part)
-        return total
+        outside = self.of.k.dot(self.after_head(look), state, self.of.keys)
+        return self.inside(look, writes, outside)
+
+    def inside(self, look: Look, writes: tuple[Write, ...], total: Tile) -> Tile:
+        """Returns a tile and what a read gets of what the chunk writes."""
+        return sum((self.between(look, write) for write in writes), total)
+
+    def between(self, look: Look, write: Write) -> Tile:
+        """Returns what a read gets of one write of the chunk."""
+        part, value = self.of.tokens.triangle(look.strict), self.of.columns(self.tile(write.value))
+        return self.of.k.dot(self.pairs(look, write), value, self.of.tokens.column, left_part=part)
 
     def next_state(self, state: Tile) -> Tile:
         """Returns the state that leaves the chunk."""
         k, of = self.of.k, self.of
-        total = _times(state, self.decay.whole)
+        total = times_decay(state, self.decay.whole)
         for write in of.writes:
             total = total + k.dot(self.before_tail(write), self.tile(write.value), of.tokens.row)
         return total
@@ -201,11 +214,19 @@ class _Chunk:
             right = self.tile(Factor.VALUE) + self.strength * self.outside
         else:
             right = self.output(look, state, tuple(w for w in self.of.writes if w != write))
-        columns = self.of.columns(right)
-        part = self.of.tokens.triangle(False)
-        column = self.of.tokens.column
-        solved = self.of.k.dot(self.inverse(), columns, column, left_part=part, exact=True)
+        solved = self.solved(self.inverse(), right)
         self.tiles[write.value] = self.of.k.named(NAMES[write.value], solved)
+
+    def solved(self, inverse: Tile, right: Tile) -> Tile:
+        """Returns the solution of the system with a right side."""
+        part, column = self.of.tokens.triangle(False), self.of.tokens.column
+        return self.of.k.dot(inverse, self.of.columns(right), column, left_part=part, exact=True)
+
+    def solved_back(self, inverse: Tile, right: Tile) -> Tile:
+        """Returns that of the transposed system."""
+        part, row = self.of.tokens.triangle(False), self.of.tokens.row
+        bar = self.of.k.dot(inverse, right, row, left_part=part, exact=True)
+        return self.of.k.rename(bar, self.of.tokens.column, row)
 
     @property
     def strength(self) -> Tile:
@@ -218,10 +239,7 @@ class _Chunk:
         """Returns what each key finds: of the state that enters, and of what the chunk writes."""
         assert self.of.system is not None and self.outside is not None
         look, write = self.of.system
-        part = self.of.tokens.triangle(look.strict)
-        columns = self.of.columns(self.tile(write.value))
-        column, pairs = self.of.tokens.column, self.pairs(look, write)
-        return self.outside + self.of.k.dot(pairs, columns, column, left_part=part)
+        return self.outside + self.between(look, write)
 
     def inverse(self) -> Tile:
         """Returns (1 - P_ba)⁻¹, or (1 - r P_kk)⁻¹."""
@@ -233,15 +251,19 @@ class _Chunk:
         return k.named("inverse", k.inverse_unit(-pairs, tokens.row, tokens.column))
 
 
-class _Chunks:
+def weights_name(look: Look, write: Write) -> str:
+    """Returns the name of the gradient of the pairs of a read and a write."""
+    return f"{NAMES[look.bar]}_{NAMES[write.value]}"
+
+
+class Chunks:
     """The kernels of one scan."""
 
     def __init__(self, scan: Scan, shared: bool, size: int, reload: bool = False) -> None:
-        self._scan = scan
+        self.scan = scan
         self._shared = shared
         self._reload = reload
         self.tokens = Tokens(Axis("t", size), Axis("s", size))
-        self.keys = Axis("n", "N")
         self.writes: tuple[Write, ...] = (Write(Factor.KEY, Factor.VALUE),)
         self.looks: tuple[Look, ...] = (Look(Factor.READ, Factor.COTANGENT),)
         self.system: tuple[Look, Write] | None = None
@@ -257,24 +279,26 @@ class _Chunks:
             self.system = look, write
             self.writes, self.looks = (write,), (*self.looks, look)
 
-    def _open(self, name: str, doc: str, split: bool) -> None:
-        """Starts a kernel."""
+    def open(self, name: str, doc: str, keys: Axis = KEYS, channels: Axis = WHOLE) -> None:
+        """Starts a kernel whose programs have some part of the keys and channels of a head."""
         self.k = KernelBuilder(name, doc)
-        self._held = Operands(self.k, self._scan, self._shared, self.tokens, self.keys, split)
-        self.channels = self._held.channels
-        self._count = ceil_div(self._held.length, self.tokens.size)
+        self.keys, self.channels = keys, channels
+        self.held = Operands(self.k, self.scan, self._shared, self.tokens, keys, channels)
+        self.count = ceil_div(self.held.length, self.tokens.size)
 
     # --- kernels ----------------------------------------------------------------------------------
 
     def forward(self, name: str) -> Kernel:
         """Returns the forward kernel: some channels of one head."""
-        self._open(name, "Outputs and last state of one head, for some channels.", True)
-        k, held = self.k, self._held
+        self.open(name, "Outputs and last state of one head, for some channels.", channels=PART)
+        k, held = self.k, self.held
+        held.place(PART, k.grid("part", held.parts(PART)))
+        held.declare_arguments()
         o = k.argument("o", held.sizes(Factor.VALUE), Access.WRITE)
         last = k.argument("S_last", held.state_sizes, Access.WRITE, Storage.WIDE)
         first = held.load_state()
-        with k.loop("chunk", self._count, S=first) as loop:
-            chunk = _Chunk(self, self._start(loop.counter))
+        with k.loop("chunk", self.count, S=first) as loop:
+            chunk = Chunk(self, self.start(loop.counter))
             state = loop["S"]
             chunk.prepare(self.looks)
             chunk.solve(state)
@@ -286,15 +310,21 @@ class _Chunks:
 
     def backward(self, adjoint: Adjoint, name: str, split: bool) -> Kernel:
         """Returns the backward kernel: all gradients of one head, or what some channels give."""
-        self._open(name, "The gradients of one head, chunk by chunk from the last.", split)
-        k, held = self.k, self._held
+        doc = "The gradients of one head, chunk by chunk from the last."
+        self.open(name, doc, channels=PART if split else WHOLE)
+        k, held = self.k, self.held
+        if split:
+            part = k.grid("part", held.parts(PART))
+            held.place(PART, part)
+            held.sum_parts(PART, part)
+        held.declare_arguments()
         held.declare(Factor.COTANGENT)
         d_last = k.argument("dS_last", held.state_sizes, storage=Storage.WIDE)
         for result in dict.fromkeys(x.result for x in adjoint.scans):
             held.declare_gradient(result)
         if self.has_delta:
             held.declare_strength_gradient()
-        if self._scan.decay is not None:
+        if self.scan.decay is not None:
             held.declare_decay_gradient()
         d_first = k.argument("dS", held.state_sizes, Access.WRITE, Storage.WIDE)
         spans, span = k.dynamic("SPANS"), k.dynamic("SPAN")
@@ -314,27 +344,27 @@ class _Chunks:
         after = k.load(d_last, *held.state_at)
         with k.loop("span", spans, reverse=True, dS=after) as outer:
             first_chunk = times(outer.counter, span)
-            count = least(span, minus(self._count, first_chunk))
+            count = least(span, minus(self.count, first_chunk))
             start = k.load(starts, outer.counter, *entries)
             with k.loop("chunk", count, S=start) as inner:
                 k.store(states, inner.counter, *entries, value=inner["S"])
                 inner.next(S=self._advance(plus(first_chunk, inner.counter), inner))
             with k.loop("chunk", count, reverse=True, dS=outer["dS"]) as inner:
                 state = k.load(states, inner.counter, *entries)
-                chunk = _Chunk(self, self._start(plus(first_chunk, inner.counter)))
+                chunk = Chunk(self, self.start(plus(first_chunk, inner.counter)))
                 inner.next(dS=self._retreat(chunk, state, inner["dS"], adjoint))
             outer.next(dS=inner.last("dS"))
         k.store(d_first, *held.state_at, value=outer.last("dS"))
         return k.kernel()
 
     def _advance(self, chunk_at: Int, loop: LoopScope) -> Tile:
-        chunk = _Chunk(self, self._start(chunk_at))
+        chunk = Chunk(self, self.start(chunk_at))
         if self.system is not None:
             chunk.prepare((self.system[0],))
             chunk.solve(loop["S"])
         return chunk.next_state(loop["S"])
 
-    def _retreat(self, chunk: _Chunk, state: Tile, future: Tile, adjoint: Adjoint) -> Tile:
+    def _retreat(self, chunk: Chunk, state: Tile, future: Tile, adjoint: Adjoint) -> Tile:
         """Writes all gradients of a chunk; returns that of the state that enters it.
 
         Args:
@@ -352,45 +382,73 @@ class _Chunks:
             if self.has_delta:
                 gradient = chunk.tile(Factor.VALUE_BAR)
             else:
-                gradient = self._value_gradient(s.read, chunk, future, self.looks)
-            self._store_gradient(s.result, chunk, gradient)
+                gradient = self.value_gradient(s.read, chunk, future, self.looks)
+            self.store_gradient(s.result, chunk, gradient)
         for p in adjoint.products:
             assert (p.left, p.right) == (Factor.RETRIEVED, Factor.VALUE_BAR)
             product = k.sum(chunk.retrieved() * chunk.tile(p.right), self.channels)
-            self._held.store_strength_gradient(chunk.start, k.named("dr", product))
+            self.held.store_strength_gradient(chunk.start, k.named("dr", product))
         chunk = chunk.again() if self._reload else chunk
         # First what is computed of the states, which then need no registers any more.
-        chunk.decay.pull_whole(state, future)
+        chunk.decay.pull_whole(k.sum(state * future, self.channels))
         reads, writes = Sums(), Sums()
         for s in adjoint.scans:
             if s.direction is ScanDirection.FORWARD:
-                reads[NAMES[s.result]] = self._read_gradient(s, chunk, state)
+                outside = k.dot(chunk.tile(s.read), state, self.channels)
+                self.pull_read(s, chunk, outside, reads)
             elif s not in wide:
-                writes[NAMES[s.result]] = self._key_gradient(s, chunk, future)
-        total = _times(future, chunk.decay.whole)
+                outside = k.dot(chunk.tile(s.read), future, self.channels)
+                self.pull_write(s, chunk, outside, writes)
+        total = times_decay(future, chunk.decay.whole)
         for look in self.looks:
             bar = chunk.tile(look.bar)
             total = total + k.dot(chunk.after_head(look), bar, self.tokens.row)
-        chunk.decay.pull(self._pulled(chunk), reads, writes)
-        for result in dict.fromkeys(s.result for s in adjoint.scans if s not in wide):
-            total_of = Sums()
-            for sums in (x for x in (reads, writes) if NAMES[result] in x):
-                total_of.add("", sums[NAMES[result]])
-            self._store_gradient(result, chunk, total_of[""])
-        if chunk.decay.gradient is not None:
-            self._held.store_decay_gradient(chunk.start, k.named("dg", chunk.decay.gradient))
+        self.pull_pairs(chunk, self._pulled(chunk), reads, writes)
         return total
 
-    def _pulled(self, chunk: _Chunk) -> list[Pulled]:
+    def pull_pairs(self, chunk: Chunk, pairs: list[Pulled], reads: Sums, writes: Sums) -> None:
+        """Takes in what passes inside a chunk, and stores the gradients of reads, keys and decay.
+
+        Args:
+            chunk: the chunk.
+            pairs: all its pairs.
+            reads: what reads get from outside of the chunk, by name.
+            writes: what keys get from there.
+        """
+        chunk.decay.pull(pairs, reads, writes)
+        names = {name: role for role, name in NAMES.items()}
+        for name in dict.fromkeys((*reads, *writes)):
+            total_of = Sums()
+            for sums in (x for x in (reads, writes) if name in x):
+                total_of.add("", sums[name])
+            self.store_gradient(names[name], chunk, total_of[""])
+        if chunk.decay.gradient is not None:
+            self.held.store_decay_gradient(chunk.start, self.k.named("dg", chunk.decay.gradient))
+
+    def _pulled(self, chunk: Chunk) -> list[Pulled]:
         """Returns all pairs of a chunk with their gradients."""
-        pairs = [(look, write) for look in self.looks for write in self.writes]
-        return [Pulled(chunk.pair(*p), chunk.pairs(*p), self._weights(chunk, *p)) for p in pairs]
+        out = []
+        for p in self.every_pair:
+            weights = self.k.named(weights_name(*p), self.weights(chunk, *p))
+            out.append(Pulled(chunk.pair(*p), weights, chunk.pairs(*p)))
+        return out
 
-    def _store_gradient(self, role: Factor, chunk: _Chunk, gradient: Tile) -> None:
+    @property
+    def decays(self) -> bool:
+        """Whether states decay."""
+        return self.scan.decay is not None
+
+    @property
+    def every_pair(self) -> list[tuple[Look, Write]]:
+        """All reads with all writes."""
+        return [(look, write) for look in self.looks for write in self.writes]
+
+    def store_gradient(self, role: Factor, chunk: Chunk, gradient: Tile) -> None:
+        """Stores the gradient of a role."""
         named = self.k.named(f"d{NAMES[role]}", gradient)
-        self._held.store_gradient(role, chunk.start, named)
+        self.held.store_gradient(role, chunk.start, named)
 
-    def _solve_back(self, chunk: _Chunk, future: Tile) -> None:
+    def _solve_back(self, chunk: Chunk, future: Tile) -> None:
         """Finds the gradients of what is solved for, by the transposed system.
 
         Those of WY terms solve (1 - P_baᵀ) d_wy = what comes from outside. With a delta rule the
@@ -400,17 +458,15 @@ class _Chunks:
             return
         look, write = self.system
         others = tuple(x for x in self.looks if x != look)
-        right = self._value_gradient(write.key, chunk, future, others)
-        part = self.tokens.triangle(False)
-        bar = self.k.dot(chunk.inverse(), right, self.tokens.row, left_part=part, exact=True)
-        bar = self.k.rename(bar, self.tokens.column, self.tokens.row)
+        right = self.value_gradient(write.key, chunk, future, others)
+        bar = chunk.solved_back(chunk.inverse(), right)
         if self.has_delta:
             chunk.tiles[Factor.VALUE_BAR] = bar = self.k.named("d_value", bar)
             bar = chunk.strength * bar
         chunk.tiles[look.bar] = self.k.named(NAMES[look.bar], bar)
 
-    def _value_gradient(
-        self, key: Factor, chunk: _Chunk, future: Tile, looks: tuple[Look, ...]
+    def value_gradient(
+        self, key: Factor, chunk: Chunk, future: Tile, looks: tuple[Look, ...]
     ) -> Tile:
         """Σ_keys key · h̃: of the state that leaves, and of what the chunk reads."""
         write = next(w for w in self.writes if w.key is key)
@@ -422,55 +478,53 @@ class _Chunks:
             total = total + self.k.rename(dot, self.tokens.column, self.tokens.row)
         return total
 
-    def _key_gradient(self, s: RoleScan, chunk: _Chunk, future: Tile) -> Tile:
-        """Σ_channels value · h̃, of the state that leaves the chunk."""
+    def pull_write(self, s: RoleScan, chunk: Chunk, outside: Tile, writes: Sums) -> None:
+        """Adds the gradient of a key by the state that leaves: Σ_channels value · h̃, decayed."""
         write = next(w for w in self.writes if w.value is s.read)
-        outside = self.k.dot(chunk.tile(s.read), future, self.channels)
-        total = _times(outside, chunk.decay.tail)
+        total = times_decay(outside, chunk.decay.tail)
         chunk.decay.pull_tail(chunk.tile(write.key), total)
-        return total
+        writes[NAMES[s.result]] = total
 
-    def _read_gradient(self, s: RoleScan, chunk: _Chunk, state: Tile) -> Tile:
-        """Σ_channels gradient · h, of the state that enters the chunk."""
+    def pull_read(self, s: RoleScan, chunk: Chunk, outside: Tile, reads: Sums) -> None:
+        """Adds the gradient of a read by the state that enters: Σ_channels bar · h, decayed."""
         look = next(x for x in self.looks if x.bar is s.read)
-        outside = self.k.dot(chunk.tile(s.read), state, self.channels)
-        total = _times(outside, chunk.decay.head(look.early))
+        total = times_decay(outside, chunk.decay.head(look.early))
         chunk.decay.pull_head(chunk.tile(look.read), total, look.early)
-        return total
+        reads[NAMES[s.result]] = total
 
-    def _weights(self, chunk: _Chunk, look: Look, write: Write) -> Tile:
+    def weights(self, chunk: Chunk, look: Look, write: Write) -> Tile:
         """The gradient of the pairs of a read and a write: Σ_channels bar_i · value_j."""
         bar, value = chunk.tile(look.bar), self.columns(chunk.tile(write.value))
-        part = self.tokens.triangle(look.strict)
-        weights = self.k.dot(bar, value, self.channels, out=part)
-        return self.k.named(f"{NAMES[look.bar]}_{NAMES[write.value]}", weights)
+        return self.k.dot(bar, value, self.channels, out=self.tokens.triangle(look.strict))
 
-    def _start(self, chunk: Int) -> Int:
+    def start(self, chunk: Int) -> Int:
+        """Returns the first token of a chunk."""
         return times(chunk, self.tokens.size)
 
     # --- what chunks are made of ------------------------------------------------------------------
 
     def decay(self, start: Int) -> Decay:
         """Returns the decay of the chunk that starts at a token."""
-        if self._scan.decay is None:
+        if self.scan.decay is None:
             return HeadDecay(self.k, self.tokens, self.keys, None)
-        form = KeyDecay if self._held.by_keys else HeadDecay
-        log = self.k.named("log_decay", self._held.load_decay(start))
+        form = KeyDecay if self.held.by_keys else HeadDecay
+        log = self.k.named("log_decay", self.held.load_decay(start))
         factor = self.k.named("decay", self.k.map("exp", log, free=True))
         return form(self.k, self.tokens, self.keys, factor)
 
     def load(self, role: Factor, start: Int) -> Tile:
         """Returns the tile of an argument."""
-        return self._held.load(role, start)
+        return self.held.load(role, start)
 
     def load_strength(self, start: Int) -> Tile:
         """Returns the tile of the delta rule's strengths."""
-        return self._held.load_strength(start)
+        return self.held.load_strength(start)
 
     def columns(self, tile: Tile) -> Tile:
         """Returns the tile with its tokens as columns."""
         return self.k.rename(tile, self.tokens.row, self.tokens.column)
 
 
-def _times(x: Tile, factor: Tile | None) -> Tile:
+def times_decay(x: Tile, factor: Tile | None) -> Tile:
+    """Returns a tile times a decay; None stands for 1."""
     return x if factor is None else x * factor

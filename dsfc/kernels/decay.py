@@ -76,13 +76,13 @@ class Pulled:
 
     Attributes:
         pair: the read and the write.
-        products: their products, decayed.
-        weights: the gradient of the products.
+        weights: the gradient of their products.
+        products: these, decayed; a decay of keys does not ask for them.
     """
 
     pair: Pair
-    products: Tile
     weights: Tile
+    products: Tile | None = None
 
 
 class Sums(dict[str, Tile]):
@@ -163,14 +163,12 @@ class Decay(ABC):
             own = self._own(y * dy)
             self._add(self._k.cumulate("sum", own, self._tokens.row, exclusive=True))
 
-    def pull_whole(self, state: Tile, gradient: Tile) -> None:
-        """Takes in what passes over the whole chunk."""
+    def pull_whole(self, product: Tile) -> None:
+        """Takes in what passes over the whole chunk: Σ_channels state · gradient, over keys."""
         if self._factor is not None:
-            product = state * gradient
-            across = self._k.sum(product, *(a for a in product.axes if a not in self._axes))
             whole = self.whole
             assert whole is not None
-            self._add(across * whole)
+            self._add(self._own(product) * whole)
 
     @property
     def gradient(self) -> Tile | None:
@@ -229,6 +227,7 @@ class HeadDecay(Decay):
         for x in pairs:
             p, part = x.pair, self._tokens.triangle(x.pair.strict)
             if self._factor is not None:
+                assert x.products is not None
                 passing.add("early" if p.early else "head", x.weights * x.products)
             weights = self._decayed(x.weights, p.early)
             reads.add(p.read, self._k.dot(weights, self._columns(p.y), column, left_part=part))

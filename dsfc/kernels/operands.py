@@ -13,6 +13,7 @@ from dsfc.kernel_ir.ir import (
     Int,
     Position,
     Storage,
+    Symbol,
     ceil_div,
     times,
 )
@@ -43,13 +44,21 @@ def is_wide(role: Factor) -> bool:
     return role in (Factor.VALUE, Factor.COTANGENT)
 
 
+def decays_by_keys(scan: Scan) -> bool:
+    """Returns whether each key has a decay of its own."""
+    return bool(scan.keys) and Group.KEYS in FORMS[scan.form].decay
+
+
 class Operands:
     """The tensors of one kernel.
 
+    A program has all of an axis, or a part of it: then `place` says which, and what is loaded and
+    stored after it is of that part.
+
     Attributes:
         length: how many tokens there are.
-        channels: the axis of a program's channels.
         by_keys: whether each key has a decay of its own.
+        row, head: indices of the grid.
     """
 
     def __init__(
@@ -59,106 +68,127 @@ class Operands:
         shared: bool,
         tokens: Tokens,
         keys: Axis,
-        split: bool,
+        channels: Axis,
     ) -> None:
-        """Declares what both directions read.
+        """Declares sizes and the first two indices of the grid.
 
         Args:
             builder: of the kernel.
             scan: the scan.
             shared: whether read and key are the same for all heads.
             tokens: axes of a chunk.
-            keys: axis of keys.
-            split: whether a program has some channels of a head.
+            keys: axis of keys, of size N or of a part of it.
+            channels: axis of channels, of size P or of a part of it.
         """
         k = self._k = builder
-        self._shared, self._tokens, self._keys = shared, tokens, keys
-        self.by_keys = bool(scan.keys) and Group.KEYS in FORMS[scan.form].decay
+        self._scan, self._shared, self._tokens = scan, shared, tokens
+        self.by_keys = decays_by_keys(scan)
         self._batch, self.length, self._heads = (k.dynamic(n) for n in "BLH")
         self._n, self._p = k.static("N"), k.static("P")
-        self._b, self._h = k.grid("row", self._batch), k.grid("head", self._heads)
-        self._parts: tuple[Int, ...] = ()  # how many parts the channels of a head have
+        self.row, self.head = k.grid("row", self._batch), k.grid("head", self._heads)
+        for axis in (keys, channels):
+            k.static(str(axis.size))
+        self._axes = {keys: self._n, channels: self._p}
+        self._at: dict[Int, Along] = {self._n: k.all(keys), self._p: k.all(channels)}
+        self._summed: Int | None = None  # what is summed over, part by part
+        self._parts: tuple[Int, ...] = ()
         self._part: tuple[Int, ...] = ()
-        if split:
-            tile = k.static("PT")
-            self.channels = Axis("p", "PT")
-            self._parts = (ceil_div(self._p, tile),)
-            self._part = (k.grid("part", *self._parts),)
-            self._channels_at = Along(self.channels, times(*self._part, tile), self._p)
-        else:
-            self.channels = Axis("p", "P")
-            self._channels_at = k.all(self.channels)
-        k.order(tokens.row, tokens.column, keys, self.channels)
+        k.order(tokens.row, tokens.column, keys, channels)
         self._arguments: dict[str, Argument] = {}
         self._results: dict[str, Argument] = {}
-        low_rank = [Factor.LEFT, Factor.RIGHT] if scan.low_rank is not None else []
+
+    def declare_arguments(self) -> None:
+        """Declares what a forward pass reads, in the order of the operators."""
+        low_rank = [Factor.LEFT, Factor.RIGHT] if self._scan.low_rank is not None else []
         for role in (Factor.READ, Factor.KEY, Factor.VALUE, *low_rank):
             self.declare(role)
-        if scan.delta is not None:
-            strengths = k.argument("r", self._of_heads, storage=Storage.WIDE)
-            self._arguments["r"] = strengths
-        if scan.decay is not None:
-            self._arguments["g"] = k.argument("g", self._decay_sizes, storage=Storage.WIDE)
-        self._arguments["S"] = k.argument("S", self.state_sizes, storage=Storage.WIDE)
+        if self._scan.delta is not None:
+            self._wide("r", self._of_heads)
+        if self._scan.decay is not None:
+            self._wide("g", self._decay_sizes)
+        self._wide("S", self.state_sizes)
+
+    # --- parts of axes ----------------------------------------------------------------------------
+
+    def parts(self, axis: Axis) -> Int:
+        """Returns how many parts an axis has."""
+        return ceil_div(self._axes[axis], Symbol(str(axis.size)))
+
+    def place(self, axis: Axis, part: Int) -> None:
+        """Says which part of an axis what follows is of."""
+        whole = self._axes[axis]
+        self._at[whole] = Along(axis, times(part, Symbol(str(axis.size))), whole)
+
+    def sum_parts(self, axis: Axis, part: Int) -> None:
+        """Gives each gradient that is a sum over an axis one result for each part of it."""
+        self._summed, self._parts, self._part = self._axes[axis], (self.parts(axis),), (part,)
 
     # --- arguments --------------------------------------------------------------------------------
 
-    def declare(self, role: Factor) -> None:
-        """Declares the tensor of a role."""
-        self._arguments[NAMES[role]] = self._k.argument(NAMES[role], self.sizes(role))
+    def declare(self, role: Factor) -> Argument:
+        """Declares the tensor of a role, if nothing has."""
+        name = NAMES[role]
+        if name not in self._arguments:
+            self._arguments[name] = self._k.argument(name, self.sizes(role))
+        return self._arguments[name]
 
     def load(self, role: Factor, start: Int) -> Tile:
         """Returns the tile of a role, of the chunk that starts at a token."""
-        return self._k.load(self._arguments[NAMES[role]], *self.at(role, start))
+        return self._k.load(self.declare(role), *self.at(role, start))
 
     def load_strength(self, start: Int) -> Tile:
         """Returns the strengths of a chunk's delta rule."""
-        return self._k.load(self._arguments["r"], *self._of_heads_at(start))
+        return self._k.load(self._wide("r", self._of_heads), *self._of_heads_at(start))
 
     def load_decay(self, start: Int) -> Tile:
         """Returns log λ of a chunk."""
-        return self._k.load(self._arguments["g"], *self._decay_at(start))
+        return self._k.load(self._wide("g", self._decay_sizes), *self._decay_at(start))
 
-    def load_state(self) -> Tile:
-        """Returns the first state."""
-        return self._k.load(self._arguments["S"], *self.state_at)
+    def load_state(self, name: str = "S") -> Tile:
+        """Returns the first state, or the gradient of the last."""
+        return self._k.load(self._wide(name, self.state_sizes), *self.state_at)
+
+    def _wide(self, name: str, sizes: tuple[Int, ...]) -> Argument:
+        if name not in self._arguments:
+            self._arguments[name] = self._k.argument(name, sizes, storage=Storage.WIDE)
+        return self._arguments[name]
 
     # --- gradients --------------------------------------------------------------------------------
 
     def declare_gradient(self, role: Factor) -> None:
-        """Declares the gradient of a role; a sum over channels is one of each part."""
-        name, sizes = f"d{NAMES[role]}", self._own_sizes(role)
-        storage = Storage.GIVEN
-        if self._parts and not is_wide(role):
-            sizes, storage = (*sizes[:3], *self._parts, *sizes[3:]), Storage.WIDE
-        self._results[name] = self._k.argument(name, sizes, Access.WRITE, storage)
+        """Declares the gradient of a role."""
+        self._declare_result(NAMES[role], self._own_sizes(role), Storage.GIVEN)
 
     def store_gradient(self, role: Factor, start: Int, value: Tile) -> None:
         """Stores the gradient of a role, of the chunk that starts at a token."""
-        at = self._own_at(role, start)
-        at = at if is_wide(role) else (*at[:3], *self._part, *at[3:])
-        self._k.store(self._results[f"d{NAMES[role]}"], *at, value=value)
+        self._store_result(NAMES[role], self._own_at(role, start), value)
 
     def declare_decay_gradient(self) -> None:
-        """Declares the gradient of log λ, a sum over channels."""
-        sizes = self._decay_sizes
-        sizes = (*sizes[:3], *self._parts, *sizes[3:])
-        self._results["dg"] = self._k.argument("dg", sizes, Access.WRITE, Storage.WIDE)
+        """Declares the gradient of log λ."""
+        self._declare_result("g", self._decay_sizes, Storage.WIDE)
 
     def store_decay_gradient(self, start: Int, value: Tile) -> None:
         """Stores the gradient of log λ."""
-        at = self._decay_at(start)
-        self._k.store(self._results["dg"], *at[:3], *self._part, *at[3:], value=value)
+        self._store_result("g", self._decay_at(start), value)
 
     def declare_strength_gradient(self) -> None:
-        """Declares the gradient of a delta rule's strengths, a sum over channels."""
-        sizes = (*self._of_heads, *self._parts)
-        self._results["dr"] = self._k.argument("dr", sizes, Access.WRITE, Storage.WIDE)
+        """Declares the gradient of a delta rule's strengths."""
+        self._declare_result("r", self._of_heads, Storage.WIDE)
 
     def store_strength_gradient(self, start: Int, value: Tile) -> None:
         """Stores the gradient of the strengths."""
-        at = (*self._of_heads_at(start), *self._part)
-        self._k.store(self._results["dr"], *at, value=value)
+        self._store_result("r", self._of_heads_at(start), value)
+
+    def _declare_result(self, name: str, sizes: tuple[Int, ...], storage: Storage) -> None:
+        if self._parts and self._summed not in sizes[3:]:
+            sizes, storage = (*sizes[:3], *self._parts, *sizes[3:]), Storage.WIDE
+        self._results[name] = self._k.argument(f"d{name}", sizes, Access.WRITE, storage)
+
+    def _store_result(self, name: str, at: tuple[Position, ...], value: Tile) -> None:
+        result = self._results[name]
+        if len(result.shape) > len(at):
+            at = (*at[:3], *self._part, *at[3:])
+        self._k.store(result, *at, value=value)
 
     # --- sizes and positions ----------------------------------------------------------------------
 
@@ -180,7 +210,7 @@ class Operands:
     @property
     def state_at(self) -> tuple[Position, ...]:
         """Where a program's state lies in it."""
-        return self._b, self._h, self._k.all(self._keys), self._channels_at
+        return self.row, self.head, self._at[self._n], self._at[self._p]
 
     def _is_shared(self, role: Factor) -> bool:
         # Each head writes its own gradient of a shared operand, and the caller adds them up.
@@ -192,15 +222,15 @@ class Operands:
         return self._batch, self.length, self._heads, last
 
     def _own_at(self, role: Factor, start: Int) -> tuple[Position, ...]:
-        last = self._channels_at if is_wide(role) else self._k.all(self._keys)
-        return self._b, Along(self._tokens.row, start, self.length), self._h, last
+        last = self._at[self._p if is_wide(role) else self._n]
+        return self.row, Along(self._tokens.row, start, self.length), self.head, last
 
     @property
     def _of_heads(self) -> tuple[Int, ...]:
         return self._batch, self.length, self._heads
 
     def _of_heads_at(self, start: Int) -> tuple[Position, ...]:
-        return self._b, Along(self._tokens.row, start, self.length), self._h
+        return self.row, Along(self._tokens.row, start, self.length), self.head
 
     @property
     def _decay_sizes(self) -> tuple[Int, ...]:
@@ -208,4 +238,4 @@ class Operands:
 
     def _decay_at(self, start: Int) -> tuple[Position, ...]:
         at = self._of_heads_at(start)
-        return (*at, self._k.all(self._keys)) if self.by_keys else at
+        return (*at, self._at[self._n]) if self.by_keys else at

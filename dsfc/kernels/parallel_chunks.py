@@ -1,0 +1,370 @@
+"""Kernels of the same scans for machines that run thousands of programs: chunk beside chunk.
+
+A loop over chunks does in each step what only that step can do, and all else is done for all chunks
+at once, by kernels before and after it. What one kernel leaves for the next lies in memory:
+
+    pairs      each chunk      products of reads and keys inside it; of a system, its solution
+    states     chunk by chunk  the state that enters each chunk
+    outputs    each chunk      what reads get, of that state and of the chunk
+    futures    from the last   the gradient of the state that leaves each chunk, those of values
+    gradients  each chunk      those of reads, keys and decay, of both states
+
+A system is solved for any state that may enter: of what is written, one part is that of the chunk
+by itself (`own`), and one is what each token takes of the state (`taken`, its rows):
+
+    written = own + taken S
+
+References: Yang et al. 2024 (DeltaNet in parallel, eq. 9 to 12), where the two are U and -W.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dsfc.kernel_ir.build import Tile
+from dsfc.kernel_ir.ir import Access, Argument, Axis, Int, Kernel, Position, Storage, times
+from dsfc.kernels.chunkwise import KEYS, PART, Chunk, Chunks, Look, Write, times_decay, weights_name
+from dsfc.kernels.decay import Pulled, Sums
+from dsfc.kernels.operands import NAMES, decays_by_keys, is_wide
+from dsfc.plan.scan_ir import Adjoint, Factor, Scan, ScanDirection
+
+SOME_KEYS = Axis("n", "NT")
+"""A part of the keys of a head."""
+
+
+def forward(scan: Scan, chunk: int) -> tuple[Kernel, ...]:
+    """Returns the kernels that compute outputs and the last state, in the order of their launches.
+
+    Args:
+        scan: a scan of a form with chunks.
+        chunk: tokens of a chunk, a power of two.
+    """
+    of = _ParallelChunks(scan, False, chunk)
+    return of.pairs(of.looks[:1], back=False), of.states(back=False), of.outputs()
+
+
+def backward(scan: Scan, adjoint: Adjoint, chunk: int) -> tuple[Kernel, ...]:
+    """Returns the kernels that compute all gradients, in the order of their launches.
+
+    Args:
+        scan: a scan of a form with chunks.
+        adjoint: its gradient, derived.
+        chunk: tokens of a chunk, a power of two.
+    """
+    of = _ParallelChunks(scan, False, chunk)
+    first = of.pairs(of.looks, back=True), of.states(back=True)
+    return *first, of.futures(adjoint), of.gradients(adjoint)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a tile lies in what is kept.
+
+    Attributes:
+        sizes: of the argument.
+        at: positions.
+    """
+
+    sizes: tuple[Int, ...]
+    at: tuple[Position, ...]
+
+
+class _ParallelChunks(Chunks):
+    """The kernels of one scan."""
+
+    def open(self, name: str, doc: str, keys: Axis = KEYS, channels: Axis = PART) -> None:
+        """Starts a kernel whose programs have some part of the keys and channels of a head."""
+        super().open(name, doc, keys, channels)
+        self._known: dict[str, Argument] = {}
+
+    # --- kernels ----------------------------------------------------------------------------------
+
+    def pairs(self, looks: tuple[Look, ...], *, back: bool) -> Kernel:
+        """Returns the kernel of the pairs of some reads, and of what solves the system.
+
+        Args:
+            looks: the reads whose pairs are kept.
+            back: whether the inverse is kept too.
+        """
+        self.open("pairs", "Products of reads and keys inside one chunk.", SOME_KEYS)
+        k, held = self.k, self.held
+        at = k.grid("chunk", self.count)
+        start = self.start(at)
+        solving = self.system[:1] if self.system is not None else ()
+        wanted = [p for p in self.every_pair if p[0] in (*looks, *solving)]
+        zeros = k.zeros(self.tokens.row, self.tokens.column)
+        first = {_name(p): zeros for p in wanted}
+        with k.loop("part", held.parts(SOME_KEYS), reverse=False, **first) as loop:
+            held.place(SOME_KEYS, loop.counter)
+            chunk = Chunk(self, start)
+            chunk.prepare(tuple(dict.fromkeys((*looks, *solving))))
+            loop.next(**{_name(p): loop[_name(p)] + chunk.pairs(*p) for p in wanted})
+        chunk = Chunk(self, start)
+        chunk.known_pairs |= {p: loop.last(_name(p)) for p in wanted}
+        for look, write in wanted:
+            if look in looks:
+                self._keep(_name((look, write)), self._by_pair(at), chunk.pairs(look, write))
+        if self.system is not None:
+            self._solve(chunk, at, keep_inverse=back)
+        return k.kernel()
+
+    def _solve(self, chunk: Chunk, at: Int, *, keep_inverse: bool) -> None:
+        """Keeps what solves the system of a chunk, for any state that enters it."""
+        assert self.system is not None
+        k, held, (look, write) = self.k, self.held, self.system
+        inverse = chunk.inverse()
+        if keep_inverse:
+            self._keep("inverse", self._by_pair(at), inverse, Storage.WIDE)
+        with k.loop("part", held.parts(SOME_KEYS)) as loop:
+            held.place(SOME_KEYS, loop.counter)
+            rows = Chunk(self, chunk.start).after_head(look)
+            rows = chunk.strength * rows if self.has_delta else rows
+            taken = self._by_token(Factor.KEY, chunk.start)
+            self._keep("taken", taken, chunk.solved(inverse, rows))
+        with k.loop("part", held.parts(PART)) as loop:
+            held.place(PART, loop.counter)
+            part = Chunk(self, chunk.start)
+            part.known_pairs |= chunk.known_pairs
+            if self.has_delta:
+                right = part.tile(Factor.VALUE)
+            else:
+                (other,) = (w for w in self.writes if w != write)
+                right = part.between(look, other)
+            own = self._by_token(Factor.VALUE, chunk.start)
+            self._keep("own", own, chunk.solved(inverse, right))
+
+    def states(self, *, back: bool) -> Kernel:
+        """Returns the kernel of the states that enter the chunks, and of the last.
+
+        Args:
+            back: whether the last state is of no use.
+        """
+        self.open("states", "The state that enters each chunk of one head, for some channels.")
+        k, held = self.k, self.held
+        held.place(PART, k.grid("part", held.parts(PART)))
+        first = held.load_state()
+        with k.loop("chunk", self.count, S=first) as loop:
+            chunk, state = Chunk(self, self.start(loop.counter)), loop["S"]
+            self._keep("states", self._by_state(loop.counter), state)
+            if self.system is not None:
+                _, write = self.system
+                own = self._kept("own", self._by_token(Factor.VALUE, chunk.start))
+                taken = self._kept("taken", self._by_token(Factor.KEY, chunk.start))
+                written = own + k.dot(taken, state, self.keys)
+                chunk.tiles[write.value] = written
+                self._keep_row(write.value, chunk)
+            loop.next(S=chunk.next_state(state))
+        if not back:
+            last = k.argument("S_last", held.state_sizes, Access.WRITE, Storage.WIDE)
+            k.store(last, *held.state_at, value=loop.last("S"))
+        return k.kernel()
+
+    def outputs(self) -> Kernel:
+        """Returns the kernel of the outputs."""
+        self.open("outputs", "Outputs of one chunk, for some channels.", SOME_KEYS)
+        k, held, look = self.k, self.held, self.looks[0]
+        at = k.grid("chunk", self.count)
+        held.place(PART, k.grid("part", held.parts(PART)))
+        o = k.argument("o", held.sizes(Factor.VALUE), Access.WRITE)
+        start, zeros = self.start(at), k.zeros(self.tokens.row, PART)
+        with k.loop("keys", held.parts(SOME_KEYS), o=zeros) as loop:
+            held.place(SOME_KEYS, loop.counter)
+            reads = Chunk(self, start).after_head(look)
+            loop.next(
+                o=loop["o"] + k.dot(reads, self._kept("states", self._by_state(at)), self.keys)
+            )
+        chunk = Chunk(self, start)
+        self._recall(chunk, at, [(look, write) for write in self.writes])
+        if self.system is not None:
+            _, write = self.system
+            chunk.tiles[write.value] = self._row(write.value, chunk)
+        k.store(
+            o, *held.at(Factor.VALUE, start), value=chunk.inside(look, self.writes, loop.last("o"))
+        )
+        return k.kernel()
+
+    def futures(self, adjoint: Adjoint) -> Kernel:
+        """Returns the kernel of the gradients of states and values."""
+        doc = "The gradient of the state that leaves each chunk of one head, for some channels."
+        self.open("futures", doc)
+        k, held = self.k, self.held
+        held.place(PART, k.grid("part", held.parts(PART)))
+        after = held.load_state("dS_last")
+        values = [s for s in adjoint.scans if is_wide(s.result)]
+        for s in values:
+            held.declare_gradient(s.result)
+        d_first = k.argument("dS", held.state_sizes, Access.WRITE, Storage.WIDE)
+        with k.loop("chunk", self.count, reverse=True, dS=after) as loop:
+            chunk, future = Chunk(self, self.start(loop.counter)), loop["dS"]
+            self._keep("futures", self._by_state(loop.counter), future)
+            self._recall(chunk, loop.counter, [p for p in self.every_pair if p != self.system])
+            total = times_decay(future, chunk.decay.whole)
+            looks = self.looks
+            if self.system is not None:
+                look, write = self.system
+                looks = tuple(x for x in looks if x != look)
+                right = self.value_gradient(write.key, chunk, future, looks)
+                taken = self._kept("taken", self._by_token(Factor.KEY, chunk.start))
+                total = total + k.dot(taken, right, self.tokens.row)
+                inverse = self._kept("inverse", self._by_pair(loop.counter), Storage.WIDE)
+                chunk.tiles[self._bar(look)] = chunk.solved_back(inverse, right)
+                self._keep_row(self._bar(look), chunk)
+            for s in values:
+                if self.has_delta:
+                    gradient = chunk.tile(Factor.VALUE_BAR)
+                else:
+                    gradient = self.value_gradient(s.read, chunk, future, self.looks)
+                self.store_gradient(s.result, chunk, gradient)
+            for look in looks:
+                bar = chunk.tile(look.bar)
+                total = total + k.dot(chunk.after_head(look), bar, self.tokens.row)
+            loop.next(dS=total)
+        k.store(d_first, *held.state_at, value=loop.last("dS"))
+        return k.kernel()
+
+    def gradients(self, adjoint: Adjoint) -> Kernel:
+        """Returns the kernel of the gradients of reads, keys, decay and strengths."""
+        by_keys = decays_by_keys(self.scan)
+        keys = SOME_KEYS if by_keys else KEYS
+        doc = f"The gradients of one chunk by {'some of ' * by_keys}its reads, keys and decays."
+        self.open("gradients", doc, keys)
+        k, held = self.k, self.held
+        at = k.grid("chunk", self.count)
+        start = self.start(at)
+        narrow = [s for s in adjoint.scans if not is_wide(s.result)]
+        if by_keys:
+            part = k.grid("part", held.parts(keys))
+            held.place(keys, part)
+            held.sum_parts(keys, part)
+        for result in dict.fromkeys(s.result for s in narrow):
+            held.declare_gradient(result)
+        if self.decays:
+            held.declare_decay_gradient()
+        chunk = Chunk(self, start)
+        sums = self._sums_over_channels(start, at)
+        if not by_keys or self.has_delta:
+            self._recall(chunk, at, [p for p in self.every_pair if not by_keys or p == self.system])
+        if self.has_delta:
+            held.declare_strength_gradient()
+            self._pull_strength(chunk, sums, part if by_keys else 0)
+        if self.decays:
+            chunk.decay.pull_whole(sums["across"])
+        reads, writes = Sums(), Sums()
+        for s in narrow:
+            if s.direction is ScanDirection.FORWARD:
+                self.pull_read(s, chunk, sums[NAMES[s.read]], reads)
+            else:
+                self.pull_write(s, chunk, sums[NAMES[s.read]], writes)
+        pulled = [
+            Pulled(chunk.pair(*p), sums[weights_name(*p)], None if by_keys else chunk.pairs(*p))
+            for p in self.every_pair
+        ]
+        self.pull_pairs(chunk, pulled, reads, writes)
+        return k.kernel()
+
+    def _sums_over_channels(self, start: Int, at: Int) -> Sums:
+        """Returns what gradients are sums of over channels.
+
+        Of each read and write, with the state; of each pair; of both states.
+        """
+        k, held = self.k, self.held
+        row, column, keys = self.tokens.row, self.tokens.column, self.keys
+        bars = [NAMES[x.bar] for x in self.looks]
+        values = [NAMES[x.value] for x in self.writes]
+        first = dict.fromkeys([*bars, *values], k.zeros(row, keys))
+        first |= {weights_name(*p): k.zeros(row, column) for p in self.every_pair}
+        if self.decays:
+            first["across"] = k.zeros(keys)
+        with k.loop("channels", held.parts(PART), reverse=False, **first) as loop:
+            held.place(PART, loop.counter)
+            chunk = Chunk(self, start)
+            state, future = (
+                self._kept("states", self._by_state(at)),
+                self._kept("futures", self._by_state(at)),
+            )
+            if self.system is not None:
+                look, write = self.system
+                chunk.tiles[look.bar] = self._row(self._bar(look), chunk)
+                chunk.tiles[write.value] = self._row(write.value, chunk)
+            added = {NAMES[x.bar]: k.dot(chunk.tile(x.bar), state, PART) for x in self.looks}
+            added |= {NAMES[x.value]: k.dot(chunk.tile(x.value), future, PART) for x in self.writes}
+            added |= {weights_name(*p): self.weights(chunk, *p) for p in self.every_pair}
+            if self.decays:
+                added["across"] = k.sum(state * future, PART)
+            loop.next(**{name: loop[name] + x for name, x in added.items()})
+        return Sums({name: loop.last(name) for name in first})
+
+    def _pull_strength(self, chunk: Chunk, sums: Sums, part: Int) -> None:
+        """Stores the gradient of the strengths; what bars of values gave becomes that of bars.
+
+        What a key finds is Σ_keys of the state that enters, and what the chunk writes: the latter
+        is the same for all parts of the keys, and the first one adds it.
+        """
+        assert self.system is not None
+        k, (look, write) = self.k, self.system
+        bar, weights = NAMES[look.bar], weights_name(look, write)
+        row, column = self.tokens.row, self.tokens.column
+        found = k.sum(chunk.after_head(look) * sums[bar], self.keys)
+        own = k.sum(chunk.pairs(look, write) * sums[weights], column)
+        if part != 0:
+            is_first = k.less(k.index(row, times(part, self.tokens.size)), self.tokens.size)
+            own = k.where(is_first, own, 0.0)
+        self.held.store_strength_gradient(chunk.start, k.named("dr", found + own))
+        for name in (bar, *(weights_name(look, w) for w in self.writes)):
+            sums[name] = chunk.strength * sums[name]
+
+    def _bar(self, look: Look) -> Factor:
+        """The bar that is kept of the system's read: of a delta rule, that of the value."""
+        return Factor.VALUE_BAR if self.has_delta else look.bar
+
+    # --- what is kept from kernel to kernel -------------------------------------------------------
+
+    def _recall(self, chunk: Chunk, at: Int, pairs: list[tuple[Look, Write]]) -> None:
+        """Loads pairs of a chunk."""
+        chunk.known_pairs |= {p: self._kept(_name(p), self._by_pair(at)) for p in pairs}
+
+    def _kept(self, name: str, where: _Place, storage: Storage = Storage.KEPT) -> Tile:
+        """Returns what an earlier kernel kept under a name."""
+        return self.k.load(self._argument(name, where, Access.READ, storage), *where.at)
+
+    def _keep(self, name: str, where: _Place, value: Tile, storage: Storage = Storage.KEPT) -> None:
+        """Keeps a tile for a later kernel."""
+        self.k.store(self._argument(name, where, Access.WRITE, storage), *where.at, value=value)
+
+    def _argument(self, name: str, where: _Place, access: Access, storage: Storage) -> Argument:
+        if name not in self._known:
+            self._known[name] = self.k.argument(name, where.sizes, access, storage)
+        return self._known[name]
+
+    def _keep_row(self, role: Factor, chunk: Chunk) -> None:
+        """Keeps what a chunk has for a role over channels."""
+        tile = self.k.named(NAMES[role], chunk.tiles[role])
+        self._keep(NAMES[role], self._by_token(Factor.VALUE, chunk.start), tile)
+
+    def _row(self, role: Factor, chunk: Chunk) -> Tile:
+        """Returns what is kept for a role over channels."""
+        return self._kept(NAMES[role], self._by_token(Factor.VALUE, chunk.start))
+
+    def _by_pair(self, at: Int) -> _Place:
+        """The place of what a chunk has for each two of its tokens."""
+        batch, heads, *_ = self.held.state_sizes
+        row, column = self.tokens.row, self.tokens.column
+        sizes = batch, heads, self.count, self.tokens.size, self.tokens.size
+        return _Place(
+            sizes, (self.held.row, self.held.head, at, self.k.all(row), self.k.all(column))
+        )
+
+    def _by_token(self, like: Factor, start: Int) -> _Place:
+        """The place of what lies in memory like the tensor of a role."""
+        return _Place(self.held.sizes(like), self.held.at(like, start))
+
+    def _by_state(self, at: Int) -> _Place:
+        """The place of a state for each chunk."""
+        sizes, place = self.held.state_sizes, self.held.state_at
+        return _Place((*sizes[:2], self.count, *sizes[2:]), (*place[:2], at, *place[2:]))
+
+
+def _name(pair: tuple[Look, Write]) -> str:
+    """The name of the pairs of a read and a write."""
+    look, write = pair
+    return f"{NAMES[look.read]}_{NAMES[write.key]}"
