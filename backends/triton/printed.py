@@ -6,12 +6,13 @@ starts a kernel or runs the torch form.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol, ceil_div
-from dsfc.kernels import chunkwise
+from dsfc.kernel_ir.ir import Access, Argument, Int, Integer, Kernel, Storage, Symbol
+from dsfc.kernels import chunkwise, parallel_chunks
 from dsfc.plan.scan_ir import LOW_RANK, Form, Scan
 
 from ..torch.layout import wrapped
@@ -24,8 +25,9 @@ PRINTED_FORMS = frozenset({Form.KEYED, *LOW_RANK})
 """Forms whose kernels are printed; the templates of the others are better so far."""
 
 _FIXED = frozenset({"H"})
-_TILES = frozenset({"PT"})
-_PARTS = ceil_div(Symbol("P"), Symbol("PT"))
+_TILES = frozenset({"NT", "PT"})
+_STORAGE = {Storage.GIVEN: "v", Storage.WIDE: "S", Storage.KEPT: "kept"}
+"""Of which tensor what a kernel writes has the dtype."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,13 @@ class PrintedSkeleton:
 
     Attributes:
         plain: the scan as torch runs it.
-        forward: kernel of outputs and last state.
-        backward: kernel of all gradients.
+        forward: kernels of outputs and last state, in the order of their launches.
+        backward: kernels of all gradients, likewise.
     """
 
     plain: Skeleton
-    forward: Kernel
-    backward: Kernel
+    forward: tuple[Kernel, ...]
+    backward: tuple[Kernel, ...]
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever templates ask for
         """Returns what the torch form has of that name."""
@@ -52,18 +54,19 @@ class PrintedSkeleton:
         return "printed_choice.py.j2"
 
     @cached_property
-    def printed(self) -> tuple[PrintedKernel, PrintedKernel]:
-        """The texts of both kernels."""
-        first, second = (
-            print_kernel(k, f"_{direction}_kernel{self.plain.suffix}", _FIXED, _TILES)
-            for direction, k in (("forward", self.forward), ("backward", self.backward))
-        )
-        return first, second
+    def printed(self) -> dict[Kernel, PrintedKernel]:
+        """The text of each kernel; both directions may have one in common."""
+        out: dict[Kernel, PrintedKernel] = {}
+        for direction, kernels in (("forward", self.forward), ("backward", self.backward)):
+            for k in kernels:
+                name = f"_{direction}_{k.name}_kernel{self.plain.suffix}"
+                out.setdefault(k, print_kernel(k, name, _FIXED, _TILES))
+        return out
 
     @property
     def code(self) -> list[str]:
         """Whatever its kernels print."""
-        return [k.text for k in self.printed]
+        return [k.text for k in self.printed.values()]
 
     # --- launches ---------------------------------------------------------------------------------
 
@@ -87,41 +90,61 @@ class PrintedSkeleton:
         return [*self.plain.leaves, *(["do", "dS"] if direction == "backward" else [])]
 
     def launch(self, direction: str) -> list[str]:
-        """Statements that start a kernel and return what it writes."""
-        back = direction == "backward"
-        kernel, printed = (self.forward, self.backward)[back], self.printed[back]
+        """Statements that start the kernels of a pass and return what they write."""
         names = self._arguments(direction)
+        kernels = self.backward if direction == "backward" else self.forward
+        kept = any(a.storage is Storage.KEPT for k in kernels for a in k.arguments)
         lines = [
             "    (B, L, H, P), N = v.shape, k.shape[-1]",
             wrapped(f"    {', '.join(names)} = _laid_out", names, "", "    ", True),
-            f'    PT, fixed = _printed("{self.plain.form}", "{direction}", v, H, N, P)',
-            "    parts = triton.cdiv(P, PT)",
-            "    programs = B * H * parts",
+            f"    chunks = triton.cdiv(L, {PRINTED_CHUNK[self.plain.scan.form]})",
+            *["    kept = _kept_like(v, S)"] * kept,
         ]
-        if back:
-            lines.append(f"    SPANS, SPAN = _spans(triton.cdiv(L, {PRINTED_CHUNK}))")
-        lines += [self._room(a) for a in kernel.arguments if a.access is not Access.READ]
+        for k in kernels:
+            lines += self._launch_of(k, direction)
+        return [*lines, self._returned(kernels)]
+
+    def _launch_of(self, kernel: Kernel, direction: str) -> Iterator[str]:
+        """Statements that make room for what one kernel writes, and start it."""
+        printed = self.printed[kernel]
+        yield f'    fixed = _printed("{self.plain.form}", "{direction} {kernel.name}", v, H, N, P)'
+        yield from (_room(a) for a in kernel.arguments if a.access is Access.WRITE)
         tensors = [_variable(a) for a in kernel.arguments]
+        yield from wrapped("given = ", [*tensors, *printed.dynamic], "", "    ").split("\n")
+        programs = " * ".join(_count(g.count) for g in kernel.grid)
         padded = [f"{n}_ALL" for n in printed.padded]
-        lines += wrapped("given = ", [*tensors, *printed.dynamic], "", "    ").split("\n")
-        kept = ", ".join(f'"{n}"' for n in [*printed.static, *padded])
-        lines.append(f"    _start({printed.name}, programs, given, fixed, ({kept}))")
-        return [*lines, self._returned(kernel)]
+        used = ", ".join(f'"{n}"' for n in [*printed.static, *padded])
+        start = [printed.name, programs, "given", "fixed", f"({used})"]
+        yield from wrapped("_start", start, "", "    ").split("\n")
 
-    def _room(self, a: Argument) -> str:
-        """A statement that makes room for what a kernel writes."""
-        shape = ["parts" if n == _PARTS else integer(n).text for n in a.shape]
-        if a.access is Access.SCRATCH:
-            shape = ["programs", *shape]
-        like = "S" if a.storage is Storage.WIDE else "v"
-        return f"    {_variable(a)} = {like}.new_empty({', '.join(shape)})"
-
-    def _returned(self, kernel: Kernel) -> str:
-        if kernel is self.forward:
+    def _returned(self, kernels: tuple[Kernel, ...]) -> str:
+        if kernels is self.forward:
             return "    return o, S_last"
-        parts = {a.name for a in kernel.arguments if _PARTS in a.shape}
-        grads = [f"_sum_of_parts({g}, {g[1:]})" if g in parts else g for g in self.plain.grads]
+        of_parts = {a.name for k in kernels for a in k.arguments if _has_parts(a)}
+        grads = [f"_sum_of_parts({g}, {g[1:]})" if g in of_parts else g for g in self.plain.grads]
         return wrapped("return ", [*grads, "dS_first"], "", "    ")
+
+
+def _room(a: Argument) -> str:
+    """A statement that makes room for what a kernel writes."""
+    shape = ", ".join(map(_count, a.shape))
+    return f"    {_variable(a)} = {_STORAGE[a.storage]}.new_empty({shape})"
+
+
+def _count(size: Int) -> str:
+    """The text of a size, of parts of an axis, or of chunks."""
+    match size:
+        case Integer("//", Integer("+", Symbol(whole), _), Symbol(part)):
+            return f'triton.cdiv({whole}, fixed["{part}"])'
+        case Integer("//"):
+            return "chunks"
+        case _:
+            return integer(size).text
+
+
+def _has_parts(a: Argument) -> bool:
+    """Whether a gradient has one result for each part of what it is a sum over."""
+    return a.access is Access.WRITE and len(a.shape) > 3 and isinstance(a.shape[3], Integer)
 
 
 def _variable(a: Argument) -> str:
@@ -136,8 +159,6 @@ def has_printed(scan: Scan) -> bool:
 
 def printed(s: Skeleton) -> PrintedSkeleton:
     """Returns a scan with its kernels."""
-    forward = chunkwise.forward(s.scan, False, chunk=PRINTED_CHUNK)
-    backward = chunkwise.backward(
-        s.scan, s.adjoint, False, chunk=PRINTED_CHUNK, split=True, reload=True
-    )
-    return PrintedSkeleton(s, forward, backward)
+    chunk = PRINTED_CHUNK[s.scan.form]
+    forward = parallel_chunks.forward(s.scan, chunk)
+    return PrintedSkeleton(s, forward, parallel_chunks.backward(s.scan, s.adjoint, chunk))

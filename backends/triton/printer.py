@@ -397,6 +397,9 @@ class _Printer:
                 if x.text == one:
                     return y
         axes = united(*(b.axes for b in blocks))
+        if operation.function == "where" and blocks[1] == blocks[2] and not blocks[1].axes:
+            sizes = "".join(f"{self._size(a)}, " for a in axes)
+            return Block(call("tl.full", f"({sizes.strip()})", blocks[1], "tl.float32"), axes)
         if operation.function in _KNOWN:
             return joined(blocks, axes, operation.function)
         texts = [Code(b.over(axes).at_most(ATOM), (), False) for b in blocks]

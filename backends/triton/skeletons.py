@@ -70,6 +70,6 @@ def scans_with_kernels(fused: FusedPlan) -> tuple[str, ...]:
 
 
 def kernels(fused: FusedPlan) -> tuple[Kernel, ...]:
-    """Returns the kernels of a plan that are printed, forward and backward of each such scan."""
+    """Returns the kernels of a plan that are printed, forwards and backwards of each such scan."""
     scans = [with_printed(s) for s in torch_skeletons(fused.original) if has_printed(s.scan)]
-    return tuple(k for s in scans for k in (s.forward, s.backward))
+    return tuple(k for s in scans for k in dict.fromkeys((*s.forward, *s.backward)))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from dsfc.plan.scan_ir import LOW_RANK, Form
+from dsfc.plan.scan_ir import Form
 
 from .cost.devices import DEVICES
 
@@ -199,17 +199,28 @@ _TILES_WITH_A_COLUMN: dict[tuple[Form, str, int, str, int], Tile] = {
     (Form.MATRIX, "backward 128 features column", _NARROW, "cuda", 100): Tile(16, 64, 8, 1),
     (Form.MATRIX, "backward 128 decay features column", _NARROW, "cuda", 80): Tile(16, 64, 8, 2),
 }
-PRINTED_CHUNK = 16
-"""Tokens of a chunk of printed kernels: with 32 the tiles of a token spill."""
+PRINTED_CHUNK = {
+    Form.KEYED: 64,
+    Form.LOW_RANK: 64,
+    Form.KEYED_LOW_RANK: 64,
+    Form.DELTA: 64,
+    Form.KEYED_DELTA: 64,
+}
+"""Tokens of a chunk of printed kernels, by form."""
+
+PRINTED_KERNELS = (
+    *("forward pairs", "forward states", "forward outputs"),
+    *("backward pairs", "backward states", "backward futures", "backward gradients"),
+)
 
 TILES |= {
-    (form, f"{direction} {keys}", size, platform, version): tile
-    for form in (Form.KEYED, *LOW_RANK)
-    for direction, channels in (("forward", 64), ("backward", 32))
+    (form, f"{kernel} {keys}", size, platform, version): tile
+    for form, chunk in PRINTED_CHUNK.items()
+    for kernel in PRINTED_KERNELS
     for keys in (64, 128, 256)
     for size in (_NARROW, _WIDE)
     for platform, version in (("cuda", 80), ("hip", 94))
-    for tile in (Tile(PRINTED_CHUNK, channels, 8, 1),)
+    for tile in (Tile(chunk, 64, 8, 1),)
 }
 # A convolution without keys has the kernels of an elementwise scan.
 TILES |= {
