@@ -112,7 +112,7 @@ class Products:
         """Loops over blocks: their starts, and their sizes."""
         block = triangle.block
         tokens = triangle.row.size
-        assert isinstance(tokens, int) and block is not None
+        assert isinstance(tokens, int) and isinstance(block, int)
         with self._text.block(f"for (int64_t at = 0; at < {tokens}; at += {2 * block})"):
             starts = {triangle.row: f"(at + {block})", triangle.column: "at"}
             yield starts, dict.fromkeys(starts, str(block))

@@ -26,6 +26,7 @@ from dsfc.kernel_ir.ir import (
     Dot,
     Index,
     Int,
+    Integer,
     InverseUnit,
     Kernel,
     Let,
@@ -39,6 +40,7 @@ from dsfc.kernel_ir.ir import (
     Statement,
     Store,
     Symbol,
+    ToMiddle,
     Triangle,
     symbols,
     times,
@@ -371,6 +373,8 @@ class _Printer:
                 return self._reduce(operation)
             case Cumulate():
                 return self._cumulate(operation)
+            case ToMiddle():
+                return self._to_middle(operation)
             case Between():
                 if self._blocks[operation.operand].axes != (operation.axis,):
                     raise NotPrintable("products between tokens are of one number a token")
@@ -398,8 +402,8 @@ class _Printer:
                     return y
         axes = united(*(b.axes for b in blocks))
         if operation.function == "where" and blocks[1] == blocks[2] and not blocks[1].axes:
-            sizes = "".join(f"{self._size(a)}, " for a in axes)
-            return Block(call("tl.full", f"({sizes.strip()})", blocks[1], "tl.float32"), axes)
+            sizes = ", ".join(map(self._size, axes)) + "," * (len(axes) == 1)
+            return Block(call("tl.full", f"({sizes})", blocks[1], "tl.float32"), axes)
         if operation.function in _KNOWN:
             return joined(blocks, axes, operation.function)
         texts = [Code(b.over(axes).at_most(ATOM), (), False) for b in blocks]
@@ -431,12 +435,24 @@ class _Printer:
         block = str(operation.block or size)
         plain = block == size and not operation.exclusive
         at = str(x.axes.index(operation.axis))
+        if not product and at == "0" and len(x.axes) == 2 and block == size:
+            # Tensor cores add up rows faster than threads that wait for one another.
+            flags = [operation.reverse, operation.exclusive]
+            return Block(call("_running_sums", x, *map(str, flags), "EXACT"), x.axes)
         if plain:
             turned = ["reverse=True"] if operation.reverse else []
             function = "tl.cumprod" if product else "tl.cumsum"
             return Block(call(function, x, at, *turned), x.axes)
         flags = [product, operation.reverse, operation.exclusive]
         return Block(call("_cumulated", x, at, *map(str, flags), block), x.axes)
+
+    def _to_middle(self, operation: ToMiddle) -> Block:
+        x = self._blocks[operation.operand]
+        if len(x.axes) != 2:
+            raise NotPrintable("sums to a middle are of matrices")
+        x = x.ordered((operation.axis, *(a for a in x.axes if a != operation.axis)))
+        flags = [_exponent(operation.half), str(operation.exclusive), str(operation.back)]
+        return Block(call("_sums_to_middle", x, *flags, "EXACT"), x.axes)
 
     def _dot(self, operation: Dot) -> Block:
         over = operation.over
@@ -478,6 +494,10 @@ class _Printer:
         """A block with zeros outside of a triangle."""
         if part is None:
             return x
+        if part.block is not None and {*x.axes} == {part.row, part.column}:
+            # The masks of all levels would not fit the registers: each is made where it is used.
+            row = str(x.axes.index(part.row))
+            return Block(call("_across", x, _exponent(part.block), row), x.axes)
         axes = tuple(a for a in x.axes if a in (part.row, part.column))
         row, column = self._along(part.row, axes), self._along(part.column, axes)
         mask = Block(self._once(triangle(part, row, column), mask_name(part)), axes)
@@ -486,6 +506,17 @@ class _Printer:
 
 def _number(value: float) -> str:
     return repr(value) if abs(value) != float("inf") else f'float("{value}")'
+
+
+def _exponent(power: Int) -> str:
+    """The text of the exponent of a power of two."""
+    match power:
+        case int():
+            return str(power.bit_length() - 1)
+        case Integer("<<", 1, exponent):
+            return integer(exponent).text
+        case _:
+            raise NotPrintable("blocks are of powers of two")
 
 
 def _is_multiple(start: Int, size: Int) -> bool:

@@ -29,6 +29,7 @@ from dsfc.kernel_ir.ir import (
     Reduce,
     Rename,
     Statement,
+    ToMiddle,
     Triangle,
 )
 
@@ -115,7 +116,7 @@ def _zeros(operation: Operation, known: Mapping[str, Zeros]) -> Zeros:
             return _renamed(known[operation.operand], operation.axis, operation.to)
         case Map():
             return _of_map(operation, known)
-        case Reduce(axis=axis) | Cumulate(axis=axis):
+        case Reduce(axis=axis) | Cumulate(axis=axis) | ToMiddle(axis=axis):
             x = known[operation.operand]
             kept = x.padding - {axis}
             if isinstance(operation, Cumulate) and operation.function == "product":

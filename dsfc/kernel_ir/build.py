@@ -50,6 +50,7 @@ from dsfc.kernel_ir.ir import (
     Storage,
     Store,
     Symbol,
+    ToMiddle,
     Triangle,
 )
 from dsfc.kernel_ir.types import TileType, type_of
@@ -191,7 +192,7 @@ class KernelBuilder:
     def zeros(self, axis: Axis, other: Axis | None = None) -> Tile:
         """Returns zeros over one axis or two: what a loop adds to."""
         mask = self.equal(self.index(axis), 0 if other is None else self.index(other))
-        return self.where(mask, 0.0, 0.0)
+        return self.named("zeros", self.where(mask, 0.0, 0.0))
 
     def index(self, axis: Axis, start: Int = 0) -> Tile:
         """Returns start + 0, 1, 2, … along an axis."""
@@ -247,6 +248,12 @@ class KernelBuilder:
     ) -> Tile:
         """Returns the sums or products of the entries so far."""
         return self._let(Cumulate(function, tile.key, axis, reverse, exclusive, block))
+
+    def to_middle(
+        self, tile: Tile, axis: Axis, half: Int, *, exclusive: bool = False, back: bool = False
+    ) -> Tile:
+        """Returns the sums of the entries between each place and the middle of its block."""
+        return self._let(ToMiddle(tile.key, axis, half, exclusive, back))
 
     def between(
         self, tile: Tile, axis: Axis, to: Axis, since: Axis, exclusive: bool = False
@@ -421,10 +428,15 @@ def _renamed(operation: Operation, final: Mapping[str, str]) -> Operation:
     match operation:
         case Map():
             changes["operands"] = tuple(final[x] for x in operation.operands)
+        case ToMiddle():
+            changes["operand"] = final[operation.operand]
+            changes["half"] = _integer(operation.half, final)
         case Rename() | Reduce() | Cumulate() | Between() | InverseUnit():
             changes["operand"] = final[operation.operand]
         case Dot():
             changes |= {"left": final[operation.left], "right": final[operation.right]}
+            parts = ("out", "left_part", "right_part")
+            changes |= {name: _triangle(getattr(operation, name), final) for name in parts}
         case Compare(right=right):
             changes["left"] = final[operation.left]
             changes["right"] = final[right] if isinstance(right, str) else _integer(right, final)
@@ -435,6 +447,12 @@ def _renamed(operation: Operation, final: Mapping[str, str]) -> Operation:
         case _:
             pass
     return replace(operation, **changes) if changes else operation
+
+
+def _triangle(part: Triangle | None, final: Mapping[str, str]) -> Triangle | None:
+    if part is None or part.block is None:
+        return part
+    return replace(part, block=_integer(part.block, final))
 
 
 def _position(p: Position, final: Mapping[str, str]) -> Position:

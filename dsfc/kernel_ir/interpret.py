@@ -42,6 +42,7 @@ from dsfc.kernel_ir.ir import (
     Statement,
     Store,
     Symbol,
+    ToMiddle,
     Triangle,
 )
 from dsfc.kernel_ir.types import united
@@ -246,6 +247,8 @@ class _Program:
                 return _Value(x.axes[:at] + x.axes[at + 1 :], fold.reduce(x.array, axis=at))
             case Cumulate():
                 return self._cumulate(operation)
+            case ToMiddle():
+                return self._to_middle(operation)
             case Between():
                 return self._between(operation)
             case Dot():
@@ -291,6 +294,19 @@ class _Program:
             so_far = with_own
         return _Value(x.axes, np.moveaxis(out, 0, at))
 
+    def _to_middle(self, operation: ToMiddle) -> _Value:
+        x, half = self._values[operation.operand], self._int(operation.half)
+        at = x.axes.index(operation.axis)
+        rows = np.moveaxis(x.array, at, 0)
+        out = np.zeros_like(rows)
+        for i in range(len(rows)):
+            middle = i // (2 * half) * 2 * half + half
+            end = i if operation.exclusive else i + 1
+            for t in range(middle, end) if i >= middle else range(i + 1, middle):
+                source, target = (i, t) if operation.back else (t, i)
+                out[target] += rows[source]
+        return _Value(x.axes, np.moveaxis(out, 0, at))
+
     def _between(self, operation: Between) -> _Value:
         x = self._values[operation.operand]
         at = x.axes.index(operation.axis)
@@ -323,7 +339,8 @@ class _Program:
         if part is None:
             return value
         rows, columns = self._size(part.row), self._size(part.column)
-        mask = _Value((part.row, part.column), _part(part, rows, columns))
+        block = None if part.block is None else self._int(part.block)
+        mask = _Value((part.row, part.column), _part(part, block, rows, columns))
         return _Value(value.axes, np.where(mask.over(value.axes), value.array, 0))
 
     def _size(self, axis: Axis) -> int:
@@ -333,11 +350,11 @@ class _Program:
         return value_of(e, self._integers)
 
 
-def _part(t: Triangle, rows: int, columns: int) -> Array:
+def _part(t: Triangle, block: int | None, rows: int, columns: int) -> Array:
     """Where a triangle has entries."""
     i, j = np.arange(rows)[:, None], np.arange(columns)[None, :]
-    if t.block is not None:
-        return np.asarray((i // t.block % 2 == 1) & (j // t.block == i // t.block - 1))
+    if block is not None:
+        return np.asarray((i // block % 2 == 1) & (j // block == i // block - 1))
     return np.asarray(j <= i if t.part is Part.LOWER else j < i)
 
 
@@ -374,6 +391,7 @@ _OPERATORS: Mapping[str, Callable[[int, int], int]] = {
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "//": lambda a, b: a // b,
+    "<<": lambda a, b: a << b,
     "min": min,
     "max": max,
 }

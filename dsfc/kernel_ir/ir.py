@@ -48,10 +48,10 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """left `operator` right, of integers; `//` rounds down.
+    """left `operator` right, of integers; `//` rounds down, `<<` doubles so often.
 
     Attributes:
-        operator: one of `+ - * // min max`.
+        operator: one of `+ - * // << min max`.
     """
 
     operator: str
@@ -95,6 +95,11 @@ def floor_div(left: Int, right: Int) -> Int:
 def ceil_div(left: Int, right: Int) -> Int:
     """Returns the quotient, rounded up."""
     return floor_div(plus(left, minus(right, 1)), right)
+
+
+def power_of_two(exponent: Int) -> Int:
+    """Returns 2 to the power of an integer."""
+    return 1 << exponent if isinstance(exponent, int) else Integer("<<", 1, exponent)
 
 
 def least(left: Int, right: Int) -> Int:
@@ -279,6 +284,27 @@ class Cumulate:
 
 
 @dataclass(frozen=True, slots=True)
+class ToMiddle:
+    """Sums of the entries between each place and the middle of its block of 2 · half entries.
+
+    In the second half, of those from the middle through the place; in the first half, of those
+    behind the place, up to the middle.
+
+    Attributes:
+        axis: of the places.
+        half: entries of half a block, a power of two.
+        exclusive: in the second half without the place itself.
+        back: the transposed map: of the entries whose sums have this place.
+    """
+
+    operand: str
+    axis: Axis
+    half: Int
+    exclusive: bool = False
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Between:
     """Products over what lies between two entries: Π_{j < t ≤ i} of the operand, 0 for j > i.
 
@@ -321,7 +347,7 @@ class Triangle:
     row: Axis
     column: Axis
     part: Part
-    block: int | None = None
+    block: Int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +389,18 @@ class Load:
 
 
 Operation = (
-    Const | Index | Compare | Map | Rename | Reduce | Cumulate | Between | Dot | InverseUnit | Load
+    Const
+    | Index
+    | Compare
+    | Map
+    | Rename
+    | Reduce
+    | Cumulate
+    | ToMiddle
+    | Between
+    | Dot
+    | InverseUnit
+    | Load
 )
 
 
@@ -471,7 +508,7 @@ def operands(operation: Operation) -> tuple[str, ...]:
     match operation:
         case Map():
             return operation.operands
-        case Rename() | Reduce() | Cumulate() | Between() | InverseUnit():
+        case Rename() | Reduce() | Cumulate() | ToMiddle() | Between() | InverseUnit():
             return (operation.operand,)
         case Dot():
             return operation.left, operation.right

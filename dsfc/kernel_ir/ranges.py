@@ -32,6 +32,7 @@ from dsfc.kernel_ir.ir import (
     Reduce,
     Rename,
     Statement,
+    ToMiddle,
 )
 
 _ZERO, _ONE = Interval(0.0, 0.0), Interval(1.0, 1.0)
@@ -119,6 +120,8 @@ def _range(operation: Operation, ranges: Ranges, promises: Ranges) -> Interval:
             x = ranges[operation.operand]
             folds = {"sum": _cone, "product": _product}
             return folds[operation.function](x) if operation.function in folds else x
+        case ToMiddle():
+            return _cone(ranges[operation.operand])
         case Between():
             return _product(ranges[operation.operand])
         case Dot():

@@ -36,6 +36,7 @@ from dsfc.kernel_ir.ir import (
     Storage,
     Store,
     Symbol,
+    ToMiddle,
     Triangle,
 )
 from dsfc.kernel_ir.types import TileType, types_of
@@ -131,6 +132,8 @@ def _operation(operation: Operation) -> str:
             return f"{operation.function} of {operation.operand} over {operation.axis.name}"
         case Cumulate():
             return _cumulate(operation)
+        case ToMiddle():
+            return _to_middle(operation)
         case Between():
             since, to = operation.since.name, operation.to.name
             end = "<" if operation.exclusive else "<="
@@ -169,6 +172,13 @@ def _cumulate(operation: Cumulate) -> str:
     return " ".join(words)
 
 
+def _to_middle(operation: ToMiddle) -> str:
+    words = [f"sums of {operation.operand} over {operation.axis.name}"]
+    words.append(f"to the middle of blocks of 2 * {_int(operation.half, True)}")
+    words += ["without itself"] * operation.exclusive + ["transposed"] * operation.back
+    return " ".join(words)
+
+
 def _dot(operation: Dot) -> str:
     left = _factor(operation.left, operation.left_part)
     right = _factor(operation.right, operation.right_part)
@@ -186,7 +196,7 @@ def _factor(name: str, part: Triangle | None) -> str:
 
 def _triangle(part: Triangle) -> str:
     text = f"{part.part.value} in {part.row.name}, {part.column.name}"
-    return text if part.block is None else f"{text} of blocks of {part.block}"
+    return text if part.block is None else f"{text} of blocks of {_int(part.block)}"
 
 
 def _positions(at: tuple[Position, ...]) -> str:

@@ -30,6 +30,7 @@ from dsfc.kernel_ir.ir import (
     Reduce,
     Rename,
     Statement,
+    ToMiddle,
     Triangle,
 )
 
@@ -115,6 +116,11 @@ def type_of(operation: Operation, types: Mapping[str, TileType]) -> TileType:
             return TileType(tuple(a for a in axes if a != operation.axis))
         case Cumulate():
             return _cumulated(operation, types)
+        case ToMiddle():
+            _reals(operation, operation.operand, types, operation.axis)
+            if isinstance(operation.half, int):
+                _need_blocks(operation.axis, 2 * operation.half)
+            return types[operation.operand]
         case Between():
             axes = _reals(operation, operation.operand, types, operation.axis)
             _need_size(operation, operation.axis, operation.to, operation.since)
@@ -170,10 +176,14 @@ def _arity(function: str) -> int:
 def _cumulated(operation: Cumulate, types: Mapping[str, TileType]) -> TileType:
     _need_name(operation.function, ("sum", "product"))
     _reals(operation, operation.operand, types, operation.axis)
-    block, size = operation.block, operation.axis.size
-    if block is not None and (isinstance(size, str) or block < 1 or size % block):
-        raise TypeError(f"blocks of {block} along {operation.axis.name} of {size} entries")
+    if operation.block is not None:
+        _need_blocks(operation.axis, operation.block)
     return types[operation.operand]
+
+
+def _need_blocks(axis: Axis, block: int) -> None:
+    if isinstance(axis.size, str) or block < 1 or axis.size % block:
+        raise TypeError(f"blocks of {block} along {axis.name} of {axis.size} entries")
 
 
 def _contracted(operation: Dot, types: Mapping[str, TileType]) -> TileType:
@@ -192,7 +202,7 @@ def _need_triangle(part: Triangle, axes: tuple[Axis, ...]) -> None:
         names = _names((part.row, part.column))
         raise TypeError(f"a triangle over {names} of a tile over {_names(axes)}")
     _need_size(part, part.row, part.column)
-    if part.block is not None and (part.block < 1 or part.block & (part.block - 1)):
+    if isinstance(part.block, int) and (part.block < 1 or part.block & (part.block - 1)):
         raise TypeError(f"a triangle in blocks of {part.block}, no power of two")
 
 

@@ -19,6 +19,7 @@ from dsfc.kernel_ir.ir import (
     Between,
     Carry,
     Compare,
+    Dot,
     Index,
     Int,
     Integer,
@@ -32,13 +33,14 @@ from dsfc.kernel_ir.ir import (
     Rename,
     Statement,
     Store,
+    ToMiddle,
     operands,
     symbols,
 )
 from dsfc.kernel_ir.ranges import unproved_exponents
 from dsfc.kernel_ir.types import TileType, type_of
 
-OPERATORS = frozenset(("+", "-", "*", "//", "min", "max"))
+OPERATORS = frozenset(("+", "-", "*", "//", "<<", "min", "max"))
 """Operators of integers."""
 
 
@@ -225,6 +227,12 @@ class _Check:
     def _integers_of(self, here: str, operation: Operation, scope: _Scope) -> Iterator[str]:
         if isinstance(operation, Index):
             yield from self._integer(here, operation.start, scope)
+        if isinstance(operation, ToMiddle):
+            yield from self._integer(here, operation.half, scope)
+        if isinstance(operation, Dot):
+            for part in (operation.out, operation.left_part, operation.right_part):
+                if part is not None and part.block is not None:
+                    yield from self._integer(here, part.block, scope)
         if isinstance(operation, Compare) and not isinstance(operation.right, str):
             yield from self._integer(here, operation.right, scope)
 

@@ -507,8 +507,12 @@ class Chunks:
         """Returns the decay of the chunk that starts at a token."""
         if self.scan.decay is None:
             return HeadDecay(self.k, self.tokens, self.keys, None)
-        form = KeyDecay if self.held.by_keys else HeadDecay
         log = self.k.named("log_decay", self.held.load_decay(start))
+        return self.decay_of(log)
+
+    def decay_of(self, log: Tile) -> Decay:
+        """Returns the decay of which a tile is the logarithm."""
+        form = KeyDecay if self.held.by_keys else HeadDecay
         factor = self.k.named("decay", self.k.map("exp", log, free=True))
         return form(self.k, self.tokens, self.keys, factor)
 

@@ -14,11 +14,11 @@ read from it on.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dsfc.kernel_ir.build import KernelBuilder, Tile
-from dsfc.kernel_ir.ir import Axis, Part, Triangle
+from dsfc.kernel_ir.ir import Axis, Int, Part, Triangle, power_of_two
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Tokens:
         assert isinstance(self.row.size, int)
         return self.row.size
 
-    def triangle(self, strict: bool, block: int | None = None) -> Triangle:
+    def triangle(self, strict: bool, block: Int | None = None) -> Triangle:
         """Returns which pairs of tokens there are."""
         part = Part.STRICTLY_LOWER if strict else Part.LOWER
         return Triangle(self.row, self.column, part, block)
@@ -257,13 +257,22 @@ class KeyDecay(Decay):
         for p in pairs:
             if not p.strict:
                 totals.add(p.name, self._diagonal(self._k.sum(p.x * p.y, self._keys)))
-        for block in self._blocks:
-            for p in pairs:
-                to, since = self._level(block, p.early)
-                part = self._tokens.triangle(p.strict, block)
-                y = self._columns(p.y * since)
-                totals.add(p.name, self._k.dot(p.x * to, y, self._keys, out=part))
+        self._add_levels(pairs, totals)
         return [self._k.named(p.name, totals[p.name]) for p in pairs]
+
+    def _add_levels(self, pairs: Sequence[Pair], totals: Sums) -> None:
+        """Adds the products of all levels."""
+        for block in self._blocks:
+            for name, product in self._products(pairs, block):
+                totals.add(name, product)
+
+    def _products(self, pairs: Sequence[Pair], block: Int) -> Iterator[tuple[str, Tile]]:
+        """Yields what rows in second halves of blocks of 2 `block` tokens have of first halves."""
+        for p in pairs:
+            to, since = self._level(block, p.early)
+            part = self._tokens.triangle(p.strict, block)
+            y = self._columns(p.y * since)
+            yield p.name, self._k.dot(p.x * to, y, self._keys, out=part)
 
     def pull(self, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> None:
         """Adds the gradients; takes in what passes to the middles and from them."""
@@ -272,11 +281,15 @@ class KeyDecay(Decay):
                 own = self._on_diagonal(x.weights)
                 reads.add(x.pair.read, own * x.pair.y)
                 writes.add(x.pair.write, own * x.pair.x)
-        for block in self._blocks:
-            self._pull_level(block, pairs, reads, writes)
+        self._pull_levels(pairs, reads, writes)
 
-    def _pull_level(self, block: int, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> None:
-        """Adds what the two halves of a block of 2 `block` tokens give each other."""
+    def _pull_levels(self, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> None:
+        """Adds the gradients of all levels."""
+        for block in self._blocks:
+            self._add(self._pull_level(block, pairs, reads, writes))
+
+    def _pull_level(self, block: Int, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> Tile:
+        """Adds what the halves of blocks of 2 `block` tokens give each other; returns dlog λ."""
         row, column = self._tokens.row, self._tokens.column
         to_reads, from_writes, passing = Sums(), Sums(), Sums()
         for x in pairs:
@@ -294,21 +307,28 @@ class KeyDecay(Decay):
             step = from_writes[p.write] * self._level(block, p.early)[1]
             writes.add(p.write, step)
             passing.add("since", p.y * step)
+        return self._passed(passing, block)
+
+    def _passed(self, passing: Sums, block: Int) -> Tile:
+        """Returns what passes to the middles of blocks, and from them."""
+        assert isinstance(block, int)
+        row, total = self._tokens.row, Sums()
         for word, products in passing.items():
             reverse, exclusive = word != "since", word != "to"
-            self._add(
-                self._k.cumulate(
-                    "sum", products, row, reverse=reverse, exclusive=exclusive, block=block
-                )
+            passed = self._k.cumulate(
+                "sum", products, row, reverse=reverse, exclusive=exclusive, block=block
             )
+            total.add("", passed)
+        return total[""]
 
     @property
     def _blocks(self) -> list[int]:
         """Halves of blocks of 2, 4, … tokens."""
         return [1 << m for m in range(self._tokens.size.bit_length() - 1)]
 
-    def _level(self, block: int, early: bool) -> tuple[Tile, Tile]:
+    def _level(self, block: Int, early: bool) -> tuple[Tile, Tile]:
         """The decays from a middle to each token of the second half, and to it from the first."""
+        assert isinstance(block, int)
         to = self._product(exclusive=early, block=block)
         since = self._product(reverse=True, exclusive=True, block=block)
         word = "early" if early else "to"
@@ -323,3 +343,81 @@ class KeyDecay(Decay):
     @property
     def _same(self) -> Tile:
         return self._k.equal(self._row_index, self._k.index(self._tokens.column))
+
+
+_NOTHING = -1e4
+"""The logarithm of what is 0 in any precision: sums of it are numbers, those of -∞ times 0 none."""
+
+
+class LogKeyDecay(KeyDecay):
+    """A decay of keys, of which sums of logarithms are taken: products with matrices of 0 and 1.
+
+    Each sum is of what lies between two tokens, and never the difference of two sums: a decay of 0
+    is 0 behind its token, and nothing before it.
+    """
+
+    def __init__(self, builder: KernelBuilder, tokens: Tokens, keys: Axis, log_decay: Tile) -> None:
+        super().__init__(builder, tokens, keys, builder.map("max", log_decay, _NOTHING))
+
+    @property
+    def whole(self) -> Tile | None:
+        """The decay over the chunk."""
+        assert self._factor is not None
+        return self._exp(self._k.sum(self._factor, self._tokens.row), "whole")
+
+    def _product(
+        self, *, reverse: bool = False, exclusive: bool = False, block: int | None = None
+    ) -> Tile:
+        assert self._factor is not None and block is None
+        row = self._tokens.row
+        total = self._k.cumulate("sum", self._factor, row, reverse=reverse, exclusive=exclusive)
+        return self._k.map("exp", total, free=True)
+
+    def _add_levels(self, pairs: Sequence[Pair], totals: Sums) -> None:
+        """Adds the products of all levels, in a loop: registers hold what one of them takes."""
+        row, column = self._tokens.row, self._tokens.column
+        first = {p.name: totals.get(p.name, self._k.zeros(row, column)) for p in pairs}
+        with self._k.loop("level", len(self._blocks), reverse=False, **first) as loop:
+            found = dict(self._products(pairs, power_of_two(loop.counter)))
+            loop.next(**{name: loop[name] + x for name, x in found.items()})
+        totals |= {p.name: loop.last(p.name) for p in pairs}
+
+    def _pull_levels(self, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> None:
+        """Adds the gradients of all levels, in a loop."""
+        zeros = self._k.zeros(self._tokens.row, self._keys)
+        sums = {"read": reads, "write": writes}
+        names = {*(("read", x.pair.read) for x in pairs), *(("write", x.pair.write) for x in pairs)}
+        first = {f"{w}_{n}": sums[w].get(n, zeros) for w, n in sorted(names)}
+        first["log"] = zeros
+        with self._k.loop("level", len(self._blocks), reverse=False, **first) as loop:
+            inner = {w: Sums({n: loop[f"{w}_{n}"] for v, n in names if v == w}) for w in sums}
+            block = power_of_two(loop.counter)
+            passed = self._pull_level(block, pairs, inner["read"], inner["write"])
+            following = {f"{w}_{n}": inner[w][n] for w, n in names}
+            loop.next(**following, log=loop["log"] + passed)
+        for w, n in names:
+            sums[w][n] = loop.last(f"{w}_{n}")
+        self._add(loop.last("log"))
+
+    def _level(self, block: Int, early: bool) -> tuple[Tile, Tile]:
+        """The decay between each token and the middle: one tile has both halves."""
+        since = self._to_middle(block, False)
+        return self._to_middle(block, early), since
+
+    def _to_middle(self, block: Int, early: bool) -> Tile:
+        assert self._factor is not None
+        total = self._k.to_middle(self._factor, self._tokens.row, block, exclusive=early)
+        return self._exp(total, "early_to_middle" if early else "to_middle")
+
+    def _passed(self, passing: Sums, block: Int) -> Tile:
+        both, total = Sums(), Sums()
+        for word, products in passing.items():
+            both.add("early" if word == "early" else "to", products)
+        for word, products in both.items():
+            early, row = word == "early", self._tokens.row
+            passed = self._k.to_middle(products, row, block, exclusive=early, back=True)
+            total.add("", passed)
+        return total[""]
+
+    def _exp(self, total: Tile, name: str) -> Tile:
+        return self._k.named(name, self._k.map("exp", total, free=True))

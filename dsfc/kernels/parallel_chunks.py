@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from dsfc.kernel_ir.build import Tile
 from dsfc.kernel_ir.ir import Access, Argument, Axis, Int, Kernel, Position, Storage, times
 from dsfc.kernels.chunkwise import KEYS, PART, Chunk, Chunks, Look, Write, times_decay, weights_name
-from dsfc.kernels.decay import Pulled, Sums
+from dsfc.kernels.decay import Decay, LogKeyDecay, Pulled, Sums
 from dsfc.kernels.operands import NAMES, decays_by_keys, is_wide
 from dsfc.plan.scan_ir import Adjoint, Factor, Scan, ScanDirection
 
@@ -76,6 +76,12 @@ class _ParallelChunks(Chunks):
         """Starts a kernel whose programs have some part of the keys and channels of a head."""
         super().open(name, doc, keys, channels)
         self._known: dict[str, Argument] = {}
+
+    def decay_of(self, log: Tile) -> Decay:
+        """Returns the decay of which a tile is the logarithm."""
+        if self.held.by_keys:
+            return LogKeyDecay(self.k, self.tokens, self.keys, log)
+        return super().decay_of(log)
 
     # --- kernels ----------------------------------------------------------------------------------
 
@@ -252,9 +258,9 @@ class _ParallelChunks(Chunks):
         reads, writes = Sums(), Sums()
         for s in narrow:
             if s.direction is ScanDirection.FORWARD:
-                self.pull_read(s, chunk, sums[NAMES[s.read]], reads)
+                self.pull_read(s, chunk, sums[_outside(s.read)], reads)
             else:
-                self.pull_write(s, chunk, sums[NAMES[s.read]], writes)
+                self.pull_write(s, chunk, sums[_outside(s.read)], writes)
         pulled = [
             Pulled(chunk.pair(*p), sums[weights_name(*p)], None if by_keys else chunk.pairs(*p))
             for p in self.every_pair
@@ -269,8 +275,8 @@ class _ParallelChunks(Chunks):
         """
         k, held = self.k, self.held
         row, column, keys = self.tokens.row, self.tokens.column, self.keys
-        bars = [NAMES[x.bar] for x in self.looks]
-        values = [NAMES[x.value] for x in self.writes]
+        bars = [_outside(x.bar) for x in self.looks]
+        values = [_outside(x.value) for x in self.writes]
         first = dict.fromkeys([*bars, *values], k.zeros(row, keys))
         first |= {weights_name(*p): k.zeros(row, column) for p in self.every_pair}
         if self.decays:
@@ -286,8 +292,10 @@ class _ParallelChunks(Chunks):
                 look, write = self.system
                 chunk.tiles[look.bar] = self._row(self._bar(look), chunk)
                 chunk.tiles[write.value] = self._row(write.value, chunk)
-            added = {NAMES[x.bar]: k.dot(chunk.tile(x.bar), state, PART) for x in self.looks}
-            added |= {NAMES[x.value]: k.dot(chunk.tile(x.value), future, PART) for x in self.writes}
+            added = {_outside(x.bar): k.dot(chunk.tile(x.bar), state, PART) for x in self.looks}
+            added |= {
+                _outside(x.value): k.dot(chunk.tile(x.value), future, PART) for x in self.writes
+            }
             added |= {weights_name(*p): self.weights(chunk, *p) for p in self.every_pair}
             if self.decays:
                 added["across"] = k.sum(state * future, PART)
@@ -302,7 +310,7 @@ class _ParallelChunks(Chunks):
         """
         assert self.system is not None
         k, (look, write) = self.k, self.system
-        bar, weights = NAMES[look.bar], weights_name(look, write)
+        bar, weights = _outside(look.bar), weights_name(look, write)
         row, column = self.tokens.row, self.tokens.column
         found = k.sum(chunk.after_head(look) * sums[bar], self.keys)
         own = k.sum(chunk.pairs(look, write) * sums[weights], column)
@@ -362,6 +370,11 @@ class _ParallelChunks(Chunks):
         """The place of a state for each chunk."""
         sizes, place = self.held.state_sizes, self.held.state_at
         return _Place((*sizes[:2], self.count, *sizes[2:]), (*place[:2], at, *place[2:]))
+
+
+def _outside(role: Factor) -> str:
+    """The name of what a role over channels has with the state that enters or leaves."""
+    return f"{NAMES[role]}_outside"
 
 
 def _name(pair: tuple[Look, Write]) -> str:

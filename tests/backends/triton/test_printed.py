@@ -23,7 +23,7 @@ pytest.importorskip("triton")
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 Build = Callable[..., ModuleType]
-LENGTH = 18
+LENGTH = 70
 """Two chunks, the second one cut off."""
 
 
