@@ -202,25 +202,44 @@ _TILES_WITH_A_COLUMN: dict[tuple[Form, str, int, str, int], Tile] = {
 PRINTED_CHUNK = {
     Form.KEYED: 64,
     Form.LOW_RANK: 64,
-    Form.KEYED_LOW_RANK: 64,
+    Form.KEYED_LOW_RANK: 32,
     Form.DELTA: 64,
     Form.KEYED_DELTA: 64,
 }
 """Tokens of a chunk of printed kernels, by form."""
 
-PRINTED_KERNELS = (
-    *("forward pairs", "forward states", "forward outputs"),
-    *("backward pairs", "backward states", "backward futures", "backward gradients"),
-)
+_PRINTED = {
+    "forward pairs": (64, 8),
+    "forward states": (64, 8),
+    "forward outputs": (64, 4),
+    "backward pairs": (64, 8),
+    "backward states": (64, 8),
+    "backward futures": (64, 8),
+    "backward gradients": (32, 4),
+}
+"""Keys or channels of a part, and warps, of printed kernels. A chunk has the rows of four warps in a
+product of matrices: eight compute some of it twice, and hold half as much each."""
+
+_PRINTED_OF: dict[Form, dict[str, tuple[int, int]]] = {
+    Form.KEYED_DELTA: {"pairs": (32, 8), "futures": (32, 8), "gradients": (16, 4)},
+    Form.KEYED_LOW_RANK: {"pairs": (16, 4), "futures": (32, 8), "gradients": (16, 4)},
+}
+"""Where two or more reads, or writes, need more registers."""
+
+
+def _printed(form: Form, kernel: str, keys: int, platform: str) -> Tile:
+    width, warps = _PRINTED_OF.get(form, {}).get(kernel.split()[1], _PRINTED[kernel])
+    # States of 256 keys take twice the registers; a warp of gfx9 is two.
+    return Tile(PRINTED_CHUNK[form], min(width, 8192 // keys), 4 if platform == "hip" else warps, 1)
+
 
 TILES |= {
-    (form, f"{kernel} {keys}", size, platform, version): tile
-    for form, chunk in PRINTED_CHUNK.items()
-    for kernel in PRINTED_KERNELS
+    (form, f"{kernel} {keys}", size, platform, version): _printed(form, kernel, keys, platform)
+    for form in PRINTED_CHUNK
+    for kernel in _PRINTED
     for keys in (64, 128, 256)
     for size in (_NARROW, _WIDE)
     for platform, version in (("cuda", 80), ("hip", 94))
-    for tile in (Tile(chunk, 64, 8, 1),)
 }
 # A convolution without keys has the kernels of an elementwise scan.
 TILES |= {

@@ -108,7 +108,7 @@ class _ParallelChunks(Chunks):
         chunk = Chunk(self, start)
         chunk.known_pairs |= {p: loop.last(_name(p)) for p in wanted}
         for look, write in wanted:
-            if look in looks:
+            if look in looks and ((look, write) != self.system or self._recalls_system):
                 self._keep(_name((look, write)), self._by_pair(at), chunk.pairs(look, write))
         if self.system is not None:
             self._solve(chunk, at, keep_inverse=back)
@@ -229,30 +229,35 @@ class _ParallelChunks(Chunks):
         return k.kernel()
 
     def gradients(self, adjoint: Adjoint) -> Kernel:
-        """Returns the kernel of the gradients of reads, keys, decay and strengths."""
-        by_keys = decays_by_keys(self.scan)
-        keys = SOME_KEYS if by_keys else KEYS
-        doc = f"The gradients of one chunk by {'some of ' * by_keys}its reads, keys and decays."
-        self.open("gradients", doc, keys)
+        """Returns the kernel of the gradients of reads, keys, decay and strengths.
+
+        What is a sum over keys, a program has of its own part of them: the caller adds those up.
+        """
+        self.open(
+            "gradients", "The gradients of one chunk by some of its reads and keys.", SOME_KEYS
+        )
         k, held = self.k, self.held
         at = k.grid("chunk", self.count)
+        part = k.grid("part", held.parts(SOME_KEYS))
+        held.place(SOME_KEYS, part)
+        held.sum_parts(SOME_KEYS, part)
         start = self.start(at)
         narrow = [s for s in adjoint.scans if not is_wide(s.result)]
-        if by_keys:
-            part = k.grid("part", held.parts(keys))
-            held.place(keys, part)
-            held.sum_parts(keys, part)
         for result in dict.fromkeys(s.result for s in narrow):
             held.declare_gradient(result)
         if self.decays:
             held.declare_decay_gradient()
         chunk = Chunk(self, start)
         sums = self._sums_over_channels(start, at)
-        if not by_keys or self.has_delta:
+        by_keys = decays_by_keys(self.scan)
+        if self._recalls_system:
             self._recall(chunk, at, [p for p in self.every_pair if not by_keys or p == self.system])
+        # The pairs are sums over all keys: what is computed of them is the first part's.
+        is_first = k.less(k.index(self.tokens.row, times(part, self.tokens.size)), self.tokens.size)
+        pairs = {p: k.where(is_first, x, 0.0) for p, x in chunk.known_pairs.items()}
         if self.has_delta:
             held.declare_strength_gradient()
-            self._pull_strength(chunk, sums, part if by_keys else 0)
+            self._pull_strength(chunk, pairs, sums)
         if self.decays:
             chunk.decay.pull_whole(sums["across"])
         reads, writes = Sums(), Sums()
@@ -261,11 +266,16 @@ class _ParallelChunks(Chunks):
                 self.pull_read(s, chunk, sums[_outside(s.read)], reads)
             else:
                 self.pull_write(s, chunk, sums[_outside(s.read)], writes)
-        pulled = [
-            Pulled(chunk.pair(*p), sums[weights_name(*p)], None if by_keys else chunk.pairs(*p))
-            for p in self.every_pair
-        ]
-        self.pull_pairs(chunk, pulled, reads, writes)
+        weights = [sums[weights_name(*p)] for p in self.every_pair]
+        self.pull_pairs(
+            chunk,
+            [
+                Pulled(chunk.pair(*p), x, pairs.get(p))
+                for p, x in zip(self.every_pair, weights, strict=True)
+            ],
+            reads,
+            writes,
+        )
         return k.kernel()
 
     def _sums_over_channels(self, start: Int, at: Int) -> Sums:
@@ -302,24 +312,23 @@ class _ParallelChunks(Chunks):
             loop.next(**{name: loop[name] + x for name, x in added.items()})
         return Sums({name: loop.last(name) for name in first})
 
-    def _pull_strength(self, chunk: Chunk, sums: Sums, part: Int) -> None:
-        """Stores the gradient of the strengths; what bars of values gave becomes that of bars.
-
-        What a key finds is Σ_keys of the state that enters, and what the chunk writes: the latter
-        is the same for all parts of the keys, and the first one adds it.
-        """
+    def _pull_strength(
+        self, chunk: Chunk, pairs: dict[tuple[Look, Write], Tile], sums: Sums
+    ) -> None:
+        """Stores the gradient of the strengths; what bars of values gave becomes that of bars."""
         assert self.system is not None
         k, (look, write) = self.k, self.system
         bar, weights = _outside(look.bar), weights_name(look, write)
-        row, column = self.tokens.row, self.tokens.column
         found = k.sum(chunk.after_head(look) * sums[bar], self.keys)
-        own = k.sum(chunk.pairs(look, write) * sums[weights], column)
-        if part != 0:
-            is_first = k.less(k.index(row, times(part, self.tokens.size)), self.tokens.size)
-            own = k.where(is_first, own, 0.0)
+        own = k.sum(pairs[look, write] * sums[weights], self.tokens.column)
         self.held.store_strength_gradient(chunk.start, k.named("dr", found + own))
         for name in (bar, *(weights_name(look, w) for w in self.writes)):
             sums[name] = chunk.strength * sums[name]
+
+    @property
+    def _recalls_system(self) -> bool:
+        """Whether gradients need the pairs of the system, besides its solution."""
+        return self.has_delta or not decays_by_keys(self.scan)
 
     def _bar(self, look: Look) -> Factor:
         """The bar that is kept of the system's read: of a delta rule, that of the value."""
