@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dsfc.kernel_ir.ir import Axis, Int, Integer, Symbol
+from dsfc.kernel_ir.ir import Axis, Int, Integer, Symbol, symbols, times
 
 ATOM, PRODUCT, SUM, COMPARISON = range(4)
 """How strongly the parts of a text are bound, the strongest first."""
@@ -104,3 +104,18 @@ def integer(e: Int) -> Block:
                 f"{integer(e.left).at_most(binding)} {operator} {integer(e.right).at_most(right)}"
             )
             return Block(text, (), binding)
+
+
+def number(value: float) -> str:
+    """Returns the text of a number."""
+    return repr(value) if abs(value) != float("inf") else f'float("{value}")'
+
+
+def is_multiple(start: Int, size: Int) -> bool:
+    """Returns whether a start is written as a multiple of a size."""
+    return start == 0 or any(start == times(part, size) for part in _factors(start))
+
+
+def _factors(e: Int) -> Iterator[Int]:
+    for name in symbols(e):
+        yield Symbol(name)

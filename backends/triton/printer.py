@@ -25,8 +25,6 @@ from dsfc.kernel_ir.ir import (
     Cumulate,
     Dot,
     Index,
-    Int,
-    Integer,
     InverseUnit,
     Kernel,
     Let,
@@ -43,7 +41,6 @@ from dsfc.kernel_ir.ir import (
     ToMiddle,
     Triangle,
     symbols,
-    times,
 )
 from dsfc.kernel_ir.rename import renamed
 from dsfc.kernel_ir.types import united
@@ -51,10 +48,10 @@ from dsfc.kernel_ir.uses import bound, uses
 
 from ..torch.code import Binding, Code, called_as
 from ..torch.layout import wrapped
-from .blocks import ATOM, SUM, Block, call, integer, joined
+from .blocks import ATOM, SUM, Block, call, integer, is_multiple, joined, number
 from .memory import address, conflicts, is_whole, offsets, scratch_accesses
 from .names import is_nameless, safe_name
-from .triangles import mask_name, triangle
+from .triangles import exponent, mask_name, triangle
 from .zeros import Zeros, zeros_of
 
 _LONGEST = 34
@@ -346,7 +343,7 @@ class _Printer:
             return self._once(f"_within({o}, 0, {bound})", f"m_{p.axis.name}")
         start = integer(p.start).at_most(SUM)
         static = set(symbols(p.bound)) <= {*self._kernel.static, *self._fixed}
-        if static and _is_multiple(p.start, size):
+        if static and is_multiple(p.start, size):
             return self._common(f"_within({o}, {start}, {bound})", f"m_{p.axis.name}")
         return self._common(f"{start} + {o} < {bound}", f"m_{p.axis.name}")
 
@@ -355,7 +352,7 @@ class _Printer:
     def _block(self, operation: Operation) -> Block:
         match operation:
             case Const(value=value):
-                return Block(_number(value))
+                return Block(number(value))
             case Index(axis=axis, start=start):
                 if start == 0:
                     return Block(self._index(axis), (axis,))
@@ -420,7 +417,7 @@ class _Printer:
         return Block(call("tl.where", Block(mask, (axis,)).over(x.axes), x, neutral), x.axes)
 
     def _reduce(self, operation: Reduce) -> Block:
-        neutral = {"sum": "0.0", "product": "1.0", "max": _number(-float("inf"))}
+        neutral = {"sum": "0.0", "product": "1.0", "max": number(-float("inf"))}
         x = self._filled(operation.operand, operation.axis, neutral[operation.function])
         at = x.axes.index(operation.axis)
         function = {"sum": "tl.sum", "product": "_product", "max": "tl.max"}[operation.function]
@@ -448,10 +445,8 @@ class _Printer:
 
     def _to_middle(self, operation: ToMiddle) -> Block:
         x = self._blocks[operation.operand]
-        if len(x.axes) != 2:
-            raise NotPrintable("sums to a middle are of matrices")
         x = x.ordered((operation.axis, *(a for a in x.axes if a != operation.axis)))
-        flags = [_exponent(operation.half), str(operation.exclusive), str(operation.back)]
+        flags = [exponent(operation.half), str(operation.exclusive), str(operation.back)]
         return Block(call("_sums_to_middle", x, *flags, "EXACT"), x.axes)
 
     def _dot(self, operation: Dot) -> Block:
@@ -494,36 +489,11 @@ class _Printer:
         """A block with zeros outside of a triangle."""
         if part is None:
             return x
-        if part.block is not None and {*x.axes} == {part.row, part.column}:
+        if part.block is not None:
             # The masks of all levels would not fit the registers: each is made where it is used.
             row = str(x.axes.index(part.row))
-            return Block(call("_across", x, _exponent(part.block), row), x.axes)
+            return Block(call("_across", x, exponent(part.block), row), x.axes)
         axes = tuple(a for a in x.axes if a in (part.row, part.column))
         row, column = self._along(part.row, axes), self._along(part.column, axes)
         mask = Block(self._once(triangle(part, row, column), mask_name(part)), axes)
         return Block(call("tl.where", mask.over(x.axes), x, "0.0"), x.axes)
-
-
-def _number(value: float) -> str:
-    return repr(value) if abs(value) != float("inf") else f'float("{value}")'
-
-
-def _exponent(power: Int) -> str:
-    """The text of the exponent of a power of two."""
-    match power:
-        case int():
-            return str(power.bit_length() - 1)
-        case Integer("<<", 1, exponent):
-            return integer(exponent).text
-        case _:
-            raise NotPrintable("blocks are of powers of two")
-
-
-def _is_multiple(start: Int, size: Int) -> bool:
-    """Whether a start is written as a multiple of a size."""
-    return start == 0 or any(start == times(part, size) for part in _factors(start))
-
-
-def _factors(e: Int) -> Iterator[Int]:
-    for name in symbols(e):
-        yield Symbol(name)

@@ -74,6 +74,7 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
         heading = filled("printed_heading.py.j2")
         parts.append(filled("printed_launch_shared.py.j2"))
         parts.append(f"{heading}\n{filled('printed_kernels_shared.py.j2')}")
+        parts.append(filled("printed_triangles_shared.py.j2"))
     if matrix:
         decay = any(s.decay for s in matrix)
         parts.append(filled("matrix_kernels_shared.py.j2", decay=decay, span=SPAN))

@@ -217,8 +217,11 @@ _PRINTED = {
     "backward futures": (64, 8),
     "backward gradients": (32, 4),
 }
-"""Keys or channels of a part, and warps, of printed kernels. A chunk has the rows of four warps in a
-product of matrices: eight compute some of it twice, and hold half as much each."""
+"""Keys or channels of a part, and warps, of printed kernels.
+
+A chunk has the rows of four warps in a product of matrices: eight compute some of it twice, and
+each holds half as much.
+"""
 
 _PRINTED_OF: dict[Form, dict[str, tuple[int, int]]] = {
     Form.KEYED_DELTA: {"pairs": (32, 8), "futures": (32, 8), "gradients": (16, 4)},

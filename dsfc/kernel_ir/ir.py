@@ -48,7 +48,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """left `operator` right, of integers; `//` rounds down, `<<` doubles so often.
+    """left `operator` right, of integers; `//` rounds down, and `<<` doubles.
 
     Attributes:
         operator: one of `+ - * // << min max`.
@@ -109,14 +109,11 @@ def least(left: Int, right: Int) -> Int:
 
 def symbols(e: Int) -> Iterator[str]:
     """Yields the names in an integer."""
-    match e:
-        case Symbol(name=name):
-            yield name
-        case Integer():
-            yield from symbols(e.left)
-            yield from symbols(e.right)
-        case _:
-            pass
+    if isinstance(e, Symbol):
+        yield e.name
+    elif isinstance(e, Integer):
+        yield from symbols(e.left)
+        yield from symbols(e.right)
 
 
 # --- tiles ---------------------------------------------------------------------------------------
@@ -168,8 +165,8 @@ class Access(Enum):
 class Storage(Enum):
     """How the entries of an argument lie in memory.
 
-    GIVEN: in the dtype of the caller's tensors. WIDE: in that of sums, float32 at least. KEPT: what
-    one kernel leaves for the next; narrow only where that has the exponents of float32 (bfloat16).
+    GIVEN: in the dtype of the caller's tensors. WIDE: in that of sums, float32 at least. KEPT: of
+    one kernel for the next; narrow only in bfloat16, which has the exponents of float32.
     """
 
     GIVEN = "given"
@@ -285,16 +282,14 @@ class Cumulate:
 
 @dataclass(frozen=True, slots=True)
 class ToMiddle:
-    """Sums of the entries between each place and the middle of its block of 2 · half entries.
+    """Sums of what lies between each entry and the middle of its block of 2 · half entries.
 
-    In the second half, of those from the middle through the place; in the first half, of those
-    behind the place, up to the middle.
+    In the second half, from the middle through the entry; in the first, behind it to the middle.
 
     Attributes:
-        axis: of the places.
-        half: entries of half a block, a power of two.
-        exclusive: in the second half without the place itself.
-        back: the transposed map: of the entries whose sums have this place.
+        half: a power of two.
+        exclusive: in the second half without the entry itself.
+        back: the transposed map.
     """
 
     operand: str
@@ -388,20 +383,8 @@ class Load:
     at: tuple[Position, ...]
 
 
-Operation = (
-    Const
-    | Index
-    | Compare
-    | Map
-    | Rename
-    | Reduce
-    | Cumulate
-    | ToMiddle
-    | Between
-    | Dot
-    | InverseUnit
-    | Load
-)
+_Along = Reduce | Cumulate | ToMiddle | Between
+Operation = Const | Index | Compare | Map | Rename | _Along | Dot | InverseUnit | Load
 
 
 # --- statements ----------------------------------------------------------------------------------
@@ -497,10 +480,7 @@ class Kernel:
         Raises:
             KeyError: no such argument.
         """
-        for a in self.arguments:
-            if a.name == name:
-                return a
-        raise KeyError(name)
+        return {a.name: a for a in self.arguments}[name]
 
 
 def operands(operation: Operation) -> tuple[str, ...]:

@@ -378,8 +378,8 @@ class LogKeyDecay(KeyDecay):
         row, column = self._tokens.row, self._tokens.column
         first = {p.name: totals.get(p.name, self._k.zeros(row, column)) for p in pairs}
         with self._k.loop("level", len(self._blocks), reverse=False, **first) as loop:
-            found = dict(self._products(pairs, power_of_two(loop.counter)))
-            loop.next(**{name: loop[name] + x for name, x in found.items()})
+            products = dict(self._products(pairs, power_of_two(loop.counter)))
+            loop.next(**{name: loop[name] + x for name, x in products.items()})
         totals |= {p.name: loop.last(p.name) for p in pairs}
 
     def _pull_levels(self, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from dsfc.kernel_ir.build import Tile
 from dsfc.kernel_ir.ir import Access, Argument, Axis, Int, Kernel, Position, Storage, times
-from dsfc.kernels.chunkwise import KEYS, PART, Chunk, Chunks, Look, Write, times_decay, weights_name
+from dsfc.kernels.chunks import KEYS, PART, Chunk, Chunks, Look, Write, times_decay, weights_name
 from dsfc.kernels.decay import Decay, LogKeyDecay, Pulled, Sums
 from dsfc.kernels.operands import NAMES, decays_by_keys, is_wide
 from dsfc.plan.scan_ir import Adjoint, Factor, Scan, ScanDirection
@@ -319,9 +319,9 @@ class _ParallelChunks(Chunks):
         assert self.system is not None
         k, (look, write) = self.k, self.system
         bar, weights = _outside(look.bar), weights_name(look, write)
-        found = k.sum(chunk.after_head(look) * sums[bar], self.keys)
+        outside = k.sum(chunk.after_head(look) * sums[bar], self.keys)
         own = k.sum(pairs[look, write] * sums[weights], self.tokens.column)
-        self.held.store_strength_gradient(chunk.start, k.named("dr", found + own))
+        self.held.store_strength_gradient(chunk.start, k.named("dr", outside + own))
         for name in (bar, *(weights_name(look, w) for w in self.writes)):
             sums[name] = chunk.strength * sums[name]
 

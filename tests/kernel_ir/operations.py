@@ -39,6 +39,9 @@ def after_one(x: Array, neutral: float) -> Array:
 
 
 # An operation and what NumPy makes of X and Y.
+MIDDLE = np.kron(np.eye(2), [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]])
+"""Which rows lie between each of eight and the middle of its block of four."""
+
 OPERATIONS: dict[str, tuple[Compute, Array]] = {
     "sum of two": (lambda k, x, y: x + y, X + Y),
     "difference": (lambda k, x, y: x - y, X - Y),
@@ -85,6 +88,12 @@ OPERATIONS: dict[str, tuple[Compute, Array]] = {
     "sums in blocks from the end": (
         lambda k, x, y: k.cumulate("sum", x, T, block=2, reverse=True),
         in_blocks(X, 2, lambda b: b[::-1].cumsum(0)[::-1]),
+    ),
+    "sums to a middle": (lambda k, x, y: k.to_middle(x, T, 2), MIDDLE @ X),
+    "sums from a middle": (lambda k, x, y: k.to_middle(x, T, 2, back=True), MIDDLE.T @ X),
+    "sums to a middle without the place": (
+        lambda k, x, y: k.to_middle(x, T, 4, exclusive=True),
+        np.array([X[i + 1 : 4].sum(0) if i < 4 else X[4:i].sum(0) for i in range(8)]),
     ),
     "between": (
         lambda k, x, y: k.between(x, T, T, S),

@@ -51,6 +51,7 @@ PROVED: dict[str, Compute] = {
     "a log decay": lambda k, g, r, x: g,
     "its sum": lambda k, g, r, x: k.sum(g, T),
     "sums so far": lambda k, g, r, x: k.cumulate("sum", g, T, exclusive=True),
+    "sums to a middle": lambda k, g, r, x: k.to_middle(g, T, 2),
     "two of them": lambda k, g, r, x: g + k.sum(g, T),
     "times a rate": lambda k, g, r, x: g * r,
     "over a rate": lambda k, g, r, x: g / (r + 1.0),

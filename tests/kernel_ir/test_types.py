@@ -46,6 +46,8 @@ REFUSED: dict[str, tuple[Callable[[KernelBuilder, Tile], Tile], str]] = {
         lambda k, x: k.cumulate("sum", x, T, block=3),
         "blocks of 3 along t of 8",
     ),
+    "halves that do not divide": (lambda k, x: k.to_middle(x, T, 8), "blocks of 16 along t of 8"),
+    "sums to the middle of another axis": (lambda k, x: k.to_middle(x, S, 2), "along s"),
     "blocks of no entries": (lambda k, x: k.cumulate("sum", x, T, block=0), "blocks of 0 along t"),
     "a triangle in blocks of no entries": (
         lambda k, x: k.dot(x, k.rename(x, T, S), N, out=Triangle(T, S, Part.LOWER, 0)),

@@ -75,17 +75,3 @@ def test_gradients_do_not_depend_on_how_many_states_are_kept(spec: str, span: in
 def test_heads_that_share_keys_read_those_without_heads(spec: str) -> None:
     scan, _ = scan_of(spec)
     check(spec, sizes_of(scan, CHUNK[scan.form] + 1, rows=2), strong=True, shared=True)
-
-
-@pytest.mark.parametrize("shared", [False, True], ids=["own keys", "shared keys"])
-@pytest.mark.parametrize("spec", FORMS)
-def test_gradients_are_the_sums_of_what_parts_of_the_channels_give(spec: str, shared: bool) -> None:
-    scan, adjoint = scan_of(spec)
-    sizes = sizes_of(scan, CHUNK[scan.form] + 3, channels=5)
-    kernel = backward(scan, adjoint, shared, split=True, reload=True)
-    read = drawn(kernel, sizes, strong=True)
-    _, gradients = expected(read, sizes["H"])
-    got = interpret(kernel, read, sizes)
-    parts = {n for n, x in got.items() if x.ndim > gradients[n].ndim}
-    assert parts == gradients.keys() - {"dv", "dS"}
-    agree({n: x.sum(3) if n in parts else x for n, x in got.items()}, gradients)

@@ -19,9 +19,10 @@ NOT_PRINTED = (
     "sums along the last axis", "between", "strictly between", "product over rows",
     "upper triangle", "strictly upper triangle",
     "product of a triangle", "product with a triangle",
+    "sums to a middle", "sums from a middle", "sums to a middle without the place",
 )  # fmt: skip
-"""What no kernel needs: sums along an axis of any size, batches of products, upper triangles, and
-triangles that the kernel does not show to be ones."""
+"""What no kernel needs: sums along an axis of any size, batches of products, upper triangles,
+triangles that the kernel does not show to be ones, sums that tensor cores of GPUs add up."""
 
 PRINTED = [what for what in OPERATIONS if what not in NOT_PRINTED]
 

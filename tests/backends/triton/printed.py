@@ -32,7 +32,8 @@ def _kernel(function):
 def module_of(kernel: Kernel, folder: Path, **more: Any) -> tuple[ModuleType, PrintedKernel]:
     """Imports the text of a kernel; `more` is what `print_kernel` takes besides."""
     printed = print_kernel(kernel, "kernel", **more)
-    shared = (files("dsfc.backends.triton") / "printed_kernels_shared.py.j2").read_text()
+    templates = (f"printed_{what}_shared.py.j2" for what in ("kernels", "triangles"))
+    shared = "\n\n".join((files("dsfc.backends.triton") / t).read_text() for t in templates)
     path = folder / "printed.py"
     text = "\n\n\n".join([f"from __future__ import annotations\n\n{_HEAD}", shared, printed.text])
     path.write_text(text, encoding="utf-8")

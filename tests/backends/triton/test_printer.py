@@ -124,6 +124,7 @@ def of_x(**how: Any) -> Callable[[KernelBuilder, Tile, Tile], Tile]:
 
 
 LOWER = Triangle(T, S, Part.LOWER)
+BLOCKS = Triangle(T, S, Part.LOWER, 4)
 OPERATIONS: dict[str, Callable[[KernelBuilder, Tile, Tile], Tile]] = {
     "sum": of_x(function="sum"),
     "sum of what follows": of_x(function="sum", reverse=True, exclusive=True),
@@ -133,6 +134,18 @@ OPERATIONS: dict[str, Callable[[KernelBuilder, Tile, Tile], Tile]] = {
     "products in blocks of columns": lambda k, _, y: k.cumulate(
         "product", y, T, exclusive=True, block=8
     ),
+    "running sums of rows": lambda k, _, y: k.cumulate("sum", y, T),
+    "running sums of later rows": lambda k, _, y: k.cumulate(
+        "sum", y, T, reverse=True, exclusive=True
+    ),
+    "sums to a middle": lambda k, _, y: k.to_middle(y, T, 4),
+    "sums to a middle without the place": lambda k, _, y: k.to_middle(y, T, 1, exclusive=True),
+    "sums from a middle": lambda k, _, y: k.to_middle(y, T, 8, back=True),
+    "sums from a middle without the place": lambda k, _, y: k.to_middle(
+        y, T, 2, exclusive=True, back=True
+    ),
+    "a part of blocks": lambda k, _, y: k.dot(y, k.rename(y, T, S), N, out=BLOCKS),
+    "zeros": lambda k, x, y: k.zeros(T) + x,
     "product of all": lambda k, _, y: k.product(y, T),
     "product of a padded axis": lambda k, _, y: k.product(y, N),
     "largest of a padded axis": lambda k, _, y: k.max(-k.map("exp", y, free=True), N),
