@@ -85,6 +85,41 @@ class Probe(Protocol):
         """Python that prints JSON: `outcome` (ok, missing or fault) and `figure`, a line."""
 
 
+class ScanCoverage(Protocol):
+    """Which calls of one scan or loop run in kernels on a device.
+
+    Of each kind of call it says why torch runs it, and nothing where kernels do.
+    """
+
+    @property
+    def scan(self) -> str:
+        """Its name; empty for a mixer that has none."""
+
+    @property
+    def device(self) -> str:
+        """Where the kernels run: a device of `Backend.needs`."""
+
+    @property
+    def forward(self) -> str:
+        """Of the forward pass."""
+
+    @property
+    def backward(self) -> str:
+        """Of the backward pass."""
+
+    @property
+    def step(self) -> str:
+        """Of one token by itself."""
+
+    @property
+    def packs(self) -> str:
+        """Of a call with `mask` or `cu_seqlens`."""
+
+    @property
+    def segments(self) -> str:
+        """Of the time of one sequence, cut into segments that programs run side by side."""
+
+
 class Backend(Protocol):
     """Prints modules.
 
@@ -114,14 +149,9 @@ class Backend(Protocol):
     def kernels(self) -> Callable[[FusedPlan], tuple[Kernel, ...]]:
         """Returns the kernels of a plan that are of the kernel IR; empty where there are none."""
 
-    def without_kernels(self, fused: FusedPlan) -> tuple[str, ...]:
-        """Returns the names of the scans and loops of a plan that run in torch on every device.
-
-        Empty for a backend without kernels.
-
-        Args:
-            fused: the plan, with what kernels compute besides their recurrences.
-        """
+    @property
+    def coverage(self) -> Callable[[FusedPlan], tuple[ScanCoverage, ...]]:
+        """Returns which calls of each scan run in kernels; empty for a backend without kernels."""
 
     def render(
         self,
