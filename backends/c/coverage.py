@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dsfc.expr.tree import Field
+from dsfc.fused.coverage import ScanCoverage
 from dsfc.fused.ir import FusedPlan
 from dsfc.plan.scan_ir import Scan
 
-from ..shared.coverage import Loop, ScanCoverage, coverage_of, why_on_no_target, without_kernels
+from ..shared.coverage import Loop, coverage_of, why_on_no_target, without_kernels
 from .skeletons import scans_with_kernels
 
 STEP = "a step runs mode recurrent, which has no kernel in C"

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
+from dsfc.fused.coverage import ScanCoverage
 from dsfc.plan.ir import Plan
 from dsfc.plan.pairs_ir import AllPairs
 from dsfc.plan.recurrence_ir import Recurrence
-from dsfc.plan.scan_ir import Form, Scan
+from dsfc.plan.scan_ir import Scan
 
 NO_RECURRENCE = "no recurrence"
 """Why no kernel of a target runs attention, or a sum over the last tokens."""
 
 Loop = Scan | Recurrence | AllPairs
 """What goes over time: kernels of a target run it, or torch does."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScanCoverage:
-    """Which calls of one scan or loop run in kernels; a `dsfc.emit.backend.ScanCoverage`.
-
-    Attributes:
-        scan: its name; empty for a mixer that has none, which torch runs.
-        device: `CPU` or `GPU`: where the kernels run.
-        forward: why torch runs the forward pass; empty where kernels run it, as of all below.
-        backward: why torch runs the backward pass.
-        step: why torch runs one token by itself.
-        packs: why torch runs a call with `mask` or `cu_seqlens`.
-        segments: why no launch cuts the time of one sequence into segments.
-    """
-
-    scan: str
-    device: str
-    forward: str = ""
-    backward: str = ""
-    step: str = ""
-    packs: str = ""
-    segments: str = ""
 
 
 def without_kernels(scan: str, device: str, why: str) -> ScanCoverage:
@@ -71,7 +48,7 @@ def why_on_no_target(loop: Loop) -> str:
         return "its update is no scan, so tokens are stepped one after the other"
     if isinstance(loop, AllPairs):
         return "it has no finite state, and sums over all pairs of tokens"
-    if loop.form in (Form.DENSE, Form.DENSE_CONVOLUTION):
+    if loop.transition is not None:
         return "its Λ is a full matrix, and kernels have one λ for each entry of the state"
     return ""
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dsfc.expr.tree import Prim
+from dsfc.fused.coverage import ScanCoverage
 from dsfc.fused.ir import FusedPlan
 
-from ..shared.coverage import ScanCoverage
 from ..shared.section import Section
 from .cost import costs_text
 from .render import TORCH, Target, render_module, runtime_file

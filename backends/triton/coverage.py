@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dsfc.expr.tree import Field
+from dsfc.fused.coverage import ScanCoverage
 from dsfc.fused.ir import FusedPlan
 from dsfc.fused.real_imag import can_split, has_real_sides
 from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form, Scan
 
-from ..shared.coverage import Loop, ScanCoverage, coverage_of, why_on_no_target, without_kernels
+from ..shared.coverage import Loop, coverage_of, why_on_no_target, without_kernels
 from .skeletons import scans_with_kernels
 
 STEP = "a step runs mode recurrent, and these kernels for GPUs take chunks of tokens"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dsfc.api.pipeline import Compilation
-from dsfc.emit.backend import ScanCoverage, load_backend
+from dsfc.emit.backend import load_backend
+from dsfc.fused.coverage import ScanCoverage
 
 
 class Call(StrEnum):

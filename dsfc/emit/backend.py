@@ -13,6 +13,7 @@ from dsfc.diagnostics.catalogue import UnknownBackend
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.emit.audit import Runtime
 from dsfc.expr.tree import Prim
+from dsfc.fused.coverage import ScanCoverage
 from dsfc.fused.ir import FusedPlan
 from dsfc.source import NOWHERE
 
@@ -83,41 +84,6 @@ class Probe(Protocol):
     @property
     def program(self) -> str:
         """Python that prints JSON: `outcome` (ok, missing or fault) and `figure`, a line."""
-
-
-class ScanCoverage(Protocol):
-    """Which calls of one scan or loop run in kernels on a device.
-
-    Of each kind of call it says why torch runs it, and nothing where kernels do.
-    """
-
-    @property
-    def scan(self) -> str:
-        """Its name; empty for a mixer that has none."""
-
-    @property
-    def device(self) -> str:
-        """Where the kernels run: a device of `Backend.needs`."""
-
-    @property
-    def forward(self) -> str:
-        """Of the forward pass."""
-
-    @property
-    def backward(self) -> str:
-        """Of the backward pass."""
-
-    @property
-    def step(self) -> str:
-        """Of one token by itself."""
-
-    @property
-    def packs(self) -> str:
-        """Of a call with `mask` or `cu_seqlens`."""
-
-    @property
-    def segments(self) -> str:
-        """Of the time of one sequence, cut into segments that programs run side by side."""
 
 
 class Backend(Protocol):

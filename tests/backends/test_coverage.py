@@ -35,10 +35,12 @@ LOAD = cache(dsfc.load)
 KERNELS = re.compile(r"_?(?P<pass>forward|backward)(?:_(?:read|columns|keys|summary))*(?:_kernel)?")
 FIRST = ("rg_lru", "gla", "retnet", "s4d", "gsa", "linear_rnn", "softmax", "taylor_softmax")
 """A mixer of each form, those that kernels run in part, and two that have none."""
+RUN = ("rg_lru", "retnet", "gsa", "linear_rnn")
+"""Of these, what a few seconds run: tokens, chunks, printed kernels in part, none."""
 
 
-def cases() -> list[Any]:
-    return [pytest.param(n, marks=() if n in FIRST else pytest.mark.ci) for n in compiled()]
+def cases(first: tuple[str, ...]) -> list[Any]:
+    return [pytest.param(n, marks=() if n in first else pytest.mark.ci) for n in compiled()]
 
 
 def by_kernels(it: Compilation, covered: Coverage, call: Call) -> set[str]:
@@ -90,7 +92,7 @@ def test_all_has_what_both_targets_have() -> None:
 
 
 @pytest.mark.parametrize("backend", ["c", "triton"])
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", cases(FIRST))
 def test_the_text_of_a_module_starts_the_kernels_of_the_table(name: str, backend: str) -> None:
     it = LOAD(name)
     (covered,) = coverage(it, backend)
@@ -114,7 +116,7 @@ def explained(text: str) -> str:
 
 
 @pytest.mark.parametrize("backend", ["c", "triton", "all"])
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", cases(FIRST))
 def test_explain_names_the_scans_without_kernels_and_why(name: str, backend: str) -> None:
     said = explained(LOAD(name).module(backend).text)
     reasons = {r for c in coverage(LOAD(name), backend) for r in c.of(Call.FORWARD).reasons}
@@ -221,7 +223,7 @@ def spied(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy speaks of what is never stored
 @pytest.mark.parametrize("backend", ["c", "triton"])
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", cases(RUN))
 def test_calls_start_the_kernels_of_the_table(
     name: str,
     backend: str,
