@@ -10,19 +10,10 @@ form of a scan, they start the kernels of `dsfc.backends.c` if the scan has some
 
 from __future__ import annotations
 
-from dsfc.fused.ir import FusedPlan
-
 from ..c import BACKEND as C
 from ..torch import TorchBackend
 from ..triton import BACKEND as TRITON
 from .render import target
-
-
-def _with_kernels(fused: FusedPlan) -> tuple[str, ...]:
-    """The scans that have kernels for CPUs, for GPUs, or for both."""
-    targets = (b.with_kernels for b in (C, TRITON))
-    return tuple(dict.fromkeys(n for names in targets if names for n in names(fused)))
-
 
 BACKEND = TorchBackend(
     name="all",
@@ -30,7 +21,7 @@ BACKEND = TorchBackend(
     faults=TRITON.faults,
     costs=TRITON.costs,
     kernels=lambda fused: (*C.kernels(fused), *TRITON.kernels(fused)),
-    with_kernels=_with_kernels,
+    coverage=lambda fused: (*C.coverage(fused), *TRITON.coverage(fused)),
     computes=TRITON.computes,
     probes=C.probes,
     needs={**C.needs, **TRITON.needs},

@@ -10,6 +10,7 @@ from dsfc.fused.ir import FusedPlan
 
 from ..c import render as c
 from ..c.skeletons import NativeSkeleton, native, scans_with_kernels
+from ..shared.coverage import loops
 from ..torch import render as torch
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
@@ -21,10 +22,17 @@ from ..triton.printed import PrintedSkeleton
 def target(fused: FusedPlan) -> torch.Target:
     """Returns what the module of a plan runs on; one target where the other has no kernels."""
     gpu, cpu = triton.target(fused), c.target(fused)
-    if not scans_with_kernels(fused):
+    if not loops(fused.original):
         return gpu
+
+    def explained(names: Signature) -> tuple[str, ...]:
+        is_cpu = '        if torch.device(device).type == "cpu":'
+        return (*gpu.explained(names), is_cpu, *c.explanation(fused, names, " " * 12))
+
+    if not scans_with_kernels(fused):
+        return replace(gpu, explained=explained)
     if gpu.skeletons is torch.TORCH.skeletons:
-        return cpu
+        return replace(cpu, explained=explained)
 
     def shared(
         filled: Callable[..., str], names: Signature, scans: tuple[Skeleton, ...]
@@ -32,11 +40,6 @@ def target(fused: FusedPlan) -> torch.Target:
         inner: tuple[Any, ...] = tuple(s for s in map(_native_of, scans) if s is not None)
         kernels = tuple(s for s in scans if not isinstance(s, NativeSkeleton))
         return (*cpu.shared(filled, names, inner), *gpu.shared(filled, names, kernels))
-
-    def explained(names: Signature) -> tuple[str, ...]:
-        indented = (f"    {line}" for line in cpu.explained(names))
-        is_cpu = '        if torch.device(device).type == "cpu":'
-        return (*gpu.explained(names), is_cpu, *indented)
 
     return replace(
         gpu,

@@ -18,6 +18,7 @@ runs, and `explain` says why.
 | `expressions.py` | integers, numbers and functions of entries as C                            |
 | `reserved_names.py` | names that C or the header have                                         |
 | `skeletons.py`   | which scans have kernels, and what their operators call                    |
+| `coverage.py`    | which calls run in kernels, and why torch runs the others                   |
 | `launch.py`      | how a kernel is started: sizes, division of the work, results               |
 | `render.py`      | the module                                                                 |
 | `probe.py`       | which compiler this machine has                                            |
@@ -27,15 +28,16 @@ runs, and `explain` says why.
 from __future__ import annotations
 
 from ..torch import TorchBackend
+from .coverage import coverage
 from .probe import COMPILER
 from .render import target
-from .skeletons import kernels, scans_with_kernels
+from .skeletons import kernels
 
 BACKEND = TorchBackend(
     name="c",
     target=target,
     kernels=kernels,
-    with_kernels=scans_with_kernels,
+    coverage=coverage,
     probes=(COMPILER,),
     needs={"CPU": (COMPILER.what,)},
 )

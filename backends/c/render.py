@@ -9,16 +9,16 @@ from importlib.resources import files
 from dsfc.fused.ir import FusedPlan
 from dsfc.kernels.convolution import MOST_KEYS
 
+from ..shared.coverage import said_of_scans
 from ..shared.section import Section, section
 from ..torch import render as torch
+from ..torch.layout import bound_text
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
+from .coverage import coverage
 from .launch import ConvolutionLaunch
 from .reserved_names import header
 from .skeletons import NativeSkeleton, scans_with_kernels, skeletons
-
-NONE = "no scan of this mixer has kernels in C"
-
 
 _IMPORTS = (
     "import contextlib",
@@ -41,11 +41,41 @@ def runtime_section() -> Section:
     return section((native, f'_HEADER = r"""{header()}"""'), _IMPORTS)
 
 
+def explanation(fused: FusedPlan, names: Signature, indent: str) -> Iterator[str]:
+    """Yields the first statements of `explain` on a CPU: what runs there, and why not kernels.
+
+    Args:
+        fused: the plan.
+        names: what its module calls things.
+        indent: of the statements.
+    """
+    scans, without = scans_with_kernels(fused), said_of_scans(coverage(fused))
+    if not scans:
+        yield from bound_text("why =", without, indent)
+        yield f'{indent}where = f"torch on {{device}} ({{why}})"'
+        return
+    yield f"{indent}why = _NATIVE.why_never()"
+    yield f'{indent}if torch.device(device).type != "cpu":'
+    yield f'{indent}    why = "kernels in C run on CPUs"'
+    yield f"{indent}elif mode not in NATIVE_MODES:"
+    yield f'{indent}    why = f"mode {{mode}} has no kernel in C"'
+    for s in (s for s in skeletons(fused) if isinstance(s, NativeSkeleton)):
+        said = s.start.too_much(lambda a: f"self.{names.size(a)}")
+        if said is not None:
+            yield f"{indent}elif {said[0]}:"
+            yield f'{indent}    why = f"{said[1]}"'
+    yield f"{indent}if not why:"
+    yield f'{indent}    what = f"C on {{device}}: a kernel each way for {", ".join(scans)}"'
+    if without:
+        yield from bound_text("what +=", f"; {without}", f"{indent}    ")
+    yield f'{indent}    return f"{{what}}; gauge: {{State.gauge}}; spec: {{SPEC}}"'
+    yield f'{indent}where = f"torch on {{device}} ({{why}})"'
+
+
 def target(fused: FusedPlan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
-    scans = scans_with_kernels(fused)
-    if not scans:
-        return replace(torch.TORCH, runs=f"torch on {{device}} ({NONE})")
+    if not scans_with_kernels(fused):
+        return torch.torch_alone(said_of_scans(coverage(fused)))
 
     filling = skeletons(fused)
 
@@ -67,36 +97,12 @@ def target(fused: FusedPlan) -> torch.Target:
         )
         return (text,)
 
-    def large(names: Signature) -> Iterator[str]:
-        """Yields lines that say for which sizes torch is faster."""
-        starts = [s.start for s in filling if isinstance(s, NativeSkeleton)]
-        for start in starts:
-            said = start.too_much(lambda a: f"self.{names.size(a)}")
-            if said is not None:
-                yield f"        elif {said[0]}:"
-                yield f'            why = f"{said[1]}"'
-
-    def explained(names: Signature) -> tuple[str, ...]:
-        what = f"C on {{device}}: a kernel each way for {', '.join(scans)}"
-        return (
-            "        why = _NATIVE.why_never()",
-            '        if torch.device(device).type != "cpu":',
-            '            why = "kernels in C run on CPUs"',
-            "        elif mode not in NATIVE_MODES:",
-            '            why = f"mode {mode} has no kernel in C"',
-            *large(names),
-            "        if not why:",
-            f'            what = f"{what}"',
-            '            return f"{what}; gauge: {State.gauge}; spec: {SPEC}"',
-            '        where = f"torch on {device} ({why})"',
-        )
-
     return replace(
         torch.TORCH,
         skeletons=lambda plan: filling,
         packages=(__package__ or "", *torch.TORCH.packages),
         shared=shared,
-        explained=explained,
+        explained=lambda names: tuple(explanation(fused, names, " " * 8)),
         runs="{where}",
         runtime=runtime_section(),
         last=("_NATIVE = _Native(_HEADER, _KERNELS, _FOLLOWING)",),

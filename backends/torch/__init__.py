@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dsfc.expr.tree import Prim
+from dsfc.fused.coverage import ScanCoverage
 from dsfc.fused.ir import FusedPlan
-from dsfc.plan.pairs_ir import AllPairs
-from dsfc.plan.recurrence_ir import Recurrence
-from dsfc.plan.scan_ir import Scan
 
 from ..shared.section import Section
 from .cost import costs_text
@@ -32,7 +30,7 @@ class TorchBackend:
         needs: device → what of `dsfc doctor` kernels need there; empty without kernels.
         costs: a fused plan → what its operators or kernels cost, as text.
         kernels: a fused plan → what of its kernels is of the kernel IR; none of torch's own.
-        with_kernels: a fused plan → names of its scans that have kernels; None without kernels.
+        coverage: a fused plan → which calls of its scans run in kernels; empty without kernels.
         computes: whether kernels compute a primitive; None where they compute recurrences alone.
     """
 
@@ -45,16 +43,7 @@ class TorchBackend:
     costs: Callable[[FusedPlan], str] = lambda fused: costs_text(fused.original)
     kernels: Callable[[FusedPlan], tuple[Kernel, ...]] = lambda fused: ()
     computes: Callable[[Prim], bool] | None = None
-    with_kernels: Callable[[FusedPlan], tuple[str, ...]] | None = None
-
-    def without_kernels(self, fused: FusedPlan) -> tuple[str, ...]:
-        """Returns the names of the scans and loops of a plan that run in torch on every device."""
-        if self.with_kernels is None:
-            return ()
-        loops = [k for k in fused.original.kernels if isinstance(k, Scan | Recurrence | AllPairs)]
-        names = [k.output if isinstance(k, AllPairs) else k.name for k in loops]
-        known = self.with_kernels(fused)
-        return tuple(n for n in names if n not in known)
+    coverage: Callable[[FusedPlan], tuple[ScanCoverage, ...]] = lambda fused: ()
 
     def render(
         self,

@@ -183,6 +183,23 @@ def literals(line: str, width: int) -> list[str]:
     return [f'"{part} "' for part in parts[:-1]] + [f'"{parts[-1]}"']
 
 
+def bound_text(head: str, line: str, indent: str) -> list[str]:
+    """Returns the lines of a statement that ends with a text, which is cut where it does not fit.
+
+    Args:
+        head: what the statement begins with, up to its sign.
+        line: the text, without quotes and braces.
+        indent: of the statement.
+    """
+    whole = f'{indent}{head} "{line}"'
+    if len(whole) <= WIDTH:
+        return [whole]
+    inner = f"{indent}    "
+    is_one = len(inner) + len(line) + 2 <= WIDTH
+    parts = [f'"{line}"'] if is_one else literals(line, WIDTH - len(inner))
+    return [f"{indent}{head} (", *(f"{inner}{part}" for part in parts), f"{indent})"]
+
+
 _RAW = re.compile(r'r"""')
 _QUOTES = '"""'
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,7 +19,7 @@ from .functional import functional
 from .header import HeaderText
 from .imports import imports, imports_from_beside
 from .layer import LayerText
-from .layout import fitted_lines, rule
+from .layout import bound_text, fitted_lines, rule
 from .modes import modes
 from .operators import closing, operators, skeletons
 from .pairs import pairs
@@ -71,6 +71,16 @@ TORCH = Target(
     explained=lambda names: (),
     runs="torch on {device}",
 )
+
+
+def torch_alone(why: str) -> Target:
+    """Returns the target of a mixer of which no kernel runs anything.
+
+    Args:
+        why: torch runs it, as a clause.
+    """
+    lines = (*bound_text("why =", why, " " * 8), '        where = f"torch on {device} ({why})"')
+    return replace(TORCH, explained=lambda names: lines, runs="{where}")
 
 
 @cache

@@ -12,6 +12,7 @@ How a plan becomes kernels:
 |------------------------|---------------------------------------------------------------------|
 | `dsfc/fused/`          | what kernels compute besides their recurrences, with derivatives    |
 | `skeletons.py`         | the table form → skeleton; a form without a row keeps its torch form |
+| `coverage.py`          | which calls run in kernels, and why torch runs the others           |
 | `<form>.py`            | what the templates of a form are filled with                        |
 | `matrix_features.py`   | what a matrix scan computes of its arguments besides the recurrence |
 | `phases.py`            | complex matrix scans, as real ones of both planes of their state    |
@@ -66,9 +67,10 @@ from __future__ import annotations
 
 from ..torch import TorchBackend
 from .cost.render import costs_text
+from .coverage import coverage
 from .nodes import computes
 from .render import target
-from .skeletons import kernels, scans_with_kernels
+from .skeletons import kernels
 from .toolchains import FAULTS
 
 BACKEND = TorchBackend(
@@ -77,7 +79,7 @@ BACKEND = TorchBackend(
     faults=FAULTS,
     costs=costs_text,
     kernels=kernels,
-    with_kernels=scans_with_kernels,
+    coverage=coverage,
     needs={"GPU": ("GPU", "kernels")},
     computes=computes,
 )

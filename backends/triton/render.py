@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from dsfc.expr.tree import Axis
 from dsfc.fused.ir import FusedPlan
 from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form, Scan
 
+from ..shared.coverage import said_of_scans
 from ..torch import render as torch
-from ..torch.layout import wrapped
+from ..torch.layout import bound_text, wrapped
 from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
 from .calls import kernel_call
 from .convolution import ConvolutionKernels
+from .coverage import coverage
 from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .matrix import MatrixKernels
@@ -23,7 +24,7 @@ from .phases import PhasedKernels
 from .printed import PrintedSkeleton
 from .selective import STATES, TOGETHER, SelectiveKernels
 from .sizes import PAIRS, SPAN, STEP
-from .skeletons import scans_with_kernels, skeletons, why_without_kernels
+from .skeletons import scans_with_kernels, skeletons
 from .tiles import chips, rows
 from .toolchains import HANDLES, faults
 
@@ -34,14 +35,6 @@ try:
     import triton.language as tl
 except ImportError:  # then the torch form runs on every device
     triton = None"""
-
-
-NONE = "no scan of this mixer has kernels for GPUs"
-
-
-def _without(why: str) -> torch.Target:
-    """Torch alone, and why."""
-    return replace(torch.TORCH, runs=f"torch on {{device}} ({why})")
 
 
 _TOKENS = 70
@@ -147,9 +140,9 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
 def target(fused: FusedPlan) -> torch.Target:
     """Returns what the module of a plan runs on: torch alone where no scan has kernels."""
     plan = fused.original
-    scans = scans_with_kernels(fused)
+    scans, without = scans_with_kernels(fused), said_of_scans(coverage(fused))
     if not scans:
-        return _without(why_without_kernels(plan) or NONE)
+        return torch.torch_alone(without)
 
     filling = skeletons(fused)
 
@@ -193,6 +186,7 @@ def target(fused: FusedPlan) -> torch.Target:
             f'            tried = "" if (_indexed(device), {dtype}) in _TRIED else "not "',
             '            what = f"{what}, {tried}tried beside torch"',
             *cuts,
+            *(bound_text("what +=", f"; {without}", " " * 12) if without else ()),
             '            return f"{what}; gauge: {State.gauge}; spec: {SPEC}"',
             '        where = f"torch on {device} ({why})"',
         )

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dsfc.expr.tree import Field
 from dsfc.fused.ir import FusedPlan, Prologue, is_paired
-from dsfc.fused.real_imag import can_split, has_real_sides
 from dsfc.kernel_ir.ir import Kernel
-from dsfc.plan.ir import Buffer, Plan
+from dsfc.plan.ir import Buffer
 from dsfc.plan.scan_ir import Form, Scan
 
 from ..torch.operators import skeletons as torch_skeletons
@@ -46,17 +44,6 @@ def skeletons(fused: FusedPlan) -> tuple[Any, ...]:
             s = _FORMS[s.scan.form](s, scans[name], gates, arrays)
         out.append(with_printed(s) if has_printed(s.scan) else s)
     return tuple(out)
-
-
-def why_without_kernels(plan: Plan) -> str:
-    """Returns why complex scans with keys have no kernels; empty where that is not the reason."""
-    arrays = {b.name: b for b in plan.arrays}
-    scans = [k for k in plan.kernels if isinstance(k, Scan) and k.field is Field.COMPLEX]
-    if any(s.form is Form.MATRIX and not has_real_sides(s, arrays) for s in scans):
-        return "no kernel has complex keys or reads"
-    if any(s.form is Form.SELECTIVE and not can_split(plan, s) for s in scans):
-        return "kernels of complex selective scans have real values, and of outputs the real part"
-    return ""
 
 
 def scans_with_kernels(fused: FusedPlan) -> tuple[str, ...]:

@@ -30,6 +30,14 @@ class MixerTable(Generated):
         return f"{mixer_pages.table()}\n## papers\n\n{mixer_pages.papers()}"
 
 
+class KernelTable(Generated):
+    """Which calls of the shipped mixers run in kernels, and why torch runs the others."""
+
+    def markdown(self) -> str:
+        """Writes the table and the reasons."""
+        return mixer_pages.kernels()
+
+
 def _pages(app: Sphinx) -> None:
     """Gives every spec a page, and takes away those of specs that are gone."""
     folder = Path(app.srcdir) / FOLDER
@@ -46,5 +54,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the directives, and makes the pages before they are read."""
     app.add_directive("mixer", MixerPage)
     app.add_directive("mixer-table", MixerTable)
+    app.add_directive("kernel-table", KernelTable)
     app.connect("builder-inited", _pages)
     return {"parallel_read_safe": True}

@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from importlib import resources
 from itertools import takewhile
 
+import kernel_table
 import numpy as np
 import picture
 import spectrum
@@ -205,6 +206,8 @@ def _sections(e: Entry) -> Iterator[str]:
         yield _spectrum(e)
         yield "## Cost"
         yield _cost(e)
+        yield "## Kernels"
+        yield _kernels(e)
     yield "## What is proved"
     yield _claims(e)
     yield _papers(e)
@@ -360,6 +363,12 @@ def _cost(e: Entry) -> str:
     )
 
 
+def _kernels(e: Entry) -> str:
+    """Which calls run in kernels, and why torch runs the others."""
+    told = "What runs its scans; the [table of all](../mixers.md#kernels) says what each call is."
+    return f"{told}\n\n{kernel_table.section(e.it)}"
+
+
 def _claims(e: Entry) -> str:
     """The claims of a spec with their verdicts, and stability where it is not among them."""
     found = list(claims(e.it))
@@ -458,6 +467,12 @@ def _link(e: Entry) -> str:
 def _codes(e: Entry) -> str:
     codes = dict.fromkeys(d.code for d in e.refused)
     return ", ".join(f"[{c}](errors.md#{c.lower()})" for c in codes)
+
+
+def kernels() -> str:
+    """Returns the table of which calls run in kernels, of all specs that compile."""
+    mixers = [entry(n) for n in names() if not entry(n).is_modifier]
+    return f"{kernel_table.table({e.name: e.it for e in mixers if not e.refused})}\n"
 
 
 def papers() -> str:

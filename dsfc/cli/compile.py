@@ -50,10 +50,10 @@ def compile_command(
     Replaces a file that dsfc wrote and nobody edited; any other file needs --force. Files are
     written whole or not at all.
     """
+    from dsfc.api.coverage import coverage, notes
     from dsfc.api.pipeline import load
     from dsfc.cli.failure import Mistakes
     from dsfc.diagnostics.report import DiagnosticError
-    from dsfc.emit.backend import load_backend
     from dsfc.emit.module import ModuleText, destination, write
 
     to_stdout = str(out) == "-"
@@ -65,7 +65,6 @@ def compile_command(
         if out is not None and not to_stdout and not os.path.isdir(out):
             raise click.UsageError(f"-o must be an existing folder for several specs, not {out}")
     modules: list[tuple[ModuleText, Path]] = []
-    target = load_backend(backend)
     mistakes = Mistakes()
     for spec in specs:
         try:
@@ -74,15 +73,13 @@ def compile_command(
                 if require_parallel and (slow := compilation.recurrent_only) is not None:
                     raise DiagnosticError((slow,))
                 module = compilation.module(backend, runtime)
-                plain = target.without_kernels(compilation.fused(backend))
+                without = notes(coverage(compilation, backend))
         except DiagnosticError as e:
             mistakes.add(e.diagnostics)
         else:
             modules.append((module, destination(module, out)))
-            if plain:
-                names = " and ".join(f"`{name}`" for name in plain)
-                note = f"--backend {backend} has no kernels for {names} yet, which torch runs"
-                click.echo(f"note: {compilation.name}: {note}", err=True)
+            for note in without:
+                click.echo(f"note: {compilation.name}: --backend {backend} has {note}", err=True)
     _distinct([] if to_stdout else [path for _, path in modules])
     for module, path in modules:
         if to_stdout:

@@ -54,8 +54,8 @@ _SAME = {
     "--backend",
     metavar="NAME",
     help="For --stage module, torch by default; of --stage kernels, c by default; of --stage plan, "
-    "also what torch's operators cost, with triton kernels on a GPU; of --stage fused, what its "
-    "kernels compute, by default every real function.",
+    "also which calls run in kernels, and what torch's operators cost, with triton kernels on a "
+    "GPU; of --stage fused, what its kernels compute, by default every real function.",
 )
 @mistakes_option
 def show(
@@ -186,7 +186,9 @@ def _text(compilation: Compilation, stage: str, backend: str | None) -> str:
 
         return render(compilation.fused(backend))
     text = _TEXTS[stage](compilation)
-    return text + _costs(compilation, backend) if stage == "plan" and backend is not None else text
+    if stage != "plan" or backend is None:
+        return text
+    return f"{text}{_calls(compilation, backend)}{_costs(compilation, backend)}"
 
 
 def _json(compilation: Compilation, stage: str, backend: str | None) -> str:
@@ -235,6 +237,22 @@ def _kernels(compilation: Compilation, backend: str) -> str:
     if not kernels:
         return f"The module of the {backend} backend has no kernel of the kernel IR.\n"
     return "\n".join(map(kernel_text, kernels))
+
+
+def _calls(compilation: Compilation, backend: str) -> str:
+    """Which calls run in kernels of a backend; nothing of one without kernels."""
+    from dsfc.api.coverage import coverage
+
+    lines: list[str] = []
+    for covered in coverage(compilation, backend):
+        lines += [f"calls on a {covered.device}"] if covered.device else []
+        said: dict[str, list[str]] = {}
+        for c in covered.calls if covered.device else ():
+            reasons = "; ".join(f"{', '.join(r.scans)}: {r.why}".lstrip(": ") for r in c.reasons)
+            text = f"{c.runs}, {reasons}" if reasons else f"{c.runs}"
+            said.setdefault(text, []).append(c.call)
+        lines += [f"  {', '.join(calls)}: {text}" for text, calls in said.items()]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _costs(compilation: Compilation, backend: str) -> str:

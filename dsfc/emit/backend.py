@@ -13,6 +13,7 @@ from dsfc.diagnostics.catalogue import UnknownBackend
 from dsfc.diagnostics.report import DiagnosticError, nearest
 from dsfc.emit.audit import Runtime
 from dsfc.expr.tree import Prim
+from dsfc.fused.coverage import ScanCoverage
 from dsfc.fused.ir import FusedPlan
 from dsfc.source import NOWHERE
 
@@ -114,14 +115,9 @@ class Backend(Protocol):
     def kernels(self) -> Callable[[FusedPlan], tuple[Kernel, ...]]:
         """Returns the kernels of a plan that are of the kernel IR; empty where there are none."""
 
-    def without_kernels(self, fused: FusedPlan) -> tuple[str, ...]:
-        """Returns the names of the scans and loops of a plan that run in torch on every device.
-
-        Empty for a backend without kernels.
-
-        Args:
-            fused: the plan, with what kernels compute besides their recurrences.
-        """
+    @property
+    def coverage(self) -> Callable[[FusedPlan], tuple[ScanCoverage, ...]]:
+        """Returns which calls of each scan run in kernels; empty for a backend without kernels."""
 
     def render(
         self,

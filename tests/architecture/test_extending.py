@@ -134,7 +134,7 @@ FORMS = {
     "dsfc/kernels": {"chunkwise", "convolution", "operands", "tokens"},
     "backends/c": {"skeletons"},
     "backends/torch": {"modes", "operators"},
-    "backends/triton": {"printed", "render", "skeletons", "tiles", "toolchains"},
+    "backends/triton": {"coverage", "printed", "render", "skeletons", "tiles", "toolchains"},
     "backends/triton/cost": {"counts", "elementwise", "scans", "selective"},
 }
 """Files that may name a form that exists, besides those of rows and `plan/scan_ir.py`, which lists

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import difflib
 import os
 import re
 import subprocess
@@ -15,7 +16,6 @@ from types import ModuleType
 
 import pytest
 import torch
-from dsfc.backends.triton.render import NONE
 from emitted import compiled
 from kernel_specs import SIZES, SPECS, UNUSUAL
 
@@ -108,16 +108,23 @@ def test_a_module_runs_without_triton_and_says_so(name: str, files: list[Path]) 
     assert "torch on cpu (Triton is not installed)" in done.stdout
 
 
+def beside_torch(name: str) -> tuple[list[str], list[str]]:
+    """The lines that a module of torch alone has, and those of the module for Triton."""
+    texts = (dsfc.load(name).module(b).text.splitlines()[1:] for b in ("torch", "triton"))
+    lines = list(difflib.unified_diff(*texts, n=0, lineterm=""))
+    own = [x for x in lines[2:] if not x[1:].startswith(("# sha256 ", "NAMESPACE"))]
+    first, second = ([x[1:].strip() for x in own if x[0] == sign] for sign in "-+")
+    return first, second
+
+
 def test_what_has_no_kernel_is_the_torch_module_and_says_why() -> None:
-    for name in ("short_convolution", "s4d"):
-        spec = dsfc.load(name)
-        plain, other = (spec.module(b).text for b in ("torch", "triton"))
-        assert (f"torch on {{device}} ({NONE})" in other) == (
-            name == "s4d"
-        )  # the other has no scan
-        rows = [text.replace(f" ({NONE})", "").splitlines()[1:] for text in (plain, other)]
-        differ = [a for a, b in zip(*rows, strict=True) if a != b]
-        assert all(a.startswith(("# sha256 ", "NAMESPACE = ")) for a in differ)
+    assert beside_torch("short_convolution") == ([], [])  # there is no recurrence
+    (said,), (*why, where, now) = beside_torch("mamba3")
+    assert now == said.replace("torch on {device}", "{where}")
+    assert where == 'where = f"torch on {device} ({why})"'
+    assert ast.literal_eval(" ".join(why).removeprefix("why = ")) == (
+        "no kernel for S: its states are complex, and kernels for GPUs of the form keyed are real"
+    )
 
 
 PRINTED = ("deltanet", "gated_deltanet", "gla", "gla_block", "gsa", "hgrn2", "kda", "lln", "lnssm")
@@ -194,7 +201,7 @@ def test_explain_says_that_complex_keys_have_no_kernel(build: Build) -> None:
     """
     layer = build("complex_keys", body).ComplexKeys()
     said = layer.explain(64, device="cuda")
-    assert "torch on cuda (no kernel has complex keys or reads)" in said
+    assert "torch on cuda (no kernel for S: no kernel has complex keys or reads)" in said
     layer = build("gateloop").Gateloop(d=512, h=2, p=129)
     said = layer.explain(64, device="cuda")
     assert "torch on cuda (kernels have at most 256 keys and channels, not 256, 258)" in said

@@ -1,0 +1,55 @@
+"""Which calls of a mixer run in kernels for GPUs, and why torch runs the others."""
+
+from __future__ import annotations
+
+from dsfc.expr.tree import Field
+from dsfc.fused.coverage import ScanCoverage
+from dsfc.fused.ir import FusedPlan
+from dsfc.fused.real_imag import can_split, has_real_sides
+from dsfc.plan.ir import Plan
+from dsfc.plan.scan_ir import Form, Scan
+
+from ..shared.coverage import Loop, coverage_of, why_on_no_target, without_kernels
+from .skeletons import scans_with_kernels
+
+STEP = "a step runs mode recurrent, and these kernels for GPUs take chunks of tokens"
+SEGMENTS = "a program of a printed kernel carries the state from the first token to the last"
+
+
+def coverage(fused: FusedPlan) -> tuple[ScanCoverage, ...]:
+    """Returns which calls of each scan of a plan run in kernels for GPUs, in order."""
+    known, plan = scans_with_kernels(fused), fused.original
+
+    def covered(name: str, loop: Loop) -> ScanCoverage:
+        if name not in known:
+            return without_kernels(name, "GPU", _why(loop, plan))
+        # Kernels that compute gates go token by token, the others chunk by chunk.
+        step = "" if fused.prologue(name) is not None else STEP
+        segments = "" if name in fused.fused_scans else SEGMENTS
+        return ScanCoverage(name, "GPU", step=step, segments=segments)
+
+    return coverage_of(plan, "GPU", covered)
+
+
+def _why(loop: Loop, plan: Plan) -> str:
+    """Why a scan without kernels has none."""
+    if not isinstance(loop, Scan) or why_on_no_target(loop):
+        return why_on_no_target(loop)
+    if loop.form is Form.CONVOLUTION and loop.keys:
+        return "convolutions with keys have no kernels for GPUs"
+    if any(isinstance(k, Scan) and k.powers for k in plan.kernels):
+        return "powers of keys are summed in double precision, and then no scan has kernels"
+    if loop.field is Field.COMPLEX:
+        return _why_complex(loop, plan)
+    if loop.form is Form.SELECTIVE and loop.decay and not set(loop.keys) <= loop.decay.expr.axes:
+        return "its keys share a decay, and a thread has no registers for all keys of a channel"
+    return f"no kernel for GPUs fits this scan of the form {loop.form.value}"
+
+
+def _why_complex(scan: Scan, plan: Plan) -> str:
+    """Why a complex scan has no kernels."""
+    if scan.form is Form.MATRIX and not has_real_sides(scan, {b.name: b for b in plan.arrays}):
+        return "no kernel has complex keys or reads"
+    if scan.form is Form.SELECTIVE and not can_split(plan, scan):
+        return "kernels of complex selective scans have real values, and of outputs the real part"
+    return f"its states are complex, and kernels for GPUs of the form {scan.form.value} are real"
