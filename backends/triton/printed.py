@@ -95,11 +95,11 @@ class PrintedSkeleton:
             "    (B, L, H, P), N = v.shape, k.shape[-1]",
             wrapped(f"    {', '.join(names)} = _laid_out", names, "", "    ", True),
             f'    PT, fixed = _printed("{self.plain.form}", "{direction}", v, H, N, P)',
-            "    parts = triton.cdiv(P, PT)",
+            "    parts = -(-P // PT)",
             "    programs = B * H * parts",
         ]
         if back:
-            lines.append(f"    SPANS, SPAN = _spans(triton.cdiv(L, {PRINTED_CHUNK}))")
+            lines.append(f"    SPANS, SPAN = _spans(-(-L // {PRINTED_CHUNK}))")
         lines += [self._room(a) for a in kernel.arguments if a.access is not Access.READ]
         tensors = [_variable(a) for a in kernel.arguments]
         padded = [f"{n}_ALL" for n in printed.padded]
