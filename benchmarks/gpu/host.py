@@ -31,7 +31,7 @@ SHAPE = Shape(batch=1, length=8, heads=1, width=16)
 SHORT = 4
 """Tokens of a segment where time is to be cut."""
 
-_ROUNDS, _CALLS = 25, 200
+_ROUNDS, _CALLS = 500, 20
 
 
 def figures(spec: str, segments: bool = False) -> dict[str, float]:
@@ -42,10 +42,7 @@ def figures(spec: str, segments: bool = False) -> dict[str, float]:
 
 @contextmanager
 def prepared(spec: str, segments: bool = False) -> Iterator[dict[str, Work]]:
-    """Gives calls of a mixer by name, each made once before, whose kernels start nothing.
-
-    Operators are called as a layer calls them that needs no gradients.
-    """
+    """Gives calls of a mixer by name, each made once before, whose kernels start nothing."""
     from triton.runtime import driver
     from triton.runtime.jit import JITFunction
 
@@ -59,8 +56,8 @@ def prepared(spec: str, segments: bool = False) -> Iterator[dict[str, Work]]:
         with _as_a_gpu(of.module, SHORT if segments else 0):
             op = operators(of, SHAPE, torch.bfloat16, torch.device("cpu"))[0]
             works = {
-                "forward": torch.no_grad()(op.outputs),
-                "backward": torch.no_grad()(op.gradients),
+                "forward": op.outputs,
+                "backward": op.gradients,
                 "layer": _trained(of),
             }
             for work in works.values():
@@ -86,7 +83,7 @@ def _trained(of: Subject) -> Work:
 
 
 def clocked(work: Work) -> float:
-    """Seconds of a call: the least of means over many in a row, to which others only add."""
+    """Seconds of a call: the least of means over some in a row, to which others only add."""
     means = []
     for _ in range(_ROUNDS):
         start = time.perf_counter()
@@ -154,7 +151,7 @@ def main() -> None:
 
 def _profile(work: Work) -> None:
     with cProfile.Profile() as profile:
-        for _ in range(_CALLS):
+        for _ in range(_ROUNDS):
             work()
     pstats.Stats(profile).sort_stats("tottime").print_stats(25)
 
