@@ -76,7 +76,7 @@ class PrintedSkeleton:
     def start(self, direction: str) -> str:
         """A statement that starts a kernel where one runs."""
         call = f"return _{direction}_launch{self.plain.suffix}"
-        return wrapped(call, self._arguments(direction), "", " " * 12)
+        return wrapped(call, self._arguments(direction), "", " " * 8)
 
     def run_torch(self, direction: str) -> str:
         """A statement that runs the torch form."""
