@@ -54,7 +54,7 @@ def _register(
 
 
 def _shielded(impl: Callable[..., Any]) -> Callable[..., Any]:
-    """Runs an operator without gradients and autocast; to ask for them takes less than to end them."""
+    """Runs an operator without gradients and autocast, which take longer to end than to ask for."""
 
     def run(*args: Any) -> Any:
         device = args[0].device.type
