@@ -71,8 +71,10 @@ def test_nothing_is_compiled_for_a_length_or_a_pack(spec: str) -> None:
     found = ran(f"keys/{spec}")
     # How many tokens of a row count is an argument of all kernels but printed ones, or none is.
     masked = 1 if spec in PRINTED else 2
+    # A selective scan keeps no states of a sequence without tokens, as where no gradient is wanted.
+    most = 3 if spec == "s6" else masked
     assert set(found["lengths"].values()) == {1}
-    assert set(found["packs"].values()) == {masked}
+    assert set(found["packs"].values()) <= {masked, most}
     assert found["handles"] == sum(found["packs"].values())
 
 
