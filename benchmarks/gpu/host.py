@@ -31,7 +31,7 @@ SHAPE = Shape(batch=1, length=8, heads=1, width=16)
 SHORT = 4
 """Tokens of a segment where time is to be cut."""
 
-_ROUNDS, _CALLS = 500, 20
+_ROUNDS, _CALLS = 200, 20
 
 
 def figures(spec: str, segments: bool = False) -> dict[str, float]:
