@@ -204,9 +204,16 @@ class GatedKernels(Skeleton):
 
     def define_op(self, backward: bool) -> str:
         """The `def` line of an operator."""
-        head = f"def {'_backward' if backward else '_forward'}{self.suffix}"
+        name = f"def {'_backward' if backward else '_forward'}{self.suffix}"
+        return self._define(name, backward, "")
+
+    def method(self, backward: bool) -> str:
+        """The `def` line of an autograd function's forward."""
+        return self._define("def forward", backward, "    ")
+
+    def _define(self, head: str, backward: bool, indent: str) -> str:
         params = [*self._parameters(backward, self.kept), *self.options]
-        return wrapped(head, params, f" -> {self._result(backward)}:", "")
+        return wrapped(head, params, f" -> {self._result(backward)}:", indent)
 
     def define_launch(self, backward: bool) -> str:
         """The `def` line of a launch."""
@@ -239,6 +246,11 @@ class GatedKernels(Skeleton):
     def recurring(self) -> str:
         """Makes a function of the autograd function."""
         return f"_recurrence{self.suffix} = _applied(_Recurrence{self.suffix})"
+
+    def call_backward(self) -> str:
+        """Calls the backward operator."""
+        args = [*self.leaves, "lengths", *self.kept, *self._cotangents, *self.option_names]
+        return wrapped(f"return _OPS.backward{self.suffix}", args, "", "        ")
 
     # --- time ------------------------------------------------------------------------------------
 
