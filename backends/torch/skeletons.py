@@ -166,7 +166,7 @@ class Skeleton:
         args = [*self.leaves, *(["do", "dS"] if direction == "backward" else []), "chunk"]
         args += [] if recurrent else ["mode"]
         args += self.flags
-        indent = " " * (12 if recurrent else 8)
+        indent = " " * (8 if recurrent else 4)
         call = f"_{direction}_{mode}{self.suffix}"
         line = f"{indent}return _own({call}({', '.join(args)}))"
         if len(line) <= WIDTH:
@@ -176,7 +176,7 @@ class Skeleton:
     def conjugated(self) -> str:
         """Conjugates all that the forward operator took."""
         names = self.leaves
-        return wrapped(f"        {', '.join(names)} = _conjugates", names, "", "        ", True)
+        return wrapped(f"    {', '.join(names)} = _conjugates", names, "", "    ", True)
 
     def flops_def(self, name: str) -> str:
         """The `def` line of a formula that counts operations; arguments are shapes."""

@@ -39,7 +39,7 @@ class Behind:
 
     def forward(self, run: str) -> list[str]:
         """Statements of the operator behind its gates; `run` is the scan."""
-        return self._ran(run, self.finished, self.output, self.kept, " " * 8)
+        return self._ran(run, self.finished, self.output, self.kept, " " * 4)
 
     def plain(self, run: str) -> list[str]:
         """Statements of the loop over time that gradients of gradients differentiate."""
@@ -65,7 +65,7 @@ class Behind:
             f"*grads, dS = _backward_ungated{suffix}({arguments})",
             f"return _own((*pull({pulled}), {self.state}))",
         ]
-        return [" " * 8 + line for line in lines]
+        return [" " * 4 + line for line in lines]
 
     def _split(self, name: str) -> list[str]:
         return [f"*gated, {name} = gated"] if self.apart else []

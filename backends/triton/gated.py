@@ -230,7 +230,7 @@ class GatedKernels(Skeleton):
         more = ["lengths", *self.kept_by_kernels, *self._cotangents]
         head = f"return {self.launcher}_{'backward' if backward else 'forward'}{self.suffix}"
         args = [*self.leaves, *(more if backward else self.options_of_launch)]
-        return wrapped(head, args, "", " " * 12)
+        return wrapped(head, args, "", " " * 8)
 
     @property
     def contextual(self) -> list[str]:

@@ -93,7 +93,7 @@ class MatrixKernels(MatrixStatements):
 
     def cut(self, direction: str) -> str:
         """A statement that cuts time into segments."""
-        head = "grid, tokens, sizes, options = _chunk_grid"
+        head = "grid, tokens, sizes = _chunk_grid"
         return wrapped(head, self._cut(direction, "k", "v"), "", "    ")
 
     @property

@@ -79,7 +79,7 @@ class PrintedSkeleton:
     def start(self, direction: str) -> str:
         """A statement that starts a kernel where one runs."""
         call = f"return _{direction}_launch{self.plain.suffix}"
-        return wrapped(call, self._arguments(direction), "", " " * 12)
+        return wrapped(call, self._arguments(direction), "", " " * 8)
 
     def run_torch(self, direction: str) -> str:
         """A statement that runs the torch form."""
@@ -97,7 +97,7 @@ class PrintedSkeleton:
         lines = [
             "    (B, L, H, P), N = v.shape, k.shape[-1]",
             wrapped(f"    {', '.join(names)} = _laid_out", names, "", "    ", True),
-            f"    chunks = triton.cdiv(L, {PRINTED_CHUNK[self.plain.scan.form]})",
+            f"    chunks = -(-L // {PRINTED_CHUNK[self.plain.scan.form]})",
             *["    kept = _kept_like(v, S)"] * kept,
         ]
         for k in kernels:
@@ -135,7 +135,7 @@ def _count(size: Int) -> str:
     """The text of a size, of parts of an axis, or of chunks."""
     match size:
         case Integer("//", Integer("+", Symbol(whole), _), Symbol(part)):
-            return f'triton.cdiv({whole}, fixed["{part}"])'
+            return f'-(-{whole} // fixed["{part}"])'
         case Integer("//"):
             return "chunks"
         case _:

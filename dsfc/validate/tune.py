@@ -188,10 +188,7 @@ def asked(module: ModuleType, run: Callable[[], object]) -> dict[Row, Tile]:
 
     def noted(form: str, direction: str, x: Tensor) -> Tile:
         tile: Tile = original(form, direction, x)
-        platform, version = "cuda", 0
-        if x.is_cuda:
-            platform = "hip" if torch.version.hip else "cuda"
-            version = int("{}{}".format(*torch.cuda.get_device_capability(x.device)))
+        platform, (version, *_) = module._architectures(x.device)
         tiles[form, direction, x.element_size(), platform, version] = tile
         return tile
 

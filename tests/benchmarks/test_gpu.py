@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -31,6 +32,22 @@ from dsfc.plan.scan_ir import Form
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 CPU = torch.device("cpu")
+
+
+@pytest.mark.ci
+def test_what_a_call_costs_the_host_is_measured_without_a_gpu(root: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.gpu.host", "rg_lru", "--segments"],
+        cwd=root,
+        env={**os.environ, "TRITON_INTERPRET": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    figures = re.findall(r"(forward|backward|layer) ([\d.]+) µs", done.stdout)
+    assert [name for name, _ in figures] == ["forward", "backward", "layer"]
+    assert all(float(figure) > 0 for _, figure in figures)
 
 
 @pytest.mark.ci

@@ -45,12 +45,28 @@ def _register(
         qualname = f"{namespace}::{name}"
         schema = torch.library.infer_schema(impl, mutates_args=())
         torch.library.define(qualname, schema, tags=(torch.Tag.pt2_compliant_tag,))
-        torch.library.impl(qualname, "default", impl)
+        torch.library.impl(qualname, "default", _shielded(impl))
         torch.library.register_fake(qualname, fake)
         op: Any = getattr(ops, name)
         single = len(op.default._schema.returns) == 1
         torch.library.register_vmap(qualname, (_fold_single if single else _fold)(op))
     _FLOPS[getattr(ops, name)] = flops
+
+
+def _shielded(impl: Callable[..., Any]) -> Callable[..., Any]:
+    """Runs an operator without gradients and autocast, which take longer to end than to ask for."""
+
+    def run(*args: Any) -> Any:
+        device = args[0].device.type
+        if torch.is_autocast_enabled(device):
+            with torch.autocast(device, enabled=False):
+                return run(*args)
+        if torch.is_grad_enabled():
+            with torch.no_grad():
+                return impl(*args)
+        return impl(*args)
+
+    return run
 
 
 def _alike(outputs: Iterable[int]) -> Callable[..., _Tensors]:

@@ -8,9 +8,11 @@ JSON; Triton's interpreter must not be on for it:
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +25,17 @@ from triton.runtime.jit import JITFunction
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from resources import SEGMENT, TARGETS, Absent, kernels_of, module_of, run, set_to, trusted
+from resources import (
+    SEGMENT,
+    TARGETS,
+    Absent,
+    kernels_of,
+    module_of,
+    run,
+    set_to,
+    sizes_of,
+    trusted,
+)
 
 Launch = tuple[str, tuple[int, ...], tuple[Any, ...]]
 """Kernel, grid, arguments."""
@@ -93,6 +105,60 @@ def lengths(module: ModuleType) -> Any:
             "launches": len(seen)}  # fmt: skip
 
 
+@contextmanager
+def uncompiled(module: ModuleType) -> Iterator[dict[str, set[str]]]:
+    """Gives what Triton would compile, by the name of the kernel, and compiles and starts nothing.
+
+    Triton compiles once for each of its keys: kinds of arguments and constants, and options.
+    """
+    keys: dict[str, set[str]] = {}
+    original = JITFunction.run
+
+    def asked(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
+        *_, bind = self.device_caches[0]
+        _, kinds, rest = bind(*args, **options)
+        keys.setdefault(self.__name__, set()).add(f"{kinds} {sorted(rest.items())}")
+        return defaultdict(lambda: lambda *args: None)  # by grid, what starts nothing
+
+    driver.set_active(Recording())
+    JITFunction.run = asked
+    try:
+        with trusted(module):
+            yield keys
+    finally:
+        JITFunction.run = original
+
+
+def keys(module: ModuleType) -> Any:
+    """What is compiled for 100 lengths and 3 batches, and for 100 packs, and handles for all.
+
+    Backwards a segment is as long as a span, at least.
+    """
+    spans = {"SPAN": SEGMENT} if hasattr(module, "SPAN") else {}
+    out = []
+    with set_to(module, **spans), uncompiled(module) as found:
+        for packed in (False, True):
+            for length in range(1, 101):
+                run(module, length, torch.bfloat16, 128, 64, 1 if packed else 1 + length % 3,
+                    [0, length // 3, length] if packed else None)  # fmt: skip
+            out.append({name: len(asked) for name, asked in found.items()})
+    fused = all("('enable_fp_fusion', True)" in key for asked in found.values() for key in asked)
+    return {"lengths": out[0], "packs": out[1], "handles": len(module._COMPILED), "fused": fused}
+
+
+def captured(module: ModuleType) -> Any:
+    """Operators that a call runs from a state, the second time: all that a graph would hold."""
+    layer = getattr(module, module.__all__[0])(**sizes_of(module, 128, 64), dtype=torch.bfloat16)
+    names = list(inspect.signature(layer.forward).parameters)
+    given = [torch.zeros(2, 40, 128, dtype=torch.bfloat16) for _ in names[: names.index("state")]]
+    state = layer.initial_state(2)
+    with uncompiled(module), torch.no_grad():
+        layer(*given, state, return_state=True)
+        with torch.profiler.profile() as seen:
+            layer(*given, state, return_state=True)
+    return sorted({event.name for event in seen.events()})
+
+
 def same(module: ModuleType) -> Any:
     """What is launched by Triton's path, by handles, and when no version has those."""
     out = []
@@ -128,7 +194,8 @@ def main() -> None:
     what, _, spec = sys.argv[1].partition("/")
     with tempfile.TemporaryDirectory() as folder:
         module = module_of(spec, Path(folder))
-        print(json.dumps({"lengths": lengths, "same": same, "aligned": aligned}[what](module)))
+        asked = {f.__name__: f for f in (lengths, keys, captured, same, aligned)}
+        print(json.dumps(asked[what](module)))
 
 
 if __name__ == "__main__":

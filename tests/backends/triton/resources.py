@@ -185,8 +185,12 @@ def run(
     width: int = WIDTH,
     head: int | None = None,
     batch: int = 1,
+    pack: list[int] | None = None,
 ) -> None:
-    """A forward and a backward pass; where there are heads, each has so many keys and channels."""
+    """A forward and a backward pass; where there are heads, each has so many keys and channels.
+
+    With a pack, sequences start where it says.
+    """
     layer = getattr(module, module.__all__[0])(**sizes_of(module, width, head), dtype=dtype)
     names = list(inspect.signature(layer.forward).parameters)
     shape = {"eta": (width // (head or HEAD),)}  # a normaliser has one number a head
@@ -194,7 +198,8 @@ def run(
         n: torch.zeros(batch, length, *shape.get(n, (width,)), dtype=dtype, requires_grad=True)
         for n in names[: names.index("state")]
     }
-    layer(**given).float().sum().backward()
+    starts = None if pack is None else torch.tensor(pack)
+    layer(**given, cu_seqlens=starts).float().sum().backward()
 
 
 def sizes_of(module: ModuleType, width: int, head: int | None) -> dict[str, int]:

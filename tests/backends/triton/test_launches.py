@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+from kernel_specs import PRINTED
 
 pytest.importorskip("triton")
 
@@ -56,6 +57,39 @@ def test_few_kernels_serve_a_hundred_lengths_and_all_batches(
     assert found["compiled"] == [1] * kernels
     assert found["handles"] == found["jit"] == kernels
     assert found["launches"] == 100 * short + 68 * more
+
+
+OTHERS = ("retnet", "gateloop", "lru", "s6", "deltanet", "gated_deltanet", "kda", "rwkv7")
+OF_EACH_FORM = [
+    *(pytest.param(spec, marks=pytest.mark.ci) for spec in ("gla", "rg_lru")),
+    *(pytest.param(spec, marks=pytest.mark.full) for spec in OTHERS),
+]
+
+
+@pytest.mark.parametrize("spec", OF_EACH_FORM)
+def test_nothing_is_compiled_for_a_length_or_a_pack(spec: str) -> None:
+    found = ran(f"keys/{spec}")
+    # How many tokens of a row count is an argument of all kernels but printed ones, or none is.
+    masked = 1 if spec in PRINTED else 2
+    # A selective scan keeps no states of a sequence without tokens, as where no gradient is wanted.
+    most = 3 if spec == "s6" else masked
+    assert set(found["lengths"].values()) == {1}
+    assert set(found["packs"].values()) <= {masked, most}
+    assert found["handles"] == sum(found["packs"].values())
+
+
+@pytest.mark.parametrize("spec", OF_EACH_FORM)
+def test_every_launch_says_whether_products_and_sums_are_fused(spec: str) -> None:
+    assert ran(f"keys/{spec}")["fused"]
+
+
+@pytest.mark.parametrize("spec", OF_EACH_FORM)
+def test_a_call_from_a_state_asks_nothing_of_the_device(spec: str) -> None:
+    """A graph of CUDA can hold it: no number comes back, and all memory is PyTorch's."""
+    found = set(ran(f"captured/{spec}"))
+    assert any(name.endswith("::forward") for name in found)
+    back = {"item", "_local_scalar_dense", "is_nonzero", "nonzero", "equal", "masked_select"}
+    assert not {name for name in found if name.removeprefix("aten::") in back}
 
 
 @pytest.mark.ci
