@@ -13,7 +13,7 @@ from ..shared.coverage import Loop, coverage_of, why_on_no_target, without_kerne
 from .skeletons import scans_with_kernels
 
 STEP = "a step runs mode recurrent, and these kernels for GPUs take chunks of tokens"
-SEGMENTS = "one program takes the state from chunk to chunk; what else there is runs chunk beside chunk"
+SEGMENTS = "one program takes the state from chunk to chunk; the rest runs chunk beside chunk"
 
 
 def coverage(fused: FusedPlan) -> tuple[ScanCoverage, ...]:
