@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -104,3 +105,19 @@ def integer(e: Int) -> Block:
                 f"{integer(e.left).at_most(binding)} {operator} {integer(e.right).at_most(right)}"
             )
             return Block(text, (), binding)
+
+
+def number(value: float) -> str:
+    """Returns the text of a number."""
+    return repr(value) if abs(value) != float("inf") else f'float("{value}")'
+
+
+def bound_at_once(names: Sequence[str], values: Sequence[str], width: int) -> list[str]:
+    """Returns the lines that give variables new values, some of which may be read in others."""
+    line = f"{', '.join(names)} = {', '.join(values)}"
+    if len(line) <= width:
+        return [line]
+    read = [set(re.findall(r"\w+", value)) for value in values]
+    if not any(name in later for k, name in enumerate(names) for later in read[k + 1 :]):
+        return [f"{name} = {value}" for name, value in zip(names, values, strict=True)]
+    return [f"{', '.join(names)} = (", *(f"    {value}," for value in values), ")"]

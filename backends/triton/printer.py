@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dsfc.kernel_ir.ir import (
     Along,
@@ -26,6 +26,7 @@ from dsfc.kernel_ir.ir import (
     Dot,
     Index,
     Int,
+    Integer,
     InverseUnit,
     Kernel,
     Let,
@@ -36,21 +37,21 @@ from dsfc.kernel_ir.ir import (
     Position,
     Reduce,
     Rename,
+    Shift,
     Statement,
     Store,
     Symbol,
     Triangle,
     symbols,
-    times,
 )
 from dsfc.kernel_ir.rename import renamed
 from dsfc.kernel_ir.types import united
 from dsfc.kernel_ir.uses import bound, uses
 
 from ..torch.code import Binding, Code, called_as
-from ..torch.layout import wrapped
-from .blocks import ATOM, SUM, Block, call, integer, joined
-from .memory import address, conflicts, is_whole, offsets, scratch_accesses
+from ..torch.layout import WIDTH, wrapped
+from .blocks import ATOM, SUM, Block, bound_at_once, call, integer, joined, number
+from .memory import address, conflicts, is_multiple, is_whole, offsets, scratch_accesses
 from .names import is_nameless, safe_name
 from .triangles import mask_name, triangle
 from .zeros import Zeros, zeros_of
@@ -248,9 +249,10 @@ class _Printer:
         for c, first in rows:
             if set(self._blocks[c.next].axes) != set(first.axes):
                 raise NotPrintable(f"{c.name} is carried over other axes")
-        names = ", ".join(self._blocks[c.name].text for c, _ in rows)
-        values = ", ".join(self._blocks[c.next].ordered(f.axes).text for c, f in rows)
-        self._line(f"{names} = {values}")
+        names = [self._blocks[c.name].text for c, _ in rows]
+        values = [self._blocks[c.next].ordered(f.axes).text for c, f in rows]
+        for line in bound_at_once(names, values, WIDTH - 4 * self._depth):
+            self._line(line)
 
     @contextmanager
     def _scope(self) -> Iterator[None]:
@@ -285,8 +287,8 @@ class _Printer:
 
     def _variable(self, name: str) -> str:
         """A variable for a value; what only another scope or an argument is called is no matter."""
-        stem, _, number = name.rpartition("_")
-        counted = number.isdecimal() and stem in self._stems
+        stem, _, place = name.rpartition("_")
+        counted = place.isdecimal() and stem in self._stems
         return self._fresh(stem if counted else name)
 
     def _fresh(self, name: str, taken: set[str] | None = None) -> str:
@@ -327,7 +329,7 @@ class _Printer:
         where = address(self._kernel.argument(name), at, Symbol("program"))
         text = f"p_{name}"
         if where.base != 0:
-            text += f" + {self._common(integer(where.base).text, 'at')}"
+            text += f" + {self._base(where.base)}"
         if not where.steps:
             return text, ""
         tile = offsets(where.steps, self._index)
@@ -335,6 +337,12 @@ class _Printer:
             tile = self._once(tile, f"w_{''.join(a.name for a in where.axes)}")
         masks = [Block(self._mask(p), (p.axis,)).over(where.axes).text for p in where.bounds]
         return f"{text} + {tile}", " & ".join(masks)
+
+    def _base(self, base: Int) -> str:
+        """The variable of a base, in several steps where one would be too long for a line."""
+        if isinstance(base, Integer) and len(integer(base).text) > WIDTH // 2 + _LONGEST:
+            base = replace(base, left=Symbol(self._base(base.left)))
+        return self._common(integer(base).text, "at")
 
     def _mask(self, p: Along) -> str:
         """The variable of a mask of the entries that exist."""
@@ -344,7 +352,7 @@ class _Printer:
             return self._once(f"_within({o}, 0, {bound})", f"m_{p.axis.name}")
         start = integer(p.start).at_most(SUM)
         static = set(symbols(p.bound)) <= {*self._kernel.static, *self._fixed}
-        if static and _is_multiple(p.start, size):
+        if static and is_multiple(p.start, size):
             return self._common(f"_within({o}, {start}, {bound})", f"m_{p.axis.name}")
         return self._common(f"{start} + {o} < {bound}", f"m_{p.axis.name}")
 
@@ -353,7 +361,7 @@ class _Printer:
     def _block(self, operation: Operation) -> Block:
         match operation:
             case Const(value=value):
-                return Block(_number(value))
+                return Block(number(value))
             case Index(axis=axis, start=start):
                 if start == 0:
                     return Block(self._index(axis), (axis,))
@@ -377,6 +385,8 @@ class _Printer:
                 exclusive = str(operation.exclusive)
                 text = call("_passed", self._blocks[operation.operand], exclusive)
                 return Block(text, (operation.to, operation.since))
+            case Shift():
+                return self._shift(operation)
             case Dot():
                 return self._dot(operation)
             case InverseUnit(row=row, column=column):
@@ -413,7 +423,7 @@ class _Printer:
         return Block(call("tl.where", Block(mask, (axis,)).over(x.axes), x, neutral), x.axes)
 
     def _reduce(self, operation: Reduce) -> Block:
-        neutral = {"sum": "0.0", "product": "1.0", "max": _number(-float("inf"))}
+        neutral = {"sum": "0.0", "product": "1.0", "max": number(-float("inf"))}
         x = self._filled(operation.operand, operation.axis, neutral[operation.function])
         at = x.axes.index(operation.axis)
         function = {"sum": "tl.sum", "product": "_product", "max": "tl.max"}[operation.function]
@@ -434,6 +444,15 @@ class _Printer:
             return Block(call(function, x, at, *turned), x.axes)
         flags = [product, operation.reverse, operation.exclusive]
         return Block(call("_cumulated", x, at, *map(str, flags), block), x.axes)
+
+    def _shift(self, operation: Shift) -> Block:
+        axis, by = operation.axis, operation.by
+        if self._is_padded(axis):
+            raise NotPrintable(f"entries are shifted into the padding of {axis.name}")
+        x = self._blocks[operation.operand]
+        x = x.ordered((by, axis)) if by in x.axes else x
+        flags = [self._size(by), str(operation.offset), str(operation.back)]
+        return Block(call("_shifted", x, *flags), (by, axis))
 
     def _dot(self, operation: Dot) -> Block:
         over = operation.over
@@ -479,17 +498,3 @@ class _Printer:
         row, column = self._along(part.row, axes), self._along(part.column, axes)
         mask = Block(self._once(triangle(part, row, column), mask_name(part)), axes)
         return Block(call("tl.where", mask.over(x.axes), x, "0.0"), x.axes)
-
-
-def _number(value: float) -> str:
-    return repr(value) if abs(value) != float("inf") else f'float("{value}")'
-
-
-def _is_multiple(start: Int, size: Int) -> bool:
-    """Whether a start is written as a multiple of a size."""
-    return start == 0 or any(start == times(part, size) for part in _factors(start))
-
-
-def _factors(e: Int) -> Iterator[Int]:
-    for name in symbols(e):
-        yield Symbol(name)

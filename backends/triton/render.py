@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dsfc.expr.tree import Axis
 from dsfc.fused.ir import FusedPlan
+from dsfc.kernels.toeplitz import TURN_BITS
 from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form, Scan
 
@@ -21,10 +22,11 @@ from .functions import functions_of
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
 from .printed import PrintedSkeleton
+from .printed_convolution import PrintedConvolution
 from .selective import STATES, TOGETHER, SelectiveKernels
 from .sizes import PAIRS, SPAN, STEP
 from .skeletons import scans_with_kernels, skeletons, why_without_kernels
-from .tiles import chips, rows
+from .tiles import TOEPLITZ_KEYS, TOEPLITZ_ROWS, chips, rows, toeplitz_rows
 from .toolchains import HANDLES, faults
 
 _IMPORTS = """\
@@ -55,8 +57,11 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     code = "\n".join(line for s in found for line in s.code)
     code += "\n".join(line for s in matrix for line in s.code)
     printed = [s for s in scans if isinstance(s, PrintedSkeleton)]
+    convolutions = [s for s in scans if isinstance(s, PrintedConvolution)]
     code += "\n".join(text for s in printed for text in s.code)
+    code += "\n".join(text for s in convolutions for text in s.code)
     tiles = rows({s.scan.form for s in (*found, *matrix, *printed)}, {s.kind for s in matrix})
+    tiles += toeplitz_rows() if convolutions else ()
     handles = ", ".join(f'"{version}."' for version in HANDLES)
     parts = [
         filled(
@@ -68,12 +73,15 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
             planes=any(s.complex for s in (*found, *matrix)),
         )
     ]
-    if matrix or printed:
+    if matrix or printed or convolutions:
         parts.append(filled("chunked_kernels_shared.py.j2"))
-    if printed:
+    if printed or convolutions:
         heading = filled("printed_heading.py.j2")
         parts.append(filled("printed_launch_shared.py.j2"))
         parts.append(f"{heading}\n{filled('printed_kernels_shared.py.j2')}")
+    if convolutions:
+        sizes = {"rows": TOEPLITZ_ROWS, "turn_bits": TURN_BITS, "most_keys": TOEPLITZ_KEYS}
+        parts.append(filled("printed_convolution_shared.py.j2", **sizes))
     if matrix:
         decay = any(s.decay for s in matrix)
         parts.append(filled("matrix_kernels_shared.py.j2", decay=decay, span=SPAN))
@@ -171,6 +179,10 @@ def target(fused: FusedPlan) -> torch.Target:
             elif isinstance(s, PrintedSkeleton):
                 keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys) or "1"
                 why |= {f"{declined}, CHUNKED)": None, f"_too_many_keys({keys})": None}
+            elif isinstance(s, PrintedConvolution):
+                keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys)
+                plain = f"_declined(device, {dtype}, mode.split()[0], CHUNKED)"
+                why |= {plain: None, f"_too_many_numbers({keys})": None}
             elif isinstance(s, ElementwiseKernels):
                 why |= {f"{declined})": None}
             if isinstance(s, SelectiveKernels) and s.complex:

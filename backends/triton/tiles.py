@@ -211,6 +211,22 @@ TILES |= {
     for platform, version in (("cuda", 80), ("hip", 94))
     for tile in (Tile(PRINTED_CHUNK, channels, 8, 1),)
 }
+TOEPLITZ_ROWS = 16
+"""Rows of the batch of a program of a convolution: as few as a product of matrices has."""
+
+TOEPLITZ_KEYS = 64
+"""Numbers of a state of a convolution at most; a spectrum takes the same time for any."""
+
+_TOEPLITZ: dict[tuple[str, int, str, int], Tile] = {
+    (f"{direction} {keys}{field}", size, platform, version): Tile(tokens, TOEPLITZ_ROWS, 4, 1)
+    for direction in ("forward", "backward")
+    for field in ("", " complex")
+    for keys in (16, 32, 64)
+    for size, tokens in ((_NARROW, 64), (_WIDE, 32))
+    for platform, version in (("cuda", 80), ("hip", 94))
+    if size == _WIDE or not field
+}
+
 # A convolution without keys has the kernels of an elementwise scan.
 TILES |= {
     (Form.CONVOLUTION, direction, size, platform, version): tile
@@ -246,6 +262,15 @@ def rows(forms: Collection[Form], kinds: Collection[str]) -> tuple[str, ...]:
         f"({tile.tokens}, {tile.channels}, {tile.warps}, {tile.stages}),"
         for (form, direction, size, platform, version), tile in TILES.items()
         if form in forms and (form is not Form.MATRIX or _kind(direction) in kinds)
+    )
+
+
+def toeplitz_rows() -> tuple[str, ...]:
+    """Returns the rows of convolutions with keys, as a module's table has them."""
+    return tuple(
+        f'("toeplitz", "{direction}", {size}, "{platform}", {version}): '
+        f"({tile.tokens}, {tile.channels}, {tile.warps}, {tile.stages}),"
+        for (direction, size, platform, version), tile in _TOEPLITZ.items()
     )
 
 

@@ -294,6 +294,23 @@ class Between:
     exclusive: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Each entry of the operand further along an axis, by an offset and the place along another.
+
+    Attributes:
+        axis: of the operand; at j of it stands what was at j - i - offset, or 0.
+        by: axis of i; the operand may lack it.
+        back: the other way: at j stands what was at j + i + offset.
+    """
+
+    operand: str
+    axis: Axis
+    by: Axis
+    offset: int = 0
+    back: bool = False
+
+
 class Part(Enum):
     """Which entries (row, column) of a matrix are not 0.
 
@@ -360,9 +377,8 @@ class Load:
     at: tuple[Position, ...]
 
 
-Operation = (
-    Const | Index | Compare | Map | Rename | Reduce | Cumulate | Between | Dot | InverseUnit | Load
-)
+_Along = Reduce | Cumulate | Between | Shift
+Operation = Const | Index | Compare | Map | Rename | _Along | Dot | InverseUnit | Load
 
 
 # --- statements ----------------------------------------------------------------------------------
@@ -469,7 +485,7 @@ def operands(operation: Operation) -> tuple[str, ...]:
     match operation:
         case Map():
             return operation.operands
-        case Rename() | Reduce() | Cumulate() | Between() | InverseUnit():
+        case Rename() | Reduce() | Cumulate() | Between() | Shift() | InverseUnit():
             return (operation.operand,)
         case Dot():
             return operation.left, operation.right

@@ -30,6 +30,7 @@ from dsfc.kernel_ir.ir import (
     Operation,
     Position,
     Rename,
+    Shift,
     Statement,
     Store,
     operands,
@@ -276,5 +277,7 @@ def _axes(operation: Operation) -> Iterable[Axis]:
             return (operation.to,)
         case Between():
             return operation.to, operation.since
+        case Shift():
+            return (operation.by,)
         case _:
             return ()

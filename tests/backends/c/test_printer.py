@@ -19,9 +19,10 @@ NOT_PRINTED = (
     "sums along the last axis", "between", "strictly between", "product over rows",
     "upper triangle", "strictly upper triangle",
     "product of a triangle", "product with a triangle",
+    "rows shifted by their place", "rows shifted back", "a matrix of one number a lag",
 )  # fmt: skip
-"""What no kernel needs: sums along an axis of any size, batches of products, upper triangles, and
-triangles that the kernel does not show to be ones."""
+"""What no kernel needs: sums along an axis of any size, batches of products, upper triangles,
+triangles that the kernel does not show to be ones, and shifts of tiles."""
 
 PRINTED = [what for what in OPERATIONS if what not in NOT_PRINTED]
 

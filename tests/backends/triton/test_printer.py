@@ -147,6 +147,12 @@ OPERATIONS: dict[str, Callable[[KernelBuilder, Tile, Tile], Tile]] = {
     "product of a vector and a matrix": lambda k, x, y: k.dot(x, y, T),
     "between": lambda k, x, _: k.between(x, T, T, S),
     "strictly between": lambda k, x, _: k.between(x, T, T, S, True),
+    "a matrix of one number a lag": lambda k, x, _: k.shift(x, T, S, 1),
+    "one number a lag, from the end": lambda k, x, _: k.shift(x, T, S, back=True),
+    "rows shifted by their place": lambda k, _, y: k.shift(k.dot(y, k.rename(y, T, S), N), S, T),
+    "columns shifted back": lambda k, _, y: k.shift(
+        k.dot(y, k.rename(y, T, S), N), T, S, 2, back=True
+    ),
     "transposed sum": lambda k, x, y: (
         k.dot(y, k.rename(y, T, S), N) + k.rename(k.dot(k.rename(y, T, S), y, N), S, S)
     ),
