@@ -111,7 +111,7 @@ class PrintedConvolution:
         lines.append(f"    {names} = _logarithm(g, C)")
         lines.append("    ramp = _ramp(T, S)")
         lines += [f"    {x} = _in_chunks({x}, G, T)" for x in values]
-        lines += [f"    {x} = _parts({x}.unflatten(0, (G, -1)))" for x in states]
+        lines += [f"    {x} = _states({x}, G)" for x in states]
         lines += [self._room(a) for a in kernel.arguments if a.access is not Access.READ]
         tensors = [_variable(a) for a in kernel.arguments]
         lines += wrapped("given = ", [*tensors, *printed.dynamic], "", "    ").split("\n")
@@ -132,7 +132,7 @@ class PrintedConvolution:
 
     def _returned(self, back: bool) -> list[str]:
         if not back:
-            return [f"    return _in_order(o, L), {self._number('S_last')}.flatten(0, 1)"]
+            return [f"    return _in_order(o, L), _states_by_row(S_last{self._complex})"]
         known = {f"d{NAMES[f]}" for f in constants(self.plain.adjoint)} | {"dg"}
         lines, out = [], []
         for d, x in zip(self.plain.grads, self.plain.inputs, strict=True):
@@ -145,8 +145,12 @@ class PrintedConvolution:
                 text = self._number("torch.zeros_like(dg[:, 0])")
             lines.append(f"    {d} = _shared_gradient({text}, {x}_shape)")
             out.append(d)
-        last = f"{self._number('dS_first')}.flatten(0, 1)"
+        last = f"_states_by_row(dS_first{self._complex})"
         return [*lines, wrapped("return ", [*out, last], "", "    ")]
+
+    @property
+    def _complex(self) -> str:
+        return ", True" if self.plain.complex else ""
 
     def _number(self, text: str) -> str:
         """Views the parts that a kernel wrote as complex numbers, if the scan is complex."""

@@ -2,7 +2,7 @@
 
     h_i = λ h_{i-1} + k v_i        y_i = Σ_n q h_i        of each channel by itself
 
-A program has one channel and some rows of the batch, which are the rows of all its products. Inside
+A program has one channel and some rows of the batch, the columns of all its products. Inside
 a chunk of T tokens the outputs are the product of the values and a Toeplitz matrix, whose entry
 (s, s + l) is K_l = Σ_n q λ^l k; what came before is a state H, carried from chunk to chunk:
 
@@ -52,18 +52,22 @@ def forward(scan: Scan, has_complex_values: bool, name: str = "forward") -> Kern
     channel = ToeplitzChannel(k, scan, has_complex_values)
     channel.declare_values("o", Access.WRITE)
     channel.declare_state("S_last", Access.WRITE)
-    every, first = channel.every(), channel.first()
-    rest, matrix = channel.rest(every), channel.matrix(every)
     is_complex = channel.is_complex
 
-    value, state = channel.values("v", 0), channel.state("S")
-    channel.store_values("o", 0, channel.output(first, matrix, value, state))
-    state = channel.advance(first, rest, value, state)
+    # One table after the other: registers do not hold many at once.
+    first, state = channel.first(), channel.state("S")
+    outer = channel.read(first, state)
+    every = channel.every()
+    rest, matrix = channel.rest(every), channel.matrix(every)
+    value = channel.values("v", 0)
+    channel.store_values("o", 0, (channel.inner(matrix, value) + outer).named("y"))
+    state = channel.advance(first.whole, rest, value, state)
     with k.loop("chunk", minus(channel.chunks, 1), reverse=False, **carried(H=state)) as loop:
         at, state = plus(loop.counter, 1), inside(loop, "H", is_complex)
         value = channel.values("v", at)
-        channel.store_values("o", at, channel.output(every, matrix, value, state))
-        loop.next(**carried(H=channel.advance(every, rest, value, state)))
+        out = channel.inner(matrix, value) + channel.read(every, state)
+        channel.store_values("o", at, out.named("y"))
+        loop.next(**carried(H=channel.advance(every.whole, rest, value, state)))
     channel.store_state("S_last", last(loop, "H", is_complex))
     return k.kernel()
 
@@ -99,17 +103,17 @@ class _Backward:
             channel.declare_sum(name)
         channel.declare_values("dv", Access.WRITE)
         channel.declare_state("dS", Access.WRITE)
-        self._every, self._first = channel.every(), channel.first()
+        self._every = channel.every()
         self._rest = channel.rest(self._every)
         self._matrix = channel.matrix(self._every, back=True)
 
     def kernel(self) -> Kernel:
         """Returns the kernel."""
         k, channel = self._k, self._channel
-        tile = ((ROWS, KEYS), channel.is_complex)
+        tile = ((KEYS, ROWS), channel.is_complex)
         starts, states = Kept(k, self._spans, {"start": tile}), Kept(k, self._span, {"state": tile})
         value, state = channel.values("v", 0), channel.state("S")
-        state = channel.advance(self._first, self._rest, value, state)
+        state = channel.advance(channel.whole_of_first(), self._rest, value, state)
         with k.loop("span", self._spans, reverse=False, **carried(H=state)) as loop:
             start = self._inside(loop, "H")
             starts.store(loop.counter, start=start)
@@ -124,9 +128,10 @@ class _Backward:
                 inner.next(**carried(**self._more(at, self._every, state, known)))
             loop.next(**carried(**{name: self._last(inner, name) for name in sums}))
         known = {name: self._last(loop, name) for name in sums}
-        known = self._more(0, self._first, channel.state("S"), known)
+        # Tables are made once more, so that no registers hold these all the time.
+        known = self._more(0, channel.first(), channel.state("S"), known)
         channel.store_state("dS", known["dS"])
-        for name, total in channel.totals(self._every, self._constants, known).items():
+        for name, total in channel.totals(channel.every(), self._constants, known).items():
             channel.store_sum(name, total)
         return k.kernel()
 
@@ -137,7 +142,7 @@ class _Backward:
             if states is not None:
                 states.store(loop.counter, state=state)
             value = self._channel.values("v", at)
-            following = self._channel.advance(self._every, self._rest, value, state)
+            following = self._channel.advance(self._every.whole, self._rest, value, state)
             loop.next(**carried(H=following))
         return self._last(loop, "H")
 

@@ -69,9 +69,9 @@ class ToeplitzChannel:
         self._group, self._part = k.grid("group", groups), k.grid("part", parts)
         self._channel = k.grid("channel", channels)
         self._row = Along(ROWS, times(self._part, rows), batch)
-        k.order(ROWS, TOKENS, KEYS, LATER)
+        k.order(TOKENS, LATER, KEYS, ROWS)
         self._sum_sizes = (groups, parts, channels, keys)
-        self._state_sizes = (groups, batch, channels, keys)
+        self._state_sizes = (groups, channels, keys, batch)
         self._value_sizes = (groups, channels, batch, self.chunks, tokens)
         self._arguments: dict[str, Argument] = {}
         constants = (groups, channels, keys)
@@ -97,6 +97,10 @@ class ToeplitzChannel:
         """Returns how the first chunk reads the state of the caller, behind its padding."""
         return self._entry(self._pad)
 
+    def whole_of_first(self) -> Planes:
+        """Returns λ^count of the first chunk alone."""
+        return self._power(self._count(self._pad)).named("whole")
+
     def rest(self, entry: Entry) -> Planes:
         """Returns λ^(T-1-s), from after a token to the end of a chunk."""
         return self._power(entry.count - entry.steps).named("rest")
@@ -119,9 +123,12 @@ class ToeplitzChannel:
     def _entry(self, pad: Int) -> Entry:
         k = self._k
         steps = k.load(self._ramp, Along(TOKENS, minus(plus(_T, 1), pad), _END))
-        count = k.load(self._ramp, minus(times(2, _T), pad))
+        count = self._count(pad)
         ahead, whole = self._power(steps).named("ahead"), self._power(count).named("whole")
         return Entry(steps, ahead, count, whole)
+
+    def _count(self, pad: Int) -> Tile:
+        return self._k.load(self._ramp, minus(times(2, _T), pad))
 
     def _power(self, steps: Tile) -> Planes:
         k = self._k
@@ -136,32 +143,33 @@ class ToeplitzChannel:
 
     # --- a chunk ----------------------------------------------------------------------------------
 
-    def advance(self, entry: Entry, rest: Planes, value: Planes, state: Planes) -> Planes:
+    def advance(self, whole: Planes, rest: Planes, value: Planes, state: Planes) -> Planes:
         """Returns the state that leaves a chunk."""
-        writes = dot(value, rest, TOKENS).named("writes")
-        return entry.whole * state + self._key * writes
+        writes = dot(rest, value, TOKENS).named("writes")
+        return whole * state + self._key * writes
 
-    def output(self, entry: Entry, matrix: Planes, value: Planes, state: Planes) -> Planes:
-        """Returns the outputs of a chunk: of its values, and of the state before it."""
+    def read(self, entry: Entry, state: Planes) -> Planes:
+        """Returns the outputs of a chunk that are of the state before it."""
         looked = (self._read * state).named("looked")
-        return self._get(dot(value, matrix, TOKENS), looked, self._renamed(entry.ahead)).named("y")
+        return dot(self._renamed(entry.ahead), looked, KEYS, real=not self.is_wide)
 
-    def _get(self, inner: Planes, looked: Planes, table: Planes) -> Planes:
-        outer = dot(looked, table, KEYS, real=not self.is_wide)
-        return (Planes(inner.real) if not self.is_wide else inner) + outer
+    def inner(self, matrix: Planes, drive: Planes) -> Planes:
+        """Returns the product of a chunk with the Toeplitz matrix."""
+        return dot(matrix, drive, TOKENS, real=not self.is_wide)
 
     # --- gradients --------------------------------------------------------------------------------
 
     def zeros(self, constant: Mapping[Factor, RoleScan]) -> dict[str, Planes]:
         """Returns sums of nothing: of the gradients of constants, of log λ, and of pairs."""
         names = (*(f"d{NAMES[factor]}" for factor in constant), "dg")
-        sums = {name: zeros(self._k, (ROWS, KEYS), self.is_complex) for name in names}
+        sums = {name: zeros(self._k, (KEYS,), self.is_complex) for name in names}
         return sums | {"pairs": zeros(self._k, (TOKENS, LATER), self.is_wide)}
 
     def value_gradient(self, matrix: Planes, rest: Planes, bar: Planes, future: Planes) -> Planes:
         """Returns the gradients of the values of a chunk, from inside and from behind it."""
-        looked, table = (self._key * future).named("looked"), self._renamed(rest)
-        return self._get(dot(bar, matrix, TOKENS), looked, table).named("dv")
+        looked = (self._key * future).named("looked")
+        outer = dot(self._renamed(rest), looked, KEYS, real=not self.is_wide)
+        return (self.inner(matrix, bar) + outer).named("dv")
 
     def more(
         self,
@@ -180,18 +188,18 @@ class ToeplitzChannel:
                 gradient of the state that leaves it, `dS`.
         """
         value, bar, state, future = (terms[n] for n in ("value", "bar", "state", "dS"))
-        writes = dot(value, rest, TOKENS).named("writes")
-        reads = dot(bar, entry.ahead, TOKENS).named("reads")
+        writes = dot(rest, value, TOKENS).named("writes")
+        reads = dot(entry.ahead, bar, TOKENS).named("reads")
         sums = {}
         for factor, s in constant.items():
             is_ahead = s.direction is ScanDirection.FORWARD
             passed = state * reads if is_ahead else future * writes
-            sums[f"d{NAMES[factor]}"] = terms[f"d{NAMES[factor]}"] + passed
+            sums[f"d{NAMES[factor]}"] = terms[f"d{NAMES[factor]}"] + self._of_rows(passed)
         # Powers times their exponents: these are factors of the tokens instead.
-        far = dot(bar.map(lambda x: x * entry.steps), entry.ahead, TOKENS)
+        far = dot(entry.ahead, bar.map(lambda x: x * entry.steps), TOKENS)
         through = self._read * far + future * entry.whole.map(lambda x: x * entry.count)
-        near = dot(value.map(lambda x: x * (entry.count - entry.steps)), rest, TOKENS)
-        sums["dg"] = terms["dg"] + state * through + future * (self._key * near)
+        near = dot(rest, value.map(lambda x: x * (entry.count - entry.steps)), TOKENS)
+        sums["dg"] = terms["dg"] + self._of_rows(state * through + future * (self._key * near))
         sums["pairs"] = terms["pairs"] + dot(value, self._renamed(bar), ROWS)
         return sums | {"dS": entry.whole * future + self._read * reads}
 
@@ -211,10 +219,10 @@ class ToeplitzChannel:
             for n, s in constant.items()
         }
         inner["g"] = self._read * self._key * slope
-        return {
-            f"d{name}": x + sums[f"d{name}"].map(lambda x: k.sum(x, ROWS))
-            for name, x in inner.items()
-        }
+        return {f"d{name}": x + sums[f"d{name}"] for name, x in inner.items()}
+
+    def _of_rows(self, x: Planes) -> Planes:
+        return x.map(lambda tile: self._k.sum(tile, ROWS))
 
     def _renamed(self, x: Planes) -> Planes:
         return x.map(lambda tile: self._k.rename(tile, TOKENS, LATER))
@@ -275,4 +283,4 @@ class ToeplitzChannel:
 
     @property
     def _state_at(self) -> tuple[Position, ...]:
-        return self._group, self._row, self._channel, self._k.all(KEYS)
+        return self._group, self._channel, self._k.all(KEYS), self._row

@@ -64,21 +64,24 @@ def check(spec: str, length: int, wide: bool = False, strong: bool = False) -> N
     outs = by_tokens(x, wide)
     ramp = np.maximum(np.arange(2 * TOKENS + 1.0) - TOKENS, 0)
     ahead, back = kernels(spec, wide)
-    arguments = {name: planes(x[name]) for name in ("q", "k", "S")} | logarithm(x["g"])
+    arguments = {name: planes(x[name]) for name in "qk"} | logarithm(x["g"])
+    arguments["S"] = planes(x["S"].movedim(1, -1))
     arguments |= {"v": in_chunks(x["v"], chunks), "ramp": ramp}
     values = interpret(ahead, arguments, sizes)
     agree(in_order(values["o"], length), outs[0], length, "o", CUBE)
-    agree(values["S_last"], outs[1], length, "S_last", CUBE)
+    agree(values["S_last"], outs[1].movedim(1, -1), length, "S_last", CUBE)
     # PyTorch's gradient is the adjoint at the conjugates.
-    arguments = {name: planes(x[name].conj()) for name in ("q", "k", "S")}
+    arguments = {name: planes(x[name].conj()) for name in "qk"}
+    arguments["S"] = planes(x["S"].movedim(1, -1).conj())
     arguments |= logarithm(x["g"].conj())
     arguments |= {"v": in_chunks(x["v"].conj(), chunks), "do": in_chunks(x["do"], chunks)}
-    arguments |= {"dS_last": planes(x["dS_last"]), "ramp": ramp}
+    arguments |= {"dS_last": planes(x["dS_last"].movedim(1, -1)), "ramp": ramp}
     gradients = interpret(back, arguments, sizes)
     wanted = torch.autograd.grad(outs, list(leaves.values()), (x["do"], x["dS_last"]))
     for name, want in zip(leaves, wanted, strict=True):
         got = gradients[f"d{name}"]
         got = in_order(got, length) if name == "v" else got if name == "S" else got.sum(1)
+        want = want.movedim(1, -1) if name == "S" else want
         agree(got, want, length, f"d{name}", CUBE)
 
 
