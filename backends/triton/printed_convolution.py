@@ -20,6 +20,7 @@ from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton
 from .blocks import integer
 from .printer import PrintedKernel, print_kernel
+from .tiles import TOEPLITZ_KEYS
 
 _TILES = frozenset({"BT", "T"})
 
@@ -60,6 +61,11 @@ class PrintedConvolution:
     def code(self) -> list[str]:
         """Whatever its kernels print."""
         return [k.text for k in self.printed]
+
+    @property
+    def most_keys(self) -> int:
+        """Numbers of a state, beyond which torch runs."""
+        return TOEPLITZ_KEYS[has_complex_values(self.plain)]
 
     # --- launches ---------------------------------------------------------------------------------
 
@@ -167,9 +173,14 @@ def has_printed_convolution(scan: Scan) -> bool:
     return has_convolution(scan) and bool(scan.keys)
 
 
+def has_complex_values(s: Skeleton) -> bool:
+    """Whether values are complex, and outputs with them."""
+    return s.complex and not s.scan.real
+
+
 def printed_convolution(s: Skeleton) -> PrintedConvolution:
     """Returns a scan with its kernels."""
-    has_complex_values = s.complex and not s.scan.real
-    forward = toeplitz.forward(s.scan, has_complex_values)
-    backward = toeplitz.backward(s.scan, s.adjoint, has_complex_values)
+    is_wide = has_complex_values(s)
+    forward = toeplitz.forward(s.scan, is_wide)
+    backward = toeplitz.backward(s.scan, s.adjoint, is_wide)
     return PrintedConvolution(s, forward, backward)

@@ -22,11 +22,11 @@ from .functions import functions_of
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
 from .printed import PrintedSkeleton
-from .printed_convolution import PrintedConvolution
+from .printed_convolution import PrintedConvolution, has_printed_convolution
 from .selective import STATES, TOGETHER, SelectiveKernels
 from .sizes import PAIRS, SPAN, STEP
 from .skeletons import scans_with_kernels, skeletons, why_without_kernels
-from .tiles import TOEPLITZ_KEYS, TOEPLITZ_ROWS, chips, rows, toeplitz_rows
+from .tiles import TOEPLITZ_ROWS, chips, rows, toeplitz_rows
 from .toolchains import HANDLES, faults
 
 _IMPORTS = """\
@@ -80,7 +80,7 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
         parts.append(filled("printed_launch_shared.py.j2"))
         parts.append(f"{heading}\n{filled('printed_kernels_shared.py.j2')}")
     if convolutions:
-        sizes = {"rows": TOEPLITZ_ROWS, "turn_bits": TURN_BITS, "most_keys": TOEPLITZ_KEYS}
+        sizes = {"rows": TOEPLITZ_ROWS, "turn_bits": TURN_BITS}
         parts.append(filled("printed_convolution_shared.py.j2", **sizes))
     if matrix:
         decay = any(s.decay for s in matrix)
@@ -134,6 +134,9 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
     # Without keys and channels each head is a channel, of which there are many.
     small = {names.size(a): 2 for s in scans if s.keys or s.channels for a in s.heads}
     small |= {names.size(a): 16 for s in scans if s.form is Form.SELECTIVE for a in s.keys}
+    convolutions = [s for s in scans if has_printed_convolution(s)]
+    for s in convolutions:
+        small |= {names.size(a): 16 if len(s.keys) == 1 else 4 for a in s.keys}
     sizes = {z.name: small.get(z.name, 64) for z in names.sizes}
     inputs = [
         (text.name, ", ".join(["2", str(_TOKENS), *(str(sizes[names.size(a)]) for a in i.axes)]))
@@ -141,7 +144,7 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
     ]
     return filled(
         "trust.py.j2",
-        faults=faults({s.form for s in scans}),
+        faults=faults({s.form for s in scans}, bool(convolutions)),
         names=names,
         arguments=", ".join((*(f"{n}={size}" for n, size in sizes.items()), "dtype=dtype")),
         inputs=inputs,
@@ -182,7 +185,7 @@ def target(fused: FusedPlan) -> torch.Target:
             elif isinstance(s, PrintedConvolution):
                 keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys)
                 plain = f"_declined(device, {dtype}, mode.split()[0], CHUNKED)"
-                why |= {plain: None, f"_too_many_numbers({keys})": None}
+                why |= {plain: None, f"_too_many_numbers({keys}, {s.most_keys})": None}
             elif isinstance(s, ElementwiseKernels):
                 why |= {f"{declined})": None}
             if isinstance(s, SelectiveKernels) and s.complex:

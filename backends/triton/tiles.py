@@ -214,17 +214,20 @@ TILES |= {
 TOEPLITZ_ROWS = 16
 """Rows of the batch of a program of a convolution: as few as a product of matrices has."""
 
-TOEPLITZ_KEYS = 64
-"""Numbers of a state of a convolution at most; a spectrum takes the same time for any."""
+TOEPLITZ_KEYS = {False: 64, True: 16}
+"""Numbers of a state of a convolution at most, by whether its values are complex."""
 
+# Longer chunks are more tables than registers hold in the loop, of wide numbers even these.
 _TOEPLITZ: dict[tuple[str, int, str, int], Tile] = {
-    (f"{direction} {keys}{field}", size, platform, version): Tile(tokens, TOEPLITZ_ROWS, 4, 1)
+    (f"{direction} {keys}", size, platform, version): Tile(
+        tokens, TOEPLITZ_ROWS, 8 if (platform, keys) == ("cuda", 64) else 4, stages
+    )
     for direction in ("forward", "backward")
-    for field in ("", " complex")
     for keys in (16, 32, 64)
-    for size, tokens in ((_NARROW, 64), (_WIDE, 32))
-    for platform, version in (("cuda", 80), ("hip", 94))
-    if size == _WIDE or not field
+    for size, tokens, platform, version, stages in (
+        *((_NARROW, 32, "cuda", 80, 3), (_NARROW, 32, "hip", 94, 2)),
+        *((_WIDE, 16, "cuda", 80, 2), (_WIDE, 16, "hip", 94, 2)),
+    )
 }
 
 # A convolution without keys has the kernels of an elementwise scan.

@@ -12,9 +12,12 @@ SELECTIVE = ("s6",)
 PRINTED = ("gla", "deltanet", "gated_deltanet", "kda", "rwkv7")
 """Specs with printed kernels: a decay of keys; a delta rule without a decay, with one of heads,
 with one of keys; a low-rank part that is no delta rule, with a decay of keys."""
+TOEPLITZ = ("s4d", "mega_ema", "dlr_prod")
+"""Convolutions with keys, with printed kernels: a complex state, a real one, complex values."""
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
 SIZES = {"lru": {"n": 2048}, "s6": {"n": 16}}
 SIZES |= {"selectiveturned": {"n": 16}, "selectivepairs": {"n": 8, "p": 64, "h": 32}}
+SIZES |= {"s4d": {"n": 32}, "mega_ema": {"n": 16}, "dlrprod": {"n": 4}}
 """Sizes that a layer must be given besides its width."""
 KINDS = ("normalized_attn", "linear_attn", "retnet", "ssd", "mlstm")
 """Matrix scans without and with a column by itself; the same with decays, with and without keys of
@@ -90,6 +93,9 @@ EVERY += tuple(("linear_attn:256", "fp32", t) for t in ("sm_80", "sm_90"))
 EVERY += tuple(("retnet:256", "fp32", t) for t in ("sm_90", "sm_100"))
 EVERY += tuple((s, "bf16", t) for s in PRINTED for t in TARGETS)
 EVERY += tuple((s, "fp32", "sm_90") for s in PRINTED[:2])
+EVERY += tuple((s, "bf16", t) for s in ("s4d", "s4d:64", "mega_ema") for t in TARGETS)
+EVERY += tuple((s, "fp32", t) for s in ("s4d", "mega_ema") for t in ("sm_90", "gfx942"))
+EVERY += (("dlr_prod", "bf16", "sm_90"), ("dlr_prod", "bf16", "gfx942"))
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
 All but those beyond are within the limits; what is not named here was not compiled for the table.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from dsfc.backends.triton.functions import functions_of
 from dsfc.backends.triton.printer import PrintedKernel, print_kernel
 from numpy.typing import NDArray
 
@@ -34,7 +35,8 @@ def module_of(kernel: Kernel, folder: Path, **more: Any) -> tuple[ModuleType, Pr
     printed = print_kernel(kernel, "kernel", **more)
     shared = (files("dsfc.backends.triton") / "printed_kernels_shared.py.j2").read_text()
     path = folder / "printed.py"
-    text = "\n\n\n".join([f"from __future__ import annotations\n\n{_HEAD}", shared, printed.text])
+    head = f"from __future__ import annotations\n\n{_HEAD}"
+    text = "\n\n\n".join([head, shared, *functions_of(printed.text), printed.text])
     path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("printed", path)
     assert spec is not None and spec.loader is not None

@@ -109,12 +109,11 @@ def test_a_module_runs_without_triton_and_says_so(name: str, files: list[Path]) 
 
 
 def test_what_has_no_kernel_is_the_torch_module_and_says_why() -> None:
-    for name in ("short_convolution", "s4d"):
+    for name in ("short_convolution", "s4"):
         spec = dsfc.load(name)
         plain, other = (spec.module(b).text for b in ("torch", "triton"))
-        assert (f"torch on {{device}} ({NONE})" in other) == (
-            name == "s4d"
-        )  # the other has no scan
+        # The other has no scan.
+        assert (f"torch on {{device}} ({NONE})" in other) == (name == "s4")
         rows = [text.replace(f" ({NONE})", "").splitlines()[1:] for text in (plain, other)]
         differ = [a for a, b in zip(*rows, strict=True) if a != b]
         assert all(a.startswith(("# sha256 ", "NAMESPACE = ")) for a in differ)
@@ -124,11 +123,14 @@ PRINTED = ("deltanet", "gated_deltanet", "gla", "gla_block", "gsa", "hgrn2", "kd
 PRINTED += ("lnssm_block", "performer", "rwkv5", "rwkv6", "rwkv7")
 """Specs whose kernels are printed from the kernel IR; `test_printer` holds one of each form."""
 
+CONVOLUTIONS = ("dlr", "dlr_bidirectional", "dlr_kronecker", "dlr_prod", "dlr_real", "dss_exp")
+CONVOLUTIONS += ("h3", "mega_ema", "s4d")
+
 
 @pytest.mark.ci
 def test_shipped_specs_with_kernels_are_those_tested() -> None:
     have = {n for n in compiled() if "_forward_kernel" in text(n)}
-    assert have == {*SPECS, *PRINTED}
+    assert have == {*SPECS, *PRINTED, *CONVOLUTIONS}
 
 
 def test_states_go_from_one_module_to_the_other(build: Build) -> None:
