@@ -112,7 +112,7 @@ class PrintedConvolution:
             lines.append("    SPANS, SPAN = _convolution_spans(CHUNKS)")
             shapes = ", ".join(f"{x}.shape" for x in ("q", "k", "g"))
             lines.append(f"    q_shape, k_shape, g_shape = {shapes}")
-        lines.append("    q, k = (_parts(x.expand(-1, C, -1)) for x in (q, k))")
+        lines.append("    q, k = (_by_parts(x.expand(-1, C, -1)) for x in (q, k))")
         names = ", ".join(log) if len(log) > 1 else f"({log[0]},)"
         lines.append(f"    {names} = _logarithm(g, C)")
         lines.append("    ramp = _ramp(T, S)")

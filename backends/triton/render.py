@@ -137,6 +137,8 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
     convolutions = [s for s in scans if has_printed_convolution(s)]
     for s in convolutions:
         small |= {names.size(a): 16 if len(s.keys) == 1 else 4 for a in s.keys}
+    # They carry a state from product to product, as matrix scans do.
+    products = {Form.MATRIX} if convolutions else set()
     sizes = {z.name: small.get(z.name, 64) for z in names.sizes}
     inputs = [
         (text.name, ", ".join(["2", str(_TOKENS), *(str(sizes[names.size(a)]) for a in i.axes)]))
@@ -144,7 +146,7 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
     ]
     return filled(
         "trust.py.j2",
-        faults=faults({s.form for s in scans}, bool(convolutions)),
+        faults=faults({s.form for s in scans} | products),
         names=names,
         arguments=", ".join((*(f"{n}={size}" for n, size in sizes.items()), "dtype=dtype")),
         inputs=inputs,

@@ -93,12 +93,6 @@ FAULTS = (
 """What was found; versions from `first` on, without `fixed`."""
 
 
-def faults(forms: Collection[Form], has_products: bool = False) -> tuple[Fault, ...]:
-    """Returns the faults that kernels of some forms have.
-
-    Args:
-        forms: the forms.
-        has_products: whether others carry a state from product to product besides.
-    """
-    general = {_PRODUCTS} if has_products else set()
-    return tuple(f for f in FAULTS if f.forms & set(forms) or f.forms in general)
+def faults(forms: Collection[Form]) -> tuple[Fault, ...]:
+    """Returns the faults that kernels of some forms have."""
+    return tuple(f for f in FAULTS if f.forms & set(forms))

@@ -17,7 +17,7 @@ TOEPLITZ = ("s4d", "mega_ema", "dlr_prod")
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
 SIZES = {"lru": {"n": 2048}, "s6": {"n": 16}}
 SIZES |= {"selectiveturned": {"n": 16}, "selectivepairs": {"n": 8, "p": 64, "h": 32}}
-SIZES |= {"s4d": {"n": 32}, "mega_ema": {"n": 16}, "dlrprod": {"n": 4}}
+SIZES |= {"s4d": {"n": 32}, "megaema": {"n": 16}, "dlrprod": {"n": 4}}
 """Sizes that a layer must be given besides its width."""
 KINDS = ("normalized_attn", "linear_attn", "retnet", "ssd", "mlstm")
 """Matrix scans without and with a column by itself; the same with decays, with and without keys of
@@ -50,6 +50,15 @@ BEYOND = {
     ("rwkv7", "bf16", "sm_100"): 456,
     ("rwkv7", "bf16", "gfx942"): 572,
     ("deltanet", "fp32", "sm_90"): 1032,
+    ("s4d", "bf16", "sm_80"): 128,
+    ("s4d", "bf16", "sm_90"): 104,
+    ("s4d", "bf16", "sm_100"): 200,
+    ("s4d:64", "bf16", "sm_80"): 144,
+    ("s4d:64", "bf16", "sm_90"): 120,
+    ("s4d:64", "bf16", "sm_100"): 160,
+    ("s4d", "fp32", "sm_90"): 584,
+    ("mega_ema", "fp32", "sm_90"): 8,
+    ("dlr_prod", "bf16", "sm_90"): 1328,
 }
 """Of the table, what exceeds the limits of a stack, and the bytes that it has."""
 SPILLED = {
@@ -71,6 +80,8 @@ SPILLED = {
     ("rwkv7", "bf16", "sm_100"): 112,
     ("rwkv7", "bf16", "gfx942"): 4,
     ("deltanet", "fp32", "sm_90"): 193,
+    ("s4d", "fp32", "sm_90"): 47,
+    ("dlr_prod", "bf16", "sm_90"): 142,
 }
 """Of printed kernels, the most stores to the stack inside of loops; no other kernel has any."""
 EVERY = tuple(
