@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dsfc.backends.triton.blocks import bound_at_once
 from dsfc.backends.triton.printer import NotPrintable, print_kernel
 from numpy.typing import NDArray
 from printed import run
@@ -204,9 +205,21 @@ def test_what_has_no_block_is_refused() -> None:
     kernel = one(lambda k, x, y: k.dot(y, y, N))
     with pytest.raises(NotPrintable, match="no batch"):
         print_kernel(kernel, "kernel")
+    kernel = one(lambda k, x, y: k.shift(y, N, T))
+    with pytest.raises(NotPrintable, match="padding of n"):
+        print_kernel(kernel, "kernel")
     odd = Axis("odd", 5)
     k = KernelBuilder("odd", "Five entries.")
     k.grid("i", 1)
     k.load(k.argument("x", (5,)), Along(odd, 0, 5))
     with pytest.raises(NotPrintable, match="power of two"):
         print_kernel(k.kernel(), "kernel")
+
+
+def test_what_a_loop_carries_is_bound_at_once_where_one_is_read_in_another() -> None:
+    names = ["first_of_two", "second_of_two"]
+    assert bound_at_once(names, ["a", "b"], 40) == ["first_of_two, second_of_two = a, b"]
+    apart = ["first_of_two = a + 1", "second_of_two = b"]
+    assert bound_at_once(names, ["a + 1", "b"], 30) == apart
+    swapped = ["first_of_two, second_of_two = (", "    second_of_two,", "    first_of_two,", ")"]
+    assert bound_at_once(names, ["second_of_two", "first_of_two"], 32) == swapped
