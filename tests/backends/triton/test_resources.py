@@ -129,6 +129,7 @@ def holds(spec: str, dtype: str, target: str) -> None:
 CI = [
     ("lru", "bf16", "sm_90"),
     ("deltanet", "bf16", "sm_90"),
+    ("mega_ema", "bf16", "sm_90"),
     ("rg_lru", "bf16", "gfx942"),
     ("retnet", "bf16", "sm_90"),
 ]
