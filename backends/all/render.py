@@ -17,6 +17,7 @@ from ..torch.skeletons import Skeleton
 from ..triton import render as triton
 from ..triton.gated import GatedKernels
 from ..triton.printed import PrintedSkeleton
+from ..triton.printed_convolution import PrintedConvolution
 
 
 def target(fused: FusedPlan) -> torch.Target:
@@ -57,7 +58,7 @@ def _with_native(s: Any) -> Any:  # noqa: ANN401 - a Skeleton, or what stands fo
     match s:
         case GatedKernels():
             return replace(s, plain_scan=_own_native(s.plain_scan))
-        case PrintedSkeleton():
+        case PrintedSkeleton() | PrintedConvolution():
             return replace(s, plain=_own_native(s.plain))
         case _:
             return _own_native(s)
@@ -69,5 +70,6 @@ def _own_native(s: Skeleton) -> Any:  # noqa: ANN401 - a Skeleton, or what stand
 
 def _native_of(s: Any) -> NativeSkeleton | None:  # noqa: ANN401 - as above
     """The scan with kernels in C that stands in another."""
-    inner = s.plain if isinstance(s, GatedKernels | PrintedSkeleton) else s
+    stands = isinstance(s, GatedKernels | PrintedSkeleton | PrintedConvolution)
+    inner = s.plain if stands else s
     return inner if isinstance(inner, NativeSkeleton) else None

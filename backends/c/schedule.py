@@ -30,9 +30,9 @@ from dsfc.kernel_ir.ir import (
     Rename,
     Statement,
     Store,
-    operands,
 )
 from dsfc.kernel_ir.types import TileType, types_of
+from dsfc.kernel_ir.uses import operands
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dsfc.kernel_ir.ir import Axis, Int, Integer, Symbol, symbols, times
+from dsfc.kernel_ir.ir import Axis, Int, Integer, Symbol
 
 ATOM, PRODUCT, SUM, COMPARISON = range(4)
 """How strongly the parts of a text are bound, the strongest first."""
@@ -51,6 +52,27 @@ class Block:
     def renamed(self, axis: Axis, to: Axis) -> Block:
         """Returns the block with another axis in the place of one."""
         return replace(self, axes=tuple(to if a == axis else a for a in self.axes))
+
+
+@dataclass(frozen=True)
+class PrintedKernel:
+    """The text of a kernel, and what it is started with.
+
+    Attributes:
+        name: of the function.
+        text: its definition.
+        arguments: names of the kernel's arguments, in the order of the pointers.
+        dynamic: dynamic sizes that follow them.
+        static: sizes that are fixed when it is compiled, by keyword.
+        padded: static sizes whose power of two is fixed as well, as `<name>_ALL`.
+    """
+
+    name: str
+    text: str
+    arguments: tuple[str, ...]
+    dynamic: tuple[str, ...]
+    static: tuple[str, ...]
+    padded: tuple[str, ...]
 
 
 def call(function: str, *arguments: Block | str) -> str:
@@ -111,11 +133,12 @@ def number(value: float) -> str:
     return repr(value) if abs(value) != float("inf") else f'float("{value}")'
 
 
-def is_multiple(start: Int, size: Int) -> bool:
-    """Returns whether a start is written as a multiple of a size."""
-    return start == 0 or any(start == times(part, size) for part in _factors(start))
-
-
-def _factors(e: Int) -> Iterator[Int]:
-    for name in symbols(e):
-        yield Symbol(name)
+def bound_at_once(names: Sequence[str], values: Sequence[str], width: int) -> list[str]:
+    """Returns the lines that give variables new values, some of which may be read in others."""
+    line = f"{', '.join(names)} = {', '.join(values)}"
+    if len(line) <= width:
+        return [line]
+    read = [set(re.findall(r"\w+", value)) for value in values]
+    if not any(name in later for k, name in enumerate(names) for later in read[k + 1 :]):
+        return [f"{name} = {value}" for name, value in zip(names, values, strict=True)]
+    return [f"{', '.join(names)} = (", *(f"    {value}," for value in values), ")"]

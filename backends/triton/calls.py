@@ -22,6 +22,7 @@ from .elementwise import ElementwiseKernels
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
 from .printed import PrintedSkeleton
+from .printed_convolution import PrintedConvolution
 from .selective import SelectiveKernels
 
 
@@ -34,7 +35,8 @@ def kernel_call(
 ) -> ScanCall:
     """Returns what prints the call of a scan; see `ScanCall`."""
     of = next((call for kernels, call in _CALLS if isinstance(skeleton, kernels)), ScanCall)
-    skeleton = skeleton.plain if isinstance(skeleton, PrintedSkeleton) else skeleton
+    printed = isinstance(skeleton, PrintedSkeleton | PrintedConvolution)
+    skeleton = skeleton.plain if printed else skeleton
     return of(skeleton, names, size, like, fresh)
 
 

@@ -10,22 +10,26 @@ from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form, Scan
 
 from ..shared.coverage import Loop, coverage_of, why_on_no_target, without_kernels
+from .printed import has_printed
 from .skeletons import scans_with_kernels
 
 STEP = "a step runs mode recurrent, and these kernels for GPUs take chunks of tokens"
+CARRIED = "a program of a convolution carries the state from the first token to the last"
 SEGMENTS = "one program takes the state from chunk to chunk; the rest runs chunk beside chunk"
 
 
 def coverage(fused: FusedPlan) -> tuple[ScanCoverage, ...]:
     """Returns which calls of each scan of a plan run in kernels for GPUs, in order."""
     known, plan = scans_with_kernels(fused), fused.original
+    chunked = {k.name for k in plan.kernels if isinstance(k, Scan) and has_printed(k)}
 
     def covered(name: str, loop: Loop) -> ScanCoverage:
         if name not in known:
             return without_kernels(name, "GPU", _why(loop, plan))
         # Kernels that compute gates go token by token, the others chunk by chunk.
         step = "" if fused.prologue(name) is not None else STEP
-        segments = "" if name in fused.fused_scans else SEGMENTS
+        beside = SEGMENTS if name in chunked else CARRIED
+        segments = "" if name in fused.fused_scans else beside
         return ScanCoverage(name, "GPU", step=step, segments=segments)
 
     return coverage_of(plan, "GPU", covered)
@@ -35,8 +39,6 @@ def _why(loop: Loop, plan: Plan) -> str:
     """Why a scan without kernels has none."""
     if not isinstance(loop, Scan) or why_on_no_target(loop):
         return why_on_no_target(loop)
-    if loop.form is Form.CONVOLUTION and loop.keys:
-        return "convolutions with keys have no kernels for GPUs"
     if any(isinstance(k, Scan) and k.powers for k in plan.kernels):
         return "powers of keys are summed in double precision, and then no scan has kernels"
     if loop.field is Field.COMPLEX:

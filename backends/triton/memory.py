@@ -20,6 +20,7 @@ from dsfc.kernel_ir.ir import (
     Store,
     Symbol,
     plus,
+    symbols,
     times,
 )
 
@@ -110,3 +111,8 @@ def is_whole(p: Along) -> bool:
     """Whether a position takes the whole of a dimension of the axis's own size."""
     size = Symbol(p.axis.size) if isinstance(p.axis.size, str) else p.axis.size
     return p.start == 0 and p.bound == size
+
+
+def is_multiple(start: Int, size: Int) -> bool:
+    """Whether a start is written as a multiple of a size."""
+    return start == 0 or any(start == times(Symbol(name), size) for name in symbols(start))

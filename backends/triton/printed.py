@@ -17,8 +17,8 @@ from dsfc.plan.scan_ir import LOW_RANK, Form, Scan
 
 from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton
-from .blocks import integer
-from .printer import PrintedKernel, print_kernel
+from .blocks import PrintedKernel, integer
+from .printer import print_kernel
 from .tiles import PRINTED_CHUNK
 
 PRINTED_FORMS = frozenset({Form.KEYED, *LOW_RANK})
@@ -47,6 +47,11 @@ class PrintedSkeleton:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever templates ask for
         """Returns what the torch form has of that name."""
         return getattr(self.plain, name)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """All of them; one that both directions have is there once."""
+        return tuple(self.printed)
 
     @property
     def choice(self) -> str:

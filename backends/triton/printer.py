@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 
 from dsfc.kernel_ir.ir import (
     Along,
@@ -25,6 +25,8 @@ from dsfc.kernel_ir.ir import (
     Cumulate,
     Dot,
     Index,
+    Int,
+    Integer,
     InverseUnit,
     Kernel,
     Let,
@@ -35,6 +37,7 @@ from dsfc.kernel_ir.ir import (
     Position,
     Reduce,
     Rename,
+    Shift,
     Statement,
     Store,
     Symbol,
@@ -47,9 +50,9 @@ from dsfc.kernel_ir.types import united
 from dsfc.kernel_ir.uses import bound, uses
 
 from ..torch.code import Binding, Code, called_as
-from ..torch.layout import wrapped
-from .blocks import ATOM, SUM, Block, call, integer, is_multiple, joined, number
-from .memory import address, conflicts, is_whole, offsets, scratch_accesses
+from ..torch.layout import WIDTH, wrapped
+from .blocks import ATOM, SUM, Block, PrintedKernel, bound_at_once, call, integer, joined, number
+from .memory import address, conflicts, is_multiple, is_whole, offsets, scratch_accesses
 from .names import is_nameless, safe_name
 from .triangles import exponent, mask_name, triangle
 from .zeros import Zeros, zeros_of
@@ -62,27 +65,6 @@ _KNOWN = {"add", "sub", "mul", "div", "neg", "max", "min", "where", "and"}
 
 class NotPrintable(Exception):
     """A kernel has an operation that Triton has no block for."""
-
-
-@dataclass(frozen=True)
-class PrintedKernel:
-    """The text of a kernel, and what it is started with.
-
-    Attributes:
-        name: of the function.
-        text: its definition.
-        arguments: names of the kernel's arguments, in the order of the pointers.
-        dynamic: dynamic sizes that follow them.
-        static: sizes that are fixed when it is compiled, by keyword.
-        padded: static sizes whose power of two is fixed as well, as `<name>_ALL`.
-    """
-
-    name: str
-    text: str
-    arguments: tuple[str, ...]
-    dynamic: tuple[str, ...]
-    static: tuple[str, ...]
-    padded: tuple[str, ...]
 
 
 def print_kernel(
@@ -247,9 +229,10 @@ class _Printer:
         for c, first in rows:
             if set(self._blocks[c.next].axes) != set(first.axes):
                 raise NotPrintable(f"{c.name} is carried over other axes")
-        names = ", ".join(self._blocks[c.name].text for c, _ in rows)
-        values = ", ".join(self._blocks[c.next].ordered(f.axes).text for c, f in rows)
-        self._line(f"{names} = {values}")
+        names = [self._blocks[c.name].text for c, _ in rows]
+        values = [self._blocks[c.next].ordered(f.axes).text for c, f in rows]
+        for line in bound_at_once(names, values, WIDTH - 4 * self._depth):
+            self._line(line)
 
     @contextmanager
     def _scope(self) -> Iterator[None]:
@@ -284,8 +267,8 @@ class _Printer:
 
     def _variable(self, name: str) -> str:
         """A variable for a value; what only another scope or an argument is called is no matter."""
-        stem, _, number = name.rpartition("_")
-        counted = number.isdecimal() and stem in self._stems
+        stem, _, place = name.rpartition("_")
+        counted = place.isdecimal() and stem in self._stems
         return self._fresh(stem if counted else name)
 
     def _fresh(self, name: str, taken: set[str] | None = None) -> str:
@@ -326,7 +309,7 @@ class _Printer:
         where = address(self._kernel.argument(name), at, Symbol("program"))
         text = f"p_{name}"
         if where.base != 0:
-            text += f" + {self._common(integer(where.base).text, 'at')}"
+            text += f" + {self._base(where.base)}"
         if not where.steps:
             return text, ""
         tile = offsets(where.steps, self._index)
@@ -334,6 +317,12 @@ class _Printer:
             tile = self._once(tile, f"w_{''.join(a.name for a in where.axes)}")
         masks = [Block(self._mask(p), (p.axis,)).over(where.axes).text for p in where.bounds]
         return f"{text} + {tile}", " & ".join(masks)
+
+    def _base(self, base: Int) -> str:
+        """The variable of a base, in several steps where one would be too long for a line."""
+        if isinstance(base, Integer) and len(integer(base).text) > WIDTH // 2 + _LONGEST:
+            base = replace(base, left=Symbol(self._base(base.left)))
+        return self._common(integer(base).text, "at")
 
     def _mask(self, p: Along) -> str:
         """The variable of a mask of the entries that exist."""
@@ -378,6 +367,8 @@ class _Printer:
                 exclusive = str(operation.exclusive)
                 text = call("_passed", self._blocks[operation.operand], exclusive)
                 return Block(text, (operation.to, operation.since))
+            case Shift():
+                return self._shift(operation)
             case Dot():
                 return self._dot(operation)
             case InverseUnit(row=row, column=column):
@@ -448,6 +439,15 @@ class _Printer:
         x = x.ordered((operation.axis, *(a for a in x.axes if a != operation.axis)))
         flags = [exponent(operation.half), str(operation.exclusive), str(operation.back)]
         return Block(call("_sums_to_middle", x, *flags, "EXACT"), x.axes)
+
+    def _shift(self, operation: Shift) -> Block:
+        axis, by = operation.axis, operation.by
+        if self._is_padded(axis):
+            raise NotPrintable(f"entries are shifted into the padding of {axis.name}")
+        x = self._blocks[operation.operand]
+        x = x.ordered((by, axis)) if by in x.axes else x
+        flags = [self._size(by), str(operation.offset), str(operation.back)]
+        return Block(call("_shifted", x, *flags), (by, axis))
 
     def _dot(self, operation: Dot) -> Block:
         over = operation.over

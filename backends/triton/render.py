@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dsfc.expr.tree import Axis
 from dsfc.fused.ir import FusedPlan
+from dsfc.kernels.toeplitz import TURN_BITS
 from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form, Scan
 
@@ -22,10 +23,11 @@ from .functions import functions_of
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
 from .printed import PrintedSkeleton
+from .printed_convolution import PrintedConvolution, has_printed_convolution
 from .selective import STATES, TOGETHER, SelectiveKernels
 from .sizes import PAIRS, SPAN, STEP
 from .skeletons import scans_with_kernels, skeletons
-from .tiles import chips, rows
+from .tiles import TOEPLITZ_ROWS, chips, rows, toeplitz_rows
 from .toolchains import HANDLES, faults
 
 _IMPORTS = """\
@@ -48,8 +50,11 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     code = "\n".join(line for s in found for line in s.code)
     code += "\n".join(line for s in matrix for line in s.code)
     printed = [s for s in scans if isinstance(s, PrintedSkeleton)]
+    convolutions = [s for s in scans if isinstance(s, PrintedConvolution)]
     code += "\n".join(text for s in printed for text in s.code)
+    code += "\n".join(text for s in convolutions for text in s.code)
     tiles = rows({s.scan.form for s in (*found, *matrix, *printed)}, {s.kind for s in matrix})
+    tiles += toeplitz_rows() if convolutions else ()
     handles = ", ".join(f'"{version}."' for version in HANDLES)
     parts = [
         filled(
@@ -61,13 +66,16 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
             planes=any(s.complex for s in (*found, *matrix)),
         )
     ]
-    if matrix or printed:
+    if matrix or printed or convolutions:
         parts.append(filled("chunked_kernels_shared.py.j2"))
-    if printed:
+    if printed or convolutions:
         heading = filled("printed_heading.py.j2")
         parts.append(filled("printed_launch_shared.py.j2"))
         parts.append(f"{heading}\n{filled('printed_kernels_shared.py.j2')}")
         parts.append(filled("printed_triangles_shared.py.j2"))
+    if convolutions:
+        sizes = {"rows": TOEPLITZ_ROWS, "turn_bits": TURN_BITS}
+        parts.append(filled("printed_convolution_shared.py.j2", **sizes))
     if matrix:
         decay = any(s.decay for s in matrix)
         parts.append(filled("matrix_kernels_shared.py.j2", decay=decay, span=SPAN))
@@ -120,6 +128,11 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
     # Without keys and channels each head is a channel, of which there are many.
     small = {names.size(a): 2 for s in scans if s.keys or s.channels for a in s.heads}
     small |= {names.size(a): 16 for s in scans if s.form is Form.SELECTIVE for a in s.keys}
+    convolutions = [s for s in scans if has_printed_convolution(s)]
+    for s in convolutions:
+        small |= {names.size(a): 16 if len(s.keys) == 1 else 4 for a in s.keys}
+    # They carry a state from product to product, as matrix scans do.
+    products = {Form.MATRIX} if convolutions else set()
     sizes = {z.name: small.get(z.name, 64) for z in names.sizes}
     inputs = [
         (text.name, ", ".join(["2", str(_TOKENS), *(str(sizes[names.size(a)]) for a in i.axes)]))
@@ -127,7 +140,7 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
     ]
     return filled(
         "trust.py.j2",
-        faults=faults({s.form for s in scans}),
+        faults=faults({s.form for s in scans} | products),
         names=names,
         arguments=", ".join((*(f"{n}={size}" for n, size in sizes.items()), "dtype=dtype")),
         inputs=inputs,
@@ -165,6 +178,10 @@ def target(fused: FusedPlan) -> torch.Target:
             elif isinstance(s, PrintedSkeleton):
                 keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys) or "1"
                 why |= {f"{declined}, CHUNKED)": None, f"_too_many_keys({keys})": None}
+            elif isinstance(s, PrintedConvolution):
+                keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys)
+                plain = f"_declined(device, {dtype}, mode.split()[0], CHUNKED)"
+                why |= {plain: None, f"_too_many_numbers({keys}, {s.most_keys})": None}
             elif isinstance(s, ElementwiseKernels):
                 why |= {f"{declined})": None}
             if isinstance(s, SelectiveKernels) and s.complex:

@@ -18,6 +18,7 @@ from ..torch.skeletons import Skeleton
 from . import convolution, elementwise, matrix, phases, selective
 from .printed import has_printed
 from .printed import printed as with_printed
+from .printed_convolution import has_printed_convolution, printed_convolution
 
 _FORMS: dict[Form, Callable[[Skeleton, Scan, Prologue, dict[str, Buffer]], Skeleton]] = {
     Form.ELEMENTWISE: elementwise.kernels,
@@ -42,8 +43,20 @@ def skeletons(fused: FusedPlan) -> tuple[Any, ...]:
             s = form.kernels(s, scans[name], features, arrays)
         elif (gates := fused.prologue(name)) is not None:
             s = _FORMS[s.scan.form](s, scans[name], gates, arrays)
-        out.append(with_printed(s) if has_printed(s.scan) else s)
+        out.append(_with_printed(s))
     return tuple(out)
+
+
+def _with_printed(s: Any) -> Any:  # noqa: ANN401 - a Skeleton, or what stands for one
+    """A scan with its printed kernels, where it has some."""
+    if has_printed(s.scan):
+        return with_printed(s)
+    return printed_convolution(s) if has_printed_convolution(s.scan) else s
+
+
+def _is_printed(scan: Scan) -> bool:
+    """Whether a scan has kernels that are printed."""
+    return has_printed(scan) or has_printed_convolution(scan)
 
 
 def scans_with_kernels(fused: FusedPlan) -> tuple[str, ...]:
@@ -53,10 +66,10 @@ def scans_with_kernels(fused: FusedPlan) -> tuple[str, ...]:
         fused: the plan, with what kernels compute besides their recurrences.
     """
     scans = (k for k in fused.original.kernels if isinstance(k, Scan))
-    return tuple(s.name for s in scans if s.name in fused.fused_scans or has_printed(s))
+    return tuple(s.name for s in scans if s.name in fused.fused_scans or _is_printed(s))
 
 
 def kernels(fused: FusedPlan) -> tuple[Kernel, ...]:
     """Returns the kernels of a plan that are printed, forwards and backwards of each such scan."""
-    scans = [with_printed(s) for s in torch_skeletons(fused.original) if has_printed(s.scan)]
-    return tuple(k for s in scans for k in dict.fromkeys((*s.forward, *s.backward)))
+    scans = [_with_printed(s) for s in torch_skeletons(fused.original) if _is_printed(s.scan)]
+    return tuple(k for s in scans for k in s.kernels)

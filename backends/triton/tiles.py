@@ -244,6 +244,25 @@ TILES |= {
     for size in (_NARROW, _WIDE)
     for platform, version in (("cuda", 80), ("hip", 94))
 }
+TOEPLITZ_ROWS = 16
+"""Rows of the batch of a program of a convolution: as few as a product of matrices has."""
+
+TOEPLITZ_KEYS = {False: 64, True: 16}
+"""Numbers of a state of a convolution at most, by whether its values are complex."""
+
+# Longer chunks are more tables than registers hold in the loop, of wide numbers even these.
+_TOEPLITZ: dict[tuple[str, int, str, int], Tile] = {
+    (f"{direction} {keys}", size, platform, version): Tile(
+        tokens, TOEPLITZ_ROWS, 8 if (platform, keys) == ("cuda", 64) else 4, stages
+    )
+    for direction in ("forward", "backward")
+    for keys in (16, 32, 64)
+    for size, tokens, platform, version, stages in (
+        *((_NARROW, 32, "cuda", 80, 3), (_NARROW, 32, "hip", 94, 2)),
+        *((_WIDE, 16, "cuda", 80, 2), (_WIDE, 16, "hip", 94, 2)),
+    )
+}
+
 # A convolution without keys has the kernels of an elementwise scan.
 TILES |= {
     (Form.CONVOLUTION, direction, size, platform, version): tile
@@ -279,6 +298,15 @@ def rows(forms: Collection[Form], kinds: Collection[str]) -> tuple[str, ...]:
         f"({tile.tokens}, {tile.channels}, {tile.warps}, {tile.stages}),"
         for (form, direction, size, platform, version), tile in TILES.items()
         if form in forms and (form is not Form.MATRIX or _kind(direction) in kinds)
+    )
+
+
+def toeplitz_rows() -> tuple[str, ...]:
+    """Returns the rows of convolutions with keys, as a module's table has them."""
+    return tuple(
+        f'("toeplitz", "{direction}", {size}, "{platform}", {version}): '
+        f"({tile.tokens}, {tile.channels}, {tile.warps}, {tile.stages}),"
+        for (direction, size, platform, version), tile in _TOEPLITZ.items()
     )
 
 

@@ -164,7 +164,7 @@ def _of_map(operation: Map, known: Mapping[str, Zeros]) -> Zeros:
             return Zeros(both.padding, both.parts, all(x.always for x in xs), tame)
         case "and":
             return Zeros()
-        case "exp":
+        case "exp" | "sin" | "cos":
             return Zeros(tame=tame)
         case _:
             return Zeros(tame=False)

@@ -46,6 +46,7 @@ from dsfc.kernel_ir.ir import (
     Position,
     Reduce,
     Rename,
+    Shift,
     Statement,
     Storage,
     Store,
@@ -261,6 +262,12 @@ class KernelBuilder:
         """Returns the products over what lies between two entries."""
         return self._let(Between(tile.key, axis, to, since, exclusive))
 
+    def shift(
+        self, tile: Tile, axis: Axis, by: Axis, offset: int = 0, *, back: bool = False
+    ) -> Tile:
+        """Returns the entries further along an axis, by an offset and the place along another."""
+        return self._let(Shift(tile.key, axis, by, offset, back))
+
     def dot(
         self,
         left: Tile,
@@ -431,7 +438,7 @@ def _renamed(operation: Operation, final: Mapping[str, str]) -> Operation:
         case ToMiddle():
             changes["operand"] = final[operation.operand]
             changes["half"] = _integer(operation.half, final)
-        case Rename() | Reduce() | Cumulate() | Between() | InverseUnit():
+        case Rename() | Reduce() | Cumulate() | Between() | Shift() | InverseUnit():
             changes["operand"] = final[operation.operand]
         case Dot():
             changes |= {"left": final[operation.left], "right": final[operation.right]}

@@ -39,6 +39,7 @@ from dsfc.kernel_ir.ir import (
     Position,
     Reduce,
     Rename,
+    Shift,
     Statement,
     Store,
     Symbol,
@@ -251,6 +252,8 @@ class _Program:
                 return self._to_middle(operation)
             case Between():
                 return self._between(operation)
+            case Shift():
+                return self._shift(operation)
             case Dot():
                 return self._dot(operation)
             case InverseUnit():
@@ -322,6 +325,18 @@ class _Program:
                 out[i, j] = product
         rest = tuple(a for a in x.axes if a != operation.axis)
         return _Value((operation.to, operation.since, *rest), out)
+
+    def _shift(self, operation: Shift) -> _Value:
+        x, axis, by = self._values[operation.operand], operation.axis, operation.by
+        axes = x.axes if by in x.axes else (by, *x.axes)
+        places = _Value((axis,), np.arange(self._size(axis))).over(axes)
+        way = _Value((by,), np.arange(self._size(by))).over(axes) + operation.offset
+        source = places + way if operation.back else places - way
+        inside = (source >= 0) & (source < self._size(axis))
+        full = np.broadcast_to(x.over(axes), [self._size(a) for a in axes])
+        index = np.broadcast_to(np.where(inside, source, 0), full.shape)
+        moved = np.take_along_axis(full, index, axes.index(axis))
+        return _Value(axes, np.where(inside, moved, 0))
 
     def _dot(self, operation: Dot) -> _Value:
         left, right = self._values[operation.left], self._values[operation.right]

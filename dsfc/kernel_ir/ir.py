@@ -317,6 +317,23 @@ class Between:
     exclusive: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Each entry of the operand further along an axis, by an offset and the place along another.
+
+    Attributes:
+        axis: of the operand; at j of it stands what was at j - i - offset, or 0.
+        by: axis of i; the operand may lack it.
+        back: the other way: at j stands what was at j + i + offset.
+    """
+
+    operand: str
+    axis: Axis
+    by: Axis
+    offset: int = 0
+    back: bool = False
+
+
 class Part(Enum):
     """Which entries (row, column) of a matrix are not 0.
 
@@ -383,7 +400,7 @@ class Load:
     at: tuple[Position, ...]
 
 
-_Along = Reduce | Cumulate | ToMiddle | Between
+_Along = Reduce | Cumulate | ToMiddle | Between | Shift
 Operation = Const | Index | Compare | Map | Rename | _Along | Dot | InverseUnit | Load
 
 
@@ -481,20 +498,3 @@ class Kernel:
             KeyError: no such argument.
         """
         return {a.name: a for a in self.arguments}[name]
-
-
-def operands(operation: Operation) -> tuple[str, ...]:
-    """Returns the names of the tiles that an operation reads."""
-    match operation:
-        case Map():
-            return operation.operands
-        case Rename() | Reduce() | Cumulate() | ToMiddle() | Between() | InverseUnit():
-            return (operation.operand,)
-        case Dot():
-            return operation.left, operation.right
-        case Compare(right=str(right)):
-            return operation.left, right
-        case Compare():
-            return (operation.left,)
-        case Const() | Index() | Load():
-            return ()

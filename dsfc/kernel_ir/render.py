@@ -32,6 +32,7 @@ from dsfc.kernel_ir.ir import (
     Position,
     Reduce,
     Rename,
+    Shift,
     Statement,
     Storage,
     Store,
@@ -139,6 +140,10 @@ def _operation(operation: Operation) -> str:
             end = "<" if operation.exclusive else "<="
             span = f"{since} < {operation.axis.name} {end} {to}"
             return f"product of {operation.operand} over {span}"
+        case Shift():
+            sign = "-" if operation.back else "+"
+            by = f"{sign}({operation.by.name} + {operation.offset})"
+            return f"{operation.operand} shifted by {by} along {operation.axis.name}"
         case Dot():
             return _dot(operation)
         case InverseUnit():

@@ -29,6 +29,7 @@ from dsfc.kernel_ir.ir import (
     Operation,
     Reduce,
     Rename,
+    Shift,
     Statement,
     ToMiddle,
     Triangle,
@@ -127,6 +128,11 @@ def type_of(operation: Operation, types: Mapping[str, TileType]) -> TileType:
             rest = tuple(a for a in axes if a != operation.axis)
             _need_distinct(operation, (operation.to, operation.since, *rest))
             return TileType((operation.to, operation.since, *rest))
+        case Shift():
+            axes = _reals(operation, operation.operand, types, operation.axis)
+            if operation.by == operation.axis:
+                raise TypeError(f"a shift along {operation.axis.name} by itself")
+            return TileType(axes if operation.by in axes else (operation.by, *axes))
         case Dot():
             return _contracted(operation, types)
         case InverseUnit():

@@ -1,10 +1,29 @@
-"""The names of values in a kernel: where they are bound, and how often they are used."""
+"""The names of values in a kernel: where they are bound, what reads them, and how often."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsfc.kernel_ir.ir import Let, Loop, Statement, Store, operands
+from dsfc.kernel_ir.ir import (
+    Between,
+    Compare,
+    Const,
+    Cumulate,
+    Dot,
+    Index,
+    InverseUnit,
+    Let,
+    Load,
+    Loop,
+    Map,
+    Operation,
+    Reduce,
+    Rename,
+    Shift,
+    Statement,
+    Store,
+    ToMiddle,
+)
 
 
 def uses(body: tuple[Statement, ...], deep: bool = True) -> Iterator[str]:
@@ -39,3 +58,20 @@ def bound(body: tuple[Statement, ...]) -> Iterator[str]:
                 yield from bound(s.body)
             case Store():
                 pass
+
+
+def operands(operation: Operation) -> tuple[str, ...]:
+    """Returns the names of the tiles that an operation reads."""
+    match operation:
+        case Map():
+            return operation.operands
+        case Rename() | InverseUnit() | Reduce() | Cumulate() | ToMiddle() | Between() | Shift():
+            return (operation.operand,)
+        case Dot():
+            return operation.left, operation.right
+        case Compare(right=str(right)):
+            return operation.left, right
+        case Compare():
+            return (operation.left,)
+        case Const() | Index() | Load():
+            return ()

@@ -31,14 +31,15 @@ from dsfc.kernel_ir.ir import (
     Operation,
     Position,
     Rename,
+    Shift,
     Statement,
     Store,
     ToMiddle,
-    operands,
     symbols,
 )
 from dsfc.kernel_ir.ranges import unproved_exponents
 from dsfc.kernel_ir.types import TileType, type_of
+from dsfc.kernel_ir.uses import operands
 
 OPERATORS = frozenset(("+", "-", "*", "//", "<<", "min", "max"))
 """Operators of integers."""
@@ -284,5 +285,7 @@ def _axes(operation: Operation) -> Iterable[Axis]:
             return (operation.to,)
         case Between():
             return operation.to, operation.since
+        case Shift():
+            return (operation.by,)
         case _:
             return ()

@@ -103,6 +103,18 @@ OPERATIONS: dict[str, tuple[Compute, Array]] = {
         lambda k, x, y: k.between(x, T, T, S, True),
         np.array([[X[j + 1 : i].prod(0) * (j < i) for j in range(8)] for i in range(8)]),
     ),
+    "rows shifted by their place": (
+        lambda k, x, y: k.shift(pairs(k, x, y), S, T, 1),
+        np.array([np.roll(row, i + 1) * (np.arange(8) > i) for i, row in enumerate(X @ Y.T)]),
+    ),
+    "rows shifted back": (
+        lambda k, x, y: k.shift(pairs(k, x, y), S, T, back=True),
+        np.array([np.roll(row, -i) * (np.arange(8) < 8 - i) for i, row in enumerate(X @ Y.T)]),
+    ),
+    "a matrix of one number a lag": (
+        lambda k, x, y: k.shift(k.sum(x, N), T, S, 0),
+        np.array([[X[t - s].sum() * (t >= s) for t in range(8)] for s in range(8)]),
+    ),
     "product of matrices": (pairs, X @ Y.T),
     "product over rows": (lambda k, x, y: k.dot(x, y, T), (X * Y).sum(0)),
     "product with a vector": (lambda k, x, y: k.dot(x, k.sum(y, T), N), X @ Y.sum(0)),

@@ -34,6 +34,7 @@ def every_node() -> Kernel:
     near = k.dot(a, k.rename(a, T, S), N, out=Triangle(T, S, Part.LOWER), exact=True)
     pairs = k.where(k.less(k.index(S), k.index(T, 1)), near, 0.1)
     ends = k.between(f, T, T, S, exclusive=True) * k.inverse_unit(pairs, T, S)
+    ends = ends + k.shift(f, T, S, 1, back=True)
     sums = k.cumulate("sum", a, T, reverse=True, exclusive=True, block=4) + k.max(ends, S)
     sums = sums + k.to_middle(a, T, ir.power_of_two(span), exclusive=True, back=True)
     triangles = k.dot(ends, k.rename(ends, T, U), S, left_part=part, right_part=None)
@@ -76,6 +77,7 @@ def test_loops_say_what_they_carry_and_products_which_entries_they_skip() -> Non
     assert "product of g_2 over s < t < t" in text
     halves = "to the middle of blocks of 2 * (1 << span) without itself transposed"
     assert f"sums of x_2 over t {halves}" in text
+    assert "g_2 shifted by -(s + 1) along t" in text
     assert "running sum of x_2 over t from the last without itself in blocks of 4" in text
 
 

@@ -20,9 +20,11 @@ NOT_PRINTED = (
     "upper triangle", "strictly upper triangle",
     "product of a triangle", "product with a triangle",
     "sums to a middle", "sums from a middle", "sums to a middle without the place",
+    "rows shifted by their place", "rows shifted back", "a matrix of one number a lag",
 )  # fmt: skip
 """What no kernel needs: sums along an axis of any size, batches of products, upper triangles,
-triangles that the kernel does not show to be ones, sums that tensor cores of GPUs add up."""
+triangles that the kernel does not show to be ones, sums that tensor cores of GPUs add up, and
+shifts of tiles."""
 
 PRINTED = [what for what in OPERATIONS if what not in NOT_PRINTED]
 

@@ -12,9 +12,12 @@ SELECTIVE = ("s6",)
 PRINTED = ("gla", "deltanet", "gated_deltanet", "kda", "rwkv7")
 """Specs with printed kernels: a decay of keys; a delta rule without a decay, with one of heads,
 with one of keys; a low-rank part that is no delta rule, with a decay of keys."""
+TOEPLITZ = ("s4d", "mega_ema", "dlr_prod")
+"""Convolutions with keys, with printed kernels: a complex state, a real one, complex values."""
 SPECS = (*ELEMENTWISE, *SELECTIVE, *MATRIX)
 SIZES = {"lru": {"n": 2048}, "s6": {"n": 16}}
 SIZES |= {"selectiveturned": {"n": 16}, "selectivepairs": {"n": 8, "p": 64, "h": 32}}
+SIZES |= {"s4d": {"n": 32}, "megaema": {"n": 16}, "dlrprod": {"n": 4}}
 """Sizes that a layer must be given besides its width."""
 KINDS = ("normalized_attn", "linear_attn", "retnet", "ssd", "mlstm")
 """Matrix scans without and with a column by itself; the same with decays, with and without keys of
@@ -25,49 +28,50 @@ BEYOND = {
     ("retnet", "fp32", "sm_100"): 8,
     ("ssd", "fp32", "sm_100"): 16,
     ("linear_attn:256", "bf16", "sm_100"): 56,
-    ("gla", "bf16", "sm_80"): 336,
-    ("gla", "bf16", "sm_90"): 192,
-    ("gla", "bf16", "sm_100"): 32,
-    ("gla", "bf16", "gfx942"): 140,
-    ("gla", "fp32", "sm_90"): 408,
-    ("deltanet", "bf16", "sm_80"): 424,
-    ("deltanet", "bf16", "sm_90"): 40,
-    ("deltanet", "bf16", "sm_100"): 48,
-    ("deltanet", "bf16", "gfx942"): 68,
-    ("gated_deltanet", "bf16", "sm_80"): 512,
-    ("gated_deltanet", "bf16", "sm_90"): 56,
-    ("gated_deltanet", "bf16", "sm_100"): 96,
-    ("gated_deltanet", "bf16", "gfx942"): 388,
-    ("kda", "bf16", "sm_80"): 736,
-    ("kda", "bf16", "sm_90"): 416,
-    ("kda", "bf16", "sm_100"): 272,
-    ("kda", "bf16", "gfx942"): 524,
-    ("rwkv7", "bf16", "sm_80"): 808,
-    ("rwkv7", "bf16", "sm_90"): 632,
-    ("rwkv7", "bf16", "sm_100"): 456,
-    ("rwkv7", "bf16", "gfx942"): 572,
-    ("deltanet", "fp32", "sm_90"): 1032,
+    ("s4d", "bf16", "sm_80"): 128,
+    ("s4d", "bf16", "sm_90"): 104,
+    ("s4d", "bf16", "sm_100"): 200,
+    ("s4d:64", "bf16", "sm_80"): 144,
+    ("s4d:64", "bf16", "sm_90"): 120,
+    ("s4d:64", "bf16", "sm_100"): 160,
+    ("s4d", "fp32", "sm_90"): 584,
+    ("mega_ema", "fp32", "sm_90"): 8,
+    ("dlr_prod", "bf16", "sm_90"): 1328,
+    ("gla", "bf16", "sm_80"): 1648,
+    ("gla", "bf16", "sm_90"): 432,
+    ("gla", "bf16", "sm_100"): 216,
+    ("gla", "bf16", "gfx942"): 28,
+    ("deltanet", "bf16", "sm_80"): 144,
+    ("deltanet", "bf16", "sm_90"): 80,
+    ("gated_deltanet", "bf16", "sm_80"): 360,
+    ("gated_deltanet", "bf16", "sm_90"): 208,
+    ("gated_deltanet", "bf16", "sm_100"): 464,
+    ("kda", "bf16", "sm_80"): 2312,
+    ("kda", "bf16", "sm_90"): 352,
+    ("kda", "bf16", "sm_100"): 280,
+    ("rwkv7", "bf16", "sm_80"): 1896,
+    ("rwkv7", "bf16", "sm_90"): 184,
+    ("rwkv7", "bf16", "sm_100"): 160,
+    ("gla", "fp32", "sm_90"): 2064,
+    ("deltanet", "fp32", "sm_90"): 1272,
 }
 """Of the table, what exceeds the limits of a stack, and the bytes that it has."""
 SPILLED = {
-    ("gla", "bf16", "sm_80"): 16,
-    ("gla", "bf16", "sm_90"): 14,
-    ("gla", "bf16", "sm_100"): 7,
-    ("gla", "fp32", "sm_90"): 41,
-    ("deltanet", "bf16", "sm_80"): 53,
-    ("deltanet", "bf16", "sm_100"): 12,
-    ("gated_deltanet", "bf16", "sm_80"): 72,
-    ("gated_deltanet", "bf16", "sm_100"): 21,
-    ("gated_deltanet", "bf16", "gfx942"): 1,
-    ("kda", "bf16", "sm_80"): 72,
-    ("kda", "bf16", "sm_90"): 27,
-    ("kda", "bf16", "sm_100"): 66,
-    ("kda", "bf16", "gfx942"): 2,
-    ("rwkv7", "bf16", "sm_80"): 167,
-    ("rwkv7", "bf16", "sm_90"): 105,
-    ("rwkv7", "bf16", "sm_100"): 112,
-    ("rwkv7", "bf16", "gfx942"): 4,
-    ("deltanet", "fp32", "sm_90"): 193,
+    ("s4d", "fp32", "sm_90"): 47,
+    ("dlr_prod", "bf16", "sm_90"): 142,
+    ("gla", "bf16", "sm_80"): 276,
+    ("gla", "bf16", "sm_90"): 5,
+    ("gla", "bf16", "sm_100"): 55,
+    ("gated_deltanet", "bf16", "sm_80"): 5,
+    ("gated_deltanet", "bf16", "sm_100"): 103,
+    ("kda", "bf16", "sm_80"): 472,
+    ("kda", "bf16", "sm_90"): 8,
+    ("kda", "bf16", "sm_100"): 70,
+    ("rwkv7", "bf16", "sm_80"): 309,
+    ("rwkv7", "bf16", "sm_90"): 24,
+    ("rwkv7", "bf16", "sm_100"): 14,
+    ("gla", "fp32", "sm_90"): 166,
+    ("deltanet", "fp32", "sm_90"): 83,
 }
 """Of printed kernels, the most stores to the stack inside of loops; no other kernel has any."""
 EVERY = tuple(
@@ -90,6 +94,9 @@ EVERY += tuple(("linear_attn:256", "fp32", t) for t in ("sm_80", "sm_90"))
 EVERY += tuple(("retnet:256", "fp32", t) for t in ("sm_90", "sm_100"))
 EVERY += tuple((s, "bf16", t) for s in PRINTED for t in TARGETS)
 EVERY += tuple((s, "fp32", "sm_90") for s in PRINTED[:2])
+EVERY += tuple((s, "bf16", t) for s in ("s4d", "s4d:64", "mega_ema") for t in TARGETS)
+EVERY += tuple((s, "fp32", t) for s in ("s4d", "mega_ema") for t in ("sm_90", "gfx942"))
+EVERY += (("dlr_prod", "bf16", "sm_90"), ("dlr_prod", "bf16", "gfx942"))
 """What the table of resources has: spec, with keys and channels of a head; dtype; target.
 
 All but those beyond are within the limits; what is not named here was not compiled for the table.

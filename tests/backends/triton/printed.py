@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from dsfc.backends.triton.printer import PrintedKernel, print_kernel
+from dsfc.backends.triton.blocks import PrintedKernel
+from dsfc.backends.triton.functions import functions_of
+from dsfc.backends.triton.printer import print_kernel
 from numpy.typing import NDArray
 
 from dsfc.kernel_ir.interpret import value_of
@@ -35,7 +37,8 @@ def module_of(kernel: Kernel, folder: Path, **more: Any) -> tuple[ModuleType, Pr
     templates = (f"printed_{what}_shared.py.j2" for what in ("kernels", "triangles"))
     shared = "\n\n".join((files("dsfc.backends.triton") / t).read_text() for t in templates)
     path = folder / "printed.py"
-    text = "\n\n\n".join([f"from __future__ import annotations\n\n{_HEAD}", shared, printed.text])
+    head = f"from __future__ import annotations\n\n{_HEAD}"
+    text = "\n\n\n".join([head, shared, *functions_of(printed.text), printed.text])
     path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("printed", path)
     assert spec is not None and spec.loader is not None

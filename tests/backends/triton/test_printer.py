@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dsfc.backends.triton.blocks import bound_at_once
 from dsfc.backends.triton.printer import NotPrintable, print_kernel
 from numpy.typing import NDArray
 from printed import run
@@ -160,6 +161,12 @@ OPERATIONS: dict[str, Callable[[KernelBuilder, Tile, Tile], Tile]] = {
     "product of a vector and a matrix": lambda k, x, y: k.dot(x, y, T),
     "between": lambda k, x, _: k.between(x, T, T, S),
     "strictly between": lambda k, x, _: k.between(x, T, T, S, True),
+    "a matrix of one number a lag": lambda k, x, _: k.shift(x, T, S, 1),
+    "one number a lag, from the end": lambda k, x, _: k.shift(x, T, S, back=True),
+    "rows shifted by their place": lambda k, _, y: k.shift(k.dot(y, k.rename(y, T, S), N), S, T),
+    "columns shifted back": lambda k, _, y: k.shift(
+        k.dot(y, k.rename(y, T, S), N), T, S, 2, back=True
+    ),
     "transposed sum": lambda k, x, y: (
         k.dot(y, k.rename(y, T, S), N) + k.rename(k.dot(k.rename(y, T, S), y, N), S, S)
     ),
@@ -211,9 +218,21 @@ def test_what_has_no_block_is_refused() -> None:
     kernel = one(lambda k, x, y: k.dot(y, y, N))
     with pytest.raises(NotPrintable, match="no batch"):
         print_kernel(kernel, "kernel")
+    kernel = one(lambda k, x, y: k.shift(y, N, T))
+    with pytest.raises(NotPrintable, match="padding of n"):
+        print_kernel(kernel, "kernel")
     odd = Axis("odd", 5)
     k = KernelBuilder("odd", "Five entries.")
     k.grid("i", 1)
     k.load(k.argument("x", (5,)), Along(odd, 0, 5))
     with pytest.raises(NotPrintable, match="power of two"):
         print_kernel(k.kernel(), "kernel")
+
+
+def test_what_a_loop_carries_is_bound_at_once_where_one_is_read_in_another() -> None:
+    names = ["first_of_two", "second_of_two"]
+    assert bound_at_once(names, ["a", "b"], 40) == ["first_of_two, second_of_two = a, b"]
+    apart = ["first_of_two = a + 1", "second_of_two = b"]
+    assert bound_at_once(names, ["a + 1", "b"], 30) == apart
+    swapped = ["first_of_two, second_of_two = (", "    second_of_two,", "    first_of_two,", ")"]
+    assert bound_at_once(names, ["second_of_two", "first_of_two"], 32) == swapped

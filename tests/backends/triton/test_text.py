@@ -131,11 +131,14 @@ PRINTED = ("deltanet", "gated_deltanet", "gla", "gla_block", "gsa", "hgrn2", "kd
 PRINTED += ("lnssm_block", "performer", "rwkv5", "rwkv6", "rwkv7")
 """Specs whose kernels are printed from the kernel IR; `test_printer` holds one of each form."""
 
+CONVOLUTIONS = ("dlr", "dlr_bidirectional", "dlr_kronecker", "dlr_prod", "dlr_real", "dss_exp")
+CONVOLUTIONS += ("h3", "mega_ema", "s4d")
+
 
 @pytest.mark.ci
 def test_shipped_specs_with_kernels_are_those_tested() -> None:
     have = {n for n in compiled() if "_forward_kernel" in text(n)}
-    assert have == {*SPECS, *PRINTED}
+    assert have == {*SPECS, *PRINTED, *CONVOLUTIONS}
 
 
 def test_states_go_from_one_module_to_the_other(build: Build) -> None:
