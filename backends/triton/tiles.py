@@ -230,14 +230,19 @@ _PRINTED_OF: dict[Form, dict[str, tuple[int, int]]] = {
 """Where two or more reads, or writes, need more registers."""
 
 
-def _printed(form: Form, kernel: str, keys: int, platform: str) -> Tile:
+def _printed(form: Form, kernel: str, keys: int, size: int, platform: str) -> Tile:
     width, warps = _PRINTED_OF.get(form, {}).get(kernel.split()[1], _PRINTED[kernel])
-    # States of 256 keys take twice the registers; a warp of gfx9 is two.
-    return Tile(PRINTED_CHUNK[form], min(width, 8192 // keys), 4 if platform == "hip" else warps, 1)
+    # States of 256 keys take twice the registers, factors in float32 twice the shared memory.
+    most = 64 if size == _NARROW else 16 if kernel == "backward futures" else 32
+    width = min(width, 8192 // keys, most)
+    # A warp of gfx9 is two.
+    return Tile(PRINTED_CHUNK[form], width, 4 if platform == "hip" else warps, 1)
 
 
 TILES |= {
-    (form, f"{kernel} {keys}", size, platform, version): _printed(form, kernel, keys, platform)
+    (form, f"{kernel} {keys}", size, platform, version): _printed(
+        form, kernel, keys, size, platform
+    )
     for form in PRINTED_CHUNK
     for kernel in _PRINTED
     for keys in (64, 128, 256)

@@ -52,8 +52,8 @@ BEYOND = {
     ("rwkv7", "bf16", "sm_80"): 1896,
     ("rwkv7", "bf16", "sm_90"): 184,
     ("rwkv7", "bf16", "sm_100"): 160,
-    ("gla", "fp32", "sm_90"): 2064,
-    ("deltanet", "fp32", "sm_90"): 1272,
+    ("gla", "fp32", "sm_90"): 1744,
+    ("deltanet", "fp32", "sm_90"): 1048,
 }
 """Of the table, what exceeds the limits of a stack, and the bytes that it has."""
 SPILLED = {
@@ -70,8 +70,8 @@ SPILLED = {
     ("rwkv7", "bf16", "sm_80"): 309,
     ("rwkv7", "bf16", "sm_90"): 24,
     ("rwkv7", "bf16", "sm_100"): 14,
-    ("gla", "fp32", "sm_90"): 166,
-    ("deltanet", "fp32", "sm_90"): 83,
+    ("gla", "fp32", "sm_90"): 93,
+    ("deltanet", "fp32", "sm_90"): 79,
 }
 """Of printed kernels, the most stores to the stack inside of loops; no other kernel has any."""
 EVERY = tuple(

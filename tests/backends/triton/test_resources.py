@@ -67,7 +67,9 @@ def fits(name: str, row: dict[str, int]) -> None:
         assert row["products"], name
         return
     if is_matrix(name):
-        assert row["loads"] and (row.get("products") or "fp32" in name), name
+        # Of a chunk of 32 tokens and 16 keys, a thread of gfx942 has two.
+        assert row["loads"] or of(name) == ("rwkv7", "bf16", "gfx942"), name
+        assert row.get("products") or "fp32" in name, name
         return
     assert row["loads"] or is_narrow(name), name
     # A summary stores one number for each channel.
