@@ -24,7 +24,6 @@ from dsfc.kernel_ir.ir import (
     Statement,
     Storage,
     Store,
-    ToMiddle,
 )
 from dsfc.kernel_ir.rename import renamed
 
@@ -176,8 +175,6 @@ class _Printer:
                 self._products.dot(self._memory.new(name), s.operation, False)
             case Cumulate():
                 self._folds.cumulate(name, s.operation)
-            case ToMiddle():
-                raise NotImplementedError("sums to a middle are products on GPUs alone")
             case Between():
                 self._folds.between(name, s.operation)
             case InverseUnit(operand=x, row=row, column=column):

@@ -1,4 +1,4 @@
-"""Kernels of the same scans for machines that run thousands of programs: chunk beside chunk.
+"""Kernels of scans over keys and channels that run chunk beside chunk, in thousands of programs.
 
 A loop over chunks does in each step what only that step can do, and all else is done for all chunks
 at once, by kernels before and after it. What one kernel leaves for the next lies in memory:
