@@ -110,7 +110,7 @@ def run(tmp_path: Path, *arguments: str) -> _Run:
     ("given", "said"),
     [
         (("--spec", "nonsense"), "--spec nonsense: .*no such file"),
-        (("--spec", "s4d"), "--spec s4d: none of its scans has kernels"),
+        (("--spec", "s4"), "--spec s4: none of its scans has kernels"),
     ],
 )
 def test_a_mixer_that_cannot_be_measured_is_told(
@@ -297,10 +297,10 @@ def test_torch_is_not_measured_in_place_of_kernels(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_has_no_kernels_is_no_subject() -> None:
-    assert subject("s4d") is None
+    assert subject("s4") is None
     assert len(QUESTIONS) == 8
     with pytest.raises(LookupError, match="needs a GPU"):
         peers.works("kda", Shape(1, 5, 1, 16), torch.float32, CPU)
-    with pytest.raises(LookupError, match="is not asked for s4d"):
-        peers.works("s4d", Shape(1, 5, 1, 16), torch.float32, CPU)
+    with pytest.raises(LookupError, match="is not asked for s4"):
+        peers.works("s4", Shape(1, 5, 1, 16), torch.float32, CPU)
     assert clock.peak(lambda: None, CPU) is None and clock.host(lambda: None, CPU) >= 0
