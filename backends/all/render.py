@@ -16,8 +16,7 @@ from ..torch.signature import Signature
 from ..torch.skeletons import Skeleton
 from ..triton import render as triton
 from ..triton.gated import GatedKernels
-from ..triton.printed import PrintedSkeleton
-from ..triton.printed_convolution import PrintedConvolution
+from ..triton.printed_scan import PrintedScan
 
 
 def target(fused: FusedPlan) -> torch.Target:
@@ -58,7 +57,7 @@ def _with_native(s: Any) -> Any:  # noqa: ANN401 - a Skeleton, or what stands fo
     match s:
         case GatedKernels():
             return replace(s, plain_scan=_own_native(s.plain_scan))
-        case PrintedSkeleton() | PrintedConvolution():
+        case PrintedScan():
             return replace(s, plain=_own_native(s.plain))
         case _:
             return _own_native(s)
@@ -70,6 +69,5 @@ def _own_native(s: Skeleton) -> Any:  # noqa: ANN401 - a Skeleton, or what stand
 
 def _native_of(s: Any) -> NativeSkeleton | None:  # noqa: ANN401 - as above
     """The scan with kernels in C that stands in another."""
-    stands = isinstance(s, GatedKernels | PrintedSkeleton | PrintedConvolution)
-    inner = s.plain if stands else s
+    inner = s.plain if isinstance(s, GatedKernels | PrintedScan) else s
     return inner if isinstance(inner, NativeSkeleton) else None

@@ -14,7 +14,7 @@ NO_RECURRENCE = "no recurrence"
 """Why no kernel of a target runs attention, or a sum over the last tokens."""
 
 Loop = Scan | Recurrence | AllPairs
-"""What goes over time: kernels of a target run it, or torch does."""
+"""A kernel of a plan that goes over time; kernels of a target run it, or torch does."""
 
 
 def without_kernels(scan: str, device: str, why: str) -> ScanCoverage:

@@ -26,7 +26,8 @@ How a plan becomes kernels:
 | `kernels_shared.py.j2` | what the kernels and launches of all forms call                     |
 | `printer.py`           | prints kernels of the kernel IR                                   |
 | `blocks.py`, `memory.py`, `names.py`, `triangles.py`, `zeros.py` | what it prints with     |
-| `printed.py`           | scans with printed kernels (decays of keys, delta rules), launches  |
+| `printed_scan.py`      | what all scans with printed kernels have in common                  |
+| `printed.py`, `printed_convolution.py` | launches of chunks side by side, and of convolutions |
 | `printed_*.py.j2`      | what printed kernels and their launches call                        |
 | `calls.py`             | prints the call of an operator                                      |
 | `nodes.py`             | prints expressions as Triton                                        |

@@ -21,8 +21,7 @@ from .convolution import ConvolutionKernels
 from .elementwise import ElementwiseKernels
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
-from .printed import PrintedSkeleton
-from .printed_convolution import PrintedConvolution
+from .printed_scan import PrintedScan
 from .selective import SelectiveKernels
 
 
@@ -35,8 +34,7 @@ def kernel_call(
 ) -> ScanCall:
     """Returns what prints the call of a scan; see `ScanCall`."""
     of = next((call for kernels, call in _CALLS if isinstance(skeleton, kernels)), ScanCall)
-    printed = isinstance(skeleton, PrintedSkeleton | PrintedConvolution)
-    skeleton = skeleton.plain if printed else skeleton
+    skeleton = skeleton.plain if isinstance(skeleton, PrintedScan) else skeleton
     return of(skeleton, names, size, like, fresh)
 
 

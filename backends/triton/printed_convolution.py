@@ -1,16 +1,8 @@
-"""Convolutions with keys: their kernels, printed from the kernel IR, and how operators start them.
-
-The operators of such a scan are those of its torch form; what they call looks at its arguments, and
-starts a kernel or runs the torch form.
-"""
+"""Convolutions with keys that have printed kernels, and how their operators start these."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
-
-from dsfc.kernel_ir.ir import Access, Argument, Kernel
+from dsfc.kernel_ir.ir import Access, Argument
 from dsfc.kernels import toeplitz
 from dsfc.kernels.convolution import constants, has_convolution
 from dsfc.kernels.operands import NAMES
@@ -18,85 +10,34 @@ from dsfc.plan.scan_ir import Scan
 
 from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton
-from .blocks import PrintedKernel, integer
-from .printer import print_kernel
+from .blocks import integer
+from .printed_scan import PrintedScan, names_of_sizes, variable
 from .tiles import TOEPLITZ_KEYS
 
-_TILES = frozenset({"BT", "T"})
 
-
-@dataclass(frozen=True)
-class PrintedConvolution:
-    """A convolution with printed kernels; for the rest, the scan as torch runs it.
-
-    Attributes:
-        plain: the scan as torch runs it.
-        forward: kernel of outputs and last state.
-        backward: kernel of all gradients.
-    """
-
-    plain: Skeleton
-    forward: Kernel
-    backward: Kernel
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever templates ask for
-        """Returns what the torch form has of that name."""
-        return getattr(self.plain, name)
+class PrintedConvolution(PrintedScan):
+    """A convolution, each of whose passes is one kernel."""
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """Both of them."""
-        return self.forward, self.backward
+    def tiles(self) -> frozenset[str]:
+        """Static sizes that are powers of two."""
+        return frozenset({"BT", "T"})
 
     @property
-    def choice(self) -> str:
-        """Name of the template of what its operators call."""
-        return "printed_convolution.py.j2"
-
-    @cached_property
-    def printed(self) -> tuple[PrintedKernel, PrintedKernel]:
-        """The texts of both kernels."""
-        first, second = (
-            print_kernel(k, f"_{direction}_kernel{self.plain.suffix}", tiles=_TILES)
-            for direction, k in (("forward", self.forward), ("backward", self.backward))
-        )
-        return first, second
-
-    @property
-    def code(self) -> list[str]:
-        """Whatever its kernels print."""
-        return [k.text for k in self.printed]
+    def unfit(self) -> str:
+        """The expression of why no kernel runs; an empty text where kernels run."""
+        return f"_unfit_convolution(v, S, mode, {self.most_keys})"
 
     @property
     def most_keys(self) -> int:
         """Numbers of a state, beyond which torch runs."""
         return TOEPLITZ_KEYS[has_complex_values(self.plain)]
 
-    # --- launches ---------------------------------------------------------------------------------
-
-    def define_launch(self, direction: str) -> str:
-        """The `def` line of the function that starts a kernel."""
-        params = [f"{a}: Tensor" for a in self._given(direction)]
-        name = f"_{direction}_launch{self.plain.suffix}"
-        return wrapped(f"def {name}", params, " -> tuple[Tensor, ...]:", "")
-
-    def start(self, direction: str) -> str:
-        """A statement that starts a kernel where one runs."""
-        call = f"return _{direction}_launch{self.plain.suffix}"
-        return wrapped(call, self._given(direction), "", " " * 8)
-
-    def run_torch(self, direction: str) -> str:
-        """A statement that runs the torch form."""
-        args = [*self._given(direction), *self.plain.option_names]
-        return wrapped(f"return _{direction}_torch{self.plain.suffix}", args, "", "    ")
-
-    def _given(self, direction: str) -> list[str]:
-        return [*self.plain.leaves, *(["do", "dS"] if direction == "backward" else [])]
-
     def launch(self, direction: str) -> list[str]:
         """Statements that start a kernel and return what it writes."""
         back = direction == "backward"
-        kernel, printed = (self.forward, self.backward)[back], self.printed[back]
+        (kernel,) = self.backward if back else self.forward
+        printed = self.printed[kernel]
         values, states = (["v", "do"], ["S", "dS"]) if back else (["v"], ["S"])
         log = [a.name for a in kernel.arguments if a.name in ("size", "turn", "turn_rest")]
         lines = []
@@ -124,22 +65,22 @@ class PrintedConvolution:
         lines += [f"    {x} = _in_chunks({x}, G, T)" for x in values]
         lines += [f"    {x} = _states({x}, G)" for x in states]
         lines += [self._room(a) for a in kernel.arguments if a.access is not Access.READ]
-        tensors = [_variable(a) for a in kernel.arguments]
+        tensors = [variable(a) for a in kernel.arguments]
         lines += wrapped("given = ", [*tensors, *printed.dynamic], "", "    ").split("\n")
-        kept = ", ".join(f'"{n}"' for n in (*printed.static, *(f"{n}_ALL" for n in printed.padded)))
-        lines.append(f"    _start_convolution({printed.name}, programs, given, fixed, ({kept}))")
+        used = names_of_sizes(printed)
+        lines.append(f"    _start({printed.name}, programs, given, fixed, ({used}))")
         return [*lines, *self._returned(back)]
 
     def _room(self, a: Argument) -> str:
         """A statement that makes room for what a kernel writes."""
         like = {"o": "v", "S_last": "S", "dv": "v", "dS": "S"}.get(a.name)
         if like is not None:
-            return f"    {_variable(a)} = torch.empty_like({like})"
+            return f"    {variable(a)} = torch.empty_like({like})"
         if a.access is Access.SCRATCH:
             shape = ", ".join(["programs", *(integer(n).text for n in a.shape)])
         else:
             shape = ", ".join(["G", "parts", "C", "N", *(["2"] if self.plain.complex else [])])
-        return f"    {_variable(a)} = S.new_empty({shape})"
+        return f"    {variable(a)} = S.new_empty({shape})"
 
     def _returned(self, back: bool) -> list[str]:
         if not back:
@@ -168,11 +109,6 @@ class PrintedConvolution:
         return f"torch.view_as_complex({text})" if self.plain.complex else text
 
 
-def _variable(a: Argument) -> str:
-    """The variable of a tensor: what the operators call otherwise than the kernels."""
-    return {"dS_last": "dS", "dS": "dS_first"}.get(a.name, a.name)
-
-
 def has_printed_convolution(scan: Scan) -> bool:
     """Whether a scan has these kernels; without keys its recurrence is better."""
     return has_convolution(scan) and bool(scan.keys)
@@ -187,5 +123,4 @@ def printed_convolution(s: Skeleton) -> PrintedConvolution:
     """Returns a scan with its kernels."""
     is_wide = has_complex_values(s)
     forward = toeplitz.forward(s.scan, is_wide)
-    backward = toeplitz.backward(s.scan, s.adjoint, is_wide)
-    return PrintedConvolution(s, forward, backward)
+    return PrintedConvolution(s, (forward,), (toeplitz.backward(s.scan, s.adjoint, is_wide),))

@@ -22,8 +22,9 @@ from .elementwise import ElementwiseKernels
 from .functions import functions_of
 from .matrix import MatrixKernels
 from .phases import PhasedKernels
-from .printed import PrintedSkeleton
+from .printed import PrintedChunks
 from .printed_convolution import PrintedConvolution, has_printed_convolution
+from .printed_scan import PrintedScan
 from .selective import STATES, TOGETHER, SelectiveKernels
 from .sizes import PAIRS, SPAN, STEP
 from .skeletons import scans_with_kernels, skeletons
@@ -49,11 +50,11 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     matrix = [s for s in scans if isinstance(s, MatrixKernels)]
     code = "\n".join(line for s in found for line in s.code)
     code += "\n".join(line for s in matrix for line in s.code)
-    printed = [s for s in scans if isinstance(s, PrintedSkeleton)]
-    convolutions = [s for s in scans if isinstance(s, PrintedConvolution)]
+    printed = [s for s in scans if isinstance(s, PrintedScan)]
+    convolutions = [s for s in printed if isinstance(s, PrintedConvolution)]
     code += "\n".join(text for s in printed for text in s.code)
-    code += "\n".join(text for s in convolutions for text in s.code)
-    tiles = rows({s.scan.form for s in (*found, *matrix, *printed)}, {s.kind for s in matrix})
+    of_chunks = [s for s in printed if isinstance(s, PrintedChunks)]
+    tiles = rows({s.scan.form for s in (*found, *matrix, *of_chunks)}, {s.kind for s in matrix})
     tiles += toeplitz_rows() if convolutions else ()
     handles = ", ".join(f'"{version}."' for version in HANDLES)
     parts = [
@@ -66,9 +67,9 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
             planes=any(s.complex for s in (*found, *matrix)),
         )
     ]
-    if matrix or printed or convolutions:
+    if matrix or printed:
         parts.append(filled("chunked_kernels_shared.py.j2"))
-    if printed or convolutions:
+    if printed:
         heading = filled("printed_heading.py.j2")
         parts.append(filled("printed_launch_shared.py.j2"))
         parts.append(f"{heading}\n{filled('printed_kernels_shared.py.j2')}")
@@ -175,7 +176,7 @@ def target(fused: FusedPlan) -> torch.Target:
             if isinstance(s, MatrixKernels):
                 why |= {f"{declined}, CHUNKED)": None}
                 why |= {f"_too_large({', '.join(_sizes(s, names))})": None}
-            elif isinstance(s, PrintedSkeleton):
+            elif isinstance(s, PrintedChunks):
                 keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys) or "1"
                 why |= {f"{declined}, CHUNKED)": None, f"_too_many_keys({keys})": None}
             elif isinstance(s, PrintedConvolution):

@@ -467,7 +467,7 @@ class SelectiveKernels(SelectiveArguments):
 
     @property
     def code(self) -> list[str]:
-        """Whatever its kernels print of expressions."""
+        """The expressions that its kernels print."""
         parts = (self.forward, self.gradients)
         lines = [line for part in parts for line in (*part.lines, *part.results)]
         return [

@@ -1,4 +1,4 @@
-"""What a call costs the host, where there is no GPU: all of it but the start of a kernel.
+"""The host's time for a call, measured without a GPU: all of a call but the start of its kernels.
 
     TRITON_INTERPRET=0 python -m benchmarks.gpu.host retnet s6 [--profile] [--segments]
 
@@ -119,10 +119,10 @@ class _NoDriver:
 
 
 def _handle() -> Any:  # noqa: ANN401 - a class of Triton's, which need not be installed
-    """What Triton hands back of a kernel: all its own work at a start, but the start."""
+    """Returns a compiled kernel of Triton that does all of a start but the start itself."""
     from triton.compiler import CompiledKernel
 
-    class Handle(CompiledKernel):  # type: ignore[misc]
+    class Handle(CompiledKernel):  # type: ignore[misc]  # Triton has no types
         def __init__(self) -> None:
             self.name = self.module = self.function = "nothing"
             self.packed_metadata, self.src = (), None

@@ -76,7 +76,7 @@ def _numbered(targets: Covered, numbers: dict[str, int]) -> str:
 
 
 def _said(call: CallCoverage) -> str:
-    """What runs a call, and why no kernel does."""
+    """Returns the text of a call: kernels or torch, and the reasons in brackets."""
     reasons = [f"`{'`, `'.join(r.scans)}`: {r.why}" if r.scans else r.why for r in call.reasons]
     return f"{call.runs} ({'; '.join(reasons)})" if reasons else f"{call.runs}"
 

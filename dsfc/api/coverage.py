@@ -29,7 +29,7 @@ class Call(StrEnum):
 
 
 class Runs(StrEnum):
-    """What runs the scans of a mixer in a kind of call.
+    """The answer to who runs the scans of a mixer in a kind of call: kernels, torch or both.
 
     KERNELS: kernels run every scan.
     SOME: kernels run some scans, torch the others.
@@ -60,7 +60,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class CallCoverage:
-    """What runs a mixer in one kind of call.
+    """One kind of call of a mixer, and whether kernels or torch run it.
 
     Attributes:
         call: the kind.

@@ -35,7 +35,7 @@ KEYS, WHOLE, PART = Axis("n", "N"), Axis("p", "P"), Axis("p", "PT")
 
 @dataclass(frozen=True)
 class Write:
-    """What a token writes: key ⊗ value."""
+    """A write of each token: key ⊗ value."""
 
     key: Factor
     value: Factor
@@ -43,7 +43,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Look:
-    """What a token reads: Σ_keys read · state, and the gradient of what it gets.
+    """A read of each token, Σ_keys read · state, and the gradient of what the token gets.
 
     Attributes:
         early: whether it reads the state before the token's decay.

@@ -236,7 +236,7 @@ def test_calls_start_the_kernels_of_the_table(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "kernels"))
     module = imported(name, backend)
     if hasattr(module, "_NATIVE") and (why := module._NATIVE.why_never()):
-        pytest.skip(why)
+        pytest.skip(why)  # a machine without a C compiler starts no kernels in C
     it, (covered,) = LOAD(name), coverage(LOAD(name), backend)
     of = {s.suffix: s.scan.name for s in skeletons(it.plan)}
     described = surface(module)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 import pytest
 import torch
 from interpreted import spoil_kernels
 from kernel_specs import PRINTED
-from test_kernels import ROUNDED, ran, small, widened
+from test_kernels import ROUNDED, agree_with_the_loop_on_packs, small, widened
 
 from dsfc.validate import precision
 from dsfc.validate.compare import agree
@@ -53,17 +52,7 @@ def test_masked_tokens_and_packs(
 ) -> None:
     found = surface(module)
     seen = small(module, monkeypatch)
-    packed = how == "cu_seqlens"
-    sample = found.sample(9, batch=1 if packed else 3, dtype=torch.float32, state=False)
-    given: dict[str, Any] = {"cu_seqlens": torch.tensor([0, 0, 5, 6, 9])}
-    if not packed:
-        mask = torch.rand(3, 9, generator=torch.Generator().manual_seed(1)) < 0.6
-        mask[1] = False
-        given = {"mask": mask}
-    want = ran(found, widened(sample, found), "recurrent", given)
-    # Where a gradient vanishes, the plain loop is off as well.
-    plain = agree(ran(found, sample, "recurrent", given), want, math.inf, how)
-    agree(ran(found, sample, "auto", given), want, max(ROUNDED, 3 * plain), how)
+    agree_with_the_loop_on_packs(found, how)
     assert "backward" in seen
 
 
