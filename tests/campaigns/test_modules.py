@@ -170,6 +170,26 @@ def test_a_narrow_entry_may_be_off_by_as_much_as_rounding_moves_it() -> None:
             judge.agree({"y": torch.tensor(got)}, want, torch.bfloat16)
 
 
+def test_a_wide_entry_may_be_off_by_what_rounding_moves_but_never_by_a_jump() -> None:
+    """Terms of 1e4 that cancel leave 1e-12; where the loop itself jumps, nothing is allowed."""
+    want = {"y": torch.tensor([1.0, 1.0]).double()}
+    got = {"y": want["y"] + torch.tensor([0.0, 1e-11])}
+    for moved, agrees in (([0.0, 1e-11], True), ([1e-11, 0.0], False), ([0.0, 1e-3], False)):
+        room = {"y": torch.tensor(moved).double()}
+        judge = Judge(want, want, {"y": 0.0}, lambda dtype, room=room: room)
+        if agrees:
+            assert judge.agree(got, want, torch.float64)
+        else:
+            with pytest.raises(DisagreementError, match="y is off"):
+                judge.agree(got, want, torch.float64)
+
+
+def test_a_gradient_that_cancels_unevenly_agrees(tmp_path: Path) -> None:
+    """The norm of one number hands back a difference of equal terms, each beyond 1e4."""
+    text = random_mixer(267363169)
+    assert beside(text, 267363169, "random_267363169", tmp_path).kind == "agrees"
+
+
 def test_gradients_that_cancel_are_0_to_the_rounding_of_outputs() -> None:
     want = {"y": torch.tensor([4.0]).double(), "gradient of param w": torch.zeros(1).double()}
     judge = Judge(want, want, {}, lambda dtype: {})

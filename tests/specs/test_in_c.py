@@ -46,12 +46,14 @@ def forms() -> list[object]:
 
 @pytest.fixture(scope="session")
 def load_c(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ModuleType]:
-    # One folder for all tests of a process: PyTorch keeps the first operators of a name.
+    # One folder for all tests of a process, and a namespace that other files do not import: PyTorch
+    # keeps the first operators of a name, which start the kernels of their own module.
     folder = tmp_path_factory.getbasetemp() / "in_c"
     folder.mkdir(exist_ok=True)
 
     def imported(name: str) -> ModuleType:
         text = dsfc.load(SPECS / f"{name}.dsf").module("c").text
+        text = text.replace('NAMESPACE = "', 'NAMESPACE = "in_c_', 1)
         path = folder / f"{name}_c.py"
         path.write_text(text, encoding="utf-8")
         return dsfc.import_module(path)
