@@ -57,7 +57,12 @@ def exponentials(row: Row) -> float:
     return float(row.sizes["B"] * row.sizes["L"] * row.sizes["d"] * row.sizes["N"])
 
 
-PRODUCTS = {"scalar_c": Form.MATRIX, "per_key_c": Form.KEYED, "delta_c": Form.DELTA}
+PRODUCTS = {
+    "scalar_c": Form.MATRIX,
+    "per_key_c": Form.KEYED,
+    "delta_c": Form.DELTA,
+    "keyed_delta_c": Form.KEYED_DELTA,
+}
 MOVED, EXPONENTIALS = ("elementwise_c",), ("selective_c",)
 
 

@@ -14,6 +14,7 @@ from benchmarks.peers import convolution, linear_attention, scans, selective_sca
 from benchmarks.workload import (
     DELTA,
     ELEMENTWISE,
+    KEYED_DELTA,
     PER_KEY,
     S4D,
     SCALAR,
@@ -151,6 +152,11 @@ _TOLERANCE = 1e-5
 # A kernel made in float32 turns by L angles at once; an angle of some hundred is off by 1e-5.
 _TOLERANCE_OF_KERNELS = 1e-4
 
+
+def _time(work: Work, peer: str, at_most: float) -> Bar:
+    return Bar(Quantity.TIME, work, peer, at_most)
+
+
 _TORCH = (
     Row(
         name="scalar",
@@ -234,6 +240,18 @@ _DELTA = Row(
     tolerance=_TOLERANCE,
 )
 
+_KEYED_DELTA = Row(
+    name="keyed_delta",
+    structure="low_rank",
+    spec="kda",
+    work=KEYED_DELTA,
+    sizes=_sizes(B=1, L=2048, H=8, K=128, V=128),
+    peers=(linear_attention.CHUNK_KDA,),
+    bars=(_time(Work.FORWARD, "naive_chunk_kda", 1.0),),
+    growth=Growth(lengths=LENGTHS[:4]),
+    tolerance=_TOLERANCE,
+)
+
 
 def _in_c(row: Row, *bars: Bar, **sizes: int) -> Row:
     """The row with the module that runs kernels in C, its bars, and sizes that differ."""
@@ -246,10 +264,6 @@ def _in_c(row: Row, *bars: Bar, **sizes: int) -> Row:
         sizes=MappingProxyType({**row.sizes, **sizes}),
         growth=dataclasses.replace(row.growth, lengths=LENGTHS[:5], chunk_states=None),
     )
-
-
-def _time(work: Work, peer: str, at_most: float) -> Bar:
-    return Bar(Quantity.TIME, work, peer, at_most)
 
 
 _STEPS = (
@@ -288,6 +302,7 @@ _SCALAR, _ELEMENTWISE, _SELECTIVE, _PER_KEY, _LTI = _TORCH
 ROWS = (
     *_TORCH,
     _DELTA,
+    _KEYED_DELTA,
     *_STEPS,
     _in_c(
         _SCALAR,
@@ -314,6 +329,11 @@ ROWS = (
         _DELTA,
         _time(Work.FORWARD, "naive_chunk_gated_delta_rule", 1 / 4),
         _time(Work.TRAINING, "naive_chunk_gated_delta_rule", 1 / 6),
+    ),
+    _in_c(
+        _KEYED_DELTA,
+        _time(Work.FORWARD, "naive_chunk_kda", 1 / 4),
+        _time(Work.TRAINING, "naive_chunk_kda", 1 / 6),
     ),
     _in_c(
         dataclasses.replace(_LTI, growth=Growth()),

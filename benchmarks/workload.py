@@ -141,6 +141,11 @@ def _draw_delta(module: ModuleType, sizes: Sizes, generator: Generator) -> dict[
     return tensors | {"k": k, "beta": torch.sigmoid(_normal(generator, *k.shape[:3]))}
 
 
+def _draw_keyed_delta(module: ModuleType, sizes: Sizes, generator: Generator) -> dict[str, Tensor]:
+    tensors = _draw_delta(module, sizes, generator)
+    return tensors | {"g": F.logsigmoid(_normal(generator, *tensors["k"].shape)) / 16}
+
+
 def _delta(module: ModuleType, sizes: Sizes, mode: str) -> Run:
     recurrence = emitted.recurrence(module, mode)
     H, K, V = (sizes[name] for name in "HKV")
@@ -158,6 +163,12 @@ def _delta(module: ModuleType, sizes: Sizes, mode: str) -> Run:
 DELTA = Workload(
     "S_i = exp(g_i) (1 - β_i k_i k_iᵀ) S_{i-1} + β_i k_i ⊗ v_i,  y_i = K^(-1/2) q_i · S_i",
     _draw_delta,
+    _delta,
+)
+KEYED_DELTA = Workload(
+    "F = exp(g_i) S_{i-1},  S_i = F + β_i k_i ⊗ (v_i - k_i · F),  y_i = K^(-1/2) q_i · S_i;  "
+    "g one number per head and key",
+    _draw_keyed_delta,
     _delta,
 )
 

@@ -7,6 +7,7 @@ that needs torch and einops only, so that file of the installed package is loade
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 from functools import cache
 from importlib.metadata import distribution
@@ -48,6 +49,14 @@ def _chunk_gated_delta(x: Tensors) -> Tensor:
     return y
 
 
+def _chunk_kda(x: Tensors) -> Tensor:
+    chunk = math.gcd(64, x["q"].shape[1])  # it takes whole chunks alone
+    y: Tensor = _naive("kda").naive_chunk_kda(
+        x["q"], x["k"], x["v"], x["g"], x["beta"], chunk_size=chunk
+    )[0]
+    return y
+
+
 CHUNK_SIMPLE_GLA = Contender(
     "naive_chunk_simple_gla", f"{_SOURCE}: a loop over chunks of 64 tokens", _chunk_simple_gla
 )
@@ -57,3 +66,4 @@ CHUNK_GATED_DELTA = Contender(
     f"{_SOURCE}: a loop over chunks of 64 tokens",
     _chunk_gated_delta,
 )
+CHUNK_KDA = Contender("naive_chunk_kda", f"{_SOURCE}: a loop over chunks of 64 tokens", _chunk_kda)

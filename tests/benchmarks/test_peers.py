@@ -13,7 +13,6 @@ from torch import Tensor
 from benchmarks.contender import Contender, Tensors
 from benchmarks.peers import convolution, linear_attention, scans, selective_scan, step
 from benchmarks.table import ROWS
-from benchmarks.workload import ELEMENTWISE, PER_KEY, SCALAR, SELECTIVE, TOKEN
 
 NOTHING = ModuleType("nothing")
 EXACT = 1e-5
@@ -21,8 +20,7 @@ EXACT = 1e-5
 
 
 def draw(row: str, **sizes: int) -> dict[str, Tensor]:
-    work = {"scalar": SCALAR, "per_key": PER_KEY, "elementwise": ELEMENTWISE,
-            "selective": SELECTIVE, "step_op": TOKEN}[row]  # fmt: skip
+    (work,) = (r.work for r in ROWS if r.name == row)
     return work.draw(NOTHING, sizes, torch.Generator().manual_seed(1))
 
 
@@ -72,6 +70,25 @@ def test_the_chunked_form_of_fla_is_the_recurrence_with_a_decay_per_head() -> No
 def test_the_loop_of_fla_is_the_recurrence_with_a_decay_per_key() -> None:
     tensors = draw("per_key", B=2, L=20, H=2, K=4, V=3)
     same(linear_attention.RECURRENT_GLA, matrix_state, tensors)
+
+
+@needs("fla")
+@pytest.mark.parametrize("name", ["delta", "keyed_delta"])
+def test_the_chunked_forms_of_fla_are_the_delta_rules(name: str) -> None:
+    peer = {"delta": linear_attention.CHUNK_GATED_DELTA, "keyed_delta": linear_attention.CHUNK_KDA}
+
+    def plain(x: Tensors) -> Tensor:
+        S, rows = torch.zeros(2, 2, 4, 3, dtype=x["v"].dtype), []
+        for q, k, v, g, beta in zip(
+            *(x[n].unbind(1) for n in ("q", "k", "v", "g", "beta")), strict=True
+        ):
+            S = torch.exp(g)[..., None] * S if g.ndim == 3 else torch.exp(g)[..., None, None] * S
+            error = v - (k[..., None] * S).sum(-2)
+            S = S + beta[..., None, None] * k[..., None] * error[..., None, :]
+            rows.append((q[..., None] * S).sum(-2) / 2)
+        return torch.stack(rows, 1)
+
+    same(peer[name], plain, draw(name, B=2, L=128, H=2, K=4, V=3))
 
 
 def test_a_step_by_hand_is_the_recurrence_of_one_token() -> None:
