@@ -429,11 +429,14 @@ class _Case:
         eps = torch.finfo(dtype).eps
         most = {n: torch.zeros_like(x.real) for n, x in want.items()}
         generator = torch.Generator().manual_seed(11)
+
+        def drawn(x: Tensor) -> Tensor:
+            return 2 * torch.rand(x.shape, generator=generator, dtype=torch.float64) - 1
+
         for k in range(-1, 2 * _DRAWS):
             size = 0 if k < 0 else (4, 1)[k % 2] * eps
             leaves = {
-                n: (x if k >= 0 else x.to(_like(dtype, x)).to(x.dtype))
-                * (1 + size * (2 * torch.rand(x.shape, generator=generator, dtype=torch.float64) - 1))
+                n: (x if k >= 0 else x.to(_like(dtype, x)).to(x.dtype)) * (1 + size * drawn(x))
                 for n, x in self._fresh(torch.float64).items()
             }
             leaves = {n: x.detach().requires_grad_() for n, x in leaves.items()}
