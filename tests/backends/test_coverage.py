@@ -225,6 +225,7 @@ def spied(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy speaks of what is never stored
+@pytest.mark.share(1, ci=3)
 @pytest.mark.parametrize("backend", ["c", "triton"])
 @pytest.mark.parametrize("name", cases(RUN))
 def test_calls_start_the_kernels_of_the_table(

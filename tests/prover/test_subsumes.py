@@ -108,7 +108,7 @@ def test_scores_of_heads_are_no_scores_of_another_kind(system: Callable, a: str,
     assert isinstance(subsumes(system("members", a), system("members", b)), NotAnInstance)
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=4)
 @pytest.mark.ci
 @pytest.mark.parametrize("a, b, _", LABELS["case"])
 def test_what_is_a_case_is_not_refuted(system: Callable, a: str, b: str, _) -> None:

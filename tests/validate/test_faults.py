@@ -472,7 +472,7 @@ CASES = [
 ]
 
 
-@pytest.mark.share(3, ci=2)
+@pytest.mark.share(3, ci=4)
 @pytest.mark.parametrize(("name", "fault"), CASES)
 def test_a_fault_is_caught(
     name: str,
@@ -489,7 +489,7 @@ def test_a_fault_is_caught(
     assert not missed, f"{fault.what}: not caught by {', '.join(missed)}"
 
 
-@pytest.mark.share(1, ci=2)
+@pytest.mark.share(1, ci=4)
 @pytest.mark.ci
 @pytest.mark.parametrize("name", OF)
 def test_the_module_itself_passes_what_catches_its_faults(

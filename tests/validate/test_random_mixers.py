@@ -81,7 +81,7 @@ def test_what_has_a_finite_state_and_declares_an_input_has_a_plan(seed: int) -> 
     assert any(m.name == "recurrent" and m.legal for m in made.modes)
 
 
-@pytest.mark.ci
+@pytest.mark.full
 def test_every_kind_of_node_occurs() -> None:
     nodes: Counter[str] = Counter()
     features: Counter[str] = Counter()
