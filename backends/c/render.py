@@ -21,6 +21,7 @@ from .reserved_names import header
 from .skeletons import NativeSkeleton, scans_with_kernels, skeletons
 
 _IMPORTS = (
+    "import array",
     "import contextlib",
     "import ctypes",
     "import hashlib",
