@@ -70,7 +70,7 @@ class NativeSkeleton:
     @property
     def closing(self) -> str:
         """Statements behind the runtime, of which the last knows the kernel of single tokens."""
-        return self.plain.closing_with_step
+        return self.plain.closing_with_step()
 
     @property
     def in_place(self) -> bool:

@@ -222,10 +222,13 @@ class Skeleton:
         """Statements behind the runtime: the operators' registration, and what calls them."""
         return "\n".join([self.register_forward(), self.register_backward(), self.recurring])
 
-    @property
-    def closing_with_step(self) -> str:
-        """As `closing`, of operators that have a kernel of one token."""
-        last = self.recurring_of(f"_step{self.suffix}")
+    def closing_with_step(self, apart: str = "") -> str:
+        """As `closing`, of operators that have a kernel of one token.
+
+        Args:
+            apart: what the name of the function that starts it ends with.
+        """
+        last = self.recurring_of(f"_step{apart}{self.suffix}")
         return "\n".join([self.register_forward(), self.register_backward(), last])
 
     def define_step(self, apart: str = "") -> str:

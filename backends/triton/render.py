@@ -25,6 +25,7 @@ from .phases import PhasedKernels
 from .printed import PrintedChunks
 from .printed_convolution import PrintedConvolution, has_printed_convolution
 from .printed_scan import PrintedScan
+from .printed_step import PrintedStep
 from .selective import STATES, TOGETHER, SelectiveKernels
 from .sizes import PAIRS, SPAN, STEP
 from .skeletons import scans_with_kernels, skeletons
@@ -53,6 +54,9 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     printed = [s for s in scans if isinstance(s, PrintedScan)]
     convolutions = [s for s in printed if isinstance(s, PrintedConvolution)]
     code += "\n".join(text for s in printed for text in s.code)
+    code += "\n".join(
+        s.plain.step_code for s in (*matrix, *printed) if isinstance(s.plain, PrintedStep)
+    )
     of_chunks = [s for s in printed if isinstance(s, PrintedChunks)]
     tiles = rows({s.scan.form for s in (*found, *matrix, *of_chunks)}, {s.kind for s in matrix})
     tiles += toeplitz_rows() if convolutions else ()
@@ -69,10 +73,14 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     ]
     if matrix or printed:
         parts.append(filled("chunked_kernels_shared.py.j2"))
-    if printed:
+    steps = [s for s in (*matrix, *printed) if isinstance(s.plain, PrintedStep)]
+    if steps:
         heading = filled("printed_heading.py.j2")
+        parts.append(filled("step_shared.py.j2"))
+        parts.append(f"{heading}\n{filled('printed_memory_shared.py.j2')}")
+    if printed:
         parts.append(filled("printed_launch_shared.py.j2"))
-        parts.append(f"{heading}\n{filled('printed_kernels_shared.py.j2')}")
+        parts.append(filled("printed_kernels_shared.py.j2"))
         parts.append(filled("printed_triangles_shared.py.j2"))
     if convolutions:
         sizes = {"rows": TOEPLITZ_ROWS, "turn_bits": TURN_BITS}
