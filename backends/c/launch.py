@@ -13,7 +13,7 @@ from dsfc.expr.tree import Axis
 from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol
 from dsfc.kernels import chunkwise, convolution, tokens
 from dsfc.kernels.operands import NAMES
-from dsfc.plan.scan_ir import Form
+from dsfc.kernels.step import has_constants
 
 from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton
@@ -169,7 +169,7 @@ class StepLaunch(TokenLaunch):
     """Starts kernels of single tokens; the constants of a convolution get the rows of the batch."""
 
     def _prepared(self, back: bool) -> Iterator[str]:
-        if self._s.scan.form is not Form.CONVOLUTION:
+        if not has_constants(self._s.scan):
             return
         for x in ("q", "k", "g"):
             yield f"{x} = _pairs_of_rows({x}, v)"

@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from dsfc.kernel_ir.ir import Kernel
-from dsfc.kernels.step import has_step, step
-from dsfc.plan.scan_ir import Form
+from dsfc.kernels.step import has_constants, has_step, step
 
 from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton
@@ -87,7 +86,7 @@ class PrintedStep:
 
     def launch_step(self) -> list[str]:
         """Statements that start the kernel and return what it writes."""
-        is_fixed = self.plain.scan.form is Form.CONVOLUTION
+        is_fixed = has_constants(self.plain.scan)
         names = ", ".join(self.plain.leaves)
         room = "torch.empty_like(S, memory_format=_DENSE)"
         lines = [f"    S_last = S if in_place and S.is_contiguous() else {room}"]
@@ -111,7 +110,7 @@ class PrintedStep:
 
     def _given(self, name: str) -> str:
         """What a tensor is to the kernel: complex numbers are pairs of real ones."""
-        is_constant = self.plain.scan.form is Form.CONVOLUTION and name in ("q", "k", "g")
+        is_constant = has_constants(self.plain.scan) and name in ("q", "k", "g")
         is_real = self.plain.scan.real and name in ("v", "o")
         paired = self.plain.complex and not is_real and not is_constant
         return f"_as_pairs({name})" if paired else name

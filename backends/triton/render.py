@@ -179,7 +179,8 @@ def target(fused: FusedPlan) -> torch.Target:
         what = f"Triton on {{device}}: a kernel each way for {', '.join(scans)}"
         why: dict[str, None] = {}  # in order, each once
         for s in filling:
-            mode = s.named_mode if isinstance(s, ElementwiseKernels) else "mode"
+            chunked = isinstance(s.plain, PrintedStep)
+            mode = "named" if chunked else getattr(s, "named_mode", "mode")
             declined = f"_declined(device, {dtype}, {mode}"
             if isinstance(s, MatrixKernels):
                 why |= {f"{declined}, CHUNKED)": None}
@@ -189,7 +190,7 @@ def target(fused: FusedPlan) -> torch.Target:
                 why |= {f"{declined}, CHUNKED)": None, f"_too_many_keys({keys})": None}
             elif isinstance(s, PrintedConvolution):
                 keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys)
-                plain = f"_declined(device, {dtype}, mode.split()[0], CHUNKED)"
+                plain = f"_declined(device, {dtype}, named.split()[0], CHUNKED)"
                 why |= {plain: None, f"_too_many_numbers({keys}, {s.most_keys})": None}
             elif isinstance(s, ElementwiseKernels):
                 why |= {f"{declined})": None}
@@ -204,7 +205,10 @@ def target(fused: FusedPlan) -> torch.Target:
                 f"                x = torch.empty((), dtype={dtype}, device=device)",
                 *cuts,
             ]
+        # One token of mode recurrent runs in a kernel too.
+        named = '        named = "auto" if (mode, length) == ("recurrent", 1) else mode'
         return (
+            *((named,) if any(isinstance(s.plain, PrintedStep) for s in filling) else ()),
             f"        why = {first}",
             *(f"        why = why or {text}" for text in others),
             "        if not why:",

@@ -18,7 +18,7 @@ from dsfc.kernel_ir.ir import Kernel
 from dsfc.kernels import chunkwise, convolution, tokens
 from dsfc.kernels.operands import decays_by_keys
 from dsfc.plan.ir import Buffer, Role
-from dsfc.plan.scan_ir import Column, DeltaRule, Form, LogDecay, LowRank, Scan
+from dsfc.plan.scan_ir import Column, DeltaRule, LogDecay, LowRank, Scan
 
 HEADS, KEYS, CHANNELS = Axis(0, "h", heads=True), Axis(1, "n"), Axis(2, "p")
 """The axes of grouped tensors: heads or responses, keys, channels."""
@@ -27,7 +27,12 @@ HEADS, KEYS, CHANNELS = Axis(0, "h", heads=True), Axis(1, "n"), Axis(2, "p")
 def has_step(scan: Scan) -> bool:
     """Whether a scan has this kernel; one whose kernels go token by token anyway needs none."""
     grouped = scan.form in chunkwise.CHUNK and not scan.powers
-    return grouped or convolution.has_convolution(scan)
+    return grouped or has_constants(scan)
+
+
+def has_constants(scan: Scan) -> bool:
+    """Whether a scan's decay, key and read are constants, each a row of the batch."""
+    return convolution.has_convolution(scan)
 
 
 def step(scan: Scan, shared: bool, name: str = "step") -> Kernel:
@@ -38,7 +43,7 @@ def step(scan: Scan, shared: bool, name: str = "step") -> Kernel:
         shared: whether read and key are the same for all heads.
         name: of the kernel.
     """
-    is_fixed = scan.form is Form.CONVOLUTION
+    is_fixed = has_constants(scan)
     own, grouped = (HEADS,), (HEADS, KEYS)
     of_keys = (KEYS,) if shared else grouped
     decay = grouped if is_fixed or decays_by_keys(scan) else own

@@ -32,7 +32,7 @@ LAUNCHES = {
 """What the functions are called that start the kernels of a scan: direction, suffix of the scan."""
 
 LOAD = cache(dsfc.load)
-PARTS = "read|columns|keys|summary|pairs|states|outputs|futures|gradients"
+PARTS = "step|read|columns|keys|summary|pairs|states|outputs|futures|gradients"
 KERNELS = re.compile(rf"_?(?P<pass>forward|backward)(?:_(?:{PARTS}))*(?:_kernel)?")
 FIRST = ("rg_lru", "gla", "retnet", "s4d", "gsa", "linear_rnn", "softmax", "taylor_softmax")
 """A mixer of each form, those that kernels run in part, and two that have none."""
