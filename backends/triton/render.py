@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dsfc.expr.tree import Axis
 from dsfc.fused.ir import FusedPlan
+from dsfc.kernels.step import has_step
 from dsfc.kernels.toeplitz import TURN_BITS
 from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form, Scan
@@ -156,6 +157,7 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
         given=", ".join(names.input_names) + ("," if len(inputs) == 1 else ""),
         length=_TOKENS,
         cut=_TOKENS // 2 + 5,
+        steps=plan.causal and any(has_step(s) for s in scans),
     )
 
 
