@@ -73,6 +73,11 @@ class NativeSkeleton:
         return self.plain.closing_with_step()
 
     @property
+    def has_step(self) -> bool:
+        """Whether one token has a kernel: it always does."""
+        return True
+
+    @property
     def in_place(self) -> bool:
         """Whether a state may be written where the one before lies: nothing reads that later."""
         return not self.plain.scan.before

@@ -74,6 +74,11 @@ class Skeleton:
         return "choice.py.j2"
 
     @property
+    def has_step(self) -> bool:
+        """Whether one token has a kernel of its own, or one that goes token by token."""
+        return False
+
+    @property
     def in_place(self) -> bool:
         """Whether a kernel of one token may write a state where the one before lies."""
         return False

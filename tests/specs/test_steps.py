@@ -128,7 +128,18 @@ def test_steps_in_c_are_the_oracle_in_float64(
 
 @pytest.mark.parametrize("name", with_kernels())
 def test_steps_in_c_are_those_of_torch(name: str, load_target: Callable[..., ModuleType]) -> None:
-    modules = load_target(name, "c"), load_target(name, "torch")
+    are_those_of_torch(name, "c", load_target)
+
+
+@pytest.mark.parametrize("name", with_kernels())
+def test_steps_of_modules_for_both_targets_are_those_of_torch(
+    name: str, load_target: Callable[..., ModuleType]
+) -> None:
+    are_those_of_torch(name, "all", load_target)
+
+
+def are_those_of_torch(name: str, target: str, load_target: Callable[..., ModuleType]) -> None:
+    modules = load_target(name, target), load_target(name, "torch")
     for dtype, bar in ((torch.float64, 1e-12), (torch.float32, 1e-5)):
         samples = [sample_of(m, dtype) for m in modules]
         samples[1] = same_parameters(samples[1], samples[0])
