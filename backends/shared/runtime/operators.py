@@ -224,8 +224,8 @@ def _is_plain(x: Tensor) -> bool:
     return (
         type(x) is Tensor
         and not torch.compiler.is_compiling()
-        and torch._C._functorch.peek_interpreter_stack() is None
-        and not torch._C._len_torch_dispatch_stack()
+        and not torch._functorch.pyfunctorch.retrieve_all_functorch_interpreters()
+        and not torch.utils._python_dispatch.is_in_torch_dispatch_mode()
     )
 
 
