@@ -17,6 +17,7 @@ from ..torch.skeletons import Skeleton
 from ..triton import render as triton
 from ..triton.gated import GatedKernels
 from ..triton.printed_scan import PrintedScan
+from ..triton.printed_step import PrintedStep
 
 
 def target(fused: FusedPlan) -> torch.Target:
@@ -63,11 +64,14 @@ def _with_native(s: Any) -> Any:  # noqa: ANN401 - a Skeleton, or what stands fo
             return _own_native(s)
 
 
-def _own_native(s: Skeleton) -> Any:  # noqa: ANN401 - a Skeleton, or what stands for one
+def _own_native(s: Any) -> Any:  # noqa: ANN401 - a Skeleton, or what stands for one
+    if isinstance(s, PrintedStep):  # where no GPU runs a token, the kernel in C does
+        return replace(s, plain=_own_native(s.plain))
     return native(s) or s
 
 
 def _native_of(s: Any) -> NativeSkeleton | None:  # noqa: ANN401 - as above
     """The scan with kernels in C that stands in another."""
     inner = s.plain if isinstance(s, GatedKernels | PrintedScan) else s
+    inner = inner.plain if isinstance(inner, PrintedStep) else inner
     return inner if isinstance(inner, NativeSkeleton) else None

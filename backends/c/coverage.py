@@ -10,7 +10,6 @@ from dsfc.plan.scan_ir import Scan
 from ..shared.coverage import Loop, coverage_of, why_on_no_target, without_kernels
 from .skeletons import scans_with_kernels
 
-STEP = "a step runs mode recurrent, which has no kernel in C"
 SEGMENTS = "kernels in C share out batch, heads and channels, not time"
 
 
@@ -21,7 +20,7 @@ def coverage(fused: FusedPlan) -> tuple[ScanCoverage, ...]:
     def covered(name: str, loop: Loop) -> ScanCoverage:
         if name not in known:
             return without_kernels(name, "CPU", _why(loop))
-        return ScanCoverage(name, "CPU", step=STEP, segments=SEGMENTS)
+        return ScanCoverage(name, "CPU", segments=SEGMENTS)
 
     return coverage_of(fused.original, "CPU", covered)
 

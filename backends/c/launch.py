@@ -13,6 +13,7 @@ from dsfc.expr.tree import Axis
 from dsfc.kernel_ir.ir import Access, Argument, Kernel, Storage, Symbol
 from dsfc.kernels import chunkwise, convolution, tokens
 from dsfc.kernels.operands import NAMES
+from dsfc.kernels.step import has_constants
 
 from ..torch.layout import wrapped
 from ..torch.skeletons import Skeleton
@@ -24,12 +25,12 @@ class Launch(ABC):
 
     Args:
         s: the scan, as torch runs it.
-        backward: its kernel of all gradients, which reads all that the forward one does.
+        kernel: which reads all that the scan's other kernels do: that of all gradients, if any.
     """
 
-    def __init__(self, s: Skeleton, backward: Kernel) -> None:
+    def __init__(self, s: Skeleton, kernel: Kernel) -> None:
         self._s = s
-        self._arguments = {a.name: a for a in backward.arguments}
+        self._arguments = {a.name: a for a in kernel.arguments}
 
     def lines(self, kernel: Kernel, back: bool) -> list[str]:
         """Returns the statements that start a kernel and return what it writes."""
@@ -38,7 +39,13 @@ class Launch(ABC):
         lines = [f"    {line}" for line in self._prepared(back)]
         lines.append(self._sizes(kernel, reads))
         lines += [f"    {line}" for line in self._division(kernel)]
-        lines += [_empty(a) for a in writes]
+        lines += [_empty(a) for a in writes if a.name != "S_last"]
+        if not back:
+            (last,) = (a for a in writes if a.name == "S_last")
+            keeps = "in_place and S.is_contiguous()"
+            lines.append(
+                f"    S_last = S if {keeps} else {_new(last)}" if self.steps else _empty(last)
+            )
         lines.append(_bound("static", [f'("{n}", {n})' for n in kernel.static]))
         lines.append(_bound("reads", [_parameter(a.name) for a in reads]))
         lines.append(_bound("writes", [_variable(a.name) for a in writes]))
@@ -50,6 +57,11 @@ class Launch(ABC):
         lines += [f"    {name} = {text}" for name, text in results if name != text]
         lines.append(wrapped("return ", [name for name, _ in results], "", "    "))
         return lines
+
+    @property
+    def steps(self) -> bool:
+        """Whether its forward kernel runs single tokens too, and reads a state before it writes."""
+        return False
 
     # --- what families say ------------------------------------------------------------------------
 
@@ -125,6 +137,11 @@ class ChunkLaunch(Launch):
 class TokenLaunch(Launch):
     """Starts kernels that go token by token; a program has some channels of one row."""
 
+    @property
+    def steps(self) -> bool:
+        """Whether its forward kernel runs single tokens too."""
+        return True
+
     def _division(self, kernel: Kernel) -> Iterator[str]:
         yield "work = 4 * L * S.numel()"
         where = tokens.layout(self._s.scan)
@@ -148,8 +165,36 @@ class TokenLaunch(Launch):
         yield "dS_first", "dS_first"
 
 
+class StepLaunch(TokenLaunch):
+    """Starts kernels of single tokens; the constants of a convolution get the rows of the batch."""
+
+    def _prepared(self, back: bool) -> Iterator[str]:
+        if not has_constants(self._s.scan):
+            return
+        for x in ("q", "k", "g"):
+            yield f"{x} = _pairs_of_rows({x}, v)"
+        yield "S = _as_pairs(S)"
+        if not self._s.scan.real:
+            yield "v = _as_pairs(v)"
+
+    def _division(self, kernel: Kernel) -> Iterator[str]:
+        yield "work = 4 * L * S.numel()"
+        # Sums over keys go on for all channels of a block at once: the more, the better.
+        work = "SIZE_p, B * SIZE_h" if "SIZE_p" in kernel.static else "SIZE_h, B"
+        yield f"BLOCK = _part({work})"
+
+    def _returned(self, back: bool) -> Iterator[tuple[str, str]]:
+        yield "o", self._number("o", not self._s.scan.real)
+        yield "S_last", self._number("S_last")
+
+
 class RowLaunch(Launch):
     """Starts kernels that take all axes of a token as one row of channels."""
+
+    @property
+    def steps(self) -> bool:
+        """Whether its forward kernel runs single tokens too."""
+        return True
 
     def _prepared(self, back: bool) -> Iterator[str]:
         kept = ["v", "S", *(self._s.decays if back else [])]
@@ -260,9 +305,13 @@ def _bound(name: str, items: list[str]) -> str:
 
 
 def _empty(a: Argument) -> str:
+    return f"    {_variable(a.name)} = {_new(a)}"
+
+
+def _new(a: Argument) -> str:
     like = "v" if a.storage is Storage.GIVEN else "S"
     shape = ", ".join(python_integer(n) for n in a.shape)
-    return f"    {_variable(a.name)} = {like}.new_empty(({shape}))"
+    return f"{like}.new_empty(({shape}))"
 
 
 def _parameter(name: str) -> str:

@@ -21,6 +21,7 @@ from .reserved_names import header
 from .skeletons import NativeSkeleton, scans_with_kernels, skeletons
 
 _IMPORTS = (
+    "import array",
     "import contextlib",
     "import ctypes",
     "import hashlib",
@@ -57,7 +58,7 @@ def explanation(fused: FusedPlan, names: Signature, indent: str) -> Iterator[str
     yield f"{indent}why = _NATIVE.why_never()"
     yield f'{indent}if torch.device(device).type != "cpu":'
     yield f'{indent}    why = "kernels in C run on CPUs"'
-    yield f"{indent}elif mode not in NATIVE_MODES:"
+    yield f'{indent}elif mode not in NATIVE_MODES and (mode, length) != ("recurrent", 1):'
     yield f'{indent}    why = f"mode {{mode}} has no kernel in C"'
     for s in (s for s in skeletons(fused) if isinstance(s, NativeSkeleton)):
         said = s.start.too_much(lambda a: f"self.{names.size(a)}")

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from dsfc.fused.ir import FusedPlan
 from dsfc.kernel_ir.ir import Kernel, Storage
 from dsfc.kernels import chunkwise, convolution, tokens
+from dsfc.kernels.step import has_step, step
 
 from ..torch.layout import wrapped
 from ..torch.operators import skeletons as torch_skeletons
 from ..torch.skeletons import Skeleton
 from .expressions import knows
-from .launch import ChunkLaunch, ConvolutionLaunch, Launch, RowLaunch, TokenLaunch, as_tuple
+from .launch import (
+    ChunkLaunch,
+    ConvolutionLaunch,
+    Launch,
+    RowLaunch,
+    StepLaunch,
+    TokenLaunch,
+    as_tuple,
+)
 from .printer import print_kernel
 
 
@@ -28,12 +37,14 @@ class NativeSkeleton:
         forward: kernel of outputs and last state.
         backward: kernel of all gradients.
         start: how both are started.
+        step: kernel of single tokens; None where the forward one goes token by token.
     """
 
     plain: Skeleton
     forward: Kernel
     backward: Kernel
     start: Launch
+    step: Kernel | None = None
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever templates ask for
         """Returns what the torch form has of that name."""
@@ -47,9 +58,29 @@ class NativeSkeleton:
     @cached_property
     def kernels(self) -> dict[str, str]:
         """Texts of the kernels, by name."""
-        return {k.name: print_kernel(k) for k in (self.forward, self.backward)}
+        return {k.name: print_kernel(k) for k in self.every}
+
+    @property
+    def every(self) -> tuple[Kernel, ...]:
+        """The kernels, in the order of their texts."""
+        return (self.forward, self.backward, *((self.step,) if self.step is not None else ()))
 
     # --- launches ---------------------------------------------------------------------------------
+
+    @property
+    def closing(self) -> str:
+        """Statements behind the runtime, of which the last knows the kernel of single tokens."""
+        return self.plain.closing_with_step()
+
+    @property
+    def has_step(self) -> bool:
+        """Whether one token has a kernel: it always does."""
+        return True
+
+    @property
+    def in_place(self) -> bool:
+        """Whether a state may be written where the one before lies: nothing reads that later."""
+        return not self.plain.scan.before
 
     @property
     def given(self) -> list[str]:
@@ -66,6 +97,8 @@ class NativeSkeleton:
         """The `def` line of the function that starts a kernel."""
         args = [*self.plain.leaves, *(["do", "dS"] if direction == "backward" else [])]
         params = [f"{a}: Tensor" for a in args]
+        if direction == ("forward" if self.step is None else "step"):
+            params.append("in_place: bool = False")
         result = " -> tuple[Tensor, ...] | None:"
         return wrapped(f"def _{direction}_native{self.plain.suffix}", params, result, "")
 
@@ -85,6 +118,7 @@ class NativeSkeleton:
         call = wrapped(f"outs = _{direction}_native{suffix}", args, "", "        ")
         rest = [*args, *self.plain.option_names]
         return [
+            *([] if back else self.plain.one_token_first(apart)),
             f"    given, wide = {as_tuple(given)}, {as_tuple(wide)}",
             f"    if _runs_native(mode, given, wide){worth}:",
             call,
@@ -93,8 +127,20 @@ class NativeSkeleton:
             wrapped(f"return _{direction}{apart}_torch{suffix}", rest, "", "    "),
         ]
 
+    def starts_step(self) -> list[str]:
+        """Statements that start the kernel of one token, if one runs."""
+        name = f"_{'forward' if self.step is None else 'step'}_native{self.plain.suffix}"
+        return [
+            f"    given, wide = {as_tuple(self.given)}, {as_tuple([*self.wide, 'S'])}",
+            '    if not _runs_native("auto", given, wide):',
+            "        return None",
+            wrapped(f"return {name}", [*self.plain.leaves, "in_place"], "", "    "),
+        ]
+
     def launch(self, kernel: Kernel) -> list[str]:
         """Statements that start a kernel and return what it writes."""
+        if kernel is self.step:
+            return StepLaunch(self.plain, kernel).lines(kernel, False)
         return self.start.lines(kernel, kernel is self.backward)
 
 
@@ -131,7 +177,14 @@ def _family(s: Skeleton) -> Callable[[Skeleton, str, str], NativeSkeleton] | Non
 def native(s: Skeleton) -> NativeSkeleton | None:
     """Returns a scan with its kernels; None where it has none."""
     build = _family(s)
-    return build and build(s, f"forward{s.suffix}", f"backward{s.suffix}")
+    if build is None:
+        return None
+    known = build(s, f"forward{s.suffix}", f"backward{s.suffix}")
+    return (
+        replace(known, step=step(s.scan, s.shared, f"step{s.suffix}"))
+        if has_step(s.scan)
+        else known
+    )
 
 
 def skeletons(fused: FusedPlan) -> tuple[Any, ...]:
@@ -145,6 +198,6 @@ def scans_with_kernels(fused: FusedPlan) -> tuple[str, ...]:
 
 
 def kernels(fused: FusedPlan) -> tuple[Kernel, ...]:
-    """Returns the kernels of a plan, forward and backward of each scan that has some."""
+    """Returns the kernels of a plan, scan by scan: forward, backward and that of single tokens."""
     scans = [s for s in skeletons(fused) if isinstance(s, NativeSkeleton)]
-    return tuple(k for s in scans for k in (s.forward, s.backward))
+    return tuple(k for s in scans for k in s.every)

@@ -27,11 +27,13 @@ class LayerText:
         plan: the plan.
         signature: the module's names.
         given: sizes that the functional form takes, since no tensor has them.
+        in_place: whether kernels of all scans may write a state where the one before lies.
     """
 
     plan: Plan
     signature: Signature
     given: tuple[str, ...] = ()
+    in_place: bool = False
 
     # --- the class and its constructor -----------------------------------------------------------
 
@@ -238,7 +240,7 @@ class LayerText:
     def step_def(self) -> str:
         """The `def` line of `step`."""
         inputs = [f"{n}: Tensor" for n in self.signature.input_names]
-        params = ["self", *inputs, "state: State"]
+        params = ["self", *inputs, "state: State", "*", "in_place: bool = False"]
         return wrapped("def step", params, " -> tuple[Tensor, State]:", "    ")
 
     @property
@@ -246,9 +248,24 @@ class LayerText:
         """The first line of the docstring of `step`, opened."""
         if not self.steps:
             return '        """Refuses: an output needs all tokens to come.'
-        grows = any(r.grows for r in self.plan.registers)
-        cost = "a cost that grows with what it keeps" if grows else "constant cost"
+        cost = "a cost that grows with what it keeps" if self.grows else "constant cost"
         return f'        """Mixes one token, at {cost}.'
+
+    @property
+    def grows(self) -> bool:
+        """Whether what is kept of the past grows with it."""
+        return any(r.grows for r in self.plan.registers)
+
+    @property
+    def kept(self) -> str:
+        """The tensors of the state that is given, as a tuple."""
+        return _tuple([f"state.{t.name}" for t in self.signature.states])
+
+    @property
+    def overwrites(self) -> str:
+        """A statement that refuses to overwrite what gradients need."""
+        inputs = [*self.signature.input_names, f"*{self.kept}", "*self.parameters()"]
+        return wrapped("_refuse_gradients", inputs, "", " " * 12)
 
     @property
     def token(self) -> list[str]:
@@ -272,7 +289,7 @@ class LayerText:
         arguments = [
             *inputs,
             *states,
-            'mode="recurrent"',
+            'mode=IN_PLACE if in_place else "recurrent"' if self.in_place else 'mode="recurrent"',
             f"chunk={modes(self.plan).default_chunk}",
         ]
         return [

@@ -11,6 +11,8 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader
 
 from dsfc.plan.ir import Plan
+from dsfc.plan.pairs_ir import AllPairs, Attention
+from dsfc.plan.recurrence_ir import Recurrence
 from dsfc.python_text import names_in, parsed
 
 from ..shared.section import Section, section
@@ -118,7 +120,7 @@ def render_module(
     scans = target.skeletons(plan)
     stepped, summed = recurrences(plan, identifier), pairs(plan, identifier)
     function = functional(target.plan(plan), names, choice, scans, stepped, target.call)
-    layer = LayerText(plan, names, function.body.sizes)
+    layer = LayerText(plan, names, function.body.sizes, _in_place(plan, scans))
     filled = _filled(target.packages)
     state = StateText(plan, names)
     maxima, declared = bool(plan.maxima), plan.maxima != plan.references
@@ -162,6 +164,12 @@ def render_module(
     return "\n".join(
         [head, *named_so, "", "", own, *(["", "", rest] if rest else ())]
     ) + "\n", namespace
+
+
+def _in_place(plan: Plan, scans: tuple[Skeleton, ...]) -> bool:
+    """Whether kernels of all scans write states where those before lie, and nothing else recurs."""
+    others = any(isinstance(k, Recurrence | Attention | AllPairs) for k in plan.kernels)
+    return bool(scans) and not others and all(s.in_place for s in scans)
 
 
 def runtime_file(runtime: Section) -> tuple[str, str]:

@@ -74,6 +74,16 @@ class Skeleton:
         return "choice.py.j2"
 
     @property
+    def has_step(self) -> bool:
+        """Whether one token has a kernel of its own, or one that goes token by token."""
+        return False
+
+    @property
+    def in_place(self) -> bool:
+        """Whether a kernel of one token may write a state where the one before lies."""
+        return False
+
+    @property
     def plain(self) -> Skeleton:
         """The scan as its modes see it, whose functions take key, value and decay."""
         return self
@@ -217,12 +227,48 @@ class Skeleton:
         """Statements behind the runtime: the operators' registration, and what calls them."""
         return "\n".join([self.register_forward(), self.register_backward(), self.recurring])
 
+    def closing_with_step(self, apart: str = "") -> str:
+        """As `closing`, of operators that have a kernel of one token.
+
+        Args:
+            apart: what the name of the function that starts it ends with.
+        """
+        last = self.recurring_of(f"_step{apart}{self.suffix}")
+        return "\n".join([self.register_forward(), self.register_backward(), last])
+
+    def define_step(self, apart: str = "") -> str:
+        """The `def` line of the function that starts the kernel of one token.
+
+        Args:
+            apart: what its name ends with.
+        """
+        params = [*(f"{a}: Tensor" for a in self.leaves), "in_place: bool"]
+        result = " -> tuple[Tensor, ...] | None:"
+        return wrapped(f"def _step{apart}{self.suffix}", params, result, "")
+
+    def one_token_first(self, apart: str = "") -> list[str]:
+        """Statements of the forward operator that start the kernel of one token, if one runs.
+
+        Args:
+            apart: what the name of the function that starts it ends with.
+        """
+        return [
+            "    if v.shape[1] == 1 and mode in STEP_MODES:",
+            wrapped(f"outs = _step{apart}{self.suffix}", [*self.leaves, "False"], "", "        "),
+            "        if outs is not None:",
+            "            return outs",
+        ]
+
     @property
     def recurring(self) -> str:
         """Makes a function of the operators, which has gradients of any order."""
+        return self.recurring_of()
+
+    def recurring_of(self, *more: str) -> str:
+        """As `recurring`, with further arguments."""
         tail = self.suffix
         items = [f"_OPS.forward{tail}", f"_OPS.backward{tail}", f"_forward_recurrent{tail}"]
-        items += [str(len(self.option_names)), str(self.leaves.index("v"))]
+        items += [str(len(self.option_names)), str(self.leaves.index("v")), *more]
         return wrapped(f"_recurrence{tail} = _recurring", items, "", "")
 
     # --- lines -----------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from ..shared.coverage import Loop, coverage_of, why_on_no_target, without_kerne
 from .printed import has_printed
 from .skeletons import scans_with_kernels
 
-STEP = "a step runs mode recurrent, and these kernels for GPUs take chunks of tokens"
 CARRIED = "a program of a convolution carries the state from the first token to the last"
 SEGMENTS = "one program takes the state from chunk to chunk; the rest runs chunk beside chunk"
 
@@ -26,11 +25,9 @@ def coverage(fused: FusedPlan) -> tuple[ScanCoverage, ...]:
     def covered(name: str, loop: Loop) -> ScanCoverage:
         if name not in known:
             return without_kernels(name, "GPU", _why(loop, plan))
-        # Kernels that compute gates go token by token, the others chunk by chunk.
-        step = "" if fused.prologue(name) is not None else STEP
         beside = SEGMENTS if name in chunked else CARRIED
         segments = "" if name in fused.fused_scans else beside
-        return ScanCoverage(name, "GPU", step=step, segments=segments)
+        return ScanCoverage(name, "GPU", segments=segments)
 
     return coverage_of(plan, "GPU", covered)
 

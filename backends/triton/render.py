@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dsfc.expr.tree import Axis
 from dsfc.fused.ir import FusedPlan
+from dsfc.kernels.step import has_step
 from dsfc.kernels.toeplitz import TURN_BITS
 from dsfc.plan.ir import Plan
 from dsfc.plan.scan_ir import Form, Scan
@@ -25,6 +26,7 @@ from .phases import PhasedKernels
 from .printed import PrintedChunks
 from .printed_convolution import PrintedConvolution, has_printed_convolution
 from .printed_scan import PrintedScan
+from .printed_step import PrintedStep
 from .selective import STATES, TOGETHER, SelectiveKernels
 from .sizes import PAIRS, SPAN, STEP
 from .skeletons import scans_with_kernels, skeletons
@@ -53,6 +55,9 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     printed = [s for s in scans if isinstance(s, PrintedScan)]
     convolutions = [s for s in printed if isinstance(s, PrintedConvolution)]
     code += "\n".join(text for s in printed for text in s.code)
+    code += "\n".join(
+        s.plain.step_code for s in (*matrix, *printed) if isinstance(s.plain, PrintedStep)
+    )
     of_chunks = [s for s in printed if isinstance(s, PrintedChunks)]
     tiles = rows({s.scan.form for s in (*found, *matrix, *of_chunks)}, {s.kind for s in matrix})
     tiles += toeplitz_rows() if convolutions else ()
@@ -69,10 +74,14 @@ def _shared(filled: Callable[..., str], scans: tuple[Skeleton, ...]) -> tuple[st
     ]
     if matrix or printed:
         parts.append(filled("chunked_kernels_shared.py.j2"))
-    if printed:
+    steps = [s for s in (*matrix, *printed) if isinstance(s.plain, PrintedStep)]
+    if steps:
         heading = filled("printed_heading.py.j2")
+        parts.append(filled("step_shared.py.j2"))
+        parts.append(f"{heading}\n{filled('printed_memory_shared.py.j2')}")
+    if printed:
         parts.append(filled("printed_launch_shared.py.j2"))
-        parts.append(f"{heading}\n{filled('printed_kernels_shared.py.j2')}")
+        parts.append(filled("printed_kernels_shared.py.j2"))
         parts.append(filled("printed_triangles_shared.py.j2"))
     if convolutions:
         sizes = {"rows": TOEPLITZ_ROWS, "turn_bits": TURN_BITS}
@@ -148,6 +157,7 @@ def _trust(plan: Plan, filled: Callable[..., str], names: Signature) -> str:
         given=", ".join(names.input_names) + ("," if len(inputs) == 1 else ""),
         length=_TOKENS,
         cut=_TOKENS // 2 + 5,
+        steps=plan.causal and any(has_step(s) for s in scans),
     )
 
 
@@ -171,7 +181,8 @@ def target(fused: FusedPlan) -> torch.Target:
         what = f"Triton on {{device}}: a kernel each way for {', '.join(scans)}"
         why: dict[str, None] = {}  # in order, each once
         for s in filling:
-            mode = s.named_mode if isinstance(s, ElementwiseKernels) else "mode"
+            chunked = isinstance(s.plain, PrintedStep)
+            mode = "named" if chunked else getattr(s, "named_mode", "mode")
             declined = f"_declined(device, {dtype}, {mode}"
             if isinstance(s, MatrixKernels):
                 why |= {f"{declined}, CHUNKED)": None}
@@ -181,7 +192,7 @@ def target(fused: FusedPlan) -> torch.Target:
                 why |= {f"{declined}, CHUNKED)": None, f"_too_many_keys({keys})": None}
             elif isinstance(s, PrintedConvolution):
                 keys = " * ".join(f"self.{names.size(a)}" for a in s.scan.keys)
-                plain = f"_declined(device, {dtype}, mode.split()[0], CHUNKED)"
+                plain = f"_declined(device, {dtype}, named.split()[0], CHUNKED)"
                 why |= {plain: None, f"_too_many_numbers({keys}, {s.most_keys})": None}
             elif isinstance(s, ElementwiseKernels):
                 why |= {f"{declined})": None}
@@ -196,7 +207,10 @@ def target(fused: FusedPlan) -> torch.Target:
                 f"                x = torch.empty((), dtype={dtype}, device=device)",
                 *cuts,
             ]
+        # One token of mode recurrent runs in a kernel too.
+        named = '        named = "auto" if (mode, length) == ("recurrent", 1) else mode'
         return (
+            *((named,) if any(isinstance(s.plain, PrintedStep) for s in filling) else ()),
             f"        why = {first}",
             *(f"        why = why or {text}" for text in others),
             "        if not why:",

@@ -19,6 +19,7 @@ from . import convolution, elementwise, matrix, phases, selective
 from .printed import has_printed
 from .printed import printed as with_printed
 from .printed_convolution import has_printed_convolution, printed_convolution
+from .printed_step import with_step
 
 _FORMS: dict[Form, Callable[[Skeleton, Scan, Prologue, dict[str, Buffer]], Skeleton]] = {
     Form.ELEMENTWISE: elementwise.kernels,
@@ -40,7 +41,7 @@ def skeletons(fused: FusedPlan) -> tuple[Any, ...]:
         name = s.scan.name
         if (features := fused.prologue_epilogue(name)) is not None:
             form = phases if is_paired(scans[name]) else matrix
-            s = form.kernels(s, scans[name], features, arrays)
+            s = form.kernels(with_step(s, "_ungated"), scans[name], features, arrays)
         elif (gates := fused.prologue(name)) is not None:
             s = _FORMS[s.scan.form](s, scans[name], gates, arrays)
         out.append(_with_printed(s))
@@ -50,8 +51,10 @@ def skeletons(fused: FusedPlan) -> tuple[Any, ...]:
 def _with_printed(s: Any) -> Any:  # noqa: ANN401 - a Skeleton, or what stands for one
     """A scan with its printed kernels, where it has some."""
     if has_printed(s.scan):
-        return with_printed(s)
-    return printed_convolution(s) if has_printed_convolution(s.scan) else s
+        return with_printed(with_step(s, "_torch"))
+    if has_printed_convolution(s.scan):
+        return printed_convolution(with_step(s, "_torch"))
+    return s
 
 
 def _is_printed(scan: Scan) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from dsfc.kernel_ir.build import KernelBuilder, Tile
 from dsfc.kernel_ir.ir import (
@@ -47,6 +47,29 @@ def is_wide(role: Factor) -> bool:
 def decays_by_keys(scan: Scan) -> bool:
     """Returns whether each key has a decay of its own."""
     return bool(scan.keys) and Group.KEYS in FORMS[scan.form].decay
+
+
+def roles_of(scan: Scan) -> Iterator[Factor]:
+    """Yields the roles that are arguments of a scan, in the order of its operators."""
+    yield from (Factor.READ, Factor.KEY) if scan.read is not None else ()
+    yield Factor.VALUE
+    yield from (Factor.LEFT, Factor.RIGHT) if scan.low_rank is not None else ()
+    yield from (Factor.STRENGTH,) if scan.delta is not None else ()
+
+
+def buffer_of(scan: Scan, role: Factor) -> str | None:
+    """Returns the buffer of a role that has one of its own."""
+    match role:
+        case Factor.READ:
+            return scan.read
+        case Factor.KEY:
+            return scan.key
+        case Factor.LEFT | Factor.RIGHT if scan.low_rank is not None:
+            return scan.low_rank.left if role is Factor.LEFT else scan.low_rank.right
+        case Factor.STRENGTH if scan.delta is not None:
+            return scan.delta.strength
+        case _:
+            return None
 
 
 class Operands:

@@ -1,6 +1,9 @@
-"""Kernels of scans that go token by token: elementwise and selective ones.
+"""Kernels of scans that go token by token: elementwise and selective ones, and steps of any.
 
     h_i = λ_i h_{i-1} + key_i ⊗ value_i        y_i = Σ_keys read_i · h_i
+
+A low-rank part adds left_i ⊗ (Σ_keys right_i · h_{i-1}); a delta rule adds to the value what the
+key finds of λ_i h_{i-1}, times its strength.
 
 A program has one row of the batch and a block of channels; its state, over keys and channels,
 stays where it is while the tokens pass by, and everything of a token is computed at once: the decay
@@ -17,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from dsfc.expr.tree import Axis, Expr, Field
+from dsfc.expr.tree import Axis, Expr, Field, Ref
 from dsfc.kernel_ir.build import KernelBuilder, LoopScope, Tile
 from dsfc.kernel_ir.ir import (
     Access,
@@ -36,7 +39,7 @@ from dsfc.kernel_ir.ir import (
 )
 from dsfc.kernel_ir.ir import Axis as TileAxis
 from dsfc.kernels.formula import formula, is_formula
-from dsfc.kernels.operands import NAMES
+from dsfc.kernels.operands import NAMES, buffer_of, roles_of
 from dsfc.kernels.planes import Kept, Planes, argument, carried, exp, inside, last, load, store
 from dsfc.plan.adjoint import LOG_DECAY_BAR
 from dsfc.plan.ir import Buffer, Role
@@ -101,6 +104,21 @@ def forward(scan: Scan, arrays: dict[str, Buffer], leaves: dict[str, str], name:
     return _Tokens(scan, arrays, leaves, name).forward()
 
 
+def step(scan: Scan, arrays: dict[str, Buffer], leaves: dict[str, str], name: str) -> Kernel:
+    """Returns the kernel that computes the output of one token and the state after it.
+
+    It reads every entry of the state before it writes that entry, so that the state after the
+    token may lie where the one before it did.
+
+    Args:
+        scan: any scan of which each axis is one of the operator's.
+        arrays: buffers of the plan by name.
+        leaves: leaf of log λ → name of the argument.
+        name: of the kernel.
+    """
+    return _Tokens(scan, arrays, leaves, name).step()
+
+
 def backward(
     scan: Scan, adjoint: Adjoint, arrays: dict[str, Buffer], leaves: dict[str, str], name: str
 ) -> Kernel:
@@ -154,19 +172,34 @@ class _Tokens:
     def forward(self) -> Kernel:
         """Returns the forward kernel."""
         k = self.k
-        o = self._declare("o", self._shape(self._value_axes, True), Access.WRITE)
-        final = self._declare("S_last", self._state_shape, Access.WRITE, Storage.WIDE)
+        o, final = self._declare_outputs()
         first = load(k, self._arguments["S"], *self._state_at)
         with k.loop("token", self._length, reverse=False, **carried(S=first)) as loop:
-            state = self._advance(loop.counter, loop)
-            look = state
-            if self._scan.read is not None:
-                read = self._load(Factor.READ, loop.counter)
-                look = (read * state).map(lambda x: k.sum(x, *self._key_tiles))
-            store(k, o, *self._at(self._value_axes, loop.counter), value=look)
+            state = self._advance(loop.counter, self._inside(loop, "S"))
+            self._store_output(o, loop.counter, state)
             loop.next(**carried(S=state))
         store(k, final, *self._state_at, value=self._last(loop, "S"))
         return k.kernel()
+
+    def step(self) -> Kernel:
+        """Returns the kernel of one token."""
+        o, final = self._declare_outputs()
+        before = load(self.k, self._arguments["S"], *self._state_at)
+        state = self._advance(0, before)
+        store(self.k, final, *self._state_at, value=state)
+        self._store_output(o, 0, state)
+        return self.k.kernel()
+
+    def _declare_outputs(self) -> tuple[Argument, Argument]:
+        """Declares the output and the last state."""
+        o = self._declare("o", self._shape(self._value_axes, True), Access.WRITE)
+        return o, self._declare("S_last", self._state_shape, Access.WRITE, Storage.WIDE)
+
+    def _store_output(self, o: Argument, token: Int, state: Planes) -> None:
+        """Writes what a token reads of the state after it."""
+        look = state if self._scan.read is None else self._looked(Factor.READ, token, state)
+        look = Planes(look.real) if self._scan.real else look
+        store(self.k, o, *self._at(self._value_axes, token), value=look)
 
     def backward(self, adjoint: Adjoint) -> Kernel:
         """Returns the backward kernel."""
@@ -188,7 +221,7 @@ class _Tokens:
             entering = carried(S=self._inside(outer, "S"))
             with k.loop("token", times(done, span), reverse=False, **entering) as inner:
                 at = plus(times(outer.counter, span), inner.counter)
-                inner.next(**carried(S=self._advance(at, inner)))
+                inner.next(**carried(S=self._advance(at, self._inside(inner, "S"))))
             outer.next(**carried(S=self._last(inner, "S")))
         constants = {
             x.leaf: self._zeros(x.leaf) for x in _leaves(adjoint) if self._is_constant(x.leaf)
@@ -201,7 +234,8 @@ class _Tokens:
             start = carried(S=starts.load(outer.counter)["starts"])
             with k.loop("token", count, reverse=False, **start) as inner:
                 states.store(inner.counter, states=self._inside(inner, "S"))
-                inner.next(**carried(S=self._advance(plus(begin, inner.counter), inner)))
+                now = self._advance(plus(begin, inner.counter), self._inside(inner, "S"))
+                inner.next(**carried(S=now))
             states.store(count, states=self._last(inner, "S"))
             mine = {n: outer[n] for n in sums} | carried(dS=self._inside(outer, "dS"))
             with k.loop("token", count, reverse=True, **mine) as inner:
@@ -219,12 +253,22 @@ class _Tokens:
 
     # --- one token --------------------------------------------------------------------------------
 
-    def _advance(self, token: Int, loop: LoopScope) -> Planes:
+    def _advance(self, token: Int, before: Planes) -> Planes:
         """Returns the state after a token."""
-        drive = self._load(Factor.VALUE, token)
+        kept, drive = self._decayed(before, token), self._load(Factor.VALUE, token)
+        if self._scan.delta is not None:
+            strength = self._load(Factor.STRENGTH, token)
+            drive = drive + strength * self._looked(Factor.KEY, token, kept)
+        if self._scan.low_rank is not None:
+            found = self._looked(Factor.RIGHT, token, before)
+            kept = kept + self._load(Factor.LEFT, token) * found
         if self._scan.key is not None:
             drive = self._load(Factor.KEY, token) * drive
-        return self._decayed(self._inside(loop, "S"), token) + drive
+        return kept + drive
+
+    def _looked(self, role: Factor, token: Int, state: Planes) -> Planes:
+        """Returns Σ_keys of a role times a state."""
+        return (self._load(role, token) * state).map(lambda x: self.k.sum(x, *self._key_tiles))
 
     def _retreat(
         self, token: Int, loop: LoopScope, before: Planes, now: Planes, adjoint: Adjoint
@@ -268,9 +312,8 @@ class _Tokens:
         return exp(self._log_decay(self._scan.decay.expr, token)) * state
 
     def _log_decay(self, expr: Expr, token: Int) -> Planes:
-        if self._scan.form is Form.ELEMENTWISE:
-            (leaf,) = self._leaf_names
-            return self._leaf(leaf, token)
+        if isinstance(expr, Ref):
+            return self._leaf(expr.name, token)
         tile = formula(expr, self.k, lambda name: self._leaf(name, token).real, self._tiles)
         return Planes(tile)
 
@@ -307,14 +350,13 @@ class _Tokens:
         access: Access = Access.READ,
         storage: Storage = Storage.GIVEN,
     ) -> Argument:
-        return argument(self.k, name, shape, self._is_complex, access, storage)
+        is_real = self._scan.real and name in ("v", "o")
+        return argument(self.k, name, shape, self._is_complex and not is_real, access, storage)
 
     def _inputs(self) -> None:
         """Declares what both directions read."""
-        scan = self._scan
-        roles = [Factor.VALUE] if scan.read is None else [Factor.READ, Factor.KEY, Factor.VALUE]
         self._arguments: dict[str, Argument] = {
-            NAMES[r]: self._declare(NAMES[r], self._shape(self._axes_of(r), True)) for r in roles
+            NAMES[r]: self._declare_role(r) for r in roles_of(self._scan)
         }
         for leaf, name in self._leaf_names.items():
             shape = self._shape(self._arrays[leaf].axes, not self._is_constant(leaf))
@@ -326,6 +368,13 @@ class _Tokens:
             # What no token changes is loaded before the tokens.
             if self._is_constant(leaf):
                 self._leaf(leaf, -1)
+
+    def _declare_role(self, role: Factor) -> Argument:
+        """Declares what varies over time as the caller has it, and the rest in that of sums."""
+        wide = role is Factor.STRENGTH or self._is_fixed(role)
+        storage = Storage.WIDE if wide else Storage.GIVEN
+        shape = self._shape(self._axes_of(role), not self._is_fixed(role))
+        return self._declare(NAMES[role], shape, storage=storage)
 
     def _result(self, role: Factor) -> Argument:
         """Declares the gradient of a role; what is to be summed keeps all its digits."""
@@ -345,16 +394,20 @@ class _Tokens:
         return self.k.where(self.k.less(self.k.index(tile.axes[-1]), 0), tile, 0.0)
 
     def _load(self, role: Factor, token: Int) -> Planes:
-        key = (NAMES[role], token)
+        at_token = None if self._is_fixed(role) else token
+        key = (NAMES[role], -1 if at_token is None else at_token)
         if key not in self._loaded:
-            at = self._at(self._axes_of(role), token)
+            at = self._at(self._axes_of(role), at_token)
             self._loaded[key] = load(self.k, self._arguments[NAMES[role]], *at)
         return self._loaded[key]
 
     def _axes_of(self, role: Factor) -> tuple[Axis, ...]:
-        scan = self._scan
-        name = {Factor.READ: scan.read, Factor.KEY: scan.key}.get(role)
+        name = buffer_of(self._scan, role)
         return self._arrays[name].axes if name is not None else self._value_axes
+
+    def _is_fixed(self, role: Factor) -> bool:
+        """Whether no token changes a role: the key and the read of a convolution."""
+        return self._scan.form is Form.CONVOLUTION and role in (Factor.READ, Factor.KEY)
 
     @property
     def _value_axes(self) -> tuple[Axis, ...]:

@@ -140,6 +140,18 @@ def _spread(x: Tensor, like: Tensor) -> Tensor:
     return x.repeat_interleave(like.shape[0] // x.shape[0], 0)
 
 
+def _as_pairs(x: Tensor) -> Tensor:
+    """Shows complex numbers as pairs of real ones, in the same memory."""
+    return torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
+
+
+def _pairs_of_rows(x: Tensor, v: Tensor) -> Tensor:
+    """Gives each row of the batch, and each channel, the constants that they share."""
+    shared = x.shape[0] == 1
+    x = x.expand(v.shape[0] if shared else -1, v.shape[-1], -1)
+    return _as_pairs(x if shared else _spread(x, v))
+
+
 def _pieces(v: Tensor, chunk: int) -> list[tuple[slice, int]]:
     """Cuts time into whole chunks and what is left, each with the length of its chunks."""
     length, whole = v.shape[1], v.shape[1] // chunk * chunk

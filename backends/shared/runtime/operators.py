@@ -214,16 +214,33 @@ def _differentiable(tensors: _Tensors) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
+IN_PLACE = "recurrent in place"
+STEP_MODES = ("auto", "auto without fft", "recurrent")
+"""Modes in which an operator may run one token in a kernel."""
+
+
+def _is_plain(x: Tensor) -> bool:
+    """Whether a call computes at once: nothing traces, transforms or watches operators."""
+    return (
+        type(x) is Tensor
+        and not torch.compiler.is_compiling()
+        and not torch._functorch.pyfunctorch.retrieve_all_functorch_interpreters()
+        and not torch.utils._python_dispatch.is_in_torch_dispatch_mode()
+    )
+
+
 def _recurring(
     run: Callable[..., Any],
     pull: Callable[..., Any],
     loop: Callable[..., Any],
     options: int,
     timed: int,
+    step: Callable[..., _Tensors | None] | None = None,
 ) -> Callable[..., Any]:
     """Returns a recurrence as a function of tensors and options, with gradients of any order.
 
-    One token of the mode `recurrent` runs the loop itself, without an operator.
+    One token of the mode `recurrent` runs a kernel of single tokens, where there is one and no
+    gradient is asked for, or the loop itself, without an operator.
 
     Args:
         run: as in `_Kind`.
@@ -231,14 +248,26 @@ def _recurring(
         loop: as in `_Kind`.
         options: as in `_Kind`.
         timed: number of an argument `[B, L, ...]`.
+        step: starts the kernel of one token, of tensors and whether the state after it may lie
+            where the one before did; it returns nothing if no kernel runs.
     """
     apply, kind = _applied(_Scan), len(_KINDS)
     _KINDS.append(_Kind(run, pull, loop, options))
 
     def recurrence(*args: Any) -> Any:
         tokens, mode = args[timed], args[-options]
-        if mode == "recurrent" and tokens.shape[1] == 1 and not _autocast(tokens):
-            return loop(*args[:-options])
+        in_place = mode == IN_PLACE
+        if in_place:
+            args = *args[:-options], "recurrent", *args[1 - options :]
+        if tokens.shape[1] == 1 and args[-options] == "recurrent" and not _autocast(tokens):
+            tensors = args[:-options]
+            if step is not None and not _differentiable(tensors):
+                if not _is_plain(tokens):
+                    return run(*args)
+                outs = step(*tensors, in_place)
+                if outs is not None:
+                    return outs
+            return loop(*tensors)
         if torch.compiler.is_compiling() and not _differentiable(args[:-options]):
             return run(*args)
         return apply(kind, *args)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -54,6 +54,19 @@ def _restored(
             x = tensors[state]
             tensors[name] = x.new_zeros(len(x), 1, *(x.shape[at] for at in axes))
     return kind(**{x.name: tensors[x.name] for x in fields(kind)})
+
+
+def _refuse_gradients(*tensors: Tensor) -> None:
+    """Raises a ValueError where a gradient may need a state that is to be overwritten."""
+    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        raise ValueError("in_place overwrites what gradients need: call it under torch.no_grad()")
+
+
+def _overwrite(state: Sequence[Tensor], following: Sequence[Tensor]) -> None:
+    """Writes the state after a token where the one before lies, unless a kernel did."""
+    for old, new in zip(state, following, strict=True):
+        if new is not old:
+            old.copy_(new)
 
 
 def _of_spec(state: Any, spec: str) -> None:
