@@ -101,8 +101,8 @@ class PrintedStep:
         heads = "" if is_fixed else " * SIZE_h"
         lines.append(f'    programs = B{heads} * -(-{block} // fixed["BLOCK"])')
         tensors = [self._given(variable(a)) for a in self.kernel.arguments]
-        given = [*tensors, *self.printed_step.dynamic]
-        lines.append(wrapped("given = ", given, "", "    "))
+        arguments = [*tensors, *self.printed_step.dynamic]
+        lines.append(wrapped("given = ", arguments, "", "    "))
         used = names_of_sizes(self.printed_step)
         start = [self.printed_step.name, "programs", "given", "fixed", f"({used})"]
         lines.append(wrapped("_start", start, "", "    "))

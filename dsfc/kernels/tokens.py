@@ -260,8 +260,8 @@ class _Tokens:
             strength = self._load(Factor.STRENGTH, token)
             drive = drive + strength * self._looked(Factor.KEY, token, kept)
         if self._scan.low_rank is not None:
-            found = self._looked(Factor.RIGHT, token, before)
-            kept = kept + self._load(Factor.LEFT, token) * found
+            looked_up = self._looked(Factor.RIGHT, token, before)
+            kept = kept + self._load(Factor.LEFT, token) * looked_up
         if self._scan.key is not None:
             drive = self._load(Factor.KEY, token) * drive
         return kept + drive
