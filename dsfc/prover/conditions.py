@@ -60,7 +60,7 @@ TOKENS = 3
 """Tokens that are written out, or more where systems that stay the same differ later."""
 BRANCHES = 6
 """Sets of conditions that are tried."""
-MOST = 96
+MOST = 160
 """Conditions of one set."""
 
 LONGEST = 32
