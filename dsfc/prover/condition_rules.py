@@ -13,11 +13,15 @@ from dsfc.prover.condition_text import ConditionText
 from dsfc.prover.subsumes import Kinds
 from dsfc.prover.verdict import Instance, NotAnInstance
 from dsfc.trusted.claim import Conditional, ConstantSequence
-from dsfc.trusted.polynomial import Quotient, generator
+from dsfc.trusted.comparable import slots
+from dsfc.trusted.polynomial import ZERO, Quotient, generator
 from dsfc.trusted.symbols import LEAF, lags, shifted
 
 _ENTRIES = re.compile(r"    \w+ = \[|    \w+ = -?\d")
 """The entries of an array at a point."""
+
+SHOWN = 2
+"""Entries of one array that are printed where no rule is one for all."""
 
 NUMBERS = {"κ": "any numbers other than 0", "G": "any invertible matrices"}
 """What stands in rules and is the same at all tokens."""
@@ -33,6 +37,8 @@ def layers(kinds: Kinds) -> str:
     if isinstance(forth, NotAnInstance):
         proof = forth.proof
         always = isinstance(proof, ConstantSequence) and proof.always
+        if slots(forth.certificate.claim):
+            return "for no functions of the last tokens" if always else ""
         return "never as layers" if always else "not as layers in general"
     if isinstance(forth, Instance):
         return "the first is a case of the second"
@@ -61,8 +67,15 @@ class Rules:
         self.then: list[str] = []
         self.loose: list[str] = []
         """Conditions of a proof without forced ones that no point shows to be needed."""
+        alone: dict[str, int] = {}
         for family, text in texts.lines():
             line = texts.plain(text)
+            array = texts.claim.conditions[family[0]].solved.partition("[")[0]
+            alone[array] = alone.get(array, 0) + (len(family) == 1)
+            if alone[array] > SHOWN:
+                line = f"and so on for {texts.plain(array + '[]')} (--explain)"
+                if line in (*self.given, *self.then):
+                    continue
             if family[0] in forced:
                 self.then.append(line if not texts.reads_back(family[0]) else "")
             else:
@@ -86,11 +99,12 @@ class Rules:
         if not timed:
             return f"{start}if and only if the rules below hold, their values inside being inputs"
         names = dict.fromkeys(name for name, _ in self._ratios())
-        what = " and ".join(names) or "what is inside"
-        fixed = "the fixed sequence" if self._fixes() else "a sequence"
-        return (
-            f"{start}only if {what} is {fixed} {timed[0]}, and then if and only if the "
-            "other rules below hold"
+        rule = f"{' and '.join(names)} is the fixed sequence {timed[0]}"
+        if not (names and self._fixes()):
+            rule = f"{timed[0]} at every token"
+        others = self.given or len(self.then) > 1
+        return f"{start}only if {rule}, and then " + (
+            "if and only if the other rules below hold" if others else "always"
         )
 
     def lines(self) -> list[str]:
@@ -106,7 +120,8 @@ class Rules:
             out += _labelled("over time", self.texts.over_time())
         else:
             varied = ", ".join(self.texts.plain(f"{n}[]") for n in self.proof.varied)
-            out = [f"  given      assumed of how values of the two go together, for all {varied}"]
+            start = "assumed of how values of the two go together, " if self.given else ""
+            out = [f"  given      {start}for all {varied}"]
             out += [f"    {line}" for line in (*self.given, *same)]
             out += ["  then       equal if and only if, at every token"]
             out += [f"    {line}" for line in self.then]
@@ -123,40 +138,47 @@ class Rules:
         return list(dict.fromkeys(out))
 
     def _ratios(self) -> Iterator[tuple[str, bool]]:
-        """Arrays x with e^m = x_i / x_{i-1}, and whether m is positive, so that x grows."""
-        for _, head, value, exponent in self._timed():
-            ends = dict(value.num.terms and next(iter(value.num.terms)) or ())
-            up = [g for g, e in ends.items() if e == 1 and lags(frozenset({g})) == frozenset({0})]
-            down = [g for g, e in ends.items() if e == -1]
-            if head == "exp" and len(ends) == 2 and up and [shifted(up[0], 1)] == down:
-                grows = self.texts.symbols.positive(exponent)
-                yield self.texts.plain(up[0].partition("[")[0] + "[]"), grows
+        """Arrays x with e^m = x_i / x_{i-1}, or x_i given by x_{i-1}, and whether they grow."""
+        for solved, head, value, exponent in self._timed():
+            late = _late(value)
+            if head == "exp" and late and _ratio(value, late):
+                yield self._array(late), self.texts.symbols.positive(exponent)
+            elif not head and value.names and value.names <= {shifted(solved, 1)}:
+                yield self._array(solved), False
+
+    def _array(self, name: str) -> str:
+        return self.texts.plain(name.partition("[")[0] + "[]")
 
     def _timed(self) -> Iterator[tuple[str, str, Quotient, Quotient]]:
         """Conditions that link tokens: solved, its head, the value, and the argument."""
         for k, c in enumerate(self.texts.claim.conditions):
             head, args = self.texts.symbols.defined.get(c.solved, ("", ()))
-            if self.texts.reads_back(k) and head == "exp":
-                yield c.solved, head, self.texts.values[c.solved], args[0]
+            if self.texts.reads_back(k):
+                yield c.solved, head, self.texts.values[c.solved], args[0] if args else ZERO
 
     def _fixes(self) -> bool:
-        """Whether all are log(x_i / x_{i-1}) = c / x_i with c the same at all tokens.
+        """Whether all are log(x_i / x_{i-1}) = c / x_i, c the same at all tokens, or give x_i.
 
         With x_{i-1} > 0 and c > 0 the function x log(x / x_{i-1}) grows from 0 without bound on
-        x > x_{i-1}, and takes the value c once.
+        x > x_{i-1}, and takes the value c once; negative x and c are the same with other signs.
         """
-        found = False
-        for _, _, value, argument in self._timed():
-            exponent = argument.substituted(self.texts.values)
-            late = [g for g in value.names if lags(frozenset({g})) == frozenset({0})]
-            if len(late) != 1 or value.den or not self.texts.symbols.positive(argument):
+        for solved, head, value, argument in self._timed():
+            if not head and value.names and value.names <= {shifted(solved, 1)}:
+                continue
+            late = _late(value)
+            if head != "exp" or not late or not _ratio(value, late):
                 return False
-            rest = exponent * Quotient(generator(late[0]))
-            entry = LEAF.fullmatch(late[0])
-            if lags(rest.names) or entry is None or not _ratio(value, late[0]):
+            rest = argument.substituted(self.texts.values) * Quotient(generator(late))
+            if lags(rest.names) or not self.texts.symbols.positive(argument):
                 return False
-            found = True
-        return found
+        return bool(self.texts.over_time())
+
+
+def _late(value: Quotient) -> str:
+    """The one entry of this token in a value; "" where there are others, or it is a sum."""
+    late = [g for g in value.names if lags(frozenset({g})) == frozenset({0})]
+    alone = len(late) == 1 and not value.den and LEAF.fullmatch(late[0]) is not None
+    return late[0] if alone else ""
 
 
 def _ratio(value: Quotient, late: str) -> bool:

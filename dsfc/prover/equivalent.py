@@ -131,22 +131,30 @@ def _axes(t: Tensor | MapTensor) -> tuple[str, ...]:
 
 def _proved_under(claim: Claim) -> Certificate | None:
     """A proof that the kernel accepted, with points; with a change of basis where there is one."""
-    wider = with_gauge(claim) if claim.conditions else None
-    for at in (claim,) if wider is None else (wider, claim):
-        proved = _proved_for(at) if claim.conditions else None
-        if proved is not None:
-            return proved
-    return None
+    if not claim.conditions:
+        return None
+    needed = forced(alpha_rename(claim))
+    wider = with_gauge(claim) if needed[0] else None
+    proved = None if wider is None else _proved_for(wider, *needed)
+    return proved or _proved_for(claim, *needed)
 
 
-def _proved_for(claim: Claim) -> Certificate | None:
-    """A proof under the conditions of a claim that the kernel accepted, with points."""
+def _proved_for(
+    claim: Claim, forced: tuple[int, ...], varied: tuple[str, ...]
+) -> Certificate | None:
+    """A proof under the conditions of a claim that the kernel accepted, with points.
+
+    Args:
+        claim: with conditions.
+        forced: conditions that equal outputs force, by position.
+        varied: the inputs for all values of which they are equal there.
+    """
     try:
         plain = alpha_rename(claim)
         rows = close(state(plain, False))
         if isinstance(rows, Differs):
             return None
-        proof = with_points(plain, Invariant(rows, False), *forced(plain))
+        proof = with_points(plain, Invariant(rows, False), forced, varied)
         if proof is None:
             return None
         certificate = Certificate(claim, proof)

@@ -129,8 +129,15 @@ def forced(claim: Claim) -> tuple[tuple[int, ...], tuple[str, ...]]:
     Args:
         claim: with conditions.
     """
+    if claim.case or not claim.free:
+        return (), ()
     polynomials = [polynomial(c.polynomial) for c in claim.conditions]
-    assumed = {k for k, c in enumerate(claim.conditions) if _assumed(c, polynomials[k])}
+    functions = " ".join(g for p in polynomials for g in p.names if not LEAF.fullmatch(g))
+    assumed = {
+        k for k, c in enumerate(claim.conditions)
+        if _assumed(c, polynomials[k])
+        if not any(f"{g.partition('[')[0]}[" in functions for g in polynomials[k].names)
+    }  # fmt: skip
     values = Conditions(claim.conditions).values(0)
     varied = {
         entry[1]
@@ -139,9 +146,14 @@ def forced(claim: Claim) -> tuple[tuple[int, ...], tuple[str, ...]]:
         if (entry := LEAF.fullmatch(name)) is not None and entry[3]
     }
     order = [k for k in range(len(polynomials)) if k not in assumed]
+    spoken = functions + " ".join(g for k in order for g in polynomials[k].names)
+    ours, theirs = ({array_names(claim, k).get(t.name, t.name) for t in system_of(claim, k).inputs}
+                    for k in (False, True))  # fmt: skip
+    varied |= {name for name in ours & theirs if f"{name}[" not in spoken}
+    varied -= {c.solved.partition("[")[0] for c in claim.conditions}
     order.sort(key=lambda k: (reach(polynomials[k]), len(polynomials[k].terms)))
     proof = tuple(order), tuple(sorted(varied))
-    if claim.case or not claim.free or not order or not varied:
+    if not order or not varied:
         return (), ()
     with suppress(Rejected, Obstacle, ValueError, ZeroDivisionError):
         check_necessary(claim, Conditional(NO_ROWS, None, (), *proof))

@@ -32,9 +32,6 @@ from dsfc.trusted.laws import law
 from dsfc.trusted.rules.point import Evaluated
 from dsfc.trusted.statement import state
 
-SHOWN = 4
-"""Consequences of one kind that are printed; a verdict as JSON has all."""
-
 _RANGES = {
     Constraint.NONE: "any number",
     Constraint.POSITIVE: "positive",
@@ -168,8 +165,11 @@ def _conditional(
     lines.append(f"  sizes      {reach(claim)}; this version proves nothing of others")
     lines += open_sizes(claim)
     lines += rules.lines()
-    lines += [f"  degenerate if these are functions of their own token each: {x}"
-              for x in texts.degenerate()[:SHOWN]]  # fmt: skip
+    every = texts.degenerate()
+    for x in every if explain else every[:1]:
+        lines.append(f"  degenerate if these are functions of their own token each: {x}")
+    if len(every) > 1 and not explain:
+        lines.append(f"  {'':<10} and {len(every) - 1} more like this (--explain)")
     if claim.case:
         lines.append(f"  case       {a} is {b} with these values of {b}'s own parameters")
     inside = texts.inside()
