@@ -27,6 +27,7 @@ from dsfc.expr.declarations import Constraint, Tensor
 from dsfc.prover.condition_polynomials import (
     Branch,
     condition,
+    divides_alone,
     entry_name,
     least_lag,
     matchings,
@@ -94,22 +95,11 @@ def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
 
 def _found(claim: Claim) -> Iterator[Branch]:
     """Sets of conditions that hold what a claim assumes already."""
-    if _by_sums(claim):
+    if divides_alone(claim):
         return
     search = _Search(claim)
     for start in search.starts():
         yield from search.branches(start, 0)
-
-
-def _by_sums(claim: Claim) -> bool:
-    """Whether one alone divides by sums over its states, the first if it is to be a case.
-
-    No value of a token says what they are, and multiplied out such equations are too long.
-    """
-    outputs = written(claim, Symbols(), False, None).outputs
-    a, b = (any(STATE in g for pair in outputs for x in pair[k].den for g in x.names)
-            for k in (0, 1))  # fmt: skip
-    return a and not b if claim.case else a != b
 
 
 def _given(claim: Claim) -> Iterator[tuple[Condition, ...]]:

@@ -47,7 +47,7 @@ def with_gauge(claim: Claim) -> Claim | None:
     """
     if not claim.free:
         return None
-    equal = {}
+    equal: dict[tuple[str, str], dict[Index, Index]] = {}
     for c in claim.conditions:
         place = _set_equal(c)
         if place is not None:
@@ -58,10 +58,10 @@ def with_gauge(claim: Claim) -> Claim | None:
     for first, second in combinations(equal, 2):
         if equal[first] != equal[second] or first[1] == second[1]:
             continue
-        axes, other = shapes[first[0]], shapes[first[1]]
-        inner = [n for n in axes if n in other and n not in seen]
+        axes, theirs = shapes[first[0]], shapes[first[1]]
+        inner = [n for n in axes if n in theirs and n not in seen]
         if axes == shapes[second[0]] and len(inner) == 1 and dict(claim.sizes)[inner[0]] == SIDE:
-            where = axes.index(inner[0]), other.index(inner[0])
+            where = axes.index(inner[0]), theirs.index(inner[0])
             return _changed(claim, (first, second), where)
     return None
 
@@ -70,7 +70,7 @@ def _set_equal(c: Condition) -> tuple[str, Index, str, Index] | None:
     """Which entry of an array of the first mixer is set equal to which of the second's."""
     p = polynomial(c.polynomial)
     sides = [LEAF.fullmatch(m[0][0]) for m in p.terms if len(m) == 1 and m[0][1] == 1]
-    if len(p.terms) != 2 or len(sides) != 2 or sum(p.terms.values()) or reach(p):
+    if len(p.terms) != 2 or len(sides) != 2 or sum(p.terms.values(), Fraction(0)) or reach(p):
         return None
     names = {entry[1]: _index(entry[2]) for entry in sides if entry is not None and entry[3]}
     solved = c.solved.partition("[")[0]

@@ -143,9 +143,7 @@ def _points(count: int) -> str:
     return "1 point shows" if count == 1 else f"{count} points show"
 
 
-def _conditional(
-    verdict: Conditionally, a: str, b: str, explain: bool, layers: str
-) -> list[str]:
+def _conditional(verdict: Conditionally, a: str, b: str, explain: bool, layers: str) -> list[str]:
     claim, proof = alpha_rename(verdict.certificate.claim), verdict.proof
     assert proof.holds is not None
     texts = ConditionText(claim, state(claim, False))
@@ -187,8 +185,10 @@ def _conditional(
     for n in timed or proof.needed[-1:]:
         if not explain:
             a_value, b_value = Evaluated(claim, state(claim, False).symbols, n.point).outputs()
-            lines.append(f"  otherwise  at a point of {_tokens(n.point.length)} without the last rule"
-                         f" {a} is {number_text(a_value)}, {b} {number_text(b_value)}")
+            lines.append(
+                f"  otherwise  at a point of {_tokens(n.point.length)} without the last rule"
+                f" {a} is {number_text(a_value)}, {b} {number_text(b_value)}"
+            )
             continue
         lines.append("  otherwise  with all conditions but these: "
                      + "; ".join(t for f, t in map(texts.spelled, texts.lines())

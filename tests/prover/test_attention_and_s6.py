@@ -1,8 +1,8 @@
-"""When is attention S6? The cases (a) to (h) of one theorem, each a test.
+"""When is attention S6? The cases (a) to (g) of one theorem, each a test.
 
-Attention with a normaliser is y_i = (1 / η_i) Σ_{j ≤ i} (q_i · k_j) v_j. A channel of S6 has the decay
-exp(-a Δ_i) and the input Δ_i b_i u_i, and is read by c_i. `docs/theory/attention_and_s6.md` shows
-what the tool prints of the two.
+Attention with a normaliser is y_i = (1 / η_i) Σ_{j ≤ i} (q_i · k_j) v_j. A channel of S6 has the
+decay exp(-a Δ_i) and the input Δ_i b_i u_i, and is read by c_i. The page
+`docs/theory/attention_and_s6.md` shows what the tool prints of the two.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from dsfc.trusted.claim import Certificate, ConstantSequence
 from dsfc.trusted.rejected import Rejected
 
 FILE = "attention_and_s6"
-
-Load = Callable[[str, str], object]
 
 
 def asked(system: Callable, a: str, b: str) -> Verdict:
@@ -74,7 +72,9 @@ def test_c_the_layers_of_the_paper_agree_on_a_fixed_sequence_alone() -> None:
     }
     document = as_json(verdict)
     assert document["varied"] == ["B:b", "B:c", "u"]
-    assert document["over_time"] == ["log(eta[i; h] / eta[i-1; h]) = exp(a[d,n]) * κ[d] / eta[i; h]"]
+    assert document["over_time"] == [
+        "log(eta[i; h] / eta[i-1; h]) = exp(a[d,n]) * κ[d] / eta[i; h]"
+    ]
     # Channels are proportional, as a rule.
     assert document["hence"] == [
         "exp(a[d,n]) * κ[d] is the same for all n and for all d of one h"
