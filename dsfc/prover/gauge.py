@@ -149,15 +149,16 @@ def forced(claim: Claim) -> tuple[tuple[int, ...], tuple[str, ...]]:
     spoken = functions + " ".join(g for k in order for g in polynomials[k].names)
     ours, theirs = ({array_names(claim, k).get(t.name, t.name) for t in system_of(claim, k).inputs}
                     for k in (False, True))  # fmt: skip
-    varied |= {name for name in ours & theirs if f"{name}[" not in spoken}
-    varied -= {c.solved.partition("[")[0] for c in claim.conditions}
-    order.sort(key=lambda k: (reach(polynomials[k]), len(polynomials[k].terms)))
-    proof = tuple(order), tuple(sorted(varied))
-    if not order or not varied:
-        return (), ()
-    with suppress(Rejected, Obstacle, ValueError, ZeroDivisionError):
-        check_necessary(claim, Conditional(NO_ROWS, None, (), *proof))
-        return proof
+    solved = {c.solved.partition("[")[0] for c in claim.conditions}
+    shared = {name for name in (ours & theirs) - solved if f"{name}[" not in spoken}
+    for inputs in dict.fromkeys(
+        (frozenset(varied - solved), frozenset((varied - solved) | shared))
+    ):
+        proof = tuple(order), tuple(sorted(inputs))
+        with suppress(Rejected, Obstacle, ValueError, ZeroDivisionError):
+            if order and inputs:
+                check_necessary(claim, Conditional(NO_ROWS, None, (), *proof))
+                return proof
     return (), ()
 
 
