@@ -206,7 +206,7 @@ def test_conditions_are_looked_for_where_asked(run: Callable, spec: Callable, fo
         run("equiv", f"{path}:a", f"{path}:b", "--conditions", "--format", "json").output
     )
     assert document["verdict"] == "proved under conditions" and document["case"]
-    assert document["conditions"] == [{"text": "g[n] = 1", "needed": True}]
+    assert document["conditions"] == [{"text": "g[n] = 1", "needed": True, "forced": False}]
 
 
 CASES = """

@@ -55,7 +55,8 @@ class Evaluated:
         for name, entries in point.values:
             if CONSTANT.fullmatch(name):
                 if len(entries) != 1 or (NOT_ZERO.fullmatch(name) and not entries[0][0]):
-                    raise Rejected(f"`{name}` is not one number, or 0")
+                    other = " other than 0" if NOT_ZERO.fullmatch(name) else ""
+                    raise Rejected(f"`{name}` is not one number{other}")
             elif name not in self.shapes:
                 raise Rejected(f"`{name}` is nothing of the claim")
         for name, interval in ranges(claim).items():
