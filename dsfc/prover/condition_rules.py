@@ -134,7 +134,7 @@ class Rules:
         out = [f"{name}: it keeps its sign, and its modulus grows at every token"
                for name, up in self._ratios() if up]  # fmt: skip
         if self._fixes():
-            out.append("its value at one token gives the next one: it depends on no input")
+            out.append("its first value fixes all that follow, so no later input moves it")
         return list(dict.fromkeys(out))
 
     def _ratios(self) -> Iterator[tuple[str, bool]]:
