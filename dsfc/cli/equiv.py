@@ -100,6 +100,7 @@ def equiv(
     with bounded(f"compare {a} and {b}"):
         from dsfc import current_span
         from dsfc.api.decide import equivalent
+        from dsfc.prover.condition_rules import layers, without_points
         from dsfc.prover.replay import script
         from dsfc.prover.report import as_json, report
         from dsfc.prover.sizes import check_given
@@ -130,8 +131,11 @@ def equiv(
 
         click.echo(json.dumps(as_json(verdict) | kinds_json(kinds), ensure_ascii=False, indent=2))
     else:
-        click.echo(report(verdict, first.name, second.name, explain, conditions), nl=False)
-        click.echo(kinds_report(kinds, first.name, second.name), nl=False)
+        said = layers(kinds)
+        click.echo(report(verdict, first.name, second.name, explain, conditions, said), nl=False)
+        cases = kinds_report(kinds, first.name, second.name)
+        short = isinstance(verdict, Conditionally) and not explain
+        click.echo(without_points(cases) if short else cases, nl=False)
     if certificate is not None:
         text = None if isinstance(verdict, Unknown) else write(verdict.certificate)
         _keep(certificate, text, "nothing is shown")

@@ -14,7 +14,8 @@ from dsfc.trusted.comparable import array_names
 from dsfc.trusted.conditions import Conditions, reach
 from dsfc.trusted.generalize_inputs import LABELS, system_of
 from dsfc.trusted.polynomial import Polynomial, Quotient, generator
-from dsfc.trusted.symbols import lags, shifted
+from dsfc.trusted.statement import written
+from dsfc.trusted.symbols import STATE, Symbols, lags, shifted
 
 
 def condition(p: Polynomial, solved: str) -> Condition:
@@ -82,6 +83,17 @@ def with_condition(branch: Branch, new: Condition) -> Branch:
             c = condition(Quotient(p).substituted(known).num, c.solved)
         out.append(c)
     return Branch((*out, new))
+
+
+def divides_alone(claim: Claim) -> bool:
+    """Whether one alone divides by sums over its states, the first if it is to be a case.
+
+    No value of a token says what they are, and multiplied out such equations are too long.
+    """
+    outputs = written(claim, Symbols(), False, None).outputs
+    a, b = (any(STATE in g for pair in outputs for x in pair[k].den for g in x.names)
+            for k in (0, 1))  # fmt: skip
+    return a and not b if claim.case else a != b
 
 
 def simplest_first(todo: list[Polynomial]) -> list[Polynomial]:

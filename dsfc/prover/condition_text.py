@@ -20,7 +20,7 @@ from dsfc.trusted.statement import WrittenClaim
 from dsfc.trusted.symbols import lags, shifted
 from dsfc.trusted.witness import stored_axes
 
-_LEAF = re.compile(r"((?:[ABb]:)?[A-Za-z_]\w*|κ)\[([\d,]*)\](?:@(\d))?")
+_LEAF = re.compile(r"((?:[ABb]:)?[A-Za-z_]\w*|[κγ])\[([\d,]*)\](?:@(\d))?")
 
 _ROOT = re.compile(r"exp\((\d+/\d+)\*log\(size\[(\w+)\]\)\)")
 """A root of a size, as generators have it."""
@@ -54,12 +54,37 @@ class ConditionText:
         out = []
         for family in families(self.claim):
             pairs = [self._solved(k) for k in family]
-            line = self._joined(pairs)
+            line = self._with_gauge(family) or self._joined(pairs)
             if line is not None:
                 out.append((family, line))
             else:
                 out += [((k,), " = ".join(pair)) for k, pair in zip(family, pairs, strict=True)]
         return out
+
+    def entries(self) -> list[str]:
+        """Returns every condition, entry by entry."""
+        every = range(len(self.claim.conditions))
+        return [self.plain(" = ".join(self._solved(k))) for k in every]
+
+    def _with_gauge(self, family: tuple[int, ...]) -> str | None:
+        """One text for conditions with a matrix G between two arrays: see `gauge`."""
+        c = self.claim.conditions[family[0]]
+        p = self.conditions.polynomials[family[0]]
+        others = {m[1]: m[2] for g in p.names - {c.solved} if (m := _LEAF.fullmatch(g))}
+        (array, *more) = [x for x in others if not x.startswith("γ")] or [""]
+        if more or array not in self.axes or "γ" not in "".join(p.names):
+            return None
+        solved, axes = c.solved.partition("[")[0], self.axes[c.solved.partition("[")[0]]
+        places = [_numbers(m[2]) for g in p.names if (m := _LEAF.fullmatch(g)) and m[1] == array]
+        (inner,) = [a for n, a in enumerate(self.axes[array]) if len({x[n] for x in places}) > 1]
+        other = next(x for x in "mkl_" if x not in (*axes, *self.axes[array]))
+        outer = ",".join(a for a in axes if a != inner)
+        before = f"{outer}; " * bool(outer)
+        inverse = any(c.solved in dict(m) and len(m) > 1 for m in p.terms)
+        matrix, at = ("inverse(G)", f"{inner},{other}") if inverse else ("G", f"{other},{inner}")
+        right = ",".join(other if a == inner else a for a in self.axes[array])
+        value = f"sum[{other}]({matrix}[{before}{at}] * {array}[{right}]@0)"
+        return self.plain(f"{solved}[{','.join(axes)}]@0 = {value}")
 
     def over_time(self) -> list[str]:
         """Returns the conditions that link tokens, with the values of others put in."""
@@ -83,33 +108,41 @@ class ConditionText:
         return [self.plain(line) for line in dict.fromkeys(out)]
 
     def consequences(self) -> list[str]:
-        """Returns what follows from exponentials that conditions give one value."""
-        pairs = []
-        first: dict[str, Quotient] = {}
+        """Returns what follows from exponentials that conditions give one value, as rules."""
+        groups: dict[str, list[Quotient]] = {}
         for c in self.claim.conditions:
             head, args = self.symbols.defined.get(c.solved, ("", ()))
-            if head != "exp":
-                continue
-            value = _text(self.values[c.solved])
-            exponent = args[0].substituted(self.values)
-            if value not in first:
-                first[value] = exponent
-                continue
-            _, rest = (
-                (first[value] - exponent).num.split() if first[value] - exponent else (0, None)
-            )
-            if rest is not None and len(rest.terms) == 2:
-                a, b = (Quotient(Polynomial({m: abs(c)})) for m, c in rest.ordered)
-                pairs.append((self._inner(a), self._inner(b)))
-        line = self._joined(pairs) if pairs else None
-        out = [line] if line is not None else [" = ".join(p) for p in pairs]
-        return [self.plain(x) for x in dict.fromkeys(out)]
+            if head == "exp":
+                exponent = args[0].substituted(self.values)
+                groups.setdefault(_text(self.values[c.solved]), []).append(self._core(exponent))
+        every = [(_text(q),) for group in groups.values() for q in group]
+        rule = self._rule(every) if len(every) > len(groups) else None
+        if rule is None:
+            return []
+        line, letters = rule
+        whole, part, at = list[str](), list[str](), 0
+        members = []
+        for group in groups.values():
+            members.append(range(at, at + len(group)))
+            at += len(group)
+        for ranks, axis in letters.items():
+            sets = [{ranks[k] for k in group} for group in members]
+            if all(len(group) == len(set(ranks)) for group in sets):
+                whole.append(axis)
+            elif any(len(group) > 1 for group in sets):
+                part.append(axis)
+        arrays = [m[1] for value in groups for m in _LEAF.finditer(value)]
+        block = ", ".join(dict.fromkeys(axis for x in arrays for axis in self.axes.get(x, ())))
+        said = [f"for all {', '.join(whole)}"] * bool(whole)
+        said += [f"for all {', '.join(part)} of one {block}"] * bool(part)
+        return [f"{line} is the same {' and '.join(said)}"] if said else []
 
-    def _inner(self, q: Quotient) -> str:
-        """A value, or what it is the exponential of."""
-        (name,) = q.names if len(q.names) == 1 else ("",)
-        head, args = self.symbols.defined.get(name, ("", ()))
-        return _text(args[0]) if head == "exp" and q.num == generator(name) else _text(q)
+    def _core(self, q: Quotient) -> Quotient:
+        """A value without the factors that stand at a token."""
+        if q.den or len(q.num.terms) != 1:
+            return q
+        ((m, c),) = q.num.terms.items()
+        return Quotient(Polynomial({tuple(f for f in m if not lags(frozenset({f[0]}))): c}))
 
     def degenerate(self) -> list[str]:
         """Returns what is left of conditions that link tokens where all is token by token."""
@@ -225,8 +258,15 @@ class ConditionText:
             value = Conditions((condition,)).values(before)[condition.solved]
         return condition.solved, _text(value)
 
-    def _joined(self, pairs: Sequence[tuple[str, str]]) -> str | None:
+    def _joined(self, pairs: Sequence[tuple[str, ...]]) -> str | None:
         """One text for all, with axes in the place of positions; None where they differ."""
+        rule = self._rule(pairs)
+        return None if rule is None else rule[0]
+
+    def _rule(
+        self, pairs: Sequence[tuple[str, ...]]
+    ) -> tuple[str, dict[tuple[int, ...], str]] | None:
+        """The same with what each axis is at each of the pairs."""
         texts = [" = ".join(pair) for pair in pairs]
         skeletons = {_LEAF.sub(lambda m: f"{m[1]}@{m[3]}", t) for t in texts}
         if len(skeletons) != 1:
@@ -258,7 +298,7 @@ class ConditionText:
         for match, index_text in zip(leaves[0], replaced, strict=True):
             parts.append(texts[0][end : match.start(2)] + index_text)
             end = match.end(2)
-        return self.plain("".join(parts) + texts[0][end:])
+        return self.plain("".join(parts) + texts[0][end:]), letters
 
 
 def _numbers(index: str) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from dsfc.expr.declarations import Constraint, Tensor
 from dsfc.prover.condition_polynomials import (
     Branch,
     condition,
+    divides_alone,
     entry_name,
     least_lag,
     matchings,
@@ -60,7 +61,7 @@ TOKENS = 3
 """Tokens that are written out, or more where systems that stay the same differ later."""
 BRANCHES = 6
 """Sets of conditions that are tried."""
-MOST = 96
+MOST = 112
 """Conditions of one set."""
 
 LONGEST = 32
@@ -94,6 +95,8 @@ def candidates(claim: Claim) -> Iterator[tuple[Condition, ...]]:
 
 def _found(claim: Claim) -> Iterator[Branch]:
     """Sets of conditions that hold what a claim assumes already."""
+    if divides_alone(claim):
+        return
     search = _Search(claim)
     for start in search.starts():
         yield from search.branches(start, 0)

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
+from dsfc.expr.declarations import MapTensor, Tensor
 from dsfc.prover.closure import Differs, close
 from dsfc.prover.conditions import candidates
 from dsfc.prover.defined import where_defined
+from dsfc.prover.gauge import forced, with_gauge
 from dsfc.prover.points import with_points
 from dsfc.prover.refute import FURTHER, QUICK, THOROUGH, Effort, refute, taps
 from dsfc.prover.relations import laws, relation
@@ -28,6 +30,7 @@ from dsfc.prover.sizes import (
 )
 from dsfc.prover.verdict import AtSizes, Conditionally, Proved, Refuted, Unknown, Verdict
 from dsfc.system.ir import System
+from dsfc.trusted.alpha_rename import alpha_rename, own_names
 from dsfc.trusted.check import check, write
 from dsfc.trusted.claim import Certificate, Claim, Invariant, MarkovParameters, Same
 from dsfc.trusted.comparable import comparable
@@ -39,7 +42,7 @@ from dsfc.trusted.rules.markov import NOT_ZERO, Markov
 from dsfc.trusted.same import check_same
 from dsfc.trusted.small_model_bound import small_model_bound
 from dsfc.trusted.statement import WrittenClaim, state
-from dsfc.trusted.witness import LENGTH_LIMIT
+from dsfc.trusted.witness import LENGTH_LIMIT, stored_axes
 
 SMALL = 48
 """Terms of a coefficient of rows, where Markov parameters are another way."""
@@ -101,10 +104,12 @@ def _under_conditions(
 
 def _conditioned(claim: Claim) -> Certificate | None:
     """A proof under conditions, on parameters alone or else on values inside both."""
+    told = _told_apart(claim)
     for free in (False, True):
+        at = replace(told if free else claim, free=free)
         try:
-            for conditions in candidates(replace(claim, free=free)):
-                certificate = _proved_under(replace(claim, free=free, conditions=conditions))
+            for conditions in candidates(alpha_rename(at)):
+                certificate = _proved_under(replace(at, conditions=conditions))
                 if certificate is not None:
                     return certificate
         except (Obstacle, TooLarge, ValueError, ZeroDivisionError):
@@ -112,19 +117,50 @@ def _conditioned(claim: Claim) -> Certificate | None:
     return None
 
 
+def _told_apart(claim: Claim) -> Claim:
+    """The claim with parameters of one name and other axes told apart."""
+    axes = {t.name: _axes(t) for t in claim.a.params}
+    own = own_names(claim)
+    clashing = (t.name for t in claim.b.params if axes.get(t.name, _axes(t)) != _axes(t))
+    return replace(claim, apart=tuple(name for name in clashing if name in own))
+
+
+def _axes(t: Tensor | MapTensor) -> tuple[str, ...]:
+    return tuple(a.name for a in stored_axes(t))
+
+
 def _proved_under(claim: Claim) -> Certificate | None:
-    """A proof that the kernel accepted, with points."""
+    """A proof that the kernel accepted, with points; with a change of basis where there is one."""
     if not claim.conditions:
         return None
+    needed = forced(alpha_rename(claim))
+    wider = with_gauge(claim) if needed[0] else None
+    proved = None if wider is None else _proved_for(wider, *needed)
+    return proved or _proved_for(claim, *needed)
+
+
+def _proved_for(
+    claim: Claim, forced: tuple[int, ...], varied: tuple[str, ...]
+) -> Certificate | None:
+    """A proof under the conditions of a claim that the kernel accepted, with points.
+
+    Args:
+        claim: with conditions.
+        forced: conditions that equal outputs force, by position.
+        varied: the inputs for all values of which they are equal there.
+    """
     try:
-        rows = close(state(claim, False))
+        plain = alpha_rename(claim)
+        rows = close(state(plain, False))
         if isinstance(rows, Differs):
             return None
-        proof = with_points(claim, Invariant(rows, False))
+        proof = with_points(plain, Invariant(rows, False), forced, varied)
         if proof is None:
             return None
         certificate = Certificate(claim, proof)
         check(write(certificate))
+        if claim.free:
+            return certificate
         with suppress(Rejected):
             case = Certificate(replace(claim, case=True), proof)
             check(write(case))

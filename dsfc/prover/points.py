@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
@@ -18,11 +18,12 @@ from math import lcm
 from dsfc.expr.declarations import Constraint, Tensor
 from dsfc.expr.interval import REALS
 from dsfc.prover.conditions import TOKENS, tokens
+from dsfc.prover.gauge import of_identity
 from dsfc.system.known import fixed
 from dsfc.trusted.balls import Complex, real
 from dsfc.trusted.claim import Claim, Conditional, Exact, Invariant, Needed, Point
 from dsfc.trusted.comparable import array_names
-from dsfc.trusted.conditions import CONSTANT, Conditions, reach
+from dsfc.trusted.conditions import CONSTANT, NOT_ZERO, Conditions, reach, read
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generalize_inputs import ranges, system_of
 from dsfc.trusted.polynomial import Quotient, generator, number
@@ -41,7 +42,7 @@ NUMBERS = (Fraction(1), Fraction(2), Fraction(4), Fraction(-1), Fraction(1, 2))
 LEGS = (Fraction(4, 3), Fraction(5, 3))
 """Numbers whose squares differ by 1, for roots of what squares leave."""
 
-_ARRAY = re.compile(r"((?:[AB]:)?[A-Za-z_]\w*)\[")
+_ARRAY = re.compile(r"((?:[AB]:)?[A-Za-z_κγ]\w*)\[")
 
 _ZERO = Complex(real(0), real(0))
 
@@ -69,12 +70,21 @@ def _pattern(name: str) -> str:
     return "".join(out)
 
 
-def with_points(claim: Claim, invariant: Invariant) -> Conditional | None:
+def with_points(
+    claim: Claim,
+    invariant: Invariant,
+    forced: tuple[int, ...] = (),
+    varied: tuple[str, ...] = (),
+) -> Conditional | None:
     """Returns the proof with the points that were found; None where none has all conditions hold.
+
+    Where equal outputs force conditions, one point is looked for, without what links tokens.
 
     Args:
         claim: with conditions.
         invariant: of it.
+        forced: conditions that equal outputs force, by position.
+        varied: the inputs for all values of which they are equal there.
     """
     statement = state(claim, False)
     holds = _found(claim, statement, ())
@@ -82,11 +92,14 @@ def with_points(claim: Claim, invariant: Invariant) -> Conditional | None:
         return None
     needed = []
     later = tokens(dataclasses.replace(claim, conditions=())) - TOKENS
+    timed = [f for f in families(claim) if reach(read(claim.conditions[f[0]].polynomial))]
     for family in families(claim):
+        if forced and family not in timed[-1:]:
+            continue
         point = _found(claim, statement, family, later)
         if point is not None:
             needed.append(Needed(family, point))
-    return Conditional(invariant, holds, tuple(needed))
+    return Conditional(invariant, holds, tuple(needed), forced, varied)
 
 
 def _found(
@@ -147,12 +160,15 @@ class _Draw:
         self.numbers, self.alike = numbers, alike
         kept = tuple(c for k, c in enumerate(claim.conditions) if k not in without)
         self.names = tuple(c.solved for c in kept)
-        self.conditions = Conditions(kept)
-        every = Conditions(claim.conditions)
+        every = statement.conditions
+        self.conditions = Conditions(kept) if without else every
         self.length = 1 + longer + max(reach(p) for p in every.polynomials)
         self.read = _arrays(statement)
-        self.known = self.conditions.values(self.conditions.window)
+        self.window = self.conditions.window
+        self.known = self.conditions.values(self.window)
         self.values: dict[str, list[Exact]] = {}
+        self._kept: Evaluated | None = None
+        self._changed: set[str] = set()
         self.ranges = ranges(claim)
         self._draw(every)
 
@@ -162,7 +178,8 @@ class _Draw:
         growth = self.rng.choice((Fraction(2), Fraction(1, 2), Fraction(4)))
         constants = {g for p in every.polynomials for g in p.names if CONSTANT.fullmatch(g)}
         for name in sorted(constants):
-            self.values[name] = [_exact(self.rng.choice(self.numbers[:3]))]
+            drawn = self.rng.choice(self.numbers[:3])
+            self.values[name] = [_exact(drawn if NOT_ZERO.fullmatch(name) else of_identity(name))]
         for second in (False, True):
             system, names = system_of(self.claim, second), array_names(self.claim, second)
             inputs = {t.name for t in system.inputs}
@@ -229,19 +246,15 @@ class _Draw:
         return self._point()
 
     def _known_at(self, token: int) -> Mapping[str, Quotient]:
-        return self.conditions.values(min(token, self.conditions.window))
+        return self.conditions.values(min(token, self.window))
 
     def _leaves(self, names: list[str]) -> None:
         """Gives entries the values that conditions give them."""
-        evaluated, changed = self._evaluated(), set[str]()
         for name in names:
             if name not in self.symbols.defined:
                 for token in self._tokens(name):
                     value = self._known_at(token)[name]
-                    if changed & {a for g in value.names for a in _ARRAY.findall(g)}:
-                        evaluated, changed = self._evaluated(), set()
-                    self._set(name, token, evaluated.value_of(value, token))
-                    changed.add(name.partition("[")[0])
+                    self._set(name, token, self._current(value.names).value_of(value, token))
 
     def _point(self) -> Point:
         values = tuple(sorted((name, tuple(entries)) for name, entries in self.values.items()))
@@ -251,6 +264,13 @@ class _Draw:
     def _layout(self) -> Evaluated:
         """Where entries are, whatever their values."""
         return self._evaluated()
+
+    def _current(self, names: Collection[str]) -> Evaluated:
+        """The values so far, of which those of the arrays inside some names are up to date."""
+        arrays = {a for g in names for a in _ARRAY.findall(g)}
+        if self._kept is None or self._changed & arrays:
+            self._kept, self._changed = self._evaluated(), set()
+        return self._kept
 
     def _evaluated(self) -> Evaluated:
         return Evaluated(self.claim, self.symbols, self._point())
@@ -342,13 +362,15 @@ class _Draw:
         if not logarithms:
             raise Obstacle("an exponent is linear in nothing")
         name = logarithms[0][-1]
-        evaluated = self._evaluated()
-        rest = evaluated.value_of(exponent / Quotient(generator(name)), token)
+        other = exponent / Quotient(generator(name))
+        evaluated = self._current({*other.names, *value.names})
+        rest = evaluated.value_of(other, token)
         inner = evaluated.value_of(value, token)
         self._set(name, token, evaluated.constants.log(inner) / rest)
         used.add((name, _at(name, token)))
 
     def _set(self, name: str, token: int, value: Quotient) -> None:
+        self._changed.add(name.partition("[")[0])
         if CONSTANT.fullmatch(name):
             self.values[name] = [_stored(value)]
             return

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dsfc.expr.declarations import Constraint
+from dsfc.prover.condition_rules import Rules
 from dsfc.prover.condition_text import ConditionText, values_text
 from dsfc.prover.relations import relation_lines
 from dsfc.prover.sizes import unexamined
@@ -31,9 +32,6 @@ from dsfc.trusted.laws import law
 from dsfc.trusted.rules.point import Evaluated
 from dsfc.trusted.statement import state
 
-SHOWN = 4
-"""Consequences of one kind that are printed; a verdict as JSON has all."""
-
 _RANGES = {
     Constraint.NONE: "any number",
     Constraint.POSITIVE: "positive",
@@ -47,7 +45,12 @@ STATEMENT = "equal outputs for equal inputs and equal parameters, for every leng
 
 
 def report(
-    verdict: Verdict, a: str, b: str, explain: bool = False, conditions: bool = False
+    verdict: Verdict,
+    a: str,
+    b: str,
+    explain: bool = False,
+    conditions: bool = False,
+    layers: str = "",
 ) -> str:
     """Returns a verdict as text.
 
@@ -57,6 +60,7 @@ def report(
         b: what to call the second.
         explain: whether the rows of the invariant are printed too.
         conditions: whether conditions were looked for.
+        layers: what is known of both as layers, see `dsfc.prover.condition_rules.layers`.
     """
     match verdict:
         case ProvedWhereDefined(point=point, second=second):
@@ -95,7 +99,7 @@ def report(
                 + (", none of which were found" if conditions else " (--conditions)"),
             ]
         case Conditionally():
-            lines = _conditional(verdict, a, b, explain)
+            lines = _conditional(verdict, a, b, explain, layers)
         case Unknown():
             lines = [f"{a} = {b}: unknown", f"  obstacle   {verdict.obstacle}"]
             lines += [f"  tried      {t}" for t in verdict.tried]
@@ -135,36 +139,35 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
             "tried": list(verdict.tried), "decides": verdict.decides}  # fmt: skip
 
 
-def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[str]:
-    claim, proof = verdict.certificate.claim, verdict.proof
+def _points(count: int) -> str:
+    return "1 point shows" if count == 1 else f"{count} points show"
+
+
+def _conditional(verdict: Conditionally, a: str, b: str, explain: bool, layers: str) -> list[str]:
+    claim, proof = alpha_rename(verdict.certificate.claim), verdict.proof
     assert proof.holds is not None
     texts = ConditionText(claim, state(claim, False))
+    rules = Rules(texts, proof)
     lines = [
-        f"{a} = {b}: proved under conditions",
+        f"{a} = {b}: {rules.sentence(layers)}",
+        "  verdict    proved under conditions",
         f"  statement  {STATEMENT}, where the conditions hold at every token",
     ]
     lines += _premises(claim)
+    if verdict.certificate.claim.apart:
+        apart = ", ".join(verdict.certificate.claim.apart)
+        lines.append(f"  apart      {apart} of the second, and not the first's")
     if claim.free:
         what = "those that feed states and outputs are taken for inputs, each in its range"
         lines.append(f"  values     {what}")
     lines.append(f"  sizes      {reach(claim)}; this version proves nothing of others")
     lines += open_sizes(claim)
-    lines.append("  conditions")
-    needed = {k: n for n in proof.needed for k in n.without}
-    for family, text in texts.lines():
-        shown = "" if family[0] in needed else "   (not shown to be needed)"
-        lines.append(f"    {texts.plain(text)}{shown}")
-    if any("κ" in text for _, text in texts.lines()):
-        lines.append("    κ: any numbers other than 0, the same at all tokens")
-    for title, lines_of in (
-        ("over time", texts.over_time()),
-        ("hence", texts.consequences()),
-        ("degenerate", [f"if these are functions of their own token each: {x}"
-                        for x in texts.degenerate()]),
-    ):  # fmt: skip
-        lines += [f"  {title:<10} {text}" for text in lines_of[:SHOWN]]
-        if len(lines_of) > SHOWN:
-            lines.append(f"  {'':<10} and {len(lines_of) - SHOWN} more like these")
+    lines += rules.lines()
+    every = texts.degenerate()
+    for x in every if explain else every[:1]:
+        lines.append(f"  degenerate if these are functions of their own token each: {x}")
+    if len(every) > 1 and not explain:
+        lines.append(f"  {'':<10} and {len(every) - 1} more like this (--explain)")
     if claim.case:
         lines.append(f"  case       {a} is {b} with these values of {b}'s own parameters")
     inside = texts.inside()
@@ -173,18 +176,26 @@ def _conditional(verdict: Conditionally, a: str, b: str, explain: bool) -> list[
         lines.append(f"  inside     {a} is {b} with {', '.join(inside[0])} as said{where}")
     lines.append(
         f"  holds      at a point of {_tokens(proof.holds.length)} whose output is not 0"
-        f"; {len(proof.needed)} points show what is needed"
+        f"; {_points(len(proof.needed))} what is needed"
     )
     lines.append(f"  invariant  {len(proof.invariant.rows)} rows, accepted by the trusted kernel")
     if explain:
         lines += [f"    {row_text(row)} = 0" for row in proof.invariant.rows]
     timed = [n for n in proof.needed if any(texts.reads_back(k) for k in n.without)]
     for n in timed or proof.needed[-1:]:
+        if not explain:
+            a_value, b_value = Evaluated(claim, state(claim, False).symbols, n.point).outputs()
+            lines.append(
+                f"  otherwise  at a point of {_tokens(n.point.length)} without the last rule"
+                f" {a} is {number_text(a_value)}, {b} {number_text(b_value)}"
+            )
+            continue
         lines.append("  otherwise  with all conditions but these: "
                      + "; ".join(t for f, t in map(texts.spelled, texts.lines())
                                  if set(f) & set(n.without)))  # fmt: skip
         lines += _point(claim, texts, n.point, a, b)
     if explain:
+        lines += ["  entry by entry", *(f"    {text}" for text in texts.entries())]
         lines.append("  holds at")
         lines += _point(claim, texts, proof.holds, a, b)
     return lines
@@ -204,7 +215,7 @@ def _point(claim: Claim, texts: ConditionText, point: Point, a: str, b: str) -> 
 
 
 def _conditional_json(verdict: Conditionally) -> dict[str, Any]:
-    claim, proof = verdict.certificate.claim, verdict.proof
+    claim, proof = alpha_rename(verdict.certificate.claim), verdict.proof
     texts = ConditionText(claim, state(claim, False))
     needed = {k for n in proof.needed for k in n.without}
     split = texts.inside()
@@ -213,9 +224,11 @@ def _conditional_json(verdict: Conditionally) -> dict[str, Any]:
         "verdict": "proved under conditions", "statement": "COND", "free": claim.free,
         "case": claim.case, "values": _values(claim),
         "sizes": dict(claim.sizes), "rows": len(proof.invariant.rows),
-        "conditions": [{"text": text, "needed": family[0] in needed}
+        "conditions": [{"text": text, "needed": family[0] in needed,
+                        "forced": family[0] in proof.forced}
                        for family, text in map(texts.spelled, texts.lines())],
         "over_time": texts.over_time(), "hence": texts.consequences(),
+        "varied": list(proof.varied), "apart": list(verdict.certificate.claim.apart),
         "degenerate": texts.degenerate(), "inside": inside,
         "otherwise": as_json(verdict.otherwise),
     }  # fmt: skip

@@ -27,11 +27,12 @@ def alpha_rename(claim: Claim) -> Claim:
     Axes go by their new names in `sizes`.
 
     Raises:
-        Rejected: it is no claim that a is a case of b, or tells apart what b and a have as one.
+        Rejected: it is neither a claim that a is a case of b nor one on values inside, or tells
+            apart what b and a have as one.
     """
     if not claim.apart:
         return claim
-    if not (claim.case and claim.equal):
+    if not (claim.equal and (claim.case or claim.free)):
         raise Rejected("parameters are told apart, and no case of b is claimed")
     own = own_names(claim)
     for name in claim.apart:

@@ -22,7 +22,8 @@ class Condition:
     """A polynomial over generators that is 0, with its indices of time going along.
 
     It holds at every token from which it does not read back before the first. Generators that
-    are called `κ[…]` are numbers of the claim's own, other than 0, the same at all tokens.
+    are called `κ[…]` are numbers of the claim's own, other than 0, the same at all tokens; those
+    that are called `γ[…]` may be 0.
 
     Attributes:
         polynomial: its terms; exponents are positive.
@@ -238,7 +239,7 @@ class Point:
     Attributes:
         length: number of tokens.
         values: (common name, entries), see `generalize_inputs.common_names`; inputs one token
-            after the other. The numbers `κ[…]` go by these names, each with one entry.
+            after the other. The numbers `κ[…]`, `γ[…]` go by these names, with one entry.
         token: where the outputs are looked at.
         index: which entry of the output, by position of each of a's output axes.
     """
@@ -272,11 +273,16 @@ class Conditional:
             to be a case of b, which says that they can be met: where a has an output is said by
             `Certificate.defined` then.
         needed: what was shown to be needed; need not cover all conditions.
+        forced: conditions, by position, that follow from equal outputs where the others hold: see
+            `dsfc.trusted.rules.necessary`.
+        varied: the inputs, by common name, for all values of which outputs are equal there.
     """
 
     invariant: Invariant
     holds: Point | None
     needed: tuple[Needed, ...]
+    forced: tuple[int, ...] = ()
+    varied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

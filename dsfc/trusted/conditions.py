@@ -26,8 +26,11 @@ from dsfc.trusted.polynomial import IMAGINARY, Monomial, Polynomial, Quotient
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.symbols import CALL, LAG, LEAF, LONGEST_LAG, STATE, Symbols, lags, shifted
 
-CONSTANT = re.compile(r"κ\[\d{1,4}\]")
+CONSTANT = re.compile(r"[κγ]\[\d{1,4}\]")
 """Names of the numbers that are a claim's own; no spec can spell them."""
+
+NOT_ZERO = re.compile(r"κ\[\d{1,4}\]")
+"""Names of those that are other than 0."""
 
 LIMIT = 256
 """Conditions of one claim."""

@@ -10,6 +10,8 @@
    has a value that exists for all values of everything else, and lies in the declared range. There
    may be none: then equal parameters do. Values inside functions of b are put in before it is
    written out, see `dsfc.trusted.substitute_parameters`.
+5. Forced conditions follow from equal outputs where the others hold: see
+   `dsfc.trusted.rules.necessary`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from dsfc.trusted.invariant import check_rows
 from dsfc.trusted.padded import check_padded
 from dsfc.trusted.polynomial import ONE, Quotient, generator
 from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.rules.necessary import check_necessary
 from dsfc.trusted.rules.point import Evaluated
 from dsfc.trusted.statement import WrittenClaim, state
 from dsfc.trusted.symbols import LAG, LEAF, Symbols, lags
@@ -58,6 +61,8 @@ def check_conditional(claim: Claim, proof: Conditional) -> None:
     every = range(len(claim.conditions))
     if proof.holds is not None:
         _check_holds(claim, statement, proof.holds)
+    if proof.forced or proof.varied:
+        check_necessary(claim, proof)
     if len(proof.needed) > NEEDED_LIMIT:
         raise Rejected(f"there are more than {NEEDED_LIMIT} points")
     for needed in proof.needed:

@@ -17,7 +17,7 @@ from dsfc.trusted import balls
 from dsfc.trusted.balls import Complex, NotDefined, Real, real
 from dsfc.trusted.claim import Claim, Exact, Point
 from dsfc.trusted.comparable import array_names
-from dsfc.trusted.conditions import CONSTANT, Conditions, reach
+from dsfc.trusted.conditions import CONSTANT, NOT_ZERO, Conditions, reach
 from dsfc.trusted.definition import Execution
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.generalize_inputs import ranges, system_of
@@ -54,8 +54,9 @@ class Evaluated:
             self._take(second)
         for name, entries in point.values:
             if CONSTANT.fullmatch(name):
-                if len(entries) != 1 or not entries[0][0]:
-                    raise Rejected(f"`{name}` is not one number other than 0")
+                if len(entries) != 1 or (NOT_ZERO.fullmatch(name) and not entries[0][0]):
+                    other = " other than 0" if NOT_ZERO.fullmatch(name) else ""
+                    raise Rejected(f"`{name}` is not one number{other}")
             elif name not in self.shapes:
                 raise Rejected(f"`{name}` is nothing of the claim")
         for name, interval in ranges(claim).items():
