@@ -36,13 +36,12 @@ def _table() -> ModuleType:
 TABLE = _table()
 QUICK = {
     ("mingru", "hgrn_real"),
-    ("mingru", "qlstm"),
-    ("qlstm", "qlstm_s6gate"),
     ("one_lnssm", "one_rwkv"),
 }
-"""Edges of the fast tier: one for each rule."""
+"""Edges of the fast tier."""
 LATER = {
-    ("mingru", "hgrn_real"),
+    ("mingru", "qlstm"),
+    ("qlstm", "qlstm_s6gate"),
     ("coupled_lstm", "qlstm"),
     ("ssd_sixteenth", "ssd_core"),
     ("dlr_log_one", "dlr_one"),
@@ -121,7 +120,7 @@ MISSES = [
 ]  # fmt: skip
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(13)
 @pytest.mark.parametrize("first, left, second, right, why", MISSES, ids=lambda v: None)
 def test_near_misses_are_no_cases(first, left, second, right, why) -> None:
     first, second = (p.replace("; ", "\n        ") for p in (first, second))
@@ -129,6 +128,7 @@ def test_near_misses_are_no_cases(first, left, second, right, why) -> None:
     assert not isinstance(subsumes(a, b, (), True), Instance), why
 
 
+@pytest.mark.ci
 def test_a_sum_of_states_that_may_be_0_is_no_divisor() -> None:
     """The second has no value where b is 0."""
     text = """
