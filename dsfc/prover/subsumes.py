@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 from dsfc.expr.declarations import Tensor
 from dsfc.expr.tree import Field
@@ -15,6 +16,7 @@ from dsfc.prover.constant_sequence import no_case
 from dsfc.prover.defined import where_first_defined
 from dsfc.prover.equivalent import equivalent
 from dsfc.prover.filters import filters
+from dsfc.prover.matched import matched
 from dsfc.prover.modal import modal
 from dsfc.prover.sizes import NONE_GIVEN, chosen, examined, modest
 from dsfc.prover.test_sequences import no_instance_by_test_sequences
@@ -37,6 +39,9 @@ from dsfc.trusted.polynomial import TooLarge
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.rules.constant_sequence import own_axes
 from dsfc.trusted.statement import state
+
+ATTEMPTS = 16
+"""Sets of values of one search that are put in."""
 
 Subsumption = Instance | NotAnInstance | Unknown
 
@@ -188,9 +193,9 @@ def _listed(sizes: Mapping[str, int]) -> str:
 def _case(claim: Claim) -> Certificate | str:
     """A certificate that a is a case of b, which the kernel accepted, or why there is none."""
     obstacle: Certificate | str = "none were found"
-    for search in (modal, filters, _by_equations):
+    for search in (modal, filters, _by_matching, _by_equations):
         try:
-            for at in search(replace(claim, case=True)):
+            for at in islice(search(replace(claim, case=True)), ATTEMPTS):
                 with suppress(Rejected, Obstacle, ZeroDivisionError):
                     rows = close(state(alpha_rename(at), False))
                     if isinstance(rows, Differs):
@@ -203,6 +208,15 @@ def _case(claim: Claim) -> Certificate | str:
         except (Obstacle, TooLarge, ValueError, ZeroDivisionError) as e:
             obstacle = str(e)
     return obstacle
+
+
+def _by_matching(claim: Claim) -> Iterator[Claim]:
+    """Claims with values that match the states of both."""
+    own = own_names(claim)
+    told = [t.name for t in claim.b.params if t.name in own]
+    for apart in dict.fromkeys(((), *((name,) for name in told), tuple(told))):
+        with suppress(Obstacle, TooLarge, ValueError, ZeroDivisionError, Rejected):
+            yield from matched(replace(claim, apart=apart))
 
 
 def _by_equations(claim: Claim) -> Iterator[Claim]:

@@ -71,6 +71,8 @@ class Claim:
         locality: where it is claimed that a is no case of b and b has slots: the slots are
             functions of the token and of as many tokens before it. None: of the last tokens,
             however many.
+        functions: logarithms and exponentials that values in conditions are made of: which, and the
+            numerator and denominator of what stands in it, in generators that are there before.
         apart: parameters of b, and axes of it that no input or output has, that are its own though
             a has some of the same names: see `dsfc.trusted.alpha_rename`.
     """
@@ -86,6 +88,7 @@ class Claim:
     every: tuple[str, ...] = ()
     locality: int | None = None
     apart: tuple[str, ...] = ()
+    functions: tuple[tuple[str, Coefficient, Coefficient], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

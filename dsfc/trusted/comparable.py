@@ -170,12 +170,21 @@ def _kind(t: Tensor | MapTensor) -> object:
 
 def positive(claim: Claim) -> frozenset[str]:
     """Names of generators of what one declares positive; the claim is about its range."""
+    return _promised(claim, Constraint.POSITIVE) | units(claim)
+
+
+def _promised(claim: Claim, what: Constraint) -> frozenset[str]:
     return frozenset(
         names.get(name, name)
         for names, system in ((array_names(claim, k), system_of(claim, k)) for k in (False, True))
         for name, promise in promises(system).items()
-        if promise is Constraint.POSITIVE
+        if promise is what
     )
+
+
+def units(claim: Claim) -> frozenset[str]:
+    """Names of generators of what one declares in (0, 1)."""
+    return _promised(claim, Constraint.UNIT)
 
 
 def nonzero(claim: Claim) -> frozenset[str]:

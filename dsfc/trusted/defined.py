@@ -4,7 +4,7 @@ Equal quotients say nothing of points where one of them is none: r / r is 1 and 
 r = 0. So all that b divides by, and all that stands in a function that has no value of some
 numbers, is looked at, whether it cancels or not, with the values of conditions put in. It is
 
-- positive or negative term by term, or a product of what is never 0; or
+- positive or negative term by term, or has such a real part, or a product of what is never 0; or
 - what a divides by too, or what stands in the same function there: a has no value either.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dsfc.expr.tree import Div, Expr, Field, Num, Pow, Prim
 from dsfc.trusted.entries import Obstacle
 from dsfc.trusted.polynomial import IMAGINARY, ONE, Quotient, generator
-from dsfc.trusted.symbols import LEAF, Symbols, lags
+from dsfc.trusted.symbols import HALF, LEAF, Symbols, lags
 
 TOTAL = frozenset(
     "exp expm1 exprel exprel_slope sin cos cis cplx conj re im abs sign pi sigmoid softplus"
@@ -101,14 +101,15 @@ class Defined:
 
 
 def never_zero(symbols: Symbols, q: Quotient, arrays: frozenset[str]) -> bool:
-    """Returns whether a value is never 0: by its sign, or as a product of what is not.
+    """Returns whether a value is never 0: by its sign or that of its real part, or as a product.
 
     Args:
         symbols: what the generators stand for.
         q: the value.
         arrays: common names of arrays whose entries are other than 0.
     """
-    if symbols.positive(q) or symbols.positive(-q):
+    real = q if symbols.is_real(q) else (q + symbols.conjugate(q)) * HALF
+    if symbols.positive(real) or symbols.positive(-real):
         return True
     return len(q.num.terms) == 1 and all(_never_zero(symbols, g, arrays) for g in q.num.names)
 

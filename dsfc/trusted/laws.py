@@ -194,6 +194,20 @@ def never_negative(symbols: Symbols, steps: Iterable[Mapping[str, Quotient]]) ->
         kept = left
 
 
+def check_positive(
+    symbols: Symbols, steps: Iterable[Mapping[str, Quotient]], values: Iterable[Quotient]
+) -> None:
+    """Checks that values of states that b's output is divided by are positive at every token.
+
+    Raises:
+        Obstacle: one may be 0, and leave b without a value.
+    """
+    parts = {p for q in values for p in (q.num, *q.den)}
+    kept = never_negative(symbols, steps) if parts else frozenset()
+    if not all(_sign(symbols, p, kept, strict=True) for p in parts):
+        raise Obstacle("a denominator of states may leave b without a value")
+
+
 def check_divisors(
     symbols: Symbols, steps: Iterable[Mapping[str, Quotient]], conditions: bool
 ) -> None:

@@ -36,7 +36,7 @@ from dsfc.system.ir import (
     Term,
 )
 from dsfc.trusted.claim import Claim
-from dsfc.trusted.comparable import array_names, positive
+from dsfc.trusted.comparable import array_names, positive, units
 from dsfc.trusted.defined import TOTAL, Defined, partial_functions
 from dsfc.trusted.entries import Entries, Index, Obstacle
 from dsfc.trusted.generalize_inputs import system_of
@@ -65,12 +65,14 @@ class OneTokenSemantics(Entries[Quotient]):
         held: bool = False,
         values: Mapping[str, Quotient] = NO_VALUES,
         defined: Defined | None = None,
+        expanded: frozenset[str] = frozenset(),
     ) -> None:
         """Starts with nothing written out; see `dsfc.trusted.statement.written`.
 
         Entries of states are generators before the first token too if they are to be `held`: then
         a function of them is one there as well. Entries of parameters that have one of the
-        `values` have it in their place: see `dsfc.trusted.substitute_parameters`.
+        `values` have it in their place: see `dsfc.trusted.substitute_parameters`. Maps
+        that are `expanded` are written out in their entries, as they stand in such values.
         """
         super().__init__(dict(claim.sizes))
         self.system = system_of(claim, second)
@@ -81,13 +83,13 @@ class OneTokenSemantics(Entries[Quotient]):
         self.token = token
         self.held = held
         self.given = values
-        self._given_arrays = frozenset(name.partition("[")[0] for name in values)
+        self._expanded = expanded | {name.partition("[")[0] for name in values}
         self.second, self.defined, self._updating = second, defined, False
         self.literals = literals(claim, second)
         self.lag = 0
         self.inputs = {t.name: t for t in self.system.inputs}
         self.stored_as = {t.name: t for t in (*self.system.params, *self.system.buffers)}
-        self.positive = positive(claim)
+        self.positive, self.units = positive(claim), units(claim)
         self.streams = {s.name: s for s in self.system.streams}
         self.blocks = {b.state: b for b in self.system.blocks}
         self.fields = {b.state: b.field for b in self.system.blocks}
@@ -136,7 +138,8 @@ class OneTokenSemantics(Entries[Quotient]):
         where = ",".join(map(str, at))
         positive = same in self.positive
         spelled = GeneratorIndices(tuple(zip((a.name for a in axes), at, strict=True)))
-        return self.symbols.leaf(f"{same}[{where}]{when}", kind is Field.REAL, positive, spelled)
+        real, unit = kind is Field.REAL, same in self.units
+        return self.symbols.leaf(f"{same}[{where}]{when}", real, positive, spelled, unit)
 
     def ref(self, ref: Ref, at: Index) -> Quotient:
         """Returns a value at a lag: 0 before the first token, registers where it reads states."""
@@ -256,8 +259,8 @@ class OneTokenSemantics(Entries[Quotient]):
 
     def mapped(self, map: LinearMap, arg: Expr, at: Index) -> Quotient:
         """Returns an entry of a linear map applied to a value: a generator unless written out."""
-        is_given = self.names.get(map.name, map.name) in self._given_arrays
-        if self.written_out or map.adjoint or is_given:
+        expanded = self.names.get(map.name, map.name) in self._expanded
+        if self.written_out or map.adjoint or expanded:
             return super().mapped(map, arg, at)
         rest = {a: k for a, k in at.items() if a not in map.target}
         args = tuple(self.value(arg, {**rest, **s}) for s in self.places(map.source))
@@ -430,9 +433,10 @@ class OneTokenSemantics(Entries[Quotient]):
             case Sum(args):
                 return total(self.read(a, at) for a in args)
             case Ratio(num, den):
+                below = self._guarded(r, self.read(den, at), at)
                 if self.defined is not None and self.second:
-                    raise Obstacle("a denominator of states may leave b without a value")
-                return self.read(num, at) / self._guarded(r, self.read(den, at), at)
+                    self.symbols.divisors.append(below)
+                return self.read(num, at) / below
             case Cast(part, arg):
                 name = "re" if part is ComplexPart.RE else "im"
                 return self.symbols.primitive(name, (self.read(arg, at),), Field.REAL)

@@ -20,6 +20,7 @@ from dsfc.trusted.laws import (
     Law,
     check_divisors,
     check_names,
+    check_positive,
     check_signs,
     never_negative,
     related,
@@ -28,7 +29,7 @@ from dsfc.trusted.one_token_semantics import NO_VALUES, OneTokenSemantics
 from dsfc.trusted.polynomial import Quotient
 from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.substitute_parameters import substitute_parameters
-from dsfc.trusted.symbols import Call, Related, Symbols
+from dsfc.trusted.symbols import LEAF, Call, Related, Symbols
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,7 @@ def state(claim: Claim, entries: bool, laws: tuple[Law, ...] = ()) -> WrittenCla
     first = tuple(
         written(claim, symbols, entries, token, laws, values, assumed) for token in range(window)
     )
+    check_positive(symbols, [m.step for m in (*first, steady)], symbols.divisors)
     check_divisors(symbols, [m.step for m in (*first, steady)], bool(claim.conditions))
     if laws:
         kept = never_negative(symbols, (moment.step for moment in (*first, steady)))
@@ -184,10 +186,14 @@ def both_systems(
         Obstacle: they do not call the same functions of states in the same order.
     """
     written_out = []
+    named = (g for c in claim.conditions if claim.case for m, _ in c.polynomial for g, _ in m)
+    expanded = frozenset(entry[1] for g in named if (entry := LEAF.match(g)))
     for second in (False, True):
         with symbols.recorded(_values(symbols, laws) if second else None) as called:
             values = substituted if second else NO_VALUES
-            side = OneTokenSemantics(claim, second, symbols, entries, token, held, values, defined)
+            side = OneTokenSemantics(
+                claim, second, symbols, entries, token, held, values, defined, expanded
+            )
             outputs = tuple(side.outputs())
             step = side.step()
         written_out.append(Written(step, outputs, tuple(called)))

@@ -15,9 +15,10 @@ from dsfc.expr.tree import Expr, Mul, Num, Ones
 from dsfc.system.known import fixed
 from dsfc.trusted.claim import Claim
 from dsfc.trusted.comparable import own_parameters
-from dsfc.trusted.conditions import Conditions
+from dsfc.trusted.conditions import Conditions, read
 from dsfc.trusted.generalize_inputs import system_of
 from dsfc.trusted.polynomial import ONE, Quotient, generator, number
+from dsfc.trusted.rejected import Rejected
 from dsfc.trusted.symbols import LEAF, Symbols
 from dsfc.trusted.witness import stored_axes
 
@@ -42,6 +43,25 @@ def mention(conditions: Conditions, symbols: Symbols) -> None:
                     symbols.log(q)
 
 
+def define(claim: Claim, symbols: Symbols) -> None:
+    """Makes generators of the functions that a claim lists, by the laws that make all others.
+
+    Raises:
+        Rejected: the claim is no case, or a function is of what is not there, or has no value.
+    """
+    for head, above, below in claim.functions:
+        q = Quotient(read(above)) / Quotient(read(below))
+        if not (claim.case and claim.equal and all(map(symbols.knows, q.names))):
+            raise Rejected(f"`{head}` is one of what the claim does not have")
+        if head == "log" and symbols.positive(q):
+            symbols.log(q)
+        elif head == "exp":
+            symbols.refine(q)
+            symbols.exp(q)
+        else:
+            raise Rejected(f"`{head}` has no value there, or is no function of a claim")
+
+
 def substitute_parameters(
     claim: Claim, conditions: Conditions, symbols: Symbols
 ) -> Mapping[str, Quotient]:
@@ -52,6 +72,7 @@ def substitute_parameters(
         conditions: what it assumes.
         symbols: after the claim was written out.
     """
+    define(claim, symbols)
     if not (claim.case and claim.equal):
         return {}
     mention(conditions, symbols)

@@ -57,8 +57,8 @@ LONGEST_LAG = 9
 
 IMAGINARY_UNIT = Quotient(generator(IMAGINARY))
 """The number i, as a quotient."""
-HIGHEST = 8
-"""Powers of an exponential x that are written in x - 1."""
+HIGHEST = 16
+"""Powers that are written in what is left to 1: see `Symbols.is_positive`."""
 
 BRANCHED = frozenset({"log", "log1p", "sqrt", "pow"})
 """Functions that complex numbers on the negative axis have another value of than real ones."""
@@ -128,6 +128,8 @@ class Symbols:
         spelled: generator → the indices that it has, and those of its arguments that it has not.
         reach: the first token that is like all later ones: how far back one reads. The names of
             generators do not say it of `first`, nor of what is the same at all tokens but 0 before.
+        divisors: values of states that the second divides its output by, where it is claimed to
+            have one.
     """
 
     def __init__(self) -> None:
@@ -135,20 +137,29 @@ class Symbols:
         self._real: dict[str, bool] = {IMAGINARY: False}
         self._positive: dict[str, bool] = {IMAGINARY: False}
         self._conjugate: dict[str, Callable[[], Quotient]] = {IMAGINARY: lambda: -IMAGINARY_UNIT}
+        self._units: set[str] = set()
+        self._roots: dict[str, int] = {}
         self._logarithms: dict[str, Quotient] = {}
         self._exponents: dict[str, Quotient] = {}
         self.defined: dict[str, tuple[str, tuple[Quotient, ...]]] = {}
         self.spelled: dict[str, GeneratorIndices] = {}
         self.reach = 0
+        self.divisors: list[Quotient] = []
         self._calls: list[Call] = []
         self._places: dict[tuple[str, tuple[str, ...]], int] = {}
         self._related: Related = {}
 
     def leaf(
-        self, name: str, real: bool, positive: bool = False, spelled: GeneratorIndices = NO_INDEX
+        self,
+        name: str,
+        real: bool,
+        positive: bool = False,
+        spelled: GeneratorIndices = NO_INDEX,
+        unit: bool = False,
     ) -> Quotient:
         """Returns an independent generator; a complex one has a twin, its conjugate."""
         self._add(name, real, positive)
+        self._units |= {name} if unit else set()
         self.spelled[name] = self.spelled[f"~{name}"] = spelled
         if not real:
             twin = f"~{name}"
@@ -234,7 +245,8 @@ class Symbols:
     def is_positive(self, p: Polynomial) -> bool:
         """Returns whether a polynomial is positive because every term is.
 
-        Where not all are, it is written in x - 1 for each exponential x of what is positive.
+        Where not all are, it is written in t = x - 1 for each exponential x of what is positive,
+        and in t = 1 / x - 1 for each x in (0, 1).
         """
         return self._has_positive_terms(p) or self._has_positive_terms(self._from_one(p))
 
@@ -244,22 +256,35 @@ class Symbols:
         )
 
     def _from_one(self, p: Polynomial) -> Polynomial:
-        """A polynomial that is positive where p is, x - 1 going by the name of x."""
+        """A polynomial that is positive where p is, t going by the name of x."""
         large = {g for g in p.names if g in self._exponents and self.positive(self._exponents[g])}
-        lowest = {g: min(dict(m).get(g, 0) for m in p.terms) for g in large}
-        if any(dict(m).get(g, 0) - lowest[g] > HIGHEST for m in p.terms for g in large):
+        small = self._units & p.names
+        powers = {g: [dict(m).get(g, 0) for m in p.terms] for g in sorted(large | small)}
+        if any(max(of) - min(of) > HIGHEST for of in powers.values()):
             return p
         out = Polynomial({})
         for m, c in p.terms.items():
-            part = Polynomial({tuple(f for f in m if f[0] not in large): c})
-            for g in sorted(large):
-                part = part * (POLYNOMIAL_ONE + generator(g)).power(dict(m).get(g, 0) - lowest[g])
+            part = Polynomial({tuple(f for f in m if f[0] not in powers): c})
+            for g, of in powers.items():
+                e = dict(m).get(g, 0)
+                power = max(of) - e if g in small else e - min(of)
+                part = part * (POLYNOMIAL_ONE + generator(g)).power(power)
             out = out + part
         return out
 
     def positive(self, q: Quotient) -> bool:
-        """Returns whether a value is positive term by term, above and below."""
-        return self.is_positive(q.num) and all(self.is_positive(b) for b in q.den)
+        """Returns whether a value is positive: all its parts are or, term by term, negative."""
+        negative = 0
+        for part, exponent in ((q.num, 1), *q.den.items()):
+            if not self.is_positive(part):
+                if not self.is_positive(-part):
+                    return False
+                negative += exponent
+        return negative % 2 == 0
+
+    def _absolute(self, p: Polynomial) -> Quotient:
+        """A polynomial that is positive or negative without its sign."""
+        return Quotient(p if self.is_positive(p) else -p)
 
     def conjugate(self, q: Quotient) -> Quotient:
         """Returns the complex conjugate."""
@@ -268,13 +293,20 @@ class Symbols:
 
     # --- laws -------------------------------------------------------------------------------------
 
+    def refine(self, q: Quotient) -> None:
+        """Makes exponentials of multiples of each term of q powers of that term's, from now on."""
+        for m, c in q.num.ordered:
+            root = Quotient(Polynomial({m: Fraction(1)}), q.den)
+            self._roots[root.text] = c.denominator
+
     def exp(self, q: Quotient) -> Quotient:
         """Returns e^q as a product of generators."""
         if _with_states((q,)):
             return self.opaque("exp", (q,), self.is_real(q), positive=True)
         out = ONE
         for m, c in q.num.ordered:
-            out = out * self._exponential(Quotient(Polynomial({m: Fraction(1)}), q.den), m, c)
+            monomial = Quotient(Polynomial({m: Fraction(1)}), q.den)
+            out = out * self._exponential(monomial, m, c)
         return out
 
     def _exponential(self, monomial: Quotient, m: Monomial, c: Fraction) -> Quotient:
@@ -282,7 +314,9 @@ class Symbols:
             argument = self._logarithms.get(m[0][0])
             if argument is not None:
                 return argument.power(int(c))
-        root = monomial * number(Fraction(1, c.denominator))
+        parts = self._roots.get(monomial.text, c.denominator)
+        parts = parts if parts % c.denominator == 0 else c.denominator
+        root = monomial * number(Fraction(1, parts))
         name = f"exp({root.text})"
         if name not in self._real:
             real = self.is_real(root)
@@ -291,7 +325,7 @@ class Symbols:
             self.defined[name], self.spelled[name] = ("exp", (root,)), NO_INDEX
             if not real:
                 self._conjugate[name] = lambda: self.exp(self.conjugate(root))
-        return Quotient(generator(name)).power(c.numerator)
+        return Quotient(generator(name)).power(int(c * parts))
 
     def log(self, q: Quotient) -> Quotient:
         """Returns the logarithm, split where every part is positive."""
@@ -299,15 +333,14 @@ class Symbols:
             return self.opaque("log", (q,), self.is_real(q), False)
         simple, rest = q.num.split()
         ((m, c),) = simple.terms.items()
-        if c < 0:
-            c, rest = -c, -rest
+        c = abs(c)
         out = self._log_of_number(c.numerator) - self._log_of_number(c.denominator)
         for name, exponent in m:
             out = out + self._log_of_generator(name) * number(exponent)
         if rest.names:
-            out = out + self._logarithm(Quotient(rest))
+            out = out + self._logarithm(self._absolute(rest))
         for base, exponent in q.den.items():
-            out = out - self._logarithm(Quotient(base)) * number(exponent)
+            out = out - self._logarithm(self._absolute(base)) * number(exponent)
         return out
 
     def _log_of_number(self, value: int) -> Quotient:
@@ -368,8 +401,8 @@ class Symbols:
             return self.power(args[0], HALF)
         if name == "abs" and self.positive(args[0]):
             return args[0]
-        if name == "relu" and self.positive(args[0]):
-            return args[0]
+        if name == "relu" and (self.positive(args[0]) or args[0].number is not None):
+            return args[0] if self.positive(args[0]) else ZERO
         r = row(name)
         real = kind is Field.REAL
         positive = real and r.range(*(REALS for _ in args)).within(POSITIVE)

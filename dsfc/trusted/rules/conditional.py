@@ -16,6 +16,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dsfc.expr.declarations import Constraint
 from dsfc.trusted.balls import Complex, real
 from dsfc.trusted.claim import Claim, Conditional, Point
@@ -116,14 +118,14 @@ def check_case(claim: Claim, statement: WrittenClaim) -> None:
             raise Rejected("a value is made of a number of the claim's own")
         # A function of what has a value would make the value one of itself. At another token it
         # would be a function of all tokens before, which no slot is.
-        if any(other in _present(g) for other in solved for g in value.names):
+        if any(_stands(other, _present(g)) for other in solved for g in value.names):
             raise Rejected("a value is a function of what has a value")
         if array in reals and value - symbols.conjugate(value):
             raise Rejected(f"the value of {c.solved} may not be real")
         below = [Quotient(base) for base in value.den]
         below += [Quotient(generator(g)) for m in value.num.terms for g, e in m
                   if e < 0 and not never_zero(symbols, Quotient(generator(g)), sure)]  # fmt: skip
-        if not all(symbols.positive(q) for q in below):
+        if not all(never_zero(symbols, q, sure) for q in below):
             raise Rejected(f"the value of {c.solved} may not exist")
         if not _keeps(constraint, value, symbols, sure):
             raise Rejected(f"the value of {c.solved} may not be {constraint.value}")
@@ -144,6 +146,11 @@ def _keeps(constraint: Constraint, value: Quotient, symbols: Symbols, sure: froz
         case Constraint.UNIT:
             return positive and symbols.positive(ONE - value)
     return False
+
+
+def _stands(entry: str, name: str) -> bool:
+    """Whether an entry stands in a name, and not at the end of a longer one."""
+    return re.search(rf"(?<![\w:]){re.escape(entry)}", name) is not None
 
 
 def _present(name: str) -> str:

@@ -221,10 +221,8 @@ def test_a_case_is_one_of_parameters_that_the_second_alone_has(conditional: Call
 
 
 def test_a_value_must_exist_and_lie_in_the_range(conditional: Callable) -> None:
-    # The bonus would be log of a decay, but b is a ratio of states, of which it may be 0.
-    assert "denominator of states" in rejected(
-        as_case(conditional("parameters", "wkv_plain", "wkv_bonus"))
-    )
+    # The bonus would be log of a decay, but its exponential alone is given a value.
+    assert "not b's alone" in rejected(as_case(conditional("parameters", "wkv_plain", "wkv_bonus")))
     # g = 1 is a value other than 0.
     assert conditional("parameters", "own_mode", "own_scaled").claim.case
 

@@ -1,0 +1,254 @@
+"""Finds values of b's own parameters by matching both mixers token by token.
+
+Entries of b's states are taken for those of a in order, each up to a constant factor κ. So decays,
+what is added to the states, and outputs are equal one by one, as functions of the tokens alone.
+These equations are short. Each is solved for what b alone has, wherever it stands: inside functions
+with one argument the functions are undone, `exp(W_f u) = 1 / exp(W_z u)` gives `W_f u = -W_z u`,
+and maps of tokens are compared entry by entry. What a token of zeros gives is looked at first,
+because maps vanish there. What is found is put in, all is written out anew, and so on. Nothing here
+is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from itertools import count, islice
+from math import gcd, prod
+
+from dsfc.prover.condition_polynomials import condition
+from dsfc.prover.equation_names import FACTOR, affects, is_factor, split
+from dsfc.prover.solve_for_own import Solver, Values
+from dsfc.trusted.alpha_rename import alpha_rename
+from dsfc.trusted.claim import Claim, Coefficient
+from dsfc.trusted.conditions import Conditions
+from dsfc.trusted.entries import Obstacle
+from dsfc.trusted.polynomial import IMAGINARY, ONE, ZERO, Polynomial, Quotient, generator
+from dsfc.trusted.polynomial import unit as unit_monomial
+from dsfc.trusted.rejected import Rejected
+from dsfc.trusted.statement import written
+from dsfc.trusted.substitute_parameters import substitute_parameters
+from dsfc.trusted.symbols import LEAF, STATE, Symbols, lags
+
+ROUNDS = 24
+"""Times that the two mixers are written out, with more values each time."""
+MOST = 20_000
+"""Terms of all equations."""
+BRANCHES = 24
+"""Sets of values that are looked at."""
+DEPTH = 12
+"""Times that values are put in on the way to a claim."""
+
+Function = tuple[str, Coefficient, Coefficient]
+
+
+def matched(claim: Claim) -> Iterator[Claim]:
+    """Yields claims that a is a case of b, with conditions that match their tokens.
+
+    Args:
+        claim: without conditions.
+
+    Raises:
+        Obstacle, TooLarge, ValueError: the claim cannot be written out.
+    """
+    for scaled in (False, True):
+        yield from islice(_matched(claim, {}, scaled, 0, count(1)), BRANCHES)
+
+
+LONGEST = 300
+"""Terms of a common denominator of two values that are set equal."""
+
+
+def _matched(
+    claim: Claim, scales: Values, scaled: bool, depth: int, rounds: Iterator[int]
+) -> Iterator[Claim]:
+    if next(rounds) > ROUNDS:
+        return
+    round_ = _Round(alpha_rename(claim), scales, scaled)
+    if not any(round_.equations):
+        yield claim
+        return
+    if depth == DEPTH or sum(len(p.terms) for p in round_.equations) > MOST:
+        return
+    for values in round_.solutions():
+        conditions, functions = list(claim.conditions), list(claim.functions)
+        more = dict(scales)
+        for name, value in values.items():
+            if name.startswith(FACTOR):
+                more[name] = value
+                continue
+            conditions.append(condition((Quotient(generator(name)) - value).num, name))
+            functions += [f for f in round_.functions(value) if f not in functions]
+        with suppress(Rejected, Obstacle, ZeroDivisionError):
+            later = replace(claim, conditions=tuple(conditions), functions=tuple(functions))
+            yield from _matched(later, more, scaled, depth + 1, rounds)
+
+
+class _Round(Solver):
+    """Both mixers written out with the values so far, and what has to vanish."""
+
+    def __init__(self, claim: Claim, scales: Values, scaled: bool) -> None:
+        super().__init__(claim, Symbols())
+        self.scales, self.scaled = scales, scaled
+        written(claim, self.symbols, False, None)
+        conditions = Conditions(claim.conditions)
+        put = substitute_parameters(claim, conditions, self.symbols)
+        moment = written(claim, self.symbols, False, None, (), put)
+        known = conditions.values(max(conditions.window, self.symbols.reach))
+        self.before = frozenset(self.symbols.defined)
+        step = {name: q.substituted(known) for name, q in moment.step.items()}
+        outputs = [(a.substituted(known), b.substituted(known)) for a, b in moment.outputs]
+        self.equations = self._equations(step, outputs)
+
+    def _equations(
+        self, step: Mapping[str, Quotient], outputs: list[tuple[Quotient, Quotient]]
+    ) -> list[Polynomial]:
+        theirs = self._places(step)
+        pairs = [(a, b.substituted(theirs)) for a, b in outputs]
+        for name, same in theirs.items():
+            (mine,) = same.names - {g for g in same.names if g.startswith(FACTOR)}
+            factor = same / Quotient(generator(mine))
+            pairs.append((factor * step[mine], step[name].substituted(theirs)))
+        out: dict[Polynomial, None] = {}
+        for pair in pairs:
+            for p in _differences(*pair):
+                for part in self._real_parts(p):
+                    out[part] = None
+        return sorted(out, key=lambda p: (len(p.terms), p.text))
+
+    def _real_parts(self, p: Polynomial) -> list[Polynomial]:
+        """An equation, as two where it is complex and all that it is solved for is real."""
+        q = Quotient(p)
+        own = [g for g in p.names if self.is_own(g) or is_factor(g)]
+        leaves = {leaf[0] for g in own for leaf in LEAF.finditer(g)}
+        known = [g for g in leaves if self.symbols.knows(g)]
+        real = all(self.symbols.is_real(Quotient(generator(g))) for g in known)
+        if any(map(is_factor, p.names)) or self.symbols.is_real(q) or not real:
+            return [p]
+        bar = self.symbols.conjugate(q)
+        return [p, (q + bar).num, ((q - bar) * Quotient(generator(IMAGINARY))).num]
+
+    def _places(self, step: Mapping[str, Quotient]) -> Values:
+        """Entry of a state of b → the entry of a that it is taken for, times κ."""
+        mine, theirs = ([g for g in step if g.startswith(STATE + side)] for side in "AB")
+        if len(mine) != len(theirs):
+            raise Obstacle("the two have different numbers of states")
+        pairs = list(zip(mine, theirs, strict=True))
+        for a, b in zip(mine, theirs, strict=True):
+            if f"~{a}" in step and f"~{b}" not in step:
+                raise Obstacle("a state of the first is complex, and none of the second")
+            if f"~{b}" in step:
+                pairs.append((f"~{a}" if f"~{a}" in step else a, f"~{b}"))
+        out = {}
+        for a, b in pairs:
+            name = f"{FACTOR}{b.removeprefix('~')}".replace(STATE, "")
+            scale = self.scales.get(name, Quotient(generator(name)) if self.scaled else ONE)
+            out[b] = scale * Quotient(generator(a))
+        return out
+
+    def solutions(self) -> Iterator[Values]:
+        """Yields values for some of what b alone has, from the shortest equations first."""
+        # What is simple is taken together: values of leaves that do not stand inside functions.
+        together: Values = {}
+        first: list[Iterator[Values]] = []
+        for p in self.equations:
+            if not p or any(affects(n, g) for g in p.names if g in self.symbols.defined
+                            for n in together):  # fmt: skip
+                continue
+            now = Quotient(p).substituted(together).num
+            if not now:
+                continue
+            ways = self.solved(now)
+            best = next(ways, None)
+            if best is None:
+                if not together and not any(self.is_own(g) or is_factor(g) for g in now.names):
+                    return  # nothing makes it 0
+                continue
+            first.append(ways)
+            if any(n in together for n in best):
+                continue
+            if any(name in q.names for q in best.values() for name in together):
+                best = {n: q.substituted(together) for n, q in best.items()}
+            together = {n: q.substituted(best) for n, q in together.items()} | best
+        if together:
+            yield together
+        for ways in first[:2]:
+            yield from islice(ways, 4)
+        if not together:
+            yield from self._guesses()
+            inside = [leaf[0] for p in self.equations[:2] for g in sorted(p.names)
+                      if g in self.symbols.defined for leaf in LEAF.finditer(g)]  # fmt: skip
+            for leaf in dict.fromkeys(inside):
+                if (
+                    "@" not in leaf
+                    and leaf.partition("[")[0] in self.own
+                    and self.may_be_zero(leaf)
+                ):
+                    yield {leaf: ZERO}
+        if not together and self.scaled:
+            left = {g for p in self.equations for g in p.names if is_factor(g)}
+            if left:
+                yield dict.fromkeys(left, ONE)
+
+    def _guesses(self) -> Iterator[Values]:
+        """Maps inside functions as maps of the first, or as their opposites."""
+        for p in self.equations[:1]:
+            exps = [g for g in sorted(p.names) if lags(frozenset({g}))
+                    and self.symbols.defined.get(g, ("",))[0] == "exp"]  # fmt: skip
+            theirs = [g for g in exps if not self.is_own(g)]
+            for g in (g for g in exps if self.is_own(g)):
+                for other in theirs:
+                    for power in (-1, 1):
+                        value = Quotient(generator(other)).power(power)
+                        yield from islice(self.value_of(g, value, 1, 0), 1)
+
+    def functions(self, value: Quotient) -> list[Function]:
+        """Returns the functions that a value is made of, and both mixers are not, inner first."""
+        out: list[Function] = []
+        for g in sorted(value.names):
+            head, args = self.symbols.defined.get(g, ("", ()))
+            if head in ("log", "exp") and g not in self.before:
+                q = args[0]
+                out += [f for f in self.functions(q) if f not in out]
+                out.append((head, *_fraction(q)))
+        return out
+
+
+def _differences(a: Quotient, b: Quotient) -> list[Polynomial]:
+    """What vanishes where two values are equal, split by the monomials in states."""
+    if any(STATE in g for q in (a, b) for base in q.den for g in base.names):
+        return split((a - b).num, lambda g: STATE in g)
+    parts: list[dict[tuple[tuple[str, int], ...], Quotient]] = []
+    for q in (a, b):
+        of: dict[tuple[tuple[str, int], ...], dict[tuple[tuple[str, int], ...], Fraction]] = {}
+        for m, c in q.num.terms.items():
+            states = tuple(f for f in m if STATE in f[0])
+            of.setdefault(states, {})[tuple(f for f in m if STATE not in f[0])] = c
+        parts.append({m: Quotient(Polynomial(terms), q.den) for m, terms in of.items()})
+    out = []
+    for m in {**parts[0], **parts[1]}:
+        left, right = (part.get(m, ZERO) for part in parts)
+        size = prod(len(base.terms) ** e for base, e in (left.den | right.den).items())
+        if size <= LONGEST:  # others stay for the proof
+            out.append((left - right).num)
+    return out
+
+
+def _fraction(q: Quotient) -> tuple[Coefficient, Coefficient]:
+    """A quotient as certificates have it."""
+    above, below = q.num, Polynomial({(): Fraction(1)})
+    for base, exponent in q.den.items():
+        below = below * base.power(exponent)
+    low: dict[str, int] = {}
+    scale = 1
+    for part in (above, below):
+        for m, c in part.terms.items():
+            scale = scale * c.denominator // gcd(scale, c.denominator)
+            for name, e in m:
+                low[name] = min(low.get(name, 0), e)
+    clearing, _ = unit_monomial(tuple(sorted((g, e) for g, e in low.items() if e)), -1)
+    factor = Polynomial({clearing: Fraction(scale)})
+    terms = [tuple((m, c.numerator) for m, c in (part * factor).ordered) for part in (above, below)]
+    return terms[0], terms[1]
