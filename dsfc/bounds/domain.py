@@ -94,6 +94,18 @@ class Domain:
                 out = _meet(out, x.interval)
         return out
 
+    def ends(self, name: str) -> tuple[Fraction | None, Fraction | None]:
+        """Returns the largest lower and the smallest upper end of a name's entries."""
+        lows, highs = list[Fraction](), list[Fraction]()
+        for x in self.limits:
+            if x.name == name and not x.axis:
+                if x.high is not None:
+                    highs.append(x.high)
+                    lows += [-x.high] * x.modulus
+                if x.low is not None and not x.modulus:
+                    lows.append(x.low)
+        return max(lows, default=None), min(highs, default=None)
+
     @property
     def text(self) -> str:
         """The domain as conditions."""
