@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dsfc.bounds.domain import check_domain
-from dsfc.bounds.form import Form
+from dsfc.bounds.form import Form, Key
 from dsfc.bounds.pair import Bound, Gap, Pair, Question, Subject
 from dsfc.bounds.rules import RULES
 from dsfc.expr.interval import Interval
@@ -95,8 +95,15 @@ def covers(said: Bound, found: Bound) -> bool:
             return found.within(said)
         case Form(), Form():
             allowed = dict(said.terms)
+            if not all(_upward(key, c) for key, c in said.terms):
+                return False
             return all(c <= allowed.get(key, Fraction(0)) for key, c in found.terms)
     return False
+
+
+def _upward(key: Key, c: Fraction) -> bool:
+    """Whether a term is one that makes a bound larger."""
+    return c > 0 and all(lag.p >= 0 and lag.ratio >= 0 for lag in key.lags)
 
 
 def outputs_gap(question: Question) -> Gap:

@@ -274,7 +274,9 @@ def quotient(p: Premises) -> Form:
 def linear(p: Premises) -> Form:
     """Sums over an axis, means, maxima, linear maps and filters: each entry differs by so much."""
     match p.subject.a, p.subject.b:
-        case Reduce(how, axis, x), Reduce(other, along, y) if how is other and axis.name == along.name:
+        case Reduce(how, axis, x), Reduce(other, along, y) if (
+            how is other and axis.name == along.name
+        ):
             gap = p.gap(x, y)
             many = how is Reduction.SUM and not gap.zero
             return gap.times(p.pair.size(axis)) if many else gap
@@ -514,4 +516,3 @@ def apart(p: Premises) -> Form:
         return constant(up(to_fraction(one.high) + to_fraction(two.high)))
     ends = [to_fraction(x) for x in (one.low, one.high, two.low, two.high)]
     return constant(up(max(ends[1] - ends[2], ends[3] - ends[0], Fraction(0))))
-

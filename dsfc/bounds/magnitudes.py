@@ -1,7 +1,7 @@
 """Rule "magnitude": how large an expression is, as a form in lags and in unknown bounds of states.
 
-|a + b| ≤ |a| + |b|, |a b| = |a| |b|, |a / b| ≤ |a| / min |b|; a sum over the past is at most the sum
-of the magnitudes of its summand over all lags, which is a geometric one where the summand decays.
+|a + b| ≤ |a| + |b|, |a b| = |a| |b|, |a / b| ≤ |a| / min |b|; a sum over the past is at most the
+sum of the magnitudes of its summand over all lags, a geometric one where the summand decays.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def magnitude(subject: Magnitude, pair: Pair, get: Get) -> Form:
     if not structured(e, side, subject.open):
         return constant(at_most(e))
     match e:
-        case Ref(name=name):
+        case Ref():
             return _named(subject, e, pair, get)
         case Add(args):
             return total(map(part, args))
@@ -126,7 +126,7 @@ def structured(e: Expr, side: Side, open_states: frozenset[str]) -> bool:
     match e:
         case Past() | Fir() | Lag() | Run():
             return True
-        case Ref(name=name):
+        case Ref():
             reads = side.reads(e)
             return bool(reads & open_states) or (FIRST in reads and bool(open_states))
     return any(structured(x, side, open_states) for x in children(e))

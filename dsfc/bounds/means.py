@@ -15,7 +15,7 @@ from dsfc.bounds.form import Form, constant, up
 from dsfc.bounds.gaps import Premises, aligned
 from dsfc.bounds.pair import Gap, Get, Pair, Range, Ratio
 from dsfc.bounds.ranges import above_zero, to_float, to_fraction, weighted
-from dsfc.bounds.sums import VAR, renamed
+from dsfc.bounds.sums import VAR, is_plain, renamed
 from dsfc.expr.build import mul
 from dsfc.expr.interval import Interval, exactly, inverse, plus, times
 from dsfc.expr.over_time import Past
@@ -38,6 +38,8 @@ def mean(p: Premises) -> Form:
     same = (x.relation, x.lag) == (other.relation, other.lag)
     if one is None or two is None or not same or p.subject.open:
         raise Obstacle("the two are no means over the same tokens")
+    if not is_plain(x.body) or not is_plain(other.body):
+        raise Obstacle("a summand of a mean has a sum in it")
     (w, v), (w_other, v_other) = (
         [renamed(e, s.var, VAR) for e in parts] for s, parts in ((x, one), (other, two))
     )
@@ -144,5 +146,3 @@ def _plain(bound: object) -> float:
     if number is None:
         raise Obstacle("weights of a mean move with the lag")
     return to_float(number)
-
-

@@ -158,6 +158,7 @@ class Pair:
         """Reads off the declarations."""
         self.question = question
         self.sizes = dict(question.sizes)
+        self.missing = set[str]()
         self.domain = question.domain
         renamed = dict(question.names)
         claim = Claim(question.a, question.b, question.names, question.sizes)
@@ -200,7 +201,8 @@ class Pair:
             Obstacle: none is given.
         """
         if axis.name not in self.sizes:
-            raise Obstacle(f"the bound needs the size of `{axis.name}` (--size {axis.name}=…)")
+            self.missing.add(axis.name)
+            raise Obstacle(f"the bound needs the size of `{axis.name}`")
         return self.sizes[axis.name]
 
     def count(self, axes: tuple[Axis, ...]) -> int:

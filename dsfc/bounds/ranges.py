@@ -137,9 +137,9 @@ class _Values(Ranges):
                 return exactly(self._pair.size(axis))
             case Iota(axis):
                 return Interval(0.0, float(self._pair.size(axis) - 1))
-            case Map(map, arg):
-                weight = self._array(map.name)
-                return self._many(times(weight, self.of(arg)), self._pair.count(map.source))
+            case Map(map=linear, arg=arg):
+                weight = self._array(linear.name)
+                return self._many(times(weight, self.of(arg)), self._pair.count(linear.source))
             case Fir(axis, weight_of, arg):
                 each = times(self.of(weight_of), self.of(arg))
                 return self._many(each, self._pair.size(axis)).hull(_ZERO)
@@ -173,10 +173,10 @@ class _Values(Ranges):
                 return self._named(e)
             case Add(args):
                 return _upto(reduce(plus, map(self.modulus, args)).high)
-            case Map(map, arg):
-                weight = self._array(map.name)
+            case Map(map=linear, arg=arg):
+                weight = self._array(linear.name)
                 each = times(row("abs").range(weight), self.modulus(arg))
-                return _upto(self._many(each, self._pair.count(map.source)).high)
+                return _upto(self._many(each, self._pair.count(linear.source)).high)
             case Reduce(Reduction.SUM, axis, arg):
                 return _upto(self._many(self.modulus(arg), self._pair.size(axis)).high)
             case Prim("cplx", (re, im)):

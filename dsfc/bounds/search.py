@@ -17,12 +17,14 @@ STEPS = 20_000
 
 def search(question: Question) -> Chain | str:
     """Returns the chain that bounds how far the outputs are apart, or why there is none."""
+    pair = Pair(question)
+    finder = _Finder(pair)
     try:
-        finder = _Finder(Pair(question))
         subject = outputs_gap(question)
         bound = finder.get(subject)
     except Obstacle as e:
-        return str(e)
+        missing = ", ".join(sorted(pair.missing))
+        return f"{e}; no size is given of {missing} (--size)" if missing else str(e)
     assert isinstance(bound, Form)
     number = bound.plain
     if number is None:
@@ -123,8 +125,8 @@ def _size(form: Form) -> Fraction:
 
 
 def _better(reason: str, other: str) -> str:
-    """The reason to print: one that says what is missing, before one that says what does not fit."""
-    marks = ("--size", "grows without end", "no bound on this domain", "may be 0", "runs backwards")
+    """The reason to print: what is missing, before what does not fit."""
+    marks = ("grows without end", "no bound on this domain", "may be 0", "runs backwards")
     for mark in marks:
         if mark in reason:
             return reason

@@ -63,6 +63,22 @@ def summation(e: Expr, side: Side, sizes: Mapping[str, int]) -> Summation | None
     return None
 
 
+def is_plain(body: Expr) -> bool:
+    """Returns whether a summand has no sums, and products over one token alone.
+
+    Then its token may get another name: nothing inside is called so.
+    """
+    for x in walk(body):
+        if isinstance(x, Past):
+            return False
+        if isinstance(x, Run):
+            for y in walk(x.arg):
+                other = isinstance(y, Ref) and isinstance(y.at, Bound) and y.at.var != x.var
+                if other or isinstance(y, Run | Lag):
+                    return False
+    return True
+
+
 def _constants(body: Expr) -> Iterator[int]:
     """How much lags of a summand, and numbers of factors of its products, are above i - j."""
     for x in walk(body):
@@ -77,7 +93,7 @@ def _summation(e: Expr, side: Side, sizes: Mapping[str, int]) -> Summation | Non
     match e:
         case Past() if is_causal(e):
             first = e.lag + (e.relation is Relation.BEFORE)
-            if any(isinstance(x, Past) for x in walk(e.body)):
+            if not is_plain(e.body):
                 return None
             return Summation(factored(renamed(e.body, e.var, VAR)), first, None)
         case Fir():

@@ -2,7 +2,7 @@
 
 Points are drawn from the domain, at its corners above all, and run in double precision, which only
 says where to look. A point counts once both definitions were executed on it with proven bounds: all
-limits of the domain hold there, and the outputs differ by more than is asked, whatever rounding does.
+limits of the domain hold there, and the outputs differ by more than is asked.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -33,6 +34,9 @@ from dsfc.trusted.witness import constants_of, in_range, stored_axes
 
 GRID = 64
 """Points lie on a grid of this many cells between two bounds, and on its corners."""
+
+ENTRIES = 20_000
+"""Numbers of a point, at most."""
 
 _PROMISED = {
     Constraint.NONE: (Fraction(-2), Fraction(2)),
@@ -100,10 +104,13 @@ class Draws:
         self.claim = Claim(question.a, question.b, question.names, self.question.sizes, False)
         self.arrays = arrays(self.claim)
         self.sizes = sizes
+        count = sum(prod(sizes[a.name] for a in stored_axes(t)) for _, t, _ in self.arrays)
+        if count > ENTRIES:
+            raise Obstacle(f"a point has more than {ENTRIES} numbers at these sizes")
         self._rng = random.Random(seed)
 
     def point(self, length: int) -> Witness | None:
-        """Returns a point that keeps the limits on arrays; None where those on values are broken."""
+        """Returns a point that keeps the limits on arrays; None where it has no values."""
         values = dict[str, list[Number]]()
         for name, t, is_input in self.arrays:
             count = length if is_input else 1
@@ -184,7 +191,12 @@ class Draws:
         values = dict(point.values)
         for x in limited:
             body = side.definitions[x.name].value
-            if not isinstance(body, Map) or x.high is None or x.axis or not isinstance(body.arg, Ref):
+            if (
+                not isinstance(body, Map)
+                or x.high is None
+                or x.axis
+                or not isinstance(body.arg, Ref)
+            ):
                 continue
             seen = self.run(point, second)
             if seen is None or x.name not in seen:
@@ -192,8 +204,8 @@ class Draws:
             largest = float(np.max(np.abs(seen[x.name]), initial=0.0))
             name = side.given[body.map.name]
             if largest > 0 and name in values:
-                scale = Fraction(float(x.high) / largest * (1 - 1e-9)).limit_denominator(1 << 24)
-                scale = min(scale, Fraction(float(x.high) / largest * (1 - 1e-9)))
+                grid = 1 << max(12, 12 - int(np.log2(float(x.high) / largest)))
+                scale = Fraction(int(float(x.high) / largest * grid * (1 - 1e-9)), grid)
                 values[name] = tuple(_times(v, scale) for v in values[name])
         return replace(point, values=tuple(values.items()))
 
@@ -306,7 +318,9 @@ def execute(draws: Draws, point: Witness) -> Apart:
         side = draws.pair.side(second)
         names = dict(side.given)
         constants = constants_of(draws.claim, side.system, names)
-        given = entries_of(draws.claim, side.system, names, point.length, dict(point.values), constants)
+        given = entries_of(
+            draws.claim, side.system, names, point.length, dict(point.values), constants
+        )
         run = Execution(side.system, draws.sizes, point.length, given)
         outputs.append(run.output())
         for x in domain.limits:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lark import Token
+from lark import Token, Tree
 from lark.exceptions import UnexpectedToken
 
 from dsfc.diagnostics.catalogue import SyntaxProblem
@@ -21,7 +21,7 @@ from dsfc.limits import DEFAULT_LIMITS, Limits
 from dsfc.source import Source, Span
 from dsfc.syntax import ast, grammar, lex
 from dsfc.syntax.build import Builder
-from dsfc.syntax.mistakes import expectation, name_of
+from dsfc.syntax.mistakes import name_of
 
 LENGTH = "L"
 """The name of the number of tokens."""
@@ -69,39 +69,37 @@ def parse_domain(text: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Bounded, .
     builder = Builder(source, limits, reporter)
     spec = builder.spec(_tree(source, tokens), ())
     (unit,) = spec.units
-    return tuple(
-        _bounded(item.relation) for item in unit.items if isinstance(item, ast.Claim)
-    )
+    return tuple(_bounded(item.relation) for item in unit.items if isinstance(item, ast.Claim))
 
 
-def _tree(source: Source, tokens: Sequence[Token]):  # noqa: ANN202 - lark's
+def _tree(source: Source, tokens: Sequence[Token]) -> Tree[Token]:
     """The comparisons as claims of a mixer that has nothing else."""
-    automaton = grammar.automaton()
-    end = len(source.text)
-    for word in ("_MIXER", "NAME", "LBRACE", "_CLAIM"):
-        automaton.feed_token(Token(word, "domain", start_pos=0, end_pos=0))
-    depth = 0
+    automaton, end, depth = grammar.automaton(), len(source.text), 0
+
+    def feed(kind: str, text: str, at: int) -> None:
+        automaton.feed_token(Token(kind, text, start_pos=at, end_pos=at))
+
+    for kind in ("_MIXER", "NAME", "LBRACE", "_CLAIM"):
+        feed(kind, "domain", 0)
     for token in tokens:
         depth += (token.type in ("LPAR", "LSQB")) - (token.type in ("RPAR", "RSQB"))
+        if token.type in ("LBRACE", "RBRACE", "_SEP", *lex.KEYWORDS):
+            raise _problem(_span(source, token), f"{name_of(token)} does not stand in a bound")
         try:
             if token.type == "COMMA" and not depth:
-                automaton.feed_token(Token("_SEP", ",", start_pos=token.start_pos, end_pos=token.end_pos))
-                automaton.feed_token(Token("_CLAIM", "claim", start_pos=token.end_pos, end_pos=token.end_pos))
-                continue
-            if token.type in ("LBRACE", "RBRACE", "_SEP", *lex.KEYWORDS):
-                raise _problem(_span(source, token), f"{name_of(token)} does not stand in a bound")
-            automaton.feed_token(token)
+                feed("_SEP", ",", token.start_pos or 0)
+                feed("_CLAIM", "claim", token.start_pos or 0)
+            else:
+                automaton.feed_token(token)
         except UnexpectedToken:
-            wanted = expectation(grammar.accepted(automaton))
-            raise _problem(
-                _span(source, token),
-                f"{name_of(token)} cannot stand here; expected {wanted}",
-            ) from None
+            place = _span(source, token)
+            raise _problem(place, f"{name_of(token)} cannot stand here") from None
     try:
-        automaton.feed_token(Token("RBRACE", "}", start_pos=end, end_pos=end))
+        feed("RBRACE", "}", end)
     except UnexpectedToken:
         raise _problem(source.span(end, end), "the text ends within a bound") from None
-    return automaton.feed_token(Token("$END", "", start_pos=end, end_pos=end))
+    tree: Tree[Token] = automaton.feed_token(Token("$END", "", start_pos=end, end_pos=end))
+    return tree
 
 
 def _span(source: Source, token: Token) -> Span:
@@ -152,7 +150,9 @@ def _term(e: ast.Expr) -> tuple[str, str, bool]:
             return name, "", False
         case ast.Call(name=ast.Ident(text="abs"), brackets=(), args=(ast.Name(id=name),)):
             return name, "", True
-        case ast.Call(name=ast.Ident(text="norm"), brackets=(ast.Name(id=axis),), args=(ast.Name(id=name),)):
+        case ast.Call(
+            name=ast.Ident(text="norm"), brackets=(ast.Name(id=axis),), args=(ast.Name(id=name),)
+        ):
             return name, axis, False
     raise _problem(e.span, "a bound is one on a name `x`, on `abs(x)` or on `norm[axis](x)`")
 
@@ -160,27 +160,33 @@ def _term(e: ast.Expr) -> tuple[str, str, bool]:
 def _number(e: ast.Expr) -> Fraction | None:
     """The value of numbers, put together by arithmetic; None where there is a name."""
     match e:
-        case ast.Num(value=value):
-            return value
-        case ast.Neg(operand=x):
-            value = _number(x)
-            return None if value is None else -value
-        case ast.Mul(operands=operands, operators=operators):
-            parts = [_number(x) for x in operands]
-            if any(x is None for x in parts):
+        case ast.Num():
+            return e.value
+        case ast.Neg():
+            inner = _number(e.operand)
+            return None if inner is None else -inner
+        case ast.Mul():
+            return _product(e)
+        case ast.Pow():
+            base, exponent = _number(e.base), _number(e.exponent)
+            if base is None or exponent is None:
                 return None
-            out = parts[0]
-            for op, x in zip(operators, parts[1:], strict=True):
-                assert out is not None and x is not None
-                if op is ast.MulOp.OVER and not x:
-                    raise _problem(e.span, "a denominator is 0")
-                out = out / x if op is ast.MulOp.OVER else out * x
-            return out
-        case ast.Pow(base=base, exponent=exponent):
-            x, n = _number(base), _number(exponent)
-            if x is None or n is None:
-                return None
-            if n.denominator != 1 or abs(n) > _LARGEST_EXPONENT or (n < 0 and not x):
+            large = abs(exponent) > _LARGEST_EXPONENT
+            if exponent.denominator != 1 or large or (exponent < 0 and not base):
                 raise _problem(e.span, "an exponent is an integer of moderate size")
-            return x ** int(n)
+            whole = int(exponent)
+            return base**whole if whole >= 0 else 1 / base**-whole
     return None
+
+
+def _product(e: ast.Mul) -> Fraction | None:
+    """The value of a product of numbers and quotients."""
+    out = Fraction(1)
+    for operator, operand in zip((ast.MulOp.TIMES, *e.operators), e.operands, strict=True):
+        value = _number(operand)
+        if value is None:
+            return None
+        if operator is ast.MulOp.OVER and not value:
+            raise _problem(e.span, "a denominator is 0")
+        out = out / value if operator is ast.MulOp.OVER else out * value
+    return out
