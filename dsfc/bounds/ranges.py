@@ -134,15 +134,15 @@ class _Values(Ranges):
             case Param() | Ref():
                 return self._named(e)
             case Size(axis):
-                return exactly(self._pair.size(axis))
+                return self._size(axis)
             case Iota(axis):
-                return Interval(0.0, float(self._pair.size(axis) - 1))
+                return Interval(0.0, plus(self._size(axis), Interval(-1.0, -1.0)).high)
             case Map(map=linear, arg=arg):
                 weight = self._array(linear.name)
-                return self._many(times(weight, self.of(arg)), self._pair.count(linear.source))
+                return times(times(weight, self.of(arg)), self._count(linear.source))
             case Fir(axis, weight_of, arg):
                 each = times(self.of(weight_of), self.of(arg))
-                return self._many(each, self._pair.size(axis)).hull(_ZERO)
+                return times(each, self._size(axis)).hull(_ZERO)
             case Reduce(Reduction.SUM, axis, arg):
                 return self._summed(axis, arg)
             case Prim("sqrt", (Reduce(Reduction.SUM, axis, arg),)):
@@ -150,7 +150,7 @@ class _Values(Ranges):
                 if squared is not None:
                     return _meet(super().written(e), self.length(squared, axis))
             case Prim("rmsnorm", (arg,), axis=Axis() as axis):
-                root = row("sqrt").range(exactly(self._pair.size(axis)))
+                root = row("sqrt").range(self._size(axis))
                 return Interval(-root.high, root.high)
             case Series(order, arg):
                 return _meet(super().written(e), _series(order, self.of(arg)))
@@ -176,9 +176,9 @@ class _Values(Ranges):
             case Map(map=linear, arg=arg):
                 weight = self._array(linear.name)
                 each = times(row("abs").range(weight), self.modulus(arg))
-                return _upto(self._many(each, self._pair.count(linear.source)).high)
+                return _upto(times(each, self._count(linear.source)).high)
             case Reduce(Reduction.SUM, axis, arg):
-                return _upto(self._many(self.modulus(arg), self._pair.size(axis)).high)
+                return _upto(times(self.modulus(arg), self._size(axis)).high)
             case Prim("cplx", (re, im)):
                 parts = [power(self.of(x), Fraction(2)) for x in (re, im)]
                 return row("sqrt").range(plus(*parts))
@@ -205,7 +205,7 @@ class _Values(Ranges):
     def length(self, e: Expr, axis: Axis) -> Interval:
         """Returns where the Euclidean length of a real value along an axis lies."""
         largest = row("abs").range(self.of(e)).high
-        root = row("sqrt").range(exactly(self._pair.size(axis)))
+        root = row("sqrt").range(self._size(axis))
         out = _upto(times(root, Interval(largest, largest)).high if largest < INF else INF)
         match e:
             case Ref(name=name) | Param(name=name):
@@ -225,9 +225,7 @@ class _Values(Ranges):
 
     def _summed(self, axis: Axis, arg: Expr) -> Interval:
         """Σ over an axis."""
-        size = self._pair.size(axis)
-        each = self.of(arg)
-        out = self._many(each, size)
+        out = times(self.of(arg), self._size(axis))
         squared = _squared(arg)
         if squared is not None:
             return _meet(out, power(self.length(squared, axis), Fraction(2)))
@@ -236,9 +234,16 @@ class _Values(Ranges):
             out = _meet(out, Interval(-bound, bound))
         return out
 
-    def _many(self, each: Interval, count: int) -> Interval:
-        """The sum of some numbers in one interval."""
-        return times(each, exactly(count))
+    def _size(self, axis: Axis) -> Interval:
+        """The size of an axis, 1 or more where it is not known."""
+        try:
+            return exactly(self._pair.size(axis))
+        except Obstacle:
+            return Interval(1.0, INF)
+
+    def _count(self, axes: tuple[Axis, ...]) -> Interval:
+        """The number of entries over some axes."""
+        return reduce(times, map(self._size, axes), ONE)
 
     def _array(self, name: str) -> Interval:
         side = self._side

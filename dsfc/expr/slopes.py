@@ -75,6 +75,7 @@ SLOPES: Mapping[str, Slope] = MappingProxyType({
     "log1p": _log1p,
     "expm1": _exp,
     "exprel": lambda a: row("exprel_slope").range(a).high,  # exprel is convex
+    "exprel_slope": lambda a: row("exprel_slope").range(a).high,  # ∫ t² e^(tx) ≤ ∫ t e^(tx)
     "sqrt": _sqrt,
     "abs": _constant(1.0),
     "sign": _jump,
