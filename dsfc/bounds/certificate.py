@@ -55,13 +55,13 @@ class Stored:
     point: Witness | None
 
 
-def write(found: Chain | Apart) -> str:
+def write(shown: Chain | Apart) -> str:
     """Returns the text of a document, the same on every machine."""
-    if isinstance(found, Apart):
-        stored = Stored(found.question, (), None, found.point)
+    if isinstance(shown, Apart):
+        stored = Stored(shown.question, (), None, shown.point)
     else:
-        steps = tuple(StoredStep(s.subject, s.rule, _ends(s.bound)) for s in found.steps)
-        stored = Stored(found.question, steps, found.bound, None)
+        steps = tuple(StoredStep(s.subject, s.rule, _ends(s.bound)) for s in shown.steps)
+        stored = Stored(shown.question, steps, shown.bound, None)
     document = {"format": FORM, **encode(stored)}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n"
 

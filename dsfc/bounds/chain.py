@@ -76,10 +76,10 @@ def check(chain: Chain) -> None:
         if rule is None:
             raise Rejected(f"there is no rule {step.rule} of this kind")
         try:
-            found = rule(step.subject, pair, premise)
+            derived = rule(step.subject, pair, premise)
         except Obstacle as e:
             raise Rejected(f"a step does not follow: {e}") from None
-        if not covers(step.bound, found):
+        if not covers(step.bound, derived):
             raise Rejected("a step says more than follows")
         known[step.subject] = step.bound
     last = known.get(outputs_gap(question))
@@ -88,16 +88,16 @@ def check(chain: Chain) -> None:
         raise Rejected("the steps do not bound how far the outputs are apart")
 
 
-def covers(said: Bound, found: Bound) -> bool:
-    """Returns whether a bound that is said holds wherever one that was found does."""
-    match said, found:
+def covers(said: Bound, derived: Bound) -> bool:
+    """Returns whether a bound that is said holds wherever one that was derived does."""
+    match said, derived:
         case Interval(), Interval():
-            return found.within(said)
+            return derived.within(said)
         case Form(), Form():
             allowed = dict(said.terms)
             if not all(_upward(key, c) for key, c in said.terms):
                 return False
-            return all(c <= allowed.get(key, Fraction(0)) for key, c in found.terms)
+            return all(c <= allowed.get(key, Fraction(0)) for key, c in derived.terms)
     return False
 
 

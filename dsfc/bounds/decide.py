@@ -101,15 +101,15 @@ def decide(question: Question) -> Verdict:
         raise ValueError("a bound is not negative")
     side_by_side(question)
     Pair(question)
-    found = search(question)
-    if isinstance(found, Chain) and found.bound <= question.within:
+    outcome = search(question)
+    if isinstance(outcome, Chain) and outcome.bound <= question.within:
         try:
-            check_text(write(found))
-            return Within(found, _look(question, SHOWN, SHOWN, TOKENS[-1:]))
+            check_text(write(outcome))
+            return Within(outcome, _look(question, SHOWN, SHOWN, TOKENS[-1:]))
         except Rejected as e:
-            found = f"a chain was found that the check does not accept: {e}"
-    bound = found.bound if isinstance(found, Chain) else None
-    obstacle = "the bound that is proved is larger" if isinstance(found, Chain) else found
+            outcome = f"a chain was outcome that the check does not accept: {e}"
+    bound = outcome.bound if isinstance(outcome, Chain) else None
+    obstacle = "the bound that is proved is larger" if isinstance(outcome, Chain) else outcome
     drawn = _drawn(question)
     if drawn:
         why = (

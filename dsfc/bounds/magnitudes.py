@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import reduce
 
 from dsfc.bounds.form import ONE, Form, constant, decaying, first_token, total, unknown, up
-from dsfc.bounds.pair import Get, Magnitude, Pair, Range, Side
+from dsfc.bounds.pair import Get, Magnitude, OneMixer, Pair, Range
 from dsfc.bounds.ranges import to_fraction
 from dsfc.bounds.sums import VAR, summation
 from dsfc.expr.interval import Interval, inverse
@@ -90,12 +90,12 @@ def magnitude(subject: Magnitude, pair: Pair, get: Get) -> Form:
             return reduce(lambda x, y: x * y, [part(base)] * int(value))
         case Run():
             return lagged(at_most(e.arg), run_lag(e))
-    found = summation(e, side, pair.sizes)
-    if found is None:
+    past_sum = summation(e, side, pair.sizes)
+    if past_sum is None:
         return constant(at_most(e))
     longest = pair.domain.longest
-    last = found.last if longest is None else min(longest - 1, _or(found.last, longest))
-    return part(found.body).summed(VAR, found.first, last)
+    last = past_sum.last if longest is None else min(longest - 1, _or(past_sum.last, longest))
+    return part(past_sum.body).summed(VAR, past_sum.first, last)
 
 
 def _or(x: int | None, otherwise: int) -> int:
@@ -121,7 +121,7 @@ def _named(subject: Magnitude, e: Ref, pair: Pair, get: Get) -> Form:
     return out.closed((name,), pair.domain.longest)
 
 
-def structured(e: Expr, side: Side, open_states: frozenset[str]) -> bool:
+def structured(e: Expr, side: OneMixer, open_states: frozenset[str]) -> bool:
     """Returns whether the form of an expression may be more than a number."""
     match e:
         case Past() | Fir() | Lag() | Run():
@@ -153,7 +153,7 @@ def reciprocal(a: Interval) -> Fraction:
     return to_fraction(out)
 
 
-def array_size(side: Side, name: str, at_most: Callable[[Expr], Fraction]) -> Fraction:
+def array_size(side: OneMixer, name: str, at_most: Callable[[Expr], Fraction]) -> Fraction:
     """Returns the largest absolute value of an entry of a matrix.
 
     Raises:

@@ -102,14 +102,14 @@ Get = Callable[[Subject], Bound]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class OneMixer:
     """One of the two mixers.
 
     Attributes:
         system: the mixer.
         definitions: name → definition.
         updates: name of a state → its update.
-        given: name of an input, parameter or buffer → what a point calls it.
+        called: name of an input, parameter or buffer → what a point calls it.
         constants: name → value, of buffers that have one.
         promised: name → where the declaration and the domain say the entries lie.
         moduli: name → where the domain says that absolute values of entries lie.
@@ -118,7 +118,7 @@ class Side:
     system: System
     definitions: Mapping[str, Definition]
     updates: Mapping[str, Definition]
-    given: Mapping[str, str]
+    called: Mapping[str, str]
     constants: Mapping[str, Expr]
     promised: Mapping[str, Interval]
     moduli: Mapping[str, Interval]
@@ -142,7 +142,7 @@ class Side:
             for x in walk(left.pop()):
                 if isinstance(x, Ref) and x.name not in out:
                     out.add(x.name)
-                    if x.name not in self.given and x.name != FIRST:
+                    if x.name not in self.called and x.name != FIRST:
                         left.append(self.body(x.name).value)
         return frozenset(out)
 
@@ -168,12 +168,12 @@ class Pair:
             self._side(question.b, renamed, self.own),
         )
 
-    def _side(self, system: System, names: Mapping[str, str], own: frozenset[str]) -> Side:
-        given, promised, moduli = dict[str, str](), dict[str, Interval](), dict[str, Interval]()
+    def _side(self, system: System, names: Mapping[str, str], own: frozenset[str]) -> OneMixer:
+        called, promised, moduli = dict[str, str](), dict[str, Interval](), dict[str, Interval]()
         constants = fixed(system)
         for t in (*system.inputs, *system.params, *system.buffers):
             same = names.get(t.name, t.name)
-            given[t.name] = f"b:{same}" if t.name in own else same
+            called[t.name] = f"b:{same}" if t.name in own else same
             if t.name in constants:
                 continue
             entries, sizes = self.domain.entries(same), self.domain.moduli(same)
@@ -188,9 +188,9 @@ class Pair:
             moduli[d.name] = self.domain.moduli(d.name)
         definitions = {d.name: d for d in system.definition if not d.update}
         updates = {d.name: d for d in system.definition if d.update}
-        return Side(system, definitions, updates, given, constants, promised, moduli)
+        return OneMixer(system, definitions, updates, called, constants, promised, moduli)
 
-    def side(self, second: bool) -> Side:
+    def side(self, second: bool) -> OneMixer:
         """Returns one of the two."""
         return self.sides[second]
 

@@ -209,7 +209,7 @@ class _Values(Ranges):
         out = _upto(times(root, Interval(largest, largest)).high if largest < INF else INF)
         match e:
             case Ref(name=name) | Param(name=name):
-                same = self._side.given.get(name, name)
+                same = self._side.called.get(name, name)
                 known = self._pair.domain.lengths(same, axis.name)
                 out = _meet(out, known if inside_of(e) else known.hull(_ZERO))
                 if isinstance(e, Ref) and name in self._side.definitions and e.at is not None:
@@ -258,7 +258,7 @@ class _Values(Ranges):
         if name == FIRST:
             return _SHARE
         complex_valued = e.field is Field.COMPLEX
-        if name in side.given:
+        if name in side.called:
             out = self._array(name)
             if complex_valued and name not in side.constants:
                 out = side.moduli[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from dsfc.bounds import gaps, means
+from dsfc.bounds import gap_functions, gap_sums, gaps, means
 from dsfc.bounds.form import Form
 from dsfc.bounds.gaps import Premises
 from dsfc.bounds.magnitudes import magnitude
@@ -51,9 +51,10 @@ def _magnitude(subject: Subject, pair: Pair, get: Get) -> Bound:
 
 
 _GAPS = (
-    gaps.leaf, gaps.definition, gaps.inlined, gaps.state, gaps.sums, gaps.addition, gaps.product,
-    means.mean, gaps.quotient, gaps.linear, gaps.primitive, gaps.largest_of, gaps.norm,
-    gaps.powers, gaps.series, gaps.decay_powers, gaps.apart,
+    gaps.leaf, gaps.definition, gaps.inlined, gaps.state, gap_sums.sums, gaps.addition,
+    gaps.product, means.mean, gaps.quotient, gap_functions.linear, gap_functions.primitive,
+    gap_functions.largest_of, gap_functions.norm, gap_functions.powers, gap_functions.series,
+    gap_sums.decay_powers, gaps.apart,
 )  # fmt: skip
 _RATIOS = (
     means.ratio_of_equal,

@@ -24,7 +24,9 @@ def search(question: Question) -> Chain | str:
         bound = finder.get(subject)
     except Obstacle as e:
         missing = ", ".join(sorted(pair.missing))
-        return f"{e}; no size is given of {missing} (--size), which may be why" if missing else str(e)
+        return (
+            f"{e}; no size is given of {missing} (--size), which may be why" if missing else str(e)
+        )
     assert isinstance(bound, Form)
     number = bound.plain
     if number is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dsfc.bounds.pair import Side
+from dsfc.bounds.pair import OneMixer
 from dsfc.bounds.ranges import is_causal
 from dsfc.expr.build import add, mul, replaced, rewrite, walk
 from dsfc.expr.over_time import Lag, Past, Relation, Run
@@ -52,14 +52,14 @@ class Summation:
     last: int | None
 
 
-def summation(e: Expr, side: Side, sizes: Mapping[str, int]) -> Summation | None:
+def summation(e: Expr, side: OneMixer, sizes: Mapping[str, int]) -> Summation | None:
     """Returns an expression of one mixer as a sum over the past, if it is one.
 
     No exponent of its summand is below 0, and no product runs backwards.
     """
-    found = _summation(e, side, sizes)
-    if found is None or all(least + found.first >= 0 for least in _constants(found.body)):
-        return found
+    past_sum = _summation(e, side, sizes)
+    if past_sum is None or all(least + past_sum.first >= 0 for least in _constants(past_sum.body)):
+        return past_sum
     return None
 
 
@@ -89,7 +89,7 @@ def _constants(body: Expr) -> Iterator[int]:
                 yield low.lag - high.lag
 
 
-def _summation(e: Expr, side: Side, sizes: Mapping[str, int]) -> Summation | None:
+def _summation(e: Expr, side: OneMixer, sizes: Mapping[str, int]) -> Summation | None:
     match e:
         case Past() if is_causal(e):
             first = e.lag + (e.relation is Relation.BEFORE)
@@ -110,21 +110,21 @@ def _summation(e: Expr, side: Side, sizes: Mapping[str, int]) -> Summation | Non
 
 
 def _inside(
-    args: tuple[Expr, ...], axis: Axis | None, side: Side, sizes: Mapping[str, int]
+    args: tuple[Expr, ...], axis: Axis | None, side: OneMixer, sizes: Mapping[str, int]
 ) -> Summation | None:
     """A product with one sum, the rest put into the summand."""
     parts = [(k, summation(x, side, sizes)) for k, x in enumerate(args)]
-    sums = [(k, found) for k, found in parts if found is not None]
+    sums = [(k, past_sum) for k, past_sum in parts if past_sum is not None]
     if len(sums) != 1:
         return None
-    k, found = sums[0]
+    k, past_sum = sums[0]
     rest = (*args[:k], *args[k + 1 :])
     if any(isinstance(x, Past | Lag | Run) for r in rest for x in walk(r)):
         return None
-    body = mul(*rest, found.body)
+    body = mul(*rest, past_sum.body)
     if axis is not None:
         body = Reduce(Reduction.SUM, axis, body)
-    return Summation(factored(body), found.first, found.last)
+    return Summation(factored(body), past_sum.first, past_sum.last)
 
 
 def _filtered(e: Fir, sizes: Mapping[str, int]) -> Summation | None:
@@ -142,7 +142,7 @@ def _filtered(e: Fir, sizes: Mapping[str, int]) -> Summation | None:
     return Summation(factored(mul(weight, tap)), arg.at.lag, arg.at.lag + sizes[e.axis.name] - 1)
 
 
-def _unrolled(e: Ref, side: Side) -> Summation | None:
+def _unrolled(e: Ref, side: OneMixer) -> Summation | None:
     """A state that is multiplied by a decay and added to."""
     update = side.updates[e.name]
     if update.backward or update.maximum:

@@ -202,7 +202,7 @@ class Draws:
             if seen is None or x.name not in seen:
                 continue
             largest = float(np.max(np.abs(seen[x.name]), initial=0.0))
-            name = side.given[body.map.name]
+            name = side.called[body.map.name]
             if largest > 0 and name in values:
                 grid = 1 << max(12, 12 - int(np.log2(float(x.high) / largest)))
                 scale = Fraction(int(float(x.high) / largest * grid * (1 - 1e-9)), grid)
@@ -214,9 +214,9 @@ class Draws:
         system = self.question.b if second else self.question.a
         side, values = self.pair.side(second), dict(point.values)
         numbers = dict[str, Array]()
-        constants = constants_of(self.claim, system, dict(side.given))
+        constants = constants_of(self.claim, system, dict(side.called))
         for t in (*system.inputs, *system.params, *system.buffers):
-            same = side.given[t.name]
+            same = side.called[t.name]
             axes = stored_axes(t)
             shape = [self.sizes[a.name] for a in axes]
             if same in constants:
@@ -316,16 +316,16 @@ def execute(draws: Draws, point: Witness) -> Apart:
         raise Rejected("the sequence is not of a length that is asked about")
     for second in (False, True):
         side = draws.pair.side(second)
-        names = dict(side.given)
+        names = dict(side.called)
         constants = constants_of(draws.claim, side.system, names)
-        given = entries_of(
+        entries = entries_of(
             draws.claim, side.system, names, point.length, dict(point.values), constants
         )
-        run = Execution(side.system, draws.sizes, point.length, given)
+        run = Execution(side.system, draws.sizes, point.length, entries)
         outputs.append(run.output())
         for x in domain.limits:
             name = next((own for own, same in names.items() if same == x.name), x.name)
-            if not all(_inside(value, x) for value in _limited(run, x, name, given)):
+            if not all(_inside(value, x) for value in _limited(run, x, name, entries)):
                 raise Rejected(f"`{x.name}` is not in its bounds")
     axes = [range(draws.sizes[a.name]) for a in question.a.outputs[0].axes]
     best: tuple[Fraction, int, tuple[int, ...], Complex, Complex] | None = None
@@ -342,13 +342,13 @@ def execute(draws: Draws, point: Witness) -> Apart:
 
 
 def _limited(
-    run: Execution, x: Limits, name: str, given: dict[str, tuple[Complex, ...]]
+    run: Execution, x: Limits, name: str, entries: dict[str, tuple[Complex, ...]]
 ) -> Iterator[Complex]:
     """The numbers of one mixer that a limit bounds, at all tokens."""
     t = run.inputs.get(name) or run.stored_as.get(name)
     if t is not None:
         sized = [(a.name, run.sizes[a.name]) for a in stored_axes(t)]
-        yield from _lengths(given[name], sized, x.axis)
+        yield from _lengths(entries[name], sized, x.axis)
         return
     d = run.updates.get(name) or run.definitions.get(name)
     if d is None:

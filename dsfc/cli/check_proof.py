@@ -59,7 +59,11 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
             raise click.UsageError(f"{certificate} is not text") from None
         try:
             if is_bound(text):
-                _say(*bound_shown(text, specs), specs)
+                said, lines, systems = bound_shown(text)
+                for word, system in zip(specs, systems, strict=bool(specs)):
+                    if mixer(word).system != system:
+                        raise Rejected(f"the system of the claim is not that of {word}")
+                _say(said, lines, specs)
                 ctx.exit(ACCEPTED)
             accepted = check(text)
             claim = accepted.claim

@@ -11,12 +11,10 @@ import click
 from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
-from dsfc.cli.within import BoundWord
+from dsfc.cli.within import bound_of
 from dsfc.cli.within import within as bound_verdict
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from dsfc.api.pipeline import Compilation
 
 PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
@@ -42,7 +40,6 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
 )
 @click.option(
     "--within",
-    type=BoundWord(),
     metavar="BOUND",
     help="Ask instead whether no entry of the outputs differs by more than this, such as 1e-6.",
 )
@@ -82,7 +79,7 @@ def equiv(
     b: str,
     renamed: tuple[str, ...],
     sizes: tuple[str, ...],
-    within: Fraction | None,
+    within: str | None,
     domain: str,
     conditions: bool,
     explain: bool,
@@ -117,9 +114,10 @@ def equiv(
     """
     pairs = tuple(pair(word) for word in renamed)
     asked = sizes_of(sizes)
-    if within is None and domain:
+    bound = None if within is None else bound_of(within)
+    if bound is None and domain:
         raise click.UsageError("--for belongs to --within")
-    if within is not None and (conditions or case_certificate or replay):
+    if bound is not None and (conditions or case_certificate or replay):
         raise click.UsageError("--within goes with --for, --map, --size, --explain, --certificate")
     for path in (certificate, case_certificate, replay):
         if path is not None and os.path.lexists(path):
@@ -145,9 +143,9 @@ def equiv(
         from dsfc.trusted.entries import Obstacle
 
         first, second = mixer(a), mixer(b)
-        if within is not None:
+        if bound is not None:
             names = identified(pairs, first, second)
-            code, text = bound_verdict(first, second, within, domain, names, asked, explain, form)
+            code, text = bound_verdict(first, second, bound, domain, names, asked, explain, form)
             if certificate is not None:
                 _keep(certificate, text, "nothing is shown")
             ctx.exit(code)

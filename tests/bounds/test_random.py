@@ -31,13 +31,13 @@ NAMED = {
     "window": ("decay", "windowed", QKV, ONE, 12, 10),
     "near decays": ("decay", "decay_near", QKV, ONE, 24, 10),
     "near decays of states": ("decay_state", "decay_near", QKV, ONE, 24, 10),
-    "near gates": ("gated", "gated_near", f"{QKV}, abs(u) <= 1, abs(w) <= 1", ONE, 24, 40),
-    "near gates, bounded length": ("gated", "gated_near", f"{QKV}, L <= 4", ONE, 4, 40),
+    "near gates": ("gated", "gated_near", f"{QKV}, abs(u) <= 1, abs(w) <= 1", ONE, 24, 10),
+    "near gates, bounded length": ("gated", "gated_near", f"{QKV}, L <= 4", ONE, 4, 10),
     "start": ("average", "average_started", "abs(u) <= 2, λ <= 0.9, abs(s) <= 1", {"d": 2}, 6, 10),
     "factor": ("average", "average_near", "abs(u) <= 2, λ <= 0.9", {"d": 2}, 12, 40),
     "taps": ("recurrent", "taps", "abs(u) <= 1", {"d": 1}, 16, 10),
     "floor": ("root_mean_6", "root_mean_5", "abs(u) <= 1, m >= 0.25", {"d": 2}, 1, 10),
-    "added floor": ("linear", "linear_added", QKV, ONE, 3, 60),
+    "added floor": ("linear", "linear_added", QKV, ONE, 3, 10),
     "Taylor": ("softmax", "taylor_softmax", QKV.replace("k) <= 1", "k) <= 0.5"), ONE, 3, 10),
 }  # fmt: skip
 """Name → two mixers, domain, sizes, tokens, and how far the bound may be above what is seen."""
@@ -96,8 +96,8 @@ def worst(question: Question, draws: Draws, point: Witness) -> Fraction:
     outputs = []
     for second in (False, True):
         side = draws.pair.side(second)
-        constants = constants_of(draws.claim, side.system, dict(side.given))
-        given = arrays(draws.claim, side.system, dict(side.given), point.length,
+        constants = constants_of(draws.claim, side.system, dict(side.called))
+        given = arrays(draws.claim, side.system, dict(side.called), point.length,
                        dict(point.values), constants)  # fmt: skip
         outputs.append(Execution(side.system, draws.sizes, point.length, given).output())
     out = Fraction(0)
