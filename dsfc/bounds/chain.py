@@ -77,7 +77,7 @@ def check(chain: Chain) -> None:
             raise Rejected(f"there is no rule {step.rule} of this kind")
         try:
             derived = rule(step.subject, pair, premise)
-        except Obstacle as e:
+        except (Obstacle, OverflowError, AssertionError) as e:
             raise Rejected(f"a step does not follow: {e}") from None
         if not covers(step.bound, derived):
             raise Rejected("a step says more than follows")

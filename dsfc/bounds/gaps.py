@@ -187,12 +187,12 @@ def aligned(
     for alike in (text, _kind):
         rest = list[Expr]()
         for x in left:
-            same = next((y for y in right if alike(x) == alike(y)), None)
-            if same is None:
+            at = next((k for k, y in enumerate(right) if alike(x) == alike(y)), None)
+            if at is None:
                 rest.append(x)
             else:
-                right = [y for y in right if y is not same]
-                pairs.append((x, same))
+                pairs.append((x, right[at]))
+                right = [*right[:at], *right[at + 1 :]]
         left = rest
     if len(left) == len(right) == 1:
         return [*pairs, (left[0], right[0])], [], []

@@ -17,7 +17,7 @@ from dsfc.bounds.pair import Gap, Get, Pair, Range, Ratio
 from dsfc.bounds.ranges import above_zero, to_float, to_fraction, weighted
 from dsfc.bounds.sums import VAR, is_plain, renamed
 from dsfc.expr.build import mul
-from dsfc.expr.interval import Interval, exactly, inverse, plus, times
+from dsfc.expr.interval import INF, Interval, exactly, inverse, plus, times
 from dsfc.expr.over_time import Past
 from dsfc.expr.ranges import ONE
 from dsfc.expr.table import row
@@ -50,8 +50,8 @@ def mean(p: Premises) -> Form:
         raise Obstacle("the values of a mean depend on the lag")
     ratio = p.get(Ratio(w, w_other))
     assert isinstance(ratio, Interval)
-    if ratio.low <= 0:
-        raise Obstacle("the weights of a mean have no ratio above 0")
+    if ratio.low <= 0 or ratio.high == INF:
+        raise Obstacle("the ratio of the weights of a mean has no bounds")
     values = p.range(False, v)
     spread = to_fraction(values.high) - to_fraction(values.low)
     quotient = times(exactly(Fraction(ratio.high)), inverse(exactly(Fraction(ratio.low))))

@@ -12,6 +12,7 @@ from dsfc.bounds.pair import Bound, Gap, Magnitude, Question, Range, Ratio, Subj
 from dsfc.bounds.rules import STATEMENTS
 from dsfc.bounds.witness import Apart, Observed
 from dsfc.expr.interval import Interval
+from dsfc.expr.over_time import Past
 from dsfc.expr.text import text
 from dsfc.expr.tree import Expr
 from dsfc.prover.report import entries_text, number_text
@@ -102,10 +103,12 @@ def _seen_json(observed: Observed) -> dict[str, Any]:
 
 def _asked(question: Question) -> list[str]:
     """The statement, the domain and the sizes."""
-    sizes = ", ".join(f"{name} = {k}" for name, k in question.sizes)
+    copies = {d.axis.name for s in (question.a, question.b) for d in s.axes if d.axis.copy_of}
+    sizes = ", ".join(f"{name} = {k}" for name, k in question.sizes if name not in copies)
     pairs = [f"{theirs} for {ours}" for ours, theirs in question.names]
     return [
-        "  statement  no entry of the outputs differs by more, for equal inputs and parameters",
+        "  statement  no entry of the outputs differs by more, for equal inputs and parameters,"
+        " wherever both have values",
         *[f"  names      the second reads {', '.join(pairs)}"] * bool(pairs),
         f"  domain     {question.domain.text}",
         *[f"  sizes      {sizes}"] * bool(sizes),
@@ -136,10 +139,12 @@ def number(x: Fraction) -> str:
 
 
 def _matters(step: Step) -> bool:
-    """Whether a step is worth a line: a gap that is not 0, or what its bound is made of."""
+    """Whether a step is worth a line: a gap that is not 0, a ratio, a sum or what decays in it."""
     match step.subject, step.bound:
         case (Gap(), Form() as form):
             return not form.zero
+        case (Magnitude(e=e), Form() as form):
+            return form.plain is None or isinstance(e, Past)
         case (Ratio(), Interval() as ratio):
             return ratio.low != ratio.high
     return False

@@ -76,5 +76,6 @@ RULES: Mapping[type[Subject], Mapping[str, Rule]] = MappingProxyType({
 
 STATEMENTS: Mapping[str, str] = MappingProxyType(
     {f.__name__: (f.__doc__ or "").strip().partition("\n")[0] for f in (*_GAPS, *_RATIOS)}
+    | {"magnitude": "|x y| = |x| |y|, and a sum over the past is at most the sum over all lags m."}
 )
 """Name of a rule → its inequality."""

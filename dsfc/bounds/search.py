@@ -22,6 +22,8 @@ def search(question: Question) -> Chain | str:
     try:
         subject = outputs_gap(question)
         bound = finder.get(subject)
+    except RecursionError:
+        return "the definitions are nested too deeply"
     except Obstacle as e:
         missing = ", ".join(sorted(pair.missing))
         return (
@@ -72,7 +74,7 @@ class _Finder:
 
             try:
                 bound = rule(subject, self.pair, premise)
-            except Obstacle as e:
+            except (Obstacle, OverflowError) as e:
                 reason = _better(reason, str(e))
                 continue
             if best is None or _tighter(bound, best[0]):

@@ -24,12 +24,15 @@ from dsfc.expr.tree import (
     Expr,
     Fir,
     Iota,
+    Map,
     Mul,
     Now,
     Pow,
+    Prim,
     Reduce,
     Reduction,
     Ref,
+    Rename,
     Time,
 )
 
@@ -136,10 +139,22 @@ def _filtered(e: Fir, sizes: Mapping[str, int]) -> Summation | None:
         return None
     lag = Lag(((TIME, 1), (VAR, -1)), -arg.at.lag)
     weight = replaced(e.weight, {Iota(e.axis): lag})
-    if e.axis in weight.axes or any(isinstance(x, Past | Run) for x in walk(e.weight)):
+    if e.axis in weight.axes or any(_binds(x, e.axis) for x in walk(e.weight)):
         return None
     tap = Ref(arg.name, arg.over, arg.kind, arg.when, Bound(VAR, 0))
     return Summation(factored(mul(weight, tap)), arg.at.lag, arg.at.lag + sizes[e.axis.name] - 1)
+
+
+def _binds(e: Expr, axis: Axis) -> bool:
+    """Whether a node is a sum over time, or uses up or makes an axis."""
+    match e:
+        case Past() | Run() | Lag() | Fir() | Map():
+            return True
+        case Reduce(axis=other) | Prim(axis=other):
+            return other == axis
+        case Rename(old, new):
+            return axis in (old, new)
+    return False
 
 
 def _unrolled(e: Ref, side: OneMixer) -> Summation | None:

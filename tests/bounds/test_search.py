@@ -98,3 +98,14 @@ def test_bounds_are_rounded_upward(ask) -> None:
     assert isinstance(chain, Chain)
     # The decay is 0.9 rounded upward to a double.
     assert chain.bound >= 40 * Fraction(9, 10) ** 8
+
+
+def test_a_factor_that_stands_twice_counts_twice(ask) -> None:
+    found = bound(ask("squared", "squared_near", "abs(u) <= 1"))
+    exact = 2.001**2 * math.exp(2.001) - 2**2 * math.exp(2)
+    assert exact <= found <= 1.01 * exact
+
+
+def test_a_sum_over_the_taps_is_no_lag(ask) -> None:
+    chain = search(ask("weighted_taps", "recurrent", "abs(u) <= 1"))
+    assert isinstance(chain, str) or chain.bound >= 1

@@ -81,3 +81,15 @@ def test_what_does_not_go_together_is_a_wrong_command_line(
     run: Callable, pair: tuple[str, str], options: tuple[str, ...]
 ) -> None:
     assert run("equiv", *pair, *options).exit_code == 2
+
+
+def test_inputs_of_other_names_may_be_identified(run: Callable, spec: Callable) -> None:
+    text = PAIR.replace("w = 8\n  input u", "t = 8\n  input w")
+    other = spec(
+        text.replace("fir[w](ones[d] ⊗ 0.5^iota[w], u)", "fir[t](ones[d] ⊗ 0.5^iota[t], w)")
+    )
+    options = ("--within", "0.01", "--for", "abs(u) <= 1")
+    assert run("equiv", f"{other}:a", f"{other}:b", *options).exit_code == 4
+    found = run("equiv", f"{other}:a", f"{other}:b", *options, "--map", "w=u")
+    assert found.exit_code == 0
+    assert "names      the second reads u for w" in found.output
