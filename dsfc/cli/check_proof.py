@@ -36,7 +36,9 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         raise click.UsageError("give both specs, or none")
     with bounded(f"check {certificate}"):
         from dsfc import files
+        from dsfc.bounds.certificate import is_bound
         from dsfc.cli.equiv import mixer
+        from dsfc.cli.within import bound_shown
         from dsfc.diagnostics.file_error import file_error
         from dsfc.prover.report import reach
         from dsfc.prover.report import shown as lines_of
@@ -56,6 +58,13 @@ def check_proof(ctx: click.Context, certificate: Path, specs: tuple[str, ...]) -
         except UnicodeDecodeError:
             raise click.UsageError(f"{certificate} is not text") from None
         try:
+            if is_bound(text):
+                said, lines, systems = bound_shown(text)
+                for word, system in zip(specs, systems, strict=bool(specs)):
+                    if mixer(word).system != system:
+                        raise Rejected(f"the system of the claim is not that of {word}")
+                _say(said, lines, specs)
+                ctx.exit(ACCEPTED)
             accepted = check(text)
             claim = accepted.claim
             for word, system in zip(specs, (claim.a, claim.b), strict=bool(specs)):

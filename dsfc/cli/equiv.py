@@ -11,6 +11,8 @@ import click
 from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
+from dsfc.cli.within import bound_of
+from dsfc.cli.within import within as bound_verdict
 
 if TYPE_CHECKING:
     from dsfc.api.pipeline import Compilation
@@ -35,6 +37,18 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
     multiple=True,
     metavar="AXIS=SIZE,…",
     help="Compare at these sizes only, such as h=4,n=64.",
+)
+@click.option(
+    "--within",
+    metavar="BOUND",
+    help="Ask instead whether no entry of the outputs differs by more than this, such as 1e-6.",
+)
+@click.option(
+    "--for",
+    "domain",
+    default="",
+    metavar="BOUNDS",
+    help='With --within: where inputs and parameters lie, such as "abs(u) <= 2, L <= 4096".',
 )
 @click.option(
     "--conditions",
@@ -65,6 +79,8 @@ def equiv(
     b: str,
     renamed: tuple[str, ...],
     sizes: tuple[str, ...],
+    within: str | None,
+    domain: str,
     conditions: bool,
     explain: bool,
     certificate: Path | None,
@@ -87,6 +103,10 @@ def equiv(
     whether one mixer is a case of the other, which is so if whatever values its parameters have
     some values of the other's give the same output; SUB with the two exchanged; and ISO, both.
 
+    With --within another question is answered: whether no entry of the outputs differs by more than
+    a bound, for all inputs, parameters and lengths that --for allows, at the sizes of --size and
+    those declared. A proof is a chain of inequalities, a refutation a point of the domain.
+
     The exit code is that of EQ: 0
     for proved, for all sizes, 4 for refuted, 5 for unknown, 6 for proved under conditions, or where
     both outputs have values while somewhere only one has, 7 for proved for some sizes alone, 1 for
@@ -94,6 +114,11 @@ def equiv(
     """
     pairs = tuple(pair(word) for word in renamed)
     asked = sizes_of(sizes)
+    bound = None if within is None else bound_of(within)
+    if bound is None and domain:
+        raise click.UsageError("--for belongs to --within")
+    if bound is not None and (conditions or case_certificate or replay):
+        raise click.UsageError("--within goes with --for, --map, --size, --explain, --certificate")
     for path in (certificate, case_certificate, replay):
         if path is not None and os.path.lexists(path):
             raise click.UsageError(f"{path} exists already")
@@ -119,6 +144,12 @@ def equiv(
         from dsfc.trusted.entries import Obstacle
 
         first, second = mixer(a), mixer(b)
+        if bound is not None:
+            names = identified(pairs, first, second)
+            code, text = bound_verdict(first, second, bound, domain, names, asked, explain, form)
+            if certificate is not None:
+                _keep(certificate, text, "nothing is shown")
+            ctx.exit(code)
         with current_span.entered(first.mixer.span):
             try:
                 check_given(first.system, second.system, asked)
