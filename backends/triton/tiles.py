@@ -241,6 +241,7 @@ each holds half as much. On sm_80 a thread holds what it multiplies.
 
 _PRINTED_OF: dict[tuple[Form, str, int, str, int], tuple[int, int]] = {
     (Form.KEYED, "futures", _NARROW, "cuda", 80): (64, 8),
+    (Form.KEYED, "gradients", _NARROW, "cuda", 80): (32, 8),
     (Form.KEYED, "gradients", _NARROW, "cuda", 90): (16, 8),
     (Form.KEYED, "gradients", _NARROW, "cuda", 100): (32, 8),
     (Form.KEYED_DELTA, "pairs", _NARROW, "cuda", 80): (32, 8),
@@ -251,7 +252,6 @@ _PRINTED_OF: dict[tuple[Form, str, int, str, int], tuple[int, int]] = {
     (Form.KEYED_DELTA, "gradients", _NARROW, "cuda", 100): (32, 8),
     (Form.KEYED_DELTA, "gradients", _NARROW, "hip", 94): (16, 4),
     (Form.KEYED_LOW_RANK, "pairs", _NARROW, "cuda", 80): (16, 4),
-    (Form.KEYED_LOW_RANK, "pairs", _NARROW, "cuda", 90): (16, 8),
     (Form.KEYED_LOW_RANK, "pairs", _NARROW, "hip", 94): (16, 4),
     (Form.KEYED_LOW_RANK, "futures", _NARROW, "hip", 94): (32, 4),
     (Form.KEYED_LOW_RANK, "gradients", _NARROW, "cuda", 80): (64, 8),
