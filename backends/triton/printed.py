@@ -57,7 +57,8 @@ class PrintedChunks(PrintedScan):
     def _launch_of(self, kernel: Kernel, direction: str) -> Iterator[str]:
         """Statements that make room for what one kernel writes, and start it."""
         printed = self.printed[kernel]
-        yield f'    fixed = _printed("{self.plain.form}", "{direction} {kernel.name}", v, H, N, P)'
+        row = f'"{self.plain.form}", "{direction} {kernel.name}"'
+        yield f"    fixed = _printed({row}, v, S, H, N, P)"
         yield from (_room(a) for a in kernel.arguments if a.access is Access.WRITE)
         tensors = [variable(a) for a in kernel.arguments]
         yield from wrapped("given = ", [*tensors, *printed.dynamic], "", "    ").split("\n")

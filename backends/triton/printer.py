@@ -202,6 +202,7 @@ class _Printer:
         repeated = any((name, True) in own for name, stored in own if not stored)
         nested = any(isinstance(s, Loop) for s in loop.body)
         stages = "" if nested or repeated else ", num_stages=STAGES"
+        stages += ", disable_licm=True"  # masks of all that follows would not fit the registers
         count = integer(loop.count).text
         if loop.reverse or len(count) > _LONGEST:
             count = self._common(count, "count")

@@ -208,46 +208,82 @@ PRINTED_CHUNK = {
 }
 """Tokens of a chunk of printed kernels, by form."""
 
-_PRINTED = {
-    "forward pairs": (64, 8),
-    "forward states": (64, 8),
-    "forward outputs": (64, 4),
-    "backward pairs": (64, 8),
-    "backward states": (64, 8),
-    "backward futures": (64, 8),
-    "backward gradients": (32, 4),
+_PRINTED: dict[tuple[str, int, str, int], tuple[int, int]] = {
+    ("pairs", _NARROW, "cuda", 80): (32, 8),
+    ("pairs", _NARROW, "cuda", 90): (64, 8),
+    ("pairs", _NARROW, "hip", 94): (64, 4),
+    ("pairs", _WIDE, "cuda", 80): (16, 8),
+    ("pairs", _WIDE, "hip", 94): (32, 4),
+    ("states", _NARROW, "cuda", 80): (64, 8),
+    ("states", _NARROW, "hip", 94): (64, 4),
+    ("states", _WIDE, "cuda", 80): (16, 8),
+    ("states", _WIDE, "hip", 94): (32, 4),
+    ("outputs", _NARROW, "cuda", 80): (64, 4),
+    ("outputs", _NARROW, "hip", 94): (64, 4),
+    ("outputs", _WIDE, "cuda", 80): (32, 4),
+    ("outputs", _WIDE, "hip", 94): (32, 4),
+    ("futures", _NARROW, "cuda", 80): (32, 8),
+    ("futures", _NARROW, "cuda", 90): (64, 8),
+    ("futures", _NARROW, "hip", 94): (64, 4),
+    ("futures", _WIDE, "cuda", 80): (16, 8),
+    ("futures", _WIDE, "hip", 94): (16, 4),
+    ("gradients", _NARROW, "cuda", 80): (32, 8),
+    ("gradients", _NARROW, "cuda", 90): (64, 8),
+    ("gradients", _NARROW, "hip", 94): (32, 4),
+    ("gradients", _WIDE, "cuda", 80): (16, 8),
+    ("gradients", _WIDE, "hip", 94): (32, 4),
 }
-"""Keys or channels of a part, and warps, of printed kernels.
+"""Keys or channels of a part, and warps, of printed kernels, from an architecture on.
 
 A chunk has the rows of four warps in a product of matrices: eight compute some of it twice, and
-each holds half as much.
+each holds half as much. On sm_80 a thread holds what it multiplies.
 """
 
-_PRINTED_OF: dict[Form, dict[str, tuple[int, int]]] = {
-    Form.KEYED_DELTA: {"pairs": (32, 8), "futures": (32, 8), "gradients": (16, 4)},
-    Form.KEYED_LOW_RANK: {"pairs": (16, 4), "futures": (32, 8), "gradients": (16, 4)},
+_PRINTED_OF: dict[tuple[Form, str, int, str, int], tuple[int, int]] = {
+    (Form.KEYED, "futures", _NARROW, "cuda", 80): (64, 8),
+    (Form.KEYED, "gradients", _NARROW, "cuda", 80): (32, 8),
+    (Form.KEYED, "gradients", _NARROW, "cuda", 90): (16, 8),
+    (Form.KEYED, "gradients", _NARROW, "cuda", 100): (32, 8),
+    (Form.KEYED_DELTA, "pairs", _NARROW, "cuda", 80): (32, 8),
+    (Form.KEYED_DELTA, "pairs", _NARROW, "cuda", 100): (64, 8),
+    (Form.KEYED_DELTA, "pairs", _NARROW, "hip", 94): (32, 4),
+    (Form.KEYED_DELTA, "futures", _NARROW, "hip", 94): (32, 4),
+    (Form.KEYED_DELTA, "gradients", _NARROW, "cuda", 80): (16, 8),
+    (Form.KEYED_DELTA, "gradients", _NARROW, "cuda", 100): (32, 8),
+    (Form.KEYED_DELTA, "gradients", _NARROW, "hip", 94): (16, 4),
+    (Form.KEYED_LOW_RANK, "pairs", _NARROW, "cuda", 80): (16, 4),
+    (Form.KEYED_LOW_RANK, "pairs", _NARROW, "hip", 94): (16, 4),
+    (Form.KEYED_LOW_RANK, "futures", _NARROW, "hip", 94): (32, 4),
+    (Form.KEYED_LOW_RANK, "gradients", _NARROW, "cuda", 80): (64, 8),
+    (Form.KEYED_LOW_RANK, "gradients", _NARROW, "hip", 94): (16, 4),
 }
-"""Where two or more reads, or writes, need more registers."""
+"""Where a form has others: then these are all that it has of a kernel, width and platform."""
 
 
-def _printed(form: Form, kernel: str, keys: int, size: int, platform: str) -> Tile:
-    width, warps = _PRINTED_OF.get(form, {}).get(kernel.split()[1], _PRINTED[kernel])
-    # States of 256 keys take twice the registers, factors in float32 twice the shared memory.
-    most = 64 if size == _NARROW else 16 if kernel == "backward futures" else 32
-    width = min(width, 8192 // keys, most)
-    # A warp of gfx9 is two.
-    return Tile(PRINTED_CHUNK[form], width, 4 if platform == "hip" else warps, 1)
+def _printed(
+    form: Form, kernel: str, size: int, platform: str, version: int
+) -> tuple[int, int] | None:
+    """Width and warps of a row of a form, or of all; None where an older row is the last one."""
+    own = {key for key in _PRINTED_OF if key[:4] == (form, kernel, size, platform)}
+    if own:
+        return _PRINTED_OF.get((form, kernel, size, platform, version))
+    return _PRINTED.get((kernel, size, platform, version))
 
 
+# States of 256 keys take twice the registers of those of 128.
 TILES |= {
-    (form, f"{kernel} {keys}", size, platform, version): _printed(
-        form, kernel, keys, size, platform
+    (form, f"{way} {kernel} {keys}", size, platform, version): Tile(
+        PRINTED_CHUNK[form], min(found[0], 8192 // keys), found[1], 1
     )
     for form in PRINTED_CHUNK
-    for kernel in _PRINTED
+    for way, kernel in (
+        *(("forward", x) for x in ("pairs", "states", "outputs")),
+        *(("backward", x) for x in ("pairs", "states", "futures", "gradients")),
+    )
     for keys in (64, 128, 256)
     for size in (_NARROW, _WIDE)
-    for platform, version in (("cuda", 80), ("hip", 94))
+    for platform, version in (("cuda", 80), ("cuda", 90), ("cuda", 100), ("hip", 94))
+    if (found := _printed(form, kernel, size, platform, version)) is not None
 }
 TOEPLITZ_ROWS = 16
 """Rows of the batch of a program of a convolution: as few as a product of matrices has."""

@@ -83,9 +83,13 @@ class Chunk:
         return Pair(NAMES[look.read], NAMES[write.key], x, y, look.early, look.strict)
 
     def prepare(self, looks: tuple[Look, ...]) -> None:
-        """Computes the pairs of some reads with all writes: all of them level by level."""
+        """Computes the pairs of some reads with all writes: all of them level by level.
+
+        They are added to those that are known, of other keys: of all or none.
+        """
         pairs = [(look, write) for look in looks for write in self.of.writes]
-        products = self.decay.products([self.pair(*p) for p in pairs])
+        onto = [self.known_pairs[p] for p in pairs if p in self.known_pairs]
+        products = self.decay.products([self.pair(*p) for p in pairs], onto)
         self.known_pairs |= zip(pairs, products, strict=True)
 
     def pairs(self, look: Look, write: Write) -> Tile:
@@ -99,6 +103,11 @@ class Chunk:
     def before_tail(self, write: Write) -> Tile:
         """Returns a key, decayed to the chunk's end."""
         return times_decay(self.tile(write.key), self.decay.tail)
+
+    @property
+    def whole(self) -> Tile | None:
+        """The decay over the chunk."""
+        return self.decay.whole
 
     def output(self, look: Look, state: Tile, writes: tuple[Write, ...]) -> Tile:
         """Returns what a read gets: of the state that enters, and of what the chunk writes."""
@@ -117,7 +126,7 @@ class Chunk:
     def next_state(self, state: Tile) -> Tile:
         """Returns the state that leaves the chunk."""
         k, of = self.of.k, self.of
-        total = times_decay(state, self.decay.whole)
+        total = times_decay(state, self.whole)
         for write in of.writes:
             total = total + k.dot(self.before_tail(write), self.tile(write.value), of.tokens.row)
         return total

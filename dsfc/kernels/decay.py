@@ -134,8 +134,13 @@ class Decay(ABC):
         return self._k.named("whole", self._k.product(self._factor, self._tokens.row))
 
     @abstractmethod
-    def products(self, pairs: Sequence[Pair]) -> list[Tile]:
-        """Returns all products of each pair inside the chunk, decayed."""
+    def products(self, pairs: Sequence[Pair], onto: Sequence[Tile] = ()) -> list[Tile]:
+        """Returns all products of each pair inside the chunk, decayed.
+
+        Args:
+            pairs: the pairs.
+            onto: what is added to them, such as the products of other keys.
+        """
 
     # --- backwards --------------------------------------------------------------------------------
 
@@ -211,14 +216,14 @@ class Decay(ABC):
 class HeadDecay(Decay):
     """A decay of one number a token and head, or λ = 1: a factor of each pair."""
 
-    def products(self, pairs: Sequence[Pair]) -> list[Tile]:
+    def products(self, pairs: Sequence[Pair], onto: Sequence[Tile] = ()) -> list[Tile]:
         """Returns the products of all keys, times the decay between the tokens."""
         out = []
         for p in pairs:
             part = self._tokens.triangle(p.strict)
             product = self._k.dot(p.x, self._columns(p.y), self._keys, out=part)
             out.append(self._k.named(p.name, self._decayed(product, p.early)))
-        return out
+        return [x + before for x, before in zip(out, onto, strict=True)] if onto else out
 
     def pull(self, pairs: Sequence[Pulled], reads: Sums, writes: Sums) -> None:
         """Adds Σ_j weights_ij decay_ij y_j and Σ_i weights_ij decay_ij x_i."""
@@ -251,9 +256,9 @@ class HeadDecay(Decay):
 class KeyDecay(Decay):
     """A decay of keys: the pairs are made level by level, each decay up to the blocks' middle."""
 
-    def products(self, pairs: Sequence[Pair]) -> list[Tile]:
+    def products(self, pairs: Sequence[Pair], onto: Sequence[Tile] = ()) -> list[Tile]:
         """Returns the sum of all levels, and of the tokens by themselves."""
-        totals = Sums()
+        totals = Sums((p.name, x) for p, x in zip(pairs, onto, strict=False))
         for p in pairs:
             if not p.strict:
                 totals.add(p.name, self._diagonal(self._k.sum(p.x * p.y, self._keys)))

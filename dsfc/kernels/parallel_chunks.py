@@ -69,6 +69,27 @@ class _Place:
     at: tuple[Position, ...]
 
 
+class _Decayed(Chunk):
+    """A chunk whose decays of keys an earlier kernel has taken: reads and keys are kept decayed."""
+
+    def __init__(self, of: _ParallelChunks, start: Int, at: Int) -> None:
+        super().__init__(of, start)
+        self._of, self._at = of, at
+
+    def after_head(self, look: Look) -> Tile:
+        """Returns a read, decayed from the chunk's start."""
+        return self._of.kept_decayed("head", look.read, self.start)
+
+    def before_tail(self, write: Write) -> Tile:
+        """Returns a key, decayed to the chunk's end."""
+        return self._of.kept_decayed("tail", write.key, self.start)
+
+    @property
+    def whole(self) -> Tile | None:
+        """The decay over the chunk."""
+        return self._of.kept_whole(self._at)
+
+
 class _ParallelChunks(Chunks):
     """The kernels of one scan."""
 
@@ -103,8 +124,11 @@ class _ParallelChunks(Chunks):
         with k.loop("part", held.parts(SOME_KEYS), reverse=False, **first) as loop:
             held.place(SOME_KEYS, loop.counter)
             chunk = Chunk(self, start)
+            chunk.known_pairs |= {p: loop[_name(p)] for p in wanted}
+            if self.held.by_keys:
+                self._keep_decayed(chunk, at)
             chunk.prepare(tuple(dict.fromkeys((*looks, *solving))))
-            loop.next(**{_name(p): loop[_name(p)] + chunk.pairs(*p) for p in wanted})
+            loop.next(**{_name(p): chunk.pairs(*p) for p in wanted})
         chunk = Chunk(self, start)
         chunk.known_pairs |= {p: loop.last(_name(p)) for p in wanted}
         for look, write in wanted:
@@ -150,7 +174,7 @@ class _ParallelChunks(Chunks):
         held.place(PART, k.grid("part", held.parts(PART)))
         first = held.load_state()
         with k.loop("chunk", self.count, S=first) as loop:
-            chunk, state = Chunk(self, self.start(loop.counter)), loop["S"]
+            chunk, state = self._chunk(loop.counter), loop["S"]
             self._keep("states", self._by_state(loop.counter), state)
             if self.system is not None:
                 _, write = self.system
@@ -175,7 +199,7 @@ class _ParallelChunks(Chunks):
         start, zeros = self.start(at), k.zeros(self.tokens.row, PART)
         with k.loop("keys", held.parts(SOME_KEYS), o=zeros) as loop:
             held.place(SOME_KEYS, loop.counter)
-            reads = Chunk(self, start).after_head(look)
+            reads = self._chunk(at).after_head(look)
             loop.next(
                 o=loop["o"] + k.dot(reads, self._kept("states", self._by_state(at)), self.keys)
             )
@@ -201,10 +225,10 @@ class _ParallelChunks(Chunks):
             held.declare_gradient(s.result)
         d_first = k.argument("dS", held.state_sizes, Access.WRITE, Storage.WIDE)
         with k.loop("chunk", self.count, reverse=True, dS=after) as loop:
-            chunk, future = Chunk(self, self.start(loop.counter)), loop["dS"]
+            chunk, future = self._chunk(loop.counter), loop["dS"]
             self._keep("futures", self._by_state(loop.counter), future)
             self._recall(chunk, loop.counter, [p for p in self.every_pair if p != self.system])
-            total = times_decay(future, chunk.decay.whole)
+            total = times_decay(future, chunk.whole)
             looks = self.looks
             if self.system is not None:
                 look, write = self.system
@@ -336,6 +360,33 @@ class _ParallelChunks(Chunks):
 
     # --- what is kept from kernel to kernel -------------------------------------------------------
 
+    def _chunk(self, at: Int) -> Chunk:
+        """Returns a chunk, of which a decay of keys is not computed again."""
+        start = self.start(at)
+        return _Decayed(self, start, at) if self.held.by_keys else Chunk(self, start)
+
+    def _keep_decayed(self, chunk: Chunk, at: Int) -> None:
+        """Keeps what depends on a decay of keys, for kernels that take it chunk by chunk.
+
+        Of each read that asks the state that enters, and of each key: products round both anyway.
+        """
+        for look in (x for x in self.looks if self.system is None or x != self.system[0]):
+            place = self._by_token(look.read, chunk.start)
+            self._keep(_decayed(look.read, "head"), place, chunk.after_head(look))
+        for write in self.writes:
+            place = self._by_token(write.key, chunk.start)
+            self._keep(_decayed(write.key, "tail"), place, chunk.before_tail(write))
+        assert chunk.whole is not None
+        self._keep("whole", self._by_chunk(at), chunk.whole, Storage.WIDE)
+
+    def kept_decayed(self, word: str, role: Factor, start: Int) -> Tile:
+        """Returns a read or a key that was kept decayed."""
+        return self._kept(_decayed(role, word), self._by_token(role, start))
+
+    def kept_whole(self, at: Int) -> Tile:
+        """Returns the decay over a chunk."""
+        return self._kept("whole", self._by_chunk(at), Storage.WIDE)
+
     def _recall(self, chunk: Chunk, at: Int, pairs: list[tuple[Look, Write]]) -> None:
         """Loads pairs of a chunk."""
         chunk.known_pairs |= {p: self._kept(_name(p), self._by_pair(at)) for p in pairs}
@@ -375,10 +426,20 @@ class _ParallelChunks(Chunks):
         """The place of what lies in memory like the tensor of a role."""
         return _Place(self.held.sizes(like), self.held.at(like, start))
 
+    def _by_chunk(self, at: Int) -> _Place:
+        """The place of what each key has for each chunk."""
+        (batch, heads, keys, _), (row, head, key, _) = self.held.state_sizes, self.held.state_at
+        return _Place((batch, heads, self.count, keys), (row, head, at, key))
+
     def _by_state(self, at: Int) -> _Place:
         """The place of a state for each chunk."""
         sizes, place = self.held.state_sizes, self.held.state_at
         return _Place((*sizes[:2], self.count, *sizes[2:]), (*place[:2], at, *place[2:]))
+
+
+def _decayed(role: Factor, word: str) -> str:
+    """The name of what is kept of a read or a key with its decay."""
+    return f"{NAMES[role]}_{word}"
 
 
 def _outside(role: Factor) -> str:
