@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dsfc.cli.lift import is_module, lift_options, run, said
 from dsfc.cli.options import format_option
 from dsfc.cli.process import bounded
 from dsfc.cli.spec import SpecWord
@@ -19,8 +20,8 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
 
 
 @click.command(short_help="Decide whether two mixers are the same function.")
-@click.argument("a", type=SpecWord(), metavar="SPEC[:MIXER]")
-@click.argument("b", type=SpecWord(), metavar="SPEC[:MIXER]")
+@click.argument("a", type=SpecWord(), metavar="SPEC[:MIXER]|FILE.py:NAME")
+@click.argument("b", type=SpecWord(), metavar="SPEC[:MIXER]|FILE.py:NAME")
 @click.option(
     "--map",
     "renamed",
@@ -57,6 +58,7 @@ PROVED, REFUTED, UNKNOWN, CONDITIONALLY, AT_SIZES = 0, 4, 5, 6, 7
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write a refutation to a new file, as a program that needs Python alone.",
 )
+@lift_options
 @format_option("the verdict")
 @click.pass_context
 def equiv(
@@ -70,6 +72,8 @@ def equiv(
     certificate: Path | None,
     case_certificate: Path | None,
     replay: Path | None,
+    arguments: tuple[str, ...],
+    inputs: tuple[str, ...],
     form: str,
 ) -> None:
     """Decide whether two mixers give equal outputs for equal inputs and equal parameters.
@@ -87,6 +91,10 @@ def equiv(
     whether one mixer is a case of the other, which is so if whatever values its parameters have
     some values of the other's give the same output; SUB with the two exchanged; and ISO, both.
 
+    FILE.py:NAME is a PyTorch module, which is lifted into a spec first, as `dsfc lift` does. That
+    imports the file and so RUNS it; a spec is never run. The verdict is one on the lifted spec: that
+    this is the module is tested, not proved.
+
     The exit code is that of EQ: 0
     for proved, for all sizes, 4 for refuted, 5 for unknown, 6 for proved under conditions, or where
     both outputs have values while somewhere only one has, 7 for proved for some sizes alone, 1 for
@@ -94,9 +102,12 @@ def equiv(
     """
     pairs = tuple(pair(word) for word in renamed)
     asked = sizes_of(sizes)
+    if (arguments or inputs) and not (is_module(a) or is_module(b)):
+        raise click.UsageError("--arg and --input are for FILE.py:NAME")
     for path in (certificate, case_certificate, replay):
         if path is not None and os.path.lexists(path):
             raise click.UsageError(f"{path} exists already")
+    modules = {word: lifted(word, arguments, inputs) for word in (a, b) if is_module(word)}
     with bounded(f"compare {a} and {b}"):
         from dsfc import current_span
         from dsfc.api.decide import equivalent
@@ -117,7 +128,7 @@ def equiv(
         from dsfc.trusted.check import write
         from dsfc.trusted.entries import Obstacle
 
-        first, second = mixer(a), mixer(b)
+        first, second = (modules[w] if w in modules else mixer(w) for w in (a, b))
         with current_span.entered(first.mixer.span):
             try:
                 check_given(first.system, second.system, asked)
@@ -189,6 +200,15 @@ def sizes_of(words: tuple[str, ...]) -> dict[str, int]:
         if out.setdefault(name.strip(), int(size)) != int(size):
             raise click.UsageError(f"--size gives two sizes of {name}")
     return out
+
+
+def lifted(word: str, arguments: tuple[str, ...], inputs: tuple[str, ...]) -> Compilation:
+    """The module that `file.py:Name` means, as a mixer; what was tested goes to standard error."""
+    made = run(word, arguments, inputs)
+    click.echo(f"lifted: {word}", err=True)
+    for line in said(made):
+        click.echo(f"  {line}", err=True)
+    return made.compilation
 
 
 def mixer(word: str) -> Compilation:

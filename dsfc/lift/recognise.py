@@ -1,0 +1,288 @@
+"""Goes through a trace, operation by operation, and finds the node of every tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from dsfc.lift import constants
+from dsfc.lift.axes import Axes, Axis, Batch, Entry, Factor, Layout, Mismatch, Time, regroup, resolved
+from dsfc.lift.build import num, op
+from dsfc.lift.failure import CannotLift
+from dsfc.lift.ir import Input, Node, Param, Where
+from dsfc.lift.trace import Lines, Trace
+from dsfc.lift.values import Broadcast, Value
+
+Anything = Any
+"""What an operation takes or gives: a Value, a list of them, a number, a word."""
+
+
+class Recogniser:
+    """The values of one trace.
+
+    Attributes:
+        trace: the trace.
+        axes: which axes are one.
+        broadcast: lays tensors over each other.
+        inputs: the module's arguments.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        """Starts before the first operation."""
+        self.trace = trace
+        self.axes = Axes()
+        self.broadcast = Broadcast(self.axes, trace.length)
+        self.lines = Lines()
+        self.inputs: dict[str, tuple[Input, Layout]] = {}
+        self._env: dict[torch.fx.Node, Anything] = {}
+        self._forced: dict[torch.fx.Node, Anything] = {}
+        self._now: torch.fx.Node | None = None
+        self._variables = self._assigned()
+
+    def run(self) -> Value:
+        """Returns the output: the first tensor that the module returns with an axis of tokens.
+
+        Raises:
+            CannotLift: at the line of what cannot be lifted.
+        """
+        for node in self.trace.graph.nodes:
+            self._now = node
+            if node.op == "placeholder":
+                self._env[node] = self._placeholder(node)
+            elif node.op == "call_function":
+                self._env[node] = self._located(node)
+            elif node.op == "output":
+                return self._output(node)
+        raise CannotLift("the module returns nothing")
+
+    def _output(self, node: torch.fx.Node) -> Value:
+        returned = [self._env.get(a) for a in node.args[0] if isinstance(a, torch.fx.Node)]  # type: ignore[union-attr]
+        for value in returned:
+            if isinstance(value, Value):
+                value = self.whole(value)
+                if any(t.size == self.trace.length for t in value.times):
+                    return value
+        raise CannotLift("no output has an axis of tokens; a mixer gives a value at every token")
+
+    def _located(self, node: torch.fx.Node) -> Anything:
+        """Runs an operation; what it refuses is said of the user's line."""
+        where = self.lines.where(node)
+        try:
+            result = self._operation(node)
+        except CannotLift as e:
+            e.where = e.where or where
+            raise
+        except Mismatch:
+            problem = f"{name_of(node)} mixes entries of one axis with another, which axes cannot say"
+            raise CannotLift(problem, where) from None
+        except ValueError as e:
+            raise CannotLift(f"{name_of(node)}: {e}", where) from None
+        if isinstance(result, Value):
+            self.axes.note(result.layout)
+            self._placed(result.node, where, node)
+        return result
+
+    def _placed(self, node: Node, where: Where | None, made: torch.fx.Node) -> None:
+        """Says of a new node where it was made; what ends a line has the variable it assigns."""
+        if where is None or isinstance(node, Param | Input):
+            return
+        name = self._variables.get(made)
+        if node.where is None or (name and node.where.name is None):
+            node.where = Where(where.file, where.line, name)
+
+    def _assigned(self) -> dict[torch.fx.Node, str]:
+        """The variable that each operation's result is assigned to.
+
+        Operations of one line stand together. The last of them makes its value; where the line
+        assigns several, they are as many equal groups, or items of one result.
+        """
+        out: dict[torch.fx.Node, str] = {}
+        groups: list[tuple[Where | None, list[torch.fx.Node]]] = []
+        for node in self.trace.graph.nodes:
+            if node.op == "call_function" and name_of(node) not in _NOTHING:
+                where = self.lines.where(node)
+                if not groups or groups[-1][0] != where:
+                    groups.append((where, []))
+                groups[-1][1].append(node)
+        for where, nodes in groups:
+            names = self.lines.names(where) if where else []
+            if names and len(nodes) % len(names) == 0:
+                each = len(nodes) // len(names)
+                ends = nodes[each - 1 :: each]
+                out |= {n: w for n, w in zip(ends, names, strict=True) if w}
+            items = [n for n in nodes if name_of(n) == "getitem"]
+            if len(items) == len(names) > 1:
+                out |= {n: w for n, w in zip(items, names, strict=True) if w}
+        return out
+
+    def _placeholder(self, node: torch.fx.Node) -> Value | None:
+        if node.name in self.trace.arrays:
+            path, tensor, kind = self.trace.arrays[node.name]
+            if kind == "constant" or (kind == "buffer" and constants.is_mask(tensor)):
+                return Value(num(0), (), const=tensor)
+            return self._parameter(path, tensor, kind == "buffer")
+        shape = self.trace.inputs.get(node.name)
+        if shape is None:
+            return None
+        special: Mapping[int, Factor] = {-1: Batch(self.trace.batch), -2: Time(self.trace.length)}
+        layout: Layout = tuple((special[s] if s < 0 else Axis(s),) if s != 1 else () for s in shape)
+        own = tuple(f for e in layout for f in e if isinstance(f, Axis))
+        if not any(isinstance(f, Time) for e in layout for f in e):
+            raise CannotLift(f"the argument {node.name} has no axis of tokens")
+        made = Input(node.name, own)
+        self.inputs[node.name] = made, layout
+        self.axes.note(layout)
+        return Value(made, layout)
+
+    def _parameter(self, path: str, tensor: torch.Tensor, buffer: bool) -> Value:
+        layout: Layout = tuple((Axis(s),) if s != 1 else () for s in tensor.shape)
+        dims = tuple(tuple(f for f in e if isinstance(f, Axis)) for e in layout)
+        made = Param(path, dims, is_complex=tensor.is_complex(), buffer=buffer)
+        return Value(made, layout)
+
+    def _operation(self, node: torch.fx.Node) -> Anything:
+        from dsfc.lift.operations import OPERATIONS
+
+        name = name_of(node)
+        if name in _NOTHING:
+            return None
+        args = [self.value(a) for a in node.args]
+        kwargs = {k: self.value(v) for k, v in node.kwargs.items()}
+        if name == "getitem":
+            return args[0][args[1]]
+        if constants.foldable(node, args, kwargs):
+            return constants.fold(node, args, kwargs)
+        if name not in OPERATIONS:
+            raise CannotLift(f"{name} is no operation that a spec has", hint=_HINTS.get(name))
+        return OPERATIONS[name](self, *args, **{k: v for k, v in kwargs.items() if k not in _IGNORED})
+
+    def value(self, argument: Anything) -> Anything:
+        """Returns what an argument of the trace stands for."""
+        if isinstance(argument, torch.fx.Node):
+            if argument not in self._env:
+                raise CannotLift(f"{argument.name} is no value")
+            return self._env[argument]
+        if isinstance(argument, list | tuple):
+            return [self.value(a) for a in argument]
+        return argument
+
+    # What operations ask for
+
+    @property
+    def now(self) -> torch.fx.Node:
+        """The operation of the trace that is under way."""
+        assert self._now is not None
+        return self._now
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its result."""
+        return tuple(int(s) for s in self.now.meta["val"].shape)
+
+    def argument(self, k: int) -> torch.fx.Node:
+        """The operation that made an argument of the present one."""
+        made = self.now.args[k]
+        assert isinstance(made, torch.fx.Node)
+        return made
+
+    def replace(self, node: torch.fx.Node, value: Value) -> None:
+        """Gives a tensor another value, as an operation in place does."""
+        self._env[node] = value
+
+    def stored(self, node: torch.fx.Node) -> Value:
+        """Returns the value that a tensor has by now."""
+        value = self._env[node]
+        assert isinstance(value, Value)
+        return value
+
+    def whole(self, value: Anything) -> Value:
+        """Returns an argument as a value with a node: numbers and constants too."""
+        if isinstance(value, bool | int | float):
+            return Value(num(value) if math.isfinite(value) else num(0), ())
+        if not isinstance(value, Value):
+            raise CannotLift(f"{name_of(self.now)} has an argument that is no tensor")
+        if value.tokens:
+            raise CannotLift("a tensor that is filled token by token is read before it is full")
+        if value.const is None:
+            return value
+        known = constants.named(value.const, self.trace.length, self.trace.batch)
+        if known is not None:
+            return Value(known[0], known[1])
+        if value.made is None:
+            raise CannotLift("a constant tensor is none that a formula says", hint=_CONSTANT)
+        return self._unfolded(value.made)
+
+    def _unfolded(self, made: torch.fx.Node) -> Value:
+        """The value of a constant by the operation that made it, from its parts."""
+        from dsfc.lift.operations import OPERATIONS
+
+        if made not in self._forced:
+            name = name_of(made)
+            if name not in OPERATIONS or name in _FACTORIES:
+                raise CannotLift(f"{name} makes a constant that no formula says", hint=_CONSTANT)
+            before, self._now = self._now, made
+            args = [self.value(a) for a in made.args]
+            args = [self.whole(a) if isinstance(a, Value) and a.const is not None else a for a in args]
+            kwargs = {k: self.value(v) for k, v in made.kwargs.items() if k not in _IGNORED}
+            self._forced[made] = OPERATIONS[name](self, *args, **kwargs)
+            self._now = before
+        value = self._forced[made]
+        assert isinstance(value, Value)
+        return value
+
+    def elementwise(self, name: str, *values: Anything) -> Value:
+        """Returns an elementwise operation of tensors and numbers."""
+        known = [self.whole(v) for v in values]
+        nodes, layout = self.broadcast.together(known)
+        padded = any(isinstance(f, Time) and f.delay > 0 for e in layout for f in e)
+        if padded and name not in ("*", "neg", "/"):
+            raise CannotLift(f"{name} of a padded tensor", hint="cut the padding off first")
+        return Value(op(name, *nodes), layout)
+
+    def unary(self, name: str, value: Anything) -> Value:
+        """Returns an elementwise operation of one tensor."""
+        return self.elementwise(name, value)
+
+    def entry(self, value: Value, dim: int) -> tuple[int, Entry]:
+        """Returns a dimension, counted from the front, and what it is."""
+        at = dim % len(value.layout)
+        return at, resolved(value.layout[at])
+
+    def viewed(self, value: Value, sizes: Sequence[int]) -> Value:
+        """Returns a tensor with other dimensions and the same entries."""
+        return Value(value.node, regroup(value.layout, sizes))
+
+
+def name_of(node: torch.fx.Node) -> str:
+    """Returns the name of an operation without its namespace and overload."""
+    packet = getattr(node.target, "overloadpacket", None) or getattr(node.target, "_overloadpacket", None)
+    if packet is not None:
+        return str(packet).removeprefix("aten.").rpartition(".")[2]
+    return str(getattr(node.target, "__name__", node.target))
+
+
+_IGNORED = {"pin_memory", "device", "dtype", "layout", "memory_format", "non_blocking", "copy", "implicit"}
+_NOTHING = {"_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range_for_size"}
+_FACTORIES = {"zeros", "ones", "full", "arange", "eye", "empty", "new_zeros", "new_ones", "zeros_like"}
+_CONSTANT = (
+    "a formula says numbers, arange, a + b * arange, powers of these, "
+    "and masks of tokens up to the present one"
+)
+_HINTS = {
+    "flip": "a spec runs backwards by a state declared `backward`; it is not lifted",
+    "fft_rfft": "write the convolution as a state or by conv1d; long filters of FFTs are not lifted",
+    "fft_fft": "write the convolution as a state or by conv1d; long filters of FFTs are not lifted",
+    "sort": "a spec has no order of values",
+    "topk": "a spec has no order of values",
+    "argmax": "a spec has no order of values",
+    "index": "read tokens by slices; a spec has no table of indices",
+    "gather": "read tokens by slices; a spec has no table of indices",
+    "embedding": "lift the layer behind the embedding",
+    "dropout": "set dropout to 0; a spec has no random values",
+    "linalg_inv": "write the inverse as the recursion that it solves",
+    "linalg_solve_triangular": "write the solution as the recursion over tokens that it is",
+    "roll": "a spec has no cyclic shift; pad in front and cut the end off",
+}

@@ -1,0 +1,616 @@
+"""Writes nodes down as a spec: names axes and values, and makes the syntax tree."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dsfc.lift.axes import Axis, axes_of
+from dsfc.lift.failure import CannotLift
+from dsfc.lift.ir import (
+    Along,
+    Apply,
+    At,
+    Before,
+    Contract,
+    Delay,
+    Fir,
+    First,
+    Input,
+    Iota,
+    Lag,
+    Masked,
+    Node,
+    Now,
+    Num,
+    Ones,
+    Op,
+    Param,
+    Past,
+    Reduce,
+    Rename,
+    Run,
+    State,
+    Where,
+    axes,
+    children,
+    walk,
+)
+from dsfc.lift.names import Names
+from dsfc.syntax import ast
+
+_PAIRWISE = (At, Lag, Masked, Run)
+_LEAVES = (Param, Input, Num, Ones, Iota, First, Before, Now)
+
+
+@dataclass
+class Written:
+    """A spec with the way back to the module.
+
+    Attributes:
+        spec: the syntax tree.
+        params: the parameter or buffer of the module that each array of the spec is.
+        axes: names of axes.
+        places: the user's line of each definition.
+        output: axes of the output.
+            inputs: names of the module's arguments, by the names that the spec has for them.
+    """
+
+    spec: ast.Spec
+    params: dict[str, Param] = field(default_factory=dict)
+    axes: dict[Axis, str] = field(default_factory=dict)
+    places: dict[str, Where] = field(default_factory=dict)
+    output: tuple[Axis, ...] = ()
+    inputs: dict[str, str] = field(default_factory=dict)
+
+
+class Writer:
+    """Writes one output as a mixer."""
+
+    def __init__(self, name: str, title: str, output: Node, inputs: Sequence[Input]) -> None:
+        """Finds what there is to declare.
+
+        Args:
+            name: of the mixer.
+            title: what it is, for the header.
+            output: the value of `y`.
+            inputs: arguments of the module.
+        """
+        self.name, self.title, self.output = name, title, output
+        self.known: dict[int, tuple[Axis, ...]] = {}
+        self.nodes = list(walk(output))
+        self.inputs = [i for i in inputs if any(n is i for n in self.nodes)] or list(inputs[:1])
+        self.states = list({id(n.state): n.state for n in self.nodes
+                            if isinstance(n, Now | Before)}.values())  # fmt: skip
+        self.timed: dict[int, bool] = {}
+        self.names = Names(self._variables())
+        self.input_names = {id(i): self.names.value(i.name) for i in self.inputs}
+        self.heads: set[Axis] = set()
+        self.params = self._params()
+        self.maps = self._maps()
+        self._find_heads()
+        self.axis_names = self._axis_names()
+        self.named: dict[int, str] = {}
+        self.param_names: dict[tuple[object, ...], str] = {}
+        self.definitions: list[tuple[str, Node]] = []
+
+    # What is read
+
+    def _variables(self) -> set[str]:
+        places = [n.where for n in self.nodes] + [s.where for s in self.states]
+        return {w.name for w in places if w is not None and w.name} | {i.name for i in self.inputs}
+
+    def _params(self) -> dict[tuple[object, ...], Param]:
+        return {n.key: n for n in self.nodes if isinstance(n, Param)}
+
+    def _maps(self) -> dict[tuple[object, ...], Apply]:
+        """Parameters that are nothing but linear maps."""
+        uses: dict[tuple[object, ...], Apply] = {}
+        other: set[tuple[object, ...]] = set()
+        for node in self.nodes:
+            for child in children(node):
+                if isinstance(child, Param):
+                    if isinstance(node, Apply) and child is node.map:
+                        uses.setdefault(child.key, node)
+                    else:
+                        other.add(child.key)
+            if isinstance(node, Now | Before):
+                for value in (node.state.update, node.state.start):
+                    if isinstance(value, Param):
+                        other.add(value.key)
+        return {k: a for k, a in uses.items() if k not in other}
+
+    def axes(self, node: Node) -> tuple[Axis, ...]:
+        """The axes of a node."""
+        return axes(node, self.known)
+
+    def _find_heads(self) -> None:
+        """Axes that both sides of a product share while neither has all of the other's."""
+        for node in self.nodes:
+            if isinstance(node, Op) and node.name in ("*", "/"):
+                a, b = (set(self.axes(n)) for n in node.args)
+                gone: set[Axis] = set()
+            elif isinstance(node, Contract):
+                a, b = set(self.axes(node.left)), set(self.axes(node.right))
+                gone = set(axes_of(node.axes))
+                self.heads |= (a & b) - gone
+                continue
+            else:
+                continue
+            if not (a <= b or b <= a):
+                self.heads |= a & b
+        inputs = {a for i in self.inputs for a in axes_of(i.axes)}
+        if len(inputs) == 1:
+            self.heads -= inputs
+
+    def _axis_names(self) -> dict[Axis, str]:
+        """Names: d of the input, h of heads, p of the output, n of what states keep, t of taps."""
+        found: dict[Axis, str] = {}
+        inputs = [a for i in self.inputs for a in axes_of(i.axes)]
+        output = self.axes(self.output)
+        kept = [a for s in self.states for a in axes_of(s.axes)]
+        scores = [a for n in self.nodes if isinstance(n, Contract | Reduce) for a in axes_of(n.axes)]
+        taps = [a for n in self.nodes if isinstance(n, Fir) for a in axes_of((n.taps,))]
+        middle = [a for n in self.nodes if isinstance(n, Apply) for a in axes_of(n.source)]
+        rest = [a for p in self.params.values() for d in p.dims for a in axes_of(d)]
+        every = [a for n in self.nodes for a in self.axes(n)]
+        for group, base in (
+            ([a for a in inputs if a not in self.heads], "d"), (self._ordered(self.heads, every), "h"),
+            (taps, "t"), (output, "p"), (kept, "n"), (scores, "n"), (middle, "r"), (rest, "m"),
+            (every, "m"),
+        ):  # fmt: skip
+            for axis in group:
+                if axis not in found:
+                    found[axis] = self.names.axis(base)
+        order = "dhnptrm"
+        places = {a: k for k, a in enumerate(found)}
+        return dict(sorted(found.items(), key=lambda e: (
+            order.find(e[1][0]) if e[1][0] in order else len(order), places[e[0]])))  # fmt: skip
+
+    @staticmethod
+    def _ordered(some: set[Axis], order: Iterable[Axis]) -> list[Axis]:
+        return list(dict.fromkeys(a for a in order if a in some))
+
+    # What gets a name
+
+    def _over_time(self, node: Node) -> bool:
+        """Whether a value depends on the token."""
+        if id(node) not in self.timed:
+            own = isinstance(node, Input | Now | Before | First | Delay | Fir | Past)
+            self.timed[id(node)] = own or any(map(self._over_time, children(node)))
+        return self.timed[id(node)]
+
+    def _pairwise(self, node: Node) -> bool:
+        """Whether a value depends on two tokens."""
+        if isinstance(node, Past):
+            return False
+        return isinstance(node, _PAIRWISE) or any(map(self._pairwise, children(node)))
+
+    def _name_values(self) -> None:
+        """Gives names to states, to what sums read at j, to the user's variables and what recurs."""
+        for state in self.states:
+            wanted = state.where.name if state.where and state.where.name else "s"
+            self.named[id(state)] = self.names.value(wanted)
+        uses = Counter(id(c) for n in self.nodes for c in self._read_by(n))
+        forced: set[int] = set()
+        for node in self.nodes:
+            if isinstance(node, At) and node.variable == 1 and self._over_time(node.arg):
+                forced.add(id(node.arg))
+            elif isinstance(node, Run | Fir | Delay):
+                forced.add(id(node.arg))
+        last: dict[str, Node] = {}
+        for node in self.nodes:
+            if node.where and node.where.name and self._worth(node):
+                last[node.where.name] = node
+        updates = {id(s.update) for s in self.states}
+        for node in self.nodes:
+            if isinstance(node, _LEAVES) or self._pairwise(node) or id(node) in updates:
+                continue
+            name = node.where.name if node.where else None
+            mine = name is not None and last.get(name) is node
+            again = uses[id(node)] > 1 and self._worth(node)
+            if node is self.output and id(node) not in forced and uses[id(node)] == 0:
+                continue
+            if id(node) in forced or mine or again:
+                self.named[id(node)] = self.names.value(name or "x")
+                self.definitions.append((self.named[id(node)], node))
+
+    @staticmethod
+    def _read_by(node: Node) -> tuple[Node, ...]:
+        return children(node)
+
+    def _worth(self, node: Node) -> bool:
+        """Whether a value is more than a name, a number, or one of them at another token."""
+        if isinstance(node, _LEAVES) or self._pairwise(node):
+            return False
+        if isinstance(node, Delay):
+            return False
+        if isinstance(node, Op) and node.name == "neg":
+            return self._worth(node.args[0])
+        if not self._over_time(node):
+            return sum(1 for _ in walk(node)) > 3
+        return True
+
+    def _parts_read_as(self) -> dict[tuple[object, ...], str]:
+        """The variable that is computed from each part of a parameter."""
+        out: dict[tuple[object, ...], str] = {}
+        for node in self.nodes:
+            if node.where is None or node.where.name is None:
+                continue
+            below = list(children(node))
+            while below:
+                child = below.pop()
+                if isinstance(child, Param) and child.cuts:
+                    out.setdefault(child.key, node.where.name)
+                elif child.where is None or child.where.name is None:
+                    below += children(child)
+        return out
+
+    # The spec
+
+    def write(self) -> Written:
+        """Returns the spec."""
+        read_as = self._parts_read_as()
+        for key, param in self.params.items():
+            self.param_names[key] = self.names.parameter(param, read_as.get(key))
+        self._name_values()
+        items: list[ast.Item] = []
+        written = Written(ast.Spec(()), axes=dict(self.axis_names), output=self.axes(self.output))
+        written.inputs = {self.input_names[id(i)]: i.name for i in self.inputs}
+        decls = [*self._inputs(), *self._parameters(written), *self._states()]
+        defs: list[ast.Item] = []
+        for state in self.states:
+            if state.update is None:
+                raise CannotLift("a state of a loop is never updated", state.where)
+        for name, node in self.definitions:
+            defs.append(ast.Def(ast.Ident(name), self._expr(node, defining=True)))
+            if node.where:
+                written.places[name] = node.where
+        for state in self.states:
+            name = self.named[id(state)]
+            assert state.update is not None
+            shape = self._widened(self._expr(state.update, defining=True), self.axes(state.update),
+                                  axes_of(state.axes))  # fmt: skip
+            defs.append(ast.Def(ast.Ident(name), shape))
+            if state.where:
+                written.places[name] = state.where
+        defs.append(ast.Def(ast.Ident("y"), self._expr(self.output)))
+        if self.output.where:
+            written.places["y"] = self.output.where
+        defs = self._in_order(defs)
+        used = {a for item in (*decls, *defs) for a in self._axes_in(item)}
+        dims = tuple(
+            ast.Dim(ast.Ident(n), axis in self.heads, None if self._free(axis) else ast.Num(Fraction(axis.size)))
+            for axis, n in self.axis_names.items() if n in used
+        )  # fmt: skip
+        if dims:
+            items.append(ast.Dims(dims))
+        items += [*decls, *defs]
+        unit = ast.MixerUnit(ast.Ident(self.name), ast.Provenance(self.title), None, tuple(items))
+        written.spec = ast.Spec((unit,))
+        return written
+
+    def _free(self, axis: Axis) -> bool:
+        return any(axis in axes_of(i.axes) for i in self.inputs) and axis not in self.heads
+
+    def _axes_in(self, item: ast.Item) -> set[str]:
+        out: set[str] = set()
+        if isinstance(item, ast.Decl) and item.type is not None:
+            parts = [item.type.axes] if isinstance(item.type, ast.TensorType) else [
+                item.type.each, item.type.source, item.type.target]  # fmt: skip
+            out |= {a.text for part in parts for a in part}
+        if isinstance(item, ast.Def):
+            known = set(self.axis_names.values())
+            out |= {n.id for n in ast.walk(item.expr) if isinstance(n, ast.Name) and n.id in known}
+        return out
+
+    def _in_order(self, defs: list[ast.Item]) -> list[ast.Item]:
+        """Definitions behind what they read at the same token."""
+        by_name = {d.name.text: d for d in defs if isinstance(d, ast.Def)}
+        out: list[ast.Item] = []
+        done: set[str] = set()
+
+        def visit(name: str) -> None:
+            if name in done or name not in by_name:
+                return
+            done.add(name)
+            for node in ast.walk(by_name[name].expr):
+                if isinstance(node, ast.Name):
+                    visit(node.id)
+                elif isinstance(node, ast.Index | ast.Call):
+                    visit(node.name.text)
+            out.append(by_name[name])
+
+        for name in (*(n for n in by_name if n != "y"), "y"):
+            visit(name)
+        return out
+
+    def _inputs(self) -> list[ast.Item]:
+        return [
+            self._decl(ast.DeclKind.INPUT, self.input_names[id(i)], self._type(axes_of(i.axes)))
+            for i in self.inputs
+        ]
+
+    def _states(self) -> list[ast.Item]:
+        complex_ = {id(s) for s in self.states if s.is_complex or self._complex_state(s)}
+        return [
+            self._decl(ast.DeclKind.STATE, self.named[id(s)], self._type(axes_of(s.axes)),
+                       (ast.Flag.COMPLEX,) if id(s) in complex_ else ())
+            for s in self.states
+        ]  # fmt: skip
+
+    def _complex_state(self, state: State) -> bool:
+        if state.update is None:
+            return False
+        state.is_complex = False
+        state.is_complex = self._complex(state.update)
+        return state.is_complex
+
+    def _complex(self, node: Node) -> bool:
+        match node:
+            case Param():
+                return node.is_complex
+            case Op(name=name) if name in ("Re", "Im", "abs"):
+                return False
+            case Op(name=name) if name in ("cplx", "cis"):
+                return True
+            case Now(state=state) | Before(state=state):
+                return state.is_complex
+        return any(map(self._complex, children(node)))
+
+    def _parameters(self, written: Written) -> list[ast.Item]:
+        out: list[ast.Item] = []
+        for key, param in self.params.items():
+            name = self.param_names[key]
+            written.params[name] = param
+            type_: ast.Type | None
+            if key in self.maps:
+                use = self.maps[key]
+                each, source, target = ([ast.Ident(self.axis_names[a]) for a in axes_of(g)]
+                                        for g in (use.each, use.source, use.target))  # fmt: skip
+                type_ = ast.MapType(tuple(each), tuple(source), tuple(target))
+            else:
+                own = axes_of(a for d in param.dims for a in d)
+                if len(own) < len([a for d in param.dims for a in axes_of(d)]):
+                    problem = f"{param.path} is used entry by entry and has one axis twice"
+                    raise CannotLift(problem, param.where)
+                type_ = self._type(own)
+            flags = (ast.Flag.COMPLEX,) if param.is_complex else ()
+            init = ast.Init(ast.InitKind.DRAW, ast.Call(
+                ast.Ident("normal"), (), (ast.Num(Fraction(0)), ast.Num(Fraction(1, 50)))))  # fmt: skip
+            if param.is_complex:
+                init = ast.Init(ast.InitKind.DRAW, ast.Call(ast.Ident("cplx"), (), (init.expr, init.expr)))
+            out.append(self._decl(ast.DeclKind.PARAM, name, type_, flags, init))
+        return out
+
+    @staticmethod
+    def _decl(
+        kind: ast.DeclKind, name: str, type_: ast.Type | None, flags: tuple[ast.Flag, ...] = (),
+        init: ast.Init | None = None,
+    ) -> ast.Decl:  # fmt: skip
+        return ast.Decl(kind, (ast.Ident(name),), type_, flags, init)
+
+    def _type(self, own: Sequence[Axis]) -> ast.Type | None:
+        if not own:
+            return None
+        return ast.TensorType(tuple(ast.Ident(self.axis_names[a]) for a in own))
+
+    # Expressions
+
+    def _expr(self, node: Node, token: str = "i", defining: bool = False) -> ast.Expr:
+        """The text of a value at a token; `defining` where it is what gives the value its name."""
+        if not defining and id(node) in self.named:
+            return self._read(self.named[id(node)], token, self._over_time(node))
+        match node:
+            case Num(value=value):
+                return number(value)
+            case Param():
+                return ast.Name(self.param_names[node.key])
+            case Input():
+                return self._read(self.input_names[id(node)], token, True)
+            case Now(state=state):
+                return self._read(self.named[id(state)], token, True)
+            case Before(state=state):
+                return self._before(state)
+            case First():
+                return ast.Name("first")
+            case Lag():
+                return _minus(ast.Name("i"), ast.Name("j"))
+            case Ones(axes=own):
+                return self._ones(axes_of(own))
+            case Iota(axis=axis):
+                return self._along("iota", axes_of((axis,))[0])
+            case Op():
+                return self._operation(node, token)
+            case Reduce(kind=kind, axes=over, arg=arg):
+                return ast.Call(ast.Ident(kind), self._brackets(over), (self._expr(arg, token),))
+            case Along(name=name, axis=over, arg=arg):
+                return ast.Call(ast.Ident(name), self._brackets(over), (self._expr(arg, token),))
+            case Contract(left=left, right=right, axes=over):
+                return self._contraction(left, right, axes_of(over), token)
+            case Apply():
+                return self._applied(node, token)
+            case Rename(arg=arg, old=old, new=new):
+                (one,), (two,) = axes_of((old,)), axes_of((new,))
+                names = tuple(ast.Name(self.axis_names[a]) for a in (one, two))
+                return ast.Call(ast.Ident("rename"), names, (self._expr(arg, token),))
+            case Delay(arg=arg, lag=lag):
+                name = self._named_stream(arg)
+                return ast.Index(ast.Ident(name), (_minus(ast.Name(token), _number(lag)),))
+            case Fir(weight=weight, arg=arg, taps=taps):
+                args = (self._expr(weight), self._expr(arg, token))
+                return ast.Call(ast.Ident("fir"), self._brackets((taps,)), args)
+            case At(arg=arg, variable=variable):
+                return self._expr(arg, "ij"[variable])
+            case Run(arg=arg):
+                order = ast.Relation(tuple(map(ast.Name, "jli")), (ast.CmpOp.LT, ast.CmpOp.LE))
+                value = self._read(self.named[id(arg)], "l", True) if id(arg) in self.named else self._expr(arg)
+                return ast.Call(ast.Ident("prod"), (order,), (value,))
+            case Past(arg=arg, relation=relation):
+                return self._past(arg, relation)
+        hint = "a table of pairs has to be summed over its tokens, with 0 or -inf where it is masked"
+        raise CannotLift("a value of pairs of tokens is used as it is", node.where, hint)
+
+    def _named_stream(self, node: Node) -> str:
+        if isinstance(node, Input):
+            return self.input_names[id(node)]
+        if isinstance(node, Now):
+            return self.named[id(node.state)]
+        return self.named[id(node)]
+
+    @staticmethod
+    def _read(name: str, token: str, timed: bool) -> ast.Expr:
+        if token == "i" or not timed:
+            return ast.Name(name)
+        return ast.Index(ast.Ident(name), (ast.Name(token),))
+
+    def _before(self, state: State) -> ast.Expr:
+        read = ast.Index(ast.Ident(self.named[id(state)]), (_minus(ast.Name("i"), _number(1)),))
+        if state.start is None:
+            return read
+        start = self._product(ast.Name("first"), (), self._expr(state.start), self.axes(state.start), "*")
+        start = self._widened(start, self.axes(state.start), axes_of(state.axes))
+        return _chain_add(read, start, ast.AddOp.PLUS)
+
+    def _past(self, arg: Node, relation: str | None) -> ast.Expr:
+        body = self._expr(arg)
+        signs = {"le": ast.CmpOp.LE, "lt": ast.CmpOp.LT, "gt": ast.CmpOp.GT, "ge": ast.CmpOp.GE}
+
+        def summed(word: str) -> ast.Expr:
+            order = ast.Relation((ast.Name("j"), ast.Name("i")), (signs[word],))
+            return ast.Call(ast.Ident("sum"), (order,), (body,))
+
+        if relation is None:
+            return _chain_add(summed("le"), summed("gt"), ast.AddOp.PLUS)
+        return summed(relation)
+
+    def _along(self, name: str, axis: Axis) -> ast.Expr:
+        return ast.Index(ast.Ident(name), (ast.Name(self.axis_names[axis]),))
+
+    def _ones(self, own: Sequence[Axis]) -> ast.Expr:
+        parts = tuple(self._along("ones", a) for a in own)
+        return parts[0] if len(parts) == 1 else ast.Outer(parts)
+
+    def _brackets(self, over: Sequence[Axis]) -> tuple[ast.Condition, ...]:
+        return tuple(ast.Name(self.axis_names[a]) for a in axes_of(over))
+
+    def _operation(self, node: Op, token: str) -> ast.Expr:
+        args = [self._expr(a, token) for a in node.args]
+        own = [self.axes(a) for a in node.args]
+        if node.name == "neg":
+            return ast.Neg(args[0])
+        if node.name in ("+", "-"):
+            every = tuple(dict.fromkeys(a for o in own for a in o))
+            wide = [self._widened(e, o, every) if o or not every else e for e, o in zip(args, own, strict=True)]
+            sign = ast.AddOp.PLUS if node.name == "+" else ast.AddOp.MINUS
+            return _chain_add(wide[0], wide[1], sign)
+        if node.name in ("*", "/"):
+            return self._product(args[0], own[0], args[1], own[1], node.name)
+        if node.name == "^":
+            if own[1]:
+                return ast.Call(ast.Ident("exp"), (), (self._product(
+                    args[1], own[1], ast.Call(ast.Ident("log"), (), (args[0],)), own[0], "*"),))  # fmt: skip
+            return ast.Pow(args[0], args[1])
+        if len(args) == 2:
+            every = tuple(dict.fromkeys(a for o in own for a in o))
+            args = [self._widened(e, o, every) if o else e for e, o in zip(args, own, strict=True)]
+            if node.name == "cplx":
+                args = [self._widened(e, o, every) for e, o in zip(args, own, strict=True)]
+        return ast.Call(ast.Ident(node.name), (), tuple(args))
+
+    def _widened(self, expr: ast.Expr, own: Sequence[Axis], every: Sequence[Axis]) -> ast.Expr:
+        """A value that is constant along the axes that it has not."""
+        missing = [a for a in every if a not in own]
+        if not missing:
+            return expr
+        ones = tuple(self._along("ones", a) for a in missing)
+        if not own:
+            return _chain_mul(expr, self._ones(missing), ast.MulOp.TIMES)
+        return ast.Outer((expr, *ones))
+
+    def _product(
+        self, a: ast.Expr, own: Sequence[Axis], b: ast.Expr, other: Sequence[Axis], sign: str
+    ) -> ast.Expr:
+        left, right = set(own), set(other)
+        operator = ast.MulOp.TIMES if sign == "*" else ast.MulOp.OVER
+        if left <= right or right <= left:
+            return _chain_mul(a, b, operator)
+        if sign == "/":
+            return _chain_mul(self._widened(a, own, [*own, *other]), b, operator)
+        if (left & right) <= self.heads:
+            return ast.Outer((a, b))
+        return _chain_mul(self._widened(a, own, [*own, *other]), b, operator)
+
+    def _contraction(self, left: Node, right: Node, over: Sequence[Axis], token: str) -> ast.Expr:
+        a, b = self._expr(left, token), self._expr(right, token)
+        own, other = self.axes(left), self.axes(right)
+        shared = set(own) & set(other)
+        if len(over) == 1 and over[0] not in self.heads and shared - {over[0]} <= self.heads:
+            return ast.Dot((a, b))
+        inner = self._product(a, own, b, other, "*")
+        return ast.Call(ast.Ident("sum"), self._brackets(over), (inner,))
+
+    def _applied(self, node: Apply, token: str) -> ast.Expr:
+        operand = self._expr(node.arg, token)
+        if node.map.key not in self.maps:
+            own = self.axes(node.map)
+            inner = self._product(ast.Name(self.param_names[node.map.key]), own, operand, self.axes(node.arg), "*")
+            return ast.Call(ast.Ident("sum"), self._brackets(node.source), (inner,))
+        name = ast.Ident(self.param_names[node.map.key])
+        if isinstance(operand, ast.Name | ast.Call | ast.Index | ast.Apply):
+            return ast.Apply(name, operand)
+        return ast.Call(name, (), (operand,))
+
+
+def number(value: Fraction) -> ast.Expr:
+    """Returns a number; a root of a whole number as such, a fraction as a quotient."""
+    if value < 0:
+        return ast.Neg(number(-value))
+    if value.denominator == 1:
+        return ast.Num(value)
+    squared = float(value) ** 2
+    for base, sign in ((1 / squared, -1), (squared, 1)):
+        whole = round(base)
+        if 1 < whole < 1 << 20 and math.isclose(float(value), whole ** (sign / 2), rel_tol=1e-15):
+            if math.isqrt(whole) ** 2 != whole:
+                half = ast.Mul((ast.Num(Fraction(1)), ast.Num(Fraction(2))), (ast.MulOp.OVER,))
+                return ast.Pow(ast.Num(Fraction(whole)), half if sign > 0 else ast.Neg(half))
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    small = value.denominator <= 4096 and value.numerator <= 4096
+    if rest == 1 and not (small and value.denominator in (2, 4, 8, 16, 32, 64)):
+        return ast.Num(value)
+    parts = ast.Num(Fraction(value.numerator)), ast.Num(Fraction(value.denominator))
+    return ast.Mul(parts, (ast.MulOp.OVER,))
+
+
+def _number(value: int) -> ast.Num:
+    return ast.Num(Fraction(value))
+
+
+def _minus(a: ast.Expr, b: ast.Expr) -> ast.Expr:
+    return ast.Add((a, b), (ast.AddOp.MINUS,))
+
+
+def _chain_add(a: ast.Expr, b: ast.Expr, sign: ast.AddOp) -> ast.Expr:
+    if isinstance(b, ast.Neg):
+        flipped = ast.AddOp.MINUS if sign is ast.AddOp.PLUS else ast.AddOp.PLUS
+        return _chain_add(a, b.operand, flipped)
+    if isinstance(a, ast.Add):
+        return ast.Add((*a.operands, b), (*a.operators, sign))
+    return ast.Add((a, b), (sign,))
+
+
+def _chain_mul(a: ast.Expr, b: ast.Expr, sign: ast.MulOp) -> ast.Expr:
+    if isinstance(a, ast.Mul):
+        return ast.Mul((*a.operands, b), (*a.operators, sign))
+    return ast.Mul((a, b), (sign,))
+
+
+IDENTIFIER = re.compile(r"[A-Za-z]\w*", re.ASCII)
