@@ -79,7 +79,8 @@ def lift(
         value = recogniser.run()
         node = filled(value.node, value.axes)
         known = [i for i, _ in recogniser.inputs.values()]
-        written = Writer(_mixer_name(name), f"lifted from {file.name}:{name}", node, known).write()
+        written = Writer(_mixer_name(name), f"lifted from {file.name}:{name}", node, known,
+                         [path for path, _, _ in traced.arrays.values()]).write()
         text = format_spec(written.spec)
         compilation = _compiled(text, file, written)
         layouts = {i.name: layout for i, layout in recogniser.inputs.values()}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from dsfc.lift.axes import Axis, axes_of
 from dsfc.lift.ir import (
     MIRRORED,
+    Along,
     At,
     Before,
     Contract,
@@ -18,6 +20,7 @@ from dsfc.lift.ir import (
     Num,
     Op,
     Past,
+    Reduce,
     Run,
     State,
     axes,
@@ -56,11 +59,52 @@ def op(name: str, *args: Node) -> Node:
             return Num(values[0] / values[1])
     if any(isinstance(a, Masked) for a in args):
         return _masked(name, args)
-    if name in ("*", "/") and isinstance(args[1], Num) and args[1].value == 1:
-        return args[0]
+    for one, other in (args, args[::-1]) if len(args) == 2 else ():
+        if isinstance(other, Num):
+            value = other.value
+            if (name == "*" and value == 1) or (name == "+" and value == 0):
+                return one
+            if name == "*" and value == -1:
+                return op("neg", one)
+            if name in ("/", "-") and other is args[1] and value == (1 if name == "/" else 0):
+                return one
+            if name == "*" or (name == "/" and other is args[1] and value > 0):
+                root = _root_beside(one, float(value) if name == "*" else 1 / float(value))
+                if root is not None and not other.root_of:
+                    return Op("*", (one, root))
     if name == "exp":
         return _exp(args[0])
+    if name == "/" and (unit := _unit_length(*args)) is not None:
+        return unit
     return Op(name, args)
+
+
+def _unit_length(value: Node, divisor: Node) -> Node | None:
+    """x over the larger of its length and 1e-12, as the language has it; None for anything else."""
+    match divisor:
+        case Op(
+            name="max",
+            args=(
+                Op(name="sqrt", args=(Reduce(kind="sum", axes=over, arg=Op(name="*", args=(a, b))),)),
+                Num(value=least),
+            ),
+        ) if a is value and b is value and least == Fraction(1, 10**12) and len(axes_of(over)) == 1:
+            return Along("l2norm", over, value)
+    return None
+
+
+def inverse_root(over: tuple[Axis, ...], size: int) -> Num:
+    """Returns 1 over the root of the size of axes."""
+    return Num(num(size**-0.5).value, root_of=over)
+
+
+def _root_beside(node: Node, value: float) -> Num | None:
+    """What 1 over the root of a size is, beside a sum over an axis of that size."""
+    if isinstance(node, Contract):
+        size = math.prod(a.size for a in node.axes)
+        if size > 1 and math.isclose(value, size**-0.5, rel_tol=1e-14):
+            return inverse_root(node.axes, size)
+    return None
 
 
 def _masked(name: str, args: tuple[Node, ...]) -> Node:
@@ -154,7 +198,7 @@ def cumulative(arg: Node) -> State:
 
 def position() -> Node:
     """Returns the number of the present token, from 0, as a state that counts."""
-    state = State(())
+    state = State((), hint="position")
     state.update = Op("-", (Op("+", (Before(state), Num(Fraction(1)))), First()))
     return Now(state)
 

@@ -88,7 +88,9 @@ def named(tensor: torch.Tensor, length: int, batch: int) -> tuple[Node, Layout] 
     layout = _layout(tensor.shape, length, batch)
     values = tensor.detach()
     if values.is_complex():
-        return None
+        if bool(values.imag.any()):
+            return None
+        values = values.real
     values = values.double()
     for at, entry in enumerate(layout):
         if entry and isinstance(entry[0], Batch):

@@ -37,9 +37,15 @@ class Node:
 
 @dataclass(eq=False)
 class Num(Node):
-    """A number."""
+    """A number.
+
+    Attributes:
+        value: the number.
+        root_of: axes; it is 1 over the root of their size.
+    """
 
     value: Fraction
+    root_of: tuple[Axis, ...] = ()
 
 
 @dataclass(eq=False)
@@ -189,6 +195,7 @@ class State:
         start: what it is before the first token; None for zero.
         where: where it is updated.
         added: for a cumulative sum, what is added at each token.
+        hint: a name, where the user has none.
     """
 
     axes: tuple[Axis, ...]
@@ -196,6 +203,7 @@ class State:
     start: Node | None = None
     where: Where | None = None
     added: Node | None = None
+    hint: str = "s"
     is_complex: bool = False
 
 

@@ -114,22 +114,30 @@ class _Loop:
                 return self._fail(node, f"it reads token {node.token} after token {before.token}")
             self.earlier[id(node)] = before
             return True
-        if _alike(node, before) and not (other < 0 <= own):
-            pairs = zip(children(node), children(before), strict=True)
-            if all([self._pair(a, b) for a, b in pairs]):
+        if _alike(node, before) and (children(node) or own < 0):
+            if self._children_paired(node, before):
                 if own >= 0:
                     self.earlier[id(node)] = before
                 return True
-            return False
+            if other >= 0 or own < 0:
+                return False
         if own < 0:
-            return _alike(node, before) and all(
-                self._pair(a, b) for a, b in zip(children(node), children(before), strict=True)
-            )
+            return False
         first = other < 0 or other == 0
         if not first or own - other != 1 and other >= 0:
             return self._fail(node, "it does something else")
         self.starts[id(node)] = node, before
         return True
+
+    def _children_paired(self, node: Node, before: Node) -> bool:
+        """Whether all that two values are computed from is paired; nothing is kept if not."""
+        kept = dict(self.earlier), dict(self.starts), dict(self.pairs), self.problem
+        below = zip(children(node), children(before), strict=True)
+        if all([self._pair(a, b) for a, b in below]):
+            return True
+        if _tokens(before, self.known) < 0:
+            self.earlier, self.starts, self.pairs, self.problem = kept
+        return False
 
     def _fail(self, node: Node, what: str) -> bool:
         if self.problem is None:

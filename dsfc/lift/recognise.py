@@ -81,7 +81,8 @@ class Recogniser:
         except ValueError as e:
             raise CannotLift(f"{name_of(node)}: {e}", where) from None
         if isinstance(result, Value):
-            self.axes.note(result.layout)
+            if not isinstance(result.node, Param):
+                self.axes.note(result.layout)
             self._placed(result.node, where, node)
         return result
 
@@ -154,10 +155,25 @@ class Recogniser:
         if name == "getitem":
             return args[0][args[1]]
         if constants.foldable(node, args, kwargs):
-            return constants.fold(node, args, kwargs)
+            made = constants.fold(node, args, kwargs)
+            if name in ("select", "slice") and isinstance(made, Value):
+                made.view = self._view(node, args[0])
+            return made
         if name not in OPERATIONS:
             raise CannotLift(f"{name} is no operation that a spec has", hint=_HINTS.get(name))
         return OPERATIONS[name](self, *args, **{k: v for k, v in kwargs.items() if k not in _IGNORED})
+
+    def _view(self, node: torch.fx.Node, base: Value) -> tuple[torch.fx.Node, int] | None:
+        """The token of a constant tensor that a part of it is; it may be assigned to."""
+        dim, first = (int(a) if isinstance(a, int) else 0 for a in (*node.args[1:3], 0)[:2])
+        assert base.const is not None and isinstance(node.args[0], torch.fx.Node)
+        is_token = base.const.shape[dim] == self.trace.length
+        one = name_of(node) == "select" or self._size(node, dim) == 1
+        return (node.args[0], first % self.trace.length) if is_token and one else None
+
+    @staticmethod
+    def _size(node: torch.fx.Node, dim: int) -> int:
+        return int(node.meta["val"].shape[dim])
 
     def value(self, argument: Anything) -> Anything:
         """Returns what an argument of the trace stands for."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dsfc.lift.axes import Axis, Batch, Entry, Layout, Time, axes_of, resolved
-from dsfc.lift.build import op, summed, swapped
+from dsfc.lift.build import inverse_root, op, summed, swapped
 from dsfc.lift.failure import CannotLift
-from dsfc.lift.ir import Along, Apply, Contract, Masked, Node, Param, Past, Reduce, Rename
+from dsfc.lift.ir import Along, Apply, Contract, Masked, Node, Op, Param, Past, Reduce, Rename
 from dsfc.lift.ir import axes as axes_below
 from dsfc.lift.values import Value, at_token, filled, time_of
 
@@ -125,9 +125,11 @@ def _mapped(
     r: Recogniser, w: Value, lw: str, x: Value, lx: str, out: str, gone: list[str]
 ) -> Value | None:
     """A parameter applied as a linear map, None where the first tensor is none."""
-    if not isinstance(w.node, Param) or isinstance(x.node, Param) or not gone:
+    if not isinstance(w.node, Param) or not gone:
         return None
     if not all(c in lw and c in lx for c in gone) or not (x.times or _has_batch(x)):
+        return None
+    if isinstance(x.node, Param) and not _has_batch(x):
         return None
     node = x.node
     for c in (c for c in lw if c in lx):
@@ -208,6 +210,11 @@ def reduce_(r: Recogniser, kind: str, x: Value, dims: list[int], keep: bool) -> 
 def _reduced(kind: str, over: tuple[Axis, ...], node: Node) -> Node:
     if isinstance(node, Masked) and node.fill == 0.0 and kind != "max":
         return Masked(_reduced(kind, over, node.arg), node.relation, 0.0)
+    if kind == "sum" and isinstance(node, Op) and node.name == "*":
+        left, right = node.args
+        shared = set(axes_below(left, {})) & set(axes_below(right, {}))
+        if left is not right and set(over) <= shared:
+            return Contract(left, right, over)
     return Reduce(kind, over, filled(node, over))
 
 
@@ -341,7 +348,8 @@ def attention(r: Recogniser, q: Value, k: Value, v: Value, mask: Value | None = 
     letters = "abcdefgh"[: len(q.layout) - 2]
     width = math.prod(f.size for f in resolved(q.layout[-1]))
     scores = product(r, q, letters + "mk", k, letters + "nk", letters + "mn")
-    scores = r.elementwise("*", scores, width**-0.5 if scale is None else scale)
+    root = Value(inverse_root(axes_of(q.layout[-1]), width), ())
+    scores = r.elementwise("*", scores, root if scale is None else scale)
     if is_causal:
         scores = Value(Masked(scores.node, "le", -math.inf), scores.layout)
     elif mask is not None:

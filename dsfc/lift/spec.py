@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TypeGuard
 
 from dsfc.lift.axes import Axis, axes_of
 from dsfc.lift.failure import CannotLift
@@ -71,7 +72,9 @@ class Written:
 class Writer:
     """Writes one output as a mixer."""
 
-    def __init__(self, name: str, title: str, output: Node, inputs: Sequence[Input]) -> None:
+    def __init__(
+        self, name: str, title: str, output: Node, inputs: Sequence[Input], order: Sequence[str] = ()
+    ) -> None:
         """Finds what there is to declare.
 
         Args:
@@ -79,7 +82,9 @@ class Writer:
             title: what it is, for the header.
             output: the value of `y`.
             inputs: arguments of the module.
+            order: parameters of the module.
         """
+        self.order = order
         self.name, self.title, self.output = name, title, output
         self.known: dict[int, tuple[Axis, ...]] = {}
         self.nodes = list(walk(output))
@@ -105,7 +110,9 @@ class Writer:
         return {w.name for w in places if w is not None and w.name} | {i.name for i in self.inputs}
 
     def _params(self) -> dict[tuple[object, ...], Param]:
-        return {n.key: n for n in self.nodes if isinstance(n, Param)}
+        found = {n.key: n for n in self.nodes if isinstance(n, Param)}
+        places = {path: k for k, path in enumerate(self.order)}
+        return dict(sorted(found.items(), key=lambda e: (places.get(e[1].path, 0), e[1].cuts)))
 
     def _maps(self) -> dict[tuple[object, ...], Apply]:
         """Parameters that are nothing but linear maps."""
@@ -160,7 +167,7 @@ class Writer:
         every = [a for n in self.nodes for a in self.axes(n)]
         for group, base in (
             ([a for a in inputs if a not in self.heads], "d"), (self._ordered(self.heads, every), "h"),
-            (taps, "t"), (output, "p"), (kept, "n"), (scores, "n"), (middle, "r"), (rest, "m"),
+            (taps, "t"), (output[:1] if len(output) > 1 else (), "h"), (output, "p"), (kept, "n"), (scores, "n"), (middle, "r"), (rest, "m"),
             (every, "m"),
         ):  # fmt: skip
             for axis in group:
@@ -193,7 +200,7 @@ class Writer:
     def _name_values(self) -> None:
         """Gives names to states, to what sums read at j, to the user's variables and what recurs."""
         for state in self.states:
-            wanted = state.where.name if state.where and state.where.name else "s"
+            wanted = state.where.name if state.where and state.where.name else state.hint
             self.named[id(state)] = self.names.value(wanted)
         uses = Counter(id(c) for n in self.nodes for c in self._read_by(n))
         forced: set[int] = set()
@@ -216,8 +223,14 @@ class Writer:
             if node is self.output and id(node) not in forced and uses[id(node)] == 0:
                 continue
             if id(node) in forced or mine or again:
-                self.named[id(node)] = self.names.value(name or "x")
+                self.named[id(node)] = self.names.value(name or self._described(node))
                 self.definitions.append((self.named[id(node)], node))
+
+    def _described(self, node: Node) -> str:
+        """A name of a value that the user has none for."""
+        if isinstance(node, Apply):
+            return f"{self.param_names[node.map.key]}_{next(iter(self.input_names.values()))}"
+        return "x"
 
     @staticmethod
     def _read_by(node: Node) -> tuple[Node, ...]:
@@ -321,7 +334,7 @@ class Writer:
             for node in ast.walk(by_name[name].expr):
                 if isinstance(node, ast.Name):
                     visit(node.id)
-                elif isinstance(node, ast.Index | ast.Call):
+                elif isinstance(node, ast.Call) or _at_a_token(node):
                     visit(node.name.text)
             out.append(by_name[name])
 
@@ -406,7 +419,10 @@ class Writer:
         if not defining and id(node) in self.named:
             return self._read(self.named[id(node)], token, self._over_time(node))
         match node:
-            case Num(value=value):
+            case Num(value=value, root_of=over):
+                if len(axes_of(over)) == 1:
+                    root = ast.Mul((ast.Num(Fraction(1)), ast.Num(Fraction(2))), (ast.MulOp.OVER,))
+                    return ast.Pow(ast.Name(self.axis_names[axes_of(over)[0]]), ast.Neg(root))
                 return number(value)
             case Param():
                 return ast.Name(self.param_names[node.key])
@@ -508,6 +524,10 @@ class Writer:
             wide = [self._widened(e, o, every) if o or not every else e for e, o in zip(args, own, strict=True)]
             sign = ast.AddOp.PLUS if node.name == "+" else ast.AddOp.MINUS
             return _chain_add(wide[0], wide[1], sign)
+        if node.name == "*" and isinstance(node.args[1], Num) and not node.args[1].root_of:
+            value = node.args[1].value
+            if value.numerator == 1 and value.denominator > 1 and isinstance(number(value), ast.Mul):
+                return _chain_mul(args[0], ast.Num(Fraction(value.denominator)), ast.MulOp.OVER)
         if node.name in ("*", "/"):
             return self._product(args[0], own[0], args[1], own[1], node.name)
         if node.name == "^":
@@ -588,6 +608,11 @@ def number(value: Fraction) -> ast.Expr:
         return ast.Num(value)
     parts = ast.Num(Fraction(value.numerator)), ast.Num(Fraction(value.denominator))
     return ast.Mul(parts, (ast.MulOp.OVER,))
+
+
+def _at_a_token(node: ast.Condition) -> TypeGuard[ast.Index]:
+    """Whether a value is read at j, rather than at an earlier token."""
+    return isinstance(node, ast.Index) and isinstance(node.brackets[0], ast.Name)
 
 
 def _number(value: int) -> ast.Num:

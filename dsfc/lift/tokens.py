@@ -143,7 +143,10 @@ def select(r: Recogniser, x: Value, dim: int, index: int) -> Value:
     if x.tokens and index in x.tokens:
         return x.tokens[index]
     if x.tokens:
-        raise CannotLift(f"entry {index} of a tensor is read before it is filled")
+        at = dim % len(x.layout)
+        rest = (*x.layout[:at], *x.layout[at + 1 :])
+        assert isinstance(node, torch.fx.Node)
+        return Value(Num(num(0).value), rest, view=(node, index % r.trace.length))
     x = r.whole(x)
     at, entry = r.entry(x, dim)
     total = 1
@@ -481,6 +484,8 @@ def _base_layout(r: Recogniser, base: Value) -> Layout:
 
 
 def _fill(r: Recogniser, node: torch.fx.Node, base: Value, at: int, token: int, value: Value) -> Value:
+    if base.const is not None and bool(base.const.any()) and not base.tokens:
+        raise CannotLift("a tensor that is filled token by token does not start from zeros")
     tokens = {**base.tokens, token: value}
     if len(tokens) == r.trace.length:
         made = stack(r, [tokens[k] for k in range(r.trace.length)], at)

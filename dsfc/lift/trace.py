@@ -112,13 +112,19 @@ def double_precision() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-class _Scan(nn.Module):
-    """A function of tensors as a module."""
+def _as_module(function: Any) -> nn.Module:  # noqa: ANN401 - any callable
+    """Returns a function of tensors as a module; torch.export keeps the lines of what is called `forward`."""
 
-    def __init__(self, function: Any) -> None:  # noqa: ANN401 - any callable
-        super().__init__()
-        self.function = function
-        self.forward = function
+    def forward(self: nn.Module, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        return function(*args, **options)
+
+    known = inspect.signature(function)
+    if inspect.isfunction(function):
+        function.__code__ = function.__code__.replace(co_name="forward")
+    owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    setattr(forward, "__signature__", known.replace(parameters=[owner, *known.parameters.values()]))
+    scan: nn.Module = type("Scan", (nn.Module,), {"forward": forward})()
+    return scan
 
 
 def build(path: Path, name: str, arguments: Mapping[str, object]) -> nn.Module:
@@ -152,7 +158,7 @@ def build(path: Path, name: str, arguments: Mapping[str, object]) -> nn.Module:
             raise CannotLift(f"`{name}` is no class, function or module")
         is_scan = not isinstance(made, type) and not arguments and _takes_tensors(made)
         if is_scan:
-            made = _Scan(made)
+            made = _as_module(made)
         else:
             _check_arguments(made, name, arguments)
             try:
@@ -254,7 +260,7 @@ def trace(module: nn.Module, given: Mapping[str, Sequence[object]]) -> Trace:
     Raises:
         CannotLift: no input was found that the module takes, or torch.export refuses the module.
     """
-    taken = numbers_of(module)
+    taken = numbers_of(module) | {int(str(s)) for v in given.values() for s in v if str(s).isdigit()}
     length = next(n for n in _LENGTHS if n not in taken)
     batch = next(n for n in _BATCHES if n not in taken)
     failure: BaseException | None = None
